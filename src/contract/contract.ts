@@ -1,0 +1,105 @@
+import { z } from 'zod'
+
+/**
+ * Everything that the harness and the reference service know about the service, as data. The documented values are in
+ * `documented.ts`; a profile is a YAML file laid over them (`profile.ts`). What a profile leaves open is not asserted.
+ */
+const decimal = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "0.000000625"')
+const positiveInt = z.int().positive()
+const milliseconds = z.number().nonnegative()
+
+export const modelTiers = ['XS', 'S', 'M', 'L'] as const
+export const accountTiers = ['default', 'partner'] as const
+export const methodTiers = ['standard', 'advanced', 'large'] as const
+
+const textLimits = z.strictObject({ requestsPerMinute: positiveInt, tokensPerMinute: positiveInt })
+const tierLimits = z.strictObject({ XS: textLimits, S: textLimits, M: textLimits, L: textLimits })
+
+const model = z.strictObject({
+  id: z.string().min(1),
+  name: z.string().min(1),
+  tier: z.enum(modelTiers),
+  maxCompletionTokens: positiveInt,
+  /** USD for one million tokens; null where no price is known, and then no amount is asserted. */
+  usdPerMillion: z.strictObject({ input: decimal, output: decimal }).nullable(),
+})
+
+const network = z.strictObject({ baseCredits: positiveInt, family: z.enum(['evm', 'solana', 'starknet']) })
+
+export const contractSchema = z.strictObject({
+  /** What reports call this reading of the service. */
+  name: z.string().min(1),
+  headerPrefix: z.string().min(1),
+  paths: z.strictObject({
+    chat: z.string(),
+    /** `{network}` stands for the slug. */
+    rpc: z.string(),
+    networks: z.string(),
+    models: z.string(),
+    rateLimits: z.string(),
+  }),
+  accounts: z.strictObject({ default: tierLimits, partner: tierLimits }),
+  models: z.array(model).min(1),
+  chat: z.strictObject({
+    /** The member of `service_parameters` that switches the default system prompts off. */
+    systemPromptOption: z.string(),
+    parametersField: z.string(),
+    /** Relative tolerance of `cost` against tokens × list price. */
+    costTolerance: z.number().min(0).max(1),
+    stream: z.strictObject({ contentType: z.string(), chunkObject: z.string(), doneMarker: z.string() }),
+  }),
+  rpc: z.strictObject({
+    /** Requests a minute of one caller; a batch is one request. */
+    requestsPerMinute: positiveInt,
+    batchLimit: positiveInt,
+    networks: z.record(z.string(), network),
+    multipliers: z.strictObject({ standard: positiveInt, advanced: positiveInt, large: positiveInt }),
+    /** The allow-list by family: method → tier. A method that is missing here is answered with 400. */
+    methods: z.strictObject({
+      evm: z.record(z.string(), z.enum(methodTiers)),
+      solana: z.record(z.string(), z.enum(methodTiers)),
+      starknet: z.record(z.string(), z.enum(methodTiers)),
+    }),
+    errorItemCredits: z.int().nonnegative(),
+    /** Whether a single (not batched) call that fails is also billed `errorItemCredits`; null: not asserted. */
+    singleErrorIsDiscounted: z.boolean().nullable(),
+    usdPerCredit: decimal,
+    /** Relative tolerance of the price ("about"), on top of the rounding of the header's last digit. */
+    priceTolerance: z.number().min(0).max(1),
+    costDecimals: z.int().min(0).max(12),
+  }),
+  idempotency: z.strictObject({
+    ttlMs: milliseconds,
+    keyPattern: z.string(),
+    /** Whether racing requests with one key are billed once. `best-effort` asserts nothing about them. */
+    concurrent: z.enum(['one-charge', 'best-effort']),
+  }),
+  limits: z.strictObject({
+    windowMs: milliseconds,
+    requestsReset: z.enum(['unix-seconds', 'unix-milliseconds']),
+    tokensReset: z.enum(['seconds', 'unix-milliseconds']),
+    /** Whether inference answers must carry the three token headers. */
+    tokenHeaders: z.boolean(),
+  }),
+  billing: z.strictObject({
+    /** After this much quiet every charge is in the balance. */
+    settleMs: milliseconds,
+    /** The smallest difference that a balance header shows. */
+    balanceResolutionUsd: decimal,
+    /** Whether every authenticated answer carries both balances. */
+    balanceHeaders: z.boolean(),
+  }),
+})
+
+export type Contract = z.infer<typeof contractSchema>
+export type ModelTier = (typeof modelTiers)[number]
+export type AccountTier = (typeof accountTiers)[number]
+export type MethodTier = (typeof methodTiers)[number]
+export type Model = Contract['models'][number]
+export type Network = Contract['rpc']['networks'][string]
+
+/** The tier of `method` on `network`; null when the network is unknown or the method is not on its allow-list. */
+export function methodTier(contract: Contract, network: string, method: string): MethodTier | null {
+  const family = contract.rpc.networks[network]?.family
+  return (family && contract.rpc.methods[family][method]) ?? null
+}

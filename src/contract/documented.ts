@@ -1,0 +1,92 @@
+import type { Contract, Network } from './contract.ts'
+import { rpcMethods } from './rpc-methods.ts'
+
+/**
+ * The service as its interface document describes it. A comment marks what that document leaves open and a public
+ * source fills in; those are defaults, and a profile replaces them.
+ */
+export const documented: Contract = {
+  name: 'documented',
+  headerPrefix: 'x-service-',
+  paths: {
+    chat: '/chat/completions',
+    rpc: '/crypto/rpc/{network}', // public
+    networks: '/crypto/rpc/networks',
+    models: '/models',
+    rateLimits: '/api_keys/rate_limits',
+  },
+  accounts: {
+    default: {
+      XS: { requestsPerMinute: 500, tokensPerMinute: 1_000_000 },
+      S: { requestsPerMinute: 75, tokensPerMinute: 750_000 },
+      M: { requestsPerMinute: 50, tokensPerMinute: 750_000 },
+      L: { requestsPerMinute: 20, tokensPerMinute: 500_000 },
+    },
+    partner: {
+      XS: { requestsPerMinute: 500, tokensPerMinute: 2_000_000 },
+      S: { requestsPerMinute: 150, tokensPerMinute: 1_500_000 },
+      M: { requestsPerMinute: 100, tokensPerMinute: 1_500_000 },
+      L: { requestsPerMinute: 60, tokensPerMinute: 1_000_000 },
+    },
+  },
+  // Which model is in which tier, and what a token costs, is open; these are the reference service's.
+  models: [
+    model('ref-nano-3b', 'Reference Nano 3B', 'XS', 4_096, '0.15', '0.60'),
+    model('ref-small-24b', 'Reference Small 24B', 'S', 8_192, '0.50', '2.00'),
+    model('ref-medium-70b', 'Reference Medium 70B', 'M', 8_192, '0.70', '2.80'),
+    model('ref-large-235b', 'Reference Large 235B', 'L', 16_384, '0.90', '4.50'),
+  ],
+  chat: {
+    systemPromptOption: 'include_venice_system_prompt',
+    parametersField: 'service_parameters',
+    costTolerance: 0.000001,
+    stream: { contentType: 'text/event-stream', chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]' }, // public
+  },
+  rpc: {
+    requestsPerMinute: 100, // public
+    batchLimit: 100,
+    networks: {
+      ...family('ethereum', ['mainnet', 'sepolia', 'holesky']),
+      ...family('base', ['mainnet', 'sepolia']),
+      ...family('arbitrum', ['mainnet', 'sepolia']),
+      ...family('optimism', ['mainnet', 'sepolia']),
+      ...family('polygon', ['mainnet', 'amoy']),
+      ...family('linea', ['mainnet', 'sepolia']),
+      ...family('avalanche', ['mainnet', 'fuji']),
+      ...family('bsc', ['mainnet', 'testnet']),
+      ...family('blast', ['mainnet', 'sepolia']),
+      ...family('starknet', ['mainnet', 'sepolia'], { baseCredits: 20, family: 'starknet' }),
+      ...family('zksync', ['mainnet', 'sepolia'], { baseCredits: 30, family: 'evm' }),
+      ...family('solana', ['mainnet', 'devnet'], { baseCredits: 30, family: 'solana' }),
+    },
+    multipliers: { standard: 1, advanced: 2, large: 4 },
+    methods: rpcMethods,
+    errorItemCredits: 5,
+    singleErrorIsDiscounted: null, // the document speaks of batches only
+    usdPerCredit: '0.000000625',
+    priceTolerance: 0.005, // "about"
+    costDecimals: 8, // public
+  },
+  idempotency: { ttlMs: 24 * 60 * 60 * 1000, keyPattern: '^[A-Za-z0-9_-]{1,255}$', concurrent: 'one-charge' },
+  limits: { windowMs: 60_000, requestsReset: 'unix-seconds', tokensReset: 'seconds', tokenHeaders: true },
+  billing: { settleMs: 1_000, balanceResolutionUsd: '0.00000001', balanceHeaders: true },
+}
+
+function model(
+  id: string,
+  name: string,
+  tier: Contract['models'][number]['tier'],
+  maxCompletionTokens: number,
+  input: string,
+  output: string,
+): Contract['models'][number] {
+  return { id, name, tier, maxCompletionTokens, usdPerMillion: { input, output } }
+}
+
+function family(
+  chain: string,
+  nets: readonly string[],
+  network: Network = { baseCredits: 20, family: 'evm' },
+): Record<string, Network> {
+  return Object.fromEntries(nets.map(net => [`${chain}-${net}`, network]))
+}

@@ -1,0 +1,117 @@
+import type { MethodTier } from './contract.ts'
+
+/**
+ * The allow-list by family, as far as it is publicly known. Only the three multipliers are documented; which method is
+ * in which tier is a profile value.
+ */
+type Tiers = Readonly<Record<MethodTier, readonly string[]>>
+
+const evm: Tiers = {
+  standard: [
+    'eth_blockNumber',
+    'eth_call',
+    'eth_chainId',
+    'eth_estimateGas',
+    'eth_feeHistory',
+    'eth_gasPrice',
+    'eth_getBalance',
+    'eth_getBlockByHash',
+    'eth_getBlockByNumber',
+    'eth_getBlockReceipts',
+    'eth_getCode',
+    'eth_getLogs',
+    'eth_getProof',
+    'eth_getStorageAt',
+    'eth_getTransactionByHash',
+    'eth_getTransactionCount',
+    'eth_getTransactionReceipt',
+    'eth_maxPriorityFeePerGas',
+    'eth_sendRawTransaction',
+    'eth_simulateV1',
+    'eth_syncing',
+    'net_listening',
+    'net_peerCount',
+    'net_version',
+    'web3_clientVersion',
+    'web3_sha3',
+    'eth_sendUserOperation',
+    'eth_estimateUserOperationGas',
+    'eth_getUserOperationByHash',
+    'eth_getUserOperationReceipt',
+    'eth_supportedEntryPoints',
+    'pimlico_getUserOperationGasPrice',
+    'pimlico_getUserOperationStatus',
+  ],
+  advanced: [
+    'trace_block',
+    'trace_call',
+    'trace_callMany',
+    'trace_filter',
+    'trace_rawTransaction',
+    'trace_transaction',
+    'debug_storageRangeAt',
+    'debug_traceBlock',
+    'debug_traceBlockByHash',
+    'debug_traceBlockByNumber',
+    'debug_traceCall',
+    'debug_traceTransaction',
+    'txpool_inspect',
+    'txpool_status',
+    'arbtrace_block',
+    'arbtrace_call',
+    'arbtrace_callMany',
+    'arbtrace_filter',
+    'arbtrace_transaction',
+  ],
+  large: [
+    'trace_replayBlockTransactions',
+    'trace_replayTransaction',
+    'txpool_content',
+    'arbtrace_replayTransaction',
+    'arbtrace_replayBlockTransactions',
+  ],
+}
+
+const solana: Tiers = {
+  standard: [
+    'getAccountInfo',
+    'getBalance',
+    'getBlockHeight',
+    'getLatestBlockhash',
+    'getProgramAccounts',
+    'getSignatureStatuses',
+    'getSlot',
+    'getTransaction',
+    'sendTransaction',
+    'simulateTransaction',
+  ],
+  advanced: [],
+  large: ['getLargestAccounts', 'getSupply'],
+}
+
+const starknet: Tiers = {
+  standard: ['starknet_blockNumber', 'starknet_call', 'starknet_chainId', 'starknet_getBlockWithTxs', 'starknet_getNonce'],
+  advanced: [],
+  large: [],
+}
+
+const byMethod = (tiers: Tiers): Record<string, MethodTier> =>
+  Object.fromEntries(
+    (['standard', 'advanced', 'large'] as const).flatMap(tier => tiers[tier].map(method => [method, tier] as const)),
+  )
+
+export const rpcMethods = { evm: byMethod(evm), solana: byMethod(solana), starknet: byMethod(starknet) }
+
+/** Methods that the service names as unsupported, by the reason that it gives. All are answered with 400. */
+export const unsupportedMethods = {
+  'websocket-only': ['eth_subscribe', 'eth_unsubscribe', 'accountSubscribe', 'logsSubscribe', 'signatureUnsubscribe'],
+  'stateful-filter': [
+    'eth_newFilter',
+    'eth_getFilterChanges',
+    'eth_getFilterLogs',
+    'eth_uninstallFilter',
+    'eth_newBlockFilter',
+    'eth_newPendingTransactionFilter',
+  ],
+  'key-holding': ['eth_sign', 'eth_accounts', 'eth_mining', 'eth_hashrate', 'eth_getWork', 'eth_submitWork'],
+} as const

@@ -1,0 +1,45 @@
+/**
+ * Money as integers of 10⁻¹² of a unit ("pico"), because a token costs less than a nano-dollar and floats do not
+ * reconcile. A name says the currency (`picoUsd`, `picoDiem`); amounts of different currencies are never added.
+ */
+const PICO_DIGITS = 12
+
+/** `"0.0000125"`, `1.25e-5` or `"-3"` as pico-units; null when it is no plain decimal or needs more than 12 decimals. */
+export function parsePico(value: string | number): bigint | null {
+  const match = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/.exec(String(value).trim())
+  if (match === null) return null
+  const [, sign, whole = '', fraction = '', exponent = '0'] = match
+  const digits = BigInt(whole + fraction)
+  const shift = PICO_DIGITS - fraction.length + Number(exponent)
+  const scale = 10n ** BigInt(Math.abs(shift))
+  if (shift < 0 && digits % scale !== 0n) return null
+  const amount = shift < 0 ? digits / scale : digits * scale
+  return sign === '-' ? -amount : amount
+}
+
+/** As `parsePico`, for text that is ours: throws a RangeError instead of returning null. */
+export function pico(value: string | number): bigint {
+  const amount = parsePico(value)
+  if (amount === null) throw new RangeError(`not a decimal amount: ${value}`)
+  return amount
+}
+
+/** A plain decimal without exponent and without trailing zeros: `"0.0000125"`, `"-3"`. */
+export function formatPico(amount: bigint): string {
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(PICO_DIGITS + 1, '0')
+  const fraction = digits.slice(-PICO_DIGITS).replace(/0+$/, '')
+  return `${amount < 0n ? '-' : ''}${digits.slice(0, -PICO_DIGITS)}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+/** A decimal with exactly `decimals` digits behind the point, ties rounded away from zero. `decimals` ≤ 12. */
+export function roundPico(amount: bigint, decimals: number): string {
+  const unit = 10n ** BigInt(PICO_DIGITS - decimals)
+  const magnitude = ((amount < 0n ? -amount : amount) + unit / 2n) / unit
+  const digits = magnitude.toString().padStart(decimals + 1, '0')
+  const sign = amount < 0n && magnitude > 0n ? '-' : ''
+  if (decimals === 0) return sign + digits
+  return `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
+}
+
+/** |a − b|. */
+export const distance = (a: bigint, b: bigint): bigint => (a > b ? a - b : b - a)

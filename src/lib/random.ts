@@ -1,0 +1,58 @@
+/**
+ * Random numbers that depend on a seed and a name, and on nothing else: a new stream never disturbs another, so a
+ * change of rate cannot change a prompt. The generator is sfc32 (Chris Doty-Humphrey, PractRand).
+ */
+export type Random = {
+  /** Uniform in [0, 1). */
+  readonly next: () => number
+  /** Uniform integer in [0, bound). */
+  readonly int: (bound: number) => number
+  /** Exponential with mean 1. */
+  readonly exponential: () => number
+  /** One of the values, with a probability in proportion to its weight. Weights are not negative; one is positive. */
+  readonly weighted: <T>(choices: readonly (readonly [value: T, weight: number])[]) => T
+}
+
+/** The stream called `name` under `seed`. */
+export function randomStream(seed: number, name: string): Random {
+  const next = sfc32(`${seed}/${name}`)
+  return {
+    next,
+    int: bound => Math.floor(next() * bound),
+    exponential: () => -Math.log(1 - next()),
+    weighted: choices => {
+      let rest = next() * choices.reduce((sum, [, weight]) => sum + weight, 0)
+      for (const [value, weight] of choices) {
+        rest -= weight
+        if (rest < 0) return value
+      }
+      const last = choices.findLast(([, weight]) => weight > 0)
+      if (last === undefined) throw new RangeError('a weighted choice needs a positive weight')
+      return last[0]
+    },
+  }
+}
+
+function sfc32(text: string): () => number {
+  let a = fnv1a(text, 0x811c9dc5)
+  let b = fnv1a(text, a ^ 0x9e3779b9)
+  let c = fnv1a(text, b ^ 0x85ebca6b)
+  let counter = 1
+  const next = () => {
+    const sum = (a + b + counter) | 0
+    counter = (counter + 1) | 0
+    a = b ^ (b >>> 9)
+    b = (c + (c << 3)) | 0
+    c = (((c << 21) | (c >>> 11)) + sum) | 0
+    return (sum >>> 0) / 4294967296
+  }
+  for (let warmUp = 0; warmUp < 15; warmUp++) next()
+  return next
+}
+
+/** 32-bit FNV-1a over UTF-16 code units. */
+function fnv1a(text: string, basis: number): number {
+  let hash = basis
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash
+}

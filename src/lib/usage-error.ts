@@ -1,0 +1,38 @@
+import { closestMatch } from 'leven'
+
+/** A mistake of the person who runs the program: what was read, where, and what would have been right. */
+export type Mistake = {
+  /** `file:line:column`, or the name of a flag or an environment variable. */
+  readonly where: string
+  readonly got: string
+  readonly expected: string
+  readonly hint?: string
+}
+
+/** Ends the program with exit code 2, before anything is sent. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError' as const
+  readonly mistakes: readonly Mistake[]
+
+  constructor(mistakes: Mistake | readonly Mistake[]) {
+    const list = Array.isArray(mistakes) ? (mistakes as readonly Mistake[]) : [mistakes as Mistake]
+    super(list.map(describeMistake).join('\n'))
+    this.mistakes = list
+  }
+}
+
+/** One line: `file:3:5: got "rpcc", expected chat, rpc or replay; did you mean "rpc"?` */
+export function describeMistake({ where, got, expected, hint }: Mistake): string {
+  return `${where}: got ${got}, expected ${expected}${hint === undefined ? '' : `; ${hint}`}`
+}
+
+/** `{ hint: 'did you mean "rpc"?' }` when one of the words is near enough, else an empty object: to be spread. */
+export function nearest(word: string, words: readonly string[]): { readonly hint?: string } {
+  const match = closestMatch(word, [...words], { maxDistance: Math.max(2, Math.floor(word.length / 2)) })
+  return match === undefined ? {} : { hint: `did you mean "${match}"?` }
+}
+
+/** `chat, rpc or replay`. */
+export function oneOf(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+}

@@ -1,0 +1,166 @@
+import type { AccountTier, ModelTier } from '../contract/contract.ts'
+
+/**
+ * One request of one arrival: when it was due, when it was sent, what was seen, how it ended. The only thing that
+ * crosses from the producing half to the judging half, so it carries every fact that any judge needs, and no secret.
+ * All instants are milliseconds since the start of the run. Plain JSON.
+ */
+export type Observation = {
+  /** Position in the schedule, from 0, unique; the requests of one arrival are consecutive. */
+  readonly seq: number
+  readonly stage: string
+  /** The name of the call in the scenario. */
+  readonly call: string
+  /** The name of the caller; never its key. */
+  readonly caller: string
+  readonly accountTier: AccountTier
+  readonly asked: Asked
+  readonly dueMs: number
+  /** When the request was handed to the transport; null when it never was. */
+  readonly sentMs: number | null
+  /** When the status line and the headers had arrived. */
+  readonly headersMs: number | null
+  /** When the last byte had arrived, or the request had failed. */
+  readonly endMs: number | null
+  readonly outcome: Outcome
+  /** What came back; also present on a failure that came after the headers. */
+  readonly answer: Answer | null
+}
+
+export type Outcome =
+  | { readonly kind: 'answered'; readonly status: number }
+  | { readonly kind: 'failed'; readonly reason: FailureReason; readonly detail: string }
+  | { readonly kind: 'dropped'; readonly reason: 'max-in-flight' | 'interrupted' }
+
+/** Why a request has no complete answer. A complete answer of any status, 500 included, is no failure. */
+export const failureReasons = [
+  'connect-refused',
+  'connect-timeout',
+  'connection-lost',
+  'name-not-resolved',
+  'tls',
+  'headers-timeout',
+  'idle-timeout',
+  'total-timeout',
+  'protocol',
+  'body-too-large',
+  'stream-truncated',
+  'stream-error',
+  'stream-malformed',
+  'cancelled',
+] as const
+export type FailureReason = (typeof failureReasons)[number]
+
+export type Answer = {
+  readonly status: number
+  /** Names in lower case; repeated ones joined with ", "; each value cut at 512 characters. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: number
+  readonly body: Body
+}
+
+/** A body as far as judges need it. A `json` value is whole, but for strings that were cut at 256 characters. */
+export type Body =
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'json'; readonly value: unknown; readonly digest: string | null }
+  | { readonly kind: 'text'; readonly head: string; readonly digest: string | null }
+  | { readonly kind: 'stream'; readonly stream: StreamReading }
+
+export type Asked = ChatAsked | RpcAsked | ListAsked | ProbeAsked
+
+export type ChatAsked = {
+  readonly kind: 'chat'
+  readonly model: string
+  readonly modelTier: ModelTier
+  readonly stream: boolean
+  readonly promptTokens: number
+  readonly maxCompletionTokens: number
+}
+
+export type RpcAsked = {
+  readonly kind: 'rpc'
+  readonly network: string
+  readonly batch: boolean
+  readonly items: readonly RpcItem[]
+  readonly replay: ReplayRole | null
+}
+
+export type RpcItem = { readonly id: number | string; readonly method: string; readonly failing: boolean }
+
+/** The part that a request plays among the requests that share one idempotency key. */
+export type ReplayRole = {
+  /** The `seq` of the first request with the key: names the key without showing it. */
+  readonly group: number
+  /** original: first use · duplicate: same body · conflict: other body · foreign: same key and body, another caller */
+  readonly role: 'original' | 'duplicate' | 'conflict' | 'foreign'
+  readonly concurrent: boolean
+}
+
+export type ListAsked = { readonly kind: 'models' | 'networks' | 'rate-limits' }
+
+/** A crafted request with the answer that the document promises. */
+export type ProbeAsked = { readonly kind: 'probe'; readonly probe: string }
+
+/** What a token stream said and when. Counts and instants, not the text. */
+export type StreamReading = {
+  /** Events with a JSON object in them. */
+  readonly chunks: number
+  /** What the events were, in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. At most 64. */
+  readonly grammar: readonly (readonly [StreamPart, number])[]
+  /** Distinct values over the chunks, at most 3 of each; a missing one is "". */
+  readonly ids: readonly string[]
+  readonly models: readonly string[]
+  readonly objects: readonly string[]
+  readonly created: number | null
+  readonly finishReasons: readonly string[]
+  /** As they were said, the last one counting. */
+  readonly usage: unknown
+  readonly cost: unknown
+  /** The member `error` of an event, as it was said; null when none had one. */
+  readonly error: unknown
+  readonly contentCharacters: number
+  readonly reasoningCharacters: number
+  /** First non-empty token of any sort: content, reasoning or tool call. */
+  readonly firstTokenMs: number | null
+  readonly firstContentMs: number | null
+  readonly lastTokenMs: number | null
+  /** Chunks that held a token. */
+  readonly tokenChunks: number
+  /** Milliseconds between token chunks, in order, at most 2,000. */
+  readonly gapsMs: readonly number[]
+  /** First 200 characters of each event that was no JSON object, at most 3. */
+  readonly malformed: readonly string[]
+}
+
+/**
+ * What one event of a stream was. One event may be several parts; they are listed in this order.
+ * `empty`: a chunk that says nothing of these; `after-done`: anything behind the done marker.
+ */
+export type StreamPart =
+  | 'role'
+  | 'reasoning'
+  | 'content'
+  | 'tool-call'
+  | 'finish'
+  | 'usage'
+  | 'error'
+  | 'empty'
+  | 'malformed'
+  | 'done'
+  | 'after-done'
+
+/** Takes an observation and returns at once. */
+export type Sink = (observation: Observation) => void
+
+/** Milliseconds from due to end: what a caller of the schedule waited, the harness's own delay included. */
+export const latencyMs = (o: Observation): number | null => (o.endMs === null ? null : o.endMs - o.dueMs)
+
+/** Milliseconds from send to end. */
+export const serviceTimeMs = (o: Observation): number | null =>
+  o.endMs === null || o.sentMs === null ? null : o.endMs - o.sentMs
+
+/** Milliseconds from due to send: the harness's own fault. */
+export const latenessMs = (o: Observation): number | null => (o.sentMs === null ? null : o.sentMs - o.dueMs)
+
+export const streamOf = (o: Observation): StreamReading | null =>
+  o.answer?.body.kind === 'stream' ? o.answer.body.stream : null

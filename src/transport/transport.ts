@@ -1,0 +1,43 @@
+import type { FailureReason } from '../observation/observation.ts'
+
+/** One HTTP request, complete: nothing is added on the way but what HTTP itself needs. */
+export type WireRequest = {
+  readonly method: 'GET' | 'POST'
+  /** Relative to the target's base address, with a leading slash. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+  readonly timeouts: Timeouts
+  /** A longer body ends the exchange as `body-too-large`. */
+  readonly maxBodyBytes: number
+  /** Takes the body of an event stream (status 200) as it arrives; such a body is not kept. */
+  readonly onStreamBytes: OnStreamBytes | null
+}
+
+export type OnStreamBytes = (bytes: Buffer, atMs: number) => void
+
+/** All in milliseconds. `idleMs` is the longest silence between two reads of a body. */
+export type Timeouts = {
+  readonly connectMs: number
+  readonly headersMs: number
+  readonly idleMs: number
+  readonly totalMs: number
+}
+
+/** What happened to one request. Instants are milliseconds on the clock of the run. */
+export type Exchange = {
+  readonly sentMs: number
+  readonly headersMs: number | null
+  readonly endMs: number
+  readonly status: number | null
+  /** Names in lower case, repeated ones joined with ", ". Empty before the headers. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The body, or nothing where it went to `onStreamBytes`. */
+  readonly body: Buffer
+  readonly bytes: number
+  /** null when the answer is complete as HTTP goes. */
+  readonly failure: { readonly reason: FailureReason; readonly detail: string } | null
+}
+
+/** Sends one request once: no retry, no redirect. Never rejects; aborting ends it as `cancelled`. */
+export type Transport = (request: WireRequest, signal: AbortSignal) => Promise<Exchange>
