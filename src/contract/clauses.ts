@@ -38,7 +38,11 @@ export const clauses = {
     judges: ['headers'],
   },
   'header.model-id': { section: '4.4', says: 'Inference answers name the model used.', judges: ['headers'] },
-  'header.model-name': { section: '4.4', says: 'Inference answers carry the display name of the model.', judges: ['headers'] },
+  'header.model-name': {
+    section: '4.4',
+    says: 'Inference answers carry the display name of the model.',
+    judges: ['headers'],
+  },
   'header.balance.usd': {
     section: '4.4',
     says: 'Authenticated answers carry the USD balance as a decimal string.',
@@ -51,7 +55,11 @@ export const clauses = {
   },
 
   'auth.bearer': { section: '5', says: 'A request whose key is not valid is answered with 401.', judges: ['probe'] },
-  'error.object': { section: '7', says: 'A non-success answer has an error object as its body.', judges: ['error-answer'] },
+  'error.object': {
+    section: '7',
+    says: 'A non-success answer has an error object as its body.',
+    judges: ['error-answer'],
+  },
 
   'limit.requests.headers': {
     section: '4.4',
@@ -73,7 +81,11 @@ export const clauses = {
     says: 'The request reset is a Unix time ahead, at most one window away.',
     judges: ['limiter'],
   },
-  'limit.requests.window': { section: '4.4', says: 'A request window lasts until its reset time.', judges: ['limiter'] },
+  'limit.requests.window': {
+    section: '4.4',
+    says: 'A request window lasts until its reset time.',
+    judges: ['limiter'],
+  },
   'limit.requests.enforced': {
     section: '7',
     says: 'A request beyond the limit of its window is answered with 429.',
@@ -115,7 +127,11 @@ export const clauses = {
     judges: ['error-answer'],
   },
 
-  'chat.content-type': { section: '4.2', says: 'An unstreamed completion is application/json.', judges: ['chat-answer'] },
+  'chat.content-type': {
+    section: '4.2',
+    says: 'An unstreamed completion is application/json.',
+    judges: ['chat-answer'],
+  },
   'chat.media-type': {
     section: '4.2',
     says: 'A chat request that is not application/json is answered with 415.',
@@ -233,7 +249,11 @@ export const clauses = {
     says: 'The error message of a rejected batch names every offending method.',
     judges: ['probe'],
   },
-  'rpc.batch.limit': { section: '4.3', says: 'A batch of more than 100 items is answered with 400.', judges: ['probe'] },
+  'rpc.batch.limit': {
+    section: '4.3',
+    says: 'A batch of more than 100 items is answered with 400.',
+    judges: ['probe'],
+  },
   'rpc.credits.header': {
     section: '4.3',
     says: 'An RPC answer states the credits charged, as an integer.',
@@ -254,7 +274,11 @@ export const clauses = {
     says: 'An RPC answer states its cost in USD, as a decimal string.',
     judges: ['rpc-credits'],
   },
-  'rpc.cost.amount': { section: '4.3', says: 'The cost is the credits times the price of a credit.', judges: ['rpc-credits'] },
+  'rpc.cost.amount': {
+    section: '4.3',
+    says: 'The cost is the credits times the price of a credit.',
+    judges: ['rpc-credits'],
+  },
   'rpc.request-id': { section: '4.3', says: 'An RPC answer carries X-Request-ID.', judges: ['rpc-answer'] },
   'rpc.request-id.unique': {
     section: '4.3',
@@ -266,7 +290,11 @@ export const clauses = {
     says: 'A repeated request with the same key and body says Idempotent-Replayed: true; a first one does not.',
     judges: ['idempotency'],
   },
-  'rpc.replay.body': { section: '4.3', says: 'A replay returns the cached answer, byte for byte.', judges: ['idempotency'] },
+  'rpc.replay.body': {
+    section: '4.3',
+    says: 'A replay returns the cached answer, byte for byte.',
+    judges: ['idempotency'],
+  },
   'rpc.replay.charge': { section: '4.3', says: 'A replay is not charged.', judges: ['idempotency', 'ledger'] },
   'rpc.replay.conflict': {
     section: '4.3',

@@ -14,7 +14,12 @@ export function loadProfile(file: string): Contract {
   const syntax = document.errors[0]
   if (syntax !== undefined) {
     const { line, col } = lines.linePos(syntax.pos[0])
-    throw new UsageError({ where: `${file}:${line}:${col}`, got: 'invalid YAML', expected: 'a profile', hint: syntax.message })
+    throw new UsageError({
+      where: `${file}:${line}:${col}`,
+      got: 'invalid YAML',
+      expected: 'a profile',
+      hint: syntax.message,
+    })
   }
   const merged = overlay(documented, document.toJS() ?? {})
   const result = contractSchema.safeParse(merged)
@@ -22,7 +27,10 @@ export function loadProfile(file: string): Contract {
   throw new UsageError(
     result.error.issues.map((issue): Mistake => {
       const path = issue.code === 'unrecognized_keys' ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path
-      const got = path.reduce<unknown>((at, key) => (isMapping(at) || Array.isArray(at) ? Reflect.get(at, key) : undefined), merged)
+      const got = path.reduce<unknown>(
+        (at, key) => (isMapping(at) || Array.isArray(at) ? Reflect.get(at, key) : undefined),
+        merged,
+      )
       return { where: `${file}: ${path.join('.')}`, got: JSON.stringify(got) ?? 'nothing', expected: issue.message }
     }),
   )

@@ -90,7 +90,13 @@ const solana: Tiers = {
 }
 
 const starknet: Tiers = {
-  standard: ['starknet_blockNumber', 'starknet_call', 'starknet_chainId', 'starknet_getBlockWithTxs', 'starknet_getNonce'],
+  standard: [
+    'starknet_blockNumber',
+    'starknet_call',
+    'starknet_chainId',
+    'starknet_getBlockWithTxs',
+    'starknet_getNonce',
+  ],
   advanced: [],
   large: [],
 }

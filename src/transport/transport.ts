@@ -1,4 +1,5 @@
 import type { FailureReason } from '../observation/observation.ts'
+import type { Timeouts } from '../plan/plan.ts'
 
 /** One HTTP request, complete: nothing is added on the way but what HTTP itself needs. */
 export type WireRequest = {
@@ -15,14 +16,6 @@ export type WireRequest = {
 }
 
 export type OnStreamBytes = (bytes: Buffer, atMs: number) => void
-
-/** All in milliseconds. `idleMs` is the longest silence between two reads of a body. */
-export type Timeouts = {
-  readonly connectMs: number
-  readonly headersMs: number
-  readonly idleMs: number
-  readonly totalMs: number
-}
 
 /** What happened to one request. Instants are milliseconds on the clock of the run. */
 export type Exchange = {

@@ -1,0 +1,140 @@
+import type { AccountTier, ModelTier } from '../contract/contract.ts'
+import type { Threshold, Timing } from '../scenario/threshold.ts'
+
+export type { Aggregate, Count, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
+export { timings } from '../scenario/threshold.ts'
+
+/** A scenario with everything decided: no optional field, no default, no unit in a string. Plain JSON, no secret. */
+export type Plan = {
+  readonly schema: 1
+  readonly scenario: string
+  readonly question: string | null
+  readonly seed: number
+  /** Base address of the target; null: a reference service of our own. */
+  readonly target: string | null
+  /** Name of the profile that the target is judged by. */
+  readonly profile: string
+  readonly callers: CallersPlan
+  readonly calls: Readonly<Record<string, CallPlan>>
+  readonly stages: readonly StagePlan[]
+  /** By call: the longest time, in milliseconds, at which an answer is still good. */
+  readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
+  readonly thresholds: readonly Threshold[]
+  readonly budgetUsd: string | null
+  readonly bounds: Bounds
+  /** Which observations are kept: all of them, those that a finding names, or none. */
+  readonly record: 'all' | 'findings' | 'none'
+  readonly forecast: Forecast
+}
+
+export type CallersPlan = {
+  /** `c0`, `c1`, … stand for the keys in their order. */
+  readonly names: readonly string[]
+  readonly accountTier: AccountTier
+  /** Whether others use the same accounts during the run; then no upper bound on use is asserted. */
+  readonly shared: boolean
+  /** A file with one key a line; null: the environment, or reference keys for a loopback target. */
+  readonly keysFile: string | null
+}
+
+export type CallPlan =
+  | {
+      readonly kind: 'chat'
+      readonly model: string
+      readonly modelTier: ModelTier
+      readonly stream: boolean
+      readonly promptTokens: number
+      readonly maxCompletionTokens: number
+    }
+  | RpcPlan
+  | {
+      readonly kind: 'replay'
+      readonly of: RpcPlan
+      /** Further requests with the key and the body of the first. */
+      readonly duplicates: number
+      /** Whether the duplicates are sent together with the first, or one after the other when it has ended. */
+      readonly concurrent: boolean
+      /** Probability that an arrival ends with one request with the same key and another body. */
+      readonly conflicting: number
+      /** Probability that an arrival ends with one request with the same key and body from another caller. */
+      readonly foreign: number
+    }
+  | { readonly kind: 'models' | 'networks' | 'rate-limits' }
+  | { readonly kind: 'probe'; readonly probe: string }
+
+export type RpcPlan = {
+  readonly kind: 'rpc'
+  readonly network: string
+  readonly methods: readonly (readonly [method: string, weight: number])[]
+  /** Items of a batch; null: a single call. */
+  readonly batchSize: number | null
+  /** Items of each batch that fail on purpose; for a single call the probability that it does. */
+  readonly failing: number
+}
+
+export type StagePlan = {
+  readonly name: string
+  /** From the start of the run. */
+  readonly startMs: number
+  readonly durationMs: number
+  /** The first so many callers take part. */
+  readonly callers: number
+  readonly load: Load
+}
+
+export type Load =
+  | { readonly model: 'open'; readonly shape: Shape; readonly mix: Mix }
+  /** Users who call, wait for the answer, think, and call again. */
+  | { readonly model: 'closed'; readonly users: number; readonly thinkMs: number; readonly mix: Mix }
+  /** Each caller sends the calls in order, one at a time. */
+  | { readonly model: 'sequence'; readonly calls: readonly string[] }
+
+export type Mix = readonly (readonly [call: string, weight: number])[]
+
+/** Arrivals per second of all callers together. */
+export type Shape =
+  | { readonly kind: 'constant'; readonly perSecond: number }
+  | { readonly kind: 'poisson'; readonly perSecond: number }
+  | { readonly kind: 'ramp'; readonly fromPerSecond: number; readonly toPerSecond: number }
+  /** `size` arrivals at once, at the start of the stage and then every `everyMs`. */
+  | { readonly kind: 'burst'; readonly size: number; readonly everyMs: number }
+  | { readonly kind: 'pause' }
+
+export type Bounds = {
+  readonly maxInFlight: number
+  readonly maxBodyBytes: number
+  /** How long a run waits for what is in flight when its stages are over. */
+  readonly drainMs: number
+  readonly timeouts: { readonly chat: Timeouts; readonly rpc: Timeouts; readonly control: Timeouts }
+}
+
+/** All in milliseconds. `idleMs` is the longest silence between two reads of a body. */
+export type Timeouts = {
+  readonly connectMs: number
+  readonly headersMs: number
+  readonly idleMs: number
+  readonly totalMs: number
+}
+
+/** What the plan would spend and prove, before anything is sent. */
+export type Forecast = {
+  readonly requests: number
+  readonly durationMs: number
+  readonly credits: number
+  /** The worst case: every completion as long as it may be. Decimal; null where a price is not known. */
+  readonly worstUsd: string | null
+  readonly calls: readonly {
+    readonly call: string
+    readonly stage: string
+    readonly requests: number
+    /** The highest percentile that so many samples can bound, such as 99; null: not even the median. */
+    readonly provablePercentile: number | null
+  }[]
+  /** The busiest minute of one caller against each limit that it touches. */
+  readonly limits: readonly {
+    readonly stage: string
+    readonly scope: string
+    readonly perMinute: number
+    readonly limit: number
+  }[]
+}

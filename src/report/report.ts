@@ -1,0 +1,128 @@
+import type { Billing, LimitUse } from '../audits/results.ts'
+import type { ClauseTally } from '../checks/docket.ts'
+import type { ClauseId, JudgeName } from '../contract/clauses.ts'
+
+/** The machine contract of a run, `report.json`. Changes only ever add. */
+export type Report = {
+  readonly schema: 1
+  readonly verdict: Status
+  /** Why, in sentences; never empty. */
+  readonly because: readonly string[]
+  readonly run: RunFacts
+  readonly load: LoadFacts
+  readonly calls: readonly CallFacts[]
+  readonly billing: Billing
+  readonly limits: readonly LimitUse[]
+  readonly clauses: readonly ClauseTally[]
+  readonly findings: readonly ReportedFinding[]
+  readonly thresholds: readonly ThresholdResult[]
+}
+
+export type Status = 'pass' | 'fail' | 'inconclusive'
+
+export type RunFacts = {
+  readonly id: string
+  readonly scenario: string
+  readonly question: string | null
+  readonly seed: number
+  readonly version: string
+  readonly target: string
+  readonly profile: string
+  /** ISO 8601, UTC. */
+  readonly startedAt: string
+  readonly durationMs: number
+  /** How the run ended. `cut-short`: its log has no end, as after a kill. */
+  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'budget-reached' | 'cut-short'
+}
+
+export type LoadFacts = {
+  readonly planned: number
+  readonly sent: number
+  readonly answered: number
+  readonly failed: number
+  readonly dropped: number
+  readonly failures: Readonly<Record<string, number>>
+  readonly latenessMs: Percentiles
+  readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
+}
+
+/** Milliseconds. A percentile that so few samples cannot bound is null; so is everything where there are none. */
+export type Percentiles = {
+  readonly count: number
+  readonly mean: number | null
+  readonly p50: number | null
+  readonly p90: number | null
+  readonly p95: number | null
+  readonly p99: number | null
+  readonly p999: number | null
+  readonly max: number | null
+}
+
+export type CallFacts = {
+  readonly call: string
+  /** null: over all stages. */
+  readonly stage: string | null
+  readonly count: number
+  readonly statuses: Readonly<Record<string, number>>
+  readonly failed: number
+  readonly dropped: number
+  readonly latencyMs: Percentiles
+  readonly serviceTimeMs: Percentiles
+  readonly ttftMs: Percentiles
+  readonly ttfctMs: Percentiles
+  readonly tpotMs: Percentiles
+  readonly itlMs: Percentiles
+  readonly iclMs: Percentiles
+  readonly outputTokens: number
+  readonly outputTokensPerSecond: number | null
+  readonly achievedPerSecond: number | null
+  readonly goodputPerSecond: number | null
+  /** Good answers as a share of all that were due, failures and drops included; null where nothing was due. */
+  readonly goodRatio: number | null
+}
+
+export type ReportedFinding = {
+  readonly clause: ClauseId
+  readonly section: string
+  readonly says: string
+  readonly check: JudgeName
+  readonly count: number
+  readonly because: string
+  readonly examples: readonly ReportedExample[]
+}
+
+export type ReportedExample = {
+  readonly seqs: readonly number[]
+  readonly because: string
+  readonly evidence: readonly Evidence[]
+}
+
+/** What is needed to file a bug: the request without its secret, and what came back. Bounded. */
+export type Evidence = {
+  readonly seq: number
+  readonly caller: string
+  readonly stage: string
+  readonly call: string
+  readonly request: {
+    readonly method: string
+    readonly path: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: string | null
+  } | null
+  readonly outcome: string
+  readonly headers: Readonly<Record<string, string>>
+  /** The beginning of the body as it was read. */
+  readonly body: string
+  readonly dueMs: number
+  readonly sentMs: number | null
+  readonly headersMs: number | null
+  readonly endMs: number | null
+}
+
+export type ThresholdResult = {
+  readonly expression: string
+  readonly value: number | null
+  readonly verdict: Status
+  readonly because: string
+  readonly why: string
+}
