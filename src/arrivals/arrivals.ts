@@ -1,0 +1,71 @@
+import { type Random, randomStream } from '../lib/random.ts'
+import type { CallPlan, Mix, Plan, StagePlan } from '../plan/plan.ts'
+import { dueTimes } from './due-times.ts'
+
+/** One call that is due. */
+export type Arrival = {
+  /** The `seq` of its first request; the others follow it. */
+  readonly seq: number
+  readonly stage: string
+  readonly call: string
+  /** Position in `plan.callers.names`. */
+  readonly caller: number
+  readonly dueMs: number
+  /** The requests that it consists of, in order; all but replays have one. */
+  readonly steps: readonly Step[]
+}
+
+export type Step = 'only' | 'original' | 'duplicate' | 'conflict' | 'foreign'
+
+/** Draws the arrivals of a run one after the other; each stage has random streams of its own. */
+export type Draw = {
+  /** The arrivals of an open stage, lazily and in order. */
+  readonly open: (stage: StagePlan) => Iterable<Arrival>
+  /** Endless arrivals of a closed stage, due when they are asked for. */
+  readonly closed: (stage: StagePlan) => (dueMs: number) => Arrival
+  /** The next arrival of this very call by this caller. */
+  readonly single: (stage: string, call: string, caller: number, dueMs: number) => Arrival
+}
+
+export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>): Draw {
+  const replays = randomStream(plan.seed, 'replays')
+  let seq = 0
+
+  const single: Draw['single'] = (stage, call, caller, dueMs) => {
+    const steps = stepsOf(plan.calls[call], replays, plan.callers.names.length)
+    const arrival = { seq, stage, call, caller, dueMs, steps }
+    seq += steps.length
+    return arrival
+  }
+
+  return {
+    single,
+    open: function* (stage) {
+      if (stage.load.model !== 'open') return
+      const { shape, mix } = stage.load
+      const choice = randomStream(plan.seed, `mix/${stage.name}`)
+      let index = 0
+      for (const offsetMs of dueTimes(shape, stage.durationMs, randomStream(plan.seed, `arrivals/${stage.name}`))) {
+        yield single(stage.name, choice.weighted(mix), index++ % stage.callers, stage.startMs + offsetMs)
+      }
+    },
+    closed: stage => {
+      const mix: Mix = stage.load.model === 'closed' ? stage.load.mix : []
+      const choice = randomStream(plan.seed, `mix/${stage.name}`)
+      let index = 0
+      return dueMs => single(stage.name, choice.weighted(mix), index++ % stage.callers, dueMs)
+    },
+  }
+}
+
+function stepsOf(call: CallPlan | undefined, random: Random, callers: number): readonly Step[] {
+  if (call?.kind !== 'replay') return ['only']
+  const conflict = random.next() < call.conflicting
+  const foreign = random.next() < call.foreign && callers > 1
+  return [
+    'original',
+    ...Array<Step>(call.duplicates).fill('duplicate'),
+    ...(conflict ? (['conflict'] as const) : []),
+    ...(foreign ? (['foreign'] as const) : []),
+  ]
+}

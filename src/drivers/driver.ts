@@ -1,0 +1,45 @@
+import type { Arrival } from '../arrivals/arrivals.ts'
+import type { Clock } from '../lib/clock.ts'
+
+/** Sends an arrival and resolves when all of its requests have been observed. Never rejects. */
+export type Fire = (arrival: Arrival) => Promise<void>
+
+/** Records that the requests of an arrival were never sent. */
+export type Drop = (arrival: Arrival, reason: DropReason) => void
+
+export type DropReason = 'max-in-flight' | 'stage-over' | 'interrupted'
+
+/** What every driver works with. It knows neither the wire nor the plan. */
+export type Cab = {
+  readonly clock: Clock
+  /** Aborted when nothing more may be sent. */
+  readonly signal: AbortSignal
+  readonly fire: Fire
+  readonly drop: Drop
+}
+
+/** Counts the arrivals that are under way, over all stages, and tells when there are none. */
+export type InFlight = {
+  readonly count: () => number
+  readonly track: (work: Promise<void>) => void
+  readonly idle: () => Promise<void>
+}
+
+export function countInFlight(): InFlight {
+  let count = 0
+  let waiting: (() => void)[] = []
+  const done = () => {
+    if (--count > 0) return
+    const resolves = waiting
+    waiting = []
+    for (const resolve of resolves) resolve()
+  }
+  return {
+    count: () => count,
+    track: work => {
+      count++
+      void work.then(done, done)
+    },
+    idle: () => (count === 0 ? Promise.resolve() : new Promise(resolve => waiting.push(resolve))),
+  }
+}

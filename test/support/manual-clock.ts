@@ -1,0 +1,70 @@
+import type { Clock } from '../../src/lib/clock.ts'
+
+/** A clock that stands still until it is told to move. Timers fire in order of their due time, then of their making. */
+export type ManualClock = Clock & {
+  /** Moves to `ms`, firing what is due on the way; promises that it settles run in between. */
+  readonly advanceTo: (ms: number) => Promise<void>
+  /** Moves from timer to timer until `work` has settled, and gives its value. */
+  readonly run: <T>(work: Promise<T>) => Promise<T>
+}
+
+type Timer = { readonly dueMs: number; readonly order: number; readonly wake: () => void }
+
+export function manualClock(startWallMs = Date.UTC(2026, 0, 15, 12)): ManualClock {
+  let now = 0
+  let order = 0
+  let timers: Timer[] = []
+
+  const settle = () => new Promise<void>(resolve => setImmediate(resolve))
+  const pop = (untilMs: number): Timer | undefined => {
+    let first: Timer | undefined
+    for (const timer of timers) {
+      if (first === undefined || timer.dueMs < first.dueMs || (timer.dueMs === first.dueMs && timer.order < first.order))
+        first = timer
+    }
+    if (first === undefined || first.dueMs > untilMs) return undefined
+    timers = timers.filter(timer => timer !== first)
+    return first
+  }
+  const step = async (untilMs: number) => {
+    const timer = pop(untilMs)
+    if (timer === undefined) return false
+    now = Math.max(now, timer.dueMs)
+    timer.wake()
+    await settle()
+    return true
+  }
+
+  return {
+    nowMs: () => now,
+    wallMs: () => startWallMs + now,
+    at: (dueMs, wake) => {
+      const timer = { dueMs, order: order++, wake }
+      timers.push(timer)
+      return () => {
+        timers = timers.filter(other => other !== timer)
+      }
+    },
+    advanceTo: async ms => {
+      await settle()
+      while (await step(ms));
+      now = Math.max(now, ms)
+      await settle()
+    },
+    run: async work => {
+      let settled = false
+      const mark = () => {
+        settled = true
+      }
+      work.then(mark, mark)
+      await settle()
+      while (!settled) {
+        if (!(await step(Number.POSITIVE_INFINITY)) && !settled) {
+          await settle()
+          if (!settled && timers.length === 0) throw new Error('the work waits for something that no timer brings')
+        }
+      }
+      return work
+    },
+  }
+}
