@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import type { Answer, Body, Outcome, StreamReading } from '../observation/observation.ts'
+import type { Exchange } from '../transport/transport.ts'
+
+/** What a stream reader made of an event stream. */
+export type StreamResult = {
+  readonly reading: StreamReading
+  readonly failure: Extract<Outcome, { kind: 'failed' }> | null
+}
+
+/** How the request ended. A stream that broke off or carried an error is a failure although its status was 200. */
+export function outcomeOf(exchange: Exchange, stream: StreamResult | null): Outcome {
+  if (exchange.failure !== null) return { kind: 'failed', ...exchange.failure }
+  if (stream?.failure) return stream.failure
+  return { kind: 'answered', status: exchange.status ?? 0 }
+}
+
+/** What came back; null when not even the headers did. `digest` asks for a fingerprint of the body. */
+export function answerOf(exchange: Exchange, stream: StreamResult | null, digest: boolean): Answer | null {
+  if (exchange.status === null) return null
+  const body: Body = stream === null ? bodyOf(exchange.body, digest) : { kind: 'stream', stream: stream.reading }
+  return { status: exchange.status, headers: exchange.headers, bytes: exchange.bytes, body }
+}
+
+const clippedAboveBytes = 4096
+const longestString = 256
+const longestHead = 512
+
+function bodyOf(bytes: Buffer, wanted: boolean): Body {
+  if (bytes.length === 0) return { kind: 'empty' }
+  const digest = wanted ? createHash('sha256').update(bytes).digest('base64url').slice(0, 22) : null
+  const text = bytes.toString('utf8')
+  try {
+    const value: unknown = JSON.parse(text)
+    return { kind: 'json', value: bytes.length > clippedAboveBytes ? clip(value) : value, digest }
+  } catch {
+    return { kind: 'text', head: text.slice(0, longestHead), digest }
+  }
+}
+
+/** The same value with its long strings cut, so that an observation stays small and its shape can still be judged. */
+function clip(value: unknown): unknown {
+  if (typeof value === 'string') return value.length > longestString ? value.slice(0, longestString) : value
+  if (Array.isArray(value)) return value.map(clip)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, clip(member)]))
+}

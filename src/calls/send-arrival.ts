@@ -1,0 +1,118 @@
+import type { Arrival, Step } from '../arrivals/arrivals.ts'
+import { type Caller, credentials } from '../callers/callers.ts'
+import type { AccountTier } from '../contract/contract.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Observation, Outcome, Sink } from '../observation/observation.ts'
+import type { CallPlan } from '../plan/plan.ts'
+import type { Exchange, Transport } from '../transport/transport.ts'
+import { buildCall } from './build-call.ts'
+import type { Call, Office } from './call.ts'
+import { createStreamReader } from './chat-stream.ts'
+import { answerOf, outcomeOf } from './read-answer.ts'
+
+/** What it takes to turn an arrival into observations. */
+export type Sender = {
+  readonly office: Office
+  readonly calls: Readonly<Record<string, CallPlan>>
+  readonly callers: readonly Caller[]
+  readonly accountTier: AccountTier
+  readonly clock: Clock
+  readonly transport: Transport
+  /** Ends what is under way; those requests are observed as cancelled. */
+  readonly abort: AbortSignal
+  /** Aborted when nothing more may be sent: the rest of a replay is then dropped. */
+  readonly stop: AbortSignal
+  readonly sink: Sink
+}
+
+/**
+ * Sends the requests of an arrival and resolves when each has been observed; never rejects. Racing duplicates go out
+ * together with the original; whatever follows is due when those before it have ended.
+ */
+export async function sendArrival(arrival: Arrival, sender: Sender): Promise<void> {
+  const plan = sender.calls[arrival.call]
+  if (plan === undefined) return
+  const racing = plan.kind === 'replay' && plan.concurrent ? 1 + plan.duplicates : 1
+  await Promise.all(
+    arrival.steps.slice(0, racing).map((_, index) => sendStep(arrival, index, arrival.dueMs, plan, sender)),
+  )
+  for (let index = racing; index < arrival.steps.length; index++) {
+    if (sender.stop.aborted) sender.sink(unsent(arrival, index, plan, 'interrupted', sender))
+    else await sendStep(arrival, index, sender.clock.nowMs(), plan, sender)
+  }
+}
+
+/** The observations of an arrival that was never sent, one for each of its requests. */
+export function dropArrival(
+  arrival: Arrival,
+  reason: Extract<Outcome, { kind: 'dropped' }>['reason'],
+  sender: Sender,
+): void {
+  const plan = sender.calls[arrival.call]
+  if (plan === undefined) return
+  for (const index of arrival.steps.keys()) sender.sink(unsent(arrival, index, plan, reason, sender))
+}
+
+async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: CallPlan, sender: Sender): Promise<void> {
+  const { call, caller } = prepare(arrival, index, plan, sender)
+  const reader =
+    call.asked.kind === 'chat' && call.asked.stream ? createStreamReader(sender.office.contract.chat.stream) : null
+  const exchange = await sender.transport({ ...call.request, onStreamBytes: reader?.push ?? null }, sender.abort)
+  const stream = reader !== null && arrivedAsStream(exchange) ? reader.end() : null
+  const result = stream && {
+    reading: stream.reading,
+    failure: stream.failure && { kind: 'failed' as const, ...stream.failure },
+  }
+  sender.sink({
+    ...subject(arrival, index, call, caller, sender),
+    dueMs,
+    sentMs: exchange.sentMs,
+    headersMs: exchange.headersMs,
+    endMs: exchange.endMs,
+    outcome: outcomeOf(exchange, result),
+    answer: answerOf(exchange, result, call.asked.kind === 'rpc' && call.asked.replay !== null),
+  })
+}
+
+function unsent(
+  arrival: Arrival,
+  index: number,
+  plan: CallPlan,
+  reason: Extract<Outcome, { kind: 'dropped' }>['reason'],
+  sender: Sender,
+): Observation {
+  const { call, caller } = prepare(arrival, index, plan, sender)
+  const never = { sentMs: null, headersMs: null, endMs: null, answer: null }
+  return {
+    ...subject(arrival, index, call, caller, sender),
+    ...never,
+    dueMs: arrival.dueMs,
+    outcome: { kind: 'dropped', reason },
+  }
+}
+
+/** Anything else that was answered to a streamed request (an error, say) has a body like any other. */
+const arrivedAsStream = ({ status, headers }: Exchange): boolean =>
+  status === 200 && (headers['content-type'] ?? '').startsWith('text/event-stream')
+
+function prepare(arrival: Arrival, index: number, plan: CallPlan, sender: Sender): { call: Call; caller: Caller } {
+  const step = stepAt(arrival, index)
+  // A foreign request tries the key of the group from the account next door.
+  const position = (arrival.caller + (step === 'foreign' ? 1 : 0)) % sender.callers.length
+  const caller = sender.callers[position]
+  if (caller === undefined) throw new RangeError(`no caller at ${position}`)
+  return { call: buildCall(plan, { headSeq: arrival.seq, step }, credentials(caller), sender.office), caller }
+}
+
+const stepAt = (arrival: Arrival, index: number): Step => arrival.steps[index] ?? 'only'
+
+function subject(arrival: Arrival, index: number, call: Call, caller: Caller, sender: Sender) {
+  return {
+    seq: arrival.seq + index,
+    stage: arrival.stage,
+    call: arrival.call,
+    caller: caller.name,
+    accountTier: sender.accountTier,
+    asked: call.asked,
+  }
+}

@@ -1,0 +1,24 @@
+import type { ClausesOf } from './clauses.ts'
+
+/** Crafted requests: each exercises a clause and is promised one status. */
+export type Probe = {
+  readonly clause: ClausesOf<'probe'>
+  /** The status that the document promises. */
+  readonly status: number
+  /** What the error message must name. */
+  readonly names: readonly string[]
+}
+
+const offending = ['eth_newFilter', 'eth_accounts'] as const
+
+export const probes = {
+  'bad-key': { clause: 'auth.bearer', status: 401, names: [] },
+  'wrong-media-type': { clause: 'chat.media-type', status: 415, names: [] },
+  'unsupported-method': { clause: 'rpc.unsupported-method', status: 400, names: [] },
+  'unsupported-methods-in-batch': { clause: 'rpc.unsupported-method.named', status: 400, names: offending },
+  'batch-too-long': { clause: 'rpc.batch.limit', status: 400, names: [] },
+} as const satisfies Record<string, Probe>
+
+export type ProbeName = keyof typeof probes
+
+export const probeNames = Object.keys(probes) as readonly ProbeName[]

@@ -1,0 +1,120 @@
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { createGunzip, gzip } from 'node:zlib'
+import type { Cancel, Clock } from '../lib/clock.ts'
+import type { Observation } from './observation.ts'
+
+/** The first line of a log: what the judging half must know beside the plan. */
+export type LogHead = {
+  readonly turnpike: 1
+  readonly runId: string
+  readonly version: string
+  /** Base address, as it was called. */
+  readonly target: string
+  /** Unix time in milliseconds at which the clock of the observations stands at 0. */
+  readonly startedAtMs: number
+}
+
+/** The last line of a log; a run that was killed has none. */
+export type LogEnd = {
+  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'keys-refused' | 'budget-reached'
+  readonly durationMs: number
+  readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
+}
+
+export type LogWriter = {
+  /** Returns at once; the line is on disk within a second. */
+  readonly write: (observation: Observation) => void
+  readonly end: (end: LogEnd) => Promise<void>
+}
+
+const flushEveryMs = 500
+const flushAtCharacters = 256 * 1024
+
+/**
+ * Writes observations as gzipped NDJSON. Every flush is one write of a whole gzip member that holds whole lines, so a
+ * log can be read up to the last flush whatever happens to its writer. Compression runs off the main thread.
+ */
+export async function openLog(file: string, head: LogHead, clock: Clock): Promise<LogWriter> {
+  const handle = await open(file, 'w')
+  let pending: string[] = [JSON.stringify(head)]
+  let characters = 0
+  let tail: Promise<void> = Promise.resolve()
+  let timer: Cancel | null = null
+
+  const flush = () => {
+    timer?.()
+    timer = null
+    if (pending.length === 0) return
+    const text = `${pending.join('\n')}\n`
+    pending = []
+    characters = 0
+    tail = tail.then(() => append(handle, text))
+    // Whoever awaits `end` learns of a failed write; until then it must not count as unhandled.
+    tail.catch(() => {})
+  }
+  flush()
+
+  return {
+    write: observation => {
+      const line = JSON.stringify(observation)
+      pending.push(line)
+      characters += line.length
+      if (characters >= flushAtCharacters) flush()
+      else timer ??= clock.at(clock.nowMs() + flushEveryMs, flush)
+    },
+    end: async end => {
+      pending.push(JSON.stringify(end))
+      flush()
+      await tail
+      await handle.close()
+    },
+  }
+}
+
+const compress = promisify(gzip)
+
+async function append(handle: FileHandle, text: string): Promise<void> {
+  await handle.appendFile(await compress(text, { level: 4 }))
+}
+
+export type LogLine =
+  | { readonly kind: 'head'; readonly head: LogHead }
+  | { readonly kind: 'observation'; readonly observation: Observation }
+  | { readonly kind: 'end'; readonly end: LogEnd }
+
+/** The lines of a log in order. What stands behind the last whole line, as after a kill, is left out. */
+export async function* readLog(file: string): AsyncIterable<LogLine> {
+  const bytes = createReadStream(file)
+  const text = createGunzip()
+  bytes.on('error', cause => text.destroy(cause))
+  bytes.pipe(text)
+  try {
+    for await (const line of createInterface({ input: text, crlfDelay: Number.POSITIVE_INFINITY })) {
+      const parsed = lineOf(line)
+      if (parsed === null) return
+      yield parsed
+    }
+  } catch (cause) {
+    if (!isCutShort(cause)) throw cause
+  }
+}
+
+function lineOf(line: string): LogLine | null {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    return null
+  }
+  if (typeof value !== 'object' || value === null) return null
+  if ('turnpike' in value) return { kind: 'head', head: value as LogHead }
+  if ('ended' in value) return { kind: 'end', end: value as LogEnd }
+  return { kind: 'observation', observation: value as Observation }
+}
+
+/** zlib's word for a member that ends too early. */
+const isCutShort = (cause: unknown): boolean =>
+  cause instanceof Error && 'code' in cause && (cause.code === 'Z_BUF_ERROR' || cause.code === 'Z_DATA_ERROR')
