@@ -1,0 +1,60 @@
+import type { AccountTier } from '../contract/contract.ts'
+import type { Window } from './window.ts'
+
+/** Whose request it is. */
+export type Caller = { readonly tier: AccountTier; readonly name: string }
+
+export type Account = Caller & {
+  picoUsd: bigint
+  picoDiem: bigint
+  /** Completions so far; names the random stream of the next one, so that callers do not disturb each other. */
+  completions: number
+  /** By scope. */
+  readonly windows: Map<string, Window>
+  /** What falls due later, because a completion is billed when it is complete. */
+  unsettled: readonly Settlement[]
+}
+
+/** One request is charged in one currency. A DIEM is worth a dollar, so that an amount is the same number in both. */
+export type Charge = { readonly currency: 'usd' | 'diem'; readonly pico: bigint }
+
+export type Settlement = {
+  /** Unix time. */
+  readonly dueMs: number
+  readonly charge: Charge
+  readonly window: Window
+  /** Reserved at admission and not generated. */
+  readonly unusedTokens: number
+}
+
+export function openAccount(caller: Caller, picoUsd: bigint, picoDiem: bigint): Account {
+  return { ...caller, picoUsd, picoDiem, completions: 0, windows: new Map(), unsettled: [] }
+}
+
+/**
+ * Applies what has fallen due. Called at the start of each visit, which is soon enough: between two visits nobody sees
+ * the account, and no timer has to be kept or cancelled.
+ */
+export function settle(account: Account, nowMs: number, spend: Spend): void {
+  if (account.unsettled.length === 0) return
+  for (const { dueMs, charge, window, unusedTokens } of account.unsettled) {
+    if (dueMs > nowMs) continue
+    spend(account, charge)
+    window.tokens -= unusedTokens
+  }
+  account.unsettled = account.unsettled.filter(({ dueMs }) => dueMs > nowMs)
+}
+
+/** Takes a charge from the balance. */
+export type Spend = (account: Account, charge: Charge) => void
+
+export function spend(account: Account, { currency, pico }: Charge): void {
+  if (currency === 'usd') account.picoUsd -= pico
+  else account.picoDiem -= pico
+}
+
+/** DIEM is spent first, where it covers the whole amount. */
+export const currencyFor = (account: Account, pico: bigint): Charge['currency'] =>
+  account.picoDiem > 0n && account.picoDiem >= pico ? 'diem' : 'usd'
+
+export const covers = (account: Account, pico: bigint): boolean => account.picoUsd >= pico || account.picoDiem >= pico

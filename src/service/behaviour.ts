@@ -1,0 +1,111 @@
+import type { Contract, Model, Network } from '../contract/contract.ts'
+import { pico } from '../lib/money.ts'
+import { type Account, type Caller, type Spend, spend } from './account.ts'
+import { callerOfKey } from './bearer.ts'
+import { type Choice, type CompletionHead, type Cost, listPricePico, type Usage } from './completion.ts'
+import type { StreamEvent } from './completion-stream.ts'
+import type { Reply } from './message.ts'
+import { type Finding, findStored, type Stored } from './replays.ts'
+import type { RpcItem, RpcResponse } from './rpc-item.ts'
+import type { Visit } from './visit.ts'
+import { type Window, windowAt } from './window.ts'
+
+/**
+ * The decisions of the service, one function each, without effects beyond their result (`spend` alone has one). What
+ * surrounds them — parsing, routing, keeping time — is the same however they are made.
+ */
+export type Behaviour = {
+  readonly caller: (key: string) => Caller | null
+
+  readonly scope: (scope: string) => string
+  readonly windowAt: (previous: Window | undefined, nowMs: number, windowMs: number) => Window
+  readonly admits: (window: Window, limit: number) => boolean
+  readonly spend: Spend
+
+  readonly batchLimit: number
+  readonly forwards: (method: string, network: Network) => boolean
+  /** The methods that a refusal names, of those that are not supported. */
+  readonly named: (methods: readonly string[]) => readonly string[]
+  readonly itemCredits: (item: BilledItem) => number
+  readonly totalCredits: (credits: readonly number[]) => number
+  readonly costPicoUsd: (credits: number) => bigint
+  /** What the items of a request are answered with. */
+  readonly responses: (responses: readonly RpcResponse[], items: readonly RpcItem[]) => readonly unknown[]
+
+  /** Whose cache a key is looked up in. */
+  readonly replayScope: (account: Account) => string
+  readonly findStored: (stored: Stored | undefined, fingerprint: string) => Finding
+  readonly replayed: (stored: Stored) => Stored
+  readonly replayChargePicoUsd: (stored: Stored) => bigint
+
+  /** Tokens of one choice, of those that it would have had without a bound. */
+  readonly completionTokens: (natural: number, bound: number) => number
+  readonly chatCostPico: (usage: Usage, price: NonNullable<Model['usdPerMillion']>) => bigint
+  readonly completionHead: (head: CompletionHead) => Readonly<Record<string, unknown>>
+  readonly finishReason: (reason: 'stop' | 'length') => string | null
+  readonly choice: (choice: Choice) => unknown
+  readonly usage: (usage: Usage) => unknown
+  readonly cost: (cost: Cost) => unknown
+  readonly events: (events: readonly StreamEvent[]) => readonly StreamEvent[]
+
+  readonly networks: (slugs: readonly string[]) => unknown
+  readonly models: (models: readonly { readonly id: string }[]) => unknown
+  readonly rateLimits: (limits: readonly ModelLimits[]) => readonly unknown[]
+
+  /** The last word on every reply. */
+  readonly finish: (reply: Reply, visit: Visit) => Reply
+}
+
+export type BilledItem = {
+  readonly baseCredits: number
+  readonly multiplier: number
+  readonly failed: boolean
+  readonly batched: boolean
+}
+
+export type ModelLimits = {
+  readonly apiModelId: string
+  readonly rateLimits: readonly { readonly amount: number; readonly type: 'RPM' | 'TPM' }[]
+}
+
+/** The service as documented. */
+export function honestBehaviour({ rpc }: Contract): Behaviour {
+  const picoUsdPerCredit = pico(rpc.usdPerCredit)
+  return {
+    caller: callerOfKey,
+
+    scope: scope => scope,
+    windowAt,
+    admits: (window, limit) => window.requests < limit,
+    spend,
+
+    batchLimit: rpc.batchLimit,
+    forwards: (method, { family }) => Object.hasOwn(rpc.methods[family], method),
+    named: methods => methods,
+    itemCredits: ({ baseCredits, multiplier, failed, batched }) =>
+      failed && (batched || rpc.singleErrorIsDiscounted === true) ? rpc.errorItemCredits : baseCredits * multiplier,
+    totalCredits: credits => credits.reduce((total, item) => total + item, 0),
+    costPicoUsd: credits => BigInt(credits) * picoUsdPerCredit,
+    responses: responses => responses,
+
+    replayScope: account => `${account.tier}/${account.name}`,
+    findStored,
+    replayed: stored => stored,
+    replayChargePicoUsd: () => 0n,
+
+    completionTokens: Math.min,
+    chatCostPico: listPricePico,
+    completionHead: head => head,
+    finishReason: reason => reason,
+    choice: choice => choice,
+    usage: usage => usage,
+    cost: cost => cost,
+    events: events => events,
+
+    networks: slugs => ({ networks: slugs }),
+    models: models => ({ object: 'list', type: 'text', data: models }),
+    rateLimits: limits => limits,
+
+    finish: reply => reply,
+  }
+}

@@ -1,0 +1,155 @@
+import type { Contract, Model } from '../contract/contract.ts'
+import { formatPico } from '../lib/money.ts'
+import { randomStream } from '../lib/random.ts'
+import { type Account, covers, currencyFor } from './account.ts'
+import type { Behaviour } from './behaviour.ts'
+import { type ChatRequest, chatRequestParser } from './chat-request.ts'
+import {
+  type Choice,
+  type CompletionHead,
+  type Cost,
+  type Draft,
+  draftChoice,
+  listPricePico,
+  text,
+  usageOf,
+} from './completion.ts'
+import { lastTokenMs, streamChunks, streamHeadMs } from './completion-stream.ts'
+import { controlLimits } from './control.ts'
+import type { Identifiers } from './identifiers.ts'
+import { isJson, isRecord, parseJson } from './json.ts'
+import type { Entry, Limiter } from './limiter.ts'
+import type { Reply } from './message.ts'
+import type { Timing } from './timing.ts'
+import { json, refuse, type Visit } from './visit.ts'
+
+export type ChatOptions = {
+  readonly contract: Contract
+  readonly behaviour: Behaviour
+  readonly limiter: Limiter
+  readonly identifiers: Identifiers
+  readonly seed: number
+  readonly timing: Timing
+}
+
+/** Chat completions, whole or streamed, billed in tokens once they are complete. */
+export function chatCompletions(options: ChatOptions): (visit: Visit, account: Account) => Reply {
+  const { contract, behaviour, limiter, identifiers, seed, timing } = options
+  const { headerPrefix, chat } = contract
+  const models = new Map(contract.models.map(model => [model.id, model]))
+  const parseRequest = chatRequestParser(contract)
+
+  return (visit, account) => {
+    // Limits are kept by model: even a request of another content type is looked into, for the model that it names.
+    const body = parseJson(visit.request.body)
+    const model = models.get(modelId(body))
+    const limits = model === undefined ? undefined : contract.accounts[account.tier][model.tier]
+    const entry = limiter.enter(
+      visit,
+      account,
+      model === undefined ? 'control' : model.id,
+      limits === undefined ? controlLimits : { requests: limits.requestsPerMinute, tokens: limits.tokensPerMinute },
+    )
+    if (!entry.admitted) return limiter.reject(visit)
+    if (model !== undefined) {
+      visit.headers[`${headerPrefix}model-id`] = model.id
+      visit.headers[`${headerPrefix}model-name`] = model.name
+    }
+    if (!isJson(visit.request.headers['content-type']))
+      return refuse(visit, 415, 'Content-Type must be application/json')
+    if (body === undefined) return refuse(visit, 400, 'Invalid JSON request')
+    if (model === undefined)
+      return refuse(visit, 400, 'The model is missing or unknown', { issues: [{ path: ['model'] }] })
+    const request = parseRequest(body, model)
+    if ('issues' in request) return refuse(visit, 400, 'Invalid request parameters', { issues: request.issues })
+
+    const allowed = request.choices * request.maxCompletionTokens
+    const most = { prompt_tokens: request.promptTokens, completion_tokens: allowed }
+    if (model.usdPerMillion !== null && !covers(account, listPricePico(most, model.usdPerMillion))) {
+      return refuse(visit, 402, 'Insufficient USD or DIEM balance to complete the request', {
+        code: 'INSUFFICIENT_BALANCE',
+      })
+    }
+    if (!limiter.reserve(visit, entry, request.promptTokens + allowed)) return limiter.reject(visit)
+    return complete(visit, account, model, request, entry, request.promptTokens + allowed)
+  }
+
+  function complete(
+    visit: Visit,
+    account: Account,
+    model: Model,
+    request: ChatRequest,
+    entry: Entry,
+    reserved: number,
+  ): Reply {
+    const random = randomStream(seed, `completion/${account.tier}/${account.name}/${account.completions++}`)
+    const drafts = Array.from({ length: request.choices }, () => draftChoice(request, behaviour, timing, random))
+    const usage = usageOf(request.promptTokens, drafts, request.thinks)
+    const pico = model.usdPerMillion === null ? null : behaviour.chatCostPico(usage, model.usdPerMillion)
+    const currency = currencyFor(account, pico ?? 0n)
+    const endMs = lastTokenMs(drafts)
+    account.unsettled = [
+      ...account.unsettled,
+      {
+        // A timer can fire a fraction of a millisecond early, and the charge has to be there before the last byte is.
+        dueMs: visit.arrivedMs + Math.max(0, endMs - 1),
+        charge: { currency, pico: pico ?? 0n },
+        window: entry.window,
+        unusedTokens: reserved - usage.total_tokens,
+      },
+    ]
+
+    const amount = Number(formatPico(pico ?? 0n))
+    const cost: Cost = currency === 'usd' ? { usd: amount, diem: 0 } : { usd: 0, diem: amount }
+    const closing = { usage: behaviour.usage(usage), ...(pico === null ? {} : { cost: behaviour.cost(cost) }) }
+    const head = {
+      id: identifiers.completionId(),
+      object: request.stream ? chat.stream.chunkObject : 'chat.completion',
+      created: Math.floor(visit.arrivedMs / 1000),
+      model: model.id,
+    }
+    if (!request.stream) return whole(visit, request, head, drafts, closing, endMs)
+    visit.headers['content-type'] = chat.stream.contentType
+    const chunks = streamChunks({ head, drafts, closing, doneMarker: chat.stream.doneMarker, behaviour })
+    return { status: 200, headers: visit.headers, afterMs: streamHeadMs(drafts), body: { kind: 'stream', chunks } }
+  }
+
+  function whole(
+    visit: Visit,
+    { parameters }: ChatRequest,
+    head: CompletionHead,
+    drafts: readonly Draft[],
+    closing: Readonly<Record<string, unknown>>,
+    afterMs: number,
+  ): Reply {
+    const choices = drafts.map(({ reasoning, content, finishReason }, index): Choice => {
+      const reason = behaviour.finishReason(finishReason)
+      return {
+        index,
+        finish_reason: reason,
+        stop_reason: reason,
+        logprobs: null,
+        message: {
+          role: 'assistant',
+          content: text(content),
+          reasoning_content: reasoning.length === 0 ? null : text(reasoning),
+        },
+      }
+    })
+    const echo = parameters === undefined ? {} : { [chat.parametersField]: parameters }
+    const completion = {
+      ...behaviour.completionHead(head),
+      choices: choices.map(behaviour.choice),
+      ...closing,
+      ...echo,
+    }
+    return json(visit, completion, afterMs)
+  }
+}
+
+/** The model that a body names, without the options that may follow it: `model:option=value`. */
+function modelId(body: unknown): string {
+  const named = isRecord(body) && typeof body.model === 'string' ? body.model : ''
+  const colon = named.indexOf(':')
+  return colon < 0 ? named : named.slice(0, colon)
+}

@@ -1,0 +1,68 @@
+import type { Contract } from '../contract/contract.ts'
+import { formatPico } from '../lib/money.ts'
+import type { Account } from './account.ts'
+import type { Behaviour } from './behaviour.ts'
+import type { ScopeLimits } from './limiter.ts'
+import type { Reply } from './message.ts'
+import { json, type Visit } from './visit.ts'
+
+/** Everything authenticated that is neither inference nor RPC, and requests that name no known model. */
+export const controlLimits: ScopeLimits = { requests: 500, tokens: null }
+
+const millisecondsPerDay = 86_400_000
+
+export function networkList({ rpc }: Contract, behaviour: Behaviour): (visit: Visit) => Reply {
+  const payload = behaviour.networks(Object.keys(rpc.networks).sort())
+  return visit => json(visit, payload)
+}
+
+export function modelList({ models }: Contract, behaviour: Behaviour): (visit: Visit) => Reply {
+  const payload = behaviour.models(
+    models.map(({ id, name, maxCompletionTokens, usdPerMillion, tier }) => ({
+      id,
+      object: 'model',
+      type: 'text',
+      owned_by: 'reference',
+      created: 1_767_225_600,
+      model_spec: {
+        name,
+        maxCompletionTokens,
+        availableContextTokens: 131_072,
+        offline: false,
+        traits: [],
+        capabilities: { supportsReasoning: tier === 'L', supportsLogProbs: false, supportsVision: false },
+        ...(usdPerMillion === null ? {} : { pricing: pricing(usdPerMillion) }),
+      },
+    })),
+  )
+  return visit => json(visit, payload)
+}
+
+function pricing({ input, output }: { readonly input: string; readonly output: string }) {
+  return { input: { usd: Number(input), diem: Number(input) }, output: { usd: Number(output), diem: Number(output) } }
+}
+
+/** What the caller may do in a minute, and what is left of its balance. */
+export function rateLimits(contract: Contract, behaviour: Behaviour): (visit: Visit, account: Account) => Reply {
+  return (visit, account) => {
+    const tiers = contract.accounts[account.tier]
+    const limits = contract.models.map(({ id, tier }) => ({
+      apiModelId: id,
+      rateLimits: [
+        { amount: tiers[tier].requestsPerMinute, type: 'RPM' as const },
+        { amount: tiers[tier].tokensPerMinute, type: 'TPM' as const },
+      ],
+    }))
+    const nextDay = Math.floor(visit.arrivedMs / millisecondsPerDay + 1) * millisecondsPerDay
+    return json(visit, {
+      data: {
+        accessPermitted: true,
+        apiTier: { id: account.tier, isCharged: true },
+        balances: { USD: Number(formatPico(account.picoUsd)), DIEM: Number(formatPico(account.picoDiem)) },
+        keyExpiration: null,
+        nextEpochBegins: new Date(nextDay).toISOString(),
+        rateLimits: behaviour.rateLimits(limits),
+      },
+    })
+  }
+}

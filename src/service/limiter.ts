@@ -1,0 +1,64 @@
+import type { Contract } from '../contract/contract.ts'
+import type { Account } from './account.ts'
+import type { Behaviour } from './behaviour.ts'
+import type { Reply } from './message.ts'
+import { refuse, type Visit } from './visit.ts'
+import type { Window } from './window.ts'
+
+/** What a scope allows in one window; no token limit where nothing is generated. */
+export type ScopeLimits = { readonly requests: number; readonly tokens: number | null }
+
+/** A request in its window. */
+export type Entry = { readonly admitted: boolean; readonly window: Window; readonly limits: ScopeLimits }
+
+export type Limiter = {
+  /** Counts the request where the window admits it, and writes the limit headers in either case. */
+  readonly enter: (visit: Visit, account: Account, scope: string, limits: ScopeLimits) => Entry
+  /** Sets tokens aside; false, and the request no longer counts, where they do not fit. */
+  readonly reserve: (visit: Visit, entry: Entry, tokens: number) => boolean
+  readonly reject: (visit: Visit, more?: Readonly<Record<string, unknown>>) => Reply
+}
+
+export function limiter(contract: Contract, behaviour: Behaviour): Limiter {
+  const { windowMs, requestsReset, tokensReset, tokenHeaders } = contract.limits
+
+  const writeHeaders = ({ headers, arrivedMs }: Visit, { window, limits }: Pick<Entry, 'window' | 'limits'>) => {
+    const { resetMs } = window
+    headers['x-ratelimit-limit-requests'] = String(limits.requests)
+    headers['x-ratelimit-remaining-requests'] = String(Math.max(0, limits.requests - window.requests))
+    headers['x-ratelimit-reset-requests'] = String(
+      requestsReset === 'unix-seconds' ? Math.ceil(resetMs / 1000) : resetMs,
+    )
+    if (limits.tokens === null || !tokenHeaders) return
+    headers['x-ratelimit-limit-tokens'] = String(limits.tokens)
+    headers['x-ratelimit-remaining-tokens'] = String(Math.max(0, limits.tokens - window.tokens))
+    headers['x-ratelimit-reset-tokens'] = String(
+      tokensReset === 'seconds' ? Math.max(1, Math.ceil((resetMs - arrivedMs) / 1000)) : resetMs,
+    )
+  }
+
+  return {
+    enter: (visit, account, scope, limits) => {
+      const key = behaviour.scope(scope)
+      const previous = account.windows.get(key)
+      const window = behaviour.windowAt(previous, visit.arrivedMs, windowMs)
+      if (window !== previous) account.windows.set(key, window)
+      const admitted = behaviour.admits(window, limits.requests)
+      if (admitted) window.requests++
+      writeHeaders(visit, { window, limits })
+      return { admitted, window, limits }
+    },
+    reserve: (visit, entry, tokens) => {
+      const { window, limits } = entry
+      const fits = limits.tokens === null || window.tokens + tokens <= limits.tokens
+      if (fits) window.tokens += tokens
+      else window.requests--
+      writeHeaders(visit, entry)
+      return fits
+    },
+    reject: (visit, more = {}) => {
+      visit.headers['x-ratelimit-type'] = 'user'
+      return refuse(visit, 429, 'Rate limit exceeded', more)
+    },
+  }
+}

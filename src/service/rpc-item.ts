@@ -1,0 +1,29 @@
+import { isRecord } from './json.ts'
+
+/** One JSON-RPC request, parsed. */
+export type RpcItem = {
+  readonly method: string
+  readonly params: readonly unknown[]
+  /** Null where the caller gave none. */
+  readonly id: string | number | null
+}
+
+export type RpcError = { readonly code: number; readonly message: string }
+
+export type RpcResponse = { readonly jsonrpc: '2.0'; readonly id: string | number | null } & (
+  | { readonly result: unknown }
+  | { readonly error: RpcError }
+)
+
+export const failed = (response: RpcResponse): boolean => 'error' in response
+
+/** The item, or what is wrong with it. */
+export function parseRpcItem(value: unknown): RpcItem | string {
+  if (!isRecord(value)) return 'a request must be an object'
+  const { method, jsonrpc, params = [], id = null } = value
+  if (typeof method !== 'string' || method === '') return 'method must be a string'
+  if (jsonrpc !== undefined && jsonrpc !== '2.0') return 'jsonrpc must be "2.0"'
+  if (!Array.isArray(params)) return 'params must be an array'
+  if (typeof id === 'string' || (typeof id === 'number' && Number.isInteger(id))) return { method, params, id }
+  return value.id === undefined ? { method, params, id: null } : 'id must be a string or an integer'
+}

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto'
+import type { Contract, Network } from '../contract/contract.ts'
+import { pico, roundPico } from '../lib/money.ts'
+import { randomStream } from '../lib/random.ts'
+import { type Account, covers, currencyFor } from './account.ts'
+import type { Behaviour } from './behaviour.ts'
+import type { Identifiers } from './identifiers.ts'
+import { isJson, parseJson } from './json.ts'
+import type { Entry, Limiter } from './limiter.ts'
+import type { Reply } from './message.ts'
+import { replayCache, type Stored } from './replays.ts'
+import { failed, parseRpcItem, type RpcItem } from './rpc-item.ts'
+import { simulatedNode } from './rpc-node.ts'
+import { logNormal, type Timing } from './timing.ts'
+import { refuse, type Visit } from './visit.ts'
+
+export type RpcProxyOptions = {
+  readonly contract: Contract
+  readonly behaviour: Behaviour
+  readonly limiter: Limiter
+  readonly identifiers: Identifiers
+  readonly seed: number
+  readonly timing: Timing
+}
+
+/** JSON-RPC, single or batch, forwarded to a simulated node and billed in credits. */
+export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Account, slug: string) => Reply {
+  const { contract, behaviour, limiter, identifiers, seed, timing } = options
+  const { rpc, idempotency, headerPrefix } = contract
+  const networks = new Map(Object.entries(rpc.networks))
+  const keyPattern = new RegExp(idempotency.keyPattern)
+  const limits = { requests: rpc.requestsPerMinute, tokens: null }
+  const node = simulatedNode(seed)
+  const delays = randomStream(seed, 'rpc-delays')
+  const replays = replayCache()
+
+  return (visit, account, slug) => {
+    const entry = limiter.enter(visit, account, 'rpc', limits)
+    if (!entry.admitted) return tooMany(visit, entry)
+    if (!isJson(visit.request.headers['content-type']))
+      return refuse(visit, 415, 'Content-Type must be application/json')
+    const network = networks.get(slug)
+    if (network === undefined) return refuse(visit, 400, 'Unsupported RPC network')
+
+    const key = visit.request.headers['idempotency-key']
+    if (key === undefined) return forward(visit, account, slug, network)
+    if (!keyPattern.test(key)) return refuse(visit, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
+
+    const place = `${behaviour.replayScope(account)}/${key}`
+    const fingerprint = createHash('sha256').update(`${slug}\n`).update(visit.request.body).digest('base64')
+    const finding = behaviour.findStored(replays.find(place, visit.arrivedMs), fingerprint)
+    switch (finding.kind) {
+      case 'conflict':
+        return refuse(visit, 400, 'Idempotency-Key was used with a different body')
+      case 'replay':
+        return replay(visit, account, behaviour.replayed(finding.stored))
+      case 'new':
+        return forward(visit, account, slug, network, stored =>
+          replays.keep(place, { ...stored, fingerprint, expiresMs: visit.arrivedMs + idempotency.ttlMs }),
+        )
+    }
+  }
+
+  function forward(visit: Visit, account: Account, slug: string, network: Network, keep?: Keep): Reply {
+    const body = parseJson(visit.request.body)
+    if (body === undefined) return refuse(visit, 400, 'Invalid JSON request')
+    const batched = Array.isArray(body)
+    const values: readonly unknown[] = batched ? body : [body]
+    if (values.length === 0) return refuse(visit, 400, 'A batch must not be empty')
+    if (values.length > behaviour.batchLimit) {
+      return refuse(visit, 400, `A batch must not have more than ${behaviour.batchLimit} items`)
+    }
+
+    const items: RpcItem[] = []
+    for (const [index, value] of values.entries()) {
+      const item = parseRpcItem(value)
+      if (typeof item === 'string')
+        return refuse(visit, 400, 'Invalid JSON-RPC request', { issues: [{ path: [index], message: item }] })
+      items.push(item)
+    }
+    const offending = items.filter(({ method }) => !behaviour.forwards(method, network)).map(({ method }) => method)
+    if (offending.length > 0) {
+      const names = behaviour.named([...new Set(offending)])
+      return refuse(
+        visit,
+        400,
+        names.length === 0 ? 'Unsupported RPC method' : `Unsupported RPC method: ${names.join(', ')}`,
+      )
+    }
+
+    const billed = items.map(({ method }) => ({
+      baseCredits: network.baseCredits,
+      multiplier: rpc.multipliers[rpc.methods[network.family][method] ?? 'standard'],
+      failed: false,
+      batched,
+    }))
+    const estimate = billed.reduce((total, { baseCredits, multiplier }) => total + baseCredits * multiplier, 0)
+    if (!covers(account, behaviour.costPicoUsd(estimate))) {
+      return refuse(visit, 402, 'Insufficient USD or DIEM balance to complete the request', {
+        code: 'INSUFFICIENT_BALANCE',
+      })
+    }
+
+    const responses = items.map(item => node(slug, network, item))
+    const credits = behaviour.totalCredits(
+      billed.map((item, index) => {
+        const response = responses[index]
+        return behaviour.itemCredits(response === undefined ? item : { ...item, failed: failed(response) })
+      }),
+    )
+    const costUsd = roundPico(behaviour.costPicoUsd(credits), rpc.costDecimals)
+    charge(account, pico(costUsd))
+
+    const answers = behaviour.responses(responses, items)
+    const afterMs = logNormal(delays, timing.rpcMs, timing.rpcSigma)
+    const relayed = {
+      text: JSON.stringify(batched ? answers : answers[0]),
+      credits,
+      costUsd,
+      requestId: identifiers.requestId(),
+      readyMs: visit.arrivedMs + afterMs,
+    }
+    keep?.(relayed)
+    return relay(visit, relayed, afterMs)
+  }
+
+  function replay(visit: Visit, account: Account, stored: Stored): Reply {
+    charge(account, behaviour.replayChargePicoUsd(stored))
+    visit.headers['idempotent-replayed'] = 'true'
+    return relay(visit, stored, Math.max(0, stored.readyMs - visit.arrivedMs))
+  }
+
+  function charge(account: Account, picoUsd: bigint): void {
+    if (picoUsd !== 0n) behaviour.spend(account, { currency: currencyFor(account, picoUsd), pico: picoUsd })
+  }
+
+  function relay(visit: Visit, { text, credits, costUsd, requestId }: Relayed, afterMs: number): Reply {
+    visit.headers[`${headerPrefix}rpc-credits`] = String(credits)
+    visit.headers[`${headerPrefix}rpc-cost-usd`] = costUsd
+    visit.headers['x-request-id'] = requestId
+    return { status: 200, headers: visit.headers, afterMs, body: { kind: 'whole', text } }
+  }
+
+  function tooMany(visit: Visit, { window }: Entry): Reply {
+    const resetSeconds = Math.ceil(window.resetMs / 1000)
+    visit.headers['x-ratelimit-limit'] = String(limits.requests)
+    visit.headers['x-ratelimit-remaining'] = '0'
+    visit.headers['x-ratelimit-reset'] = String(resetSeconds)
+    const customMessage = `The limit of ${limits.requests} RPC requests a minute is reached. Retry at ${resetSeconds}.`
+    return limiter.reject(visit, { customMessage })
+  }
+}
+
+type Relayed = Omit<Stored, 'fingerprint' | 'expiresMs'>
+type Keep = (relayed: Relayed) => void

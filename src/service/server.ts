@@ -1,0 +1,108 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import type { Reply, ServiceRequest, StreamChunk } from './message.ts'
+import { bodyLimitBytes, type Service } from './service.ts'
+
+export type ServerOptions = {
+  readonly service: Service
+  /** 0 for a free one. */
+  readonly port: number
+  readonly host: string
+}
+
+export type RunningServer = {
+  readonly port: number
+  readonly close: () => Promise<void>
+}
+
+const basePath = '/api/v1'
+/** Longer than any pause of a client that means to use its connection again. */
+const keepAliveMs = 75_000
+
+/** Serves `service` over HTTP/1.1, under the base path. */
+export function startServer({ service, port, host }: ServerOptions): Promise<RunningServer> {
+  const clock = systemClock()
+  const server = createServer({ keepAliveTimeout: keepAliveMs, noDelay: true }, (incoming, response) => {
+    receive(incoming, request => send(clock, service.answer(request), response))
+  })
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve({
+        port: (server.address() as AddressInfo).port,
+        close: () =>
+          new Promise(closed => {
+            server.close(() => closed())
+            server.closeAllConnections()
+          }),
+      })
+    })
+  })
+}
+
+/** Calls `done` once the body is read, or as soon as it is known to be too large. */
+function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => void): void {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(incoming.headers)) if (typeof value === 'string') headers[name] = value
+  const { method = '', url = '' } = incoming
+  const path = url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : ''
+  let chunks: Buffer[] = []
+  let bytes = 0
+  let answered = false
+  const answer = (body: Buffer | string) => {
+    answered = true
+    done({ method, path, headers, body })
+  }
+
+  incoming.on('data', (chunk: Buffer) => {
+    if (answered) return
+    bytes += chunk.length
+    chunks.push(chunk)
+    if (bytes <= bodyLimitBytes) return
+    chunks = []
+    headers['content-length'] = String(bytes)
+    answer('')
+  })
+  incoming.on('end', () => {
+    if (!answered) answer(chunks.length === 1 ? (chunks[0] ?? '') : Buffer.concat(chunks))
+  })
+  // A client that goes away while it sends is owed nothing; without a listener the error would end the process.
+  incoming.on('error', () => {})
+}
+
+/** Sends each part at its time; stops when the client goes away. */
+function send(clock: Clock, { status, headers, afterMs, body }: Reply, response: ServerResponse): void {
+  const startMs = clock.nowMs()
+  let cancel = () => {}
+  const at = (dueMs: number, wake: () => void) => {
+    if (dueMs <= clock.nowMs()) wake()
+    else cancel = clock.at(dueMs, wake)
+  }
+  response.sendDate = false
+  response.on('error', () => {})
+  response.on('close', () => cancel())
+
+  at(startMs + afterMs, () => {
+    if (body.kind === 'whole') {
+      response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body.text) }).end(body.text)
+      return
+    }
+    response.writeHead(status, headers)
+    response.flushHeaders()
+    stream(body.chunks, 0)
+  })
+
+  function stream(chunks: readonly StreamChunk[], from: number): void {
+    const nowMs = clock.nowMs() - startMs
+    let next = from
+    let text = ''
+    for (let chunk = chunks[next]; chunk !== undefined && chunk.afterMs <= nowMs; chunk = chunks[++next])
+      text += chunk.text
+    if (text !== '') response.write(text)
+    const coming = chunks[next]
+    if (coming === undefined) response.end()
+    else at(startMs + coming.afterMs, () => stream(chunks, next))
+  }
+}

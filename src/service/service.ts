@@ -1,0 +1,137 @@
+import type { Contract } from '../contract/contract.ts'
+import type { Clock } from '../lib/clock.ts'
+import { formatPico, pico } from '../lib/money.ts'
+import { type Account, openAccount, settle } from './account.ts'
+import { bearerKey } from './bearer.ts'
+import { honestBehaviour } from './behaviour.ts'
+import { chatCompletions } from './chat.ts'
+import { controlLimits, modelList, networkList, rateLimits } from './control.ts'
+import { httpDates } from './http-date.ts'
+import { identifiers } from './identifiers.ts'
+import { bend, type Lie } from './lies/lie.ts'
+import { limiter } from './limiter.ts'
+import type { Reply, ServiceRequest } from './message.ts'
+import { router } from './route.ts'
+import { rpcProxy } from './rpc-proxy.ts'
+import type { Timing } from './timing.ts'
+import { refuse, type Visit } from './visit.ts'
+
+export type ServiceOptions = {
+  readonly contract: Contract
+  readonly clock: Clock
+  readonly seed: number
+  /** Of every account, a decimal. */
+  readonly openingBalanceUsd: string
+  readonly openingBalanceDiem: string
+  readonly timing: Timing
+  /** What the service gets wrong; none for the service as documented. */
+  readonly lies: readonly Lie[]
+}
+
+/** The documented service without sockets: what is asked and answered are values, and time is the clock's. */
+export type Service = {
+  readonly answer: (request: ServiceRequest) => Reply
+}
+
+export const bodyLimitBytes = 35 * 1024 * 1024
+const serviceVersion = '20260801.120000'
+
+export function createService(options: ServiceOptions): Service {
+  const { contract, clock, seed, timing, lies } = options
+  const prefix = contract.headerPrefix
+  const openingPicoUsd = pico(options.openingBalanceUsd)
+  const openingPicoDiem = pico(options.openingBalanceDiem)
+  const behaviour = bend(honestBehaviour(contract), contract, lies)
+  const names = identifiers(seed)
+  const limits = limiter(contract, behaviour)
+  const route = router(contract)
+  const httpDate = httpDates()
+  const shared = { contract, behaviour, limiter: limits, identifiers: names, seed, timing }
+  const chat = chatCompletions(shared)
+  const rpc = rpcProxy(shared)
+  const networks = networkList(contract, behaviour)
+  const models = modelList(contract, behaviour)
+  const ownLimits = rateLimits(contract, behaviour)
+
+  const accounts = new Map<string, Account>()
+  const byAuthorization = new Map<string, Account>()
+
+  return {
+    answer: request => {
+      const arrivedMs = clock.wallMs()
+      const { authorization } = request.headers
+      const account = authorization === undefined ? null : accountOf(authorization)
+      const headers: Record<string, string> = {
+        'content-type': 'application/json',
+        date: httpDate(arrivedMs),
+        'cf-ray': names.ray(),
+        [`${prefix}version`]: serviceVersion,
+      }
+      const visit = { request, route: route(request.method, request.path), account, arrivedMs, headers }
+      if (account !== null) {
+        settle(account, arrivedMs, behaviour.spend)
+        writeBalances(account, headers)
+      }
+      return behaviour.finish(answerVisit(visit), visit)
+    },
+  }
+
+  function answerVisit(visit: Visit): Reply {
+    const { request, route, account } = visit
+    if (account === null) return answerStranger(visit)
+    const tooLarge = bodyBytes(request) > bodyLimitBytes
+    if (route.kind === 'rpc' && !tooLarge) return rpc(visit, account, route.network)
+    if (route.kind === 'chat' && !tooLarge) return chat(visit, account)
+    if (!limits.enter(visit, account, 'control', controlLimits).admitted) return limits.reject(visit)
+    if (tooLarge) return refuse(visit, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })
+    return route.kind === 'rate-limits' ? ownLimits(visit, account) : answerAnyone(visit)
+  }
+
+  /** No key is needed for what is public, but a wrong one is refused everywhere. */
+  function answerStranger(visit: Visit): Reply {
+    const { route, request } = visit
+    const needsKey = route.kind === 'rpc' || route.kind === 'chat' || route.kind === 'rate-limits'
+    if (needsKey || request.headers.authorization !== undefined) return refuse(visit, 401, 'Authentication failed')
+    return answerAnyone(visit)
+  }
+
+  function answerAnyone(visit: Visit): Reply {
+    switch (visit.route.kind) {
+      case 'networks':
+        return networks(visit)
+      case 'models':
+        return models(visit)
+      case 'wrong-method':
+        visit.headers.allow = visit.route.allow
+        return refuse(visit, 405, 'Method not allowed')
+      default:
+        return refuse(visit, 404, 'Not found')
+    }
+  }
+
+  function accountOf(authorization: string): Account | null {
+    const known = byAuthorization.get(authorization)
+    if (known !== undefined) return known
+    const key = bearerKey(authorization)
+    const caller = key === null ? null : behaviour.caller(key)
+    if (caller === null) return null
+    const id = `${caller.tier}/${caller.name}`
+    const account = accounts.get(id) ?? openAccount(caller, openingPicoUsd, openingPicoDiem)
+    accounts.set(id, account)
+    byAuthorization.set(authorization, account)
+    return account
+  }
+
+  /** As they were before the request. A profile may ask for those only that are not zero. */
+  function writeBalances({ picoUsd, picoDiem }: Account, headers: Record<string, string>): void {
+    const always = contract.billing.balanceHeaders
+    if (always || picoUsd !== 0n) headers[`${prefix}balance-usd`] = formatPico(picoUsd)
+    if (always || picoDiem !== 0n) headers[`${prefix}balance-diem`] = formatPico(picoDiem)
+  }
+}
+
+/** As received or, where the rest was not worth receiving, as announced. */
+function bodyBytes({ body, headers }: ServiceRequest): number {
+  const received = typeof body === 'string' ? Buffer.byteLength(body) : body.length
+  return Math.max(received, Number(headers['content-length'] ?? 0))
+}
