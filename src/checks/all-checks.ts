@@ -1,0 +1,40 @@
+import type { CheckName } from '../contract/clauses.ts'
+import type { Contract } from '../contract/contract.ts'
+import type { Sink } from '../observation/observation.ts'
+import { checkCatalogue } from './catalogue.ts'
+import { checkChatAnswer } from './chat-answer.ts'
+import { checkChatStream } from './chat-stream.ts'
+import type { Check } from './check.ts'
+import type { Docket } from './docket.ts'
+import { checkErrorAnswer } from './error-answer.ts'
+import { checkHeaders } from './headers.ts'
+import { checkLimitHeaders } from './limit-headers.ts'
+import { checkProbe } from './probe.ts'
+import { checkRpcAnswer } from './rpc-answer.ts'
+import { checkRpcCredits } from './rpc-credits.ts'
+
+/** Every check by its name in the table of clauses; a name without a check does not compile. */
+const checks: { readonly [Name in CheckName]: Check<Name> } = {
+  headers: checkHeaders,
+  'limit-headers': checkLimitHeaders,
+  'error-answer': checkErrorAnswer,
+  'chat-answer': checkChatAnswer,
+  'chat-stream': checkChatStream,
+  'rpc-answer': checkRpcAnswer,
+  'rpc-credits': checkRpcCredits,
+  catalogue: checkCatalogue,
+  probe: checkProbe,
+}
+
+/** All checks as one sink. */
+export function createChecks(contract: Contract, docket: Docket): Sink {
+  const bind = <Name extends CheckName>(name: Name): Sink => {
+    const say = docket.voice(name)
+    const check: Check<Name> = checks[name]
+    return observation => check(observation, contract, say)
+  }
+  const bound = (Object.keys(checks) as CheckName[]).map(name => bind(name))
+  return observation => {
+    for (const check of bound) check(observation)
+  }
+}

@@ -1,0 +1,35 @@
+import type { RpcItem } from '../observation/observation.ts'
+import { asObject } from '../observation/scope.ts'
+import { quote } from './check.ts'
+
+export type Pairing = {
+  readonly byId: ReadonlyMap<number | string, Readonly<Record<string, unknown>>>
+  /** Ids that are missing, unknown, doubled, or of another type than they were sent with; in words. */
+  readonly faults: readonly string[]
+}
+
+/** Pairs the responses of a batch with its items by id. Their order is free. */
+export function correlate(items: readonly RpcItem[], responses: readonly unknown[]): Pairing {
+  const asked = new Set(items.map(item => item.id))
+  const byId = new Map<number | string, Readonly<Record<string, unknown>>>()
+  const faults: string[] = []
+  for (const value of responses) {
+    const response = asObject(value)
+    const id = response?.id
+    if (response === null || (typeof id !== 'number' && typeof id !== 'string') || !asked.has(id)) {
+      const near = items.find(item => String(item.id) === String(id))
+      faults.push(near ? `id ${quote(near.id)} came back as ${quote(id)}` : `id ${quote(id)} was not asked for`)
+    } else if (byId.has(id)) faults.push(`id ${quote(id)} came back twice`)
+    else byId.set(id, response)
+  }
+  const missing = items.filter(item => !byId.has(item.id)).map(item => quote(item.id))
+  if (missing.length > 0) faults.push(`no response has id ${missing.join(', ')}`)
+  return { byId, faults }
+}
+
+/** Whether a response says that its params are invalid, as JSON-RPC numbers it. */
+export const rejectsParams = (response: Readonly<Record<string, unknown>> | undefined): boolean =>
+  asObject(response?.error)?.code === -32602
+
+export const isError = (response: Readonly<Record<string, unknown>> | undefined): boolean =>
+  response !== undefined && response.error !== undefined && response.error !== null

@@ -1,0 +1,62 @@
+import type { Contract, ModelTier } from '../contract/contract.ts'
+import { type Probe, type ProbeName, probes } from '../contract/probes.ts'
+import type { Answer, Observation } from './observation.ts'
+
+/** The documented limits that a request draws on; null where no number is documented. */
+export type Scope = {
+  /** `chat:<model>`, `rpc` or `control`: requests of one caller and one scope share their windows. */
+  readonly name: string
+  readonly tier: string
+  readonly requestsPerMinute: number | null
+  readonly tokensPerMinute: number | null
+}
+
+export function scopeOf({ asked, accountTier }: Observation, contract: Contract): Scope | null {
+  const chat = (model: string, modelTier: ModelTier): Scope => {
+    const { requestsPerMinute, tokensPerMinute } = contract.accounts[accountTier][modelTier]
+    return { name: `chat:${model}`, tier: `${accountTier} ${modelTier}`, requestsPerMinute, tokensPerMinute }
+  }
+  const rpc = {
+    name: 'rpc',
+    tier: accountTier,
+    requestsPerMinute: contract.rpc.requestsPerMinute,
+    tokensPerMinute: null,
+  }
+  switch (asked.kind) {
+    case 'chat':
+      return chat(asked.model, asked.modelTier)
+    case 'rpc':
+      return rpc
+    case 'rate-limits':
+      return { name: 'control', tier: accountTier, requestsPerMinute: null, tokensPerMinute: null }
+    case 'probe': {
+      const { draws }: Probe = probes[asked.probe as ProbeName]
+      const [model] = contract.models
+      return draws === 'rpc' ? rpc : draws === 'chat' && model !== undefined ? chat(model.id, model.tier) : null
+    }
+    case 'models':
+    case 'networks':
+      return null
+  }
+}
+
+/**
+ * The answer, if it is one that the service gave to a caller that it knew: what the document says of "authenticated"
+ * answers holds for it. A 5xx may come from something in front of the service, so it is not held to that.
+ */
+export function authenticatedAnswer({ asked, answer }: Observation): Answer | null {
+  if (answer === null || answer.status === 401 || answer.status >= 500) return null
+  return asked.kind === 'models' || asked.kind === 'networks' || asked.kind === 'probe' ? null : answer
+}
+
+/** The body as a JSON object; null when it is none. */
+export function jsonObject(answer: Answer | null): Readonly<Record<string, unknown>> | null {
+  if (answer?.body.kind !== 'json') return null
+  return asObject(answer.body.value)
+}
+
+export const asObject = (value: unknown): Readonly<Record<string, unknown>> | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
+
+/** Whether an RPC answer says of itself that it is a replay. */
+export const isReplayed = (answer: Answer | null): boolean => answer?.headers['idempotent-replayed'] === 'true'
