@@ -1,0 +1,232 @@
+import type { StreamPart, StreamReading } from '../observation/observation.ts'
+import { createSseDecoder } from '../transport/sse.ts'
+
+export type StreamReader = {
+  /** Takes what one read brought. A token is stamped with the read that brought the end of its event. */
+  readonly push: (bytes: Buffer, atMs: number) => void
+  /** To be called once. The failure is what the stream itself shows; one of the transport outranks it. */
+  readonly end: () => { readonly reading: StreamReading; readonly failure: StreamFailure | null }
+}
+
+export type StreamFailure = {
+  readonly reason: 'stream-truncated' | 'stream-error' | 'stream-malformed'
+  readonly detail: string
+}
+
+const mostRuns = 64
+const mostIdentities = 3
+const mostFinishReasons = 16
+const mostGaps = 2_000
+const mostMalformed = 3
+const longestMalformed = 200
+
+/** The parts that one chunk can have, in the order in which they are listed. A chunk's parts are a set of bits. */
+const chunkParts: readonly StreamPart[] = ['role', 'reasoning', 'content', 'tool-call', 'finish', 'usage', 'error']
+const [ROLE, REASONING, CONTENT, TOOL_CALL, FINISH, USAGE, ERROR] = [1, 2, 4, 8, 16, 32, 64] as const
+const TOKEN = REASONING | CONTENT | TOOL_CALL
+
+/** Reads the event stream of a chat completion, with one `JSON.parse` an event. Never throws, whatever comes. */
+export function createStreamReader({ doneMarker }: { readonly doneMarker: string }): StreamReader {
+  let atMs = 0
+  let chunks = 0
+  let malformedEvents = 0
+  let roleSaid = false
+  let done = false
+  let created: number | null = null
+  let usage: unknown = null
+  let cost: unknown = null
+  let error: unknown = null
+  let contentCharacters = 0
+  let reasoningCharacters = 0
+  let firstTokenMs: number | null = null
+  let firstContentMs: number | null = null
+  let lastTokenMs: number | null = null
+  let tokenChunks = 0
+  let lastRun: [StreamPart, number] | null = null
+  const grammar: [StreamPart, number][] = []
+  const ids: string[] = []
+  const models: string[] = []
+  const objects: string[] = []
+  const finishReasons: string[] = []
+  const gapsMs: number[] = []
+  const malformed: string[] = []
+
+  const readEvent = (data: string, cut: boolean): void => {
+    if (done) {
+      note('after-done')
+    } else if (data === doneMarker) {
+      done = true
+      note('done')
+    } else {
+      const chunk = cut ? null : parseObject(data)
+      if (chunk === null) readMalformed(data)
+      else readChunk(chunk)
+    }
+  }
+
+  const readMalformed = (data: string): void => {
+    malformedEvents++
+    if (malformed.length < mostMalformed) malformed.push(data.slice(0, longestMalformed))
+    note('malformed')
+  }
+
+  const readChunk = (chunk: JsonObject): void => {
+    chunks++
+    let parts = Array.isArray(chunk.choices) ? readChoices(chunk.choices) : 0
+    if (isSaid(chunk.usage)) {
+      parts |= USAGE
+      usage = clip(chunk.usage)
+    }
+    if (isSaid(chunk.cost)) cost = clip(chunk.cost)
+    if (isSaid(chunk.error)) {
+      parts |= ERROR
+      error ??= clip(chunk.error)
+    }
+    // An error event has a form of its own; that it lacks the members of a chunk is no second fault.
+    if (parts !== ERROR) {
+      remember(ids, chunk.id)
+      remember(models, chunk.model)
+      remember(objects, chunk.object)
+      if (created === null && typeof chunk.created === 'number') created = chunk.created
+    }
+    // Some servers repeat the role in every chunk. That is no news beside a token, and would drown the grammar.
+    if ((parts & ROLE) !== 0) {
+      if (roleSaid && (parts & TOKEN) !== 0) parts &= ~ROLE
+      roleSaid = true
+    }
+    if ((parts & TOKEN) !== 0) stampToken((parts & CONTENT) !== 0)
+    noteAll(parts)
+  }
+
+  const readChoices = (choices: readonly unknown[]): number => {
+    let parts = 0
+    for (const choice of choices) {
+      if (!isObject(choice)) continue
+      if (isObject(choice.delta)) parts |= readDelta(choice.delta)
+      const reason = choice.finish_reason
+      if (typeof reason !== 'string' || reason === '') continue
+      parts |= FINISH
+      if (finishReasons.length < mostFinishReasons) finishReasons.push(reason)
+    }
+    return parts
+  }
+
+  const readDelta = (delta: JsonObject): number => {
+    const content = lengthOf(delta.content)
+    // Both names are in use for the same text; a server that sends both sends it twice.
+    const reasoning = lengthOf(delta.reasoning_content) || lengthOf(delta.reasoning)
+    contentCharacters += content
+    reasoningCharacters += reasoning
+    let parts = typeof delta.role === 'string' ? ROLE : 0
+    if (reasoning > 0) parts |= REASONING
+    if (content > 0) parts |= CONTENT
+    if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) parts |= TOOL_CALL
+    return parts
+  }
+
+  const stampToken = (content: boolean): void => {
+    tokenChunks++
+    firstTokenMs ??= atMs
+    if (content) firstContentMs ??= atMs
+    if (lastTokenMs !== null && gapsMs.length < mostGaps) gapsMs.push(atMs - lastTokenMs)
+    lastTokenMs = atMs
+  }
+
+  const noteAll = (parts: number): void => {
+    if (parts === 0) note('empty')
+    for (let rest = parts; rest !== 0; rest &= rest - 1) {
+      const part = chunkParts[31 - Math.clz32(rest & -rest)]
+      if (part !== undefined) note(part)
+    }
+  }
+
+  /** Counts runs beyond the last that is kept, too, but keeps them no more. */
+  const note = (part: StreamPart): void => {
+    if (lastRun !== null && lastRun[0] === part) {
+      lastRun[1]++
+      return
+    }
+    lastRun = [part, 1]
+    if (grammar.length < mostRuns) grammar.push(lastRun)
+  }
+
+  const decoder = createSseDecoder(readEvent)
+
+  return {
+    push: (bytes, readMs) => {
+      atMs = readMs
+      decoder.push(bytes)
+    },
+    end: () => {
+      const brokeOff = decoder.end()
+      if (done && brokeOff) note('after-done')
+      const reading = {
+        chunks,
+        grammar,
+        ids,
+        models,
+        objects,
+        created,
+        finishReasons,
+        usage,
+        cost,
+        error,
+        contentCharacters,
+        reasoningCharacters,
+        firstTokenMs,
+        firstContentMs,
+        lastTokenMs,
+        tokenChunks,
+        gapsMs,
+        malformed,
+      }
+      if (error !== null) return { reading, failure: { reason: 'stream-error', detail: describeError(error) } }
+      if (malformedEvents > 0) {
+        const detail = `${malformedEvents} of ${malformedEvents + chunks} events with no whole JSON object in them`
+        return { reading, failure: { reason: 'stream-malformed', detail } }
+      }
+      if (done) return { reading, failure: null }
+      const detail = `no ${doneMarker} after ${chunks} chunks${brokeOff ? '; it broke off inside an event' : ''}`
+      return { reading, failure: { reason: 'stream-truncated', detail } }
+    },
+  }
+}
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
+
+const isSaid = (value: unknown): boolean => value !== undefined && value !== null
+
+function parseObject(text: string): JsonObject | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+function remember(seen: string[], value: unknown): void {
+  const said = typeof value === 'string' ? value : ''
+  if (seen.length < mostIdentities && !seen.includes(said)) seen.push(said)
+}
+
+/** Type and code of an error in the stream; its message could repeat what was sent, and is kept in the reading. */
+function describeError(error: unknown): string {
+  const said = isObject(error) ? [error.type, error.code].filter(each => typeof each === 'string') : []
+  return said.length === 0 ? 'an event with an error in it' : said.join(' ').slice(0, 160)
+}
+
+/** The value with whatever is long, wide or deep in it cut, because a service may say anything and it is kept. */
+function clip(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return value.slice(0, 256)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === 6) return null
+  if (Array.isArray(value)) return value.slice(0, 32).map(each => clip(each, depth + 1))
+  const members = Object.entries(value).slice(0, 32)
+  return Object.fromEntries(members.map(([name, member]) => [name.slice(0, 256), clip(member, depth + 1)]))
+}

@@ -1,0 +1,131 @@
+import type { Dispatcher } from 'undici'
+import type { Clock } from '../lib/clock.ts'
+import type { FailureReason } from '../observation/observation.ts'
+import type { WatchAbort } from './abort-watch.ts'
+import type { Connections, Lane } from './connections.ts'
+import { type Phase, startDeadline } from './deadline.ts'
+import { isEventStream } from './event-stream.ts'
+import { type Failure, failureOf } from './failure-of.ts'
+import { headerRecord } from './header-record.ts'
+import type { Exchange, OnStreamBytes, WireRequest } from './transport.ts'
+
+/** What every exchange of a transport shares. */
+export type Wire = {
+  readonly clock: Clock
+  readonly connections: Connections
+  readonly watchAbort: WatchAbort
+  /** What the base address puts in front of each path. */
+  readonly pathPrefix: string
+}
+
+const nothing = Buffer.alloc(0)
+const noHeaders: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
+
+/**
+ * Sends the request and reports to `onEnd` once. The exchange can end before undici is done with the request (a limit
+ * passed, the run was aborted); the connection is given back when undici is done, and not before.
+ */
+export function startExchange(
+  wire: Wire,
+  request: WireRequest,
+  signal: AbortSignal,
+  onEnd: (exchange: Exchange) => void,
+): void {
+  const { clock, connections } = wire
+  const sentMs = clock.nowMs()
+  let headersMs: number | null = null
+  let status: number | null = null
+  let headers = noHeaders
+  let bytes = 0
+  let onStreamBytes: OnStreamBytes | null = null
+  const kept: Buffer[] = []
+  let lane: Lane | null = null
+  let controller: Dispatcher.DispatchController | null = null
+  let ended = false
+
+  const end = (failure: Failure | null): void => {
+    if (ended) return
+    ended = true
+    deadline.stop()
+    unwatch()
+    onEnd({ sentMs, headersMs, endMs: clock.nowMs(), status, headers, body: joined(kept), bytes, failure })
+  }
+
+  const breakOff = (reason: FailureReason, detail: string): void => {
+    if (ended) return
+    end({ reason, detail })
+    if (lane === null) leaveQueue()
+    else if (controller === null) lane.giveUp()
+    else controller.abort(new Error(reason))
+  }
+
+  const giveBack = (): void => {
+    const used = lane
+    lane = null
+    if (used !== null) connections.giveBack(used)
+  }
+
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart: started => {
+      // The connection came too late for this request. To throw here leaves it open for the next; to abort closes it.
+      if (ended) throw new Error('ended before it was sent')
+      controller = started
+      deadline.enter('headers', clock.nowMs())
+    },
+    onResponseStart: (_, statusCode, received) => {
+      // A 1xx comes before the answer and is none.
+      if (ended || statusCode < 200) return
+      headersMs = clock.nowMs()
+      status = statusCode
+      headers = headerRecord(received)
+      if (isEventStream({ status, headers })) onStreamBytes = request.onStreamBytes
+      deadline.enter('idle', headersMs)
+    },
+    onResponseData: (_, chunk) => {
+      if (ended) return
+      const atMs = clock.nowMs()
+      deadline.touch(atMs)
+      bytes += chunk.length
+      if (bytes > request.maxBodyBytes) breakOff('body-too-large', `more than ${request.maxBodyBytes} bytes`)
+      else if (onStreamBytes === null) kept.push(chunk)
+      else onStreamBytes(chunk, atMs)
+    },
+    onResponseEnd: () => {
+      end(lane?.wasReset() ? { reason: 'connection-lost', detail: 'ECONNRESET: reset inside the body' } : null)
+      giveBack()
+    },
+    onResponseError: (_, error) => {
+      end(failureOf(error, controller !== null))
+      // undici is still clearing away the failed request, and would trip over a new one.
+      queueMicrotask(giveBack)
+    },
+  }
+
+  const deadline = startDeadline(clock, request.timeouts, sentMs, limit =>
+    breakOff(`${limit}-timeout`, lateness(limit, request)),
+  )
+  const unwatch = wire.watchAbort(signal, () => breakOff('cancelled', 'aborted by the harness'))
+  const leaveQueue = connections.take(taken => {
+    lane = taken
+    const { method, headers, body } = request
+    taken.dispatch({ path: wire.pathPrefix + request.path, method, headers, body }, handler)
+  })
+}
+
+function joined(kept: readonly Buffer[]): Buffer {
+  const [first] = kept
+  return kept.length < 2 ? (first ?? nothing) : Buffer.concat(kept)
+}
+
+function lateness(limit: Phase | 'total', { timeouts }: WireRequest): string {
+  switch (limit) {
+    case 'connect':
+      return `no connection within ${timeouts.connectMs} ms`
+    case 'headers':
+      return `no headers within ${timeouts.headersMs} ms`
+    case 'idle':
+      return `nothing for ${timeouts.idleMs} ms inside the body`
+    case 'total':
+      return `not complete within ${timeouts.totalMs} ms`
+  }
+}

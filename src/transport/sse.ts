@@ -1,0 +1,127 @@
+/**
+ * Takes the data of one event: its `data:` lines, joined by line feeds. `cut` says that the event was longer than the
+ * bound and that `data` is only its beginning.
+ */
+export type OnSseEvent = (data: string, cut: boolean) => void
+
+export type SseDecoder = {
+  /** The bytes are kept until their line ends, so the caller must not change them afterwards. */
+  readonly push: (bytes: Buffer) => void
+  /** To be called once, when nothing more comes. True: it broke off inside an event, which is then never dispatched. */
+  readonly end: () => boolean
+}
+
+const LF = 0x0a
+const CR = 0x0d
+const COLON = 0x3a
+const SPACE = 0x20
+const BOM = [0xef, 0xbb, 0xbf] as const
+const DATA = [0x64, 0x61, 0x74, 0x61] as const
+
+/**
+ * Turns the bytes of an event stream into events, however the bytes were cut on the way
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). A line ends with CRLF, LF
+ * or CR and with nothing else: U+2028 is text. Comments and the fields `event`, `id` and `retry` are skipped. Works on
+ * bytes, because a character may be split between two reads but a line end never needs decoding.
+ */
+export function createSseDecoder(onEvent: OnSseEvent, maxEventBytes = 1_048_576): SseDecoder {
+  // A line that is too long for the event anyway, whatever stands around its data, need not be kept whole.
+  const maxLineBytes = BOM.length + 'data: '.length + maxEventBytes
+  let pieces: Buffer[] = []
+  let piecesBytes = 0
+  let lineCut = false
+  let firstLine = true
+  let afterCr = false
+  let data: string | null = null
+  let dataBytes = 0
+  let cut = false
+
+  const push = (bytes: Buffer): void => {
+    if (bytes.length === 0) return
+    let start = afterCr && bytes[0] === LF ? 1 : 0
+    afterCr = false
+    // Both positions are looked up again only once they have been passed, so that each byte is searched once for each.
+    let lf = bytes.indexOf(LF, start)
+    let cr = bytes.indexOf(CR, start)
+    while (lf !== -1 || cr !== -1) {
+      const end = cr === -1 || (lf !== -1 && lf < cr) ? lf : cr
+      endLine(bytes, start, end)
+      start = end + 1
+      if (end === cr) {
+        if (start === bytes.length) afterCr = true
+        else if (bytes[start] === LF) start++
+        cr = bytes.indexOf(CR, start)
+      }
+      if (lf !== -1 && lf < start) lf = bytes.indexOf(LF, start)
+    }
+    if (start < bytes.length) hold(bytes.subarray(start))
+  }
+
+  const end = (): boolean => {
+    const rest = Buffer.concat(pieces)
+    const start = firstLine ? bomLength(rest, 0, rest.length) : 0
+    return data !== null || (start < rest.length && rest[start] !== COLON)
+  }
+
+  const hold = (piece: Buffer): void => {
+    const room = maxLineBytes - piecesBytes
+    if (piece.length > room) lineCut = true
+    if (room === 0) return
+    const kept = piece.length > room ? piece.subarray(0, room) : piece
+    pieces.push(kept)
+    piecesBytes += kept.length
+  }
+
+  const endLine = (bytes: Buffer, start: number, end: number): void => {
+    if (pieces.length === 0) {
+      readLine(bytes, start, end)
+      return
+    }
+    hold(bytes.subarray(start, end))
+    const line = Buffer.concat(pieces)
+    pieces = []
+    piecesBytes = 0
+    readLine(line, 0, line.length)
+    lineCut = false
+  }
+
+  const readLine = (bytes: Buffer, from: number, end: number): void => {
+    const start = firstLine ? from + bomLength(bytes, from, end) : from
+    firstLine = false
+    if (start === end) dispatch()
+    else if (isDataField(bytes, start, end)) addData(bytes, start + DATA.length + 1, end)
+  }
+
+  const addData = (bytes: Buffer, afterColon: number, end: number): void => {
+    const start = afterColon < end && bytes[afterColon] === SPACE ? afterColon + 1 : afterColon
+    const room = maxEventBytes - dataBytes
+    if (lineCut || end - start > room) cut = true
+    if (room < 0) return
+    const text = start < end ? bytes.toString('utf8', start, Math.min(end, start + room)) : ''
+    data = data === null ? text : `${data}\n${text}`
+    dataBytes += end - start + 1
+  }
+
+  const dispatch = (): void => {
+    if (data === null) return
+    const whole = data
+    const wasCut = cut
+    data = null
+    dataBytes = 0
+    cut = false
+    onEvent(whole, wasCut)
+  }
+
+  return { push, end }
+}
+
+/** `data` alone, or `data:` and whatever follows. */
+const isDataField = (bytes: Buffer, start: number, end: number): boolean =>
+  bytes[start] === DATA[0] &&
+  bytes[start + 1] === DATA[1] &&
+  bytes[start + 2] === DATA[2] &&
+  bytes[start + 3] === DATA[3] &&
+  (start + DATA.length === end || (start + DATA.length < end && bytes[start + DATA.length] === COLON))
+
+const bomLength = (bytes: Buffer, start: number, end: number): number =>
+  end - start >= BOM.length && BOM.every((byte, index) => bytes[start + index] === byte) ? BOM.length : 0
