@@ -1,6 +1,11 @@
 import type { Billing, LimitUse } from '../audits/results.ts'
 import type { ClauseTally } from '../checks/docket.ts'
 import type { ClauseId, JudgeName } from '../contract/clauses.ts'
+import type { Percentiles } from '../metrics/percentiles.ts'
+import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
+
+export type { Percentiles } from '../metrics/percentiles.ts'
+export type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 
 /** The machine contract of a run, `report.json`. Changes only ever add. */
 export type Report = {
@@ -18,8 +23,6 @@ export type Report = {
   readonly thresholds: readonly ThresholdResult[]
 }
 
-export type Status = 'pass' | 'fail' | 'inconclusive'
-
 export type RunFacts = {
   readonly id: string
   readonly scenario: string
@@ -36,33 +39,27 @@ export type RunFacts = {
 }
 
 export type LoadFacts = {
+  /** Requests that the plan forecast. */
   readonly planned: number
+  /** Those handed to the transport: `answered` and `failed` add up to it. The program's own requests are among them. */
   readonly sent: number
+  /** Complete answers, of any status. */
   readonly answered: number
   readonly failed: number
+  /** Arrivals that were due and never sent. */
   readonly dropped: number
   readonly failures: Readonly<Record<string, number>>
   readonly latenessMs: Percentiles
   readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
 }
 
-/** Milliseconds. A percentile that so few samples cannot bound is null; so is everything where there are none. */
-export type Percentiles = {
-  readonly count: number
-  readonly mean: number | null
-  readonly p50: number | null
-  readonly p90: number | null
-  readonly p95: number | null
-  readonly p99: number | null
-  readonly p999: number | null
-  readonly max: number | null
-}
-
 export type CallFacts = {
   readonly call: string
   /** null: over all stages. */
   readonly stage: string | null
+  /** Requests sent: `statuses` and `failed` add up to it. */
   readonly count: number
+  /** Complete answers by status; `other` where there were too many distinct ones. */
   readonly statuses: Readonly<Record<string, number>>
   readonly failed: number
   readonly dropped: number
@@ -75,6 +72,7 @@ export type CallFacts = {
   readonly iclMs: Percentiles
   readonly outputTokens: number
   readonly outputTokensPerSecond: number | null
+  /** Complete answers, of any status. */
   readonly achievedPerSecond: number | null
   readonly goodputPerSecond: number | null
   /** Good answers as a share of all that were due, failures and drops included; null where nothing was due. */
@@ -117,12 +115,4 @@ export type Evidence = {
   readonly sentMs: number | null
   readonly headersMs: number | null
   readonly endMs: number | null
-}
-
-export type ThresholdResult = {
-  readonly expression: string
-  readonly value: number | null
-  readonly verdict: Status
-  readonly because: string
-  readonly why: string
 }

@@ -1,0 +1,30 @@
+import type { Plan, StagePlan } from '../plan/plan.ts'
+
+/** What a figure is about: one call or all (null), in one stage or in the whole run (null). */
+export type Selection = { readonly call: string | null; readonly stage: string | null }
+
+/** How far a run went. A run that was cut short did only a part of its stages. */
+export type Extent = { readonly complete: boolean; readonly elapsedMs: number }
+
+/** Stages that the program adds on its own account, such as the opening balance statement. */
+export const isOwnStage = (stage: string): boolean => stage.startsWith('(')
+
+/** Milliseconds of the stages in which the call takes part; null where there are none, and then there is no rate. */
+export function activeMs(plan: Plan, selection: Selection, extent: Extent): number | null {
+  const ms = plan.stages
+    .filter(stage => (selection.stage === null ? !isOwnStage(stage.name) : stage.name === selection.stage))
+    .filter(stage => takesPart(stage, selection.call))
+    .reduce((sum, stage) => sum + doneMs(stage, extent), 0)
+  return ms > 0 ? ms : null
+}
+
+export const perSecond = (count: number, ms: number | null): number | null => (ms === null ? null : (count * 1000) / ms)
+
+function takesPart({ load }: StagePlan, call: string | null): boolean {
+  if (load.model === 'sequence') return call === null ? load.calls.length > 0 : load.calls.includes(call)
+  if (load.model === 'open' && load.shape.kind === 'pause') return false
+  return load.mix.some(([name, weight]) => weight > 0 && (call === null || name === call))
+}
+
+const doneMs = ({ startMs, durationMs }: StagePlan, { complete, elapsedMs }: Extent): number =>
+  complete ? durationMs : Math.min(durationMs, Math.max(0, elapsedMs - startMs))

@@ -1,0 +1,101 @@
+import { Int32Histogram } from 'hdr-histogram-js'
+
+/** A distribution of milliseconds in bounded memory: 1 µs to 1 h, three significant digits. */
+export type Histogram = {
+  readonly count: () => number
+  readonly clamped: () => number
+  /** Exact, not rounded to a bucket; 0 where nothing was recorded. */
+  readonly sumMs: () => number
+  /** Exact; null where nothing was recorded. */
+  readonly minMs: () => number | null
+  readonly maxMs: () => number | null
+  /** The smallest value that `percent` % of the values do not exceed, up to 0.1 % too high; null where nothing was. */
+  readonly atPercentile: (percent: number) => number | null
+  /** How many values are at most each of the boundaries, which ascend. */
+  readonly countsUpTo: (boundariesMs: readonly number[]) => readonly number[]
+  /** Each cell of the distribution that is not empty, by its index. */
+  readonly eachCell: (visit: (index: number, count: number) => void) => void
+}
+
+export type Recorder = Histogram & {
+  /** Values out of range are clamped to it and counted as `clamped`; what is no number at all is left out. */
+  readonly record: (ms: number) => void
+  /** Adds all that `other` holds. */
+  readonly absorb: (other: Histogram) => void
+}
+
+const US_PER_MS = 1000
+const HIGHEST_US = 3600 * 1000 * US_PER_MS
+const SIGNIFICANT_DIGITS = 3
+
+export function createHistogram(): Recorder {
+  const hdr = new Int32Histogram(1, HIGHEST_US, SIGNIFICANT_DIGITS)
+  let clamped = 0
+  let sumMs = 0
+  let minMs = Number.POSITIVE_INFINITY
+  let maxMs = Number.NEGATIVE_INFINITY
+
+  const eachCell = (visit: (index: number, count: number) => void) => {
+    for (let index = 0; index < hdr.countsArrayLength; index++) {
+      const count = hdr.getCountAtIndex(index)
+      if (count > 0) visit(index, count)
+    }
+  }
+
+  return {
+    record: ms => {
+      if (Number.isNaN(ms)) return
+      const us = Math.round(ms * US_PER_MS)
+      const within = Math.min(Math.max(us, 0), HIGHEST_US)
+      if (within !== us) clamped++
+      hdr.recordValue(within)
+      const value = within === us ? ms : within / US_PER_MS
+      sumMs += value
+      if (value < minMs) minMs = value
+      if (value > maxMs) maxMs = value
+    },
+    absorb: other => {
+      if (other.count() === 0) return
+      other.eachCell((index, count) => hdr.addToCountAtIndex(index, count))
+      hdr.addToTotalCount(other.count())
+      clamped += other.clamped()
+      sumMs += other.sumMs()
+      minMs = Math.min(minMs, other.minMs() ?? minMs)
+      maxMs = Math.max(maxMs, other.maxMs() ?? maxMs)
+    },
+    count: () => hdr.totalCount,
+    clamped: () => clamped,
+    sumMs: () => sumMs,
+    minMs: () => (hdr.totalCount === 0 ? null : minMs),
+    maxMs: () => (hdr.totalCount === 0 ? null : maxMs),
+    atPercentile: percent => {
+      if (hdr.totalCount === 0) return null
+      // A bucket is answered with its upper end, which may lie above every value that it holds.
+      return Math.max(minMs, Math.min(maxMs, hdr.getValueAtPercentile(percent) / US_PER_MS))
+    },
+    countsUpTo: boundariesMs => {
+      const lastIndices = boundariesMs.map(ms => hdr.countsArrayIndex(Math.min(ms * US_PER_MS, HIGHEST_US)))
+      const counts = boundariesMs.map(() => 0)
+      let bucket = 0
+      let total = 0
+      eachCell((index, count) => {
+        for (; bucket < lastIndices.length && index > (lastIndices[bucket] ?? 0); bucket++) counts[bucket] = total
+        total += count
+      })
+      return counts.fill(total, bucket)
+    },
+    eachCell,
+  }
+}
+
+export const emptyHistogram: Histogram = createHistogram()
+
+/** What all of them hold, as of now. */
+export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
+  const [first, ...rest] = histograms.filter(histogram => histogram.count() > 0)
+  if (first === undefined) return emptyHistogram
+  if (rest.length === 0) return first
+  const merged = createHistogram()
+  for (const histogram of [first, ...rest]) merged.absorb(histogram)
+  return merged
+}

@@ -1,0 +1,70 @@
+import type { Observation, Sink } from '../observation/observation.ts'
+import type { Plan } from '../plan/plan.ts'
+import { activeMs, type Extent, isOwnStage, type Selection } from './active-time.ts'
+import { type Cell, createCell, type Figures, sumFigures } from './figures.ts'
+
+/** A fold over observations. Memory is bounded by the calls and stages of the plan, not by the observations. */
+export type Metrics = {
+  readonly add: Sink
+  /** As of now. Stages of the program's own count only where they are asked for by name. */
+  readonly select: (selection: Selection) => Figures
+  /** Everything, the program's own stages included: what the harness did, not how the service fared. */
+  readonly all: () => Figures
+  /** One for each call and stage that was seen, in the order of their first observation. */
+  readonly cells: () => readonly MetricsCell[]
+  /** Milliseconds that the stages of a rate lasted; null where it has none. */
+  readonly activeMs: (selection: Selection, extent: Extent) => number | null
+}
+
+export type MetricsCell = { readonly call: string; readonly stage: string; readonly figures: Figures }
+
+/** Names that the plan does not know; they share one cell when there are more than `maxUnknownNames` of them. */
+export const OTHER_NAME = '(other)'
+const maxUnknownNames = 16
+
+export function createMetrics(plan: Plan): Metrics {
+  const cells = new Map<string, Map<string, Cell>>()
+  const nameCall = boundNames(Object.keys(plan.calls))
+  const nameStage = boundNames(plan.stages.map(stage => stage.name))
+
+  const list = (): readonly MetricsCell[] =>
+    [...cells].flatMap(([stage, calls]) => [...calls].map(([call, { figures }]) => ({ call, stage, figures })))
+
+  const cellOf = (o: Observation): Cell => {
+    const stage = nameStage(o.stage)
+    const call = nameCall(o.call)
+    const ofStage = cells.get(stage) ?? new Map<string, Cell>()
+    const cell = ofStage.get(call) ?? createCell(plan.slo[call] ?? {})
+    cells.set(stage, ofStage.set(call, cell))
+    return cell
+  }
+
+  return {
+    add: o => cellOf(o).add(o),
+    select: selection =>
+      sumFigures(
+        list()
+          .filter(cell => isSelected(selection, cell))
+          .map(cell => cell.figures),
+      ),
+    all: () => sumFigures(list().map(cell => cell.figures)),
+    cells: list,
+    activeMs: (selection, extent) => activeMs(plan, selection, extent),
+  }
+}
+
+function isSelected(selection: Selection, cell: { readonly call: string; readonly stage: string }): boolean {
+  const inStage = selection.stage === null ? !isOwnStage(cell.stage) : cell.stage === selection.stage
+  return inStage && (selection.call === null || cell.call === selection.call)
+}
+
+function boundNames(known: readonly string[]): (name: string) => string {
+  const names = new Set(known)
+  const limit = names.size + maxUnknownNames
+  return name => {
+    if (names.has(name)) return name
+    if (names.size >= limit) return OTHER_NAME
+    names.add(name)
+    return name
+  }
+}

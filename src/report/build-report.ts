@@ -1,0 +1,78 @@
+import type { Billing, LimitUse } from '../audits/results.ts'
+import type { ClauseTally, Finding } from '../checks/docket.ts'
+import { clauses } from '../contract/clauses.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { percentiles } from '../metrics/percentiles.ts'
+import type { ThresholdResult } from '../metrics/thresholds.ts'
+import type { Plan } from '../plan/plan.ts'
+import { callFacts } from './call-facts.ts'
+import type { Evidence, LoadFacts, Report, ReportedFinding, RunFacts } from './report.ts'
+import { reachVerdict } from './verdict.ts'
+
+export type ReportInput = {
+  readonly plan: Plan
+  /** The rest of the facts is the plan's. */
+  readonly run: Omit<RunFacts, 'scenario' | 'question' | 'seed' | 'profile'>
+  readonly metrics: Metrics
+  readonly tallies: readonly ClauseTally[]
+  readonly findings: readonly Finding[]
+  /** By `seq`: what was kept of the requests that findings name. A `seq` without evidence is listed without. */
+  readonly evidence: ReadonlyMap<number, Evidence>
+  readonly billing: Billing
+  readonly limits: readonly LimitUse[]
+  readonly thresholds: readonly ThresholdResult[]
+  readonly eventLoopDelayMs: LoadFacts['eventLoopDelayMs']
+}
+
+export function buildReport(input: ReportInput): Report {
+  const { plan, billing, limits, thresholds, tallies } = input
+  const { scenario, question, seed, profile } = plan
+  const run: RunFacts = { ...input.run, scenario, question, seed, profile }
+  const load = loadFacts(input)
+  const calls = callFacts(plan, input.metrics, { complete: run.ended === 'complete', elapsedMs: run.durationMs })
+  const findings = input.findings.map(finding => withEvidence(finding, input.evidence))
+  const evident = { run, load, calls, billing, clauses: tallies, findings, thresholds, planned: plan.thresholds }
+  return {
+    schema: 1,
+    ...reachVerdict(evident),
+    run,
+    load,
+    calls,
+    billing,
+    limits,
+    clauses: tallies,
+    findings,
+    thresholds,
+  }
+}
+
+function loadFacts({ plan, metrics, eventLoopDelayMs }: ReportInput): LoadFacts {
+  const { sent, answered, failed, dropped, failures, timing } = metrics.all()
+  return {
+    planned: plan.forecast.requests,
+    sent,
+    answered,
+    failed,
+    dropped,
+    failures: Object.fromEntries(failures),
+    latenessMs: percentiles(timing('lateness')),
+    eventLoopDelayMs,
+  }
+}
+
+function withEvidence(finding: Finding, evidence: ReadonlyMap<number, Evidence>): ReportedFinding {
+  const { clause, section, judge, count, because, examples } = finding
+  return {
+    clause,
+    section,
+    says: clauses[clause].says,
+    check: judge,
+    count,
+    because,
+    examples: examples.map(({ because, seqs }) => ({
+      seqs,
+      because,
+      evidence: seqs.map(seq => evidence.get(seq)).filter(found => found !== undefined),
+    })),
+  }
+}

@@ -1,0 +1,93 @@
+import type { Billing } from '../audits/results.ts'
+import type { ClauseTally } from '../checks/docket.ts'
+import { duration, plural } from '../metrics/quantity.ts'
+import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
+import type { Threshold } from '../plan/plan.ts'
+import type { CallFacts, LoadFacts, ReportedFinding, RunFacts } from './report.ts'
+
+export type Evident = {
+  readonly run: RunFacts
+  readonly load: LoadFacts
+  readonly calls: readonly CallFacts[]
+  readonly billing: Billing
+  readonly clauses: readonly ClauseTally[]
+  readonly findings: readonly ReportedFinding[]
+  readonly thresholds: readonly ThresholdResult[]
+  readonly planned: readonly Threshold[]
+}
+
+/**
+ * Failing outranks inconclusive: what was seen broken is broken, however the run ended. Then the doubts are listed
+ * behind, for they say what else was not established.
+ */
+export function reachVerdict(evident: Evident): { readonly verdict: Status; readonly because: readonly string[] } {
+  const failures = reasonsToFail(evident)
+  const doubts = reasonsToDoubt(evident)
+  if (failures.length > 0) return { verdict: 'fail', because: [...failures, ...doubts] }
+  if (doubts.length > 0) return { verdict: 'inconclusive', because: doubts }
+  return { verdict: 'pass', because: [praise(evident)] }
+}
+
+function reasonsToFail({ findings, billing, thresholds }: Evident): readonly string[] {
+  return [
+    ...findings.map(
+      ({ clause, section, count, says }) => `${plural(count, 'violation')} of ${clause} (§${section}): ${says}`,
+    ),
+    ...billing.discrepancies
+      .filter(({ count }) => count > 0)
+      .map(({ kind, count, amountUsd }) => `${plural(count, 'billing discrepancy')} "${kind}", $${amountUsd} in all.`),
+    ...ofVerdict(thresholds, 'fail', 'crossed'),
+  ]
+}
+
+function reasonsToDoubt(evident: Evident): readonly string[] {
+  const { run, load, clauses, thresholds } = evident
+  const failed = unjudged(evident, 'failed')
+  const dropped = unjudged(evident, 'dropped')
+  const judged = thresholds.length > 0 || clauses.some(clause => clause.judged > 0)
+  return [
+    run.ended === 'complete' ? null : endings[run.ended](run),
+    load.sent === 0 ? 'Nothing was sent.' : null,
+    load.sent > 0 && load.answered === 0 ? `None of ${plural(load.sent, 'request')} was answered.` : null,
+    ...ofVerdict(thresholds, 'inconclusive', 'not established'),
+    failed > 0 ? `${plural(failed, 'request')} failed${reasons(load)}, and no threshold says how many may.` : null,
+    dropped > 0
+      ? `${plural(dropped, 'arrival')} of the schedule were dropped, and no threshold says how many may.`
+      : null,
+    load.answered > 0 && !judged ? 'Nothing was judged: no clause was exercised and the plan has no threshold.' : null,
+  ].filter(reason => reason !== null)
+}
+
+const endings: Readonly<Record<Exclude<RunFacts['ended'], 'complete'>, (run: RunFacts) => string>> = {
+  interrupted: run => `The run was interrupted after ${duration(run.durationMs)}.`,
+  'target-unreachable': run => `The target ${run.target} could not be reached.`,
+  'budget-reached': run => `The budget was reached after ${duration(run.durationMs)}, and the run ended early.`,
+  'cut-short': run => `The record of the run ends after ${duration(run.durationMs)} without an end, as after a kill.`,
+}
+
+const ofVerdict = (thresholds: readonly ThresholdResult[], verdict: Status, word: string): readonly string[] =>
+  thresholds.filter(t => t.verdict === verdict).map(t => `Threshold ${word}: ${t.expression}: ${t.because}.`)
+
+/** Failures or drops that no threshold of the plan is about. One without a stage is about the program's own too. */
+function unjudged({ load, calls, planned }: Evident, kind: 'failed' | 'dropped'): number {
+  const about = planned.filter(({ measure }) => 'count' in measure && measure.count.kind === kind)
+  if (about.some(({ call, stage }) => call === null && stage === null)) return 0
+  const judged = calls
+    .filter(cell => cell.stage !== null)
+    .filter(cell =>
+      about.some(({ call, stage }) => (call ?? cell.call) === cell.call && (stage ?? cell.stage) === cell.stage),
+    )
+    .reduce((sum, cell) => sum + cell[kind], 0)
+  return load[kind] - judged
+}
+
+function reasons({ failures }: LoadFacts): string {
+  const counted = Object.entries(failures).toSorted((a, b) => b[1] - a[1])
+  return counted.length === 0 ? '' : ` (${counted.map(([reason, count]) => `${reason} ${count}`).join(', ')})`
+}
+
+function praise({ load, clauses, thresholds }: Evident): string {
+  const kept = clauses.filter(clause => clause.verdict === 'pass').length
+  const held = thresholds.length === 0 ? '' : `, ${plural(thresholds.length, 'threshold')} held`
+  return `${plural(load.answered, 'answer')} judged: ${plural(kept, 'clause')} kept${held}, no discrepancy.`
+}
