@@ -6,8 +6,8 @@ export type Lane = {
   readonly dispatch: (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void
   /** Gives up opening the connection, which fails the request that waits for it. */
   readonly giveUp: () => void
-  /** Whether the connection was reset under the latest request. */
-  readonly wasReset: () => boolean
+  /** Whether the other side has ended the latest connection, and how. */
+  readonly farEnd: () => 'open' | 'closed' | 'reset'
   readonly destroy: () => Promise<void>
 }
 
@@ -57,7 +57,7 @@ export function connectionsTo(origin: string, max: number): Connections {
 
 function openLane(origin: string, connector: buildConnector.connector): Lane {
   let opening: Socket | null = null
-  let reset = false
+  let farEnd: 'open' | 'closed' | 'reset' = 'open'
   const client = new Client(origin, {
     // One request at a time on a connection; with 0 it would not be kept alive.
     pipelining: 1,
@@ -68,16 +68,20 @@ function openLane(origin: string, connector: buildConnector.connector): Lane {
     keepAliveTimeout: 4_000,
     maxHeaderSize: 65_536,
     connect: (options, callback) => {
-      reset = false
+      farEnd = 'open'
       const socket: unknown = connector(options, (...result) => {
         opening = null
         callback(...result)
       })
       if (!(socket instanceof Socket)) return
       opening = socket
-      // undici takes a reset for the end of a body whose length was not announced. It is none.
+      // undici takes a reset for the end of a body whose length was not announced, and the end of a connection inside a
+      // body for a breach of protocol. These listeners hear of both before undici does.
+      socket.on('end', () => {
+        farEnd = 'closed'
+      })
       socket.on('error', error => {
-        if ('code' in error && error.code === 'ECONNRESET') reset = true
+        if ('code' in error && error.code === 'ECONNRESET') farEnd = 'reset'
       })
     },
   })
@@ -85,7 +89,7 @@ function openLane(origin: string, connector: buildConnector.connector): Lane {
   return {
     dispatch: (options, handler) => void client.dispatch(options, handler),
     giveUp,
-    wasReset: () => reset,
+    farEnd: () => farEnd,
     destroy: async () => {
       giveUp()
       await client.destroy()

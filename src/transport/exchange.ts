@@ -91,11 +91,12 @@ export function startExchange(
       else onStreamBytes(chunk, atMs)
     },
     onResponseEnd: () => {
-      end(lane?.wasReset() ? { reason: 'connection-lost', detail: 'ECONNRESET: reset inside the body' } : null)
+      const cutOff = lane?.farEnd() === 'reset'
+      end(cutOff ? { reason: 'connection-lost', detail: 'ECONNRESET: reset inside the body' } : null)
       giveBack()
     },
     onResponseError: (_, error) => {
-      end(failureOf(error, controller !== null))
+      end(failureOf(error, controller === null ? 'opening' : lane?.farEnd() === 'open' ? 'open' : 'ended'))
       // undici is still clearing away the failed request, and would trip over a new one.
       queueMicrotask(giveBack)
     },

@@ -1,15 +1,19 @@
+import { errors } from 'undici'
 import type { FailureReason } from '../observation/observation.ts'
 
 export type Failure = { readonly reason: FailureReason; readonly detail: string }
 
+/** How far the connection had come, and whether the other side had ended it, when the error showed. */
+export type ConnectionState = 'opening' | 'open' | 'ended'
+
 /**
- * What an error of a socket, of TLS or of undici means, by its code: a message is for people and may change. `connected`
- * decides what an unknown code is: that no connection came about, or that one was lost.
+ * What an error of a socket, of TLS or of undici means, by its code: a message is for people and may change. An unknown
+ * code means that no connection came about, or that one was lost, by its state.
  */
-export function failureOf(error: unknown, connected: boolean): Failure {
+export function failureOf(error: unknown, state: ConnectionState): Failure {
   const code = codeOf(error)
   if (code === null) return { reason: 'cancelled', detail: `${nameOf(error)} in the harness` }
-  return { reason: reasonOf(code, connected), detail: describe(code, error) }
+  return { reason: reasonOf(code, state), detail: describe(code, error) }
 }
 
 const reasons: Readonly<Record<string, FailureReason>> = {
@@ -22,9 +26,8 @@ const reasons: Readonly<Record<string, FailureReason>> = {
   ECONNRESET: 'connection-lost',
   EPIPE: 'connection-lost',
   UND_ERR_SOCKET: 'connection-lost',
-  // The connection ended before the body did: the first where its length was announced, the second where it was not.
+  // The connection ended before a body of announced length did.
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'connection-lost',
-  HPE_INVALID_EOF_STATE: 'connection-lost',
   UND_ERR_HEADERS_TIMEOUT: 'headers-timeout',
   UND_ERR_BODY_TIMEOUT: 'idle-timeout',
   UND_ERR_HEADERS_OVERFLOW: 'protocol',
@@ -41,19 +44,24 @@ const reasons: Readonly<Record<string, FailureReason>> = {
   UND_ERR_NOT_SUPPORTED: 'cancelled',
 }
 
-function reasonOf(code: string, connected: boolean): FailureReason {
+function reasonOf(code: string, state: ConnectionState): FailureReason {
   if (Object.hasOwn(reasons, code)) return reasons[code] ?? 'protocol'
-  if (code.startsWith('HPE_')) return 'protocol'
+  // What was parsed at the end of a connection was not wrong, only not all.
+  if (code === parserError || code.startsWith('HPE_')) return state === 'ended' ? 'connection-lost' : 'protocol'
   if (/^ERR_(TLS|SSL)_|CERT|CRL/.test(code)) return 'tls'
   // The system's own limit, and that of an attempt at one of several addresses.
-  if (code === 'ETIMEDOUT') return connected ? 'connection-lost' : 'connect-timeout'
-  return connected ? 'connection-lost' : 'connect-refused'
+  if (code === 'ETIMEDOUT') return state === 'opening' ? 'connect-timeout' : 'connection-lost'
+  return state === 'opening' ? 'connect-refused' : 'connection-lost'
 }
+
+// undici 7 means to give these errors the code of its parser and gives them none.
+const parserError = 'HTTPParserError'
 
 /** Several addresses that failed make one AggregateError; it has no code where they failed differently. */
 function codeOf(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   if ('code' in error && typeof error.code === 'string') return error.code
+  if (error instanceof errors.HTTPParserError) return parserError
   if (!(error instanceof AggregateError)) return null
   for (const each of error.errors) {
     const code = codeOf(each)

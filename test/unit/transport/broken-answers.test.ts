@@ -1,0 +1,148 @@
+import { createServer } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { answering, ok, portOf, sendingTo } from './loopback.ts'
+
+const announced = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n'
+const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n'
+
+describe('an answer that breaks off is a lost connection, and what had come is kept', () => {
+  test.each([
+    ['a body shorter than announced', 'end', `${announced}hello`],
+    ['a body shorter than announced, of a server that closes', 'end', `${closing(announced)}hello`],
+    ['half a body, then a reset', 'reset', `${announced}hello`],
+    ['chunks without the last one', 'end', chunked],
+    ['chunks without the last one, of a server that closes', 'end', closing(chunked)],
+    ['chunks without the last one, then a reset', 'reset', chunked],
+    ['a body of unknown length, then a reset', 'reset', 'HTTP/1.1 200 OK\r\n\r\nhello'],
+  ] as const)('%s', async (_, ending, bytes) => {
+    const { url, seen } = await answering(socket => {
+      socket.write(bytes, () => setTimeout(() => (ending === 'end' ? socket.end() : socket.resetAndDestroy()), 5))
+    })
+    const exchange = await sendingTo(url)()
+    expect(exchange).toMatchObject({ status: 200, bytes: 5, failure: { reason: 'connection-lost' } })
+    expect(exchange.body.toString()).toBe('hello')
+    expect(seen.requests).toHaveLength(1)
+  })
+})
+
+describe('a connection that ends before the answer', () => {
+  test.each([
+    ['closed', 'end'],
+    ['reset', 'reset'],
+  ] as const)('when it is %s: lost, and the POST is not sent a second time', async (_, ending) => {
+    const { url, seen } = await answering(socket => (ending === 'end' ? socket.end() : socket.resetAndDestroy()))
+    expect(await sendingTo(url)()).toMatchObject({ status: null, failure: { reason: 'connection-lost' } })
+    await new Promise(resolve => setTimeout(resolve, 30))
+    expect(seen.requests).toHaveLength(1)
+  })
+
+  test('a GET is not sent a second time either', async () => {
+    const { url, seen } = await answering(socket => socket.destroy())
+    expect((await sendingTo(url)({ method: 'GET', body: null })).failure?.reason).toBe('connection-lost')
+    await new Promise(resolve => setTimeout(resolve, 30))
+    expect(seen.requests).toHaveLength(1)
+  })
+
+  test('a kept connection that the server dropped in silence loses one request and re-sends none', async () => {
+    let calls = 0
+    const { url, seen } = await answering(socket => (++calls === 2 ? socket.resetAndDestroy() : socket.write(ok('{}'))))
+    const send = sendingTo(url)
+    const reasons = [await send(), await send(), await send()].map(each => each.failure?.reason ?? 'complete')
+    expect(reasons).toEqual(['complete', 'connection-lost', 'complete'])
+    expect(seen.requests).toHaveLength(3)
+  })
+})
+
+describe('what is no HTTP', () => {
+  test.each([
+    ['garbage', 'SSH-2.0-OpenSSH_9.6\r\n'],
+    ['a header without a colon', 'HTTP/1.1 200 OK\r\nnot a header\r\n\r\n'],
+    ['a chunk of no size', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n'],
+    ['headers without end', `HTTP/1.1 200 OK\r\n${'x-a: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n'.repeat(2_000)}`],
+  ])('%s is a breach of protocol', async (_, bytes) => {
+    const { url } = await answering(bytes)
+    expect((await sendingTo(url)()).failure?.reason).toBe('protocol')
+  })
+
+  test('bytes behind a complete answer do not spoil it', async () => {
+    const { url } = await answering(`${ok('{}')}trailing rubbish`)
+    expect(await sendingTo(url)()).toMatchObject({ status: 200, bytes: 2, failure: null })
+  })
+})
+
+describe('too much', () => {
+  test('of 300 header lines, 128 are kept', async () => {
+    const lines = Array.from({ length: 300 }, (_, i) => `x-${i}: ${i}\r\n`).join('')
+    const { url } = await answering(ok('{}', lines))
+    const exchange = await sendingTo(url)()
+    expect(exchange.failure).toBeNull()
+    expect(Object.keys(exchange.headers)).toHaveLength(128)
+  })
+
+  test.each([
+    ['announced', `HTTP/1.1 200 OK\r\ncontent-length: 2000\r\n\r\n${'x'.repeat(2_000)}`],
+    [
+      'in chunks',
+      `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${`64\r\n${'x'.repeat(100)}\r\n`.repeat(20)}0\r\n\r\n`,
+    ],
+    ['to the end of the connection', `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${'x'.repeat(2_000)}`],
+  ])('a body above the bound, %s, ends the exchange, and the next one is whole', async (_, bytes) => {
+    const { url } = await answering(bytes)
+    const send = sendingTo(url, 1)
+    const exchange = await send({ maxBodyBytes: 1_000 })
+    expect(exchange).toMatchObject({ status: 200, failure: { reason: 'body-too-large' } })
+    expect(exchange.body.length).toBeLessThanOrEqual(1_000)
+    const limits = { connectMs: 500, headersMs: 500, idleMs: 50, totalMs: 500 }
+    expect((await send({ timeouts: limits })).bytes).toBe(2_000)
+  })
+
+  test('a body of exactly the bound is complete', async () => {
+    const { url } = await answering(ok('x'.repeat(1_000)))
+    expect(await sendingTo(url)({ maxBodyBytes: 1_000 })).toMatchObject({ bytes: 1_000, failure: null })
+  })
+
+  test('an event stream is bounded like any body', async () => {
+    const { url } = await answering(ok(': x\n'.repeat(500), 'content-type: text/event-stream\r\n'))
+    let received = 0
+    const exchange = await sendingTo(url)({
+      maxBodyBytes: 1_000,
+      onStreamBytes: bytes => {
+        received += bytes.length
+      },
+    })
+    expect(exchange.failure?.reason).toBe('body-too-large')
+    expect(received).toBeLessThanOrEqual(1_000)
+  })
+})
+
+describe('no connection at all', () => {
+  test('nobody listens', async () => {
+    const server = createServer()
+    const port = await portOf(server)
+    await new Promise(resolve => server.close(resolve))
+    const failure = (await sendingTo(`http://127.0.0.1:${port}`)()).failure
+    expect(failure).toEqual({ reason: 'connect-refused', detail: `connect ECONNREFUSED 127.0.0.1:${port}` })
+  })
+
+  test('nobody listens, for many requests at once, and then somebody does', async () => {
+    const first = createServer()
+    const port = await portOf(first)
+    await new Promise(resolve => first.close(resolve))
+    const send = sendingTo(`http://127.0.0.1:${port}`, 4)
+    const refused = await Promise.all(Array.from({ length: 20 }, () => send()))
+    expect(new Set(refused.map(each => each.failure?.reason))).toEqual(new Set(['connect-refused']))
+    const second = createServer(socket => socket.on('data', () => socket.write(ok('{}'))))
+    await new Promise<void>(resolve => second.listen(port, '127.0.0.1', resolve))
+    expect(await send()).toMatchObject({ status: 200, failure: null })
+    second.close()
+  })
+
+  test('a name that does not exist', async () => {
+    const reason = (await sendingTo('http://no-such-host.invalid')()).failure?.reason
+    expect(reason).toBe('name-not-resolved')
+  })
+})
+
+function closing(head: string): string {
+  return head.replace('\r\n', '\r\nconnection: close\r\n')
+}

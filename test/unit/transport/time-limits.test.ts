@@ -1,0 +1,164 @@
+import { createServer } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { answering, limits, ok, portOf, sendingTo } from './loopback.ts'
+
+const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
+const piece = '3\r\n: x\r\n'
+
+describe('each limit ends what it limits, and says which it was', () => {
+  test('a server that accepts and never answers', async () => {
+    const { url } = await answering(() => {})
+    const exchange = await sendingTo(url)({ timeouts: { ...limits, headersMs: 30 } })
+    expect(exchange).toMatchObject({
+      status: null,
+      headersMs: null,
+      failure: { reason: 'headers-timeout', detail: 'no headers within 30 ms' },
+    })
+    expect(exchange.endMs - exchange.sentMs).toBeGreaterThanOrEqual(30)
+  })
+
+  test('headers, and then silence', async () => {
+    const { url } = await answering(head)
+    const exchange = await sendingTo(url)({ timeouts: { ...limits, idleMs: 30 } })
+    expect(exchange).toMatchObject({ status: 200, bytes: 0, failure: { reason: 'idle-timeout' } })
+  })
+
+  test('half a body, and then silence', async () => {
+    const { url } = await answering('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhello')
+    const exchange = await sendingTo(url)({ timeouts: { ...limits, idleMs: 30 } })
+    expect(exchange).toMatchObject({ bytes: 5, failure: { reason: 'idle-timeout' } })
+  })
+
+  test('a body that trickles for longer than the idle limit is complete', async () => {
+    const { url } = await answering(socket => {
+      socket.write(head)
+      let left = 10
+      const timer = setInterval(() => {
+        socket.write(left-- > 0 ? piece : '0\r\n\r\n')
+        if (left < 0) clearInterval(timer)
+      }, 20)
+    })
+    expect(await sendingTo(url)({ timeouts: { ...limits, idleMs: 120 } })).toMatchObject({ bytes: 30, failure: null })
+  })
+
+  test('a body that trickles for ever is ended by the limit for the whole', async () => {
+    const { url } = await answering(socket => {
+      socket.write(head)
+      const timer = setInterval(() => socket.write(piece), 5)
+      socket.on('close', () => clearInterval(timer))
+    })
+    const exchange = await sendingTo(url)({ timeouts: { ...limits, totalMs: 60 } })
+    expect(exchange).toMatchObject({
+      status: 200,
+      failure: { reason: 'total-timeout', detail: 'not complete within 60 ms' },
+    })
+    expect(exchange.bytes).toBeGreaterThan(0)
+  })
+
+  test('a connection that is accepted and never becomes a TLS session', async () => {
+    const port = await portOf(createServer(() => {}))
+    const send = sendingTo(`https://127.0.0.1:${port}`, 1)
+    const failure = (await send({ timeouts: { ...limits, connectMs: 30 } })).failure
+    expect(failure).toEqual({ reason: 'connect-timeout', detail: 'no connection within 30 ms' })
+  })
+
+  test('an attempt to connect that was given up makes room for the next', async () => {
+    let connections = 0
+    const port = await portOf(createServer(() => connections++))
+    const send = sendingTo(`https://127.0.0.1:${port}`, 1)
+    const timeouts = { ...limits, connectMs: 30 }
+    const reasons = [await send({ timeouts }), await send({ timeouts })].map(each => each.failure?.reason)
+    expect(reasons).toEqual(['connect-timeout', 'connect-timeout'])
+    expect(connections).toBe(2)
+  })
+
+  test('waiting for one of too few connections', async () => {
+    const { url, seen } = await answering(() => {})
+    const send = sendingTo(url, 1)
+    const occupying = send({ timeouts: { ...limits, headersMs: 120 } })
+    expect((await send({ timeouts: { ...limits, connectMs: 30 } })).failure?.reason).toBe('connect-timeout')
+    await occupying
+    await new Promise(resolve => setTimeout(resolve, 20))
+    expect(seen.requests).toHaveLength(1)
+  })
+
+  test('the limits of one request are not those of another on the same connection', async () => {
+    const { url } = await answering(socket => setTimeout(() => socket.write(ok('{}')), 60))
+    const send = sendingTo(url, 1)
+    expect((await send({ timeouts: { ...limits, headersMs: 20 } })).failure?.reason).toBe('headers-timeout')
+    expect((await send()).failure).toBeNull()
+  })
+})
+
+describe('a stall of the harness itself', () => {
+  test('is not blamed on an answer that was there in time', async () => {
+    const { url } = await answering(socket => setImmediate(() => socket.write(ok('{}'))))
+    const send = sendingTo(url)
+    await send()
+    const pending = send({ timeouts: { connectMs: 40, headersMs: 40, idleMs: 40, totalMs: 40 } })
+    // The server is in this process, so it is given a moment to answer before everything stands still.
+    await new Promise(resolve => setTimeout(resolve, 10))
+    const until = performance.now() + 80
+    while (performance.now() < until);
+    expect((await pending).failure).toBeNull()
+  })
+})
+
+describe('an abort', () => {
+  test('in the middle of a stream ends it as cancelled and closes the connection', async () => {
+    let closed = false
+    const { url } = await answering(socket => {
+      socket.write(`${head}${piece}`)
+      socket.on('close', () => {
+        closed = true
+      })
+    })
+    const abort = new AbortController()
+    const exchange = await sendingTo(url)({ onStreamBytes: () => abort.abort() }, abort.signal)
+    expect(exchange).toMatchObject({ status: 200, bytes: 3, failure: { reason: 'cancelled' } })
+    await expect.poll(() => closed).toBe(true)
+  })
+
+  test('before the answer ends every request of the signal, and none of another', async () => {
+    const { url } = await answering(socket => setTimeout(() => socket.write(ok('{}')), 60))
+    const send = sendingTo(url, 40)
+    const abort = new AbortController()
+    const pending = Array.from({ length: 20 }, () => send({}, abort.signal))
+    const others = Array.from({ length: 5 }, () => send())
+    setTimeout(() => abort.abort(), 20)
+    expect(new Set((await Promise.all(pending)).map(each => each.failure?.reason))).toEqual(new Set(['cancelled']))
+    expect((await Promise.all(others)).every(each => each.failure === null)).toBe(true)
+  })
+
+  test('that came first keeps the request from being sent', async () => {
+    const { url, seen } = await answering(ok('{}'))
+    const exchange = await sendingTo(url)({}, AbortSignal.abort())
+    expect(exchange.failure?.reason).toBe('cancelled')
+    expect(seen.connections).toBe(0)
+  })
+
+  test('while it waits for a connection keeps the request from being sent', async () => {
+    const { url, seen } = await answering(socket => setTimeout(() => socket.write(ok('{}')), 30))
+    const send = sendingTo(url, 1)
+    const first = send()
+    const abort = new AbortController()
+    const waiting = send({}, abort.signal)
+    abort.abort()
+    expect((await waiting).failure?.reason).toBe('cancelled')
+    await first
+    expect((await send()).failure).toBeNull()
+    expect(seen).toMatchObject({ connections: 1, requests: { length: 2 } })
+  })
+
+  test('between two turns of a kept connection neither sends the request nor closes the connection', async () => {
+    const { url, seen } = await answering(ok('{}'))
+    const send = sendingTo(url, 1)
+    await send()
+    const abort = new AbortController()
+    const pending = send({}, abort.signal)
+    abort.abort()
+    expect((await pending).failure?.reason).toBe('cancelled')
+    expect((await send()).failure).toBeNull()
+    expect(seen).toMatchObject({ connections: 1, requests: { length: 2 } })
+  })
+})
