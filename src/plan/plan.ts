@@ -1,6 +1,8 @@
-import type { AccountTier, ModelTier } from '../contract/contract.ts'
+import type { AccountTier } from '../contract/contract.ts'
+import type { Call as CallPlan, Mix } from '../scenario/call.ts'
 import type { Threshold, Timing } from '../scenario/threshold.ts'
 
+export type { Call as CallPlan, Mix, RpcCall as RpcPlan } from '../scenario/call.ts'
 export type { Aggregate, Count, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
 export { timings } from '../scenario/threshold.ts'
 
@@ -37,41 +39,6 @@ export type CallersPlan = {
   readonly keysFile: string | null
 }
 
-export type CallPlan =
-  | {
-      readonly kind: 'chat'
-      readonly model: string
-      readonly modelTier: ModelTier
-      readonly stream: boolean
-      readonly promptTokens: number
-      readonly maxCompletionTokens: number
-    }
-  | RpcPlan
-  | {
-      readonly kind: 'replay'
-      readonly of: RpcPlan
-      /** Further requests with the key and the body of the first. */
-      readonly duplicates: number
-      /** Whether the duplicates are sent together with the first, or one after the other when it has ended. */
-      readonly concurrent: boolean
-      /** Probability that an arrival ends with one request with the same key and another body. */
-      readonly conflicting: number
-      /** Probability that an arrival ends with one request with the same key and body from another caller. */
-      readonly foreign: number
-    }
-  | { readonly kind: 'models' | 'networks' | 'rate-limits' }
-  | { readonly kind: 'probe'; readonly probe: string }
-
-export type RpcPlan = {
-  readonly kind: 'rpc'
-  readonly network: string
-  readonly methods: readonly (readonly [method: string, weight: number])[]
-  /** Items of a batch; null: a single call. */
-  readonly batchSize: number | null
-  /** Items of each batch that fail on purpose; for a single call the probability that it does. */
-  readonly failing: number
-}
-
 export type StagePlan = {
   readonly name: string
   /** From the start of the run. */
@@ -88,8 +55,6 @@ export type Load =
   | { readonly model: 'closed'; readonly users: number; readonly thinkMs: number; readonly mix: Mix }
   /** Each caller sends the calls in order, one at a time. */
   | { readonly model: 'sequence'; readonly calls: readonly string[] }
-
-export type Mix = readonly (readonly [call: string, weight: number])[]
 
 /** Arrivals per second of all callers together. */
 export type Shape =

@@ -1,0 +1,45 @@
+import { peakPerSecond } from './arrivals-between.ts'
+import type { Mix, Shape, StagePlan } from './plan.ts'
+
+/** What a stage sends, in words: `poisson 12.8/s (64/min a caller): chat 25%, rpc 75%`. */
+export function describeLoad(stage: StagePlan): string {
+  const { load } = stage
+  switch (load.model) {
+    case 'sequence':
+      return `in sequence, once each: ${load.calls.join(', ')}`
+    case 'closed':
+      return `${load.users} users, thinking ${seconds(load.thinkMs)}: ${describeMix(load.mix)}`
+    case 'open': {
+      const peak = peakPerSecond(stage)
+      const each = peak === null || peak === 0 ? '' : ` (${digits((peak * 60) / stage.callers)}/min a caller)`
+      const mix = load.mix.length === 0 ? '' : `: ${describeMix(load.mix)}`
+      return `${describeShape(load.shape, stage.durationMs)}${each}${mix}`
+    }
+  }
+}
+
+function describeShape(shape: Shape, durationMs: number): string {
+  switch (shape.kind) {
+    case 'constant':
+    case 'poisson':
+      return `${shape.kind} ${digits(shape.perSecond)}/s`
+    case 'ramp':
+      return `ramp ${digits(shape.fromPerSecond)} to ${digits(shape.toPerSecond)}/s`
+    case 'burst':
+      return `burst of ${shape.size}${shape.everyMs < durationMs ? ` every ${seconds(shape.everyMs)}` : ''}`
+    case 'pause':
+      return 'pause'
+  }
+}
+
+function describeMix(mix: Mix): string {
+  const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
+  return mix.map(([call, weight]) => `${call} ${percent(weight / total)}`).join(', ')
+}
+
+const percent = (share: number): string => `${Number((share * 100).toPrecision(2))}%`
+
+export const seconds = (ms: number): string => (ms > 0 && ms < 1_000 ? `${digits(ms)} ms` : `${digits(ms / 1_000)} s`)
+
+/** Three digits are enough to read. */
+const digits = (value: number): string => String(Number(value.toPrecision(3)))

@@ -1,0 +1,63 @@
+import type { Contract } from '../contract/contract.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import type { Scenario } from '../scenario/scenario.ts'
+import { checkTarget } from '../scenario/target.ts'
+import { parseUsd } from '../scenario/units.ts'
+import { planBounds } from './bounds.ts'
+import { forecast } from './forecast.ts'
+import type { Plan } from './plan.ts'
+import { planStages } from './plan-stages.ts'
+
+/** What the flags say; null where they are silent. A flag wins over the scenario. */
+export type Overrides = {
+  readonly seed: number | null
+  readonly target: string | null
+  readonly budgetUsd: string | null
+}
+
+const defaultSeed = 1
+
+/** Decides everything that the scenario leaves open. The same inputs give the same plan, byte for byte. */
+export function makePlan(scenario: Scenario, contract: Contract, overrides: Overrides): Plan {
+  const { count, accountTier, shared, keysFile } = scenario.callers
+  const plan = {
+    schema: 1,
+    scenario: scenario.name,
+    question: scenario.question,
+    seed: seedOf(overrides.seed) ?? scenario.seed ?? defaultSeed,
+    target: targetOf(overrides.target) ?? scenario.target,
+    profile: contract.name,
+    callers: { names: Array.from({ length: count }, (_, index) => `c${index}`), accountTier, shared, keysFile },
+    calls: scenario.calls,
+    stages: planStages(scenario, contract),
+    slo: scenario.slo,
+    thresholds: scenario.thresholds,
+    budgetUsd: budgetOf(overrides.budgetUsd) ?? scenario.budgetUsd,
+    bounds: planBounds(scenario.limits),
+    record: scenario.record,
+  } as const
+  return { ...plan, forecast: forecast(plan, contract) }
+}
+
+function seedOf(seed: number | null): number | null {
+  if (seed === null || (Number.isSafeInteger(seed) && seed >= 0)) return seed
+  throw new UsageError({ where: '--seed', got: String(seed), expected: 'a whole number from 0' })
+}
+
+function targetOf(target: string | null): string | null {
+  if (target === null) return null
+  return checkTarget(target, problem => {
+    throw new UsageError({ where: '--target', ...problem })
+  })
+}
+
+function budgetOf(budgetUsd: string | null): string | null {
+  if (budgetUsd === null) return null
+  const amount = parseUsd(budgetUsd)
+  if (amount !== null && amount !== '0') return amount
+  throw new UsageError({
+    where: '--budget-usd',
+    got: JSON.stringify(budgetUsd),
+    expected: 'an amount of dollars above 0, such as 0.25',
+  })
+}

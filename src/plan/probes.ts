@@ -1,0 +1,1 @@
+export { type ProbeName, probeNames } from '../scenario/probe-names.ts'

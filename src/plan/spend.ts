@@ -1,0 +1,54 @@
+import { type Contract, methodTier } from '../contract/contract.ts'
+import { formatPico, pico } from '../lib/money.ts'
+import type { CallPlan, RpcPlan } from './plan.ts'
+
+/** How a call is counted in forecasts: a service counts the tokens of a prompt in its own way, and adds some. */
+export function countedPromptTokens(promptTokens: number): number {
+  return promptTokens * 1.05 + 50
+}
+
+/** Expected credits of one arrival. Replays and conflicts cost nothing; a foreign request is a call of its own. */
+export function creditsPerArrival(call: CallPlan, contract: Contract): number {
+  if (call.kind === 'rpc') return creditsOf(call, contract)
+  return call.kind === 'replay' ? creditsOf(call.of, contract) * (1 + call.foreign) : 0
+}
+
+function creditsOf({ network, methods, batchSize, failing }: RpcPlan, contract: Contract): number {
+  const { networks, multipliers, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
+  const base = networks[network]?.baseCredits ?? 0
+  const total = methods.reduce((sum, [, weight]) => sum + weight, 0)
+  const mean = methods.reduce((sum, [method, weight]) => {
+    const tier = methodTier(contract, network, method)
+    return sum + (tier === null ? 0 : base * multipliers[tier] * weight) / total
+  }, 0)
+  if (batchSize !== null) return (batchSize - failing) * mean + failing * errorItemCredits
+  // Where it is open what a single failing call costs, the forecast takes the higher price.
+  return (1 - failing) * mean + failing * (singleErrorIsDiscounted === true ? errorItemCredits : mean)
+}
+
+/** So many arrivals of each call. */
+export type Sent = readonly { readonly call: CallPlan; readonly arrivals: number }[]
+
+/** Dollars when every completion is as long as it may be, rounded up; null when a price is not known. */
+export function worstUsd(sent: Sent, contract: Contract): string | null {
+  let picoUsd = 0n
+  for (const { call, arrivals } of sent) {
+    if (call.kind === 'chat') {
+      const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
+      if (price === null) return null
+      picoUsd += costOf(arrivals * countedPromptTokens(call.promptTokens), pico(price.input), 1_000_000n)
+      picoUsd += costOf(arrivals * call.maxCompletionTokens, pico(price.output), 1_000_000n)
+    } else {
+      picoUsd += costOf(arrivals * creditsPerArrival(call, contract), pico(contract.rpc.usdPerCredit), 1n)
+    }
+  }
+  return formatPico(picoUsd)
+}
+
+/** Units are expectations and may be fractions, prices may not. */
+function costOf(units: number, picoUsdPrice: bigint, per: bigint): bigint {
+  return (wholeUp(units) * picoUsdPrice + per - 1n) / per
+}
+
+/** Rounded up, but not over the last digits of a sum of fractions: 210.00000000000003 is 210. */
+const wholeUp = (units: number): bigint => BigInt(Math.ceil(Number(units.toPrecision(12))))

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { modelTiers } from '../contract/contract.ts'
+import { oneOf } from '../lib/usage-error.ts'
+import { flag, mapping, probability, text, weights, whole } from './fields.ts'
+import { probeNames } from './probe-names.ts'
+
+const network = text('a network slug such as ethereum-mainnet').describe('Slug of the blockchain network.')
+const methods = weights('method names')
+  .optional()
+  .describe('Weight of each method. Left out on an EVM network: how often real applications use them.')
+
+export const callSchemas = {
+  chat: mapping({
+    kind: z.literal('chat'),
+    stream: flag.default(true).describe('Whether the answer is asked for as a stream of tokens.'),
+    'model-tier': z
+      .enum(modelTiers, { error: oneOf(modelTiers) })
+      .optional()
+      .describe('The first model of this tier in the profile. Give this or "model".'),
+    model: text('the id of a model')
+      .optional()
+      .describe('The id of a model of the profile. Give this or "model-tier".'),
+    'prompt-tokens': whole(1, 1_000_000).describe(
+      'Length of each prompt in tokens, as near as can be told beforehand.',
+    ),
+    'max-completion-tokens': whole(1, 1_000_000).describe('The most tokens that an answer may have.'),
+  }).describe('A chat completion.'),
+  rpc: mapping({
+    kind: z.literal('rpc'),
+    network,
+    methods,
+    failing: probability().default(0).describe('Probability that a call fails on purpose.'),
+  }).describe('A single JSON-RPC call.'),
+  'rpc-batch': mapping({
+    kind: z.literal('rpc-batch'),
+    network,
+    methods,
+    size: whole(1, 10_000).describe('Items of each batch.'),
+    failing: whole(0, 10_000).default(0).describe('Items of each batch that fail on purpose.'),
+  }).describe('A batch of JSON-RPC calls in one request.'),
+  replay: mapping({
+    kind: z.literal('replay'),
+    of: text('the name of an rpc or rpc-batch call').describe('The rpc or rpc-batch call that is repeated.'),
+    duplicates: whole(0, 20).default(1).describe('Further requests with the key and the body of the first.'),
+    concurrent: flag.default(false).describe('Whether the duplicates race with the first request.'),
+    conflicting: probability()
+      .default(0)
+      .describe('Probability that one request with the same key and another body follows.'),
+    foreign: probability()
+      .default(0)
+      .describe('Probability that another caller follows with the same key and the same body.'),
+  }).describe('An RPC request that is sent again with the same idempotency key.'),
+  models: mapping({ kind: z.literal('models') }).describe('The list of models.'),
+  networks: mapping({ kind: z.literal('networks') }).describe('The list of networks.'),
+  'rate-limits': mapping({ kind: z.literal('rate-limits') }).describe("The caller's own limits."),
+  probe: mapping({
+    kind: z.literal('probe'),
+    probe: z.enum(probeNames, { error: oneOf(probeNames) }).describe('The crafted request.'),
+  }).describe('A crafted request that the service must refuse in a documented way.'),
+} as const
+
+export type CallKind = keyof typeof callSchemas
+export const callKinds = Object.keys(callSchemas) as readonly CallKind[]
+
+export const callSchema = z.discriminatedUnion(
+  'kind',
+  [
+    callSchemas.chat,
+    callSchemas.rpc,
+    callSchemas['rpc-batch'],
+    callSchemas.replay,
+    callSchemas.models,
+    callSchemas.networks,
+    callSchemas['rate-limits'],
+    callSchemas.probe,
+  ],
+  { error: issue => (issue.code === 'invalid_union' ? oneOf(callKinds) : 'a mapping with the key "kind"') },
+)

@@ -1,0 +1,40 @@
+import type { ModelTier } from '../contract/contract.ts'
+
+/** What is sent, with model, methods and weights decided by the contract. */
+export type Call =
+  | {
+      readonly kind: 'chat'
+      readonly model: string
+      readonly modelTier: ModelTier
+      readonly stream: boolean
+      readonly promptTokens: number
+      readonly maxCompletionTokens: number
+    }
+  | RpcCall
+  | {
+      readonly kind: 'replay'
+      readonly of: RpcCall
+      /** Further requests with the key and the body of the first. */
+      readonly duplicates: number
+      /** Whether the duplicates are sent together with the first, or one after the other when it has ended. */
+      readonly concurrent: boolean
+      /** Probability that an arrival ends with one request with the same key and another body. */
+      readonly conflicting: number
+      /** Probability that an arrival ends with one request with the same key and body from another caller. */
+      readonly foreign: number
+    }
+  | { readonly kind: 'models' | 'networks' | 'rate-limits' }
+  | { readonly kind: 'probe'; readonly probe: string }
+
+export type RpcCall = {
+  readonly kind: 'rpc'
+  readonly network: string
+  readonly methods: readonly (readonly [method: string, weight: number])[]
+  /** Items of a batch; null: a single call. */
+  readonly batchSize: number | null
+  /** Items of each batch that fail on purpose; for a single call the probability that it does. */
+  readonly failing: number
+}
+
+/** Weights of calls or of methods: the probability of each is its weight in the sum of all. */
+export type Mix = readonly (readonly [call: string, weight: number])[]

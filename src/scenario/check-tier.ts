@@ -1,0 +1,115 @@
+import type { AccountTier, Contract } from '../contract/contract.ts'
+import type { Call, Mix } from './call.ts'
+import { type Complain, type Path, quote } from './complaint.ts'
+import type { Calls } from './resolve-calls.ts'
+import { entriesOf } from './salvage.ts'
+import type { Stage } from './scenario.ts'
+import { arrivalsPerSecond, burstArrivals, tierPerMinute } from './tier-rate.ts'
+import type { Rate } from './units.ts'
+
+/** What stages need to know of the rest of the file; undefined where the file has a mistake. */
+export type StageSurroundings = {
+  readonly calls: Calls
+  readonly callers: number | undefined
+  readonly accountTier: AccountTier | undefined
+  readonly contract: Contract
+}
+
+/** Complains of load beyond what the limits of the callers allow, unless the stage says that it means it. */
+export function checkTier(
+  path: Path,
+  written: unknown,
+  stage: Stage,
+  around: StageSurroundings,
+  complain: Complain,
+): void {
+  if (!('mix' in stage) || around.accountTier === undefined) return
+  const calls = callsOf(stage.mix, around)
+  // A stage whose calls are not all known has complaints enough, and its rate cannot be judged.
+  if (calls === null) return
+  checkForeign(path, stage, calls, complain)
+  if (stage.shape === 'closed') return
+
+  const field = (key: string, value: unknown) => ({ path: [...path, key], at: 'value', got: quote(value) }) as const
+  const source = entriesOf(written)
+  const perMinute = tierPerMinute(stage.mix, calls, around.accountTier, around.contract)
+  for (const [key, share] of sharesOf(stage)) {
+    if (perMinute !== null || share === null) continue
+    complain({ ...field(key, source[key]), expected: 'an absolute amount, since no call of the mix is limited' })
+  }
+  if (perMinute === null) return
+  const beyond = source['beyond-tier'] === true
+  if (stage.shape === 'burst') {
+    checkBurst(stage, perMinute, beyond, problem => complain({ ...field('size', source.size), ...problem }))
+  }
+  const most = (perMinute * stage.callers) / 60
+  for (const [key, rate] of ratesOf(stage)) {
+    if (beyond || arrivalsPerSecond(rate, perMinute, stage.callers) <= most * (1 + 1e-9)) continue
+    const limit = rate.kind === 'of-tier' ? '100% of tier' : `${readable(most)}/s, which is 100% of tier`
+    complain({ ...field(key, source[key]), expected: `at most ${limit}, or "beyond-tier: true"` })
+  }
+}
+
+type Burst = Stage & { readonly shape: 'burst' }
+
+function checkBurst(
+  { size, everyMs, durationMs, callers }: Burst,
+  perMinute: number,
+  beyond: boolean,
+  complain: (problem: { readonly expected: string }) => void,
+): void {
+  const arrivals = size.kind === 'absolute' ? size.arrivals : burstArrivals(size.share, perMinute, callers)
+  if (arrivals === 0)
+    complain({ expected: `a share that is at least one arrival of a caller's ${readable(perMinute)}` })
+  const every = everyMs ?? durationMs
+  const burstsPerWindow = Math.ceil(Math.min(durationMs, 60_000) / every)
+  if (beyond || arrivals * burstsPerWindow <= perMinute * callers * (1 + 1e-9)) return
+  const often = burstsPerWindow === 1 ? '' : ` in ${burstsPerWindow} bursts a minute`
+  complain({
+    expected: `at most ${readable(perMinute * callers)} arrivals${often}, which is 100% of tier, or "beyond-tier: true"`,
+  })
+}
+
+function checkForeign(
+  path: Path,
+  { mix, callers }: Stage & { readonly mix: Mix },
+  calls: Known,
+  complain: Complain,
+): void {
+  for (const [name] of mix) {
+    const call = calls[name]
+    if (call?.kind !== 'replay' || call.foreign === 0 || callers > 1) continue
+    const expected = 'at least 2 callers in the stage, since its foreign requests come from another caller'
+    complain({ path: [...path, 'mix', name], at: 'key', got: quote(name), expected })
+  }
+}
+
+type Known = Readonly<Record<string, Call>>
+
+function callsOf(mix: Mix, { calls }: StageSurroundings): Known | null {
+  const known: Record<string, Call> = {}
+  for (const [name] of mix) {
+    const call = calls.get(name)
+    if (!call) return null
+    known[name] = call
+  }
+  return known
+}
+
+function ratesOf(stage: Stage): readonly (readonly [key: string, rate: Rate])[] {
+  if (stage.shape === 'constant' || stage.shape === 'poisson') return [['rate', stage.rate]]
+  if (stage.shape === 'ramp')
+    return [
+      ['from', stage.from],
+      ['to', stage.to],
+    ]
+  return []
+}
+
+function sharesOf(stage: Stage): readonly (readonly [key: string, share: number | null])[] {
+  if (stage.shape === 'burst') return [['size', stage.size.kind === 'of-tier' ? stage.size.share : null]]
+  return ratesOf(stage).map(([key, rate]) => [key, rate.kind === 'of-tier' ? rate.share : null])
+}
+
+/** A number for a message: at most four digits behind the point, rounded down, so that it is allowed itself. */
+const readable = (value: number): string => String(Math.floor(value * 10_000 + 1e-6) / 10_000)

@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { parseBytes, parseDuration, parseRate, parseShareOfTier, parseUsd, type Rate } from './units.ts'
+
+/**
+ * The fields that a scenario is made of. The message of every rule is what was expected, in words that complete the
+ * sentence "got …, expected …".
+ */
+const maxPerSecond = 100_000
+const maxDurationMs = 7 * 24 * 3_600_000
+
+export const durationText = 'a duration such as 250ms, 5s or 1m30s'
+const rateText = 'a rate such as 20/s, 20/m or 80% of tier'
+const sizeText = 'a whole number of arrivals above 0, or a share such as 130% of tier'
+const nameText = 'a name of lower-case letters, digits and hyphens, at most 64'
+const namePattern = /^[a-z0-9][a-z0-9-]{0,63}$/
+
+/** A mapping with these keys and no others. */
+export const mapping = <S extends z.ZodRawShape>(shape: S) => z.strictObject(shape, { error: 'a mapping' })
+
+export const name = z.string({ error: nameText }).regex(namePattern, { error: nameText })
+
+export const text = (expected: string) => z.string({ error: expected }).refine(value => value.trim() !== '', expected)
+
+export const flag = z.boolean({ error: 'true or false' })
+
+export function whole(min: number, max: number) {
+  const expected = `a whole number from ${min} to ${max}`
+  return z.int({ error: expected }).min(min, { error: expected }).max(max, { error: expected })
+}
+
+export function probability() {
+  const expected = 'a probability from 0 to 1'
+  return z.number({ error: expected }).min(0, { error: expected }).max(1, { error: expected })
+}
+
+/** `{ chat: 3, rpc: 5 }`: what the keys are is checked where they are known. */
+export function weights(what: string) {
+  const expected = `a mapping of ${what} to weights`
+  const weight = z.number({ error: 'a weight above 0' }).positive({ error: 'a weight above 0' })
+  return z
+    .record(z.string(), weight, { error: expected })
+    .refine(entries => Object.keys(entries).length > 0, `${expected}, at least one`)
+    .meta({ minProperties: 1 })
+}
+
+export const duration = quantity(parseDuration, durationText).refine(
+  ms => ms > 0 && ms <= maxDurationMs,
+  'a duration above 0 and of at most 168h',
+)
+
+/** As `duration`, but `0s` is a choice. */
+export const durationOrZero = quantity(parseDuration, durationText).refine(
+  ms => ms <= maxDurationMs,
+  'a duration of at most 168h',
+)
+
+export const rateOrZero = quantity(parseRate, rateText).refine(
+  value => value.kind === 'of-tier' || value.perSecond <= maxPerSecond,
+  `a rate of at most ${maxPerSecond}/s`,
+)
+export const rate = rateOrZero.refine(value => amountOf(value) > 0, 'a rate above 0')
+
+export const burstSize = z.union([z.int(), z.string()], { error: sizeText }).transform((value, context) => {
+  if (typeof value === 'number') {
+    if (value > 0 && value <= 1_000_000) return { kind: 'absolute', arrivals: value } as const
+  } else {
+    const share = parseShareOfTier(value)
+    if (share !== null && share > 0) return { kind: 'of-tier', share } as const
+  }
+  context.issues.push({ code: 'custom', message: sizeText, input: value })
+  return z.NEVER
+})
+
+export const usd = quantityOrNumber(parseUsd, 'an amount of dollars such as 0.25').refine(
+  amount => amount !== '0',
+  'an amount of dollars above 0',
+)
+
+export const bytes = quantityOrNumber(parseBytes, 'a size such as 65536 or 2MiB').refine(
+  count => count > 0 && count <= 1_073_741_824,
+  'a size above 0 and of at most 1024MiB',
+)
+
+const amountOf = (value: Rate): number => (value.kind === 'absolute' ? value.perSecond : value.share)
+
+function quantity<T>(parse: (text: string) => T | null, expected: string) {
+  return z.string({ error: expected }).transform((value, context) => {
+    const parsed = parse(value)
+    if (parsed !== null) return parsed
+    context.issues.push({ code: 'custom', message: expected, input: value })
+    return z.NEVER
+  })
+}
+
+function quantityOrNumber<T>(parse: (text: string | number) => T | null, expected: string) {
+  return z.union([z.number(), z.string()], { error: expected }).transform((value, context) => {
+    const parsed = parse(value)
+    if (parsed !== null) return parsed
+    context.issues.push({ code: 'custom', message: expected, input: value })
+    return z.NEVER
+  })
+}

@@ -1,0 +1,112 @@
+import { readFileSync, statSync } from 'node:fs'
+import type { Contract } from '../contract/contract.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import { checkKeys, isSecretKey } from './check-keys.ts'
+import type { Complaint } from './complaint.ts'
+import { explainIssues } from './explain-issues.ts'
+import { resolveCalls } from './resolve-calls.ts'
+import { resolveStages } from './resolve-stages.ts'
+import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
+import { entriesOf, salvage } from './salvage.ts'
+import type { LimitsSpec, Scenario, TimeoutsSpec } from './scenario.ts'
+import { budgetSchema, callersSchema, limitsSchema, scenarioSchema } from './schema.ts'
+import { readSource } from './source.ts'
+import { checkTarget } from './target.ts'
+
+const maxFileBytes = 1_048_576
+
+/** The scenario in `file`. Throws a UsageError with every mistake of the file, in the order of their lines. */
+export function loadScenario(file: string, contract: Contract): Scenario {
+  return parseScenario(readFile(file), file, contract)
+}
+
+/** As `loadScenario`, of text that was read from `file`. */
+export function parseScenario(text: string, file: string, contract: Contract): Scenario {
+  if (Buffer.byteLength(text) > maxFileBytes) throw tooLong(file, Buffer.byteLength(text))
+  const source = readSource(text, file)
+  if (!('value' in source)) throw new UsageError(source)
+  if (source.value === null)
+    throw new UsageError({ where: `${file}:1:1`, got: 'an empty file', expected: 'a scenario' })
+
+  const complaints: Complaint[] = [...explainIssues(source.value, name => isSecretKey(name) || name === '__proto__')]
+  const complain = (complaint: Complaint) => void complaints.push(complaint)
+  const written = entriesOf(source.value)
+  const top = salvage(scenarioSchema, source.value)
+  const callers = salvage(callersSchema, written.callers)
+  const calls = resolveCalls(written.calls, contract, complain)
+  const around = { calls, callers: callers.count, accountTier: callers.tier, contract }
+  const stages = resolveStages(written.stages, around, complain)
+  const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))
+  const slo = resolveSlo(written.slo, calls, complain)
+  const thresholds = resolveThresholds(written.thresholds, { calls, stages, stageNames }, complain)
+  const target =
+    top.target === undefined
+      ? null
+      : checkTarget(top.target, problem => complain({ path: ['target'], at: 'value', ...problem }))
+
+  const mistakes = source.locate([...complaints, ...checkKeys(source.keys)])
+  if (mistakes.length > 0) throw new UsageError(mistakes)
+  const { name, record } = top
+  const { count, tier: accountTier, shared } = callers
+  if (
+    name === undefined ||
+    record === undefined ||
+    count === undefined ||
+    accountTier === undefined ||
+    shared === undefined
+  ) {
+    throw new TypeError('a scenario without a mistake is complete')
+  }
+  return {
+    name,
+    question: top.question ?? null,
+    target,
+    seed: top.seed ?? null,
+    callers: { count, accountTier, shared, keysFile: callers['keys-file'] ?? null },
+    calls: Object.fromEntries([...calls].map(([call, value]) => [call, whole(value)])),
+    stages: stages.map(whole),
+    slo,
+    budgetUsd: salvage(budgetSchema, written.budget).usd ?? null,
+    limits: limitsOf(written.limits),
+    record,
+    thresholds: thresholds.map(whole),
+  }
+}
+
+function limitsOf(value: unknown): LimitsSpec {
+  const limits = salvage(limitsSchema, value)
+  const timeouts = (group: 'chat' | 'rpc' | 'control'): TimeoutsSpec => {
+    const { connect, headers, idle, total } = limits.timeouts?.[group] ?? {}
+    return { connectMs: connect ?? null, headersMs: headers ?? null, idleMs: idle ?? null, totalMs: total ?? null }
+  }
+  return {
+    maxInFlight: limits['max-in-flight'] ?? null,
+    maxBodyBytes: limits['max-body'] ?? null,
+    drainMs: limits.drain ?? null,
+    timeouts: { chat: timeouts('chat'), rpc: timeouts('rpc'), control: timeouts('control') },
+  }
+}
+
+/** What has no value has a complaint; this runs when there are none. */
+function whole<T>(value: T | null): T {
+  if (value === null) throw new TypeError('a scenario without a mistake is complete')
+  return value
+}
+
+function readFile(file: string): string {
+  const bytes = attempt(file, () => statSync(file).size)
+  // The size is looked at before the file is read, so that a wrong path to a huge file costs nothing.
+  if (bytes > maxFileBytes) throw tooLong(file, bytes)
+  return attempt(file, () => readFileSync(file, 'utf8'))
+}
+
+function attempt<T>(file: string, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    throw new UsageError({ where: file, got: (cause as Error).message, expected: 'a readable scenario file (YAML)' })
+  }
+}
+
+const tooLong = (file: string, bytes: number): UsageError =>
+  new UsageError({ where: file, got: `${bytes} bytes`, expected: `at most ${maxFileBytes}` })

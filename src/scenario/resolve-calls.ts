@@ -1,0 +1,173 @@
+import type { Contract } from '../contract/contract.ts'
+import type { Call, RpcCall } from './call.ts'
+import { callSchemas } from './call-schema.ts'
+import { type Complain, type Path, unknownWord } from './complaint.ts'
+import { entriesOf, salvage } from './salvage.ts'
+import { usualEvmMethods } from './usual-methods.ts'
+
+/** The calls of a scenario by name, decided by the contract. A call with a mistake in it has its name and no value. */
+export type Calls = ReadonlyMap<string, Call | null>
+
+/** Complains of what the contract does not know; the form of the file is the schema's business. */
+export function resolveCalls(value: unknown, contract: Contract, complain: Complain): Calls {
+  const written = Object.entries(entriesOf(value))
+  const calls = new Map<string, Call | null>(
+    written.map(([name, call]) => [name, resolveCall(['calls', name], call, contract, complain)]),
+  )
+  // A replay repeats a call that may come after it in the file, so it waits for the others.
+  for (const [name, call] of written) {
+    if (entriesOf(call).kind === 'replay')
+      calls.set(name, resolveReplay(['calls', name], call, entriesOf(value), calls, complain))
+  }
+  return calls
+}
+
+function resolveCall(path: Path, value: unknown, contract: Contract, complain: Complain): Call | null {
+  const kind = entriesOf(value).kind
+  switch (kind) {
+    case 'chat':
+      return resolveChat(path, value, contract, complain)
+    case 'rpc': {
+      const { failing } = salvage(callSchemas.rpc, value)
+      return resolveRpc(path, value, null, failing, contract, complain)
+    }
+    case 'rpc-batch':
+      return resolveBatch(path, value, contract, complain)
+    case 'models':
+    case 'networks':
+    case 'rate-limits':
+      return { kind }
+    case 'probe': {
+      const { probe } = salvage(callSchemas.probe, value)
+      return probe === undefined ? null : { kind, probe }
+    }
+    default:
+      return null
+  }
+}
+
+function resolveChat(path: Path, value: unknown, contract: Contract, complain: Complain): Call | null {
+  const { 'model-tier': tier, 'prompt-tokens': promptTokens, stream, ...call } = salvage(callSchemas.chat, value)
+  const written = entriesOf(value)
+  const expected = 'either "model" or "model-tier"'
+  if (written.model !== undefined && written['model-tier'] !== undefined) {
+    complain({ path: [...path, 'model-tier'], at: 'key', got: '"model-tier" beside "model"', expected })
+    return null
+  }
+  if (written.model === undefined && written['model-tier'] === undefined) {
+    complain({ path, at: 'value', got: 'no "model" and no "model-tier"', expected })
+    return null
+  }
+  const model = contract.models.find(({ id, tier: itsTier }) =>
+    tier === undefined ? id === call.model : itsTier === tier,
+  )
+  if (model === undefined) {
+    const ids = contract.models.map(({ id }) => id)
+    const what = `a model of the profile "${contract.name}"`
+    if (call.model !== undefined)
+      complain({ path: [...path, 'model'], at: 'value', ...unknownWord(call.model, ids, what) })
+    else if (tier !== undefined) {
+      const tiers = [...new Set(contract.models.map(each => each.tier))]
+      const word = unknownWord(tier, tiers, `a tier with a model in the profile "${contract.name}"`)
+      complain({ path: [...path, 'model-tier'], at: 'value', ...word })
+    }
+    return null
+  }
+  const maxCompletionTokens = call['max-completion-tokens']
+  if (maxCompletionTokens !== undefined && maxCompletionTokens > model.maxCompletionTokens) {
+    const most = `at most ${model.maxCompletionTokens}, the most of ${model.id}`
+    complain({
+      path: [...path, 'max-completion-tokens'],
+      at: 'value',
+      got: String(maxCompletionTokens),
+      expected: most,
+    })
+    return null
+  }
+  if (promptTokens === undefined || maxCompletionTokens === undefined || stream === undefined) return null
+  return { kind: 'chat', model: model.id, modelTier: model.tier, stream, promptTokens, maxCompletionTokens }
+}
+
+function resolveBatch(path: Path, value: unknown, contract: Contract, complain: Complain): RpcCall | null {
+  const { size, failing } = salvage(callSchemas['rpc-batch'], value)
+  const most = contract.rpc.batchLimit
+  if (size !== undefined && size > most) {
+    complain({ path: [...path, 'size'], at: 'value', got: String(size), expected: `a whole number from 1 to ${most}` })
+  }
+  if (size !== undefined && failing !== undefined && failing > size) {
+    const expected = `at most ${size}, the size of the batch`
+    complain({ path: [...path, 'failing'], at: 'value', got: String(failing), expected })
+  }
+  const call = resolveRpc(path, value, size ?? null, failing, contract, complain)
+  return size === undefined ? null : call
+}
+
+function resolveRpc(
+  path: Path,
+  value: unknown,
+  batchSize: number | null,
+  failing: number | undefined,
+  contract: Contract,
+  complain: Complain,
+): RpcCall | null {
+  const { network, methods } = salvage(callSchemas.rpc, value)
+  const written = entriesOf(value)
+  if (network === undefined) return null
+  const chain = Object.hasOwn(contract.rpc.networks, network) ? contract.rpc.networks[network] : undefined
+  if (chain === undefined) {
+    const word = unknownWord(network, Object.keys(contract.rpc.networks), `a network of the profile "${contract.name}"`)
+    complain({ path: [...path, 'network'], at: 'value', ...word })
+    return null
+  }
+  const allowed = Object.keys(contract.rpc.methods[chain.family])
+  if (written.methods === undefined) {
+    const usual = chain.family === 'evm' ? usualEvmMethods.filter(([method]) => allowed.includes(method)) : []
+    if (usual.length === 0) {
+      const expected = `weights of methods, since ${network} is of the family ${chain.family} and has no usual ones`
+      complain({ path, at: 'value', got: 'no "methods"', expected })
+      return null
+    }
+    return failing === undefined ? null : { kind: 'rpc', network, methods: usual, batchSize, failing }
+  }
+  const unknown = Object.keys(entriesOf(written.methods)).filter(method => !allowed.includes(method))
+  for (const method of unknown) {
+    const word = unknownWord(method, allowed, `a method on the allow-list of ${network}`)
+    complain({ path: [...path, 'methods', method], at: 'key', ...word })
+  }
+  if (methods === undefined || failing === undefined || unknown.length > 0) return null
+  return { kind: 'rpc', network, methods: Object.entries(methods), batchSize, failing }
+}
+
+function resolveReplay(
+  path: Path,
+  value: unknown,
+  written: Readonly<Record<string, unknown>>,
+  calls: Calls,
+  complain: Complain,
+): Call | null {
+  const { of, duplicates, concurrent, conflicting, foreign } = salvage(callSchemas.replay, value)
+  if (of === undefined) return null
+  const repeatable = Object.keys(written).filter(name => isRpc(written[name]))
+  if (!repeatable.includes(of)) {
+    const word = unknownWord(of, repeatable, 'the name of an rpc or rpc-batch call')
+    complain({ path: [...path, 'of'], at: 'value', ...word })
+    return null
+  }
+  // An original with a mistake in it has its own complaint.
+  const original = calls.get(of)
+  if (original?.kind !== 'rpc') return null
+  if (duplicates === undefined || concurrent === undefined || conflicting === undefined || foreign === undefined)
+    return null
+  if (duplicates === 0 && conflicting === 0 && foreign === 0) {
+    complain({
+      path,
+      at: 'value',
+      got: 'a replay without a repetition',
+      expected: 'duplicates, conflicting or foreign above 0',
+    })
+    return null
+  }
+  return { kind: 'replay', of: original, duplicates, concurrent, conflicting, foreign }
+}
+
+const isRpc = (call: unknown): boolean => ['rpc', 'rpc-batch'].includes(String(entriesOf(call).kind))

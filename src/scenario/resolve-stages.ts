@@ -1,0 +1,91 @@
+import { checkTier, type StageSurroundings } from './check-tier.ts'
+import { type Complain, type Path, quote, unknownWord } from './complaint.ts'
+import type { Calls } from './resolve-calls.ts'
+import { entriesOf, salvage } from './salvage.ts'
+import type { Stage } from './scenario.ts'
+import { stageSchemas } from './stage-schema.ts'
+
+/** Complains of stages that do not fit the calls, the callers and their limits. */
+export function resolveStages(
+  value: unknown,
+  around: StageSurroundings,
+  complain: Complain,
+): readonly (Stage | null)[] {
+  const names = new Set<unknown>()
+  return (Array.isArray(value) ? value : []).map((written: unknown, index) => {
+    const path = ['stages', index]
+    const { name } = entriesOf(written)
+    if (name !== undefined && names.has(name)) {
+      const expected = 'a name that no other stage has'
+      complain({ path: [...path, 'name'], at: 'value', got: `a second stage ${quote(name)}`, expected })
+    }
+    names.add(name)
+    checkNames(path, written, around.calls, complain)
+    const stage = resolveStage(path, written, around, complain)
+    if (stage !== null) checkTier(path, written, stage, around, complain)
+    return stage
+  })
+}
+
+function checkNames(path: Path, written: unknown, calls: Calls, complain: Complain): void {
+  const what = 'the name of a call'
+  const names = [...calls.keys()]
+  const { mix, calls: sequence } = entriesOf(written)
+  for (const name of Object.keys(entriesOf(mix))) {
+    if (!calls.has(name)) complain({ path: [...path, 'mix', name], at: 'key', ...unknownWord(name, names, what) })
+  }
+  for (const [index, name] of (Array.isArray(sequence) ? sequence : []).entries()) {
+    if (typeof name !== 'string' || calls.has(name)) continue
+    complain({ path: [...path, 'calls', index], at: 'value', ...unknownWord(name, names, what) })
+  }
+}
+
+function resolveStage(path: Path, written: unknown, around: StageSurroundings, complain: Complain): Stage | null {
+  const { name, duration: durationMs, callers: asked } = salvage(stageSchemas.sequence, written)
+  if (asked !== undefined && around.callers !== undefined && asked > around.callers) {
+    const expected = `at most ${around.callers}, the count of callers`
+    complain({ path: [...path, 'callers'], at: 'value', got: String(asked), expected })
+    return null
+  }
+  const load = resolveLoad(path, written, complain)
+  const callers = asked ?? around.callers
+  if (name === undefined || durationMs === undefined || callers === undefined || load === null) return null
+  return { name, durationMs, callers, ...load }
+}
+
+type Loaded = Stage extends infer S ? (S extends Stage ? Omit<S, 'name' | 'durationMs' | 'callers'> : never) : never
+
+function resolveLoad(path: Path, written: unknown, complain: Complain): Loaded | null {
+  const { shape } = entriesOf(written)
+  switch (shape) {
+    case 'constant':
+    case 'poisson': {
+      const { rate, mix } = salvage(stageSchemas.constant, written)
+      return rate === undefined || mix === undefined ? null : { shape, rate, mix: Object.entries(mix) }
+    }
+    case 'ramp': {
+      const { from, to, mix } = salvage(stageSchemas.ramp, written)
+      if (from === undefined || to === undefined || mix === undefined) return null
+      return { shape, from, to, mix: Object.entries(mix) }
+    }
+    case 'burst': {
+      const { size, every: everyMs = null, mix } = salvage(stageSchemas.burst, written)
+      if (everyMs !== null && everyMs < 10) {
+        complain({ path: [...path, 'every'], at: 'value', got: `${everyMs}ms`, expected: 'at least 10ms' })
+      }
+      return size === undefined || mix === undefined ? null : { shape, size, everyMs, mix: Object.entries(mix) }
+    }
+    case 'pause':
+      return { shape }
+    case 'closed': {
+      const { users, think: thinkMs = 0, mix } = salvage(stageSchemas.closed, written)
+      return users === undefined || mix === undefined ? null : { shape, users, thinkMs, mix: Object.entries(mix) }
+    }
+    case 'sequence': {
+      const { calls } = salvage(stageSchemas.sequence, written)
+      return calls === undefined ? null : { shape, calls }
+    }
+    default:
+      return null
+  }
+}

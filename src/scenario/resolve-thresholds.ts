@@ -1,0 +1,93 @@
+import { oneOf } from '../lib/usage-error.ts'
+import type { Call } from './call.ts'
+import { type Complain, type Path, quote, unknownWord } from './complaint.ts'
+import { parseThreshold } from './parse-threshold.ts'
+import type { Calls } from './resolve-calls.ts'
+import { entriesOf, salvage } from './salvage.ts'
+import type { Stage } from './scenario.ts'
+import { sloSchema, thresholdSchema } from './schema.ts'
+import { type Threshold, type Timing, timings } from './threshold.ts'
+
+type Summary = {
+  readonly calls: Calls
+  readonly stages: readonly (Stage | null)[]
+  readonly stageNames: readonly string[]
+}
+
+/** Complains of thresholds that say nothing, or that no observation of this scenario could ever decide. */
+export function resolveThresholds(value: unknown, around: Summary, complain: Complain): readonly (Threshold | null)[] {
+  return (Array.isArray(value) ? value : []).map((written: unknown, index) => {
+    const path = ['thresholds', index, 'expect']
+    const { expect: expression, why } = salvage(thresholdSchema, written)
+    if (expression === undefined) return null
+    const parsed = parseThreshold(expression, [...around.calls.keys()], around.stageNames)
+    if (!('measure' in parsed)) {
+      for (const problem of parsed) complain({ path, ...problem })
+      return null
+    }
+    const threshold = { expression, why: why ?? '', ...parsed }
+    checkSampled(path, threshold, around, complain)
+    return threshold
+  })
+}
+
+/** By call, the longest good times. */
+export function resolveSlo(
+  value: unknown,
+  calls: Calls,
+  complain: Complain,
+): Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>> {
+  const names = [...calls.keys()]
+  return Object.fromEntries(
+    Object.entries(entriesOf(value)).map(([name, written]) => {
+      if (!calls.has(name)) {
+        complain({ path: ['slo', name], at: 'key', ...unknownWord(name, names, 'the name of a call') })
+      }
+      const read = salvage(sloSchema, written)
+      const bounds: Partial<Record<Timing, number>> = {}
+      for (const timing of timings) {
+        const call = calls.get(name)
+        const bound = read[timing]
+        if (bound === undefined) continue
+        bounds[timing] = bound
+        if (!call || hasTiming(call, timing)) continue
+        const expected = `${oneOf(timings.filter(each => hasTiming(call, each)))}, since ${name} is no streamed chat call`
+        complain({ path: ['slo', name, timing], at: 'key', got: quote(timing), expected })
+      }
+      return [name, bounds]
+    }),
+  )
+}
+
+/** A measure that nothing in the scenario yields would be without data for ever, so it is refused now. */
+function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summary, complain: Complain): void {
+  const { measure, call: name, stage: stageName, expression } = threshold
+  const at = (word: string) => Math.max(0, expression.indexOf(` ${word}`) + 1)
+  if (measure.kind === 'timing') {
+    const candidates = name === null ? [...calls.values()] : [calls.get(name) ?? null]
+    if (candidates.every(call => call !== null && !hasTiming(call, measure.timing))) {
+      const expected = `a time that ${name === null ? 'the calls have' : `${name} has`}: latency, service-time or lateness`
+      complain({ path, at: at(measure.timing), got: quote(measure.timing), expected })
+    }
+  }
+  if (name === null || stages.includes(null)) return
+  const senders = stages.flatMap(stage => (stage !== null && sends(stage, name) ? [stage.name] : []))
+  if (senders.length === 0) {
+    const expected = 'a call that some stage sends'
+    complain({ path, at: at(name), got: quote(name), expected })
+  } else if (stageName !== null && !senders.includes(stageName)) {
+    const expected = `a stage that sends ${name}: ${oneOf(senders)}`
+    complain({ path, at: expression.lastIndexOf(` ${stageName}`) + 1, got: quote(stageName), expected })
+  }
+}
+
+/** Every call has the times of a request; those of tokens are seen in a stream only. */
+function hasTiming(call: Call, timing: Timing): boolean {
+  if (timing === 'latency' || timing === 'service-time' || timing === 'lateness') return true
+  return call.kind === 'chat' && call.stream
+}
+
+function sends(stage: Stage, name: string): boolean {
+  if (stage.shape === 'sequence') return stage.calls.includes(name)
+  return 'mix' in stage && stage.mix.some(([call]) => call === name)
+}

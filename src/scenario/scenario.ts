@@ -1,0 +1,65 @@
+import type { AccountTier } from '../contract/contract.ts'
+import type { Call, Mix } from './call.ts'
+import type { Threshold, Timing } from './threshold.ts'
+import type { Rate } from './units.ts'
+
+/**
+ * What a scenario file says, checked against itself and the contract. Names are resolved and units are numbers; a null
+ * is what the file leaves open, for the planner to decide.
+ */
+export type Scenario = {
+  readonly name: string
+  readonly question: string | null
+  readonly target: string | null
+  readonly seed: number | null
+  readonly callers: CallersSpec
+  readonly calls: Readonly<Record<string, Call>>
+  readonly stages: readonly Stage[]
+  readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
+  readonly budgetUsd: string | null
+  readonly limits: LimitsSpec
+  readonly record: 'all' | 'findings' | 'none'
+  readonly thresholds: readonly Threshold[]
+}
+
+export type CallersSpec = {
+  readonly count: number
+  readonly accountTier: AccountTier
+  readonly shared: boolean
+  readonly keysFile: string | null
+}
+
+export type Stage = {
+  readonly name: string
+  readonly durationMs: number
+  /** The first so many callers take part. */
+  readonly callers: number
+} & StageLoad
+
+export type StageLoad =
+  | { readonly shape: 'constant' | 'poisson'; readonly rate: Rate; readonly mix: Mix }
+  | { readonly shape: 'ramp'; readonly from: Rate; readonly to: Rate; readonly mix: Mix }
+  | { readonly shape: 'burst'; readonly size: BurstSize; readonly everyMs: number | null; readonly mix: Mix }
+  | { readonly shape: 'pause' }
+  | { readonly shape: 'closed'; readonly users: number; readonly thinkMs: number; readonly mix: Mix }
+  | { readonly shape: 'sequence'; readonly calls: readonly string[] }
+
+/** Arrivals of all callers together, or the share of what one window allows to each caller. */
+export type BurstSize =
+  | { readonly kind: 'absolute'; readonly arrivals: number }
+  | { readonly kind: 'of-tier'; readonly share: number }
+
+export type LimitsSpec = {
+  readonly maxInFlight: number | null
+  readonly maxBodyBytes: number | null
+  readonly drainMs: number | null
+  readonly timeouts: Readonly<Record<TimeoutGroup, TimeoutsSpec>>
+}
+
+export type TimeoutGroup = 'chat' | 'rpc' | 'control'
+export type TimeoutsSpec = {
+  readonly connectMs: number | null
+  readonly headersMs: number | null
+  readonly idleMs: number | null
+  readonly totalMs: number | null
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { oneOf } from '../lib/usage-error.ts'
+import {
+  burstSize,
+  duration,
+  durationOrZero,
+  flag,
+  mapping,
+  name,
+  rate,
+  rateOrZero,
+  text,
+  weights,
+  whole,
+} from './fields.ts'
+
+const every = {
+  name: name.describe('What reports call the stage.'),
+  duration: duration.describe('How long the stage lasts.'),
+}
+const callers = whole(1, 10_000).optional().describe('The first so many callers take part; left out: all of them.')
+const mix = weights('call names').describe('Weight of each call: its share of the arrivals is its weight in the sum.')
+const paced = {
+  ...every,
+  callers,
+  mix,
+  'beyond-tier': flag.default(false).describe("Allows a rate above the callers' own limits, to see them enforced."),
+}
+
+export const stageSchemas = {
+  constant: mapping({
+    ...paced,
+    shape: z.literal('constant'),
+    rate: rate.describe('Arrivals of all callers together: 20/s, 20/m, or a share of what the tier allows.'),
+  }).describe('Evenly spaced arrivals.'),
+  poisson: mapping({
+    ...paced,
+    shape: z.literal('poisson'),
+    rate: rate.describe('Mean arrivals of all callers together: 20/s, 20/m, or a share of what the tier allows.'),
+  }).describe('Arrivals at random moments, as of callers who do not know of each other.'),
+  ramp: mapping({
+    ...paced,
+    shape: z.literal('ramp'),
+    from: rateOrZero.default({ kind: 'absolute', perSecond: 0 }).meta({ default: '0/s' }).describe('The first rate.'),
+    to: rate.describe('The last rate.'),
+  }).describe('A rate that rises or falls evenly.'),
+  burst: mapping({
+    ...paced,
+    shape: z.literal('burst'),
+    size: burstSize.describe(
+      "Arrivals at once: a number for all callers together, or a share of one window's allowance.",
+    ),
+    every: duration.optional().describe('Left out: one burst, at the start of the stage.'),
+  }).describe('Many arrivals at once.'),
+  pause: mapping({ ...every, shape: z.literal('pause') }).describe('No arrivals.'),
+  closed: mapping({
+    ...every,
+    callers,
+    mix,
+    shape: z.literal('closed'),
+    users: whole(1, 100_000).describe('How many call, wait for the answer, think, and call again.'),
+    think: durationOrZero.optional().describe('Pause between an answer and the next call; left out: none.'),
+  }).describe('A fixed number of users who wait for their answers. A slow service is called less often.'),
+  sequence: mapping({
+    ...every,
+    callers,
+    shape: z.literal('sequence'),
+    calls: z
+      .array(text('the name of a call'), { error: 'a list of call names' })
+      .min(1, { error: 'a list of call names, at least one' })
+      .max(1_000, { error: 'a list of call names, at most 1000' })
+      .describe('Names of calls, in their order.'),
+  }).describe('Each caller sends the calls once, in order, one at a time.'),
+} as const
+
+export type StageShape = keyof typeof stageSchemas
+export const stageShapes = Object.keys(stageSchemas) as readonly StageShape[]
+
+export const stageSchema = z.discriminatedUnion(
+  'shape',
+  [
+    stageSchemas.constant,
+    stageSchemas.poisson,
+    stageSchemas.ramp,
+    stageSchemas.burst,
+    stageSchemas.pause,
+    stageSchemas.closed,
+    stageSchemas.sequence,
+  ],
+  { error: issue => (issue.code === 'invalid_union' ? oneOf(stageShapes) : 'a mapping with the key "shape"') },
+)

@@ -1,0 +1,97 @@
+import type { AccountTier, Contract, ModelTier } from '../contract/contract.ts'
+import type { Call, Mix } from './call.ts'
+import type { Rate } from './units.ts'
+
+/**
+ * What calls take from the windows of their caller's limits. This is what "of tier" means: 100 % of tier is the
+ * largest rate of a mix at which, on average, no window of a caller is exceeded.
+ */
+export type Scope =
+  | { readonly kind: 'chat-requests' | 'chat-tokens'; readonly model: string; readonly modelTier: ModelTier }
+  | { readonly kind: 'rpc-requests' }
+
+export type Use = { readonly scope: Scope; readonly amount: number }
+
+/** The expected use of one arrival of `call` by its caller. A foreign replay falls to another caller, each in turn. */
+export function usesOf(call: Call): readonly Use[] {
+  switch (call.kind) {
+    case 'chat': {
+      const { model, modelTier } = call
+      return [
+        { scope: { kind: 'chat-requests', model, modelTier }, amount: 1 },
+        { scope: { kind: 'chat-tokens', model, modelTier }, amount: call.promptTokens + call.maxCompletionTokens },
+      ]
+    }
+    case 'rpc':
+      return [{ scope: { kind: 'rpc-requests' }, amount: 1 }]
+    case 'replay':
+      return [{ scope: { kind: 'rpc-requests' }, amount: requestsPerArrival(call) }]
+    default:
+      return []
+  }
+}
+
+/** The expected number of requests of one arrival. */
+export function requestsPerArrival(call: Call): number {
+  return call.kind === 'replay' ? 1 + call.duplicates + call.conflicting + call.foreign : 1
+}
+
+/** How a scope is named in plans and reports: `chat:<model>`, `chat:<model> tokens` or `rpc`. */
+export function scopeName(scope: Scope): string {
+  if (scope.kind === 'rpc-requests') return 'rpc'
+  return scope.kind === 'chat-requests' ? `chat:${scope.model}` : `chat:${scope.model} tokens`
+}
+
+/** How much of `scope` one caller may use a minute. */
+export function limitPerMinute(scope: Scope, accountTier: AccountTier, contract: Contract): number {
+  if (scope.kind === 'rpc-requests') return contract.rpc.requestsPerMinute
+  const limits = contract.accounts[accountTier][scope.modelTier]
+  return scope.kind === 'chat-requests' ? limits.requestsPerMinute : limits.tokensPerMinute
+}
+
+/** The mean use of one arrival of the mix, by the name of the scope. `uses` says what one call takes. */
+export function usesOfMix(
+  mix: Mix,
+  calls: Readonly<Record<string, Call>>,
+  uses: (call: Call) => readonly Use[] = usesOf,
+): ReadonlyMap<string, Use> {
+  const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
+  const means = new Map<string, Use>()
+  for (const [name, weight] of mix) {
+    const call = calls[name]
+    if (call === undefined) continue
+    for (const { scope, amount } of uses(call)) {
+      const before = means.get(scopeName(scope))?.amount ?? 0
+      means.set(scopeName(scope), { scope, amount: before + (amount * weight) / total })
+    }
+  }
+  return means
+}
+
+/** 100 % of tier: arrivals a minute of one caller. Null when nothing in the mix is limited. */
+export function tierPerMinute(
+  mix: Mix,
+  calls: Readonly<Record<string, Call>>,
+  accountTier: AccountTier,
+  contract: Contract,
+): number | null {
+  const rates = [...usesOfMix(mix, calls).values()].map(
+    ({ scope, amount }) => limitPerMinute(scope, accountTier, contract) / amount,
+  )
+  return rates.length === 0 ? null : Math.min(...rates)
+}
+
+/** Arrivals a second of all callers together. A share of no tier is not a rate: NaN, which no valid scenario has. */
+export function arrivalsPerSecond(rate: Rate, perMinuteOfCaller: number | null, callers: number): number {
+  if (rate.kind === 'absolute') return rate.perSecond
+  return perMinuteOfCaller === null ? Number.NaN : (rate.share * perMinuteOfCaller * callers) / 60
+}
+
+/**
+ * Arrivals of one burst: for each caller a whole number, rounded towards the side of the limit that the share is on,
+ * so that 90 % stays within it and 130 % exceeds it.
+ */
+export function burstArrivals(share: number, perMinuteOfCaller: number, callers: number): number {
+  const each = Number((share * perMinuteOfCaller).toPrecision(12))
+  return (share > 1 ? Math.ceil(each) : Math.floor(each)) * callers
+}
