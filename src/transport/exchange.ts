@@ -5,7 +5,7 @@ import type { WatchAbort } from './abort-watch.ts'
 import type { Connections, Lane } from './connections.ts'
 import { type Phase, startDeadline } from './deadline.ts'
 import { isEventStream } from './event-stream.ts'
-import { type Failure, failureOf } from './failure-of.ts'
+import { type ConnectionState, type Failure, failureOf } from './failure-of.ts'
 import { headerRecord } from './header-record.ts'
 import type { Exchange, OnStreamBytes, WireRequest } from './transport.ts'
 
@@ -59,6 +59,11 @@ export function startExchange(
     else controller.abort(new Error(reason))
   }
 
+  const connectionState = (): ConnectionState => {
+    if (controller === null) return 'opening'
+    return lane?.farEnd() === 'open' ? 'open' : 'ended'
+  }
+
   const giveBack = (): void => {
     const used = lane
     lane = null
@@ -96,7 +101,7 @@ export function startExchange(
       giveBack()
     },
     onResponseError: (_, error) => {
-      end(failureOf(error, controller === null ? 'opening' : lane?.farEnd() === 'open' ? 'open' : 'ended'))
+      end(failureOf(error, connectionState()))
       // undici is still clearing away the failed request, and would trip over a new one.
       queueMicrotask(giveBack)
     },

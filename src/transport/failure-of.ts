@@ -48,7 +48,7 @@ function reasonOf(code: string, state: ConnectionState): FailureReason {
   if (Object.hasOwn(reasons, code)) return reasons[code] ?? 'protocol'
   // What was parsed at the end of a connection was not wrong, only not all.
   if (code === parserError || code.startsWith('HPE_')) return state === 'ended' ? 'connection-lost' : 'protocol'
-  if (/^ERR_(TLS|SSL)_|CERT|CRL/.test(code)) return 'tls'
+  if (/^ERR_(TLS|SSL)_|^UNABLE_TO_|CERT|CRL/.test(code)) return 'tls'
   // The system's own limit, and that of an attempt at one of several addresses.
   if (code === 'ETIMEDOUT') return state === 'opening' ? 'connect-timeout' : 'connection-lost'
   return state === 'opening' ? 'connect-refused' : 'connection-lost'
