@@ -4,6 +4,7 @@ import { type Account, type Caller, type Spend, spend } from './account.ts'
 import { callerOfKey } from './bearer.ts'
 import { type Choice, type CompletionHead, type Cost, listPricePico, type Usage } from './completion.ts'
 import type { StreamEvent } from './completion-stream.ts'
+import { isJson } from './json.ts'
 import type { Reply } from './message.ts'
 import { type Finding, findStored, type Stored } from './replays.ts'
 import type { RpcItem, RpcResponse } from './rpc-item.ts'
@@ -38,9 +39,12 @@ export type Behaviour = {
   readonly replayed: (stored: Stored) => Stored
   readonly replayChargePicoUsd: (stored: Stored) => bigint
 
+  readonly acceptsChatType: (contentType: string | undefined) => boolean
   /** Tokens of one choice, of those that it would have had without a bound. */
   readonly completionTokens: (natural: number, bound: number) => number
   readonly chatCostPico: (usage: Usage, price: NonNullable<Model['usdPerMillion']>) => bigint
+  /** What a completed request leaves taken from its token window. */
+  readonly usedTokens: (usage: Usage) => number
   readonly completionHead: (head: CompletionHead) => Readonly<Record<string, unknown>>
   readonly finishReason: (reason: 'stop' | 'length') => string | null
   readonly choice: (choice: Choice) => unknown
@@ -93,8 +97,10 @@ export function honestBehaviour({ rpc }: Contract): Behaviour {
     replayed: stored => stored,
     replayChargePicoUsd: () => 0n,
 
+    acceptsChatType: isJson,
     completionTokens: Math.min,
     chatCostPico: listPricePico,
+    usedTokens: usage => usage.total_tokens,
     completionHead: head => head,
     finishReason: reason => reason,
     choice: choice => choice,

@@ -17,7 +17,7 @@ import {
 import { lastTokenMs, streamChunks, streamHeadMs } from './completion-stream.ts'
 import { controlLimits } from './control.ts'
 import type { Identifiers } from './identifiers.ts'
-import { isJson, isRecord, parseJson } from './json.ts'
+import { isRecord, parseJson } from './json.ts'
 import type { Entry, Limiter } from './limiter.ts'
 import type { Reply } from './message.ts'
 import type { Timing } from './timing.ts'
@@ -55,7 +55,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
       visit.headers[`${headerPrefix}model-id`] = model.id
       visit.headers[`${headerPrefix}model-name`] = model.name
     }
-    if (!isJson(visit.request.headers['content-type']))
+    if (!behaviour.acceptsChatType(visit.request.headers['content-type']))
       return refuse(visit, 415, 'Content-Type must be application/json')
     if (body === undefined) return refuse(visit, 400, 'Invalid JSON request')
     if (model === undefined)
@@ -95,7 +95,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
         dueMs: visit.arrivedMs + Math.max(0, endMs - 1),
         charge: { currency, pico: pico ?? 0n },
         window: entry.window,
-        unusedTokens: reserved - usage.total_tokens,
+        unusedTokens: reserved - behaviour.usedTokens(usage),
       },
     ]
 

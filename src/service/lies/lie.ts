@@ -1,5 +1,8 @@
+import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
 import type { Behaviour } from '../behaviour.ts'
+import type { Reply } from '../message.ts'
+import type { Visit } from '../visit.ts'
 
 /** A misbehaviour of the service: the decisions that it makes otherwise, over those that it would have made. */
 export type Lie = {
@@ -10,9 +13,24 @@ export type Lie = {
   readonly bend: (honest: Behaviour, contract: Contract) => Partial<Behaviour>
 }
 
+export type Lies = Partial<Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>>>
+
 /** `honest`, bent by each lie in turn. A lie may remember: it is bent anew for each service. */
 export function bend(honest: Behaviour, contract: Contract, lies: readonly Lie[]): Behaviour {
   let behaviour = honest
   for (const lie of lies) behaviour = { ...behaviour, ...lie.bend(behaviour, contract) }
   return behaviour
 }
+
+export const lie = (name: string, says: string, bend: Lie['bend']): Lie => ({ name, says, bend })
+
+/** A lie that is told when everything is decided: another reply in place of the one that was meant. */
+export const replyLie = (
+  name: string,
+  says: string,
+  change: (reply: Reply, visit: Visit, contract: Contract) => Reply,
+): Lie => ({
+  name,
+  says,
+  bend: (honest, contract) => ({ finish: (reply, visit) => change(honest.finish(reply, visit), visit, contract) }),
+})

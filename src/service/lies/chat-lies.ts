@@ -1,0 +1,141 @@
+import { amended } from './amended.ts'
+import { type Lies, lie, replyLie } from './lie.ts'
+import { isStream, withHeader } from './reply-edit.ts'
+
+export const chatLies = {
+  'chat.content-type': [
+    replyLie('completion-as-text', 'Unstreamed completions are text/plain.', (reply, { route }) =>
+      route.kind === 'chat' && reply.status === 200 && !isStream(reply)
+        ? withHeader(reply, 'content-type', 'text/plain')
+        : reply,
+    ),
+  ],
+  'chat.media-type': [
+    replyLie('wrong-media-type-is-400', 'Another content type is answered with 400.', (reply, { route }) =>
+      route.kind === 'chat' && reply.status === 415 ? { ...reply, status: 400 } : reply,
+    ),
+    lie('any-media-type', 'The content type of a chat request is not looked at.', () => ({
+      acceptsChatType: () => true,
+    })),
+  ],
+  'chat.id': [
+    lie('completion-without-id', 'Completions have no id.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), id: undefined }),
+    })),
+    lie('completion-id-as-number', 'The id of a completion is a number.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), id: Number.parseInt(head.id.slice(-9), 36) }),
+    })),
+  ],
+  'chat.object': [
+    lie('object-of-old', 'The object of a completion is text_completion.', honest => ({
+      completionHead: head => ({
+        ...honest.completionHead(head),
+        ...(head.object === 'chat.completion' ? { object: 'text_completion' } : {}),
+      }),
+    })),
+  ],
+  'chat.created': [
+    lie('created-in-milliseconds', 'created is in milliseconds.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), created: head.created * 1000 }),
+    })),
+    lie('created-as-text', 'created is an ISO date.', honest => ({
+      completionHead: head => ({
+        ...honest.completionHead(head),
+        created: new Date(head.created * 1000).toISOString(),
+      }),
+    })),
+    lie('created-long-ago', 'created is a day old, as of a cached answer.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), created: head.created - 86_400 }),
+    })),
+  ],
+  'chat.model': [
+    lie('completion-without-model', 'Completions do not name the model.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), model: undefined }),
+    })),
+    lie('model-of-the-backend', 'Completions name the model as its backend does.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), model: `backend/${head.model}` }),
+    })),
+  ],
+  'chat.choice': [
+    lie('choice-without-logprobs', 'Choices lack the key logprobs.', honest => ({
+      choice: choice => amended(honest.choice(choice), { logprobs: undefined }),
+    })),
+    lie('choice-index-as-text', 'The index of a choice is a string.', honest => ({
+      choice: choice => amended(honest.choice(choice), { index: String(choice.index) }),
+    })),
+  ],
+  'chat.choice.finish-reason': [
+    lie('finish-reason-eos', 'An answer that ends by itself has the finish reason eos.', honest => ({
+      finishReason: reason => (reason === 'stop' ? 'eos' : honest.finishReason(reason)),
+    })),
+    lie('finish-reason-max-tokens', 'An answer that meets its bound has the finish reason max_tokens.', honest => ({
+      finishReason: reason => (reason === 'length' ? 'max_tokens' : honest.finishReason(reason)),
+    })),
+  ],
+  'chat.message': [
+    lie('message-without-content', 'Messages have neither content nor tool calls.', honest => ({
+      choice: choice => amended(honest.choice(choice), { message: { ...choice.message, content: null } }),
+    })),
+    lie('message-of-the-user', 'Messages have the role user.', honest => ({
+      choice: choice => amended(honest.choice(choice), { message: { ...choice.message, role: 'user' } }),
+    })),
+  ],
+  'chat.usage': [
+    lie('usage-as-text', 'The numbers of usage are strings.', honest => ({
+      usage: usage =>
+        amended(honest.usage(usage), {
+          prompt_tokens: String(usage.prompt_tokens),
+          completion_tokens: String(usage.completion_tokens),
+          total_tokens: String(usage.total_tokens),
+        }),
+    })),
+    lie('usage-without-prompt', 'usage has no prompt_tokens.', honest => ({
+      usage: usage => amended(honest.usage(usage), { prompt_tokens: undefined }),
+    })),
+  ],
+  'chat.usage.sum': [
+    lie('total-one-too-many', 'Total tokens are one too many.', honest => ({
+      usage: usage => honest.usage({ ...usage, total_tokens: usage.total_tokens + 1 }),
+    })),
+    lie('total-without-prompt', 'Total tokens are the completion tokens.', honest => ({
+      usage: usage => honest.usage({ ...usage, total_tokens: usage.completion_tokens }),
+    })),
+  ],
+  'chat.max-completion-tokens': [
+    lie('one-token-over', 'An answer that meets its bound has one token more.', () => ({
+      completionTokens: (natural, bound) => (natural < bound ? natural : bound + 1),
+    })),
+    lie('reasoning-on-top', 'Reasoning comes on top of the bound.', () => ({
+      completionTokens: (natural, bound) => Math.min(natural, Math.ceil(bound * 1.5)),
+    })),
+    lie('bound-not-heeded', 'The bound of a completion is not heeded.', () => ({
+      completionTokens: natural => natural,
+    })),
+  ],
+  'chat.cost': [
+    lie('negative-cost', 'The cost is below zero, as in a ledger.', honest => ({
+      cost: ({ usd, diem }) => honest.cost({ usd: -usd, diem: -diem }),
+    })),
+    lie('cost-as-text', 'The amounts of the cost are strings.', honest => ({
+      cost: cost => amended(honest.cost(cost), { usd: String(cost.usd), diem: String(cost.diem) }),
+    })),
+    lie('cost-without-diem', 'The cost has no diem.', honest => ({
+      cost: cost => amended(honest.cost(cost), { diem: undefined }),
+    })),
+  ],
+  'chat.cost.amount': [
+    lie('cost-ten-fold', 'A completion costs ten times its list price.', honest => ({
+      chatCostPico: (usage, price) => honest.chatCostPico(usage, price) * 10n,
+    })),
+    lie('prices-swapped', 'Prompts are billed as completions, completions as prompts.', honest => ({
+      chatCostPico: (usage, { input, output }) => honest.chatCostPico(usage, { input: output, output: input }),
+    })),
+    lie('free-prompts', 'Prompts are not billed.', honest => ({
+      chatCostPico: (usage, price) => honest.chatCostPico({ ...usage, prompt_tokens: 0 }, price),
+    })),
+    lie('one-token-unbilled', 'The last token of a completion is not billed.', honest => ({
+      chatCostPico: (usage, price) =>
+        honest.chatCostPico({ ...usage, completion_tokens: usage.completion_tokens - 1 }, price),
+    })),
+  ],
+} as const satisfies Lies

@@ -1,0 +1,50 @@
+import type { Reply } from '../message.ts'
+import { type Lies, lie, replyLie } from './lie.ts'
+import { isError, withHeader, withoutHeaders, withText } from './reply-edit.ts'
+
+/** A limit has clauses of its own for its error. */
+const isPlainError = (reply: Reply): boolean => isError(reply) && reply.status !== 429
+
+export const errorLies = {
+  'auth.bearer': [
+    lie('any-key-will-do', 'A key that is not valid opens the account of a guest.', honest => ({
+      caller: key => honest.caller(key) ?? { tier: 'default', name: 'guest' },
+    })),
+    replyLie('bad-key-is-403', 'A key that is not valid is answered with 403.', reply =>
+      reply.status === 401 ? { ...reply, status: 403 } : reply,
+    ),
+    replyLie('bad-key-is-500', 'A key that is not valid breaks the service.', reply =>
+      reply.status === 401 ? { ...reply, status: 500 } : reply,
+    ),
+  ],
+  'error.object': [
+    replyLie('error-in-plain-text', 'Errors are a line of text.', reply =>
+      isPlainError(reply) ? withHeader(withText(reply, 'Bad request'), 'content-type', 'text/plain') : reply,
+    ),
+    replyLie('error-in-html', 'Errors are the page of a proxy.', reply =>
+      isPlainError(reply)
+        ? withHeader(withText(reply, '<html><body>Error</body></html>'), 'content-type', 'text/html')
+        : reply,
+    ),
+    replyLie('error-by-another-name', 'Errors are objects with a message in place of error.', reply =>
+      isPlainError(reply) ? withText(reply, '{"message":"Bad request"}') : reply,
+    ),
+    replyLie('error-without-body', 'Errors have an empty body.', reply =>
+      isPlainError(reply) ? withText(reply, '') : reply,
+    ),
+  ],
+  'limit.type': [
+    replyLie('limit-type-of-its-own', 'The limit is of the type account.', reply =>
+      withHeader(reply, 'x-ratelimit-type', 'account'),
+    ),
+    replyLie('no-limit-type', 'An enforced limit has no type.', reply => withoutHeaders(reply, 'x-ratelimit-type')),
+  ],
+  'limit.rpc-429': [
+    replyLie('rpc-429-without-message', 'A 429 of the RPC proxy has no customMessage.', (reply, { route }) =>
+      route.kind === 'rpc' && reply.status === 429 ? withText(reply, '{"error":"Rate limit exceeded"}') : reply,
+    ),
+    replyLie('rpc-429-without-headers', 'A 429 of the RPC proxy has no X-RateLimit headers.', reply =>
+      withoutHeaders(reply, 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'),
+    ),
+  ],
+} as const satisfies Lies

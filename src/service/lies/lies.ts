@@ -1,0 +1,37 @@
+import { type ClauseId, clauseIds } from '../../contract/clauses.ts'
+import { billingLies } from './billing-lies.ts'
+import { catalogueLies } from './catalogue-lies.ts'
+import { chatLies } from './chat-lies.ts'
+import { creditLies } from './credit-lies.ts'
+import { errorLies } from './error-lies.ts'
+import { headerLies } from './header-lies.ts'
+import type { Lie } from './lie.ts'
+import { limitLies } from './limit-lies.ts'
+import { replayLies } from './replay-lies.ts'
+import { rpcLies } from './rpc-lies.ts'
+import { streamLies } from './stream-lies.ts'
+
+/** For every clause the misbehaviours that break it. A clause that nothing breaks does not compile. */
+export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
+  ...headerLies,
+  ...errorLies,
+  ...limitLies,
+  ...chatLies,
+  ...streamLies,
+  ...rpcLies,
+  ...creditLies,
+  ...replayLies,
+  ...billingLies,
+  ...catalogueLies,
+}
+
+export type ListedLie = { readonly clause: ClauseId; readonly name: string; readonly says: string }
+
+/** In the order of the clauses. */
+export const allLies: readonly ListedLie[] = clauseIds.flatMap(clause =>
+  lies[clause].map(({ name, says }) => ({ clause, name, says })),
+)
+
+const byName = new Map(Object.values(lies).flatMap(told => told.map(lie => [lie.name, lie] as const)))
+
+export const lieByName = (name: string): Lie | undefined => byName.get(name)

@@ -1,0 +1,167 @@
+import type { AccountTier, Contract, Model } from '../../contract/contract.ts'
+import type { Reply } from '../message.ts'
+import type { Visit } from '../visit.ts'
+import type { Window } from '../window.ts'
+import { type Lies, lie, replyLie } from './lie.ts'
+import { isError, isStream, withHeader, withoutHeaders } from './reply-edit.ts'
+
+const limit = 'x-ratelimit-limit-requests'
+const remaining = 'x-ratelimit-remaining-requests'
+const reset = 'x-ratelimit-reset-requests'
+const tokenLimit = 'x-ratelimit-limit-tokens'
+const tokensRemaining = 'x-ratelimit-remaining-tokens'
+const tokenReset = 'x-ratelimit-reset-tokens'
+
+const otherTier = { default: 'partner', partner: 'default' } as const satisfies Record<AccountTier, AccountTier>
+
+/** What the tier of the other accounts allows for the model of a chat answer. */
+function otherLimits({ headers }: Reply, { account }: Visit, { models, accounts, headerPrefix }: Contract) {
+  const model: Model | undefined = models.find(({ id }) => id === headers[`${headerPrefix}model-id`])
+  return account === null || model === undefined ? undefined : accounts[otherTier[account.tier]][model.tier]
+}
+
+export const limitLies = {
+  'limit.requests.headers': [
+    replyLie('no-limits-on-errors', 'Errors have no request limit headers.', reply =>
+      isError(reply) ? withoutHeaders(reply, limit, remaining, reset) : reply,
+    ),
+    replyLie('no-limits-on-rpc', 'RPC answers have no request limit headers.', (reply, { route }) =>
+      route.kind === 'rpc' ? withoutHeaders(reply, limit, remaining, reset) : reply,
+    ),
+    replyLie('limit-with-unit', 'The request limit is a rate with its unit.', reply =>
+      withHeader(reply, limit, value => `${value}/min`),
+    ),
+  ],
+  'limit.requests.limit': [
+    replyLie(
+      'limit-of-the-other-accounts',
+      'The request limit is that of the other account tier.',
+      (reply, visit, contract) => {
+        const limits = otherLimits(reply, visit, contract)
+        return limits === undefined ? reply : withHeader(reply, limit, String(limits.requestsPerMinute))
+      },
+    ),
+    replyLie('limit-one-lower', 'The request limit is stated one lower than it is.', reply =>
+      withHeader(reply, limit, value => String(Number(value) - 1)),
+    ),
+  ],
+  'limit.requests.remaining': [
+    replyLie('remaining-never-falls', 'Remaining requests are always the limit.', reply =>
+      withHeader(reply, remaining, reply.headers[limit] ?? ''),
+    ),
+    replyLie('remaining-without-this-one', 'Remaining requests do not count the request at hand.', reply =>
+      withHeader(reply, remaining, value => String(Number(value) + 1)),
+    ),
+    replyLie('remaining-one-too-few', 'Remaining requests count the request at hand twice.', reply =>
+      withHeader(reply, remaining, value => String(Math.max(0, Number(value) - 1))),
+    ),
+  ],
+  'limit.requests.reset': [
+    replyLie(
+      'reset-in-another-unit',
+      'The request reset is in milliseconds where seconds are due, and the reverse.',
+      (reply, _, { limits }) =>
+        withHeader(reply, reset, value =>
+          String(limits.requestsReset === 'unix-seconds' ? Number(value) * 1000 : Math.floor(Number(value) / 1000)),
+        ),
+    ),
+    replyLie('reset-behind', 'The request reset is where the window began.', (reply, _, { limits }) =>
+      withHeader(reply, reset, value => String(Number(value) - stampUnits(limits, limits.windowMs))),
+    ),
+    replyLie('reset-too-far', 'The request reset is a window too late.', (reply, _, { limits }) =>
+      withHeader(reply, reset, value => String(Number(value) + stampUnits(limits, limits.windowMs))),
+    ),
+    replyLie('reset-as-time-left', 'The request reset is the time that is left.', (reply, { arrivedMs }, { limits }) =>
+      withHeader(reply, reset, value => String(Math.ceil(Number(value) - stampUnits(limits, arrivedMs)))),
+    ),
+  ],
+  'limit.requests.window': [
+    lie('window-of-half-length', 'A window makes room for the next when half of it is over.', honest => ({
+      windowAt: (previous, nowMs, windowMs) =>
+        honest.windowAt(previous !== undefined && nowMs >= middleMs(previous) ? undefined : previous, nowMs, windowMs),
+    })),
+    lie('window-that-slides', 'Every request puts off the reset of its window.', honest => ({
+      windowAt: (previous, nowMs, windowMs) => {
+        const fresh = honest.windowAt(undefined, nowMs, windowMs)
+        const open = previous !== undefined && nowMs < previous.resetMs
+        return open ? { ...previous, resetMs: fresh.resetMs } : fresh
+      },
+    })),
+    lie('window-after-its-reset', 'A window goes on for half its length when its reset has passed.', honest => {
+      const prolonged = new WeakSet<Window>()
+      return {
+        windowAt: (previous, nowMs, windowMs) => {
+          if (previous === undefined || nowMs < previous.resetMs || prolonged.has(previous))
+            return honest.windowAt(previous, nowMs, windowMs)
+          const longer = { ...previous, resetMs: previous.resetMs + windowMs / 2 }
+          prolonged.add(longer)
+          return honest.windowAt(longer, nowMs, windowMs)
+        },
+      }
+    }),
+  ],
+  'limit.requests.enforced': [
+    lie('one-request-too-many', 'A window admits one request more than its limit.', honest => ({
+      admits: (window, requests) => honest.admits(window, requests + 1),
+    })),
+    lie('a-tenth-too-many', 'A window admits a tenth more than its limit.', honest => ({
+      admits: (window, requests) => honest.admits(window, Math.ceil(requests * 1.1)),
+    })),
+    lie('no-request-limit', 'No request is ever refused for its number.', () => ({ admits: () => true })),
+  ],
+  'limit.requests.not-early': [
+    lie('one-request-too-few', 'A window admits one request less than its limit.', honest => ({
+      admits: (window, requests) => honest.admits(window, requests - 1),
+    })),
+    lie('sudden-429', 'Every tenth request is answered with 429.', honest => {
+      let asked = 0
+      return { admits: (window, requests) => ++asked % 10 !== 0 && honest.admits(window, requests) }
+    }),
+  ],
+  'limit.tokens.headers': [
+    replyLie('no-token-limits-on-streams', 'Streams have no token limit headers.', reply =>
+      isStream(reply) ? withoutHeaders(reply, tokenLimit, tokensRemaining, tokenReset) : reply,
+    ),
+    replyLie('no-token-reset', 'The token reset is left out.', reply => withoutHeaders(reply, tokenReset)),
+  ],
+  'limit.tokens.limit': [
+    replyLie(
+      'token-limit-of-the-other-accounts',
+      'The token limit is that of the other account tier.',
+      (reply, visit, contract) => {
+        const limits = otherLimits(reply, visit, contract)
+        return limits === undefined ? reply : withHeader(reply, tokenLimit, String(limits.tokensPerMinute))
+      },
+    ),
+    replyLie('token-limit-in-thousands', 'The token limit is in thousands.', reply =>
+      withHeader(reply, tokenLimit, value => String(Number(value) / 1000)),
+    ),
+  ],
+  'limit.tokens.remaining': [
+    replyLie('remaining-tokens-never-fall', 'Remaining tokens are always the limit.', reply =>
+      withHeader(reply, tokensRemaining, reply.headers[tokenLimit] ?? ''),
+    ),
+    lie('tokens-given-back', 'A completed request gives back all the tokens that were set aside for it.', () => ({
+      usedTokens: () => 0,
+    })),
+    lie('only-prompts-count', 'A completed request leaves its prompt counted, and not its completion.', () => ({
+      usedTokens: usage => usage.prompt_tokens,
+    })),
+  ],
+  'limit.tokens.reset': [
+    replyLie('token-reset-as-unix-time', 'The token reset is the Unix time of the request reset.', reply =>
+      withHeader(reply, tokenReset, reply.headers[reset] ?? ''),
+    ),
+    replyLie('token-reset-too-far', 'The token reset is a window too late.', (reply, _, { limits }) =>
+      withHeader(reply, tokenReset, value =>
+        String(Number(value) + limits.windowMs / (limits.tokensReset === 'seconds' ? 1000 : 1)),
+      ),
+    ),
+  ],
+} as const satisfies Lies
+
+/** A duration or a Unix time, in the unit of the request reset. */
+const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =>
+  requestsReset === 'unix-seconds' ? ms / 1000 : ms
+
+const middleMs = ({ startMs, resetMs }: Window): number => (startMs + resetMs) / 2

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import { clauseIds } from '../../../src/contract/clauses.ts'
+import type { Lie } from '../../../src/service/lies/lie.ts'
+import { allLies, lieByName, lies } from '../../../src/service/lies/lies.ts'
+import { conversation, item } from './conversation.ts'
+
+/** Everything that is answered in a conversation which comes by every clause. */
+async function transcript(told: readonly Lie[]): Promise<string> {
+  const { ask, chat, rpc, models, clock } = conversation({ lies: told })
+  const replies: unknown[] = [models()]
+  const say = (...more: readonly unknown[]) => replies.push(...more)
+  const times = (count: number, reply: () => unknown) => Array.from({ length: count }, reply)
+  const large = { model: 'ref-large-235b' }
+  const keyed = (key: string, caller = 'ref_default_ada') => ({ key: caller, headers: { 'idempotency-key': key } })
+  const mixed = [item('eth_call', 11), item('trace_block', 12), item('eth_call', 13, ['invalid'])]
+
+  say(ask({ method: 'GET', path: '/crypto/rpc/networks', key: null }))
+  say(
+    ask({ method: 'GET', path: '/api_keys/rate_limits' }),
+    ask({ method: 'GET', path: '/api_keys/rate_limits', key: 'nonsense' }),
+  )
+  say(
+    chat({ max_completion_tokens: 400 }),
+    chat({ stream: true }),
+    chat({ ...large, stream: true }),
+    chat({}, 'ref_partner_ada'),
+  )
+  say(
+    ask({ path: '/chat/completions', headers: { 'content-type': 'text/plain' }, body: { model: 'ref-nano-3b' } }),
+    chat({ n: 0 }),
+  )
+  await clock.advanceTo(10_000)
+  say(
+    rpc(item('eth_call', 7)),
+    rpc(item('eth_call', 7, ['invalid'])),
+    rpc(mixed),
+    rpc(mixed),
+    rpc(item('getSupply'), { network: 'solana-mainnet' }),
+  )
+  say(rpc(item('eth_newFilter')), rpc(['eth_foo', 'eth_bar', 'eth_sign'].map((method, id) => item(method, id))))
+  say(rpc(times(101, () => item('eth_chainId'))), rpc(times(100, () => item('eth_chainId'))))
+  say(
+    rpc(mixed, keyed('k')),
+    rpc(mixed, keyed('k')),
+    rpc(item('eth_call'), keyed('k')),
+    rpc(mixed, keyed('k', 'ref_default_bob')),
+  )
+  say(rpc(mixed), chat(), ...times(24, () => chat(large)), ...times(110, () => rpc(item('eth_call'))))
+  await clock.advanceTo(40_000)
+  say(chat(large), chat(), rpc(item('eth_call')))
+  await clock.advanceTo(65_000)
+  say(chat(large), chat(), rpc(item('eth_call')))
+  await clock.advanceTo(72_000)
+  say(chat(large), rpc(item('eth_call')))
+  return JSON.stringify(replies)
+}
+
+const honest = await transcript([])
+
+test('the honest service says the same thing twice', async () => {
+  expect(await transcript([])).toBe(honest)
+})
+
+test('every clause has a lie, and every lie a name of its own', () => {
+  expect(Object.keys(lies).toSorted()).toEqual([...clauseIds].toSorted())
+  expect(new Set(allLies.map(({ name }) => name)).size).toBe(allLies.length)
+  for (const { name } of allLies) expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/)
+})
+
+describe('a lie changes what is said', () => {
+  test.each(allLies.map(({ name, clause }) => ({ name, clause })))('$name ($clause)', async ({ name }) => {
+    const lie = lieByName(name)
+    expect(lie?.name).toBe(name)
+    expect(await transcript(lie === undefined ? [] : [lie])).not.toBe(honest)
+  })
+})
+
+test('a lie remembers nothing of another service', async () => {
+  const third = lieByName('third-charge-lost')
+  const told = third === undefined ? [] : [third]
+  expect(await transcript(told)).toBe(await transcript(told))
+})
+
+test('all lies together still answer', async () => {
+  await expect(transcript(Object.values(lies).flat())).resolves.not.toBe(honest)
+})
+
+test('an unknown name is no lie', () => {
+  expect(lieByName('the-truth')).toBeUndefined()
+})

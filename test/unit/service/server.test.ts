@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { documented } from '../../../src/contract/documented.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { type RunningServer, startServer } from '../../../src/service/server.ts'
+import { createService } from '../../../src/service/service.ts'
+import { item } from './conversation.ts'
+
+let server: RunningServer
+let base: string
+
+beforeAll(async () => {
+  const timing = { ttftMs: 30, ttftSigma: 0, itlMs: 5, itlSigma: 0, rpcMs: 20, rpcSigma: 0 }
+  const service = createService({
+    contract: documented,
+    clock: systemClock(),
+    seed: 1,
+    openingBalanceUsd: '10',
+    openingBalanceDiem: '0',
+    timing,
+    lies: [],
+  })
+  server = await startServer({ service, port: 0, host: '127.0.0.1' })
+  base = `http://127.0.0.1:${server.port}/api/v1`
+})
+
+afterAll(() => server.close())
+
+const post = (path: string, body: unknown, signal: AbortSignal | null = null) =>
+  fetch(`${base}${path}`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer ref_default_ada', 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal,
+  })
+const question = { model: 'ref-nano-3b', messages: [{ role: 'user', content: 'hello' }], max_completion_tokens: 8 }
+
+test('an RPC call is answered after its delay, with one Date and a length', async () => {
+  const startedMs = performance.now()
+  const response = await post('/crypto/rpc/base-mainnet', item('eth_chainId'))
+  expect(performance.now() - startedMs).toBeGreaterThanOrEqual(19)
+  expect(response.status).toBe(200)
+  expect(response.headers.get('date')).toMatch(/^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/)
+  expect(response.headers.get('content-length')).toBe(String((await response.text()).length))
+})
+
+test('a stream arrives in parts, and its charge is in the balance when it is done', async () => {
+  const response = await post('/chat/completions', { ...question, stream: true })
+  const before = response.headers.get('x-service-balance-usd')
+  let parts = 0
+  let text = ''
+  for await (const part of response.body ?? []) {
+    parts++
+    text += Buffer.from(part).toString()
+  }
+  expect(parts).toBeGreaterThan(2)
+  expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
+  const after = await post('/crypto/rpc/base-mainnet', item('eth_chainId'))
+  expect(Number(after.headers.get('x-service-balance-usd'))).toBeLessThan(Number(before))
+  await after.text()
+})
+
+test('a client that leaves in the middle of a stream does not disturb the next', async () => {
+  const leaving = new AbortController()
+  const response = await post('/chat/completions', { ...question, stream: true }, leaving.signal)
+  leaving.abort()
+  await expect(response.text()).rejects.toThrow()
+  const next = await post('/chat/completions', question)
+  expect(next.status).toBe(200)
+  await next.text()
+})
+
+test('what is outside the base path is not found', async () => {
+  const response = await fetch(`http://127.0.0.1:${server.port}/models`)
+  expect(response.status).toBe(404)
+  expect(await response.json()).toEqual({ error: 'Not found' })
+})
+
+test('a body that never stops is refused before it ends', async () => {
+  const chunk = Buffer.alloc(1024 * 1024)
+  const endless = new ReadableStream({ pull: controller => controller.enqueue(chunk) })
+  const response = await fetch(`${base}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer ref_default_ada', 'content-type': 'application/json' },
+    body: endless,
+    duplex: 'half',
+  })
+  expect(response.status).toBe(413)
+})
