@@ -1,0 +1,42 @@
+import type { Docket } from '../checks/docket.ts'
+import type { Sink } from '../observation/observation.ts'
+import type { Audit, AuditScope } from './audit.ts'
+import { createIdempotency } from './idempotency.ts'
+import { createLedger } from './ledger.ts'
+import { createLimiter } from './limiter.ts'
+import type { Billing, LimitUse } from './results.ts'
+import { createSequencer } from './sequencer.ts'
+import { createUniqueness } from './uniqueness.ts'
+
+export type Audits = {
+  /** Takes observations in any order. */
+  readonly add: Sink
+  /** To be called once, before the results are final. */
+  readonly conclude: () => void
+  readonly billing: () => Billing
+  readonly limits: () => readonly LimitUse[]
+}
+
+/** Every audit of the table of clauses, behind one sequencer. */
+export function createAudits(scope: AuditScope, docket: Docket): Audits {
+  const ledger = createLedger(scope, docket.voice('ledger'))
+  const limiter = createLimiter(scope, docket.voice('limiter'))
+  const audits: readonly Audit[] = [
+    ledger,
+    limiter,
+    createIdempotency(scope, docket.voice('idempotency')),
+    createUniqueness(docket.voice('uniqueness')),
+  ]
+  const sequencer = createSequencer((observation, watermarkMs) => {
+    for (const audit of audits) audit.add(observation, watermarkMs)
+  })
+  return {
+    add: sequencer.add,
+    conclude: () => {
+      sequencer.flush()
+      for (const audit of audits) audit.conclude()
+    },
+    billing: ledger.billing,
+    limits: limiter.limits,
+  }
+}
