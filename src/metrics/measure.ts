@@ -5,6 +5,7 @@ import type { Figures } from './figures.ts'
 import type { Histogram } from './histogram.ts'
 import type { Metrics } from './metrics.ts'
 import { meanMs, percentileMs, samplesNeeded } from './percentiles.ts'
+import { exact, type Unit } from './quantity.ts'
 
 /** What a threshold may be about and the observations alone do not tell, and how far the run went. */
 export type Totals = Extent & {
@@ -19,8 +20,8 @@ export type Totals = Extent & {
 /** The number that a threshold is about, or why there is none. */
 export type Measured = {
   readonly subject: string
-  /** The bound or the value, in the unit of the measure. */
-  readonly show: (value: number) => string
+  /** Of the value and of the bound. */
+  readonly unit: Unit
   readonly samples: number
   /**
    * How it moves while a run goes on. `only`: it never falls. `both`: it goes by what became of requests, so that
@@ -40,9 +41,9 @@ export function measure(threshold: Threshold, metrics: Metrics, totals: Totals):
       return measureTiming(subject, measure.of, figures.timing(measure.timing))
     }
     case 'credits':
-      return measureTotal('credits', Number(totals.credits), value => String(value), metrics)
+      return measureTotal('credits', Number(totals.credits), 'credits', metrics)
     case 'spend':
-      return measureTotal('spend', Number(formatPico(totals.picoUsd)), value => `$${value}`, metrics)
+      return measureTotal('spend', Number(formatPico(totals.picoUsd)), 'usd', metrics)
     case 'count':
     case 'ratio':
     case 'per-second':
@@ -52,14 +53,14 @@ export function measure(threshold: Threshold, metrics: Metrics, totals: Totals):
 
 function measureTiming(subject: string, of: Aggregate, histogram: Histogram): Measured {
   const samples = histogram.count()
-  const base = { subject, samples, show: showMs, grows: 'neither' } as const
+  const base = { subject, samples, unit: 'ms', grows: 'neither' } as const
   const value = aggregate(of, histogram)
   if (value !== null) return { ...base, value }
   const needed = of.kind === 'percentile' ? samplesNeeded(of.percent) : 1
   const largest = histogram.maxMs()
   if (largest === null) return { ...base, value, because: `${subject} has no value: nothing was measured` }
   const enough = Number.isFinite(needed) ? `it takes ${needed} values` : 'no number of values is enough'
-  return { ...base, value, because: `${subject} cannot be bounded: ${enough}, the largest was ${showMs(largest)}` }
+  return { ...base, value, because: `${subject} cannot be bounded: ${enough}, the largest was ${exact(largest, 'ms')}` }
 }
 
 function aggregate(of: Aggregate, histogram: Histogram): number | null {
@@ -75,9 +76,9 @@ function aggregate(of: Aggregate, histogram: Histogram): number | null {
   }
 }
 
-function measureTotal(subject: string, value: number, show: (value: number) => string, metrics: Metrics): Measured {
+function measureTotal(subject: string, value: number, unit: Unit, metrics: Metrics): Measured {
   const samples = metrics.all().sent
-  const base = { subject, samples, show, grows: 'only' } as const
+  const base = { subject, samples, unit, grows: 'only' } as const
   return samples === 0 ? { ...base, value: null, because: 'nothing was sent' } : { ...base, value }
 }
 
@@ -94,7 +95,7 @@ function measureCount(
   const samples = ofDue ? due : figures.sent
   const subject = `${count.kind === 'status' ? `status(${count.status})` : count.kind}${describeSelection(selection)}`
   const grows = kind === 'count' && (isTotal(count) || count.kind === 'status') ? 'only' : 'both'
-  const base = { subject, samples, show: showCount(kind), grows } as const
+  const base = { subject, samples, unit: kind, grows } as const
   const none = (because: string): Measured => ({ ...base, value: null, because })
 
   if (isTotal(count) && (selection.call !== null || selection.stage !== null))
@@ -129,13 +130,3 @@ const describe = (of: Aggregate): string => (of.kind === 'percentile' ? `p(${of.
 
 const describeSelection = ({ call, stage }: Selection): string =>
   `${call === null ? '' : ` of ${call}`}${stage === null ? '' : ` in ${stage}`}`
-
-/** More digits than elsewhere, so that a value beside its bound does not look equal to it. */
-const showMs = (ms: number): string => `${fiveDigits(ms)} ms`
-
-const showCount =
-  (kind: 'count' | 'ratio' | 'per-second') =>
-  (value: number): string =>
-    kind === 'ratio' ? `${fiveDigits(value * 100)} %` : kind === 'per-second' ? `${fiveDigits(value)}/s` : String(value)
-
-const fiveDigits = (value: number): string => String(Number(value.toPrecision(value >= 10_000 ? 9 : 5)))

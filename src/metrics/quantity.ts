@@ -36,8 +36,28 @@ export function ratio(value: number | null): string {
 export const rate = (perSecond: number | null): string =>
   perSecond === null ? NO_VALUE : `${count(perSecond === 0 ? 0 : Number(threeDigits(perSecond)))}/s`
 
+export type Unit = 'ms' | 'count' | 'ratio' | 'per-second' | 'credits' | 'usd'
+
+/** More digits than elsewhere, so that a value beside its bound does not look equal to it. */
+export function exact(value: number, unit: Unit): string {
+  switch (unit) {
+    case 'ms':
+      return `${fiveDigits(value)} ms`
+    case 'ratio':
+      return `${fiveDigits(value * 100)} %`
+    case 'per-second':
+      return `${fiveDigits(value)}/s`
+    case 'usd':
+      return `$${value}`
+    case 'count':
+    case 'credits':
+      return String(value)
+  }
+}
+
 /** `1 request`, `12 requests`. */
-export const plural = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`
+export const plural = (value: number, noun: string, nouns = `${noun}s`): string =>
+  `${count(value)} ${value === 1 ? noun : nouns}`
 
 /** Three significant digits, without an exponent; whole numbers keep all of theirs. */
 export function threeDigits(value: number): string {
@@ -46,5 +66,7 @@ export function threeDigits(value: number): string {
   if (magnitude < 1e-6) return value.toFixed(12).replace(/\.?0+$/, '')
   return String(Number(value.toPrecision(3)))
 }
+
+const fiveDigits = (value: number): string => String(Number(value.toPrecision(value >= 10_000 ? 9 : 5)))
 
 const twoDigits = (value: number): string => String(value).padStart(2, '0')

@@ -2,13 +2,18 @@ import type { Operator, Threshold } from '../plan/plan.ts'
 import { latenessDoubt } from './lateness-doubt.ts'
 import { type Measured, measure, type Totals } from './measure.ts'
 import type { Metrics } from './metrics.ts'
+import { exact, type Unit } from './quantity.ts'
 
 export type Status = 'pass' | 'fail' | 'inconclusive'
 
 export type ThresholdResult = {
   readonly expression: string
-  /** In the unit of the measure; null where none can be stated. */
+  /** null where none can be stated. */
   readonly value: number | null
+  readonly operator: Operator
+  readonly bound: number
+  /** Of the value and of the bound; a ratio of 1 is 100 %. */
+  readonly unit: Unit
   readonly verdict: Status
   readonly because: string
   readonly why: string
@@ -25,18 +30,18 @@ export function judgeThresholds(
 function judge(threshold: Threshold, metrics: Metrics, totals: Totals): ThresholdResult {
   const { expression, why, operator, bound } = threshold
   const measured = measure(threshold, metrics, totals)
-  const required = `${operator} ${measured.show(bound)}`
-  if (measured.value === null) {
-    const because = `${measured.because} (required ${required}; n = ${measured.samples})`
-    return { expression, why, value: null, verdict: 'inconclusive', because }
+  const { value, unit, subject, samples } = measured
+  const result = (verdict: Status, because: string): ThresholdResult => {
+    return { expression, value, operator, bound, unit, verdict, because, why }
   }
+  const required = `${operator} ${exact(bound, unit)}`
+  if (value === null) return result('inconclusive', `${measured.because} (required ${required}; n = ${samples})`)
 
-  const { value } = measured
   const holds = compare(value, operator, bound)
-  const sentence = `${measured.subject} was ${measured.show(value)}, ${holds ? '' : 'not '}${required} (n = ${measured.samples})`
+  const sentence = `${subject} was ${exact(value, unit)}, ${holds ? '' : 'not '}${required} (n = ${samples})`
   const doubt = latenessDoubt(threshold, metrics) ?? cutShortDoubt(threshold, measured, totals)
-  if (doubt !== null) return { expression, why, value, verdict: 'inconclusive', because: `${sentence}, but ${doubt}` }
-  return { expression, why, value, verdict: holds ? 'pass' : 'fail', because: sentence }
+  if (doubt !== null) return result('inconclusive', `${sentence}, but ${doubt}`)
+  return result(holds ? 'pass' : 'fail', sentence)
 }
 
 /**

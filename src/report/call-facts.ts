@@ -1,13 +1,13 @@
-import { type Extent, perSecond, type Selection } from '../metrics/active-time.ts'
+import { type Extent, isOwnStage, perSecond, type Selection } from '../metrics/active-time.ts'
 import { type Figures, OTHER_STATUS } from '../metrics/figures.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentiles } from '../metrics/percentiles.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { CallFacts } from './report.ts'
 
-/** Each call that was due, in the order of the plan: first over all stages, then by stage. */
+/** Each call that was due, in the order of the plan: first over all stages, then by stage. None of the program's own. */
 export function callFacts(plan: Plan, metrics: Metrics, extent: Extent): readonly CallFacts[] {
-  const seen = metrics.cells()
+  const seen = metrics.cells().filter(cell => !isOwnStage(cell.stage))
   const callOrder = Object.keys(plan.calls)
   const stageOrder = plan.stages.map(stage => stage.name)
   const calls = sortedLike(callOrder, [...new Set(seen.map(cell => cell.call))])

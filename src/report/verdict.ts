@@ -35,7 +35,10 @@ function reasonsToFail({ findings, billing, thresholds }: Evident): readonly str
     ),
     ...billing.discrepancies
       .filter(({ count }) => count > 0)
-      .map(({ kind, count, amountUsd }) => `${plural(count, 'billing discrepancy')} "${kind}", $${amountUsd} in all.`),
+      .map(
+        ({ kind, count, amountUsd }) =>
+          `${plural(count, 'billing discrepancy', 'billing discrepancies')} "${kind}", $${amountUsd} in all.`,
+      ),
     ...ofVerdict(thresholds, 'fail', 'crossed'),
   ]
 }
@@ -52,7 +55,7 @@ function reasonsToDoubt(evident: Evident): readonly string[] {
     ...ofVerdict(thresholds, 'inconclusive', 'not established'),
     failed > 0 ? `${plural(failed, 'request')} failed${reasons(load)}, and no threshold says how many may.` : null,
     dropped > 0
-      ? `${plural(dropped, 'arrival')} of the schedule were dropped, and no threshold says how many may.`
+      ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and no threshold says how many may be.`
       : null,
     load.answered > 0 && !judged ? 'Nothing was judged: no clause was exercised and the plan has no threshold.' : null,
   ].filter(reason => reason !== null)

@@ -45,6 +45,9 @@ describe('thresholds: a bound on a time', () => {
       expression: 'as written',
       why: 'because it matters',
       value: 100,
+      operator: '<',
+      bound: 101,
+      unit: 'ms',
       verdict: 'pass',
       because: 'p(95) latency was 100 ms, < 101 ms (n = 59)',
     })

@@ -1,0 +1,10 @@
+import { renderJson } from './render-json.ts'
+import { renderText, type TextOptions } from './render-text.ts'
+import type { Report } from './report.ts'
+
+export type Renderer = (report: Report, options: TextOptions) => string
+
+/** What `turnpike report --format` knows. A new format is one file and one line. */
+export const renderers = { text: renderText, json: renderJson } as const satisfies Readonly<Record<string, Renderer>>
+
+export type Format = keyof typeof renderers

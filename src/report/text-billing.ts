@@ -1,0 +1,33 @@
+import type { Discrepancy } from '../audits/results.ts'
+import { groupThousands, NO_VALUE, plural } from '../metrics/quantity.ts'
+import { heading, type Page, paint, right, table, wrap } from './layout.ts'
+import type { Report } from './report.ts'
+
+export function billingText({ billing }: Report, page: Page): readonly string[] {
+  const { expectedCredits, claimedCredits, expectedUsd, claimedUsd, billedUsd, discrepancies } = billing
+  const dollars = (usd: string | null) =>
+    right(usd === null ? NO_VALUE : usd.startsWith('-') ? `-$${usd.slice(1)}` : `$${usd}`)
+  const [titles = '', ...rows] = table(page, 2, [
+    [{ text: '' }, right('credits'), right('USD')],
+    [{ text: 'expected, by our tariff' }, right(groupThousands(expectedCredits)), dollars(expectedUsd)],
+    [{ text: 'claimed by the answers' }, right(groupThousands(claimedCredits)), dollars(claimedUsd)],
+    [{ text: 'billed, by the balances' }, right(''), dollars(billedUsd)],
+  ])
+  return [
+    ...heading(page, 'Credits and money'),
+    paint(page, 'dim', titles),
+    ...rows,
+    ...discrepancies.flatMap(discrepancy => discrepancyText(discrepancy, page)),
+  ]
+}
+
+function discrepancyText({ kind, count, amountUsd, examples }: Discrepancy, page: Page): readonly string[] {
+  const [example] = examples
+  const tally = `${plural(count, 'discrepancy', 'discrepancies')}, $${amountUsd} in all`
+  return [
+    ...table(page, 2, [[{ text: kind, style: 'red' }, { text: tally }]]),
+    ...(example === undefined ? [] : wrap(page, `${example.because} (${requests(example.seqs)})`, 4, 'seen ')),
+  ]
+}
+
+const requests = (seqs: readonly number[]): string => `${seqs.length === 1 ? 'request' : 'requests'} ${seqs.join(', ')}`

@@ -1,0 +1,58 @@
+import { count, duration, NO_VALUE, ratio, threeDigits } from '../metrics/quantity.ts'
+import { heading, type Page, paint, right, type TableCell, table, tableWidth, wrap } from './layout.ts'
+import type { CallFacts, Report } from './report.ts'
+
+/** A column that no call has a value for is left out; so are, where the page is narrow, those of the highest `rank`. */
+type Column = { readonly title: string; readonly rank: number; readonly text: (facts: CallFacts) => string }
+
+const columns: readonly Column[] = [
+  { title: 'sent', rank: 0, text: facts => count(facts.count) },
+  { title: 'latency p50', rank: 0, text: facts => duration(facts.latencyMs.p50) },
+  { title: 'p95', rank: 0, text: facts => duration(facts.latencyMs.p95) },
+  { title: 'p99', rank: 3, text: facts => duration(facts.latencyMs.p99) },
+  { title: 'ttft p50', rank: 1, text: facts => duration(facts.ttftMs.p50) },
+  { title: 'p95', rank: 4, text: facts => duration(facts.ttftMs.p95) },
+  { title: 'tpot p50', rank: 5, text: facts => duration(facts.tpotMs.p50) },
+  { title: 'icl p95', rank: 6, text: facts => duration(facts.iclMs.p95) },
+  { title: 'tokens/s', rank: 2, text: facts => digits(facts.outputTokensPerSecond) },
+  { title: 'good/s', rank: 7, text: facts => digits(facts.goodputPerSecond) },
+  { title: 'good', rank: 1, text: facts => ratio(facts.goodRatio) },
+]
+
+export function callsText({ calls }: Report, page: Page): readonly string[] {
+  if (calls.length === 0) return []
+  const valued = columns.filter(({ text }) => calls.some(facts => text(facts) !== NO_VALUE))
+  const [titles = '', ...rows] = table(page, 2, fittingCells(calls, valued, page))
+  const body = calls.flatMap((facts, index) => [rows[index] ?? '', ...(facts.stage === null ? ends(facts, page) : [])])
+  return [...heading(page, 'Calls'), paint(page, 'dim', titles), ...body]
+}
+
+function fittingCells(
+  calls: readonly CallFacts[],
+  shown: readonly Column[],
+  page: Page,
+): readonly (readonly TableCell[])[] {
+  const cells = [
+    [{ text: '' }, ...shown.map(column => right(column.title))],
+    ...calls.map(facts => [name(facts), ...shown.map(column => right(column.text(facts)))]),
+  ]
+  const highest = Math.max(...shown.map(column => column.rank))
+  if (tableWidth(2, cells) <= page.columns || highest === 0) return cells
+  const fewer = shown.filter(column => column.rank < highest)
+  return fittingCells(calls, fewer, page)
+}
+
+const name = ({ call, stage }: CallFacts): TableCell =>
+  stage === null ? { text: call, style: 'bold' } : { text: `  in ${stage}` }
+
+/** How the requests of a call ended. */
+function ends({ statuses, failed, dropped }: CallFacts, page: Page): readonly string[] {
+  const parts = [
+    ...Object.entries(statuses).map(([status, n]) => `${status} × ${count(n)}`),
+    ...(failed > 0 ? [`failed × ${count(failed)}`] : []),
+    ...(dropped > 0 ? [`dropped × ${count(dropped)}`] : []),
+  ]
+  return wrap(page, parts.join(', '), 4)
+}
+
+const digits = (perSecond: number | null): string => (perSecond === null ? NO_VALUE : threeDigits(perSecond))

@@ -1,0 +1,23 @@
+import { exact, NO_VALUE } from '../metrics/quantity.ts'
+import type { ThresholdResult } from '../metrics/thresholds.ts'
+import { heading, type Page, type TableCell, table, verdictStyles, wrap } from './layout.ts'
+import type { Report } from './report.ts'
+
+export function thresholdsText({ thresholds }: Report, page: Page): readonly string[] {
+  if (thresholds.length === 0) return []
+  const rows = table(page, 2, thresholds.map(row))
+  const lines = thresholds.flatMap((threshold, index) => [rows[index] ?? '', ...details(threshold, page)])
+  return [...heading(page, 'Thresholds'), ...lines]
+}
+
+function row({ verdict, expression, value, operator, bound, unit }: ThresholdResult): readonly TableCell[] {
+  return [
+    { text: verdict, style: verdictStyles[verdict] },
+    { text: expression },
+    { text: value === null ? NO_VALUE : exact(value, unit), align: 'right' },
+    { text: `${operator} ${exact(bound, unit)}`, style: 'dim' },
+  ]
+}
+
+const details = ({ verdict, because, why }: ThresholdResult, page: Page): readonly string[] =>
+  verdict === 'pass' ? [] : [...wrap(page, because, 4), ...(why === '' ? [] : wrap(page, why, 4, 'why: '))]
