@@ -21,7 +21,7 @@ import { isRecord, parseJson } from './json.ts'
 import type { Entry, Limiter } from './limiter.ts'
 import type { Reply } from './message.ts'
 import type { Timing } from './timing.ts'
-import { json, refuse, type Visit } from './visit.ts'
+import { insufficient, json, refuse, type Visit } from './visit.ts'
 
 export type ChatOptions = {
   readonly contract: Contract
@@ -66,9 +66,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     const allowed = request.choices * request.maxCompletionTokens
     const most = { prompt_tokens: request.promptTokens, completion_tokens: allowed }
     if (model.usdPerMillion !== null && !covers(account, listPricePico(most, model.usdPerMillion))) {
-      return refuse(visit, 402, 'Insufficient USD or DIEM balance to complete the request', {
-        code: 'INSUFFICIENT_BALANCE',
-      })
+      return insufficient(visit)
     }
     if (!limiter.reserve(visit, entry, request.promptTokens + allowed)) return limiter.reject(visit)
     return complete(visit, account, model, request, entry, request.promptTokens + allowed)

@@ -5,14 +5,15 @@ import { randomStream } from '../lib/random.ts'
 import { type Account, covers, currencyFor } from './account.ts'
 import type { Behaviour } from './behaviour.ts'
 import type { Identifiers } from './identifiers.ts'
-import { isJson, parseJson } from './json.ts'
+import { isJson } from './json.ts'
 import type { Entry, Limiter } from './limiter.ts'
 import type { Reply } from './message.ts'
 import { replayCache, type Stored } from './replays.ts'
-import { failed, parseRpcItem, type RpcItem } from './rpc-item.ts'
+import { rpcBill } from './rpc-bill.ts'
 import { simulatedNode } from './rpc-node.ts'
+import { parseRpcRequest } from './rpc-request.ts'
 import { logNormal, type Timing } from './timing.ts'
-import { refuse, type Visit } from './visit.ts'
+import { insufficient, refuse, type Visit } from './visit.ts'
 
 export type RpcProxyOptions = {
   readonly contract: Contract
@@ -31,6 +32,7 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
   const keyPattern = new RegExp(idempotency.keyPattern)
   const limits = { requests: rpc.requestsPerMinute, tokens: null }
   const node = simulatedNode(seed)
+  const bill = rpcBill(rpc, behaviour)
   const delays = randomStream(seed, 'rpc-delays')
   const replays = replayCache()
 
@@ -62,59 +64,19 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
   }
 
   function forward(visit: Visit, account: Account, slug: string, network: Network, keep?: Keep): Reply {
-    const body = parseJson(visit.request.body)
-    if (body === undefined) return refuse(visit, 400, 'Invalid JSON request')
-    const batched = Array.isArray(body)
-    const values: readonly unknown[] = batched ? body : [body]
-    if (values.length === 0) return refuse(visit, 400, 'A batch must not be empty')
-    if (values.length > behaviour.batchLimit) {
-      return refuse(visit, 400, `A batch must not have more than ${behaviour.batchLimit} items`)
-    }
+    const request = parseRpcRequest(visit.request.body, network, behaviour)
+    if ('rejected' in request) return refuse(visit, 400, request.rejected, request.more)
+    if (!covers(account, behaviour.costPicoUsd(bill.estimate(request, network)))) return insufficient(visit)
 
-    const items: RpcItem[] = []
-    for (const [index, value] of values.entries()) {
-      const item = parseRpcItem(value)
-      if (typeof item === 'string')
-        return refuse(visit, 400, 'Invalid JSON-RPC request', { issues: [{ path: [index], message: item }] })
-      items.push(item)
-    }
-    const offending = items.filter(({ method }) => !behaviour.forwards(method, network)).map(({ method }) => method)
-    if (offending.length > 0) {
-      const names = behaviour.named([...new Set(offending)])
-      return refuse(
-        visit,
-        400,
-        names.length === 0 ? 'Unsupported RPC method' : `Unsupported RPC method: ${names.join(', ')}`,
-      )
-    }
-
-    const billed = items.map(({ method }) => ({
-      baseCredits: network.baseCredits,
-      multiplier: rpc.multipliers[rpc.methods[network.family][method] ?? 'standard'],
-      failed: false,
-      batched,
-    }))
-    const estimate = billed.reduce((total, { baseCredits, multiplier }) => total + baseCredits * multiplier, 0)
-    if (!covers(account, behaviour.costPicoUsd(estimate))) {
-      return refuse(visit, 402, 'Insufficient USD or DIEM balance to complete the request', {
-        code: 'INSUFFICIENT_BALANCE',
-      })
-    }
-
-    const responses = items.map(item => node(slug, network, item))
-    const credits = behaviour.totalCredits(
-      billed.map((item, index) => {
-        const response = responses[index]
-        return behaviour.itemCredits(response === undefined ? item : { ...item, failed: failed(response) })
-      }),
-    )
+    const responses = request.items.map(item => node(slug, network, item))
+    const credits = bill.credits(request, network, responses)
     const costUsd = roundPico(behaviour.costPicoUsd(credits), rpc.costDecimals)
     charge(account, pico(costUsd))
 
-    const answers = behaviour.responses(responses, items)
+    const answers = behaviour.responses(responses, request.items)
     const afterMs = logNormal(delays, timing.rpcMs, timing.rpcSigma)
     const relayed = {
-      text: JSON.stringify(batched ? answers : answers[0]),
+      text: JSON.stringify(request.batched ? answers : answers[0]),
       credits,
       costUsd,
       requestId: identifiers.requestId(),

@@ -26,3 +26,6 @@ export function refuse(
   const text = JSON.stringify({ error, ...more })
   return { status, headers: visit.headers, afterMs: 0, body: { kind: 'whole', text } }
 }
+
+export const insufficient = (visit: Visit): Reply =>
+  refuse(visit, 402, 'Insufficient USD or DIEM balance to complete the request', { code: 'INSUFFICIENT_BALANCE' })

@@ -110,6 +110,11 @@ describe('refusals', () => {
     ['params by name', { method: 'eth_call', params: {} }, 400],
     ['a fractional id', { method: 'eth_call', id: 1.5 }, 400],
     ['a null id', { method: 'eth_call', id: null }, 400],
+    [
+      'params that are nested too deep',
+      `{"method":"eth_call","params":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+      400,
+    ],
     ['a method that objects inherit', { method: 'constructor' }, 400],
   ])('%s is refused, free of charge', (_, body, status) => {
     const { rpc } = conversation()
