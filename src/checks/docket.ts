@@ -36,9 +36,15 @@ export type Docket = {
   /** In the order of the table of clauses. */
   readonly tallies: () => readonly ClauseTally[]
   readonly findings: () => readonly Finding[]
+  /** Whether an example names the observation with this `seq`. */
+  readonly names: (seq: number) => boolean
+  /** Violations so far, over all clauses. */
+  readonly violations: () => number
 }
 
 export function createDocket(): Docket {
+  const named = new Set<number>()
+  let violations = 0
   const judged = new Map<ClauseId, number>()
   const findings = new Map<string, { clause: ClauseId; judge: JudgeName; count: number; examples: Example[] }>()
 
@@ -52,13 +58,18 @@ export function createDocket(): Docket {
         const finding = findings.get(key) ?? { clause, judge, count: 0, examples: [] }
         findings.set(key, finding)
         finding.count++
-        if (finding.examples.length < maxExamples) finding.examples.push({ because, seqs })
+        violations++
+        if (finding.examples.length >= maxExamples) return
+        finding.examples.push({ because, seqs })
+        for (const seq of seqs) named.add(seq)
       },
     }
   }
 
   return {
     voice,
+    names: seq => named.has(seq),
+    violations: () => violations,
     tallies: () =>
       clauseIds.map(id => {
         const violated = [...findings.values()].filter(f => f.clause === id).reduce((sum, f) => sum + f.count, 0)

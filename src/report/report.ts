@@ -35,7 +35,7 @@ export type RunFacts = {
   readonly startedAt: string
   readonly durationMs: number
   /** How the run ended. `cut-short`: its log has no end, as after a kill. */
-  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'budget-reached' | 'cut-short'
+  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'keys-refused' | 'budget-reached' | 'cut-short'
 }
 
 export type LoadFacts = {

@@ -1,0 +1,119 @@
+import { createAudits } from './audits/all-audits.ts'
+import type { LimitUse } from './audits/results.ts'
+import type { Office } from './calls/call.ts'
+import { createChecks } from './checks/all-checks.ts'
+import { createDocket } from './checks/docket.ts'
+import type { Contract } from './contract/contract.ts'
+import { evidenceOf } from './evidence.ts'
+import { pico } from './lib/money.ts'
+import { createMetrics, type Metrics } from './metrics/metrics.ts'
+import { judgeThresholds } from './metrics/thresholds.ts'
+import type { LogEnd, LogHead } from './observation/log.ts'
+import type { Observation, Sink } from './observation/observation.ts'
+import type { Plan } from './plan/plan.ts'
+import { buildReport } from './report/build-report.ts'
+import type { Evidence, Report } from './report/report.ts'
+
+/** The judging half of a run: everything that reads observations, and nothing that makes them. */
+export type Judgement = {
+  readonly add: Sink
+  readonly metrics: Metrics
+  readonly soFar: () => {
+    readonly violations: number
+    readonly claimedUsd: string
+    readonly expectedCredits: string
+    readonly claimedCredits: string
+  }
+  /** Whether a finding names the observation with this `seq`. */
+  readonly names: (seq: number) => boolean
+  /**
+   * The verdict. `recall` gives observations of the record again: of those that findings name, only what a check
+   * broke on was still at hand. To be called once. A run without an end was cut short.
+   */
+  readonly conclude: (end: LogEnd | null, recall: () => AsyncIterable<Observation>) => Promise<Report>
+}
+
+/** The program's own call, by which each caller states its balance and its limits before and after the load. */
+export const statementCall = '(statement)'
+export const ownCalls = { [statementCall]: { kind: 'rate-limits' } } as const
+
+export function createJudgement(plan: Plan, contract: Contract, head: LogHead): Judgement {
+  const docket = createDocket()
+  const checks = createChecks(contract, docket)
+  const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs: head.startedAtMs }, docket)
+  const metrics = createMetrics(plan)
+  const kept = new Map<number, Observation>()
+  let latestMs = 0
+
+  return {
+    metrics,
+    add: observation => {
+      checks(observation)
+      audits.add(observation)
+      metrics.add(observation)
+      latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
+      if (docket.names(observation.seq)) kept.set(observation.seq, observation)
+    },
+    names: docket.names,
+    soFar: () => {
+      const { claimedUsd, expectedCredits, claimedCredits } = audits.billing()
+      return { violations: docket.violations(), claimedUsd, expectedCredits, claimedCredits }
+    },
+    conclude: async (end, recall) => {
+      audits.conclude()
+      const durationMs = Math.round(end?.durationMs ?? latestMs)
+      const findings = docket.findings()
+      const billing = audits.billing()
+      const limits = audits.limits()
+      const wanted = new Set(
+        [...findings, ...billing.discrepancies].flatMap(finding => finding.examples.flatMap(example => example.seqs)),
+      )
+      await recallMissing(wanted, recall)
+      const thresholds = judgeThresholds(plan.thresholds, metrics, {
+        violations: docket.violations(),
+        discrepancies: billing.discrepancies.reduce((sum, { count }) => sum + count, 0),
+        unexpected429: limits.reduce((sum: number, limit: LimitUse) => sum + limit.unexpected429, 0),
+        credits: BigInt(billing.claimedCredits),
+        picoUsd: pico(billing.claimedUsd),
+        complete: end?.ended === 'complete',
+        elapsedMs: durationMs,
+      })
+      return buildReport({
+        plan,
+        run: {
+          id: head.runId,
+          version: head.version,
+          target: head.target,
+          startedAt: new Date(head.startedAtMs).toISOString(),
+          durationMs,
+          ended: end?.ended ?? 'cut-short',
+        },
+        metrics,
+        tallies: docket.tallies(),
+        findings,
+        evidence: new Map([...wanted].flatMap(seq => evidence(seq))),
+        billing,
+        limits,
+        thresholds,
+        eventLoopDelayMs: end?.eventLoopDelayMs ?? null,
+      })
+    },
+  }
+
+  async function recallMissing(wanted: ReadonlySet<number>, recall: () => AsyncIterable<Observation>): Promise<void> {
+    const missing = new Set([...wanted].filter(seq => !kept.has(seq)))
+    if (missing.size === 0) return
+    for await (const observation of recall()) {
+      if (missing.delete(observation.seq)) kept.set(observation.seq, observation)
+      if (missing.size === 0) return
+    }
+  }
+
+  function evidence(seq: number): readonly (readonly [number, Evidence])[] {
+    const observation = kept.get(seq)
+    if (observation === undefined) return []
+    const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
+    const calls = { ...plan.calls, ...ownCalls }
+    return [[seq, evidenceOf(observation, calls, office)]]
+  }
+}

@@ -1,0 +1,46 @@
+import type { Clock } from '../../src/lib/clock.ts'
+import type { Service } from '../../src/service/service.ts'
+import type { Exchange, Transport } from '../../src/transport/transport.ts'
+
+export type Network = {
+  /** Milliseconds that a request, and an answer, take on their way; drawn anew for each. */
+  readonly delayMs: () => number
+}
+
+/** The reference service without sockets, on the clock of the test. Knows neither timeouts nor broken connections. */
+export function memoryTransport(service: Service, clock: Clock, network: Network = { delayMs: () => 0.5 }): Transport {
+  return request =>
+    new Promise<Exchange>(resolve => {
+      const sentMs = clock.nowMs()
+      after(clock, network.delayMs(), () => {
+        const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value]))
+        const reply = service.answer({ method: request.method, path: request.path, headers, body: request.body ?? '' })
+        const startMs = clock.nowMs()
+        const backMs = network.delayMs()
+        after(clock, reply.afterMs + backMs, () => {
+          const headersMs = clock.nowMs()
+          const answer = { sentMs, headersMs, status: reply.status, headers: reply.headers, failure: null }
+          if (reply.body.kind === 'whole') {
+            const body = Buffer.from(reply.body.text)
+            resolve({ ...answer, endMs: headersMs, body, bytes: body.length })
+            return
+          }
+          let bytes = 0
+          const { chunks } = reply.body
+          chunks.forEach((chunk, index) => {
+            const dueMs = Math.max(headersMs, startMs + chunk.afterMs + backMs)
+            clock.at(dueMs, () => {
+              const read = Buffer.from(chunk.text)
+              bytes += read.length
+              request.onStreamBytes?.(read, clock.nowMs())
+              if (index === chunks.length - 1) resolve({ ...answer, endMs: clock.nowMs(), body: Buffer.alloc(0), bytes })
+            })
+          })
+        })
+      })
+    })
+}
+
+function after(clock: Clock, delayMs: number, then: () => void): void {
+  clock.at(clock.nowMs() + delayMs, then)
+}

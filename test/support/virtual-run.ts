@@ -1,0 +1,73 @@
+import { loadCallers } from '../../src/callers/callers.ts'
+import type { Contract } from '../../src/contract/contract.ts'
+import { documented } from '../../src/contract/documented.ts'
+import type { Observation } from '../../src/observation/observation.ts'
+import { makePlan } from '../../src/plan/make-plan.ts'
+import type { Plan } from '../../src/plan/plan.ts'
+import type { Report } from '../../src/report/report.ts'
+import { carryOut } from '../../src/run.ts'
+import { loadScenario, parseScenario } from '../../src/scenario/load.ts'
+import type { Lie } from '../../src/service/lies/lie.ts'
+import { createService } from '../../src/service/service.ts'
+import { defaultTiming } from '../../src/service/timing.ts'
+import { type ManualClock, manualClock } from './manual-clock.ts'
+import { memoryTransport, type Network } from './memory-transport.ts'
+
+export type VirtualRun = {
+  /** A file of `scenarios/`, or the text of a scenario. */
+  readonly scenario: string
+  readonly seed?: number
+  readonly lies?: readonly Lie[]
+  readonly contract?: Contract
+  readonly openingBalanceUsd?: string
+  readonly network?: Network
+  /** How far the target's clock is ahead. */
+  readonly skewMs?: number
+}
+
+/** A whole run against the reference service, in virtual time and without sockets. */
+export async function virtualRun(options: VirtualRun): Promise<{ report: Report; plan: Plan; observations: readonly Observation[] }> {
+  const contract = options.contract ?? documented
+  const seed = options.seed ?? null
+  const scenario = options.scenario.includes('\n')
+    ? parseScenario(options.scenario, 'test.yaml', contract)
+    : loadScenario(options.scenario, contract)
+  const plan = makePlan(scenario, contract, { seed, target: null, budgetUsd: null })
+  const clock = manualClock()
+  const service = createService({
+    contract,
+    clock: skewed(clock, options.skewMs ?? 0),
+    seed: seed ?? 1,
+    openingBalanceUsd: options.openingBalanceUsd ?? '10',
+    openingBalanceDiem: '0',
+    timing: defaultTiming,
+    lies: options.lies ?? [],
+  })
+  const observations: Observation[] = []
+  const never = new AbortController().signal
+  const runId = 'virtual'
+  const report = await clock.run(
+    carryOut({
+      plan,
+      contract,
+      callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
+      head: { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() },
+      clock,
+      transport: memoryTransport(service, clock, options.network),
+      stop: never,
+      quit: never,
+      record: {
+        write: observation => observations.push(observation),
+        end: async () => {},
+        recall: async function* () {
+          yield* observations
+        },
+      },
+      eventLoopDelayMs: () => null,
+      onStart: () => {},
+    }),
+  )
+  return { report, plan, observations }
+}
+
+const skewed = (clock: ManualClock, skewMs: number) => ({ ...clock, wallMs: () => clock.wallMs() + skewMs })
