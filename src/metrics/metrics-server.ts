@@ -1,0 +1,41 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { Exposition } from './prometheus.ts'
+
+export type MetricsServer = { readonly port: number; readonly close: () => Promise<void> }
+
+/** Serves `/metrics` to this machine only, unless a host says otherwise. Rejects when it cannot listen there. */
+export function serveMetrics(
+  options: Exposition & { readonly host?: string; readonly port: number },
+): Promise<MetricsServer> {
+  const { host = '127.0.0.1', port, contentType, render } = options
+  const server = createServer((request, response) => {
+    const path = request.url?.split('?')[0]
+    if (path !== '/metrics') return answer(response, 404, 'text/plain', 'The metrics are at /metrics.\n')
+    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'text/plain', 'GET only.\n')
+    render().then(
+      text => answer(response, 200, contentType, text),
+      (fault: unknown) => answer(response, 500, 'text/plain', `${fault}\n`),
+    )
+  })
+
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      const address = server.address()
+      const bound = address !== null && typeof address === 'object' ? address.port : port
+      resolve({
+        port: bound,
+        close: () =>
+          new Promise(closed => {
+            server.close(() => closed())
+            // A scraper keeps its connection open; without this the program would wait for it.
+            server.closeAllConnections()
+          }),
+      })
+    })
+  })
+}
+
+function answer(response: ServerResponse, status: number, contentType: string, body: string): void {
+  response.writeHead(status, { 'content-type': contentType }).end(body)
+}
