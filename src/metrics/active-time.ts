@@ -3,18 +3,23 @@ import type { Plan, StagePlan } from '../plan/plan.ts'
 /** What a figure is about: one call or all (null), in one stage or in the whole run (null). */
 export type Selection = { readonly call: string | null; readonly stage: string | null }
 
-/** How far a run went. A run that was cut short did only a part of its stages. */
+/** How far a run went: whether it ended by itself and, if not, when on its clock. */
 export type Extent = { readonly complete: boolean; readonly elapsedMs: number }
 
 /** Stages that the program adds on its own account, such as the opening balance statement. */
 export const isOwnStage = (stage: string): boolean => stage.startsWith('(')
 
-/** Milliseconds of the stages in which the call takes part; null where there are none, and then there is no rate. */
-export function activeMs(plan: Plan, selection: Selection, extent: Extent): number | null {
+/**
+ * Milliseconds of the stages in which the call takes part; null where there are none, and then there is no rate. A run
+ * that was cut short did only a part of them, counted from `loadStartMs`, when the first stage began.
+ */
+export function activeMs(plan: Plan, selection: Selection, extent: Extent, loadStartMs: number): number | null {
+  const doneMs = ({ startMs, durationMs }: StagePlan): number =>
+    extent.complete ? durationMs : Math.min(durationMs, Math.max(0, extent.elapsedMs - loadStartMs - startMs))
   const ms = plan.stages
     .filter(stage => (selection.stage === null ? !isOwnStage(stage.name) : stage.name === selection.stage))
     .filter(stage => takesPart(stage, selection.call))
-    .reduce((sum, stage) => sum + doneMs(stage, extent), 0)
+    .reduce((sum, stage) => sum + doneMs(stage), 0)
   return ms > 0 ? ms : null
 }
 
@@ -25,6 +30,3 @@ function takesPart({ load }: StagePlan, call: string | null): boolean {
   if (load.model === 'open' && load.shape.kind === 'pause') return false
   return load.mix.some(([name, weight]) => weight > 0 && (call === null || name === call))
 }
-
-const doneMs = ({ startMs, durationMs }: StagePlan, { complete, elapsedMs }: Extent): number =>
-  complete ? durationMs : Math.min(durationMs, Math.max(0, elapsedMs - startMs))

@@ -39,8 +39,17 @@ export function createMetrics(plan: Plan): Metrics {
     return cell
   }
 
+  // The program's own requests come before the stages and take as long as they take: the first stage began where the
+  // earliest arrival of a stage says that it did.
+  let loadStartMs = Number.POSITIVE_INFINITY
+  const stageStartMs = new Map(plan.stages.map(stage => [stage.name, stage.startMs]))
+
   return {
-    add: o => cellOf(o).add(o),
+    add: o => {
+      cellOf(o).add(o)
+      const startMs = stageStartMs.get(o.stage)
+      if (startMs !== undefined) loadStartMs = Math.min(loadStartMs, o.dueMs - startMs)
+    },
     select: selection =>
       sumFigures(
         list()
@@ -49,7 +58,7 @@ export function createMetrics(plan: Plan): Metrics {
       ),
     all: () => sumFigures(list().map(cell => cell.figures)),
     cells: list,
-    activeMs: (selection, extent) => activeMs(plan, selection, extent),
+    activeMs: (selection, extent) => activeMs(plan, selection, extent, loadStartMs),
   }
 }
 

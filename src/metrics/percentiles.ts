@@ -1,3 +1,4 @@
+import { samplesToProve } from '../plan/provable-percentile.ts'
 import type { Histogram } from './histogram.ts'
 
 /** Milliseconds. A percentile that so few samples cannot bound is null; so is everything where there are none. */
@@ -12,17 +13,9 @@ export type Percentiles = {
   readonly max: number | null
 }
 
-/** How often a bound that we claim may be wrong. */
-const RISK = 0.05
-
-/**
- * The fewest samples that bound the percentile at 95 % confidence: with n of them the largest is below the q-quantile
- * with probability qⁿ, so n ≥ ln 0.05 ÷ ln q. Below the median it is the smallest sample that has to be below it.
- */
-export function samplesNeeded(percent: number): number {
-  const q = Math.max(percent, 100 - percent) / 100
-  return q >= 1 ? Number.POSITIVE_INFINITY : Math.ceil(Math.log(RISK) / Math.log(q))
-}
+/** The fewest samples that bound the percentile; no number of them bounds the largest or the smallest possible value. */
+export const samplesNeeded = (percent: number): number =>
+  percent > 0 && percent < 100 ? samplesToProve(percent) : Number.POSITIVE_INFINITY
 
 /** null: there are too few samples to say. */
 export function percentileMs(histogram: Histogram, percent: number): number | null {

@@ -1,12 +1,12 @@
 import type { Billing, LimitUse } from '../audits/results.ts'
-import type { ClauseTally, Finding } from '../checks/docket.ts'
+import type { ClauseTally, Example, Finding } from '../checks/docket.ts'
 import { clauses } from '../contract/clauses.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentiles } from '../metrics/percentiles.ts'
 import type { ThresholdResult } from '../metrics/thresholds.ts'
 import type { Plan } from '../plan/plan.ts'
 import { callFacts } from './call-facts.ts'
-import type { Evidence, LoadFacts, Report, ReportedFinding, RunFacts } from './report.ts'
+import type { Evidence, LoadFacts, Report, ReportedExample, ReportedFinding, RunFacts } from './report.ts'
 import { reachVerdict } from './verdict.ts'
 
 export type ReportInput = {
@@ -16,7 +16,7 @@ export type ReportInput = {
   readonly metrics: Metrics
   readonly tallies: readonly ClauseTally[]
   readonly findings: readonly Finding[]
-  /** By `seq`: what was kept of the requests that findings name. A `seq` without evidence is listed without. */
+  /** By `seq`: what was kept of the requests that findings and discrepancies name. A `seq` without evidence is listed without. */
   readonly evidence: ReadonlyMap<number, Evidence>
   readonly billing: Billing
   readonly limits: readonly LimitUse[]
@@ -25,12 +25,17 @@ export type ReportInput = {
 }
 
 export function buildReport(input: ReportInput): Report {
-  const { plan, billing, limits, thresholds, tallies } = input
+  const { plan, limits, thresholds, tallies, evidence } = input
   const { scenario, question, seed, profile } = plan
   const run: RunFacts = { ...input.run, scenario, question, seed, profile }
   const load = loadFacts(input)
   const calls = callFacts(plan, input.metrics, { complete: run.ended === 'complete', elapsedMs: run.durationMs })
-  const findings = input.findings.map(finding => withEvidence(finding, input.evidence))
+  const discrepancies = input.billing.discrepancies.map(discrepancy => ({
+    ...discrepancy,
+    examples: discrepancy.examples.map(example => withEvidence(example, evidence)),
+  }))
+  const billing = { ...input.billing, discrepancies }
+  const findings = input.findings.map(finding => reportedFinding(finding, evidence))
   const evident = { run, load, calls, billing, clauses: tallies, findings, thresholds, planned: plan.thresholds }
   return {
     schema: 1,
@@ -60,7 +65,7 @@ function loadFacts({ plan, metrics, eventLoopDelayMs }: ReportInput): LoadFacts 
   }
 }
 
-function withEvidence(finding: Finding, evidence: ReadonlyMap<number, Evidence>): ReportedFinding {
+function reportedFinding(finding: Finding, evidence: ReadonlyMap<number, Evidence>): ReportedFinding {
   const { clause, section, judge, count, because, examples } = finding
   return {
     clause,
@@ -69,10 +74,10 @@ function withEvidence(finding: Finding, evidence: ReadonlyMap<number, Evidence>)
     check: judge,
     count,
     because,
-    examples: examples.map(({ because, seqs }) => ({
-      seqs,
-      because,
-      evidence: seqs.map(seq => evidence.get(seq)).filter(found => found !== undefined),
-    })),
+    examples: examples.map(example => withEvidence(example, evidence)),
   }
+}
+
+function withEvidence({ seqs, because }: Example, evidence: ReadonlyMap<number, Evidence>): ReportedExample {
+  return { seqs, because, evidence: seqs.map(seq => evidence.get(seq)).filter(found => found !== undefined) }
 }

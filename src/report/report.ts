@@ -1,4 +1,4 @@
-import type { Billing, LimitUse } from '../audits/results.ts'
+import type { Billing, Discrepancy, LimitUse } from '../audits/results.ts'
 import type { ClauseTally } from '../checks/docket.ts'
 import type { ClauseId, JudgeName } from '../contract/clauses.ts'
 import type { Percentiles } from '../metrics/percentiles.ts'
@@ -16,7 +16,7 @@ export type Report = {
   readonly run: RunFacts
   readonly load: LoadFacts
   readonly calls: readonly CallFacts[]
-  readonly billing: Billing
+  readonly billing: ReportedBilling
   readonly limits: readonly LimitUse[]
   readonly clauses: readonly ClauseTally[]
   readonly findings: readonly ReportedFinding[]
@@ -88,6 +88,12 @@ export type ReportedFinding = {
   readonly because: string
   readonly examples: readonly ReportedExample[]
 }
+
+export type ReportedBilling = Omit<Billing, 'discrepancies'> & {
+  readonly discrepancies: readonly ReportedDiscrepancy[]
+}
+
+export type ReportedDiscrepancy = Omit<Discrepancy, 'examples'> & { readonly examples: readonly ReportedExample[] }
 
 export type ReportedExample = {
   readonly seqs: readonly number[]

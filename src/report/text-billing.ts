@@ -1,7 +1,7 @@
-import type { Discrepancy } from '../audits/results.ts'
 import { groupThousands, NO_VALUE, plural } from '../metrics/quantity.ts'
 import { heading, type Page, paint, right, table, wrap } from './layout.ts'
-import type { Report } from './report.ts'
+import type { Report, ReportedDiscrepancy } from './report.ts'
+import { evidenceText } from './text-evidence.ts'
 
 export function billingText({ billing }: Report, page: Page): readonly string[] {
   const { expectedCredits, claimedCredits, expectedUsd, claimedUsd, billedUsd, discrepancies } = billing
@@ -21,12 +21,13 @@ export function billingText({ billing }: Report, page: Page): readonly string[] 
   ]
 }
 
-function discrepancyText({ kind, count, amountUsd, examples }: Discrepancy, page: Page): readonly string[] {
+function discrepancyText({ kind, count, amountUsd, examples }: ReportedDiscrepancy, page: Page): readonly string[] {
   const [example] = examples
   const tally = `${plural(count, 'discrepancy', 'discrepancies')}, $${amountUsd} in all`
   return [
     ...table(page, 2, [[{ text: kind, style: 'red' }, { text: tally }]]),
     ...(example === undefined ? [] : wrap(page, `${example.because} (${requests(example.seqs)})`, 4, 'seen ')),
+    ...(example?.evidence ?? []).slice(0, 2).flatMap(evidence => evidenceText(evidence, `${kind} credit cost`, page)),
   ]
 }
 

@@ -1,15 +1,14 @@
-import type { Billing } from '../audits/results.ts'
 import type { ClauseTally } from '../checks/docket.ts'
 import { duration, plural } from '../metrics/quantity.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 import type { Threshold } from '../plan/plan.ts'
-import type { CallFacts, LoadFacts, ReportedFinding, RunFacts } from './report.ts'
+import type { CallFacts, LoadFacts, ReportedBilling, ReportedFinding, RunFacts } from './report.ts'
 
 export type Evident = {
   readonly run: RunFacts
   readonly load: LoadFacts
   readonly calls: readonly CallFacts[]
-  readonly billing: Billing
+  readonly billing: ReportedBilling
   readonly clauses: readonly ClauseTally[]
   readonly findings: readonly ReportedFinding[]
   readonly thresholds: readonly ThresholdResult[]

@@ -149,7 +149,13 @@ describe('metrics: a rate is over the stages in which its call took part', () =>
     [null, '(closing)', 16_000],
   ])('%s in %s', (call, stage, ms) => expect(metrics.activeMs({ call, stage }, complete)).toBe(ms))
   test('a run that was cut short counts as far as it went', () => {
-    expect(metrics.activeMs(everything, { complete: false, elapsedMs: 8000 })).toBe(4000)
-    expect(metrics.activeMs({ call: 'chat', stage: 'c' }, { complete: false, elapsedMs: 8000 })).toBe(1000)
+    const short = { complete: false, elapsedMs: 8600 }
+    expect(metrics.activeMs(everything, short)).toBeNull()
+    // 100 ms into its stage, so that the first stage began at 600 ms.
+    metrics.add(anObservation({ stage: 'b', call: 'rpc', dueMs: 1700 }))
+    metrics.add(anObservation({ stage: 'a', dueMs: 600 }))
+    metrics.add(anObservation({ stage: '(statement)', dueMs: 0 }))
+    expect(metrics.activeMs(everything, short)).toBe(4000)
+    expect(metrics.activeMs({ call: 'chat', stage: 'c' }, short)).toBe(1000)
   })
 })

@@ -224,7 +224,7 @@ describe('report: its figures', () => {
   })
 })
 
-test('report: findings bring the evidence that was kept, and say what the clause says', () => {
+test('report: findings and discrepancies bring the evidence that was kept, and findings say what the clause says', () => {
   const evidence: Evidence = {
     seq: 0,
     caller: 'c0',
@@ -239,7 +239,15 @@ test('report: findings bring the evidence that was kept, and say what the clause
     headersMs: 1,
     endMs: 2,
   }
-  const report = reportOf([anObservation()], { findings: docketOf(2).findings(), evidence: new Map([[0, evidence]]) })
+  const examples = [{ because: 'charged twice', seqs: [0, 9] }]
+  const report = reportOf([anObservation()], {
+    findings: docketOf(2).findings(),
+    billing: { ...billing, discrepancies: [{ kind: 'billed-twice', count: 1, amountUsd: '1', examples }] },
+    evidence: new Map([[0, evidence]]),
+  })
+  expect(report.billing.discrepancies[0]?.examples).toEqual([
+    { because: 'charged twice', seqs: [0, 9], evidence: [evidence] },
+  ])
   expect(report.findings).toMatchObject([
     {
       clause: 'rpc.credits.amount',

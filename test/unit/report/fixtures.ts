@@ -145,7 +145,7 @@ export const failingReport: Report = {
         kind: 'billed-twice',
         count: 2,
         amountUsd: '0.0000125',
-        examples: [{ because: 'one request, two charges of 20 credits', seqs: [17, 18] }],
+        examples: [{ because: 'one request, two charges of 20 credits', seqs: [17, 18], evidence: [] }],
       },
     ],
   },
