@@ -1,0 +1,112 @@
+import { isOwnStage, perSecond } from '../metrics/active-time.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { percentileMs } from '../metrics/percentiles.ts'
+import type { Plan, StagePlan } from '../plan/plan.ts'
+import { statusCounts } from './call-facts.ts'
+
+/** A run as it goes. */
+export type ProgressSnapshot = {
+  readonly scenario: string
+  readonly stage: StageProgress
+  /** Of the load: what comes before and after the stages does not count. */
+  readonly elapsedMs: number
+  readonly totalMs: number
+  readonly inFlight: number
+  readonly sent: number
+  readonly failed: number
+  readonly dropped: number
+  readonly statuses: Readonly<Record<string, number>>
+  readonly latencyP95Ms: number | null
+  readonly ttftP95Ms: number | null
+  readonly violations: number
+  /** Decimal. */
+  readonly claimedUsd: string
+}
+
+/** Between the stages, `(opening)` say, only the name is known. */
+export type StageProgress = {
+  readonly name: string
+  readonly planned: null | {
+    /** From 1. */
+    readonly position: number
+    readonly of: number
+    readonly elapsedMs: number
+    readonly durationMs: number
+    /** Arrivals that are due each second at this moment; null where the answers set the pace. */
+    readonly offeredPerSecond: number | null
+    /** Complete answers each second, over the stage so far. */
+    readonly achievedPerSecond: number | null
+  }
+}
+
+export type ProgressSource = {
+  readonly plan: Plan
+  readonly metrics: Metrics
+  readonly stage: string
+  /** Since the first stage began; 0 before. */
+  readonly loadElapsedMs: number
+  readonly inFlight: number
+  readonly violations: number
+  readonly claimedUsd: string
+}
+
+export function snapshotProgress(source: ProgressSource): ProgressSnapshot {
+  const { plan, metrics, inFlight, violations, claimedUsd, loadElapsedMs } = source
+  const run = metrics.select({ call: null, stage: null })
+  const totalMs = plannedStages(plan).reduce((latest, stage) => Math.max(latest, stage.startMs + stage.durationMs), 0)
+  return {
+    scenario: plan.scenario,
+    stage: stageProgress(source),
+    elapsedMs: Math.min(loadElapsedMs, totalMs),
+    totalMs,
+    inFlight,
+    sent: run.sent,
+    failed: run.failed,
+    dropped: run.dropped,
+    statuses: statusCounts(run.statuses),
+    latencyP95Ms: percentileMs(run.timing('latency'), 95),
+    ttftP95Ms: percentileMs(run.timing('ttft'), 95),
+    violations,
+    claimedUsd,
+  }
+}
+
+function stageProgress({ plan, metrics, stage: name, loadElapsedMs }: ProgressSource): StageProgress {
+  const stages = plannedStages(plan)
+  const index = stages.findIndex(stage => stage.name === name)
+  const stage = stages[index]
+  if (stage === undefined) return { name, planned: null }
+  const elapsedMs = Math.min(stage.durationMs, Math.max(0, loadElapsedMs - stage.startMs))
+  const { answered } = metrics.select({ call: null, stage: name })
+  return {
+    name,
+    planned: {
+      position: index + 1,
+      of: stages.length,
+      elapsedMs,
+      durationMs: stage.durationMs,
+      offeredPerSecond: offeredPerSecond(stage, elapsedMs),
+      achievedPerSecond: perSecond(answered, elapsedMs > 0 ? elapsedMs : null),
+    },
+  }
+}
+
+const plannedStages = (plan: Plan): readonly StagePlan[] => plan.stages.filter(stage => !isOwnStage(stage.name))
+
+function offeredPerSecond({ load, durationMs }: StagePlan, elapsedMs: number): number | null {
+  if (load.model !== 'open') return null
+  const { shape } = load
+  switch (shape.kind) {
+    case 'constant':
+    case 'poisson':
+      return shape.perSecond
+    case 'ramp': {
+      const done = durationMs === 0 ? 1 : elapsedMs / durationMs
+      return shape.fromPerSecond + (shape.toPerSecond - shape.fromPerSecond) * done
+    }
+    case 'burst':
+      return (shape.size * 1000) / Math.min(shape.everyMs, durationMs)
+    case 'pause':
+      return 0
+  }
+}
