@@ -14,6 +14,12 @@ export type Entry = {
   readonly balance: bigint | null
 }
 
+/**
+ * own-charge: the request's own charge was already taken off · ambiguous: so, or another fault · unknown: a success did
+ * not say what it cost
+ */
+type Reading = 'fits' | 'own-charge' | 'ambiguous' | 'fault' | 'unknown'
+
 export type AccountRules = {
   /** A charge is in the balance so long after the answer that it belongs to. */
   readonly settleMs: number
@@ -50,74 +56,65 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
   const isSettledBefore = (entry: Entry, instantMs: number) => entry.endMs + rules.settleMs <= instantMs
 
   function judge(entry: Entry) {
-    if (entry.balance !== null) {
-      opening ??= entry.balance
-      latest = entry.balance
+    const { balance } = entry
+    if (balance !== null) {
+      opening ??= balance
+      latest = balance
       const others = entries.filter(other => other !== entry && other.sentMs <= entry.endMs)
-      const isQuiet = others.every(other => isSettledBefore(other, entry.sentMs))
+      const before = others.filter(other => isSettledBefore(other, entry.sentMs))
+      const isQuiet = before.length === others.length
       const possible = others.reduce(addCharge, settled)
-      const certain = others.filter(other => isSettledBefore(other, entry.sentMs)).reduce(addCharge, settled)
-      if (anchor !== null && rules.judged && !silenced && !possible.unknown) {
-        compare(entry, entry.balance, anchor, certain, possible)
-      }
-      if (isQuiet) return restart(entry, entry.balance)
+      const certain = before.reduce(addCharge, settled)
+      const reading = anchor === null ? 'fits' : read(entry, anchor - balance, certain, possible)
+      if (rules.judged && !silenced && anchor !== null) tell(reading, entry, anchor - balance, certain, possible)
+      if (isQuiet && reading !== 'ambiguous')
+        return restart(entry, reading === 'own-charge' ? balance + ownCharge(entry) : balance)
     }
     judged++
     retire(entry)
   }
 
-  function compare(entry: Entry, balance: bigint, from: bigint, certain: Turnover, possible: Turnover) {
-    const spent = from - balance
+  /** What a balance means that shows so much spent since the anchor. */
+  function read(entry: Entry, spent: bigint, certain: Turnover, possible: Turnover): Reading {
     const fits = (amount: bigint) =>
       amount >= certain.least - rules.resolution && amount <= possible.most + rules.resolution
-    if (fits(spent)) {
+    if (possible.unknown) return 'unknown'
+    if (fits(spent)) return 'fits'
+    const own = ownCharge(entry)
+    if (own === 0n || !fits(spent - own)) return 'fault'
+    // An earlier request at the same price, billed twice, would look the same. Time will tell.
+    const alone = certain.requests === possible.requests && !possible.lastCharges.includes(own)
+    return alone ? 'own-charge' : 'ambiguous'
+  }
+
+  function tell(reading: Reading, entry: Entry, spent: bigint, certain: Turnover, possible: Turnover) {
+    if (reading === 'fits') {
       say.kept('billing.balance-before')
       say.kept('billing.conservation')
       if (certain.least === possible.most && possible.replayed > 0n) say.kept('rpc.replay.charge')
-      return
     }
-    const own = entry.charge?.said ?? 0n
-    if (own > 0n && fits(spent - own)) {
-      say.broken(
-        'billing.balance-before',
-        `the balance shown is lower by ${formatPico(own)} USD, the request's own charge`,
-        [entry.seq],
-      )
-      return
+    if (reading === 'own-charge') {
+      const own = formatPico(ownCharge(entry))
+      say.broken('billing.balance-before', `the balance shown is lower by ${own} USD, the request's own charge`, [
+        entry.seq,
+      ])
     }
+    if (reading !== 'fault') return
     silenced = true
     const excess = spent > possible.most ? spent - possible.most : spent - certain.least
     const range = certain.least === possible.most ? '' : `${formatPico(certain.least)} to `
     const because = `${formatPico(spent)} USD left the balance over ${possible.requests} requests that cost ${range}${formatPico(possible.most)}`
-    discrepancies.report(nameDifference(excess, possible, rules.resolution), excess, because, [
-      ...possible.lastSeqs,
-      entry.seq,
-    ])
+    const kind = nameDifference(excess, possible, rules.resolution)
+    discrepancies.report(kind, excess, because, [...possible.lastSeqs, entry.seq])
   }
 
-  /** The entry was alone: whatever came before is in its balance. A balance shown too late is put right first. */
+  /** The entry was alone, so its balance accounts for all that came before. */
   function restart(entry: Entry, balance: bigint) {
-    const own = entry.charge?.said ?? 0n
-    const shownLate =
-      anchor !== null && !settledTurnover(entry).unknown && own > 0n && isOwnCharge(entry, balance, anchor, own)
-    anchor = shownLate ? balance + own : balance
+    anchor = balance
     settled = nothing
     silenced = false
     entries = entries.slice(entries.indexOf(entry))
     judged = 1
-  }
-
-  const settledTurnover = (entry: Entry): Turnover =>
-    entries.filter(other => other !== entry && other.sentMs <= entry.endMs).reduce(addCharge, settled)
-
-  function isOwnCharge(entry: Entry, balance: bigint, from: bigint, own: bigint): boolean {
-    const { least, most } = settledTurnover(entry)
-    const spent = from - balance
-    return (
-      spent > most + rules.resolution &&
-      spent - own >= least - rules.resolution &&
-      spent - own <= most + rules.resolution
-    )
   }
 
   /** Judged entries that are settled for this one are settled for all that follow. */
@@ -143,3 +140,6 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
     billed: () => (opening === null || latest === null ? null : opening - latest),
   }
 }
+
+/** What the request itself was charged; a replay was not. */
+const ownCharge = ({ charge }: Entry): bigint => (charge?.sort === 'charged' ? charge.said : 0n)

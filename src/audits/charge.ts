@@ -1,6 +1,7 @@
 import { claimedPico } from '../checks/completion.ts'
 import { expectedCredits } from '../checks/rpc-credits.ts'
 import type { Contract } from '../contract/contract.ts'
+import { type ProbeName, probes } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
 import { type Observation, streamOf } from '../observation/observation.ts'
 import { asObject, isReplayed, jsonObject } from '../observation/scope.ts'
@@ -18,12 +19,14 @@ export type Charge = {
 /** Null where it cannot be told: a success that does not say what it cost. */
 export function chargeOf(observation: Observation, contract: Contract): Charge | null {
   const { asked, answer, outcome } = observation
-  if (asked.kind !== 'chat' && asked.kind !== 'rpc') return exactly('free', 0n)
+  if (asked.kind !== 'chat' && asked.kind !== 'rpc' && asked.kind !== 'probe') return exactly('free', 0n)
+  // A probe that draws on no limit does not say who is asking, so nobody can be charged for it.
+  if (asked.kind === 'probe' && probes[asked.probe as ProbeName].draws === null) return exactly('free', 0n)
   if (outcome.kind === 'dropped') return exactly('free', 0n)
   if (outcome.kind === 'failed')
     return outcome.reason === 'connect-refused' ? exactly('free', 0n) : upTo(worstCase(observation, contract))
   if (outcome.status !== 200) return exactly('free', 0n)
-  const said = asked.kind === 'chat' ? chatCost(observation) : rpcCost(observation, contract)
+  const said = asked.kind === 'chat' ? chatCost(observation) : (rpcCost(observation, contract) ?? chatCost(observation))
   if (asked.kind === 'rpc' && isReplayed(answer)) return { sort: 'replay', least: 0n, most: 0n, said: said ?? 0n }
   return said === null ? null : { ...exactly('charged', said), ...rounded(observation, said, contract) }
 }
@@ -46,7 +49,8 @@ const upTo = (most: bigint): Charge => ({ sort: 'unknown', least: 0n, most, said
 function chatCost(observation: Observation): bigint | null {
   const cost = asObject(streamOf(observation)?.cost ?? jsonObject(observation.answer)?.cost)
   if (typeof cost?.usd !== 'number' || typeof cost.diem !== 'number') return null
-  return claimedPico(cost.usd) + claimedPico(cost.diem)
+  const sum = claimedPico(cost.usd) + claimedPico(cost.diem)
+  return sum < 0n ? null : sum
 }
 
 function rpcCost({ answer }: Observation, contract: Contract): bigint | null {

@@ -47,7 +47,8 @@ export function createIdempotency({ contract }: AuditScope, say: Say<'idempotenc
 
 function judgeGroup(uses: readonly Use[], onlyOneFresh: boolean, say: Say<'idempotency'>): void {
   const same = uses.filter(use => use.status === 200 && (use.role === 'original' || use.role === 'duplicate'))
-  const isBefore = (a: Use, b: Use) => a.endMs < b.sentMs
+  // What is sent in the instant in which an answer has arrived whole was sent after it.
+  const isBefore = (a: Use, b: Use) => a.endMs <= b.sentMs
   /** Whether another request of the caller with this key and body was under way, or had ended without an answer. */
   const maybeUsedBefore = (use: Use) =>
     uses.some(

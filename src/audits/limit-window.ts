@@ -52,7 +52,7 @@ export function judgeWindow(window: WindowUse, scope: string, say: Say<'limiter'
       const range = whole ? `${least} to ${most}` : `at least ${least}`
       say.broken(
         'limit.requests.remaining',
-        `${limit - used} of ${limit} requests of ${scope} are said to remain, so ${used} were used; expected ${range}`,
+        `${used} requests of ${scope} are said to be used in the window, expected ${range}`,
         [member.seq],
       )
     }

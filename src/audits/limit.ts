@@ -28,6 +28,8 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
   /** Requests that no answer placed in a window. */
   let unplaced: Member[] = []
   let firstSentMs: number | null = null
+  /** Once a window was cut off, what the following ones count is open. */
+  let disputed = false
   const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
 
   function close(resetMs: number) {
@@ -37,7 +39,8 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
     const beganMs = resetMs - windowMs
     for (const member of members) judgeReset(member, resetMs, least, most)
     sums.windows++
-    if (!judgeSuccession(resetMs, members, most)) return
+    if (!judgeSuccession(resetMs, members, most)) disputed = true
+    if (disputed) return
 
     const ghosts = unplaced.filter(
       ({ sentMs, endMs }) =>

@@ -63,6 +63,7 @@ export function nameDifference(excess: bigint, turnover: Turnover, resolution: b
   if (is(replayed) || lastReplays.some(is)) return 'replay-billed'
   if (excess < 0n) return 'unbilled'
   if (is(charged) || lastCharges.some(is)) return 'billed-twice'
+  if (excess <= replayed) return 'replay-billed'
   if (chargedRequests === 0) return 'billed-for-failure'
   return chargedRequests === 1 ? 'wrong-amount' : 'balance-drift'
 }

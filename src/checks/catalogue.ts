@@ -29,7 +29,7 @@ export const checkCatalogue: Check<'catalogue'> = ({ answer, asked, seq, account
   }
 
   function wrongLimits(entries: unknown): string | null {
-    if (!Array.isArray(entries)) return `rateLimits is ${quote(entries)}, expected a list`
+    if (!Array.isArray(entries) || entries.length === 0) return `rateLimits is ${quote(entries)}, expected a list`
     for (const entry of entries.map(asObject)) {
       const model = contract.models.find(known => known.id === entry?.apiModelId)
       const limits = entry?.rateLimits

@@ -35,7 +35,14 @@ export function checkCompletion(
     kept ? say.kept(clause) : say.broken(clause, because(), seqs)
 
   expect('chat.id', typeof id === 'string' && id !== '', () => `id is ${quote(id)}, expected a text`)
-  expect('chat.model', typeof model === 'string' && model !== '', () => `model is ${quote(model)}, expected a name`)
+  // An alias may be answered by the model that it stands for; the id of a known model is that model.
+  const exact = contract.models.some(known => known.id === observation.asked.model)
+  const isModel = exact ? model === observation.asked.model : typeof model === 'string' && model !== ''
+  expect(
+    'chat.model',
+    isModel,
+    () => `model is ${quote(model)}, expected ${exact ? quote(observation.asked.model) : 'a name'}`,
+  )
   expect(
     'chat.created',
     isRecent(created, observation),

@@ -19,12 +19,12 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
   const cost = price === undefined ? null : parsePico(price)
   expect(
     'rpc.cost.header',
-    cost !== null && /^\d/.test(price ?? ''),
+    cost !== null && /^\d+(\.\d+)?$/.test(price ?? ''),
     () => `rpc-cost-usd is ${quote(price)}, expected a decimal string`,
   )
 
   // What a replay shows here (nothing, or the first charge again) is open; that it costs nothing is the ledger's.
-  if (isReplayed(answer) || credits === null) return
+  if (isReplayed(answer) || asked.replay?.role === 'conflict' || credits === null) return
   if (cost !== null) {
     const expected = credits * pico(contract.rpc.usdPerCredit)
     const rounding = 10n ** BigInt(12 - contract.rpc.costDecimals)
@@ -38,11 +38,10 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
 
   const bill = expectedCredits(observation, asked, contract)
   if (bill === null) return
-  const { whole, failed, total } = bill
+  const { failed, failedInFull, total } = bill
   const fits = bill.accepts.includes(credits)
   if (failed > 0 && asked.batch) {
-    // Credits that fit when every failed item is billed in full, or not at all, say what went wrong.
-    const misread = !fits && (credits === whole || credits === total - BigInt(failed * contract.rpc.errorItemCredits))
+    const misread = !fits && isErrorPrice(credits - total, failed, failedInFull, contract.rpc.errorItemCredits)
     expect(
       'rpc.batch.error-price',
       !misread,
@@ -53,6 +52,19 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
   expect('rpc.credits.amount', fits, () => `${credits} credits for ${describe(asked)}, expected ${total}`)
 }
 
+/**
+ * Whether a difference is what another price of the failed items would make: the same for each of them, and between
+ * nothing and the price of a success. Any other difference lies with the other items.
+ */
+function isErrorPrice(difference: bigint, failed: number, failedInFull: number, errorItemCredits: number): boolean {
+  const each = Number(difference) / failed
+  const inFull = BigInt(failedInFull - failed * errorItemCredits)
+  return (
+    difference === inFull ||
+    (Number.isInteger(each) && each >= -errorItemCredits && each + errorItemCredits <= failedInFull / failed)
+  )
+}
+
 /** What the request costs by the tariff; null where a tier is not known or the responses cannot be paired. */
 export function expectedCredits(
   { answer }: Observation,
@@ -60,8 +72,8 @@ export function expectedCredits(
   contract: Contract,
 ): {
   readonly total: bigint
-  readonly whole: bigint
   readonly failed: number
+  readonly failedInFull: number
   readonly accepts: readonly bigint[]
 } | null {
   const { multipliers, networks, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
@@ -69,15 +81,20 @@ export function expectedCredits(
   const value = answer?.body.kind === 'json' ? answer.body.value : undefined
   const { byId, faults } = correlate(items, Array.isArray(value) ? value : [value])
   if (base === undefined || faults.length > 0) return null
-  let [total, whole, failed] = [0, 0, 0]
+  let [total, whole, failed, failedInFull] = [0, 0, 0, 0]
   for (const item of items) {
     const tier = methodTier(contract, network, item.method)
     if (tier === null) return null
     const full = base * multipliers[tier]
-    const errs = isError(byId.get(item.id))
+    const response = byId.get(item.id)
+    const errs = isError(response)
+    if (!errs && response?.result === undefined) return null
     whole += full
     total += errs ? errorItemCredits : full
-    if (errs) failed++
+    if (errs) {
+      failed++
+      failedInFull += full
+    }
   }
   const accepts =
     batch || failed === 0
@@ -87,7 +104,7 @@ export function expectedCredits(
         : [singleErrorIsDiscounted ? total : whole]
   return {
     total: accepts[0] === undefined ? BigInt(total) : BigInt(accepts[0]),
-    whole: BigInt(whole),
+    failedInFull,
     failed,
     accepts: accepts.map(BigInt),
   }

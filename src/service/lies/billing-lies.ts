@@ -22,11 +22,11 @@ export const billingLies = {
         },
       }
     }),
+  ],
+  'billing.conservation': [
     replyLie('balance-in-cents', 'The balance is rounded to cents.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}balance-usd`, value => roundPico(pico(value), 2)),
     ),
-  ],
-  'billing.conservation': [
     lie('charged-twice', 'Every charge is taken twice.', honest => ({
       spend: (account, charge) => honest.spend(account, { ...charge, pico: charge.pico * 2n }),
     })),

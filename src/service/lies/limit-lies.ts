@@ -76,9 +76,9 @@ export const limitLies = {
     ),
   ],
   'limit.requests.window': [
-    lie('window-of-half-length', 'A window makes room for the next when half of it is over.', honest => ({
+    lie('window-cut-short', 'A window makes room for the next when a fifth of it is over.', honest => ({
       windowAt: (previous, nowMs, windowMs) =>
-        honest.windowAt(previous !== undefined && nowMs >= middleMs(previous) ? undefined : previous, nowMs, windowMs),
+        honest.windowAt(previous !== undefined && nowMs >= fifthMs(previous) ? undefined : previous, nowMs, windowMs),
     })),
     lie('window-that-slides', 'Every request puts off the reset of its window.', honest => ({
       windowAt: (previous, nowMs, windowMs) => {
@@ -87,18 +87,6 @@ export const limitLies = {
         return open ? { ...previous, resetMs: fresh.resetMs } : fresh
       },
     })),
-    lie('window-after-its-reset', 'A window goes on for half its length when its reset has passed.', honest => {
-      const prolonged = new WeakSet<Window>()
-      return {
-        windowAt: (previous, nowMs, windowMs) => {
-          if (previous === undefined || nowMs < previous.resetMs || prolonged.has(previous))
-            return honest.windowAt(previous, nowMs, windowMs)
-          const longer = { ...previous, resetMs: previous.resetMs + windowMs / 2 }
-          prolonged.add(longer)
-          return honest.windowAt(longer, nowMs, windowMs)
-        },
-      }
-    }),
   ],
   'limit.requests.enforced': [
     lie('one-request-too-many', 'A window admits one request more than its limit.', honest => ({
@@ -164,4 +152,4 @@ export const limitLies = {
 const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =>
   requestsReset === 'unix-seconds' ? ms / 1000 : ms
 
-const middleMs = ({ startMs, resetMs }: Window): number => (startMs + resetMs) / 2
+const fifthMs = ({ startMs, resetMs }: Window): number => startMs + (resetMs - startMs) / 5

@@ -19,11 +19,11 @@ export const rpcLies = {
       responses: (responses, items) =>
         honest.responses(responses, items).map(response => amended(response, { jsonrpc: '1.0' })),
     })),
-    lie('result-beside-error', 'A failing item has a result of null beside its error.', honest => ({
+    lie('result-beside-error', 'A failing item has a result beside its error.', honest => ({
       responses: (responses, items) =>
         honest
           .responses(responses, items)
-          .map((response, index) => (isFailed(responses[index]) ? amended(response, { result: null }) : response)),
+          .map((response, index) => (isFailed(responses[index]) ? amended(response, { result: '0x' }) : response)),
     })),
     lie('error-as-text', 'The error of an item is a string.', honest => ({
       responses: (responses, items) =>

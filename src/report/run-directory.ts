@@ -1,0 +1,119 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Contract, contractSchema } from '../contract/contract.ts'
+import type { Clock } from '../lib/clock.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import { type LogEnd, type LogHead, openLog, readLog } from '../observation/log.ts'
+import type { Observation, Sink } from '../observation/observation.ts'
+import type { Plan } from '../plan/plan.ts'
+import { renderJson } from './render-json.ts'
+import { renderText } from './render-text.ts'
+import type { Report } from './report.ts'
+
+/** Names that stay as they are, so that scripts can rely on them. */
+const files = {
+  plan: 'plan.json',
+  contract: 'contract.json',
+  observations: 'observations.ndjson.gz',
+  report: 'report.json',
+  text: 'report.txt',
+  findings: 'findings.ndjson',
+} as const
+
+export type RunDirectory = {
+  readonly path: string
+  readonly write: Sink
+  readonly end: (end: LogEnd) => Promise<void>
+  readonly recall: () => AsyncIterable<Observation>
+  readonly writeReport: (report: Report) => Promise<void>
+}
+
+/**
+ * Makes the directory of a run. What it will be judged by is in it before the first request, so that it can be read,
+ * and judged again, whatever becomes of the run. Throws a UsageError when it holds a run already.
+ */
+export async function createRunDirectory(
+  path: string,
+  { plan, contract, head, clock }: { readonly plan: Plan; readonly contract: Contract; readonly head: LogHead; readonly clock: Clock },
+): Promise<RunDirectory> {
+  if (existsSync(join(path, files.plan))) {
+    throw new UsageError({ where: path, got: 'a directory that holds a run', expected: 'a new or an empty directory' })
+  }
+  try {
+    await mkdir(path, { recursive: true })
+    await writeFile(join(path, files.plan), json(plan))
+    await writeFile(join(path, files.contract), json(contract))
+  } catch (cause) {
+    throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a directory that can be written to' })
+  }
+  const file = join(path, files.observations)
+  const log = await openLog(file, head, clock)
+  return {
+    path,
+    write: plan.record === 'all' ? log.write : () => {},
+    end: log.end,
+    recall: () => observationsIn(file),
+    writeReport: report => writeReport(path, report),
+  }
+}
+
+async function writeReport(path: string, report: Report): Promise<void> {
+  const lines = report.findings.flatMap(({ examples, ...finding }) =>
+    examples.map(example => `${JSON.stringify({ ...finding, ...example })}\n`),
+  )
+  await replaceFile(join(path, files.findings), lines.join(''))
+  await replaceFile(join(path, files.text), renderText(report, { columns: 100, colour: false, directory: path }))
+  await replaceFile(join(path, files.report), renderJson(report))
+}
+
+/** A reader sees the old file or the new one, never half of it. */
+async function replaceFile(file: string, text: string): Promise<void> {
+  await writeFile(`${file}.new`, text)
+  await rename(`${file}.new`, file)
+}
+
+export type RecordedRun = { readonly plan: Plan; readonly contract: Contract; readonly head: LogHead; readonly file: string }
+
+/** What `path` says a run was to do, and where its observations are. Throws a UsageError when it is no run directory. */
+export async function openRecordedRun(path: string): Promise<RecordedRun> {
+  const plan = readJson(path, files.plan) as Plan
+  if (plan?.schema !== 1) {
+    throw new UsageError({ where: join(path, files.plan), got: `schema ${JSON.stringify(plan?.schema)}`, expected: 'schema 1' })
+  }
+  const contract = contractSchema.safeParse(readJson(path, files.contract))
+  if (!contract.success) {
+    throw new UsageError({ where: join(path, files.contract), got: 'something else', expected: 'a contract as a run writes it' })
+  }
+  const file = join(path, files.observations)
+  if (existsSync(file)) {
+    for await (const line of readLog(file)) {
+      if (line.kind === 'head') return { plan, contract: contract.data, head: line.head, file }
+      break
+    }
+  }
+  throw new UsageError({ where: file, got: 'no record of a run', expected: 'observations with a head line' })
+}
+
+/** The report that a run has written. Throws a UsageError when there is none. */
+export function readReport(path: string): Report {
+  const report = readJson(path, files.report) as Report
+  if (report?.schema === 1) return report
+  throw new UsageError({ where: join(path, files.report), got: `schema ${JSON.stringify(report?.schema)}`, expected: 'schema 1' })
+}
+
+function readJson(path: string, name: string): unknown {
+  const file = join(path, name)
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code
+    throw new UsageError({ where: file, got: code ?? 'no JSON', expected: 'a run directory, as `turnpike run` makes it' })
+  }
+}
+
+async function* observationsIn(file: string): AsyncIterable<Observation> {
+  for await (const line of readLog(file)) if (line.kind === 'observation') yield line.observation
+}
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
