@@ -5,7 +5,10 @@ import { percentiles } from '../metrics/percentiles.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { CallFacts } from './report.ts'
 
-/** Each call that was due, in the order of the plan: first over all stages, then by stage. None of the program's own. */
+/**
+ * Each call that was due, in the order of the plan: first over all stages, then by stage. None of the program's own.
+ * A probe is to be refused, so that no answer to it is good: whether it was refused as promised is for its clause to say.
+ */
 export function callFacts(plan: Plan, metrics: Metrics, extent: Extent): readonly CallFacts[] {
   const seen = metrics.cells().filter(cell => !isOwnStage(cell.stage))
   const callOrder = Object.keys(plan.calls)
@@ -18,6 +21,7 @@ export function callFacts(plan: Plan, metrics: Metrics, extent: Extent): readonl
       .map(selection => ({ selection, figures: metrics.select(selection) }))
       .filter(({ figures }) => figures.sent + figures.dropped > 0)
       .map(({ selection, figures }) => facts(call, selection.stage, figures, metrics.activeMs(selection, extent)))
+      .map(row => (plan.calls[call]?.kind === 'probe' ? { ...row, goodputPerSecond: null, goodRatio: null } : row))
   })
 }
 

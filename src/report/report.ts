@@ -75,7 +75,7 @@ export type CallFacts = {
   /** Complete answers, of any status. */
   readonly achievedPerSecond: number | null
   readonly goodputPerSecond: number | null
-  /** Good answers as a share of all that were due, failures and drops included; null where nothing was due. */
+  /** Good answers as a share of all that were due, failures and drops included; null of a probe. */
   readonly goodRatio: number | null
 }
 

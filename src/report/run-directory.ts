@@ -35,7 +35,12 @@ export type RunDirectory = {
  */
 export async function createRunDirectory(
   path: string,
-  { plan, contract, head, clock }: { readonly plan: Plan; readonly contract: Contract; readonly head: LogHead; readonly clock: Clock },
+  {
+    plan,
+    contract,
+    head,
+    clock,
+  }: { readonly plan: Plan; readonly contract: Contract; readonly head: LogHead; readonly clock: Clock },
 ): Promise<RunDirectory> {
   if (existsSync(join(path, files.plan))) {
     throw new UsageError({ where: path, got: 'a directory that holds a run', expected: 'a new or an empty directory' })
@@ -73,17 +78,30 @@ async function replaceFile(file: string, text: string): Promise<void> {
   await rename(`${file}.new`, file)
 }
 
-export type RecordedRun = { readonly plan: Plan; readonly contract: Contract; readonly head: LogHead; readonly file: string }
+export type RecordedRun = {
+  readonly plan: Plan
+  readonly contract: Contract
+  readonly head: LogHead
+  readonly file: string
+}
 
 /** What `path` says a run was to do, and where its observations are. Throws a UsageError when it is no run directory. */
 export async function openRecordedRun(path: string): Promise<RecordedRun> {
   const plan = readJson(path, files.plan) as Plan
   if (plan?.schema !== 1) {
-    throw new UsageError({ where: join(path, files.plan), got: `schema ${JSON.stringify(plan?.schema)}`, expected: 'schema 1' })
+    throw new UsageError({
+      where: join(path, files.plan),
+      got: `schema ${JSON.stringify(plan?.schema)}`,
+      expected: 'schema 1',
+    })
   }
   const contract = contractSchema.safeParse(readJson(path, files.contract))
   if (!contract.success) {
-    throw new UsageError({ where: join(path, files.contract), got: 'something else', expected: 'a contract as a run writes it' })
+    throw new UsageError({
+      where: join(path, files.contract),
+      got: 'something else',
+      expected: 'a contract as a run writes it',
+    })
   }
   const file = join(path, files.observations)
   if (existsSync(file)) {
@@ -99,7 +117,11 @@ export async function openRecordedRun(path: string): Promise<RecordedRun> {
 export function readReport(path: string): Report {
   const report = readJson(path, files.report) as Report
   if (report?.schema === 1) return report
-  throw new UsageError({ where: join(path, files.report), got: `schema ${JSON.stringify(report?.schema)}`, expected: 'schema 1' })
+  throw new UsageError({
+    where: join(path, files.report),
+    got: `schema ${JSON.stringify(report?.schema)}`,
+    expected: 'schema 1',
+  })
 }
 
 function readJson(path: string, name: string): unknown {
@@ -108,7 +130,11 @@ function readJson(path: string, name: string): unknown {
     return JSON.parse(readFileSync(file, 'utf8'))
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code
-    throw new UsageError({ where: file, got: code ?? 'no JSON', expected: 'a run directory, as `turnpike run` makes it' })
+    throw new UsageError({
+      where: file,
+      got: code ?? 'no JSON',
+      expected: 'a run directory, as `turnpike run` makes it',
+    })
   }
 }
 

@@ -1,5 +1,5 @@
 import { count, duration, NO_VALUE, ratio, threeDigits } from '../metrics/quantity.ts'
-import { heading, type Page, paint, right, type TableCell, table, tableWidth, wrap } from './layout.ts'
+import { clip, heading, type Page, paint, right, type TableCell, table, tableWidth, wrap } from './layout.ts'
 import type { CallFacts, Report } from './report.ts'
 
 /** A column that no call has a value for is left out; so are, where the page is narrow, those of the highest `rank`. */
@@ -19,7 +19,8 @@ const columns: readonly Column[] = [
   { title: 'good', rank: 1, text: facts => ratio(facts.goodRatio) },
 ]
 
-export function callsText({ calls }: Report, page: Page): readonly string[] {
+export function callsText(report: Report, page: Page): readonly string[] {
+  const calls = report.calls.filter(facts => facts.stage === null || isOneOfSeveral(facts, report.calls))
   if (calls.length === 0) return []
   const valued = columns.filter(({ text }) => calls.some(facts => text(facts) !== NO_VALUE))
   const [titles = '', ...rows] = table(page, 2, fittingCells(calls, valued, page))
@@ -42,8 +43,14 @@ function fittingCells(
   return fittingCells(calls, fewer, page)
 }
 
+/** A call that was made in one stage only needs no row for it. */
+const isOneOfSeveral = ({ call }: CallFacts, calls: readonly CallFacts[]): boolean =>
+  calls.filter(other => other.call === call).length > 2
+
+const LONGEST_NAME = 24
+
 const name = ({ call, stage }: CallFacts): TableCell =>
-  stage === null ? { text: call, style: 'bold' } : { text: `  in ${stage}` }
+  stage === null ? { text: clip(call, LONGEST_NAME), style: 'bold' } : { text: clip(`  in ${stage}`, LONGEST_NAME) }
 
 /** How the requests of a call ended. */
 function ends({ statuses, failed, dropped }: CallFacts, page: Page): readonly string[] {

@@ -3,16 +3,18 @@ import { heading, type Page, wrap } from './layout.ts'
 import type { Report } from './report.ts'
 
 /** What the harness says about itself. */
-export function harnessText({ load }: Report, page: Page): readonly string[] {
+export function harnessText({ load, calls }: Report, page: Page): readonly string[] {
   const { planned, sent, answered, failed, dropped, failures, latenessMs, eventLoopDelayMs: loop } = load
   const reasons = Object.entries(failures).map(([reason, n]) => `${reason} × ${count(n)}`)
   const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`
   const delay = loop === null ? NO_VALUE : `p99 ${duration(loop.p99)}, max ${duration(loop.max)}`
   const ends = `${count(answered)} answered, ${count(failed)} failed${why}, ${count(dropped)} dropped`
+  const ofCalls = calls.filter(facts => facts.stage === null).reduce((sum, facts) => sum + facts.count, 0)
+  const own = sent > ofCalls ? ` (${count(sent - ofCalls)} the program's own)` : ''
   const { p50, p99, max } = latenessMs
   return [
     ...heading(page, 'The harness itself'),
-    ...wrap(page, `${count(sent)} requests sent, ${count(planned)} forecast; ${ends}`, 2),
+    ...wrap(page, `${count(sent)} requests sent${own}, ${count(planned)} forecast; ${ends}`, 2),
     ...wrap(
       page,
       `lateness p50 ${duration(p50)}, p99 ${duration(p99)}, max ${duration(max)}; event loop delay ${delay}`,

@@ -11,7 +11,7 @@ export function limitsText({ limits }: Report, page: Page): readonly string[] {
     const scope = `${use.scope}\n${use.tier}\n${use.windowMs}`
     scopes.set(scope, [...(scopes.get(scope) ?? []), use])
   }
-  const titles = ['callers', 'limit', 'accepted', 'rejected', 'unexpected 429', 'missing 429']
+  const titles = ['callers', 'limit', 'accepted', '429', 'unexpected 429', 'missing 429']
   const [title = '', ...rows] = table(page, 2, [
     [{ text: '' }, { text: 'tier' }, ...titles.map(right)],
     ...[...scopes.values()].map(scopeRow),

@@ -213,6 +213,14 @@ describe('report: its figures', () => {
   test('a call that says no tokens has no rate of them', () => {
     expect(reportOf([anObservation()]).calls[0]).toMatchObject({ outputTokens: 0, outputTokensPerSecond: null })
   })
+  test('a probe is to be refused, so that no share of its answers is good', () => {
+    const calls = { ...aPlan().calls, chat: { kind: 'probe', probe: 'bad-key' } } as const
+    expect(reportOf([answeredWith(401)], { plan: aPlan({ calls }) }).calls[0]).toMatchObject({
+      achievedPerSecond: 0.1,
+      goodputPerSecond: null,
+      goodRatio: null,
+    })
+  })
   test('the load is everything, the program’s own requests included', () => {
     expect(report.load).toMatchObject({ planned: 100, sent: 6, answered: 5, failed: 1, dropped: 1 })
     expect(report.load.failures).toEqual({ 'connection-lost': 1 })
