@@ -116,7 +116,7 @@ function thresholdLines(plan: Plan): string {
   return plan.thresholds
     .map(threshold => {
       const problem = unprovable(plan, threshold)
-      return problem === null ? threshold.expression : `${threshold.expression}\n  cannot be proved: ${problem}`
+      return problem === null ? threshold.expression : `${threshold.expression}\n  ${problem}`
     })
     .join('\n')
 }

@@ -10,7 +10,7 @@ export function table(titles: readonly string[], rows: readonly (readonly string
   const columns = Math.max(0, ...all.map(row => row.length))
   const widths = Array.from({ length: columns }, (_, column) => Math.max(...all.map(row => row[column]?.length ?? 0)))
   const numeric = widths.map(
-    (_, column) => column > 0 && rows.every(row => /^[\d,.]+( ?m?s|%|h)?$/.test(row[column] ?? '')),
+    (_, column) => column > 0 && rows.every(row => /^([\d,.]+( ?m?s|%)?)?$/.test(row[column] ?? '')),
   )
   const last = columns - 1
   const before = widths.slice(0, last).reduce((sum, each) => sum + each + 2, 0)

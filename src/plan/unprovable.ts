@@ -1,12 +1,24 @@
-import type { Plan, Threshold } from './plan.ts'
+import type { CallPlan, Plan, Threshold, Timing } from './plan.ts'
 import { samplesToProve } from './provable-percentile.ts'
 
-/** Why the samples that a plan expects cannot prove a threshold; null when they can. */
-export function unprovable({ forecast }: Plan, { measure, call, stage }: Threshold): string | null {
+/**
+ * Why the samples that a plan expects cannot prove a threshold, or may not; null when they can. How many there are is up
+ * to chance, as arrivals and mixes are drawn: with a mean of n they are fewer than n − 2√n one time in forty.
+ */
+export function unprovable({ calls, forecast }: Plan, { measure, call, stage }: Threshold): string | null {
   if (measure.kind !== 'timing' || measure.of.kind !== 'percentile') return null
   const expected = forecast.calls
     .filter(row => (call === null || row.call === call) && (stage === null || row.stage === stage))
-    .reduce((sum, { requests }) => sum + requests, 0)
+    .reduce((sum, row) => sum + row.requests * samplesPerRequest(calls[row.call], measure.timing), 0)
   const needed = samplesToProve(measure.of.percent)
-  return expected >= needed ? null : `it takes ${needed} samples, and ${expected} are expected`
+  if (expected - 2 * Math.sqrt(expected) >= needed) return null
+  const doubt = expected < needed ? 'cannot be proved' : 'may not be proved'
+  return `${doubt}: it takes ${needed} samples, and ${expected} are expected`
+}
+
+/** Times of tokens are seen in streams only, and a stream has at most as many gaps as tokens less one. */
+function samplesPerRequest(call: CallPlan | undefined, timing: Timing): number {
+  if (timing === 'latency' || timing === 'service-time' || timing === 'lateness') return 1
+  if (call?.kind !== 'chat' || !call.stream) return 0
+  return timing === 'itl' || timing === 'icl' ? call.maxCompletionTokens - 1 : 1
 }

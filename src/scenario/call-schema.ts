@@ -35,7 +35,9 @@ export const callSchemas = {
     kind: z.literal('rpc-batch'),
     network,
     methods,
-    size: whole(1, 10_000).describe('Items of each batch.'),
+    size: whole(1, 10_000, 'a whole number from 1 to the longest batch of the profile').describe(
+      'Items of each batch.',
+    ),
     failing: whole(0, 10_000).default(0).describe('Items of each batch that fail on purpose.'),
   }).describe('A batch of JSON-RPC calls in one request.'),
   replay: mapping({

@@ -27,7 +27,6 @@ export function checkTier(
   const calls = callsOf(stage.mix, around)
   // A stage whose calls are not all known has complaints enough, and its rate cannot be judged.
   if (calls === null) return
-  checkForeign(path, stage, calls, complain)
   if (stage.shape === 'closed') return
 
   const field = (key: string, value: unknown) => ({ path: [...path, key], at: 'value', got: quote(value) }) as const
@@ -66,22 +65,8 @@ function checkBurst(
   if (beyond || arrivals * burstsPerWindow <= perMinute * callers * (1 + 1e-9)) return
   const often = burstsPerWindow === 1 ? '' : ` in ${burstsPerWindow} bursts a minute`
   complain({
-    expected: `at most ${readable(perMinute * callers)} arrivals${often}, which is 100% of tier, or "beyond-tier: true"`,
+    expected: `at most ${Math.floor(perMinute * callers * (1 + 1e-9))} arrivals${often}, which is 100% of tier, or "beyond-tier: true"`,
   })
-}
-
-function checkForeign(
-  path: Path,
-  { mix, callers }: Stage & { readonly mix: Mix },
-  calls: Known,
-  complain: Complain,
-): void {
-  for (const [name] of mix) {
-    const call = calls[name]
-    if (call?.kind !== 'replay' || call.foreign === 0 || callers > 1) continue
-    const expected = 'at least 2 callers in the stage, since its foreign requests come from another caller'
-    complain({ path: [...path, 'mix', name], at: 'key', got: quote(name), expected })
-  }
 }
 
 type Known = Readonly<Record<string, Call>>

@@ -11,7 +11,13 @@ type Issue = z.core.$ZodIssue
 /** What the schema has against `value`. Unknown keys are told apart from those that must not be there at all. */
 export function explainIssues(value: unknown, isSecret: (key: string) => boolean): readonly Complaint[] {
   const issues = scenarioSchema.safeParse(value).error?.issues ?? []
-  return issues.flatMap(issue => explain(issue, value, isSecret))
+  const complaints = issues.flatMap(issue => explain(issue, value, isSecret))
+  // A key that is missing because it was misspelt is one mistake, told at the key.
+  const misspelt = new Set(complaints.map(({ path, hint }) => `${JSON.stringify(path.slice(0, -1))} ${hint}`))
+  return complaints.filter(
+    ({ path, got }) =>
+      !(got.startsWith('no "') && misspelt.has(`${JSON.stringify(path)} did you mean ${got.slice(3)}?`)),
+  )
 }
 
 function explain(issue: Issue, root: unknown, isSecret: (key: string) => boolean): readonly Complaint[] {
@@ -31,12 +37,21 @@ function explain(issue: Issue, root: unknown, isSecret: (key: string) => boolean
   if (issue.code === 'invalid_key') {
     return [{ path, at: 'key', got: quote(String(path.at(-1))), expected: issue.issues[0]?.message ?? issue.message }]
   }
-  // A kind or a shape that is none is a fault of the key, though zod reports it of the mapping.
   const got = at(root, path)
   if (got === undefined) {
+    const slip =
+      issue.code === 'invalid_union' ? misspeltKey(at(root, path.slice(0, -1)), String(path.at(-1))) : undefined
+    if (slip !== undefined) {
+      return [{ path: [...path.slice(0, -1), slip], at: 'key', got: quote(slip), expected: `the key "${path.at(-1)}"` }]
+    }
     return [{ path: path.slice(0, -1), at: 'value', got: `no "${path.at(-1)}"`, expected: issue.message }]
   }
   return [{ path, at: 'value', got: quote(got), expected: issue.message, ...hintFor(issue, got) }]
+}
+
+/** Without its kind nothing else of a mapping can be judged, so a slip in that key is looked for. */
+function misspeltKey(mapping: unknown, key: string): string | undefined {
+  return Object.keys(entriesOf(mapping)).find(written => nearest(written, [key]).hint !== undefined)
 }
 
 function hintFor(issue: Issue, got: unknown): { readonly hint?: string } {

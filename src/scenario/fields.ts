@@ -10,7 +10,7 @@ const maxDurationMs = 7 * 24 * 3_600_000
 
 export const durationText = 'a duration such as 250ms, 5s or 1m30s'
 const rateText = 'a rate such as 20/s, 20/m or 80% of tier'
-const sizeText = 'a whole number of arrivals above 0, or a share such as 130% of tier'
+const sizeText = 'a whole number of arrivals from 1 to 1000000, or a share such as 130% of tier'
 const nameText = 'a name of lower-case letters, digits and hyphens, at most 64'
 const namePattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 
@@ -23,8 +23,7 @@ export const text = (expected: string) => z.string({ error: expected }).refine(v
 
 export const flag = z.boolean({ error: 'true or false' })
 
-export function whole(min: number, max: number) {
-  const expected = `a whole number from ${min} to ${max}`
+export function whole(min: number, max: number, expected = `a whole number from ${min} to ${max}`) {
   return z.int({ error: expected }).min(min, { error: expected }).max(max, { error: expected })
 }
 
@@ -43,33 +42,35 @@ export function weights(what: string) {
     .meta({ minProperties: 1 })
 }
 
-export const duration = quantity(parseDuration, durationText).refine(
+export const duration = quantity(parseDuration, durationText, ['250ms', '5s', '1m30s']).refine(
   ms => ms > 0 && ms <= maxDurationMs,
   'a duration above 0 and of at most 168h',
 )
 
 /** As `duration`, but `0s` is a choice. */
-export const durationOrZero = quantity(parseDuration, durationText).refine(
+export const durationOrZero = quantity(parseDuration, durationText, ['250ms', '5s', '1m30s']).refine(
   ms => ms <= maxDurationMs,
   'a duration of at most 168h',
 )
 
-export const rateOrZero = quantity(parseRate, rateText).refine(
+export const rateOrZero = quantity(parseRate, rateText, ['80% of tier', '20/s', '20/m']).refine(
   value => value.kind === 'of-tier' || value.perSecond <= maxPerSecond,
   `a rate of at most ${maxPerSecond}/s`,
 )
 export const rate = rateOrZero.refine(value => amountOf(value) > 0, 'a rate above 0')
 
-export const burstSize = z.union([z.int(), z.string()], { error: sizeText }).transform((value, context) => {
-  if (typeof value === 'number') {
-    if (value > 0 && value <= 1_000_000) return { kind: 'absolute', arrivals: value } as const
-  } else {
-    const share = parseShareOfTier(value)
-    if (share !== null && share > 0) return { kind: 'of-tier', share } as const
-  }
-  context.issues.push({ code: 'custom', message: sizeText, input: value })
-  return z.NEVER
-})
+export const burstSize = z
+  .union([z.int().min(1).max(1_000_000), z.string().meta({ examples: ['130% of tier'] })], { error: sizeText })
+  .transform((value, context) => {
+    if (typeof value === 'number') {
+      if (value <= 1_000_000) return { kind: 'absolute', arrivals: value } as const
+    } else {
+      const share = parseShareOfTier(value)
+      if (share !== null && share > 0) return { kind: 'of-tier', share } as const
+    }
+    context.issues.push({ code: 'custom', message: sizeText, input: value })
+    return z.NEVER
+  })
 
 export const usd = quantityOrNumber(parseUsd, 'an amount of dollars such as 0.25').refine(
   amount => amount !== '0',
@@ -83,13 +84,16 @@ export const bytes = quantityOrNumber(parseBytes, 'a size such as 65536 or 2MiB'
 
 const amountOf = (value: Rate): number => (value.kind === 'absolute' ? value.perSecond : value.share)
 
-function quantity<T>(parse: (text: string) => T | null, expected: string) {
-  return z.string({ error: expected }).transform((value, context) => {
-    const parsed = parse(value)
-    if (parsed !== null) return parsed
-    context.issues.push({ code: 'custom', message: expected, input: value })
-    return z.NEVER
-  })
+function quantity<T>(parse: (text: string) => T | null, expected: string, examples: readonly string[]) {
+  return z
+    .string({ error: expected })
+    .meta({ examples: [...examples] })
+    .transform((value, context) => {
+      const parsed = parse(value)
+      if (parsed !== null) return parsed
+      context.issues.push({ code: 'custom', message: expected, input: value })
+      return z.NEVER
+    })
 }
 
 function quantityOrNumber<T>(parse: (text: string | number) => T | null, expected: string) {

@@ -33,7 +33,7 @@ export function parseScenario(text: string, file: string, contract: Contract): S
   const written = entriesOf(source.value)
   const top = salvage(scenarioSchema, source.value)
   const callers = salvage(callersSchema, written.callers)
-  const calls = resolveCalls(written.calls, contract, complain)
+  const calls = resolveCalls(written.calls, callers.count, contract, complain)
   const around = { calls, callers: callers.count, accountTier: callers.tier, contract }
   const stages = resolveStages(written.stages, around, complain)
   const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))

@@ -4,6 +4,7 @@ import {
   type Aggregate,
   type Count,
   type Measure,
+  type Operator,
   operators,
   plainCounts,
   type Threshold,
@@ -32,70 +33,84 @@ export function parseThreshold(
 ): ParsedThreshold | readonly Problem[] {
   const tokens = [...expression.matchAll(/[<>=!]+|[^\s<>=!]+/g)].map(({ 0: text, index }) => ({ text, at: index }))
   const problems: Problem[] = []
-  const next = (): Token => tokens.shift() ?? { text: '', at: expression.trimEnd().length }
-  const fail = ({ text, at }: Token, expected: string, hint: { readonly hint?: string } = {}) => {
-    problems.push({ at, got: text === '' ? 'the end of the expression' : JSON.stringify(text), expected, ...hint })
-    return problems
+  const cursor: Cursor = {
+    peek: () => tokens[0]?.text ?? '',
+    next: () => tokens.shift() ?? { text: '', at: expression.trimEnd().length },
+    fail: ({ text, at }, expected, hint = {}) => {
+      problems.push({ at, got: text === '' ? 'the end of the expression' : JSON.stringify(text), expected, ...hint })
+      return null
+    },
   }
+  const measure = readMeasure(cursor)
+  if (measure === null) return problems
+  const selection = isOfWholeRun(measure) ? { of: null, in: null } : readSelection(cursor, { of: calls, in: stages })
+  if (selection === null) return problems
+  const operator = readOperator(cursor, measure, selection)
+  if (operator === null) return problems
 
-  const measureAt = tokens[0]
-  const measure = readMeasure(next, fail)
-  if (measure === null || measureAt === undefined) return problems
-
-  const names = { of: calls, in: stages } as const
-  const named: { of: string | null; in: string | null } = { of: null, in: null }
-  for (const word of ['of', 'in'] as const) {
-    if (tokens[0]?.text !== word) continue
-    next()
-    const name = next()
-    named[word] = name.text
-    const what = word === 'of' ? 'the name of a call' : 'the name of a stage'
-    if (name.text === '') return fail(name, what)
-    if (!names[word].includes(name.text)) problems.push({ at: name.at, ...unknownWord(name.text, names[word], what) })
-  }
-
-  const operator = next()
-  const known = operators.find(each => each === operator.text)
-  if (known === undefined) {
-    const before = named.of === null && named.in === null ? '"of", "in" or ' : named.in === null ? '"in" or ' : ''
-    return fail(
-      operator,
-      `${before}one of ${oneOf(operators)}`,
-      operator.text === '=' ? { hint: 'did you mean "=="?' } : {},
-    )
-  }
-  const bound = next()
+  const bound = cursor.next()
   const read = readBound(measure, bound.text)
-  if (read === null) fail(bound, boundText(measure))
-  const rest = tokens[0]
-  if (rest !== undefined) fail(rest, 'the end of the expression')
+  if (read === null) cursor.fail(bound, boundText(measure))
+  if (cursor.peek() !== '') cursor.fail(cursor.next(), 'the end of the expression')
   if (read === null || problems.length > 0) return problems
-  return { ...read, call: named.of, stage: named.in, operator: known }
+  return { ...read, call: selection.of, stage: selection.in, operator }
 }
 
-type Fail = (token: Token, expected: string, hint?: { readonly hint?: string }) => unknown
+type Cursor = {
+  /** The next word; empty at the end. */
+  readonly peek: () => string
+  readonly next: () => Token
+  /** Notes a problem and gives null, for the reader to return. */
+  readonly fail: (token: Token, expected: string, hint?: { readonly hint?: string }) => null
+}
 
-function readMeasure(next: () => Token, fail: Fail): MeasureDraft | null {
+function readMeasure({ next, fail }: Cursor): MeasureDraft | null {
   const token = next()
   const aggregate = readAggregate(token.text)
-  if (aggregate === 'no percentile') {
-    fail(token, 'a percentile above 0 and below 100, such as p(95)')
-    return null
-  }
+  if (aggregate === 'no percentile') return fail(token, 'a percentile above 0 and below 100, such as p(95)')
   if (aggregate !== null) {
     const word = next()
     const timing = timings.find(each => each === word.text)
     if (timing !== undefined) return { kind: 'timing', timing, of: aggregate }
-    fail(word, `a time: ${oneOf(timings)}`, nearest(word.text, timings))
-    return null
+    return fail(word, `a time: ${oneOf(timings)}`, nearest(word.text, timings))
   }
   if (token.text === 'credits' || token.text === 'spend') return { kind: token.text }
   const count = readCount(token.text)
   if (count !== null) return { kind: 'count', count }
   const timing = timings.find(each => each === token.text)
   const hint = timing === undefined ? nearest(token.text, measureWords) : { hint: `did you mean "p(95) ${timing}"?` }
-  fail(token, measureText, hint)
-  return null
+  return fail(token, measureText, hint)
+}
+
+type Selection = { of: string | null; in: string | null }
+
+/** `of` a call, then `in` a stage, each if it is there. A name that is none is noted, and the reading goes on. */
+function readSelection(cursor: Cursor, names: Readonly<Record<'of' | 'in', readonly string[]>>): Selection | null {
+  const selection: Selection = { of: null, in: null }
+  for (const word of ['of', 'in'] as const) {
+    if (cursor.peek() !== word) continue
+    cursor.next()
+    const name = cursor.next()
+    const what = word === 'of' ? 'the name of a call' : 'the name of a stage'
+    if (names[word].includes(name.text)) selection[word] = name.text
+    else if (['', 'in', ...operators].includes(name.text)) return cursor.fail(name, what)
+    else cursor.fail(name, unknownWord(name.text, names[word], what).expected, nearest(name.text, names[word]))
+  }
+  return selection
+}
+
+function readOperator({ next, fail }: Cursor, measure: MeasureDraft, selection: Selection): Operator | null {
+  const token = next()
+  const operator = operators.find(each => each === token.text)
+  if (operator !== undefined) return operator
+  if (isOfWholeRun(measure)) {
+    const isSelection = token.text === 'of' || token.text === 'in'
+    const hint = isSelection ? { hint: 'this measure is known for the whole run only' } : {}
+    return fail(token, `one of ${oneOf(operators)}`, hint)
+  }
+  const before = selection.in !== null ? '' : selection.of !== null ? '"in" or ' : '"of", "in" or '
+  const hint = token.text === '=' ? { hint: 'did you mean "=="?' } : {}
+  return fail(token, `${before}one of ${oneOf(operators)}`, hint)
 }
 
 function readAggregate(text: string): Aggregate | 'no percentile' | null {
@@ -137,6 +152,11 @@ function readBound(measure: MeasureDraft, text: string): Bounded | null {
     }
   }
 }
+
+/** What judges and bills add up is not told apart by call or by stage. */
+const isOfWholeRun = (measure: MeasureDraft): boolean =>
+  measure.kind === 'credits' || measure.kind === 'spend' || (measure.kind === 'count' && totals.has(measure.count.kind))
+const totals: ReadonlySet<string> = new Set(['violations', 'discrepancies', 'unexpected-429'])
 
 const readWhole = (text: string): number | null =>
   /^\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null

@@ -9,15 +9,25 @@ import { usualEvmMethods } from './usual-methods.ts'
 export type Calls = ReadonlyMap<string, Call | null>
 
 /** Complains of what the contract does not know; the form of the file is the schema's business. */
-export function resolveCalls(value: unknown, contract: Contract, complain: Complain): Calls {
+export function resolveCalls(
+  value: unknown,
+  callers: number | undefined,
+  contract: Contract,
+  complain: Complain,
+): Calls {
   const written = Object.entries(entriesOf(value))
   const calls = new Map<string, Call | null>(
     written.map(([name, call]) => [name, resolveCall(['calls', name], call, contract, complain)]),
   )
   // A replay repeats a call that may come after it in the file, so it waits for the others.
   for (const [name, call] of written) {
-    if (entriesOf(call).kind === 'replay')
-      calls.set(name, resolveReplay(['calls', name], call, entriesOf(value), calls, complain))
+    if (!isReplay(call)) continue
+    const path = ['calls', name]
+    calls.set(name, resolveReplay(path, call, entriesOf(value), calls, complain))
+    const { foreign = 0 } = salvage(callSchemas.replay, call)
+    if (foreign === 0 || callers !== 1) continue
+    const expected = '0, since there is one caller and a foreign request comes from another'
+    complain({ path: [...path, 'foreign'], at: 'value', got: String(foreign), expected })
   }
   return calls
 }
@@ -147,15 +157,15 @@ function resolveReplay(
 ): Call | null {
   const { of, duplicates, concurrent, conflicting, foreign } = salvage(callSchemas.replay, value)
   if (of === undefined) return null
+  // An original with a mistake in it has its own complaint; of what kind it would be is not known.
+  const original = calls.get(of)
+  if (original === null && !isReplay(written[of])) return null
   const repeatable = Object.keys(written).filter(name => isRpc(written[name]))
-  if (!repeatable.includes(of)) {
+  if (original?.kind !== 'rpc') {
     const word = unknownWord(of, repeatable, 'the name of an rpc or rpc-batch call')
     complain({ path: [...path, 'of'], at: 'value', ...word })
     return null
   }
-  // An original with a mistake in it has its own complaint.
-  const original = calls.get(of)
-  if (original?.kind !== 'rpc') return null
   if (duplicates === undefined || concurrent === undefined || conflicting === undefined || foreign === undefined)
     return null
   if (duplicates === 0 && conflicting === 0 && foreign === 0) {
@@ -170,4 +180,5 @@ function resolveReplay(
   return { kind: 'replay', of: original, duplicates, concurrent, conflicting, foreign }
 }
 
+const isReplay = (call: unknown): boolean => entriesOf(call).kind === 'replay'
 const isRpc = (call: unknown): boolean => ['rpc', 'rpc-batch'].includes(String(entriesOf(call).kind))

@@ -20,24 +20,32 @@ export function resolveStages(
       complain({ path: [...path, 'name'], at: 'value', got: `a second stage ${quote(name)}`, expected })
     }
     names.add(name)
-    checkNames(path, written, around.calls, complain)
+    const named = checkNames(path, written, around.calls, complain)
     const stage = resolveStage(path, written, around, complain)
-    if (stage !== null) checkTier(path, written, stage, around, complain)
+    // Where a call is not known, what the stage sends is not known either.
+    if (stage === null || !named) return null
+    checkTier(path, written, stage, around, complain)
     return stage
   })
 }
 
-function checkNames(path: Path, written: unknown, calls: Calls, complain: Complain): void {
+/** Whether each name of a call is one. */
+function checkNames(path: Path, written: unknown, calls: Calls, complain: Complain): boolean {
   const what = 'the name of a call'
   const names = [...calls.keys()]
   const { mix, calls: sequence } = entriesOf(written)
+  let named = true
   for (const name of Object.keys(entriesOf(mix))) {
-    if (!calls.has(name)) complain({ path: [...path, 'mix', name], at: 'key', ...unknownWord(name, names, what) })
+    if (calls.has(name)) continue
+    named = false
+    complain({ path: [...path, 'mix', name], at: 'key', ...unknownWord(name, names, what) })
   }
   for (const [index, name] of (Array.isArray(sequence) ? sequence : []).entries()) {
     if (typeof name !== 'string' || calls.has(name)) continue
+    named = false
     complain({ path: [...path, 'calls', index], at: 'value', ...unknownWord(name, names, what) })
   }
+  return named
 }
 
 function resolveStage(path: Path, written: unknown, around: StageSurroundings, complain: Complain): Stage | null {
@@ -72,6 +80,7 @@ function resolveLoad(path: Path, written: unknown, complain: Complain): Loaded |
       const { size, every: everyMs = null, mix } = salvage(stageSchemas.burst, written)
       if (everyMs !== null && everyMs < 10) {
         complain({ path: [...path, 'every'], at: 'value', got: `${everyMs}ms`, expected: 'at least 10ms' })
+        return null
       }
       return size === undefined || mix === undefined ? null : { shape, size, everyMs, mix: Object.entries(mix) }
     }

@@ -10,7 +10,7 @@ import {
   parseDocument,
   visit,
 } from 'yaml'
-import type { Mistake } from '../lib/usage-error.ts'
+import { describeMistake, type Mistake } from '../lib/usage-error.ts'
 import type { Complaint, Path } from './complaint.ts'
 
 /** A YAML file as plain data that remembers where each part of it was written. */
@@ -58,11 +58,14 @@ export function readSource(text: string, file: string): Source | readonly Mistak
     return {
       value: plain(document),
       keys: keysOf(document),
-      locate: complaints =>
-        complaints
+      locate: complaints => {
+        const told = complaints
           .map(complaint => ('offset' in complaint ? complaint : located(document, text, complaint)))
           .sort((a, b) => a.offset - b.offset)
-          .map(place),
+          .map(place)
+        // What an alias repeats is wrong in one place only.
+        return [...new Map(told.map(mistake => [describeMistake(mistake), mistake])).values()]
+      },
     }
   } catch (cause) {
     if (cause instanceof AliasError) return [place(invalidYaml(cause.offset, cause.message))]

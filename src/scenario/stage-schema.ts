@@ -41,7 +41,7 @@ export const stageSchemas = {
   ramp: mapping({
     ...paced,
     shape: z.literal('ramp'),
-    from: rateOrZero.default({ kind: 'absolute', perSecond: 0 }).meta({ default: '0/s' }).describe('The first rate.'),
+    from: rateOrZero.default({ kind: 'absolute', perSecond: 0 }).describe('The first rate; left out: 0.'),
     to: rate.describe('The last rate.'),
   }).describe('A rate that rises or falls evenly.'),
   burst: mapping({

@@ -48,7 +48,8 @@ export function parseShareOfTier(text: string): number | null {
 /** `1%` is 0.01. */
 export function parsePercent(text: string): number | null {
   const match = /^(\d+(?:\.\d+)?)%$/.exec(text)
-  return match === null ? null : finite(Number(match[1]) / 100)
+  // Moving the point in the text is exact; 99.9 / 100 is 0.9990000000000001.
+  return match === null ? null : finite(Number(`${match[1]}e-2`))
 }
 
 /** `$0.25`, `0.25` or 0.25 as a plain decimal string of dollars, without a needless zero. */
@@ -71,8 +72,10 @@ export function parseBytes(size: string | number): number | null {
 export function durationHint(written: unknown): { readonly hint?: string } {
   const match = /^\s*(\d+(?:\.\d+)?)\s*(ms|milli|s|m|h)?[a-z]*\s*$/i.exec(String(written))
   if (match === null || typeof written === 'object') return {}
-  const unit = match[2]?.toLowerCase().replace('milli', 'ms') ?? 's'
-  return { hint: `did you mean "${match[1]}${unit}"?` }
+  const [, amount, unit] = match
+  // A number alone is milliseconds to most programs once it is large, and seconds to most people before.
+  const usual = Number(amount) >= 100 ? 'ms' : 's'
+  return { hint: `did you mean "${amount}${unit?.toLowerCase().replace('milli', 'ms') ?? usual}"?` }
 }
 
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)

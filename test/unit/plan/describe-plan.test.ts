@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest'
+import { documented } from '../../../src/contract/documented.ts'
+import { describePlan } from '../../../src/plan/describe-plan.ts'
+import { makePlan } from '../../../src/plan/make-plan.ts'
+import { loadScenario } from '../../../src/scenario/load.ts'
+import { noFlags, planOf } from './plan-of.ts'
+
+test('a plan reads as its stages, its limits, its requests and its thresholds', () => {
+  const plan = planOf(
+    {
+      rise: 'duration: 500ms, shape: ramp, to: 50% of tier, mix: { s: 1 }',
+      steady: 'duration: 1m30s, shape: poisson, rate: 90% of tier, mix: { s: 3, batch: 5, replay: 1 }',
+      over: 'duration: 5s, shape: burst, size: 130% of tier, every: 4s, beyond-tier: true, callers: 2, mix: { xs: 1 }',
+      idle: 'duration: 2s, shape: pause',
+      users: 'duration: 1s, shape: closed, users: 8, think: 100ms, mix: { models: 1 }',
+      list: 'duration: 3s, shape: sequence, callers: 1, calls: [models, single]',
+    },
+    {
+      more: `question: Does it read well?
+budget: { usd: 0.01 }
+thresholds:
+  - { expect: p(95) ttft of s in rise < 1s, why: Too few. }
+  - { expect: p(95) ttft of s in steady < 1s, why: Enough. }
+  - { expect: violations == 0, why: No samples needed. }`,
+    },
+  )
+  expect(`\n${describePlan(plan)}`).toBe(`
+worked: Does it read well?
+
+  target    a reference service of our own
+  profile   documented
+  callers   4 of tier default
+  seed      1
+  duration  102 s
+  forecast  3,408 requests, 72,843 credits, at worst $0.268314
+  budget    $0.01, less than the forecast at worst: the run may stop early
+
+Stages
+
+  stage     from   lasts  callers  load
+  rise       0 s  500 ms        4  ramp 0 to 2.5/s (37.5/min a caller): s 100%
+  steady  500 ms    90 s        4  poisson 6.17/s (92.6/min a caller): s 33%, batch 56%, replay
+                                   11%
+  over    90.5 s     5 s        2  burst of 1300 every 4 s: xs 100%
+  idle    95.5 s     2 s        4  pause
+  users   97.5 s     1 s        4  8 users, thinking 100 ms: models 100%
+  list    98.5 s     3 s        1  in sequence, once each: models, single
+
+Limits of one caller
+
+  stage      scope               peak a minute  busiest minute  limit  used
+  rise       chat:ref-small-24b             38            0.16     75  0%
+  steady     chat:ref-small-24b             31              31     75  41%
+  steady     rpc                            90              90    100  90%
+  over       chat:ref-nano-3b                            1,300    500  260%, over
+  list       rpc                                             1    100  1%
+  whole run  chat:ref-small-24b                             31     75  41%
+  whole run  rpc                                            90    100  90%
+  whole run  chat:ref-nano-3b                            1,300    500  260%, over
+
+Requests, as expected
+
+  stage   call    requests  per second  provable
+  rise    s              1           2  no percentile
+  steady  s            185        2.06  up to p95
+  steady  batch        309        3.43  up to p99
+  steady  replay       231        2.57  up to p95
+  over    xs         2,600         520  up to p99
+  users   models        80          80  up to p95
+  list    models         1        0.33  no percentile
+  list    single         1        0.33  no percentile
+
+Thresholds
+
+  p(95) ttft of s in rise < 1s
+    cannot be proved: it takes 59 samples, and 1 are expected
+  p(95) ttft of s in steady < 1s
+  violations == 0
+`)
+})
+
+test('a plan without limits, thresholds and prices has no empty sections', () => {
+  const text = describePlan(planOf({ a: 'duration: 1s, shape: constant, rate: 5/s, mix: { models: 1 }' }))
+  expect(text).not.toContain('Limits')
+  expect(text).not.toContain('Thresholds')
+  expect(text).toContain('budget    none')
+})
+
+test('a threshold that chance may leave without proof is told apart from one that cannot be proved', () => {
+  const thresholds = 'thresholds: [{ expect: p(95) latency of models < 1s, why: A reason. }]'
+  const of = (size: number) =>
+    describePlan(planOf({ a: `duration: 1s, shape: burst, size: ${size}, mix: { models: 1 }` }, { more: thresholds }))
+  expect(of(58)).toContain('cannot be proved: it takes 59 samples, and 58 are expected')
+  expect(of(60)).toContain('may not be proved: it takes 59 samples, and 60 are expected')
+  expect(of(80)).not.toContain('proved')
+})
+
+test('gaps between tokens are as many samples as tokens', () => {
+  const thresholds = 'thresholds: [{ expect: p(99) itl of s < 1s, why: A reason. }]'
+  const text = describePlan(planOf({ a: 'duration: 1s, shape: burst, size: 4, mix: { s: 1 }' }, { more: thresholds }))
+  expect(text).not.toContain('proved')
+})
+
+test.each(['smoke', 'chat-only', 'rpc-only'])('no line about %s is longer than 100 columns', name => {
+  const plan = makePlan(loadScenario(`scenarios/${name}.yaml`, documented), documented, noFlags)
+  for (const line of describePlan(plan).split('\n')) expect(line.length).toBeLessThanOrEqual(100)
+})

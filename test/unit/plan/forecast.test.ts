@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../src/contract/contract.ts'
+import { documented } from '../../../src/contract/documented.ts'
+import type { Plan } from '../../../src/plan/plan.ts'
+import { planOf } from './plan-of.ts'
+
+const requestsOf = (stage: string) => planOf({ only: stage }).forecast.requests
+const limit = (plan: Plan, stage: string, scope: string) =>
+  plan.forecast.limits.find(row => row.stage === stage && row.scope === scope)
+
+describe('expected requests', () => {
+  test.each([
+    ['of a constant rate are rate times time', 'duration: 10s, shape: constant, rate: 3/s, mix: { s: 1 }', 30],
+    ['of poisson arrivals are their mean', 'duration: 30s, shape: poisson, rate: 20/m, mix: { s: 1 }', 10],
+    ['of a ramp are the area under it', 'duration: 10s, shape: ramp, from: 1/s, to: 4/s, mix: { s: 1 }', 25],
+    ['of a falling ramp too', 'duration: 10s, shape: ramp, from: 4/s, to: 0.5/s, mix: { s: 1 }', 22.5],
+    ['of one burst are its size', 'duration: 5s, shape: burst, size: 12, mix: { s: 1 }', 12],
+    ['of bursts are all that begin in the stage', 'duration: 5s, shape: burst, size: 4, every: 2s, mix: { s: 1 }', 12],
+    ['do not count a burst that is due at the end', 'duration: 4s, shape: burst, size: 4, every: 2s, mix: { s: 1 }', 8],
+    ['of a pause are none', 'duration: 4s, shape: pause', 0],
+    [
+      'of a sequence are its calls for each caller',
+      'duration: 4s, shape: sequence, callers: 3, calls: [s, models, s]',
+      9,
+    ],
+    [
+      'of closed users are the most that they can send',
+      'duration: 5s, shape: closed, users: 8, think: 100ms, mix: { s: 1 }',
+      400,
+    ],
+    ['of users who do not think take 10 ms an answer', 'duration: 1s, shape: closed, users: 2, mix: { s: 1 }', 200],
+    ['of replays count every repetition', 'duration: 20s, shape: constant, rate: 1/s, mix: { replay: 1 }', 75],
+  ])('%s', (_, stage, requests) => {
+    expect(requestsOf(stage)).toBe(Math.round(requests))
+  })
+
+  test('are shared out by weight, and add up to the total', () => {
+    const { forecast } = planOf({
+      only: 'duration: 10s, shape: constant, rate: 4/s, mix: { s: 3, batch: 1, models: 4 }',
+    })
+    expect(forecast.calls.map(({ call, requests }) => [call, requests])).toEqual([
+      ['s', 15],
+      ['batch', 5],
+      ['models', 20],
+    ])
+    expect(forecast.requests).toBe(40)
+  })
+})
+
+describe('expected credits', () => {
+  const creditsOf = (mix: string, contract: Contract = documented) =>
+    planOf({ only: `duration: 10s, shape: constant, rate: 1/s, mix: { ${mix} }` }, { contract }).forecast.credits
+
+  test('of a batch are the mean price of its good items and the price of its failing ones', () => {
+    // eth_call costs 20, debug_traceCall 40: the mean of 3 to 1 is 25. Nine good items and one failed: 9 · 25 + 5 = 230.
+    expect(creditsOf('batch: 1')).toBe(2_300)
+  })
+
+  test('of a failing single call are the full price unless the profile says otherwise', () => {
+    expect(creditsOf('single: 1')).toBe(200)
+    const discounted = { ...documented, rpc: { ...documented.rpc, singleErrorIsDiscounted: true } }
+    // 0.9 · 20 + 0.1 · 5 = 18.5.
+    expect(creditsOf('single: 1', discounted)).toBe(185)
+  })
+
+  test('of a replay are those of the original and of the foreign request', () => {
+    // (1 + 0.5) · 20 = 30.
+    expect(creditsOf('replay: 1')).toBe(300)
+  })
+
+  test('of chat and lists are none', () => {
+    expect(creditsOf('s: 1, models: 1')).toBe(0)
+  })
+})
+
+describe('the worst spend', () => {
+  const worstOf = (mix: string, contract: Contract = documented) =>
+    planOf({ only: `duration: 10s, shape: constant, rate: 1/s, mix: { ${mix} }` }, { contract }).forecast.worstUsd
+
+  test('of a chat call is a prompt of 5 % and 50 tokens more, and a completion of full length', () => {
+    // 260 tokens at $0.50 and 120 at $2 for a million are $0.00013 + $0.00024 a call.
+    expect(worstOf('s: 1')).toBe('0.0037')
+  })
+
+  test('of RPC calls is their credits at the list price', () => {
+    // 2,300 credits at $0.000000625.
+    expect(worstOf('batch: 1')).toBe('0.0014375')
+  })
+
+  test('of a mix is the sum', () => {
+    expect(worstOf('s: 1, batch: 1')).toBe('0.00256875')
+  })
+
+  test('is unknown when a model that is sent has no price, and known when it is not sent', () => {
+    const models = documented.models.map(model => (model.tier === 'S' ? { ...model, usdPerMillion: null } : model))
+    expect(worstOf('s: 1', { ...documented, models })).toBeNull()
+    expect(worstOf('xs: 1', { ...documented, models })).not.toBeNull()
+  })
+})
+
+describe('the busiest minute of one caller', () => {
+  test('of a stage that is longer is a minute at its rate', () => {
+    const plan = planOf({ a: 'duration: 5m, shape: constant, rate: 80% of tier, mix: { s: 1 }' })
+    expect(limit(plan, 'a', 'chat:ref-small-24b')).toMatchObject({ perMinute: 60, limit: 75 })
+  })
+
+  test('of a shorter stage is what it sends', () => {
+    const plan = planOf({ a: 'duration: 20s, shape: poisson, rate: 80% of tier, mix: { s: 1 }' })
+    expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(20)
+  })
+
+  test('of a rising ramp is its last', () => {
+    const plan = planOf({ a: 'duration: 2m, shape: ramp, to: 4/s, mix: { s: 1 }' })
+    // From 2/s to 4/s in the last minute, 180 arrivals of 4 callers.
+    expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(45)
+  })
+
+  test('of bursts holds those that fit into 60 s, and not the one after', () => {
+    const plan = planOf({ a: 'duration: 5m, shape: burst, size: 20, every: 20s, mix: { s: 1 }' })
+    expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(15)
+  })
+
+  test('counts tokens as a service does, prompt and completion', () => {
+    const plan = planOf({ a: 'duration: 10s, shape: constant, rate: 4/s, mix: { s: 1 }' })
+    // Ten calls of a caller, 260 + 120 tokens each.
+    expect(limit(plan, 'a', 'chat:ref-small-24b tokens')).toMatchObject({ perMinute: 3_800, limit: 750_000 })
+  })
+
+  test('of the whole run spans stages', () => {
+    const steady = 'duration: 50s, shape: constant, rate: 4/s, mix: { s: 1 }'
+    const plan = planOf({ a: steady, b: 'duration: 5s, shape: pause', c: steady })
+    expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(50)
+    expect(limit(plan, '(run)', 'chat:ref-small-24b')?.perMinute).toBe(55)
+  })
+
+  test('of the whole run finds the summit between two ramps', () => {
+    const plan = planOf(
+      {
+        up: 'duration: 60s, shape: ramp, to: 1/s, mix: { s: 1 }',
+        down: 'duration: 30s, shape: ramp, from: 1/s, to: 0.001/s, mix: { s: 1 }',
+      },
+      { count: 1 },
+    )
+    // The window that ends where the rate has fallen to that of its beginning: t/60 = 1 − t/30, t = 20.
+    // Area: (60² − 20²)/120 + 20 − 20²/60 = 40.
+    expect(limit(plan, '(run)', 'chat:ref-small-24b')?.perMinute).toBeCloseTo(40, 1)
+  })
+
+  test('of a sequence is what one caller sends', () => {
+    const plan = planOf({
+      a: 'duration: 1s, shape: sequence, callers: 3, calls: [single, batch, replay, models]',
+    })
+    expect(limit(plan, 'a', 'rpc')).toMatchObject({ perMinute: 5.75, limit: 100 })
+  })
+})
+
+describe('the provable percentile', () => {
+  const provableOf = (size: number) =>
+    planOf({ a: `duration: 1s, shape: burst, size: ${size}, mix: { models: 1 }` }).forecast.calls[0]?.provablePercentile
+
+  test.each([
+    [4, null],
+    [5, 50],
+    [28, 50],
+    [29, 90],
+    [58, 90],
+    [59, 95],
+    [298, 95],
+    [299, 99],
+    [2_994, 99],
+    [2_995, 99.9],
+  ])('of %i samples is %s', (size, percentile) => {
+    expect(provableOf(size)).toBe(percentile)
+  })
+})

@@ -1,0 +1,45 @@
+import type { Contract } from '../../../src/contract/contract.ts'
+import { documented } from '../../../src/contract/documented.ts'
+import { makePlan, type Overrides } from '../../../src/plan/make-plan.ts'
+import type { Plan } from '../../../src/plan/plan.ts'
+import { parseScenario } from '../../../src/scenario/load.ts'
+
+/** What the flags say when nobody gave one. */
+export const noFlags: Overrides = { seed: null, target: null, budgetUsd: null }
+
+const callsFor = (callers: number) => `
+  s: { kind: chat, model-tier: S, prompt-tokens: 200, max-completion-tokens: 120 }
+  xs: { kind: chat, stream: false, model-tier: XS, prompt-tokens: 100, max-completion-tokens: 60 }
+  long: { kind: chat, stream: false, model-tier: L, prompt-tokens: 50000, max-completion-tokens: 10000 }
+  batch: { kind: rpc-batch, network: ethereum-mainnet, methods: { eth_call: 3, debug_traceCall: 1 }, size: 10, failing: 1 }
+  single: { kind: rpc, network: ethereum-mainnet, methods: { eth_call: 1 }, failing: 0.1 }
+  replay: { kind: replay, of: single, duplicates: 2, conflicting: 0.25, foreign: ${callers > 1 ? 0.5 : 0} }
+  models: { kind: models }
+`
+
+/** A plan of the named stages: each a line such as `duration: 10s, shape: constant, rate: 1/s, mix: { s: 1 }`. */
+export function planOf(
+  stages: Readonly<Record<string, string>>,
+  {
+    count = 4,
+    more = '',
+    contract = documented,
+    flags = noFlags,
+  }: {
+    readonly count?: number
+    readonly more?: string
+    readonly contract?: Contract
+    readonly flags?: Overrides
+  } = {},
+): Plan {
+  const lines = Object.entries(stages).map(([name, stage]) => `  - { name: ${name}, ${stage} }`)
+  const text = `name: worked\ncallers: { count: ${count} }\ncalls:${callsFor(count)}stages:\n${lines.join('\n')}\n${more}`
+  return makePlan(parseScenario(text, 's.yaml', contract), contract, flags)
+}
+
+/** Arrivals a second of all callers in the only stage. */
+export function perSecondOf(plan: Plan): number {
+  const load = plan.stages[0]?.load
+  if (load?.model !== 'open' || load.shape.kind !== 'constant') throw new Error('the stage has no constant rate')
+  return load.shape.perSecond
+}

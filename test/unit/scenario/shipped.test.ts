@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../src/contract/documented.ts'
+import { makePlan } from '../../../src/plan/make-plan.ts'
+import { samplesToProve } from '../../../src/plan/provable-percentile.ts'
+import { unprovable } from '../../../src/plan/unprovable.ts'
+import { scenarioJsonSchema } from '../../../src/scenario/json-schema.ts'
+import { loadScenario } from '../../../src/scenario/load.ts'
+import { probeNames } from '../../../src/scenario/probe-names.ts'
+
+const noFlags = { seed: null, target: null, budgetUsd: null }
+const files = readdirSync('scenarios').filter(file => file.endsWith('.yaml'))
+
+describe.each(files)('scenarios/%s', file => {
+  const scenario = loadScenario(`scenarios/${file}`, documented)
+  const plan = makePlan(scenario, documented, noFlags)
+
+  test('has the name of its file and a question', () => {
+    expect(`${scenario.name}.yaml`).toBe(file)
+    expect(scenario.question).toMatch(/\?$/)
+  })
+
+  test('is over within a minute', () => {
+    expect(plan.forecast.durationMs).toBeLessThan(30_000)
+  })
+
+  test('costs at worst less than half of its budget', () => {
+    expect(Number(plan.forecast.worstUsd)).toBeLessThan(Number(plan.budgetUsd) / 2)
+  })
+
+  test('sends enough to prove each of its thresholds', () => {
+    expect(plan.thresholds.map(threshold => unprovable(plan, threshold)).filter(problem => problem !== null)).toEqual(
+      [],
+    )
+  })
+
+  test('stays within every limit but where it says that it does not', () => {
+    const over = plan.forecast.limits.filter(({ perMinute, limit }) => perMinute > limit)
+    const meant = file === 'smoke.yaml' ? ['limit', '(run)'] : []
+    expect(over.map(({ stage }) => stage)).toEqual(meant)
+  })
+
+  test('asks for violations, refusals and failures to be none', () => {
+    const expressions = scenario.thresholds.map(({ expression }) => expression)
+    expect(expressions).toEqual(expect.arrayContaining(['violations == 0', 'unexpected-429 == 0', 'failed == 0']))
+  })
+})
+
+test('smoke sends every probe', () => {
+  const { calls, stages } = loadScenario('scenarios/smoke.yaml', documented)
+  const sent = stages.flatMap(stage => (stage.shape === 'sequence' ? stage.calls : []))
+  const probes = sent.flatMap(name => {
+    const call = calls[name]
+    return call?.kind === 'probe' ? [call.probe] : []
+  })
+  expect(probes.sort()).toEqual([...probeNames].sort())
+})
+
+test('smoke has fewer deliberate refusals of a caller than the 20 that would have it blocked', () => {
+  const { stages, forecast } = makePlan(loadScenario('scenarios/smoke.yaml', documented), documented, noFlags)
+  const burst = forecast.limits.find(({ stage }) => stage === 'limit')
+  const refused = (burst?.perMinute ?? 0) - (burst?.limit ?? 0)
+  const probes = stages.flatMap(({ load }) => (load.model === 'sequence' ? load.calls : [])).length
+  expect(refused).toBeGreaterThan(0)
+  expect(refused + probes).toBeLessThan(20)
+  expect(samplesToProve(95)).toBe(59)
+})
+
+test('the schema for editors is that of the program', () => {
+  const file = 'scenarios/scenario.schema.json'
+  const current = `${JSON.stringify(scenarioJsonSchema(), null, 2)}\n`
+  expect(readFileSync(file, 'utf8'), `write the output of "turnpike schema" to ${file}`).toBe(current)
+})

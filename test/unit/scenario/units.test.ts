@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest'
+import { randomStream } from '../../../src/lib/random.ts'
+import {
+  durationHint,
+  parseBytes,
+  parseDuration,
+  parsePercent,
+  parseRate,
+  parseShareOfTier,
+  parseUsd,
+} from '../../../src/scenario/units.ts'
+
+const random = randomStream(1, 'units')
+const times = <T>(make: () => T): readonly T[] => Array.from({ length: 500 }, make)
+
+describe('durations', () => {
+  test.each([
+    ['250ms', 250],
+    ['5s', 5_000],
+    ['1m30s', 90_000],
+    ['2h', 7_200_000],
+    ['1h1m1s1ms', 3_661_001],
+    ['0.5ms', 0.5],
+    ['1.005s', 1_005],
+    ['0.1m', 6_000],
+    ['0s', 0],
+  ])('%s is %d ms, to the last digit', (text, ms) => {
+    expect(parseDuration(text)).toBe(ms)
+  })
+
+  test.each([
+    '',
+    '5',
+    '5 s',
+    ' 5s',
+    '5sec',
+    '-5s',
+    '+5s',
+    '1e3s',
+    '.5s',
+    '5.s',
+    '5s1m',
+    '5s5s',
+    '5S',
+    's',
+    '١s',
+    '0x5s',
+  ])('%j is no duration', text => {
+    expect(parseDuration(text)).toBeNull()
+  })
+
+  test('a duration written in parts is the sum of its parts', () => {
+    for (const [h, m, s, ms] of times(
+      () => [random.int(50), random.int(90), random.int(90), random.int(2_000)] as const,
+    )) {
+      expect(parseDuration(`${h}h${m}m${s}s${ms}ms`)).toBe(h * 3_600_000 + m * 60_000 + s * 1_000 + ms)
+    }
+  })
+
+  test('a decimal of seconds is the nearest number to the exact milliseconds', () => {
+    for (const thousandths of times(() => random.int(10_000_000))) {
+      const text = `${Math.floor(thousandths / 1_000)}.${String(thousandths % 1_000).padStart(3, '0')}s`
+      expect(parseDuration(text)).toBe(thousandths)
+    }
+  })
+
+  test('a hint keeps the number and the unit that was meant', () => {
+    const hint = (written: unknown) => durationHint(written).hint
+    expect(hint('5 sec')).toBe('did you mean "5s"?')
+    expect(hint('5 minutes')).toBe('did you mean "5m"?')
+    expect(hint('250 milliseconds')).toBe('did you mean "250ms"?')
+    expect(hint(2.5)).toBe('did you mean "2.5s"?')
+    expect(hint(400)).toBe('did you mean "400ms"?')
+    expect(hint('soon')).toBeUndefined()
+    expect(hint(['5s'])).toBeUndefined()
+    expect(hint(null)).toBeUndefined()
+  })
+})
+
+describe('rates', () => {
+  test('20 a minute is one every three seconds, and not rounded', () => {
+    expect(parseRate('20/m')).toEqual({ kind: 'absolute', perSecond: 20 / 60 })
+    expect(parseRate('8.3/s')).toEqual({ kind: 'absolute', perSecond: 8.3 })
+    expect(parseRate('1/h')).toEqual({ kind: 'absolute', perSecond: 1 / 3_600 })
+  })
+
+  test('a share of tier is a ratio', () => {
+    expect(parseRate('80% of tier')).toEqual({ kind: 'of-tier', share: 0.8 })
+    expect(parseRate('130% of tier')).toEqual({ kind: 'of-tier', share: 1.3 })
+    expect(parseRate('0.5% of tier')).toEqual({ kind: 'of-tier', share: 0.005 })
+  })
+
+  test.each([
+    '20',
+    '20/',
+    '/s',
+    '20 /s',
+    '20/d',
+    '-1/s',
+    '80%',
+    '80 % of tier',
+    '80%  of tier',
+    '80% of tiers',
+    'of tier',
+  ])('%j is no rate', text => {
+    expect(parseRate(text)).toBeNull()
+  })
+
+  test('every rate reads as the rate that it is in another unit', () => {
+    for (const perMinute of times(() => random.int(100_000))) {
+      expect(parseRate(`${perMinute * 60}/h`)).toEqual(parseRate(`${perMinute}/m`))
+    }
+  })
+
+  test('a number too large to count with is no rate', () => {
+    expect(parseRate(`${'9'.repeat(400)}/s`)).toBeNull()
+    expect(parseShareOfTier(`${'9'.repeat(400)}% of tier`)).toBeNull()
+    expect(parseDuration(`${'9'.repeat(400)}h`)).toBeNull()
+  })
+})
+
+describe('amounts', () => {
+  test.each([
+    ['$0.25', '0.25'],
+    ['0.50', '0.5'],
+    [0.5, '0.5'],
+    [10, '10'],
+    [1e-7, '0.0000001'],
+    ['$0', '0'],
+  ])('%j is %s dollars', (written, amount) => {
+    expect(parseUsd(written)).toBe(amount)
+  })
+
+  test.each(['$', '-1', '$-1', 'ten', '0.25 USD', '€1', '1e-13', Number.NaN, Number.POSITIVE_INFINITY])(
+    '%j is no amount',
+    written => {
+      expect(parseUsd(written)).toBeNull()
+    },
+  )
+
+  test.each([
+    ['2MiB', 2_097_152],
+    ['500kB', 500_000],
+    ['1.5KiB', 1_536],
+    [4096, 4_096],
+    ['10B', 10],
+  ])('%j is %d bytes', (written, bytes) => {
+    expect(parseBytes(written)).toBe(bytes)
+  })
+
+  test.each(['2', '2mb', '2 MiB', '0.3B', '-1kB', 1.5, -1])('%j is no size', written => {
+    expect(parseBytes(written)).toBeNull()
+  })
+
+  test('a per cent is a hundredth, and its sign is needed', () => {
+    expect(parsePercent('1%')).toBe(0.01)
+    expect(parsePercent('99.9%')).toBe(0.999)
+    expect(parsePercent('1')).toBeNull()
+  })
+})
