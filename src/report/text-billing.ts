@@ -27,7 +27,7 @@ function discrepancyText({ kind, count, amountUsd, examples }: ReportedDiscrepan
   return [
     ...table(page, 2, [[{ text: kind, style: 'red' }, { text: tally }]]),
     ...(example === undefined ? [] : wrap(page, `${example.because} (${requests(example.seqs)})`, 4, 'seen ')),
-    ...(example?.evidence ?? []).slice(0, 2).flatMap(evidence => evidenceText(evidence, `${kind} credit cost`, page)),
+    ...evidenceText(example, `${kind} credits cost`, page),
   ]
 }
 

@@ -11,13 +11,12 @@ export function findingsText({ findings }: Report, page: Page): readonly string[
 function findingText(finding: ReportedFinding, page: Page): readonly string[] {
   const { clause, section, says, check, count, because, examples } = finding
   const [example] = examples
-  const [evidence] = example?.evidence ?? []
   const seqs = example === undefined || example.seqs.length < 2 ? '' : ` (requests ${example.seqs.join(', ')})`
   const tally = `${plural(count, 'violation')}, judged by ${check}`
   return [
     ...table(page, 2, [[{ text: clause, style: 'red' }, { text: `§${section}` }, { text: tally }]]),
     ...wrap(page, says, 4, 'says '),
     ...wrap(page, because + seqs, 4, 'seen '),
-    ...(evidence === undefined ? [] : evidenceText(evidence, `${clause} ${because}`, page)),
+    ...evidenceText(example, `${clause} ${because}`, page),
   ]
 }

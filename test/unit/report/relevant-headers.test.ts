@@ -9,16 +9,23 @@ const headers = {
   'cf-ray': 'abc',
 }
 
-test('relevant headers: those that the violation names come first, the commonplace not at all', () => {
-  const names = relevantHeaders(headers, 'rpc.credits.amount got 40 credits').map(([name]) => name)
-  expect(names).toEqual(['x-service-rpc-credits', 'x-service-balance-usd', 'cf-ray'])
+const named = (about: string) => relevantHeaders(headers, about).map(([name]) => name)
+
+test('relevant headers: those that the violation names, and those that identify the request', () => {
+  expect(named('rpc.credits.amount got 40 credits')).toEqual(['x-service-rpc-credits', 'cf-ray'])
+  expect(named('balance: 40 credits left the USD balance')).toEqual([
+    'x-service-balance-usd',
+    'x-service-rpc-credits',
+    'cf-ray',
+  ])
 })
 
-test('relevant headers: a commonplace one is shown when the violation is about it', () => {
-  expect(relevantHeaders(headers, 'header.date no HTTP date')[0]).toEqual(['date', headers.date])
+test('relevant headers: a commonplace one is shown when the violation is about it, and only then', () => {
+  expect(named('header.date no HTTP date')).toEqual(['date', 'cf-ray'])
+  expect(named('no such header')).toEqual(['x-service-balance-usd', 'x-service-rpc-credits', 'cf-ray'])
 })
 
 test('relevant headers: never more than six', () => {
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`x-${index}`, 'v']))
-  expect(relevantHeaders(many, '')).toHaveLength(6)
+  expect(relevantHeaders({ ...many, 'cf-ray': 'abc' }, '')).toHaveLength(6)
 })
