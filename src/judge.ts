@@ -1,13 +1,11 @@
-import { createAudits } from './audits/all-audits.ts'
-import type { LimitUse } from './audits/results.ts'
-import type { Office } from './calls/call.ts'
+import { type Audits, createAudits } from './audits/all-audits.ts'
 import { createChecks } from './checks/all-checks.ts'
-import { createDocket } from './checks/docket.ts'
+import { createDocket, type Docket } from './checks/docket.ts'
 import type { Contract } from './contract/contract.ts'
 import { evidenceOf } from './evidence.ts'
 import { pico } from './lib/money.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
-import { judgeThresholds } from './metrics/thresholds.ts'
+import { judgeThresholds, type ThresholdResult } from './metrics/thresholds.ts'
 import type { LogEnd, LogHead } from './observation/log.ts'
 import type { Observation, Sink } from './observation/observation.ts'
 import type { Plan } from './plan/plan.ts'
@@ -17,18 +15,14 @@ import type { Evidence, Report } from './report/report.ts'
 /** The judging half of a run: everything that reads observations, and nothing that makes them. */
 export type Judgement = {
   readonly add: Sink
+  /** As of now, for whoever watches. */
   readonly metrics: Metrics
-  readonly soFar: () => {
-    readonly violations: number
-    readonly claimedUsd: string
-    readonly expectedCredits: string
-    readonly claimedCredits: string
-  }
-  /** Whether a finding names the observation with this `seq`. */
-  readonly names: (seq: number) => boolean
+  readonly docket: Pick<Docket, 'tallies' | 'violations' | 'names'>
+  readonly audits: Pick<Audits, 'billing' | 'limits'>
+  readonly thresholds: () => readonly ThresholdResult[]
   /**
-   * The verdict. `recall` gives observations of the record again: of those that findings name, only what a check
-   * broke on was still at hand. To be called once. A run without an end was cut short.
+   * The verdict. `recall` gives the observations of the record again: of those that findings name, only what a check
+   * broke on is still at hand. To be called once. A run without an end was cut short.
    */
   readonly conclude: (end: LogEnd | null, recall: () => AsyncIterable<Observation>) => Promise<Report>
 }
@@ -47,6 +41,9 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
 
   return {
     metrics,
+    docket,
+    audits,
+    thresholds: () => thresholds(false, latestMs),
     add: observation => {
       checks(observation)
       audits.add(observation)
@@ -54,30 +51,14 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
       latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
       if (docket.names(observation.seq)) kept.set(observation.seq, observation)
     },
-    names: docket.names,
-    soFar: () => {
-      const { claimedUsd, expectedCredits, claimedCredits } = audits.billing()
-      return { violations: docket.violations(), claimedUsd, expectedCredits, claimedCredits }
-    },
     conclude: async (end, recall) => {
       audits.conclude()
       const durationMs = Math.round(end?.durationMs ?? latestMs)
       const findings = docket.findings()
       const billing = audits.billing()
-      const limits = audits.limits()
-      const wanted = new Set(
-        [...findings, ...billing.discrepancies].flatMap(finding => finding.examples.flatMap(example => example.seqs)),
-      )
+      const examples = [...findings, ...billing.discrepancies].flatMap(finding => finding.examples)
+      const wanted = new Set(examples.flatMap(example => example.seqs))
       await recallMissing(wanted, recall)
-      const thresholds = judgeThresholds(plan.thresholds, metrics, {
-        violations: docket.violations(),
-        discrepancies: billing.discrepancies.reduce((sum, { count }) => sum + count, 0),
-        unexpected429: limits.reduce((sum: number, limit: LimitUse) => sum + limit.unexpected429, 0),
-        credits: BigInt(billing.claimedCredits),
-        picoUsd: pico(billing.claimedUsd),
-        complete: end?.ended === 'complete',
-        elapsedMs: durationMs,
-      })
       return buildReport({
         plan,
         run: {
@@ -93,11 +74,24 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
         findings,
         evidence: new Map([...wanted].flatMap(seq => evidence(seq))),
         billing,
-        limits,
-        thresholds,
+        limits: audits.limits(),
+        thresholds: thresholds(end?.ended === 'complete', durationMs),
         eventLoopDelayMs: end?.eventLoopDelayMs ?? null,
       })
     },
+  }
+
+  function thresholds(complete: boolean, elapsedMs: number): readonly ThresholdResult[] {
+    const { discrepancies, claimedCredits, claimedUsd } = audits.billing()
+    return judgeThresholds(plan.thresholds, metrics, {
+      violations: docket.violations(),
+      discrepancies: discrepancies.reduce((sum, { count }) => sum + count, 0),
+      unexpected429: audits.limits().reduce((sum, limit) => sum + limit.unexpected429, 0),
+      credits: BigInt(claimedCredits),
+      picoUsd: pico(claimedUsd),
+      complete,
+      elapsedMs,
+    })
   }
 
   async function recallMissing(wanted: ReadonlySet<number>, recall: () => AsyncIterable<Observation>): Promise<void> {
@@ -112,8 +106,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
   function evidence(seq: number): readonly (readonly [number, Evidence])[] {
     const observation = kept.get(seq)
     if (observation === undefined) return []
-    const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
-    const calls = { ...plan.calls, ...ownCalls }
-    return [[seq, evidenceOf(observation, calls, office)]]
+    const office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
+    return [[seq, evidenceOf(observation, { ...plan.calls, ...ownCalls }, office)]]
   }
 }

@@ -1,0 +1,42 @@
+import { pico } from '../lib/money.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import { describePlan } from '../plan/describe-plan.ts'
+import type { Plan } from '../plan/plan.ts'
+
+/**
+ * Money is never spent unasked: a target that is not on this machine needs a budget, and a plan that could exceed its
+ * budget is refused. Throws a UsageError before anything is sent.
+ */
+export function assertAffordable(plan: Plan): void {
+  const { target, budgetUsd, forecast } = plan
+  if (target !== null && !isLoopback(target)) {
+    if (budgetUsd === null) {
+      process.stderr.write(`${describePlan(plan)}\n`)
+      throw new UsageError({
+        where: '--budget-usd',
+        got: 'nothing',
+        expected: `a budget, because ${new URL(target).host} is not on this machine`,
+      })
+    }
+    if (forecast.worstUsd === null) {
+      throw new UsageError({
+        where: 'forecast',
+        got: 'a model without a known price',
+        expected: 'prices in the profile, so that the budget can be kept',
+      })
+    }
+  }
+  if (budgetUsd !== null && forecast.worstUsd !== null && pico(forecast.worstUsd) > pico(budgetUsd)) {
+    throw new UsageError({
+      where: 'budget',
+      got: `$${budgetUsd}`,
+      expected: `at least $${forecast.worstUsd}, the forecast at worst`,
+    })
+  }
+}
+
+/** Whether the address is one of this machine's own. A name other than `localhost` is not looked up. */
+export function isLoopback(target: string): boolean {
+  const { hostname } = new URL(target)
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+}

@@ -1,0 +1,82 @@
+import type { Command, Flag } from './command.ts'
+
+const scenario: Flag = { type: 'string', describe: 'A scenario file (YAML)' }
+const runDirectory: Flag = { type: 'string', describe: 'The directory of a run' }
+const profile: Flag = { type: 'string', describe: 'A profile (YAML), laid over the documented contract' }
+const seed: Flag = { type: 'number', describe: 'Seed of all that is drawn, before that of the scenario' }
+const target: Flag = { type: 'string', describe: 'Base address of the service under test' }
+const budget: Flag = { type: 'string', describe: 'Dollars that may be spent at most, before those of the scenario' }
+const format: Flag = { type: 'string', describe: 'How to render', choices: ['text', 'json'], default: 'text' }
+
+/** Every command, in the order of `--help`. */
+export const commands: readonly Command[] = [
+  {
+    usage: 'run <scenarios..>',
+    describe: 'Carry out scenarios and give the verdict',
+    arguments: { scenarios: { ...scenario, array: true } },
+    flags: {
+      target: { ...target, describe: `${target.describe}; without one, a reference service is started` },
+      out: { type: 'string', describe: 'Directory of the run; default: runs/<time>-<scenario>' },
+      seed,
+      'budget-usd': budget,
+      profile,
+      metrics: { type: 'string', describe: 'Serve /metrics during the run, at [host]:port' },
+      progress: { type: 'boolean', describe: 'Show progress', default: true },
+      quiet: { type: 'boolean', describe: 'Neither progress nor notes', default: false },
+      format,
+    },
+    run: async values => (await import('./run-command.ts')).runCommand(values),
+  },
+  {
+    usage: 'plan <scenario>',
+    describe: 'Show what a scenario would send, spend and prove; send nothing',
+    arguments: { scenario },
+    flags: { target, seed, 'budget-usd': budget, profile, format },
+    run: async values => (await import('./plan-command.ts')).planCommand(values),
+  },
+  {
+    usage: 'report <run-dir>',
+    describe: 'Render the report of a run again',
+    arguments: { 'run-dir': runDirectory },
+    flags: { format },
+    run: async values => (await import('./report-command.ts')).reportCommand(values),
+  },
+  {
+    usage: 'audit <run-dir>',
+    describe: 'Judge a run again, from its recorded observations',
+    arguments: { 'run-dir': runDirectory },
+    flags: { profile: { ...profile, describe: 'Judge by this profile instead of the recorded one' }, format },
+    run: async values => (await import('./audit-command.ts')).auditCommand(values),
+  },
+  {
+    usage: 'clauses [run-dir]',
+    describe: 'List the clauses and who judges them, or what a run covered',
+    arguments: { 'run-dir': runDirectory },
+    flags: {},
+    run: async values => (await import('./clauses-command.ts')).clausesCommand(values),
+  },
+  {
+    usage: 'service',
+    describe: 'Run the reference service on loopback',
+    arguments: {},
+    flags: {
+      port: { type: 'number', describe: 'Port; 0 for a free one', default: 8402 },
+      seed: { type: 'number', describe: 'Seed of all that is drawn', default: 1 },
+      lie: { type: 'string', describe: 'Tell this lie; may be repeated', array: true },
+      'list-lies': { type: 'boolean', describe: 'List the lies and the clause that each breaks', default: false },
+      'opening-balance': { type: 'string', describe: 'USD that a new account starts with', default: '10' },
+      ttft: { type: 'number', describe: 'Median time to the first token, in ms' },
+      itl: { type: 'number', describe: 'Median time between tokens, in ms' },
+      rpc: { type: 'number', describe: 'Median time of an RPC request, in ms' },
+      profile,
+    },
+    run: async values => (await import('./service-command.ts')).serviceCommand(values),
+  },
+  {
+    usage: 'schema',
+    describe: 'Print the JSON Schema of a scenario file, for editors',
+    arguments: {},
+    flags: {},
+    run: async () => (await import('./schema-command.ts')).schemaCommand(),
+  },
+]

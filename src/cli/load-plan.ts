@@ -1,0 +1,23 @@
+import type { Contract } from '../contract/contract.ts'
+import { documented } from '../contract/documented.ts'
+import { loadProfile } from '../contract/profile.ts'
+import { makePlan } from '../plan/make-plan.ts'
+import type { Plan } from '../plan/plan.ts'
+import { loadScenario } from '../scenario/load.ts'
+import { number, text, type Values } from './command.ts'
+
+/** The contract that the flags name. */
+export function contractOf(values: Values): Contract {
+  const profile = text(values, 'profile')
+  return profile === null ? documented : loadProfile(profile)
+}
+
+/** The plan of a scenario file under the flags. */
+export function loadPlan(file: string, contract: Contract, values: Values): Plan {
+  const overrides = {
+    seed: number(values, 'seed'),
+    target: text(values, 'target'),
+    budgetUsd: text(values, 'budget-usd'),
+  }
+  return makePlan(loadScenario(file, contract), contract, overrides)
+}

@@ -1,0 +1,10 @@
+import { readReport } from '../report/run-directory.ts'
+import { text, type Values } from './command.ts'
+import { exitCodeOf, showReport } from './show-report.ts'
+
+export async function reportCommand(values: Values): Promise<number> {
+  const directory = text(values, 'run-dir') ?? ''
+  const report = readReport(directory)
+  showReport(report, directory, values)
+  return exitCodeOf(report)
+}

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { loadCallers } from '../callers/callers.ts'
+import type { Contract } from '../contract/contract.ts'
+import { systemClock } from '../lib/clock.ts'
+import { monitorEventLoop } from '../metrics/event-loop.ts'
+import type { LogHead } from '../observation/log.ts'
+import type { Plan } from '../plan/plan.ts'
+import { createRunDirectory } from '../report/run-directory.ts'
+import { carryOut } from '../run.ts'
+import { undiciTransport } from '../transport/undici-transport.ts'
+import { assertAffordable, isLoopback } from './affordable.ts'
+import { exitCodes, text, texts, type Values } from './command.ts'
+import { startEmbeddedService } from './embedded-service.ts'
+import { listenForInterrupts } from './interrupts.ts'
+import { contractOf, loadPlan } from './load-plan.ts'
+import { exitCodeOf, showReport } from './show-report.ts'
+import { version } from './version.ts'
+import { watchRun } from './watch-run.ts'
+
+export async function runCommand(values: Values): Promise<number> {
+  const contract = contractOf(values)
+  // All of them are read before the first is carried out: a mistake in the last must not come after an hour.
+  const plans = texts(values, 'scenarios').map(file => loadPlan(file, contract, values))
+  for (const plan of plans) assertAffordable(plan)
+  const codes: number[] = []
+  for (const plan of plans) {
+    const code = await runPlan(plan, contract, values, plans.length > 1)
+    codes.push(code)
+    if (code === exitCodes.interrupted) break
+  }
+  return worstOf(codes)
+}
+
+/** One verdict for several runs: a failure is worse than a doubt. */
+function worstOf(codes: readonly number[]): number {
+  const order = [exitCodes.interrupted, exitCodes.fail, exitCodes.inconclusive]
+  return order.find(code => codes.includes(code)) ?? exitCodes.pass
+}
+
+async function runPlan(plan: Plan, contract: Contract, values: Values, several: boolean): Promise<number> {
+  const runId = nameRun()
+  const loopback = plan.target === null || isLoopback(plan.target)
+  const callers = loadCallers(plan.callers, { environment: process.env.TURNPIKE_KEYS, loopback, runId })
+  const path = directoryOf(plan, runId, text(values, 'out'), several)
+  const service =
+    plan.target === null ? await startEmbeddedService({ seed: plan.seed, profile: text(values, 'profile') }) : null
+  const target = plan.target ?? service?.baseUrl ?? ''
+  const clock = systemClock()
+  const head: LogHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
+  const directory = await createRunDirectory(path, { plan, contract, head, clock })
+  const { maxInFlight } = plan.bounds
+  const transport = undiciTransport({
+    baseUrl: target,
+    clock,
+    maxConnections: maxInFlight * connectionsPerArrival(plan),
+  })
+  const eventLoop = monitorEventLoop()
+  const interrupts = listenForInterrupts()
+  const watch = await watchRun({ plan, head, clock, values, embedded: service !== null, path })
+  interrupts.onFirst(() => watch.log('Interrupted: waiting for what is under way. Once more to quit.'))
+  try {
+    const report = await carryOut({
+      plan,
+      contract,
+      callers,
+      head,
+      clock,
+      transport: transport.send,
+      stop: interrupts.stop,
+      quit: interrupts.quit,
+      record: directory,
+      eventLoopDelayMs: eventLoop.delayMs,
+      onStart: watch.start,
+    })
+    watch.stop()
+    await directory.writeReport(report)
+    showReport(report, path, values)
+    return exitCodeOf(report)
+  } finally {
+    watch.stop()
+    await watch.close()
+    interrupts.dispose()
+    eventLoop.stop()
+    await transport.close()
+    service?.stop()
+  }
+}
+
+/** A time that sorts, and enough chance to tell two runs of one second apart. */
+function nameRun(): string {
+  const stamp = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')
+  return `${stamp}Z-${randomBytes(3).toString('hex')}`
+}
+
+function directoryOf(plan: Plan, runId: string, out: string | null, several: boolean): string {
+  if (out === null) return join('runs', `${runId}-${plan.scenario}`)
+  return several ? join(out, plan.scenario) : out
+}
+
+/** A replay may race itself; every one of its requests needs a connection. */
+function connectionsPerArrival(plan: Plan): number {
+  const replays = Object.values(plan.calls).map(call => (call.kind === 'replay' ? 1 + call.duplicates : 1))
+  return Math.max(1, ...replays)
+}

@@ -1,0 +1,97 @@
+import { systemClock } from '../lib/clock.ts'
+import { pico } from '../lib/money.ts'
+import { nearest, UsageError } from '../lib/usage-error.ts'
+import type { Lie } from '../service/lies/lie.ts'
+import { allLies, lieByName } from '../service/lies/lies.ts'
+import { startServer } from '../service/server.ts'
+import { createService } from '../service/service.ts'
+import { defaultTiming } from '../service/timing.ts'
+import { exitCodes, number, text, texts, type Values } from './command.ts'
+import { contractOf } from './load-plan.ts'
+
+const host = '127.0.0.1'
+
+export async function serviceCommand(values: Values): Promise<number> {
+  if (values['list-lies'] === true) {
+    const lines = allLies.map(({ clause, name, says }) => `${clause.padEnd(32)}${name.padEnd(34)}${says}`)
+    process.stdout.write(`${lines.join('\n')}\n`)
+    return exitCodes.pass
+  }
+  const { ttftMs, itlMs, rpcMs } = defaultTiming
+  const service = createService({
+    contract: contractOf(values),
+    clock: systemClock(),
+    seed: whole(values, 'seed', Number.MAX_SAFE_INTEGER),
+    openingBalanceUsd: amount(text(values, 'opening-balance') ?? '10'),
+    openingBalanceDiem: '0',
+    timing: {
+      ...defaultTiming,
+      ttftMs: milliseconds(values, 'ttft', ttftMs),
+      itlMs: milliseconds(values, 'itl', itlMs),
+      rpcMs: milliseconds(values, 'rpc', rpcMs),
+    },
+    lies: texts(values, 'lie').map(knownLie),
+  })
+  const server = await startServer({ service, host, port: whole(values, 'port', 65_535) }).catch(cause => {
+    throw new UsageError({
+      where: '--port',
+      got: String((cause as NodeJS.ErrnoException).code),
+      expected: 'a free port',
+    })
+  })
+  await serveUntilTold(server.port)
+  await server.close()
+  return exitCodes.pass
+}
+
+/**
+ * A service that a run has started tells it the port and ends with it, however it ends; a signal to the whole group is
+ * then the run's to handle. One that a person has started says where it is and ends on a signal.
+ */
+function serveUntilTold(port: number): Promise<void> {
+  return new Promise(resolve => {
+    if (process.send !== undefined) {
+      process.send({ port })
+      process.once('disconnect', resolve)
+      process.on('SIGINT', () => {})
+      return
+    }
+    process.stderr.write(`The reference service is at http://${host}:${port}/api/v1 (^C ends it).\n`)
+    process.stderr.write('Any key such as ref_default_anna or ref_partner_bob is an account.\n')
+    process.once('SIGINT', resolve)
+    process.once('SIGTERM', resolve)
+  })
+}
+
+function knownLie(name: string): Lie {
+  const lie = lieByName(name)
+  if (lie !== undefined) return lie
+  const names = allLies.map(known => known.name)
+  throw new UsageError({
+    where: '--lie',
+    got: JSON.stringify(name),
+    expected: 'a lie of --list-lies',
+    ...nearest(name, names),
+  })
+}
+
+function whole(values: Values, name: string, most: number): number {
+  const value = number(values, name) ?? 0
+  if (Number.isSafeInteger(value) && value >= 0 && value <= most) return value
+  throw new UsageError({ where: `--${name}`, got: String(value), expected: `a whole number from 0 to ${most}` })
+}
+
+function milliseconds(values: Values, name: string, usual: number): number {
+  const value = number(values, name) ?? usual
+  if (value >= 0 && value <= 600_000) return value
+  throw new UsageError({ where: `--${name}`, got: String(value), expected: 'milliseconds from 0 to 600000' })
+}
+
+function amount(decimal: string): string {
+  try {
+    if (pico(decimal) >= 0n) return decimal
+  } catch {
+    // Told below, in the words of the flag.
+  }
+  throw new UsageError({ where: '--opening-balance', got: JSON.stringify(decimal), expected: 'dollars, such as 10' })
+}

@@ -1,0 +1,120 @@
+import type { Clock } from '../lib/clock.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import { serveMetrics } from '../metrics/metrics-server.ts'
+import { createExposition } from '../metrics/prometheus.ts'
+import type { LogHead } from '../observation/log.ts'
+import { describePlan } from '../plan/describe-plan.ts'
+import type { Plan } from '../plan/plan.ts'
+import { snapshotProgress } from '../report/progress-snapshot.ts'
+import { createProgressWriter, type ProgressWriter } from '../report/progress-writer.ts'
+import type { Live } from '../run.ts'
+import { text, type Values } from './command.ts'
+
+/** What a person, or Prometheus, sees of a run while it goes. */
+export type Watch = {
+  readonly start: (live: Live) => void
+  readonly log: (line: string) => void
+  readonly stop: () => void
+  readonly close: () => Promise<void>
+}
+
+type Watched = {
+  readonly plan: Plan
+  readonly head: LogHead
+  readonly clock: Clock
+  readonly values: Values
+  readonly embedded: boolean
+  readonly path: string
+}
+
+export async function watchRun({ plan, head, clock, values, embedded, path }: Watched): Promise<Watch> {
+  const quiet = values.quiet === true
+  const stream = process.stderr
+  const interactive = stream.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
+  let live: Live | null = null
+  let writer: ProgressWriter | null = null
+  const endpoint = await serveLive(text(values, 'metrics'), plan, head, () => live)
+  const log = (line: string) => {
+    if (!quiet) writer === null ? stream.write(`${line}\n`) : writer.log(line)
+  }
+  if (plan.target !== null && !quiet && !embedded) stream.write(`${describePlan(plan)}\n`)
+  log(embedded ? `Started a reference service at ${head.target}.` : `The target is ${head.target}.`)
+  log(`Run ${head.runId}: ${plan.scenario}, seed ${plan.seed}, into ${path}`)
+  if (endpoint !== null) log(`Metrics are at http://${endpoint.host}:${endpoint.port}/metrics`)
+
+  return {
+    log,
+    start: started => {
+      live = started
+      if (quiet || values.progress === false) return
+      writer = createProgressWriter({
+        stream,
+        interactive,
+        columns: () => stream.columns ?? 80,
+        clock,
+        snapshot: () =>
+          snapshotProgress({
+            plan,
+            metrics: started.judgement.metrics,
+            stage: started.stage(),
+            loadElapsedMs: clock.nowMs() - (started.loadStartMs() ?? clock.nowMs()),
+            inFlight: started.inFlight.count(),
+            violations: started.judgement.docket.violations(),
+            claimedUsd: started.judgement.audits.billing().claimedUsd,
+          }),
+      })
+    },
+    stop: () => {
+      writer?.stop()
+      writer = null
+    },
+    close: async () => endpoint?.close(),
+  }
+}
+
+type Endpoint = { readonly host: string; readonly port: number; readonly close: () => Promise<void> }
+
+/** Serves `/metrics` at `[host]:port`. Before the first request there is nothing to show but that the run exists. */
+async function serveLive(
+  address: string | null,
+  plan: Plan,
+  head: LogHead,
+  live: () => Live | null,
+): Promise<Endpoint | null> {
+  if (address === null) return null
+  const match = /^([^\s]*):(\d{1,5})$/.exec(address)
+  if (match === null)
+    throw new UsageError({ where: '--metrics', got: JSON.stringify(address), expected: '[host]:port, such as :9464' })
+  const host = match[1] || '127.0.0.1'
+  let render: (() => Promise<string>) | null = null
+  const server = await serveMetrics({
+    host,
+    port: Number(match[2]),
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    render: () => {
+      const current = live()
+      render ??= current === null ? null : exposition(current, plan, head)
+      return render?.() ?? Promise.resolve('')
+    },
+  }).catch(cause => {
+    throw new UsageError({
+      where: '--metrics',
+      got: String((cause as NodeJS.ErrnoException).code),
+      expected: 'a free port',
+    })
+  })
+  return { host, port: server.port, close: server.close }
+}
+
+function exposition({ judgement, inFlight }: Live, plan: Plan, head: LogHead): () => Promise<string> {
+  const { metrics, audits, docket, thresholds } = judgement
+  return createExposition({
+    run: { id: head.runId, scenario: plan.scenario, seed: plan.seed, version: head.version },
+    metrics,
+    inFlight: inFlight.count,
+    billing: audits.billing,
+    tallies: docket.tallies,
+    unexpected429: () => audits.limits().reduce((sum, limit) => sum + limit.unexpected429, 0),
+    thresholds,
+  }).render
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+import { runCli } from './cli/cli.ts'
+import { UsageError } from './lib/usage-error.ts'
+
+/** The one catch-all: a mistake of the user's is told in a line and is 2; anything else is ours, and is 70. */
+try {
+  process.exitCode = await runCli(process.argv.slice(2))
+} catch (cause) {
+  if (cause instanceof UsageError) {
+    process.stderr.write(`${cause.message}\n`)
+    process.exitCode = 2
+  } else {
+    process.stderr.write(
+      `turnpike failed, and it is not your fault.\n${cause instanceof Error ? cause.stack : cause}\n`,
+    )
+    process.exitCode = 70
+  }
+}
