@@ -9,6 +9,7 @@ import {
   LineCounter,
   parseDocument,
   visit,
+  type YAMLError,
 } from 'yaml'
 import { describeMistake, type Mistake } from '../lib/usage-error.ts'
 import type { Complaint, Path } from './complaint.ts'
@@ -52,9 +53,7 @@ export function readSource(text: string, file: string): Source | readonly Mistak
       stringKeys: true,
     })
     const problems = [...document.errors, ...document.warnings]
-    if (problems.length > 0) {
-      return problems.slice(0, mostSyntaxErrors).map(({ pos, message }) => place(invalidYaml(pos[0], message)))
-    }
+    if (problems.length > 0) return syntaxErrors(problems).map(place)
     return {
       value: plain(document),
       keys: keysOf(document),
@@ -70,7 +69,7 @@ export function readSource(text: string, file: string): Source | readonly Mistak
   } catch (cause) {
     if (cause instanceof AliasError) return [place(invalidYaml(cause.offset, cause.message))]
     // The parser is recursive: a file of brackets alone exhausts the stack.
-    if (cause instanceof RangeError) return [place(invalidYaml(0, 'it is nested too deeply'))]
+    if (cause instanceof RangeError) return [place(invalidYaml(0, nestedTooDeeply))]
     throw cause
   }
 }
@@ -81,6 +80,22 @@ const invalidYaml = (offset: number, message: string): OffsetComplaint => ({
   expected: 'a scenario',
   hint: message.replace(/\s+/g, ' '),
 })
+
+/** What the parser says in words of its own making. */
+const nestedTooDeeply = 'it is nested too deeply'
+const clearer: Readonly<Partial<Record<YAMLError['code'], string>>> = {
+  NON_STRING_KEY: 'a key must be text',
+  RESOURCE_EXHAUSTION: nestedTooDeeply,
+}
+
+/** In the order of the file; of several at one place the first says it best. */
+function syntaxErrors(problems: readonly YAMLError[]): readonly OffsetComplaint[] {
+  const byOffset = new Map<number, OffsetComplaint>()
+  for (const { pos, code, message } of problems) {
+    if (!byOffset.has(pos[0])) byOffset.set(pos[0], invalidYaml(pos[0], clearer[code] ?? message))
+  }
+  return [...byOffset.values()].sort((a, b) => a.offset - b.offset).slice(0, mostSyntaxErrors)
+}
 
 function plain(document: Document): unknown {
   const aliases: Alias[] = []

@@ -10,6 +10,9 @@
  *   count     := "sent" | "answered" | "good" | "failed" | "dropped" | "status(" number ")"
  *              | "violations" | "discrepancies" | "unexpected-429"
  *   operator  := "<" | "<=" | ">" | ">=" | "==" | "!="
+ *
+ * What judges and bills add up is known for the whole run only: violations, discrepancies, unexpected-429, credits and
+ * spend take neither "of" nor "in".
  */
 export type Threshold = {
   /** As it was written. */

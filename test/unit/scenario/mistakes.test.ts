@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
+import { randomStream } from '../../../src/lib/random.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import { loadScenario, parseScenario } from '../../../src/scenario/load.ts'
 import { validScenario } from './valid-scenario.ts'
@@ -119,7 +120,9 @@ test('a mapping that contains itself is refused', () => {
 })
 
 test('brackets without an end are a mistake of the file and not a fault of the program', () => {
-  expect(mistakesOf(`name: ${'['.repeat(20_000)}`).length).toBeLessThanOrEqual(5)
+  const lines = mistakesOf(`name: ${'['.repeat(20_000)}`)
+  expect(lines.length).toBeLessThanOrEqual(5)
+  expect(lines[0]).toMatch(/^s.yaml:1:\d+: got invalid YAML, expected a scenario; it is nested too deeply$/)
 })
 
 test('a file that cannot be read is told by its name', () => {
@@ -132,4 +135,39 @@ test('a file that cannot be read is told by its name', () => {
 
 test('a text of more than a mebibyte is refused', () => {
   expect(mistakesOf(`#${'x'.repeat(1_048_576)}`)).toEqual(['s.yaml: got 1048577 bytes, expected at most 1048576'])
+})
+
+test('however a scenario is mangled, what is said of it is lines with a place, in order', () => {
+  const random = randomStream(1, 'mangle')
+  const strange = [
+    '',
+    '[]',
+    '{}',
+    '~',
+    '"',
+    '*x',
+    '&x',
+    ': ',
+    '\n',
+    '\t',
+    '#',
+    '|',
+    '- ',
+    '? ',
+    '<<',
+    '1e400',
+    'toString',
+    '\0',
+  ]
+  for (let round = 0; round < 300; round++) {
+    let text = validScenario
+    for (let change = random.int(3); change >= 0; change--) {
+      const start = random.int(text.length)
+      text = text.slice(0, start) + strange[random.int(strange.length)] + text.slice(start + random.int(12))
+    }
+    const places = mistakesOf(text).map(line => /^s\.yaml:(\d+):(\d+): got .+, expected .+$/.exec(line))
+    expect(places, text).not.toContain(null)
+    const order = places.map(place => Number(place?.[1]) * 10_000 + Number(place?.[2]))
+    expect(order, text).toEqual([...order].sort((a, b) => a - b))
+  }
 })
