@@ -26,7 +26,8 @@ export function connectionsTo(origin: string, max: number): Connections {
   const connector = buildConnector({ timeout: 0, allowH2: false })
   const lanes: Lane[] = []
   const free: Lane[] = []
-  const queue = new Set<(lane: Lane) => void>()
+  // A list and not a Set, for the reason given at `abortWatch`; who leaves it stays in it as an empty entry.
+  const queue: { use: ((lane: Lane) => void) | null }[] = []
 
   const open = (): Lane => {
     const lane = openLane(origin, connector)
@@ -37,17 +38,24 @@ export function connectionsTo(origin: string, max: number): Connections {
   return {
     take: use => {
       const lane = free.pop() ?? (lanes.length < max ? open() : null)
-      if (lane === null) queue.add(use)
-      else use(lane)
+      if (lane !== null) {
+        use(lane)
+        return () => {}
+      }
+      const entry: (typeof queue)[number] = { use }
+      queue.push(entry)
       return () => {
-        queue.delete(use)
+        entry.use = null
       }
     },
     giveBack: lane => {
-      const [next] = queue
-      if (next === undefined) return void free.push(lane)
-      queue.delete(next)
-      next(lane)
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        if (next.use !== null) {
+          next.use(lane)
+          return
+        }
+      }
+      free.push(lane)
     },
     close: async () => {
       await Promise.all(lanes.map(lane => lane.destroy()))

@@ -29,3 +29,15 @@ test('one that leaves while the others are called disturbs none', () => {
   abort.abort()
   expect(called).toEqual([0, 1, 2])
 })
+
+test('to leave twice does not throw out the one that came since', () => {
+  const watch = abortWatch()
+  const abort = new AbortController()
+  const called: string[] = []
+  const leave = watch(abort.signal, () => called.push('first'))
+  leave()
+  watch(abort.signal, () => called.push('second'))
+  leave()
+  abort.abort()
+  expect(called).toEqual(['second'])
+})
