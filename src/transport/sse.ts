@@ -25,11 +25,10 @@ const DATA = [0x64, 0x61, 0x74, 0x61] as const
  * bytes, because a character may be split between two reads but a line end never needs decoding.
  */
 export function createSseDecoder(onEvent: OnSseEvent, maxEventBytes = 1_048_576): SseDecoder {
-  // A line that is too long for the event anyway, whatever stands around its data, need not be kept whole.
-  const maxLineBytes = BOM.length + 'data: '.length + maxEventBytes
+  // So much of a line is enough to tell that its data is above the bound, whatever stands before the data.
+  const maxLineBytes = BOM.length + 'data: '.length + maxEventBytes + 1
   let pieces: Buffer[] = []
   let piecesBytes = 0
-  let lineCut = false
   let firstLine = true
   let afterCr = false
   let data: string | null = null
@@ -65,7 +64,6 @@ export function createSseDecoder(onEvent: OnSseEvent, maxEventBytes = 1_048_576)
 
   const hold = (piece: Buffer): void => {
     const room = maxLineBytes - piecesBytes
-    if (piece.length > room) lineCut = true
     if (room === 0) return
     const kept = piece.length > room ? piece.subarray(0, room) : piece
     pieces.push(kept)
@@ -82,7 +80,6 @@ export function createSseDecoder(onEvent: OnSseEvent, maxEventBytes = 1_048_576)
     pieces = []
     piecesBytes = 0
     readLine(line, 0, line.length)
-    lineCut = false
   }
 
   const readLine = (bytes: Buffer, from: number, end: number): void => {
@@ -95,7 +92,7 @@ export function createSseDecoder(onEvent: OnSseEvent, maxEventBytes = 1_048_576)
   const addData = (bytes: Buffer, afterColon: number, end: number): void => {
     const start = afterColon < end && bytes[afterColon] === SPACE ? afterColon + 1 : afterColon
     const room = maxEventBytes - dataBytes
-    if (lineCut || end - start > room) cut = true
+    if (end - start > room) cut = true
     if (room < 0) return
     const text = start < end ? bytes.toString('utf8', start, Math.min(end, start + room)) : ''
     data = data === null ? text : `${data}\n${text}`

@@ -103,6 +103,17 @@ describe('what is kept of a stream is bounded', () => {
     expect(reading.malformed[0]).toMatch(/^\{"id":"c1".*x$/)
   })
 
+  test('an event above a mebibyte is malformed even where its beginning is JSON', () => {
+    const { reading } = readEvents(
+      Buffer.from(`data: ${JSON.stringify(content('a'))}${' '.repeat(1_048_576)}\n\n`),
+      done,
+    )
+    expect(reading.grammar).toEqual([
+      ['malformed', 1],
+      ['done', 1],
+    ])
+  })
+
   test('long, wide and deep values of error, usage and cost are cut', () => {
     const deep = JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`)
     const wide = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k${i}`, i]))
@@ -111,6 +122,11 @@ describe('what is kept of a stream is bounded', () => {
     expect(Object.keys(Object(reading.usage))).toHaveLength(32)
     expect(JSON.stringify(reading.cost)).toBe('[[[[[[null]]]]]]')
   })
+})
+
+test('the time of creation is the first that was said', () => {
+  const { reading } = readEvents(event({ created: null }), event({ created: 7 }), event({ created: 8 }))
+  expect(reading.created).toBe(7)
 })
 
 describe('the detail of a failure', () => {

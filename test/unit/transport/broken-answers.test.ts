@@ -53,6 +53,13 @@ describe('a connection that ends before the answer', () => {
   })
 })
 
+test('an answer 103 and then nothing is no answer', async () => {
+  const { url } = await answering(socket => socket.end('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'))
+  const exchange = await sendingTo(url)()
+  expect(exchange).toMatchObject({ status: null, headersMs: null, failure: { reason: 'connection-lost' } })
+  expect(Object.keys(exchange.headers)).toEqual([])
+})
+
 describe('what is no HTTP', () => {
   test.each([
     ['garbage', 'SSH-2.0-OpenSSH_9.6\r\n'],
@@ -72,7 +79,7 @@ describe('what is no HTTP', () => {
 
 describe('too much', () => {
   test('of 300 header lines, 128 are kept', async () => {
-    const lines = Array.from({ length: 300 }, (_, i) => `x-${i}: ${i}\r\n`).join('')
+    const lines = Array.from({ length: 300 }, (_, i) => `x-${i}: ${'a'.repeat(150)}\r\n`).join('')
     const { url } = await answering(ok('{}', lines))
     const exchange = await sendingTo(url)()
     expect(exchange.failure).toBeNull()

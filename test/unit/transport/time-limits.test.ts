@@ -92,12 +92,15 @@ describe('each limit ends what it limits, and says which it was', () => {
 
 describe('a stall of the harness itself', () => {
   test('is not blamed on an answer that was there in time', async () => {
-    const { url } = await answering(socket => setImmediate(() => socket.write(ok('{}'))))
+    let answered = () => {}
+    const { url } = await answering(socket => setImmediate(() => socket.write(ok('{}'), () => answered())))
     const send = sendingTo(url)
     await send()
+    const inTime = new Promise<void>(resolve => {
+      answered = resolve
+    })
     const pending = send({ timeouts: { connectMs: 40, headersMs: 40, idleMs: 40, totalMs: 40 } })
-    // The server is in this process, so it is given a moment to answer before everything stands still.
-    await new Promise(resolve => setTimeout(resolve, 10))
+    await inTime
     const until = performance.now() + 80
     while (performance.now() < until);
     expect((await pending).failure).toBeNull()
@@ -148,6 +151,18 @@ describe('an abort', () => {
     await first
     expect((await send()).failure).toBeNull()
     expect(seen).toMatchObject({ connections: 1, requests: { length: 2 } })
+  })
+
+  test('while it waits for a connection opens none in its place', async () => {
+    const { url, seen } = await answering(socket => socket.end(ok('{}', 'connection: close\r\n')))
+    const send = sendingTo(url, 1)
+    const first = send()
+    const abort = new AbortController()
+    const waiting = send({}, abort.signal)
+    abort.abort()
+    await Promise.all([first, waiting])
+    await new Promise(resolve => setTimeout(resolve, 30))
+    expect(seen.connections).toBe(1)
   })
 
   test('between two turns of a kept connection neither sends the request nor closes the connection', async () => {
