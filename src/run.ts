@@ -134,9 +134,9 @@ export async function carryOut(options: RunOptions): Promise<Report> {
     if (load.model === 'open') await driveOpen(cab, draw.open(stage), inFlight, plan.bounds.maxInFlight)
     else if (load.model === 'closed') await driveClosed(cab, draw.closed(stage), inFlight, { ...load, endMs })
     else {
-      const queues = callers
-        .slice(0, stage.callers)
-        .map((_, caller) => load.calls.map(call => (dueMs: number) => draw.single(stage.name, call, caller, dueMs)))
+      const queues = Array.from({ length: stage.callers }, (_, index) =>
+        load.calls.map(call => (dueMs: number) => draw.single(stage.name, call, stage.firstCaller + index, dueMs)),
+      )
       await driveSequence(cab, queues, inFlight, { lanes: queues.length, endMs })
     }
     await sleepUntil(clock, endMs, halt.signal)

@@ -46,14 +46,19 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>): Draw
       const choice = randomStream(plan.seed, `mix/${stage.name}`)
       let index = 0
       for (const offsetMs of dueTimes(shape, stage.durationMs, randomStream(plan.seed, `arrivals/${stage.name}`))) {
-        yield single(stage.name, choice.weighted(mix), index++ % stage.callers, stage.startMs + offsetMs)
+        yield single(
+          stage.name,
+          choice.weighted(mix),
+          stage.firstCaller + (index++ % stage.callers),
+          stage.startMs + offsetMs,
+        )
       }
     },
     closed: stage => {
       const mix: Mix = stage.load.model === 'closed' ? stage.load.mix : []
       const choice = randomStream(plan.seed, `mix/${stage.name}`)
       let index = 0
-      return dueMs => single(stage.name, choice.weighted(mix), index++ % stage.callers, dueMs)
+      return dueMs => single(stage.name, choice.weighted(mix), stage.firstCaller + (index++ % stage.callers), dueMs)
     },
   }
 }

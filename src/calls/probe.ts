@@ -35,8 +35,14 @@ function crafted(
       return { path: 'chat', headers: { ...jsonHeaders, authorization: 'Bearer not-a-key' }, body: chat }
     case 'wrong-media-type':
       return { path: 'chat', headers: { ...known, 'content-type': 'text/plain' }, body: chat }
-    case 'unsupported-method':
+    case 'websocket-method':
       return { path: 'rpc', headers: known, body: JSON.stringify(item('eth_subscribe', 1)) }
+    case 'filter-method':
+      return { path: 'rpc', headers: known, body: JSON.stringify(item('eth_newFilter', 1)) }
+    case 'key-holding-method':
+      return { path: 'rpc', headers: known, body: JSON.stringify(item('eth_accounts', 1)) }
+    case 'unlisted-method':
+      return { path: 'rpc', headers: known, body: JSON.stringify(item('eth_noSuchMethod', 1)) }
     case 'unsupported-methods-in-batch':
       return {
         path: 'rpc',

@@ -11,12 +11,16 @@ export type Probe = {
   readonly names: readonly string[]
 }
 
+/** The rejected methods of the batch probe, one of each kind that HTTP could carry. */
 const offending = ['eth_newFilter', 'eth_accounts'] as const
 
 export const probes = {
   'bad-key': { clause: 'auth.bearer', status: 401, draws: null, names: [] },
   'wrong-media-type': { clause: 'chat.media-type', status: 415, draws: 'chat', names: [] },
-  'unsupported-method': { clause: 'rpc.unsupported-method', status: 400, draws: 'rpc', names: [] },
+  'websocket-method': { clause: 'rpc.unsupported-method', status: 400, draws: 'rpc', names: [] },
+  'filter-method': { clause: 'rpc.unsupported-method', status: 400, draws: 'rpc', names: [] },
+  'key-holding-method': { clause: 'rpc.unsupported-method', status: 400, draws: 'rpc', names: [] },
+  'unlisted-method': { clause: 'rpc.unsupported-method', status: 400, draws: 'rpc', names: [] },
   'unsupported-methods-in-batch': {
     clause: 'rpc.unsupported-method.named',
     status: 400,

@@ -58,7 +58,7 @@ function limitsOf(plan: Omit<Plan, 'forecast'>, contract: Contract): Forecast['l
   const scopes = new Map<string, Scope>(
     draws.flatMap(({ uses }) => [...uses].map(([name, { scope }]) => [name, scope])),
   )
-  const drawOn = (name: string, of: typeof draws) =>
+  const drawOn = (name: string, of: readonly (typeof draws)[number][]) =>
     of.flatMap(({ stage, uses }) => {
       const use = uses.get(name)
       return use === undefined ? [] : [{ stage, perArrival: use.amount / stage.callers }]
@@ -66,13 +66,21 @@ function limitsOf(plan: Omit<Plan, 'forecast'>, contract: Contract): Forecast['l
   const row = (stage: string, scope: Scope, of: typeof draws) => ({
     stage,
     scope: scopeName(scope),
-    perMinute: busiestMinute(drawOn(scopeName(scope), of)),
+    perMinute: Math.max(...callersToWatch(of).map(one => busiestMinute(drawOn(scopeName(scope), one)))),
     limit: limitPerMinute(scope, plan.callers.accountTier, contract),
   })
   return [
     ...draws.flatMap(draw => [...draw.uses.values()].map(({ scope }) => row(draw.stage.name, scope, [draw]))),
     ...[...scopes.values()].map(scope => row(wholeRun, scope, draws)),
   ]
+}
+
+/** The draws of each caller who may be the busiest: where stages share most callers, one of them begins. */
+function callersToWatch<D extends { readonly stage: StagePlan }>(draws: readonly D[]): readonly (readonly D[])[] {
+  const starts = [...new Set(draws.map(({ stage }) => stage.firstCaller))]
+  return starts.map(caller =>
+    draws.filter(({ stage }) => stage.firstCaller <= caller && caller < stage.firstCaller + stage.callers),
+  )
 }
 
 /** What a call takes, with its tokens as they are counted in forecasts. */

@@ -9,7 +9,14 @@ export function planStages({ stages, calls, callers }: Scenario, contract: Contr
   return stages.map(stage => {
     const perMinute = 'mix' in stage ? tierPerMinute(stage.mix, calls, callers.accountTier, contract) : null
     const { name, durationMs } = stage
-    const planned = { name, startMs, durationMs, callers: stage.callers, load: loadOf(stage, perMinute) }
+    const planned = {
+      name,
+      startMs,
+      durationMs,
+      callers: stage.callers,
+      firstCaller: stage.firstCaller,
+      load: loadOf(stage, perMinute),
+    }
     startMs += durationMs
     return planned
   })

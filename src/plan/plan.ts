@@ -44,8 +44,9 @@ export type StagePlan = {
   /** From the start of the run. */
   readonly startMs: number
   readonly durationMs: number
-  /** The first so many callers take part. */
+  /** So many callers take part, from this one on: `firstCaller` is a position in `callers.names`. */
   readonly callers: number
+  readonly firstCaller: number
   readonly load: Load
 }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { modelTiers } from '../contract/contract.ts'
+import { probeNames } from '../contract/probes.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import { flag, mapping, probability, text, weights, whole } from './fields.ts'
-import { probeNames } from './probe-names.ts'
 
 const network = text('a network slug such as ethereum-mainnet').describe('Slug of the blockchain network.')
 const methods = weights('method names')

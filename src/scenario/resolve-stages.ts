@@ -49,19 +49,34 @@ function checkNames(path: Path, written: unknown, calls: Calls, complain: Compla
 }
 
 function resolveStage(path: Path, written: unknown, around: StageSurroundings, complain: Complain): Stage | null {
-  const { name, duration: durationMs, callers: asked } = salvage(stageSchemas.sequence, written)
-  if (asked !== undefined && around.callers !== undefined && asked > around.callers) {
-    const expected = `at most ${around.callers}, the count of callers`
+  const {
+    name,
+    duration: durationMs,
+    callers: asked,
+    'first-caller': first = 0,
+  } = salvage(stageSchemas.sequence, written)
+  const count = around.callers
+  if (count !== undefined && first >= count) {
+    const expected = `at most ${count - 1}, the last of ${count} callers`
+    complain({ path: [...path, 'first-caller'], at: 'value', got: String(first), expected })
+    return null
+  }
+  if (count !== undefined && asked !== undefined && first + asked > count) {
+    const expected = `at most ${count - first}, ${first === 0 ? 'the count of callers' : `the callers from ${first} on`}`
     complain({ path: [...path, 'callers'], at: 'value', got: String(asked), expected })
     return null
   }
   const load = resolveLoad(path, written, complain)
-  const callers = asked ?? around.callers
+  const callers = asked ?? (count === undefined ? undefined : count - first)
   if (name === undefined || durationMs === undefined || callers === undefined || load === null) return null
-  return { name, durationMs, callers, ...load }
+  return { name, durationMs, callers, firstCaller: first, ...load }
 }
 
-type Loaded = Stage extends infer S ? (S extends Stage ? Omit<S, 'name' | 'durationMs' | 'callers'> : never) : never
+type Loaded = Stage extends infer S
+  ? S extends Stage
+    ? Omit<S, 'name' | 'durationMs' | 'callers' | 'firstCaller'>
+    : never
+  : never
 
 function resolveLoad(path: Path, written: unknown, complain: Complain): Loaded | null {
   const { shape } = entriesOf(written)

@@ -32,8 +32,9 @@ export type CallersSpec = {
 export type Stage = {
   readonly name: string
   readonly durationMs: number
-  /** The first so many callers take part. */
+  /** So many callers take part, from this one on. */
   readonly callers: number
+  readonly firstCaller: number
 } & StageLoad
 
 export type StageLoad =

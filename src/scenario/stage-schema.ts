@@ -18,11 +18,13 @@ const every = {
   name: name.describe('What reports call the stage.'),
   duration: duration.describe('How long the stage lasts.'),
 }
-const callers = whole(1, 10_000).optional().describe('The first so many callers take part; left out: all of them.')
+const callers = whole(1, 10_000).optional().describe('So many callers take part; left out: all from the first one on.')
+const firstCaller = whole(0, 9_999).default(0).describe('The first caller who takes part, counted from 0.')
+const taking = { callers, 'first-caller': firstCaller }
 const mix = weights('call names').describe('Weight of each call: its share of the arrivals is its weight in the sum.')
 const paced = {
   ...every,
-  callers,
+  ...taking,
   mix,
   'beyond-tier': flag.default(false).describe("Allows a rate above the callers' own limits, to see them enforced."),
 }
@@ -55,7 +57,7 @@ export const stageSchemas = {
   pause: mapping({ ...every, shape: z.literal('pause') }).describe('No arrivals.'),
   closed: mapping({
     ...every,
-    callers,
+    ...taking,
     mix,
     shape: z.literal('closed'),
     users: whole(1, 100_000).describe('How many call, wait for the answer, think, and call again.'),
@@ -63,7 +65,7 @@ export const stageSchemas = {
   }).describe('A fixed number of users who wait for their answers. A slow service is called less often.'),
   sequence: mapping({
     ...every,
-    callers,
+    ...taking,
     shape: z.literal('sequence'),
     calls: z
       .array(text('the name of a call'), { error: 'a list of call names' })

@@ -19,7 +19,11 @@ export function manualClock(startWallMs = Date.UTC(2026, 0, 15, 12)): ManualCloc
   const pop = (untilMs: number): Timer | undefined => {
     let first: Timer | undefined
     for (const timer of timers) {
-      if (first === undefined || timer.dueMs < first.dueMs || (timer.dueMs === first.dueMs && timer.order < first.order))
+      if (
+        first === undefined ||
+        timer.dueMs < first.dueMs ||
+        (timer.dueMs === first.dueMs && timer.order < first.order)
+      )
         first = timer
     }
     if (first === undefined || first.dueMs > untilMs) return undefined

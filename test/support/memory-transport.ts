@@ -13,7 +13,9 @@ export function memoryTransport(service: Service, clock: Clock, network: Network
     new Promise<Exchange>(resolve => {
       const sentMs = clock.nowMs()
       after(clock, network.delayMs(), () => {
-        const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value]))
+        const headers = Object.fromEntries(
+          Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value]),
+        )
         const reply = service.answer({ method: request.method, path: request.path, headers, body: request.body ?? '' })
         const startMs = clock.nowMs()
         const backMs = network.delayMs()
@@ -33,7 +35,8 @@ export function memoryTransport(service: Service, clock: Clock, network: Network
               const read = Buffer.from(chunk.text)
               bytes += read.length
               request.onStreamBytes?.(read, clock.nowMs())
-              if (index === chunks.length - 1) resolve({ ...answer, endMs: clock.nowMs(), body: Buffer.alloc(0), bytes })
+              if (index === chunks.length - 1)
+                resolve({ ...answer, endMs: clock.nowMs(), body: Buffer.alloc(0), bytes })
             })
           })
         })

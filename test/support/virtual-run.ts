@@ -26,7 +26,9 @@ export type VirtualRun = {
 }
 
 /** A whole run against the reference service, in virtual time and without sockets. */
-export async function virtualRun(options: VirtualRun): Promise<{ report: Report; plan: Plan; observations: readonly Observation[] }> {
+export async function virtualRun(
+  options: VirtualRun,
+): Promise<{ report: Report; plan: Plan; observations: readonly Observation[] }> {
   const contract = options.contract ?? documented
   const seed = options.seed ?? null
   const scenario = options.scenario.includes('\n')

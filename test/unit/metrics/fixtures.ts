@@ -16,6 +16,7 @@ export const aStage = (name: string, durationMs: number, changes: Partial<StageP
   startMs: 0,
   durationMs,
   callers: 1,
+  firstCaller: 0,
   load: { model: 'open', shape: { kind: 'constant', perSecond: 10 }, mix: [['chat', 1]] },
   ...changes,
 })

@@ -1,1 +1,0 @@
-export { type ProbeName, probeNames } from '../scenario/probe-names.ts'

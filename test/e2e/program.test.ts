@@ -1,0 +1,215 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Report } from '../../src/report/report.ts'
+import { freshDirectory, type Started, startTurnpike, turnpike } from '../support/turnpike.ts'
+
+const scenario = 'test/e2e/short.yaml'
+const reportIn = (directory: string): Report => JSON.parse(readFileSync(join(directory, 'report.json'), 'utf8'))
+
+const started: Started[] = []
+const servers: Server[] = []
+afterEach(() => {
+  for (const { child } of started.splice(0)) child.kill('SIGKILL')
+  for (const server of servers.splice(0)) server.close()
+})
+
+async function startService(
+  ...flags: readonly string[]
+): Promise<{ readonly target: string; readonly service: Started }> {
+  const service = startTurnpike(['service', '--port', '0', ...flags])
+  started.push(service)
+  let said = ''
+  service.child.stderr?.on('data', bytes => {
+    said += bytes
+  })
+  await service.said('/api/v1')
+  return { target: /http:\S+\/api\/v1/.exec(said)?.[0] ?? '', service }
+}
+
+function listen(server: Server): Promise<string> {
+  servers.push(server)
+  return new Promise(resolve => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      resolve(`http://127.0.0.1:${typeof address === 'object' ? address?.port : address}/api/v1`)
+    })
+  })
+}
+
+describe('a run against the reference service that it starts itself', () => {
+  test('passes, leaves its directory, and an audit of the record comes to the same report', async () => {
+    const out = freshDirectory()
+    const run = await turnpike(['run', scenario, '--out', out])
+    expect(run.stderr).toContain('Started a reference service')
+    expect(run.stdout).toMatch(/^PASS {2}short/)
+    expect(run.code).toBe(0)
+    expect(readdirSync(out).sort()).toEqual([
+      'contract.json',
+      'findings.ndjson',
+      'observations.ndjson.gz',
+      'plan.json',
+      'report.json',
+      'report.txt',
+    ])
+    const audit = await turnpike(['audit', out, '--format', 'json'])
+    expect(audit.code).toBe(0)
+    expect(JSON.parse(audit.stdout)).toEqual(reportIn(out))
+    const report = await turnpike(['report', out])
+    expect(report.stdout).toBe(run.stdout)
+  }, 30_000)
+
+  test('keeps the key out of everything that it writes', async () => {
+    const out = freshDirectory()
+    const keys = ['ref_default_hush-alpha-93', 'ref_default_hush-beta-93', 'ref_default_hush-gamma-93']
+    const { code, stdout, stderr } = await turnpike(['run', scenario, '--out', out], { TURNPIKE_KEYS: keys.join(',') })
+    expect(code).toBe(0)
+    const written = readdirSync(out).map(name => {
+      const bytes = readFileSync(join(out, name))
+      return name.endsWith('.gz') ? gunzipSync(bytes).toString() : bytes.toString()
+    })
+    expect(written.join('')).toContain('"caller":"c0"')
+    for (const key of keys) {
+      for (const form of [key, Buffer.from(key).toString('base64').replace(/=+$/, ''), encodeURIComponent(key)]) {
+        for (const text of [...written, stdout, stderr]) expect(text).not.toContain(form)
+      }
+    }
+  }, 30_000)
+})
+
+describe('a run against a target that does not behave', () => {
+  test('a lie is named by its clause, with a request that can be sent again', async () => {
+    const { target } = await startService('--lie', 'failed-item-in-full')
+    const out = freshDirectory()
+    const { code, stdout } = await turnpike(['run', scenario, '--target', target, '--out', out])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^FAIL {2}short/)
+    const [finding] = reportIn(out).findings
+    expect(finding?.clause).toBe('rpc.batch.error-price')
+    const evidence = finding?.examples[0]?.evidence[0]
+    expect(evidence?.request?.path).toBe('/crypto/rpc/ethereum-mainnet')
+    expect(JSON.parse(evidence?.request?.body ?? '')).toHaveLength(4)
+    const lines = readFileSync(join(out, 'findings.ndjson'), 'utf8').trim().split('\n')
+    expect(JSON.parse(lines[0] ?? '').clause).toBe('rpc.batch.error-price')
+  }, 30_000)
+
+  test('nobody there is inconclusive, at once', async () => {
+    const out = freshDirectory()
+    const { code, stdout } = await turnpike(['run', scenario, '--target', 'http://127.0.0.1:9/api/v1', '--out', out])
+    expect(code).toBe(3)
+    expect(stdout).toMatch(/^INCONCLUSIVE {2}short/)
+    expect(reportIn(out).run.ended).toBe('target-unreachable')
+  })
+
+  test('a target that does not speak HTTP is inconclusive', async () => {
+    const target = await listen(
+      createServer(socket => socket.on('error', () => {}).on('data', () => socket.end('\0\x01 what?\r\n'))),
+    )
+    const out = freshDirectory()
+    const { code } = await turnpike(['run', scenario, '--target', target, '--out', out])
+    expect(code).toBe(3)
+    expect(reportIn(out).load.failures).toEqual({ protocol: 3 })
+  })
+
+  test('a target that answers everything with a page breaks its promises', async () => {
+    const page = createHttpServer((request, response) => {
+      request.resume().on('end', () => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hello</p>'))
+    })
+    const out = freshDirectory()
+    const { code } = await turnpike(['run', scenario, '--target', await listen(page), '--out', out])
+    expect(code).toBe(1)
+    expect(reportIn(out).findings.map(finding => finding.clause)).toContain('chat.stream.content-type')
+  }, 30_000)
+
+  test('a target that dies on the way leaves a readable run, and no verdict', async () => {
+    const { target, service } = await startService()
+    const out = freshDirectory()
+    const run = startTurnpike(['run', 'test/e2e/long.yaml', '--target', target, '--out', out])
+    started.push(run)
+    await run.said('elapsed_s=')
+    service.child.kill('SIGKILL')
+    const { code, stdout } = await run.ended
+    expect(stdout).toMatch(/^INCONCLUSIVE {2}long/)
+    expect(code).toBe(3)
+    expect(reportIn(out).run.ended).toBe('target-unreachable')
+    expect(reportIn(out).findings).toEqual([])
+  }, 40_000)
+})
+
+describe('a run that is ended from outside', () => {
+  test('one signal drains: the report is written, the exit code is 130', async () => {
+    const out = freshDirectory()
+    const run = startTurnpike(['run', 'test/e2e/long.yaml', '--out', out])
+    started.push(run)
+    await run.said('elapsed_s=')
+    run.child.kill('SIGINT')
+    const { code, stderr } = await run.ended
+    expect(code).toBe(130)
+    expect(stderr).toContain('Interrupted')
+    const report = reportIn(out)
+    expect(report.run.ended).toBe('interrupted')
+    expect(report.load.failed).toBe(0)
+    expect(report.billing.billedUsd).toBe(report.billing.claimedUsd)
+    expect(report.findings).toEqual([])
+  }, 40_000)
+
+  test('two signals end it at once, with what is known', async () => {
+    const out = freshDirectory()
+    const run = startTurnpike(['run', 'test/e2e/long.yaml', '--out', out])
+    started.push(run)
+    await run.said('elapsed_s=')
+    run.child.kill('SIGINT')
+    await run.said('Interrupted')
+    run.child.kill('SIGINT')
+    expect((await run.ended).code).toBe(130)
+    expect(reportIn(out).run.ended).toBe('interrupted')
+  }, 40_000)
+
+  test('a kill leaves a record that can be judged, and takes the service along', async () => {
+    const out = freshDirectory()
+    const run = startTurnpike(['run', 'test/e2e/long.yaml', '--out', out])
+    started.push(run)
+    await run.said('elapsed_s=')
+    run.child.kill('SIGKILL')
+    const { stderr } = await run.ended
+    const audit = await turnpike(['audit', out, '--format', 'json'])
+    expect(audit.code).toBe(3)
+    const report: Report = JSON.parse(audit.stdout)
+    expect(report.run.ended).toBe('cut-short')
+    expect(report.load.answered).toBeGreaterThan(50)
+    expect(report.findings).toEqual([])
+    const target = /http:\S+\/api\/v1/.exec(stderr)?.[0] ?? ''
+    await expect(fetch(`${target}/models`)).rejects.toThrow()
+  }, 40_000)
+})
+
+describe('a mistake of the user', () => {
+  test('in a scenario is one line with its place, and nothing is made', async () => {
+    const out = join(freshDirectory(), 'run')
+    const { code, stderr, stdout } = await turnpike(['run', 'test/e2e/mistaken.yaml', '--out', out])
+    expect(code).toBe(2)
+    expect(stdout).toBe('')
+    expect(stderr).toBe('test/e2e/mistaken.yaml:4:13: got "kindd", expected the key "kind"\n')
+    expect(() => readdirSync(out)).toThrow()
+  })
+
+  test('a target elsewhere without a budget is refused, after the forecast', async () => {
+    const { code, stderr } = await turnpike(['run', scenario, '--target', 'https://api.example.invalid/api/v1'], {
+      TURNPIKE_KEYS: 'a,b,c',
+    })
+    expect(code).toBe(2)
+    expect(stderr).toContain('forecast')
+    expect(stderr).toMatch(/--budget-usd: got nothing, expected a budget/)
+  })
+
+  test('a directory that holds a run is not written over', async () => {
+    const out = freshDirectory()
+    await turnpike(['run', scenario, '--target', 'http://127.0.0.1:9/api/v1', '--out', out])
+    const { code, stderr } = await turnpike(['run', scenario, '--target', 'http://127.0.0.1:9/api/v1', '--out', out])
+    expect(code).toBe(2)
+    expect(stderr).toContain('got a directory that holds a run')
+  })
+})
