@@ -17,7 +17,7 @@ export type Arrival = {
 
 export type Step = 'only' | 'original' | 'duplicate' | 'conflict' | 'foreign'
 
-/** Draws the arrivals of a run one after the other; each stage has random streams of its own. */
+/** Draws the arrivals of a run one after the other; each stage, and each replay, has random streams of its own. */
 export type Draw = {
   /** The arrivals of an open stage, lazily and in order. */
   readonly open: (stage: StagePlan) => Iterable<Arrival>
@@ -28,11 +28,12 @@ export type Draw = {
 }
 
 export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>): Draw {
-  const replays = randomStream(plan.seed, 'replays')
+  const callers = plan.callers.names.length
   let seq = 0
 
   const single: Draw['single'] = (stage, call, caller, dueMs) => {
-    const steps = stepsOf(plan.calls[call], replays, plan.callers.names.length)
+    const what = plan.calls[call]
+    const steps = what?.kind === 'replay' ? replaySteps(what, randomStream(plan.seed, `replay/${seq}`), callers) : only
     const arrival = { seq, stage, call, caller, dueMs, steps }
     seq += steps.length
     return arrival
@@ -63,8 +64,11 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>): Draw
   }
 }
 
-function stepsOf(call: CallPlan | undefined, random: Random, callers: number): readonly Step[] {
-  if (call?.kind !== 'replay') return ['only']
+const only: readonly Step[] = ['only']
+
+type ReplayPlan = Extract<CallPlan, { kind: 'replay' }>
+
+function replaySteps(call: ReplayPlan, random: Random, callers: number): readonly Step[] {
   const conflict = random.next() < call.conflicting
   const foreign = random.next() < call.foreign && callers > 1
   return [

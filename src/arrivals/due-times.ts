@@ -9,33 +9,36 @@ export function* dueTimes(shape: Shape, durationMs: number, random: Random): Ite
   switch (shape.kind) {
     case 'pause':
       return
-    case 'constant':
-      yield* until(durationMs, index => (index * 1000) / shape.perSecond)
+    case 'constant': {
+      const { perSecond } = shape
+      yield* series((perSecond * durationMs) / 1000, index => (index * 1000) / perSecond)
       return
-    case 'ramp':
-      yield* until(durationMs, rampInstant(shape.fromPerSecond, shape.toPerSecond, durationMs))
+    }
+    case 'ramp': {
+      const { fromPerSecond, toPerSecond } = shape
+      const area = ((fromPerSecond + toPerSecond) * durationMs) / 2000
+      yield* series(area, rampInstant(fromPerSecond, toPerSecond, durationMs))
       return
-    case 'burst':
-      yield* until(durationMs, index => Math.floor(index / shape.size) * shape.everyMs)
+    }
+    case 'burst': {
+      const { size, everyMs } = shape
+      yield* series(size * Math.ceil(durationMs / everyMs), index => Math.floor(index / size) * everyMs)
       return
+    }
     case 'poisson': {
-      let sum = random.exponential()
-      yield* until(durationMs, () => {
-        const dueMs = (sum * 1000) / shape.perSecond
-        sum += random.exponential()
-        return dueMs
-      })
+      const instant = (sum: number) => (sum * 1000) / shape.perSecond
+      for (let sum = random.exponential(); instant(sum) < durationMs; sum += random.exponential()) yield instant(sum)
     }
   }
 }
 
-function* until(endMs: number, instant: (index: number) => number): Iterable<number> {
-  for (let index = 0; ; index++) {
-    const dueMs = instant(index)
-    // The negation also ends a shape whose rate is zero: its instants are not numbers.
-    if (!(dueMs < endMs)) return
-    yield dueMs
-  }
+/**
+ * The instants of the arrivals 0, 1, 2, … that are below `area`: so many have come by the end of the stage. It is
+ * rounded first, because 0.9 a minute for an hour are 54 arrivals and not, by the last digit of a double, 55.
+ */
+function* series(area: number, instant: (index: number) => number): Iterable<number> {
+  const end = Number(area.toPrecision(12))
+  for (let index = 0; index < end; index++) yield instant(index)
 }
 
 /**

@@ -34,10 +34,12 @@ export function loadCallers(
   }
   const unfit = given.findIndex(key => !/^[\x21-\x7e]+$/.test(key))
   const mistakes: Mistake[] = []
-  if (unfit >= 0)
+  if (unfit >= 0) {
     mistakes.push({ where, got: `a space or a special character in key ${unfit + 1}`, expected: 'a plain key' })
-  if (new Set(given).size < given.length)
+  }
+  if (new Set(given).size < given.length) {
     mistakes.push({ where, got: 'a key twice', expected: 'one key for each caller' })
+  }
   if (given.length < plan.names.length) {
     mistakes.push({
       where,
@@ -49,9 +51,10 @@ export function loadCallers(
   return plan.names.map((name, index) => ({ name, key: given[index] ?? '' }))
 }
 
+/** null when nobody has given any. A file that the plan names has been given, even if there is nothing in it. */
 function givenKeys(plan: CallersPlan, environment: string | undefined): readonly string[] | null {
-  const text = plan.keysFile === null ? environment : readKeys(plan.keysFile)
-  if (text === undefined || text.trim() === '') return null
+  const text = plan.keysFile === null ? (environment ?? '') : readKeys(plan.keysFile)
+  if (plan.keysFile === null && text.trim() === '') return null
   return text
     .split(/[\r\n,]+/)
     .map(key => key.trim())

@@ -25,6 +25,7 @@ export function answerOf(exchange: Exchange, stream: StreamResult | null, digest
 const clippedAboveBytes = 4096
 const longestString = 256
 const longestHead = 512
+const deepestNesting = 64
 
 function bodyOf(bytes: Buffer, wanted: boolean): Body {
   if (bytes.length === 0) return { kind: 'empty' }
@@ -38,10 +39,15 @@ function bodyOf(bytes: Buffer, wanted: boolean): Body {
   }
 }
 
-/** The same value with its long strings cut, so that an observation stays small and its shape can still be judged. */
-function clip(value: unknown): unknown {
+/**
+ * The same value with its long strings cut, so that an observation stays small and its shape can still be judged. What
+ * is nested deeper than any real answer is cut, too: a parser reads it without end, but whoever writes it again runs
+ * out of stack.
+ */
+function clip(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return value.length > longestString ? value.slice(0, longestString) : value
-  if (Array.isArray(value)) return value.map(clip)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, clip(member)]))
+  if (depth === deepestNesting) return null
+  if (Array.isArray(value)) return value.map(member => clip(member, depth + 1))
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, clip(member, depth + 1)]))
 }

@@ -4,7 +4,8 @@ import type { AccountTier } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Observation, Outcome, Sink } from '../observation/observation.ts'
 import type { CallPlan } from '../plan/plan.ts'
-import type { Exchange, Transport } from '../transport/transport.ts'
+import { isEventStream } from '../transport/event-stream.ts'
+import type { Transport } from '../transport/transport.ts'
 import { buildCall } from './build-call.ts'
 import type { Call, Office } from './call.ts'
 import { createStreamReader } from './chat-stream.ts'
@@ -30,8 +31,7 @@ export type Sender = {
  * together with the original; whatever follows is due when those before it have ended.
  */
 export async function sendArrival(arrival: Arrival, sender: Sender): Promise<void> {
-  const plan = sender.calls[arrival.call]
-  if (plan === undefined) return
+  const plan = planOf(arrival, sender)
   const racing = plan.kind === 'replay' && plan.concurrent ? 1 + plan.duplicates : 1
   await Promise.all(
     arrival.steps.slice(0, racing).map((_, index) => sendStep(arrival, index, arrival.dueMs, plan, sender)),
@@ -48,8 +48,7 @@ export function dropArrival(
   reason: Extract<Outcome, { kind: 'dropped' }>['reason'],
   sender: Sender,
 ): void {
-  const plan = sender.calls[arrival.call]
-  if (plan === undefined) return
+  const plan = planOf(arrival, sender)
   for (const index of arrival.steps.keys()) sender.sink(unsent(arrival, index, plan, reason, sender))
 }
 
@@ -58,7 +57,8 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: Ca
   const reader =
     call.asked.kind === 'chat' && call.asked.stream ? createStreamReader(sender.office.contract.chat.stream) : null
   const exchange = await sender.transport({ ...call.request, onStreamBytes: reader?.push ?? null }, sender.abort)
-  const stream = reader !== null && arrivedAsStream(exchange) ? reader.end() : null
+  // Anything else that was answered to a streamed request (an error, say) has a body like any other.
+  const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
   const result = stream && {
     reading: stream.reading,
     failure: stream.failure && { kind: 'failed' as const, ...stream.failure },
@@ -91,9 +91,11 @@ function unsent(
   }
 }
 
-/** Anything else that was answered to a streamed request (an error, say) has a body like any other. */
-const arrivedAsStream = ({ status, headers }: Exchange): boolean =>
-  status === 200 && (headers['content-type'] ?? '').startsWith('text/event-stream')
+function planOf(arrival: Arrival, sender: Sender): CallPlan {
+  const plan = sender.calls[arrival.call]
+  if (plan === undefined) throw new RangeError(`no call named ${arrival.call}`)
+  return plan
+}
 
 function prepare(arrival: Arrival, index: number, plan: CallPlan, sender: Sender): { call: Call; caller: Caller } {
   const step = stepAt(arrival, index)

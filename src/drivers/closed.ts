@@ -4,7 +4,8 @@ import type { Cab, InFlight } from './driver.ts'
 
 /**
  * The closed model: `users` callers of the schedule who each send, wait for the answer, think for `thinkMs` and send
- * again, until `endMs`. What they send is due at the moment they want it, so it shows no queueing on the target's side.
+ * again. What they send is due at the moment they want it, so it shows no queueing on the target's side. Resolves at
+ * `endMs`, as the open model does, whatever is still under way: a slow answer must not make the next stage late.
  */
 export async function driveClosed(
   cab: Cab,
@@ -12,13 +13,14 @@ export async function driveClosed(
   inFlight: InFlight,
   { users, thinkMs, endMs }: { readonly users: number; readonly thinkMs: number; readonly endMs: number },
 ): Promise<void> {
+  const { clock, signal } = cab
   const user = async () => {
-    while (!cab.signal.aborted && cab.clock.nowMs() < endMs) {
-      const work = cab.fire(next(cab.clock.nowMs()))
+    while (!signal.aborted && clock.nowMs() < endMs) {
+      const work = cab.fire(next(clock.nowMs()))
       inFlight.track(work)
       await work
-      if (thinkMs > 0) await sleepUntil(cab.clock, cab.clock.nowMs() + thinkMs, cab.signal)
+      if (thinkMs > 0) await sleepUntil(clock, Math.min(clock.nowMs() + thinkMs, endMs), signal)
     }
   }
-  await Promise.all(Array.from({ length: users }, user))
+  await Promise.race([Promise.all(Array.from({ length: users }, user)), sleepUntil(clock, endMs, signal)])
 }

@@ -18,7 +18,10 @@ export type Cab = {
   readonly drop: Drop
 }
 
-/** Counts the arrivals that are under way, over all stages, and tells when there are none. */
+/**
+ * Counts the arrivals that are under way, over all stages, and tells when there are none. Work never rejects; should it
+ * do so all the same, the fault is ours, and whoever tracks or waits next is thrown it.
+ */
 export type InFlight = {
   readonly count: () => number
   readonly track: (work: Promise<void>) => void
@@ -27,6 +30,7 @@ export type InFlight = {
 
 export function countInFlight(): InFlight {
   let count = 0
+  let fault: { readonly cause: unknown } | null = null
   let waiting: (() => void)[] = []
   const done = () => {
     if (--count > 0) return
@@ -34,12 +38,22 @@ export function countInFlight(): InFlight {
     waiting = []
     for (const resolve of resolves) resolve()
   }
+  const assertSound = () => {
+    if (fault !== null) throw fault.cause
+  }
   return {
     count: () => count,
     track: work => {
       count++
-      void work.then(done, done)
+      void work.then(done, cause => {
+        fault ??= { cause }
+        done()
+      })
+      assertSound()
     },
-    idle: () => (count === 0 ? Promise.resolve() : new Promise(resolve => waiting.push(resolve))),
+    idle: async () => {
+      if (count > 0) await new Promise<void>(resolve => waiting.push(resolve))
+      assertSound()
+    },
   }
 }

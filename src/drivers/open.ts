@@ -2,6 +2,9 @@ import type { Arrival } from '../arrivals/arrivals.ts'
 import { sleepUntil } from '../lib/clock.ts'
 import type { Cab, InFlight } from './driver.ts'
 
+/** Overdue arrivals are sent without a pause for at most so long; then answers and signals have their turn. */
+const longestTurnMs = 20
+
 /**
  * The open model: every arrival is sent when it is due, whatever became of those before it. With `maxInFlight` under
  * way an arrival is dropped and counted; it never waits in a queue. Resolves when the last one was sent, not answered.
@@ -12,9 +15,15 @@ export async function driveOpen(
   inFlight: InFlight,
   maxInFlight: number,
 ): Promise<void> {
+  const { clock, signal } = cab
+  let turnEndMs = clock.nowMs() + longestTurnMs
   for (const arrival of arrivals) {
-    if (arrival.dueMs > cab.clock.nowMs()) await sleepUntil(cab.clock, arrival.dueMs, cab.signal)
-    if (cab.signal.aborted) return
+    const nowMs = clock.nowMs()
+    if (arrival.dueMs > nowMs || nowMs > turnEndMs) {
+      await sleepUntil(clock, Math.max(arrival.dueMs, nowMs), signal)
+      turnEndMs = clock.nowMs() + longestTurnMs
+    }
+    if (signal.aborted) return
     if (inFlight.count() >= maxInFlight) cab.drop(arrival, 'max-in-flight')
     else inFlight.track(cab.fire(arrival))
   }

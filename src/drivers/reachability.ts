@@ -16,17 +16,16 @@ const unreachable: readonly FailureReason[] = [
 /** Calls `onLost` once when a target that should answer has stopped to. A target that answers with errors is there. */
 export function watchReachability(onLost: () => void): (observation: Observation) => void {
   let failures = 0
-  let silentSinceMs = 0
+  let firstFailureMs = 0
   let lost = false
   return ({ outcome, endMs }) => {
     if (outcome.kind === 'dropped' || endMs === null) return
     if (outcome.kind === 'answered' || !unreachable.includes(outcome.reason)) {
       failures = 0
-      silentSinceMs = endMs
       return
     }
-    failures++
-    if (lost || failures < fewest || endMs - silentSinceMs < silenceMs) return
+    if (failures++ === 0) firstFailureMs = endMs
+    if (lost || failures < fewest || endMs - firstFailureMs < silenceMs) return
     lost = true
     onLost()
   }

@@ -68,8 +68,11 @@ export async function openLog(file: string, head: LogHead, clock: Clock): Promis
     end: async end => {
       pending.push(JSON.stringify(end))
       flush()
-      await tail
-      await handle.close()
+      try {
+        await tail
+      } finally {
+        await handle.close()
+      }
     },
   }
 }

@@ -59,7 +59,10 @@ export type Answer = {
   readonly body: Body
 }
 
-/** A body as far as judges need it. A `json` value is whole, but for strings that were cut at 256 characters. */
+/**
+ * A body as far as judges need it. A `json` value of more than 4 KiB is whole, but for strings that were cut at 256
+ * characters and for what is nested more than 64 deep, which is null.
+ */
 export type Body =
   | { readonly kind: 'empty' }
   | { readonly kind: 'json'; readonly value: unknown; readonly digest: string | null }
