@@ -11,6 +11,8 @@ export type Lie = {
   /** What it does, in a line. */
   readonly says: string
   readonly bend: (honest: Behaviour, contract: Contract) => Partial<Behaviour>
+  /** Clauses that cannot but break, or seem to, along with its own. */
+  readonly alsoBreaks: readonly ClauseId[]
 }
 
 export type Lies = Partial<Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>>>
@@ -22,15 +24,19 @@ export function bend(honest: Behaviour, contract: Contract, lies: readonly Lie[]
   return behaviour
 }
 
-export const lie = (name: string, says: string, bend: Lie['bend']): Lie => ({ name, says, bend })
+export const lie = (name: string, says: string, bend: Lie['bend'], alsoBreaks: readonly ClauseId[] = []): Lie => {
+  return { name, says, bend, alsoBreaks }
+}
 
 /** A lie that is told when everything is decided: another reply in place of the one that was meant. */
 export const replyLie = (
   name: string,
   says: string,
   change: (reply: Reply, visit: Visit, contract: Contract) => Reply,
+  alsoBreaks: readonly ClauseId[] = [],
 ): Lie => ({
   name,
   says,
   bend: (honest, contract) => ({ finish: (reply, visit) => change(honest.finish(reply, visit), visit, contract) }),
+  alsoBreaks,
 })

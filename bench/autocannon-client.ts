@@ -1,0 +1,14 @@
+import autocannon from 'autocannon'
+
+/** Bare autocannon on one call, without any check. Arguments: port, connections, seconds. */
+const [port, connections, seconds] = process.argv.slice(2)
+const result = await autocannon({
+  url: `http://127.0.0.1:${port}/api/v1/crypto/rpc/ethereum-mainnet`,
+  method: 'POST',
+  headers: { 'content-type': 'application/json', authorization: 'Bearer ref_default_bench' },
+  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] }),
+  connections: Number(connections),
+  duration: Number(seconds),
+})
+process.send?.({ perSecond: result['2xx'] / Number(seconds), non2xx: result.non2xx, errors: result.errors })
+process.once('disconnect', () => process.exit())

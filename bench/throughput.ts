@@ -1,0 +1,46 @@
+import { median, runChild, startChild } from './child.ts'
+
+type Ours = {
+  readonly verdict: string
+  readonly because: readonly string[]
+  readonly perSecond: number
+  readonly judgements: number
+}
+type Theirs = { readonly perSecond: number; readonly non2xx: number; readonly errors: number }
+
+const connections = '64'
+
+/** Single RPC calls a second: Turnpike with every judge on, beside bare autocannon, in turn on the same target. */
+export async function benchThroughput(rounds: number, seconds: number): Promise<void> {
+  const ours: number[] = []
+  const theirs: number[] = []
+  let judged = 0
+  for (let round = 0; round < rounds; round++) {
+    // A target that has served nothing yet for each: its balance and its windows are the run's own.
+    const bare = await onFreshTarget(port =>
+      runChild<Theirs>('./autocannon-client.js', [port, connections, String(seconds)]),
+    )
+    const run = await onFreshTarget(port =>
+      runChild<Ours>('./turnpike-client.js', [port, 'closed', connections, String(seconds)]),
+    )
+    if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.because.join(' ')}`)
+    ours.push(run.perSecond)
+    theirs.push(bare.perSecond)
+    judged = run.judgements / (run.perSecond * seconds)
+  }
+  const ratio = median(ours.map((value, index) => value / (theirs[index] ?? Number.NaN)))
+  console.log(`\nCalls a second, ${connections} connections, ${rounds} rounds of ${seconds} s in turn, medians`)
+  console.log(`  turnpike, every judge on (${judged.toFixed(0)} judgements a call)   ${median(ours).toFixed(0)}`)
+  console.log(`  autocannon, no check                              ${median(theirs).toFixed(0)}`)
+  console.log(`  ratio                                             ${ratio.toFixed(2)}`)
+}
+
+async function onFreshTarget<T>(work: (port: string) => Promise<T>): Promise<T> {
+  const target = startChild('./rpc-target.js')
+  const { port } = (await target.said) as { readonly port: number }
+  try {
+    return await work(String(port))
+  } finally {
+    target.stop()
+  }
+}

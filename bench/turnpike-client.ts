@@ -1,0 +1,57 @@
+import { loadCallers } from '../src/callers/callers.ts'
+import { systemClock } from '../src/lib/clock.ts'
+import { makePlan } from '../src/plan/make-plan.ts'
+import { carryOut } from '../src/run.ts'
+import { parseScenario } from '../src/scenario/load.ts'
+import { undiciTransport } from '../src/transport/undici-transport.ts'
+import { benchContract } from './bench-contract.ts'
+
+/**
+ * One run of single RPC calls in a process of its own, every judge on, nothing recorded.
+ * Arguments: port, `closed` or `open`, users or calls a second, seconds. Says what it did by IPC.
+ */
+const [port, model, amount, seconds] = process.argv.slice(2)
+const stage = model === 'closed' ? `shape: closed, users: ${amount}` : `shape: constant, rate: ${amount}/s`
+const scenario = `
+name: bench
+callers: { count: 1 }
+calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
+stages: [{ name: load, duration: ${seconds}s, ${stage}, mix: { rpc: 1 } }]
+limits: { max-in-flight: 4096 }
+record: none
+thresholds: [{ expect: violations == 0, why: The target keeps its word. }]
+`
+const target = `http://127.0.0.1:${port}/api/v1`
+const plan = makePlan(parseScenario(scenario, 'bench', benchContract), benchContract, {
+  seed: 1,
+  target,
+  budgetUsd: null,
+})
+const clock = systemClock()
+const runId = `bench${process.pid}`
+const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096 })
+const never = new AbortController().signal
+const report = await carryOut({
+  plan,
+  contract: benchContract,
+  callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
+  head: { turnpike: 1, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
+  clock,
+  transport: transport.send,
+  stop: never,
+  quit: never,
+  record: { write: () => {}, end: async () => {}, recall: async function* () {} },
+  eventLoopDelayMs: () => null,
+  onStart: () => {},
+})
+await transport.close()
+const load = report.calls.find(call => call.stage === 'load')
+process.send?.({
+  verdict: report.verdict,
+  because: report.because,
+  perSecond: (load?.count ?? 0) / Number(seconds),
+  lateness: report.load.latenessMs,
+  judgements: report.clauses.reduce((sum, clause) => sum + clause.judged, 0),
+  rssMb: process.memoryUsage.rss() / 1e6,
+})
+process.once('disconnect', () => process.exit())
