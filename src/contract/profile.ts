@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
-import { type Mistake, UsageError } from '../lib/usage-error.ts'
+import { type Mistake, nearest, oneOf, UsageError } from '../lib/usage-error.ts'
 import { type Contract, contractSchema } from './contract.ts'
 import { documented } from './documented.ts'
 
@@ -9,31 +9,10 @@ import { documented } from './documented.ts'
  * replaced. Throws a UsageError that names file and key when the file cannot be read or the result is no contract.
  */
 export function loadProfile(file: string): Contract {
-  const lines = new LineCounter()
-  const document = parseDocument(readProfile(file), { lineCounter: lines })
-  const syntax = document.errors[0]
-  if (syntax !== undefined) {
-    const { line, col } = lines.linePos(syntax.pos[0])
-    throw new UsageError({
-      where: `${file}:${line}:${col}`,
-      got: 'invalid YAML',
-      expected: 'a profile',
-      hint: syntax.message,
-    })
-  }
-  const merged = overlay(documented, document.toJS() ?? {})
+  const merged = overlay(documented, parseProfile(file, readProfile(file)) ?? {})
   const result = contractSchema.safeParse(merged)
   if (result.success) return result.data
-  throw new UsageError(
-    result.error.issues.map((issue): Mistake => {
-      const path = issue.code === 'unrecognized_keys' ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path
-      const got = path.reduce<unknown>(
-        (at, key) => (isMapping(at) || Array.isArray(at) ? Reflect.get(at, key) : undefined),
-        merged,
-      )
-      return { where: `${file}: ${path.join('.')}`, got: JSON.stringify(got) ?? 'nothing', expected: issue.message }
-    }),
-  )
+  throw new UsageError(result.error.issues.flatMap(issue => mistakesOf(issue, file, merged)))
 }
 
 function readProfile(file: string): string {
@@ -44,11 +23,54 @@ function readProfile(file: string): string {
   }
 }
 
+function parseProfile(file: string, text: string): unknown {
+  const invalid = (where: string, message: string) =>
+    new UsageError({ where, got: 'invalid YAML', expected: 'a profile', hint: message.replace(/\s+/g, ' ').trim() })
+  try {
+    const lines = new LineCounter()
+    const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+    const syntax = document.errors[0]
+    if (syntax === undefined) return document.toJS()
+    const { line, col } = lines.linePos(syntax.pos[0])
+    throw invalid(`${file}:${line}:${col}`, syntax.message)
+  } catch (cause) {
+    // Aliases without an anchor, or without end, show only when they are followed; deep nesting exhausts the stack.
+    if (cause instanceof ReferenceError || cause instanceof RangeError) throw invalid(file, cause.message)
+    throw cause
+  }
+}
+
+/** An own member of the top always becomes an own member of the result, even one called `__proto__`. */
 function overlay(base: unknown, top: unknown): unknown {
   if (!isMapping(base) || !isMapping(top)) return top
-  const merged: Record<string, unknown> = { ...base }
-  for (const [key, value] of Object.entries(top)) merged[key] = key in base ? overlay(base[key], value) : value
-  return merged
+  const laid = Object.entries(top).map(
+    ([key, value]) => [key, Object.hasOwn(base, key) ? overlay(base[key], value) : value] as const,
+  )
+  return Object.fromEntries([...Object.entries(base), ...laid])
+}
+
+type Issue = NonNullable<ReturnType<typeof contractSchema.safeParse>['error']>['issues'][number]
+
+function mistakesOf(issue: Issue, file: string, merged: unknown): readonly Mistake[] {
+  const at = (path: readonly PropertyKey[], expected: string): Mistake => ({
+    where: path.length === 0 ? file : `${file}: ${path.join('.')}`,
+    got: JSON.stringify(memberAt(merged, path)) ?? 'nothing',
+    expected,
+  })
+  if (issue.code === 'unrecognized_keys') {
+    const known = Object.keys(memberAt(documented, issue.path) ?? {})
+    return issue.keys.map(key => ({ ...at([...issue.path, key], 'a key of the contract'), ...nearest(key, known) }))
+  }
+  if (issue.code === 'invalid_type') return [at(issue.path, `${issue.expected}`)]
+  if (issue.code === 'invalid_value') return [at(issue.path, oneOf(issue.values.map(String)))]
+  return [at(issue.path, issue.message)]
+}
+
+function memberAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (at, key) => (isMapping(at) || Array.isArray(at) ? Reflect.get(at, key) : undefined),
+    value,
+  )
 }
 
 const isMapping = (value: unknown): value is Record<string, unknown> =>
