@@ -62,7 +62,7 @@ function reasonsToDoubt(evident: Evident): readonly string[] {
 
 const endings: Readonly<Record<Exclude<RunFacts['ended'], 'complete'>, (run: RunFacts) => string>> = {
   interrupted: run => `The run was interrupted after ${duration(run.durationMs)}.`,
-  'target-unreachable': run => `The target ${run.target} could not be reached.`,
+  'target-unreachable': run => `No answer came from the target ${run.target}.`,
   'keys-refused': run => `The target ${run.target} refused every key with 401.`,
   'budget-reached': run => `The budget was reached after ${duration(run.durationMs)}, and the run ended early.`,
   'cut-short': run => `The record of the run ends after ${duration(run.durationMs)} without an end, as after a kill.`,

@@ -106,7 +106,7 @@ describe('verdict: fail', () => {
 describe('verdict: inconclusive', () => {
   test.each([
     ['interrupted', 'The run was interrupted after 10 s.'],
-    ['target-unreachable', 'The target http://127.0.0.1:8080/api/v1 could not be reached.'],
+    ['target-unreachable', 'No answer came from the target http://127.0.0.1:8080/api/v1.'],
     ['budget-reached', 'The budget was reached after 10 s, and the run ended early.'],
     ['cut-short', 'The record of the run ends after 10 s without an end, as after a kill.'],
   ] as const)('when the run ended as %s', (ended, because) => {
