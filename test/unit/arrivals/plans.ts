@@ -1,0 +1,58 @@
+import type { CallPlan, Load, Mix, Plan, StagePlan } from '../../../src/plan/plan.ts'
+
+export const rpc: Extract<CallPlan, { kind: 'rpc' }> = {
+  kind: 'rpc',
+  network: 'ethereum-mainnet',
+  methods: [
+    ['eth_blockNumber', 3],
+    ['eth_getBalance', 1],
+  ],
+  batchSize: null,
+  failing: 0,
+}
+
+export const calls: Readonly<Record<string, CallPlan>> = {
+  chat: {
+    kind: 'chat',
+    model: 'ref-small-24b',
+    modelTier: 'S',
+    stream: true,
+    promptTokens: 40,
+    maxCompletionTokens: 64,
+  },
+  rpc,
+  batch: { ...rpc, batchSize: 10, failing: 2 },
+  replay: { kind: 'replay', of: rpc, duplicates: 2, concurrent: false, conflicting: 0.5, foreign: 0.25 },
+  race: { kind: 'replay', of: rpc, duplicates: 2, concurrent: true, conflicting: 1, foreign: 1 },
+  models: { kind: 'models' },
+}
+
+/** What a draw needs to know of a plan. */
+export const planFor = (callers: number, seed = 1): Pick<Plan, 'seed' | 'calls' | 'callers'> => ({
+  seed,
+  calls,
+  callers: {
+    names: Array.from({ length: callers }, (_, index) => `c${index}`),
+    accountTier: 'default',
+    shared: false,
+    keysFile: null,
+  },
+})
+
+const everyRpc: Mix = [['rpc', 1]]
+
+export const stageOf = (load: Load, more: Partial<StagePlan> = {}): StagePlan => ({
+  name: 'steady',
+  startMs: 0,
+  durationMs: 10_000,
+  callers: 4,
+  firstCaller: 0,
+  load,
+  ...more,
+})
+
+export const steady = (perSecond: number, mix: Mix = everyRpc): Load => ({
+  model: 'open',
+  shape: { kind: 'constant', perSecond },
+  mix,
+})

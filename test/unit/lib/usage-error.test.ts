@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { describeMistake, nearest, oneOf, UsageError } from '../../../src/lib/usage-error.ts'
+
+const mistake = { where: 'a.yaml:3:5', got: '"rpcc"', expected: 'chat, rpc or replay' }
+
+describe('describeMistake', () => {
+  test('is one line: where, what, and what would have been right', () => {
+    expect(describeMistake(mistake)).toBe('a.yaml:3:5: got "rpcc", expected chat, rpc or replay')
+  })
+
+  test('ends with the hint, if there is one', () => {
+    const line = describeMistake({ ...mistake, hint: 'did you mean "rpc"?' })
+    expect(line).toBe('a.yaml:3:5: got "rpcc", expected chat, rpc or replay; did you mean "rpc"?')
+  })
+})
+
+describe('UsageError', () => {
+  test('tells every mistake on a line of its own', () => {
+    const error = new UsageError([mistake, { ...mistake, where: '--seed' }])
+    expect(error.message.split('\n')).toEqual([
+      'a.yaml:3:5: got "rpcc", expected chat, rpc or replay',
+      '--seed: got "rpcc", expected chat, rpc or replay',
+    ])
+    expect(error.mistakes).toHaveLength(2)
+  })
+
+  test('is told apart from a fault of ours by its class and its name', () => {
+    const error: unknown = new UsageError(mistake)
+    expect(error).toBeInstanceOf(UsageError)
+    expect(error).toMatchObject({ name: 'UsageError', mistakes: [mistake] })
+  })
+})
+
+describe('nearest', () => {
+  const words = ['chat', 'rpc', 'rpc-batch', 'replay', 'rate-limits']
+
+  test.each([
+    ['rpcc', 'rpc'],
+    ['chta', 'chat'],
+    ['rpc_batch', 'rpc-batch'],
+    ['rate-limit', 'rate-limits'],
+  ])('guesses that %s was meant to be %s', (word, meant) => {
+    expect(nearest(word, words)).toEqual({ hint: `did you mean "${meant}"?` })
+  })
+
+  test.each(['embeddings', 'zzzzz'])('guesses nothing for %s', word => {
+    expect(nearest(word, words)).toEqual({})
+  })
+
+  test('guesses nothing among no words', () => {
+    expect(nearest('chat', [])).toEqual({})
+  })
+})
+
+test.each([
+  [[], ''],
+  [['chat'], 'chat'],
+  [['chat', 'rpc'], 'chat or rpc'],
+  [['chat', 'rpc', 'replay'], 'chat, rpc or replay'],
+])('oneOf lists %j as "%s"', (words, expected) => {
+  expect(oneOf(words)).toBe(expected)
+})
