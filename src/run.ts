@@ -1,4 +1,5 @@
 import { createDraw } from './arrivals/arrivals.ts'
+import { chargeOf } from './audits/charge.ts'
 import type { Caller } from './callers/callers.ts'
 import type { Office } from './calls/call.ts'
 import { dropArrival, type Sender, sendArrival } from './calls/send-arrival.ts'
@@ -6,13 +7,16 @@ import type { Contract } from './contract/contract.ts'
 import { driveClosed } from './drivers/closed.ts'
 import { type Cab, countInFlight, type InFlight } from './drivers/driver.ts'
 import { driveOpen } from './drivers/open.ts'
+import { createPurse } from './drivers/purse.ts'
 import { watchReachability } from './drivers/reachability.ts'
 import { driveSequence } from './drivers/sequence.ts'
 import { createJudgement, type Judgement, ownCalls, statementCall } from './judge.ts'
 import { type Clock, sleepUntil } from './lib/clock.ts'
+import { pico } from './lib/money.ts'
 import type { LogEnd, LogHead } from './observation/log.ts'
 import type { Observation, Sink } from './observation/observation.ts'
 import type { Plan, StagePlan } from './plan/plan.ts'
+import { worstPicoUsd } from './plan/spend.ts'
 import type { Report } from './report/report.ts'
 import type { Transport } from './transport/transport.ts'
 
@@ -75,9 +79,15 @@ export async function carryOut(options: RunOptions): Promise<Report> {
     judgement.add(observation)
     record.write(observation)
     reachable(observation)
+    purse.spend(chargeOf(observation, contract)?.most ?? worstOf(observation.call))
   }
   const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
-  const calls = { ...plan.calls, ...ownCalls }
+  const calls: Plan['calls'] = { ...plan.calls, ...ownCalls }
+  const purse = createPurse(plan.budgetUsd === null ? null : pico(plan.budgetUsd))
+  const worstOf = (name: string): bigint => {
+    const call = calls[name]
+    return (call && worstPicoUsd(call, contract)) ?? 0n
+  }
   const { accountTier } = plan.callers
   const sender: Sender = {
     office,
@@ -94,7 +104,15 @@ export async function carryOut(options: RunOptions): Promise<Report> {
   const cab: Cab = {
     clock,
     signal: halt.signal,
-    fire: arrival => sendArrival(arrival, sender),
+    fire: async arrival => {
+      const worst = worstOf(arrival.call)
+      if (!purse.reserve(worst)) {
+        end('budget-reached')
+        return dropArrival(arrival, 'budget', sender)
+      }
+      await sendArrival(arrival, sender)
+      purse.release(worst)
+    },
     drop: (arrival, reason) => dropArrival(arrival, reason, sender),
   }
 

@@ -7,7 +7,7 @@ export type Fire = (arrival: Arrival) => Promise<void>
 /** Records that the requests of an arrival were never sent. */
 export type Drop = (arrival: Arrival, reason: DropReason) => void
 
-export type DropReason = 'max-in-flight' | 'stage-over' | 'interrupted'
+export type DropReason = 'max-in-flight' | 'stage-over' | 'budget' | 'interrupted'
 
 /** What every driver works with. It knows neither the wire nor the plan. */
 export type Cab = {

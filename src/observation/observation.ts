@@ -30,7 +30,7 @@ export type Observation = {
 export type Outcome =
   | { readonly kind: 'answered'; readonly status: number }
   | { readonly kind: 'failed'; readonly reason: FailureReason; readonly detail: string }
-  | { readonly kind: 'dropped'; readonly reason: 'max-in-flight' | 'stage-over' | 'interrupted' }
+  | { readonly kind: 'dropped'; readonly reason: 'max-in-flight' | 'stage-over' | 'budget' | 'interrupted' }
 
 /** Why a request has no complete answer. A complete answer of any status, 500 included, is no failure. */
 export const failureReasons = [
