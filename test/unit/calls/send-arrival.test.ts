@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'vitest'
+import type { Arrival, Step } from '../../../src/arrivals/arrivals.ts'
+import { dropArrival, type Sender, sendArrival } from '../../../src/calls/send-arrival.ts'
+import { sleepUntil } from '../../../src/lib/clock.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import type { Exchange, WireRequest } from '../../../src/transport/transport.ts'
+import { manualClock } from '../../support/manual-clock.ts'
+import { chatPlan, office, replayPlan, rpcPlan } from './office.ts'
+
+type Reply = { readonly status?: number | null; readonly headers?: Record<string, string>; readonly text?: string }
+
+/** A sender whose every request takes 10 ms and is answered by `reply`. */
+function desk(reply: (request: WireRequest) => Reply = () => ({})) {
+  const clock = manualClock()
+  const stop = new AbortController()
+  const requests: WireRequest[] = []
+  const observations: Observation[] = []
+  const transport: Sender['transport'] = async (request): Promise<Exchange> => {
+    requests.push(request)
+    const sentMs = clock.nowMs()
+    await sleepUntil(clock, sentMs + 10)
+    const { status = 200, headers = {}, text = '{}' } = reply(request)
+    const bytes = Buffer.from(text)
+    const streamed = headers['content-type']?.startsWith('text/event-stream') && request.onStreamBytes !== null
+    if (streamed) request.onStreamBytes?.(bytes, clock.nowMs())
+    return {
+      sentMs,
+      headersMs: sentMs + 5,
+      endMs: clock.nowMs(),
+      status,
+      headers,
+      body: streamed ? Buffer.alloc(0) : bytes,
+      bytes: bytes.length,
+      failure: null,
+    }
+  }
+  const sender: Sender = {
+    office: office(),
+    calls: {
+      chat: chatPlan,
+      rpc: rpcPlan,
+      replay: { ...replayPlan, duplicates: 2 },
+      race: { ...replayPlan, duplicates: 2, concurrent: true },
+    },
+    callers: ['a', 'b', 'c'].map(name => ({ name, key: `key-of-${name}` })),
+    accountTier: 'partner',
+    clock,
+    transport,
+    abort: new AbortController().signal,
+    stop: stop.signal,
+    sink: observation => observations.push(observation),
+  }
+  return { clock, stop, requests, observations, sender, send: (each: Arrival) => clock.run(sendArrival(each, sender)) }
+}
+
+const arrival = (call: string, steps: readonly Step[] = ['only'], caller = 0): Arrival => ({
+  seq: 40,
+  stage: 'steady',
+  call,
+  caller,
+  dueMs: 0,
+  steps,
+})
+const wholeReplay: readonly Step[] = ['original', 'duplicate', 'duplicate', 'conflict', 'foreign']
+
+describe('an arrival that is sent', () => {
+  test('is observed with where it comes from, and when it was due, sent and answered', async () => {
+    const { send, observations, clock } = desk()
+    await clock.advanceTo(3)
+    await send(arrival('rpc', ['only'], 1))
+    expect(observations).toEqual([
+      {
+        seq: 40,
+        stage: 'steady',
+        call: 'rpc',
+        caller: 'b',
+        accountTier: 'partner',
+        asked: expect.objectContaining({ kind: 'rpc' }),
+        dueMs: 0,
+        sentMs: 3,
+        headersMs: 8,
+        endMs: 13,
+        outcome: { kind: 'answered', status: 200 },
+        answer: { status: 200, headers: {}, bytes: 2, body: { kind: 'json', value: {}, digest: null } },
+      },
+    ])
+  })
+
+  test('shows its key to the wire and to nobody else', async () => {
+    const { send, observations, requests } = desk()
+    await send(arrival('replay', wholeReplay))
+    expect(requests.every(({ headers }) => headers.authorization?.startsWith('Bearer key-of-'))).toBe(true)
+    expect(JSON.stringify(observations)).not.toContain('key-of-')
+  })
+
+  test('under a name that the plan does not have is a fault of ours, and is heard', async () => {
+    const { send, sender } = desk()
+    await expect(send(arrival('unheard-of'))).rejects.toThrow('unheard-of')
+    expect(() => dropArrival(arrival('unheard-of'), 'stage-over', sender)).toThrow('unheard-of')
+  })
+})
+
+describe('a replay', () => {
+  test('one after the other has each request due when the one before has ended', async () => {
+    const { send, observations } = desk()
+    await send(arrival('replay', wholeReplay))
+    expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
+      [40, 0, 0],
+      [41, 10, 10],
+      [42, 20, 20],
+      [43, 30, 30],
+      [44, 40, 40],
+    ])
+  })
+
+  test('that races sends the original and its duplicates together, and the rest behind them', async () => {
+    const { send, observations } = desk()
+    await send(arrival('race', wholeReplay))
+    expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
+      [40, 0, 0],
+      [41, 0, 0],
+      [42, 0, 0],
+      [43, 10, 10],
+      [44, 20, 20],
+    ])
+  })
+
+  test('sends the foreign request as the next caller, the last one as the first', async () => {
+    const { send, observations, requests } = desk()
+    await send(arrival('replay', wholeReplay, 2))
+    expect(observations.map(({ caller }) => caller)).toEqual(['c', 'c', 'c', 'c', 'a'])
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual([
+      ...Array(4).fill('Bearer key-of-c'),
+      'Bearer key-of-a',
+    ])
+  })
+
+  test('is fingerprinted, so that the answers can be compared', async () => {
+    const { send, observations } = desk()
+    await send(arrival('replay', ['original', 'duplicate']))
+    const digests = observations.map(({ answer }) => (answer?.body.kind === 'json' ? answer.body.digest : null))
+    expect(digests).toEqual([expect.stringMatching(/^[\w-]{22}$/), digests[0]])
+  })
+
+  test('that is stopped drops what is left of it', async () => {
+    const { clock, sender, stop, observations } = desk()
+    const sent = sendArrival(arrival('replay', wholeReplay), sender)
+    await clock.advanceTo(15)
+    stop.abort()
+    await clock.run(sent)
+    expect(observations.map(({ outcome }) => (outcome.kind === 'dropped' ? outcome.reason : outcome.kind))).toEqual([
+      'answered',
+      'answered',
+      'interrupted',
+      'interrupted',
+      'interrupted',
+    ])
+  })
+})
+
+describe('a streamed chat', () => {
+  const stream = 'data: {"id":"x","choices":[{"index":0,"delta":{"content":"hi"}}]}\n\ndata: [DONE]\n\n'
+  const outcomes = async (reply: Reply) => {
+    const { send, observations } = desk(() => reply)
+    await send(arrival('chat'))
+    return observations.map(({ outcome, answer }) => [outcome, answer?.body.kind])
+  }
+
+  test.each(['text/event-stream', 'text/event-stream; charset=utf-8', 'Text/Event-Stream'])(
+    'that is answered as %s is read as a stream',
+    async type => {
+      const lower = { 'content-type': type }
+      const { send, observations } = desk(() => ({ headers: lower, text: stream }))
+      await send(arrival('chat'))
+      expect(observations[0]?.answer?.body.kind).toBe('stream')
+    },
+  )
+
+  test('that is answered with an error has a body like any other', async () => {
+    const headers = { 'content-type': 'application/json' }
+    expect(await outcomes({ status: 429, headers, text: '{"error":"slow down"}' })).toEqual([
+      [{ kind: 'answered', status: 429 }, 'json'],
+    ])
+  })
+
+  test('that is answered as one completion has that for its body', async () => {
+    expect(await outcomes({ headers: { 'content-type': 'application/json' }, text: '{"choices":[]}' })).toEqual([
+      [{ kind: 'answered', status: 200 }, 'json'],
+    ])
+  })
+
+  test('that breaks off is a failure', async () => {
+    const headers = { 'content-type': 'text/event-stream' }
+    const [[outcome] = []] = await outcomes({ headers, text: 'data: {"id":"x"}\n\n' })
+    expect(outcome).toMatchObject({ kind: 'failed', reason: 'stream-truncated' })
+  })
+})
+
+test('an arrival that is dropped is observed once for each request that it would have been', () => {
+  const { sender, observations } = desk()
+  dropArrival(arrival('replay', wholeReplay), 'max-in-flight', sender)
+  expect(observations.map(({ seq, caller, sentMs, endMs }) => [seq, caller, sentMs, endMs])).toEqual([
+    [40, 'a', null, null],
+    [41, 'a', null, null],
+    [42, 'a', null, null],
+    [43, 'a', null, null],
+    [44, 'b', null, null],
+  ])
+  expect(observations.every(({ outcome }) => outcome.kind === 'dropped' && outcome.reason === 'max-in-flight')).toBe(
+    true,
+  )
+})
