@@ -84,10 +84,8 @@ export async function carryOut(options: RunOptions): Promise<Report> {
   const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
   const calls: Plan['calls'] = { ...plan.calls, ...ownCalls }
   const purse = createPurse(plan.budgetUsd === null ? null : pico(plan.budgetUsd))
-  const worstOf = (name: string): bigint => {
-    const call = calls[name]
-    return (call && worstPicoUsd(call, contract)) ?? 0n
-  }
+  const worst = new Map(Object.entries(calls).map(([name, call]) => [name, worstPicoUsd(call, contract) ?? 0n]))
+  const worstOf = (name: string): bigint => worst.get(name) ?? 0n
   const { accountTier } = plan.callers
   const sender: Sender = {
     office,
@@ -105,13 +103,13 @@ export async function carryOut(options: RunOptions): Promise<Report> {
     clock,
     signal: halt.signal,
     fire: async arrival => {
-      const worst = worstOf(arrival.call)
-      if (!purse.reserve(worst)) {
+      const aside = worstOf(arrival.call)
+      if (!purse.reserve(aside)) {
         end('budget-reached')
         return dropArrival(arrival, 'budget', sender)
       }
       await sendArrival(arrival, sender)
-      purse.release(worst)
+      purse.release(aside)
     },
     drop: (arrival, reason) => dropArrival(arrival, reason, sender),
   }
