@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
-import { createGunzip, gzip } from 'node:zlib'
+import { constants, createGunzip, gzip } from 'node:zlib'
 import type { Cancel, Clock } from '../lib/clock.ts'
 import type { Observation } from './observation.ts'
 
@@ -88,10 +88,14 @@ export type LogLine =
   | { readonly kind: 'observation'; readonly observation: Observation }
   | { readonly kind: 'end'; readonly end: LogEnd }
 
-/** The lines of a log in order. What stands behind the last whole line, as after a kill, is left out. */
+/**
+ * The lines of a log in order. What stands behind the last whole line, as after a kill, is left out. Where bytes are
+ * damaged and not only missing, the log ends there, or up to 32 KiB of text before.
+ */
 export async function* readLog(file: string): AsyncIterable<LogLine> {
   const bytes = createReadStream(file)
-  const text = createGunzip()
+  // An end inside a member must be no error: an error would take with it what has been unpacked and not yet read.
+  const text = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
   bytes.on('error', cause => text.destroy(cause))
   bytes.pipe(text)
   try {
@@ -101,7 +105,7 @@ export async function* readLog(file: string): AsyncIterable<LogLine> {
       yield parsed
     }
   } catch (cause) {
-    if (!isCutShort(cause)) throw cause
+    if (!isDamaged(cause)) throw cause
   }
 }
 
@@ -118,6 +122,6 @@ function lineOf(line: string): LogLine | null {
   return { kind: 'observation', observation: value as Observation }
 }
 
-/** zlib's word for a member that ends too early. */
-const isCutShort = (cause: unknown): boolean =>
+/** zlib's words for bytes that are no gzip. */
+const isDamaged = (cause: unknown): boolean =>
   cause instanceof Error && 'code' in cause && (cause.code === 'Z_BUF_ERROR' || cause.code === 'Z_DATA_ERROR')

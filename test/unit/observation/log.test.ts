@@ -1,0 +1,236 @@
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, describe, expect, test } from 'vitest'
+import { type LogEnd, type LogHead, type LogLine, openLog, readLog } from '../../../src/observation/log.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import { manualClock } from '../../support/manual-clock.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'turnpike-log-'))
+afterAll(() => rmSync(directory, { recursive: true }))
+
+let files = 0
+const freshFile = () => join(directory, `${files++}.ndjson.gz`)
+
+const head: LogHead = { turnpike: 1, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', startedAtMs: 17 }
+const end: LogEnd = { ended: 'complete', durationMs: 1_234.5, eventLoopDelayMs: { p99: 2, max: 9 } }
+
+const observation = (seq: number, text = 'é\u2028\n"'): Observation => ({
+  seq,
+  stage: 'steady',
+  call: 'rpc',
+  caller: `c${seq % 4}`,
+  accountTier: 'default',
+  asked: { kind: 'models' },
+  dueMs: seq * 10,
+  sentMs: seq * 10 + 0.125,
+  headersMs: seq * 10 + 5,
+  endMs: seq * 10 + 6,
+  outcome: { kind: 'answered', status: 200 },
+  answer: { status: 200, headers: {}, bytes: 2, body: { kind: 'json', value: { text, seq }, digest: null } },
+})
+
+async function linesOf(file: string): Promise<readonly LogLine[]> {
+  const lines: LogLine[] = []
+  for await (const line of readLog(file)) lines.push(line)
+  return lines
+}
+
+const seqsOf = (lines: readonly LogLine[]) =>
+  lines.flatMap(line => (line.kind === 'observation' ? [line.observation.seq] : []))
+
+/** Waits until what has been flushed is on the disk. */
+const onDisk = async (file: string, seqs: number) => {
+  for (let tries = 0; tries < 500; tries++) {
+    if (seqsOf(await linesOf(file)).length >= seqs) return
+    await new Promise(resolve => setTimeout(resolve, 2))
+  }
+}
+
+/** A log of so many observations that was flushed every so many of them, and its bytes. */
+async function written(count: number, flushEvery: number): Promise<Buffer> {
+  const file = freshFile()
+  const clock = manualClock()
+  const log = await openLog(file, head, clock)
+  for (let seq = 0; seq < count; seq++) {
+    log.write(observation(seq, `${Math.sin(seq)}`.repeat(3)))
+    if (seq % flushEvery === flushEvery - 1) await clock.advanceTo(clock.nowMs() + 500)
+  }
+  await log.end(end)
+  return readFileSync(file)
+}
+
+describe('a log', () => {
+  test('gives back what was written to it: head, observations, end', async () => {
+    const file = freshFile()
+    const log = await openLog(file, head, manualClock())
+    const observations = [0, 1, 2].map(seq => observation(seq))
+    observations.forEach(log.write)
+    await log.end(end)
+    expect(await linesOf(file)).toEqual([
+      { kind: 'head', head },
+      ...observations.map(each => ({ kind: 'observation', observation: each })),
+      { kind: 'end', end },
+    ])
+  })
+
+  test('has its head on the disk before the first observation', async () => {
+    const file = freshFile()
+    const log = await openLog(file, head, manualClock())
+    await new Promise(resolve => setTimeout(resolve, 50))
+    expect(await linesOf(file)).toEqual([{ kind: 'head', head }])
+    await log.end(end)
+  })
+
+  test('has every observation on the disk half a second after it was written, without being ended', async () => {
+    const file = freshFile()
+    const clock = manualClock()
+    const log = await openLog(file, head, clock)
+    log.write(observation(0))
+    await clock.advanceTo(499)
+    log.write(observation(1))
+    expect(seqsOf(await linesOf(file))).toEqual([])
+    await clock.advanceTo(500)
+    log.write(observation(2))
+    await onDisk(file, 2)
+    expect(seqsOf(await linesOf(file))).toEqual([0, 1])
+    await log.end(end)
+  })
+
+  test('does not wait half a second with more than 256 KiB', async () => {
+    const file = freshFile()
+    const log = await openLog(file, head, manualClock())
+    for (let seq = 0; seq < 30; seq++) log.write(observation(seq, 'x'.repeat(10_000)))
+    await onDisk(file, 26)
+    expect(seqsOf(await linesOf(file)).length).toBeGreaterThanOrEqual(26)
+    await log.end(end)
+  })
+
+  test('leaves no timer behind when it has ended', async () => {
+    const clock = manualClock()
+    const log = await openLog(freshFile(), head, clock)
+    log.write(observation(0))
+    await log.end(end)
+    await expect(clock.run(new Promise(() => {}))).rejects.toThrow('no timer')
+  })
+})
+
+test('a log that was cut at any byte gives whole lines, all that were flushed before the cut, and no other', async () => {
+  const bytes = await written(200, 20)
+  const whole = seqsOf(await linesOf(fileWith(bytes)))
+  expect(whole).toEqual(Array.from({ length: 200 }, (_, seq) => seq))
+  const members = startsOfMembers(bytes)
+  expect(members).toHaveLength(12)
+  for (let cut = 0; cut < bytes.length; cut += 97) {
+    const seqs = seqsOf(await linesOf(fileWith(bytes.subarray(0, cut))))
+    // The head is a member of its own; each of those behind it holds 20 observations.
+    const flushed = Math.max(0, members.filter(start => start <= cut).length - 2) * 20
+    expect(seqs).toEqual(whole.slice(0, seqs.length))
+    expect(seqs.length).toBeGreaterThanOrEqual(flushed)
+  }
+})
+
+function fileWith(bytes: Buffer): string {
+  const file = freshFile()
+  writeFileSync(file, bytes)
+  return file
+}
+
+function startsOfMembers(bytes: Buffer): readonly number[] {
+  const magic = Buffer.from([0x1f, 0x8b, 0x08, 0x00])
+  const starts: number[] = []
+  for (let at = bytes.indexOf(magic); at >= 0; at = bytes.indexOf(magic, at + 1)) starts.push(at)
+  return starts
+}
+
+describe('a reader', () => {
+  const good = gzipSync(`${JSON.stringify(head)}\n${JSON.stringify(observation(0))}\n`)
+
+  test.each([
+    ['zeros', Buffer.alloc(4_096)],
+    ['a member with half a line in it', gzipSync('{"seq":1,"stage":"st')],
+    ['a member with a line that is no object', gzipSync('17\n')],
+    ['the first bytes of a member', gzipSync('{"seq":1}').subarray(0, 9)],
+  ])('takes no notice of %s behind the last whole line', async (_, tail) => {
+    expect(seqsOf(await linesOf(fileWith(Buffer.concat([good, tail]))))).toEqual([0])
+  })
+
+  test.each([
+    ['is followed by something else', (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('not gzip at all')])],
+    ['is damaged near its end', (bytes: Buffer) => Buffer.from(bytes).fill(7, bytes.length - 300, bytes.length - 200)],
+  ])('gives the first lines of a log that %s', async (_, spoil) => {
+    const seqs = seqsOf(await linesOf(fileWith(spoil(await written(2_000, 100)))))
+    expect(seqs).toEqual(Array.from({ length: seqs.length }, (__, seq) => seq))
+    expect(seqs.length).toBeGreaterThan(1_800)
+  })
+
+  test('that takes its time loses nothing of a log that was cut', async () => {
+    const bytes = await written(8_000, 1_000)
+    const seqs: number[] = []
+    for await (const line of readLog(fileWith(bytes.subarray(0, -10)))) {
+      if (line.kind === 'observation') seqs.push(line.observation.seq)
+      if (seqs.length % 500 === 0) await new Promise(resolve => setTimeout(resolve, 5))
+    }
+    expect(seqs).toHaveLength(8_000)
+  })
+
+  test('gives a whole line that lacks only the end of its line', async () => {
+    expect(seqsOf(await linesOf(fileWith(gzipSync(JSON.stringify(observation(7))))))).toEqual([7])
+  })
+
+  test('finds nothing in a file of nothing', async () => {
+    expect(await linesOf(fileWith(Buffer.alloc(0)))).toEqual([])
+  })
+
+  test('says when there is no file', async () => {
+    await expect(linesOf(join(directory, 'absent'))).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
+  test('can be left early', async () => {
+    for await (const line of readLog(fileWith(await written(50, 10)))) {
+      expect(line.kind).toBe('head')
+      break
+    }
+  })
+})
+
+// Linux has a device that is always full.
+describe.skipIf(process.platform !== 'linux')('a disk that is full', () => {
+  const full = '/dev/full'
+
+  test('is told at the end, though no write has waited for it, and the file is closed', async () => {
+    const log = await openLog(full, head, manualClock())
+    log.write(observation(0))
+    await expect(log.end(end)).rejects.toMatchObject({ code: 'ENOSPC' })
+    const handles = readdirSync('/proc/self/fd').map(fd => linkOf(`/proc/self/fd/${fd}`))
+    expect(handles).not.toContain(full)
+  })
+
+  test('does not end the process before that', async () => {
+    const unhandled: unknown[] = []
+    const listen = (cause: unknown) => unhandled.push(cause)
+    process.on('unhandledRejection', listen)
+    const clock = manualClock()
+    const log = await openLog(full, head, clock)
+    log.write(observation(0))
+    await clock.advanceTo(500)
+    await new Promise(resolve => setTimeout(resolve, 50))
+    process.off('unhandledRejection', listen)
+    expect(unhandled).toEqual([])
+    await expect(log.end(end)).rejects.toMatchObject({ code: 'ENOSPC' })
+  })
+})
+
+test('a log that cannot be opened is told at once', async () => {
+  await expect(openLog(join(directory, 'absent', 'log'), head, manualClock())).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+/** What a handle of ours points at; null for one that has been closed meanwhile. */
+function linkOf(path: string): string | null {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return null
+  }
+}
