@@ -100,6 +100,11 @@ export type Network = Contract['rpc']['networks'][string]
 
 /** The tier of `method` on `network`; null when the network is unknown or the method is not on its allow-list. */
 export function methodTier(contract: Contract, network: string, method: string): MethodTier | null {
-  const family = contract.rpc.networks[network]?.family
-  return (family && contract.rpc.methods[family][method]) ?? null
+  const { networks, methods } = contract.rpc
+  const known = own(networks, network)
+  return known && own(methods[known.family], method)
 }
+
+/** What a table says of a name that a stranger chose: `constructor` is not in it only because every object has it. */
+const own = <T>(table: Readonly<Record<string, T>>, name: string): T | null =>
+  Object.hasOwn(table, name) ? (table[name] ?? null) : null

@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest'
+import { auditNames, type Clause, checkNames, clauseIds, clauses } from '../../../src/contract/clauses.ts'
+import { contractSchema, methodTier } from '../../../src/contract/contract.ts'
+import { documented } from '../../../src/contract/documented.ts'
+import { probeNames, probes } from '../../../src/contract/probes.ts'
+import { rpcMethods, unsupportedMethods } from '../../../src/contract/rpc-methods.ts'
+
+const allClauses: readonly Clause[] = clauseIds.map(id => clauses[id])
+
+describe('the documented contract', () => {
+  test('is a contract by its own schema, with nothing more and nothing less', () => {
+    expect(contractSchema.parse(documented)).toEqual(documented)
+  })
+
+  test('survives a run directory: it is plain JSON', () => {
+    expect(JSON.parse(JSON.stringify(documented))).toEqual(documented)
+  })
+
+  test('has the limits of the document, in requests and tokens a minute', () => {
+    const rows = Object.entries(documented.accounts).flatMap(([account, tiers]) =>
+      Object.entries(tiers).map(([tier, limits]) => [account, tier, limits.requestsPerMinute, limits.tokensPerMinute]),
+    )
+    expect(rows).toEqual([
+      ['default', 'XS', 500, 1_000_000],
+      ['default', 'S', 75, 750_000],
+      ['default', 'M', 50, 750_000],
+      ['default', 'L', 20, 500_000],
+      ['partner', 'XS', 500, 2_000_000],
+      ['partner', 'S', 150, 1_500_000],
+      ['partner', 'M', 100, 1_500_000],
+      ['partner', 'L', 60, 1_000_000],
+    ])
+  })
+
+  test('has the numbers of the RPC proxy and of idempotency that the document gives', () => {
+    const { rpc, idempotency } = documented
+    expect(rpc.multipliers).toEqual({ standard: 1, advanced: 2, large: 4 })
+    expect([rpc.batchLimit, rpc.errorItemCredits, rpc.usdPerCredit]).toEqual([100, 5, '0.000000625'])
+    expect(idempotency.ttlMs).toBe(86_400_000)
+    expect(idempotency.keyPattern).toBe('^[A-Za-z0-9_-]{1,255}$')
+  })
+
+  test('has a model for every tier, so that every limit can be met', () => {
+    expect(documented.models.map(({ tier }) => tier)).toEqual(['XS', 'S', 'M', 'L'])
+  })
+
+  test('gives every network a slug and a family whose methods are listed', () => {
+    for (const [slug, { family }] of Object.entries(documented.rpc.networks)) {
+      expect(slug).toMatch(/^[a-z]+-[a-z]+$/)
+      expect(Object.keys(documented.rpc.methods[family]).length).toBeGreaterThan(0)
+    }
+  })
+})
+
+describe('the tier of a method', () => {
+  test.each([
+    ['ethereum-mainnet', 'eth_call', 'standard'],
+    ['zksync-mainnet', 'debug_traceTransaction', 'advanced'],
+    ['ethereum-mainnet', 'trace_replayTransaction', 'large'],
+    ['solana-mainnet', 'getSlot', 'standard'],
+    ['solana-mainnet', 'eth_call', null],
+    ['ethereum-mainnet', 'getSlot', null],
+    ['ethereum-mainnet', 'eth_subscribe', null],
+    ['atlantis-mainnet', 'eth_call', null],
+  ])('on %s of %s is %s', (network, method, tier) => {
+    expect(methodTier(documented, network, method)).toBe(tier)
+  })
+
+  test.each(['constructor', 'toString', '__proto__'])('is none of what every object has: %s', name => {
+    expect(methodTier(documented, 'ethereum-mainnet', name)).toBeNull()
+    expect(methodTier(documented, name, 'eth_call')).toBeNull()
+  })
+})
+
+describe('the allow-lists', () => {
+  const listed = Object.entries(rpcMethods).flatMap(([family, methods]) =>
+    Object.keys(methods).map(method => ({ family, method })),
+  )
+  const unsupported = new Set<string>(Object.values(unsupportedMethods).flat())
+
+  test('have no method that is named as unsupported', () => {
+    expect(listed.filter(({ method }) => unsupported.has(method))).toEqual([])
+  })
+
+  test('have no subscription and no filter under another name', () => {
+    expect(listed.filter(({ method }) => /subscribe|filter(changes|logs)|new\w*filter/i.test(method))).toEqual([])
+  })
+
+  test('have a method of a family in one tier only', () => {
+    expect(new Set(listed.map(({ family, method }) => `${family}/${method}`)).size).toBe(listed.length)
+    expect(listed).toHaveLength(74)
+  })
+})
+
+describe('the clauses', () => {
+  test.each(clauseIds)('%s has a dotted name in kebab case, a section of the document, and a sentence', id => {
+    const { section, says } = clauses[id]
+    expect(id).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+$/)
+    expect(section).toMatch(/^\d(\.\d)?$/)
+    expect(says).toMatch(/^[A-Za-z].*\.$/)
+  })
+
+  test('say each something else', () => {
+    expect(new Set(allClauses.map(({ says }) => says)).size).toBe(allClauses.length)
+  })
+
+  test.each([...checkNames, ...auditNames])('are judged by %s, too', judge => {
+    expect(allClauses.filter(({ judges }) => judges.includes(judge))).not.toEqual([])
+  })
+
+  test('are judged by judges that there are, none twice', () => {
+    const judges: readonly string[] = [...checkNames, ...auditNames]
+    for (const clause of allClauses) {
+      expect(clause.judges.filter(judge => !judges.includes(judge))).toEqual([])
+      expect(new Set(clause.judges).size).toBe(clause.judges.length)
+    }
+  })
+})
+
+describe('the probes', () => {
+  test.each(probeNames)('%s exercises a clause that probes judge, and is promised a refusal', name => {
+    const { clause, status } = probes[name]
+    expect((clauses[clause] as Clause).judges).toContain('probe')
+    expect(status).toBeGreaterThanOrEqual(400)
+    expect(status).toBeLessThan(500)
+  })
+
+  test('exercise every clause that probes judge', () => {
+    const judged = clauseIds.filter(id => (clauses[id] as Clause).judges.includes('probe'))
+    expect(new Set<string>(probeNames.map(name => probes[name].clause))).toEqual(new Set(judged))
+  })
+
+  test('name only methods that are unsupported', () => {
+    const unsupported = new Set<string>(Object.values(unsupportedMethods).flat())
+    const named = probeNames.flatMap((name): readonly string[] => probes[name].names)
+    expect(named.filter(method => !unsupported.has(method))).toEqual([])
+  })
+})

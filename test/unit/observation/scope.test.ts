@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../src/contract/documented.ts'
+import { probeNames, probes } from '../../../src/contract/probes.ts'
+import {
+  type Answer,
+  type Asked,
+  latencyMs,
+  latenessMs,
+  type Observation,
+  serviceTimeMs,
+  streamOf,
+} from '../../../src/observation/observation.ts'
+import { authenticatedAnswer, isReplayed, jsonObject, scopeOf } from '../../../src/observation/scope.ts'
+
+const answerWith = (value: unknown, more: Partial<Answer> = {}): Answer => ({
+  status: 200,
+  headers: {},
+  bytes: 2,
+  body: { kind: 'json', value, digest: null },
+  ...more,
+})
+
+const observed = (more: Partial<Observation> = {}): Observation => ({
+  seq: 0,
+  stage: 's',
+  call: 'c',
+  caller: 'c0',
+  accountTier: 'default',
+  asked: { kind: 'models' },
+  dueMs: 100,
+  sentMs: 103,
+  headersMs: 120,
+  endMs: 150,
+  outcome: { kind: 'answered', status: 200 },
+  answer: answerWith({}),
+  ...more,
+})
+
+const chat: Asked = {
+  kind: 'chat',
+  model: 'ref-small-24b',
+  modelTier: 'S',
+  stream: false,
+  promptTokens: 1,
+  maxCompletionTokens: 1,
+}
+const rpc: Asked = { kind: 'rpc', network: 'ethereum-mainnet', batch: true, items: [], replay: null }
+
+describe('the times of an observation', () => {
+  test('are latency from due, service time from sent, and lateness between the two', () => {
+    const observation = observed()
+    expect([latencyMs(observation), serviceTimeMs(observation), latenessMs(observation)]).toEqual([50, 47, 3])
+  })
+
+  test('are none where the request was never sent', () => {
+    const dropped = observed({ sentMs: null, headersMs: null, endMs: null })
+    expect([latencyMs(dropped), serviceTimeMs(dropped), latenessMs(dropped)]).toEqual([null, null, null])
+  })
+})
+
+describe('the scope that a request draws on', () => {
+  test('is that of its model, with the limits of account and model tier', () => {
+    expect(scopeOf(observed({ asked: chat }), documented)).toEqual({
+      name: 'chat:ref-small-24b',
+      tier: 'default S',
+      requestsPerMinute: 75,
+      tokensPerMinute: 750_000,
+    })
+    expect(scopeOf(observed({ asked: chat, accountTier: 'partner' }), documented)).toMatchObject({
+      tier: 'partner S',
+      requestsPerMinute: 150,
+      tokensPerMinute: 1_500_000,
+    })
+  })
+
+  test('is one for all networks of the proxy, batches or not', () => {
+    const solana: Asked = { ...rpc, network: 'solana-mainnet', batch: false }
+    expect(scopeOf(observed({ asked: rpc }), documented)).toEqual(scopeOf(observed({ asked: solana }), documented))
+    expect(scopeOf(observed({ asked: rpc }), documented)).toMatchObject({ name: 'rpc', requestsPerMinute: 100 })
+  })
+
+  test('has no documented number for the own limits of a caller', () => {
+    const scope = scopeOf(observed({ asked: { kind: 'rate-limits' } }), documented)
+    expect(scope).toMatchObject({ name: 'control', requestsPerMinute: null, tokensPerMinute: null })
+  })
+
+  test.each(['models', 'networks'] as const)('is none for the public list of %s', kind => {
+    expect(scopeOf(observed({ asked: { kind } }), documented)).toBeNull()
+  })
+
+  test.each(probeNames)('of probe %s is the one that its table names', probe => {
+    const scope = scopeOf(observed({ asked: { kind: 'probe', probe } }), documented)
+    const names = { chat: `chat:${documented.models[0]?.id}`, rpc: 'rpc' }
+    const { draws } = probes[probe]
+    expect(scope?.name ?? null).toBe(draws === null ? null : names[draws])
+  })
+})
+
+describe('an authenticated answer', () => {
+  test.each([200, 400, 402, 429])('is one of status %i to a request with a key', status => {
+    const answer = answerWith({}, { status })
+    expect(authenticatedAnswer(observed({ asked: rpc, answer }))).toBe(answer)
+  })
+
+  test.each([401, 500, 503, 504])('is not one of status %i', status => {
+    expect(authenticatedAnswer(observed({ asked: rpc, answer: answerWith({}, { status }) }))).toBeNull()
+  })
+
+  test.each([{ kind: 'models' }, { kind: 'networks' }, { kind: 'probe', probe: 'bad-key' }] as const)(
+    'is not one to %j, which needs no key',
+    asked => {
+      expect(authenticatedAnswer(observed({ asked }))).toBeNull()
+    },
+  )
+
+  test('is not there where nothing came back', () => {
+    expect(authenticatedAnswer(observed({ asked: rpc, answer: null }))).toBeNull()
+  })
+})
+
+describe('the JSON object of an answer', () => {
+  test.each([[[]], [null], ['text'], [3]])('is none of %j', value => {
+    expect(jsonObject(answerWith(value))).toBeNull()
+  })
+
+  test('is its body, where that is one', () => {
+    expect(jsonObject(answerWith({ a: 1 }))).toEqual({ a: 1 })
+    expect(jsonObject(answerWith({}, { body: { kind: 'text', head: '{}', digest: null } }))).toBeNull()
+    expect(jsonObject(null)).toBeNull()
+  })
+})
+
+test('only the word true says that an answer is a replay', () => {
+  const replayed = (value: string) => isReplayed(answerWith({}, { headers: { 'idempotent-replayed': value } }))
+  expect([replayed('true'), replayed('false'), replayed(''), isReplayed(answerWith({})), isReplayed(null)]).toEqual([
+    true,
+    false,
+    false,
+    false,
+    false,
+  ])
+})
+
+test('an answer that was no stream has no reading', () => {
+  expect(streamOf(observed())).toBeNull()
+  expect(streamOf(observed({ answer: null }))).toBeNull()
+})
