@@ -1,0 +1,202 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { discrepancyKinds } from '../src/audits/results.ts'
+import { createChecks } from '../src/checks/all-checks.ts'
+import { createDocket } from '../src/checks/docket.ts'
+import { methodTier } from '../src/contract/contract.ts'
+import { documented } from '../src/contract/documented.ts'
+import { formatPico, pico, roundPico } from '../src/lib/money.ts'
+import type { Answer, RpcItem } from '../src/observation/observation.ts'
+import { listPricePico } from '../src/service/completion.ts'
+import { judgeStory } from './support/ledger-story.ts'
+import { type Row, tableUnder } from './support/markdown.ts'
+import { anObservation } from './unit/metrics/fixtures.ts'
+import { conversation, item, textOf } from './unit/service/conversation.ts'
+
+const markdown = readFileSync('docs/billing.md', 'utf8')
+const { rpc, chat, billing, models, headerPrefix } = documented
+const price = pico(rpc.usdPerCredit)
+const credits = `${headerPrefix}rpc-credits`
+const cost = `${headerPrefix}rpc-cost-usd`
+
+/** `eth_call × 2, eth_getBalance fails`. */
+const itemsIn = (text: string): readonly RpcItem[] =>
+  text
+    .split(', ')
+    .flatMap(each => {
+      const [, method = '', fails, times = '1'] = /^(\w+)( fails)?(?: × (\d+))?$/.exec(each) ?? []
+      return Array.from({ length: Number(times) }, () => ({ method, failing: fails !== undefined }))
+    })
+    .map((each, index) => ({ ...each, id: index + 1 }))
+
+const bodyOf = (items: readonly RpcItem[]) =>
+  items.map(({ id, method, failing }) => item(method, id, failing ? ['invalid'] : []))
+
+function creditsByContract(network: string, items: readonly RpcItem[]): number {
+  const base = rpc.networks[network]?.baseCredits ?? 0
+  return items.reduce((sum, { method, failing }) => {
+    const tier = methodTier(documented, network, method)
+    return sum + (failing ? rpc.errorItemCredits : base * (tier === null ? Number.NaN : rpc.multipliers[tier]))
+  }, 0)
+}
+
+/** The clauses that the checks say are broken by an answer to these items. */
+function accusedBy(network: string, items: readonly RpcItem[], batch: boolean, answer: Answer): readonly string[] {
+  const docket = createDocket()
+  const asked = { kind: 'rpc', network, batch, items, replay: null } as const
+  createChecks(documented, docket)(anObservation({ asked, answer }))
+  return docket.findings().map(({ clause }) => clause)
+}
+
+const answerTo = (network: string, items: readonly RpcItem[], batch: boolean): Answer => {
+  const body = bodyOf(items)
+  const reply = conversation().rpc(batch ? body : body[0], { network })
+  const value: unknown = JSON.parse(textOf(reply))
+  return { status: reply.status, headers: reply.headers, bytes: 0, body: { kind: 'json', value, digest: null } }
+}
+
+/** Rows of a table with a title made of some of their cells. */
+const titled = (rows: readonly Row[], ...columns: readonly string[]): readonly (readonly [string, Row])[] =>
+  rows.map(row => [columns.map(column => row[column] || 'nothing').join(' | '), row])
+
+describe('the price of RPC requests', () => {
+  const single = titled(tableUnder(markdown, 'Credits of a single call'), 'Network', 'Call', 'Credits')
+  const batches = titled(tableUnder(markdown, 'Credits of a batch'), 'Network', 'Items', 'Credits')
+
+  test.each([...single, ...batches])('is as the document says: %s', (_, row) => {
+    const { Network = '', Call, Items = Call ?? '' } = row
+    const batch = Call === undefined
+    const items = itemsIn(Items)
+    const answer = answerTo(Network, items, batch)
+    expect(row.Credits).toBe(String(creditsByContract(Network, items)))
+    expect(row.USD).toBe(formatPico(BigInt(row.Credits ?? 0) * price))
+    expect(row['Cost header']).toBe(roundPico(pico(row.USD ?? ''), rpc.costDecimals))
+    expect([answer.headers[credits], answer.headers[cost]]).toEqual([row.Credits, row['Cost header']])
+    expect(accusedBy(Network, items, batch, answer)).toEqual([])
+  })
+
+  test('a failed single call is accepted at both prices and at no third', () => {
+    const items = itemsIn('eth_call fails')
+    const answer = answerTo('ethereum-mainnet', items, false)
+    const at = (amount: bigint) => ({
+      ...answer,
+      headers: { ...answer.headers, [credits]: String(amount), [cost]: formatPico(amount * price) },
+    })
+    const accused = (amount: bigint) => accusedBy('ethereum-mainnet', items, false, at(amount))
+    expect([accused(20n), accused(5n), accused(10n)]).toEqual([[], [], ['rpc.credits.amount']])
+  })
+
+  test('an error in the price of failures is told apart from one in the rest', () => {
+    const items = itemsIn('eth_call, eth_call fails')
+    const answer = answerTo('ethereum-mainnet', items, true)
+    const at = (amount: bigint) => ({
+      ...answer,
+      headers: { ...answer.headers, [credits]: String(amount), [cost]: formatPico(amount * price) },
+    })
+    expect(accusedBy('ethereum-mainnet', items, true, at(40n))).toEqual(['rpc.batch.error-price'])
+    expect(accusedBy('ethereum-mainnet', items, true, at(45n))).toEqual(['rpc.credits.amount'])
+  })
+})
+
+const headers = titled(tableUnder(markdown, 'What a cost header may say'), 'Credits', 'Accepted from', 'To')
+test.each(headers)('a cost header may say as much, and not a pico more or less: %s', (_, row) => {
+  const amount = BigInt(row.Credits ?? 0)
+  const exact = amount * price
+  const items = Array.from({ length: 3 }, (_, index) => ({ id: index, method: 'eth_call', failing: false }))
+  const answer = answerTo('ethereum-mainnet', items, true)
+  const isAccused = (shown: bigint) => {
+    const headers = { ...answer.headers, [credits]: String(amount), [cost]: formatPico(shown) }
+    return accusedBy('ethereum-mainnet', items, true, { ...answer, headers }).includes('rpc.cost.amount')
+  }
+  expect(row.Exact).toBe(formatPico(exact))
+  expect(row.Header).toBe(roundPico(exact, rpc.costDecimals))
+  const [from, to] = [pico(row['Accepted from'] ?? ''), pico(row.To ?? '')]
+  expect([from - 1n, from, to, to + 1n].map(isAccused)).toEqual([true, false, false, true])
+})
+
+const completions = titled(tableUnder(markdown, 'Cost of a completion'), 'Model', 'USD', 'Accepted from', 'To')
+test.each(completions)('a completion may cost as much, and not a pico more or less: %s', (_, row) => {
+  const usage = { prompt_tokens: Number(row['Prompt tokens']), completion_tokens: Number(row['Completion tokens']) }
+  const list = models.find(({ id }) => id === row.Model)?.usdPerMillion ?? { input: '0', output: '0' }
+  const expected = listPricePico(usage, list)
+  const isAccused = (usd: bigint) => {
+    const docket = createDocket()
+    const { prompt_tokens: promptTokens } = usage
+    const asked = {
+      kind: 'chat',
+      model: row.Model ?? '',
+      modelTier: 'S',
+      stream: false,
+      promptTokens,
+      maxCompletionTokens: 999,
+    } as const
+    const value = {
+      usage: { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens },
+      cost: { usd: Number(formatPico(usd)), diem: 0 },
+    }
+    const answer: Answer = { status: 200, headers: {}, bytes: 0, body: { kind: 'json', value, digest: null } }
+    createChecks(documented, docket)(anObservation({ asked, answer }))
+    return docket.findings().some(({ clause }) => clause === 'chat.cost.amount')
+  }
+  expect(row.USD).toBe(formatPico(expected))
+  const [from, to] = [pico(row['Accepted from'] ?? ''), pico(row.To ?? '')]
+  expect([from - 1n, from, to, to + 1n].map(isAccused)).toEqual([true, false, false, true])
+})
+
+test('the text states the tolerances of the contract', () => {
+  expect([rpc.priceTolerance, rpc.costDecimals, chat.costTolerance, billing.settleMs]).toEqual([0.005, 8, 1e-6, 1000])
+  expect([rpc.usdPerCredit, billing.balanceResolutionUsd, rpc.errorItemCredits]).toEqual([
+    '0.000000625',
+    '0.00000001',
+    5,
+  ])
+})
+
+test('replays go as the table says', () => {
+  const { rpc: ask, ask: get } = conversation()
+  const body = bodyOf(itemsIn('eth_call, eth_call fails'))
+  const send = (step: string, caller: string) => {
+    const key = `ref_default_${caller}`
+    if (step === 'statement') return get({ method: 'GET', path: documented.paths.rateLimits, key })
+    return ask(step === 'conflict' ? body.slice(0, 1) : body, { key, headers: { 'idempotency-key': 'k' } })
+  }
+  const rows = tableUnder(markdown, 'Replays')
+  const seen = rows.map(({ Step = '', Caller = '' }) => {
+    const { status, headers } = send(Step, Caller)
+    const said = [headers['idempotent-replayed'], headers[credits], headers[`${headerPrefix}balance-usd`]]
+    return [Step, Caller, String(status), ...said.map(value => value ?? '')]
+  })
+  expect(seen).toEqual(rows.map(row => Object.values(row)))
+})
+
+describe('the ledger', () => {
+  const races = tableUnder(markdown, 'The ledger')
+  test.each(titled(races, 'Shown in the race', 'Shown at the end', 'Finding'))('judges a race: %s', (_, row) => {
+    const balances = ['10', '10', row['Shown in the race'] ?? '', row['Shown at the end'] ?? '']
+    const { accused } = judgeStory({ steps: 'statement; call 0.0000125 & call 0.0000125; statement', balances })
+    expect(accused.join()).toBe(row.Finding)
+  })
+
+  const stories = tableUnder(markdown, 'Discrepancies')
+  const judge = (row: Row) => judgeStory({ steps: row.Steps ?? '', balances: row['Balances shown']?.split(', ') ?? [] })
+  const discrepant = stories.filter(({ Kind }) => Kind !== undefined)
+
+  test.each(titled(discrepant, 'Kind', 'Steps', 'Balances shown'))('names a difference: %s', (_, row) => {
+    const { discrepancies } = judge(row).billing
+    expect(discrepancies.map(({ kind, amountUsd }) => [kind, amountUsd])).toEqual([[row.Kind, row.Difference]])
+  })
+
+  const consistent = stories.filter(({ Kind }) => Kind === undefined)
+  test.each(titled(consistent, 'Finding', 'Steps', 'Balances shown'))('finds no difference: %s', (_, row) => {
+    const { accused, billing } = judge(row)
+    expect(accused.join()).toBe(row.Finding)
+    expect(billing.discrepancies).toEqual([])
+  })
+
+  test('has a story of every kind but phantom, of which the text says why there is none', () => {
+    const kinds = new Set([...discrepant.map(({ Kind }) => Kind), 'phantom'])
+    expect([...kinds].toSorted()).toEqual(discrepancyKinds.toSorted())
+    const idle = { steps: 'statement; statement', balances: ['10', '9.99'] }
+    expect(judgeStory(idle).billing.discrepancies.map(({ kind }) => kind)).toEqual(['billed-for-failure'])
+  })
+})

@@ -1,0 +1,80 @@
+import { type Audits, createAudits } from '../../src/audits/all-audits.ts'
+import { createDocket } from '../../src/checks/docket.ts'
+import { documented } from '../../src/contract/documented.ts'
+import { pico } from '../../src/lib/money.ts'
+import type { Answer, Asked, Observation } from '../../src/observation/observation.ts'
+
+/**
+ * What happens to one account, as a document tells it: `statement; call 0.0000125; replay 0.0000125; refusal; statement`.
+ * Steps follow each other with time enough for the balance to come to rest; what is joined by `&` races. Each request has
+ * the balance that its answer shows, in the order of the requests; a charge is what the answer says that it costs.
+ */
+export type Story = { readonly steps: string; readonly balances: readonly string[] }
+
+export type Outcome = {
+  readonly billing: ReturnType<Audits['billing']>
+  /** The clauses that the ledger says were broken. */
+  readonly accused: readonly string[]
+}
+
+const noon = Date.UTC(2026, 0, 15, 12)
+const tookMs = 400
+
+export function judgeStory({ steps, balances }: Story): Outcome {
+  const docket = createDocket()
+  const audits = createAudits({ contract: documented, shared: false, startedAtMs: noon }, docket)
+  const restMs = documented.billing.settleMs + 2 * tookMs
+  const together = steps.split(';').map(step => step.split('&').map(request => request.trim()))
+  const sent = together.flatMap((requests, step) =>
+    requests.map((request, index) => ({ request, sentMs: step * restMs + index * 10 })),
+  )
+  for (const [seq, { request, sentMs }] of sent.entries())
+    audits.add(observationOf(request, seq, sentMs, balances[seq] ?? ''))
+  audits.conclude()
+  return { billing: audits.billing(), accused: docket.findings().map(({ clause }) => clause) }
+}
+
+const aCall: Asked = {
+  kind: 'rpc',
+  network: 'ethereum-mainnet',
+  batch: false,
+  items: [{ id: 1, method: 'eth_blockNumber', failing: false }],
+  replay: null,
+}
+
+function observationOf(request: string, seq: number, sentMs: number, balance: string): Observation {
+  const [kind = '', costUsd = '0'] = request.split(' ')
+  const status = kind === 'refusal' ? 400 : 200
+  const endMs = sentMs + tookMs
+  return {
+    seq,
+    stage: 'story',
+    call: kind,
+    caller: 'c0',
+    accountTier: 'default',
+    asked: kind === 'statement' ? { kind: 'rate-limits' } : aCall,
+    dueMs: sentMs,
+    sentMs,
+    headersMs: endMs,
+    endMs,
+    outcome: { kind: 'answered', status },
+    answer: answerOf(kind, status, costUsd, balance),
+  }
+}
+
+function answerOf(kind: string, status: number, costUsd: string, balance: string): Answer {
+  const { headerPrefix, rpc } = documented
+  const credits = String(pico(costUsd) / pico(rpc.usdPerCredit))
+  const isCharged = kind === 'call' || kind === 'replay'
+  return {
+    status,
+    headers: {
+      [`${headerPrefix}balance-usd`]: balance,
+      [`${headerPrefix}balance-diem`]: '0',
+      ...(isCharged && { [`${headerPrefix}rpc-credits`]: credits, [`${headerPrefix}rpc-cost-usd`]: costUsd }),
+      ...(kind === 'replay' && { 'idempotent-replayed': 'true' }),
+    },
+    bytes: 0,
+    body: { kind: 'empty' },
+  }
+}

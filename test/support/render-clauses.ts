@@ -1,0 +1,49 @@
+import type { Clause, ClauseId } from '../../src/contract/clauses.ts'
+
+export type ListedClauses = Readonly<Record<ClauseId, Clause>>
+export type LiesByClause = Readonly<Record<ClauseId, readonly { readonly name: string }[]>>
+
+const introduction = `# Clauses
+
+Every sentence of the interface document that a run judges, in our own words, with those who judge it and the lies that
+prove it. The basis is the document, or the profile where the document leaves the matter open and the profile states it.
+A clause belongs to the section that is named with it.
+
+This file is generated: \`UPDATE_DOCS=1 npx vitest run test/docs.test.ts\` writes it from \`src/contract/clauses.ts\` and
+\`src/service/lies/lies.ts\`. What each lie does is listed by \`turnpike service --list-lies\`; what a run covered, by
+\`turnpike clauses <run-dir>\`.`
+
+/** `docs/clauses.md`: a table for each group of clauses, which is the first word of their ids. */
+export function renderClauses(clauses: ListedClauses, lies: LiesByClause): string {
+  const ids = Object.keys(clauses) as readonly ClauseId[]
+  const groups = [...new Set(ids.map(groupOf))]
+  const lieCount = ids.reduce((sum, id) => sum + lies[id].length, 0)
+  return [
+    introduction,
+    `${ids.length} clauses, ${lieCount} lies.`,
+    ...groups.map(group => renderGroup(group, clauses, lies)),
+  ]
+    .join('\n\n')
+    .concat('\n')
+}
+
+const groupOf = (id: ClauseId): string => id.split('.')[0] ?? ''
+
+function renderGroup(group: string, clauses: ListedClauses, lies: LiesByClause): string {
+  const rows = (Object.keys(clauses) as readonly ClauseId[])
+    .filter(id => groupOf(id) === group)
+    .map(id => rowOf(id, clauses[id], lies[id]))
+  const lines = [['§', 'clause', 'says', 'judged by', 'basis', 'lies'], Array<string>(6).fill('---'), ...rows]
+  return [`## ${group}`, lines.map(cells => `| ${cells.join(' | ')} |`).join('\n')].join('\n\n')
+}
+
+function rowOf(
+  id: ClauseId,
+  { section, says, judges, basis }: Clause,
+  lies: LiesByClause[ClauseId],
+): readonly string[] {
+  const named = lies.map(({ name }) => code(name)).join(', ')
+  return [section, code(id), says.replaceAll('|', '\\|'), judges.join(', '), basis ?? 'document', named]
+}
+
+const code = (text: string): string => `\`${text}\``
