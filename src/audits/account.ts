@@ -1,29 +1,25 @@
 import type { Say } from '../checks/docket.ts'
 import { formatPico } from '../lib/money.ts'
+import { type Anchor, describeRange, excessOf, fits, type Range, rangeSince } from './anchor.ts'
 import type { Charge } from './charge.ts'
 import type { Discrepancies } from './discrepancies.ts'
-import { addCharge, nameDifference, nothing, type Turnover } from './turnover.ts'
+import { createLateCharges } from './late-charges.ts'
+import { createReckoning, type Span, type View } from './reckoning.ts'
+import { addCharge, nothing, since, type Turnover } from './turnover.ts'
 
-/** One request, as its account sees it. `balance` is what the answer said the caller had before it, in pico-USD. */
-export type Entry = {
+/** One request, as its account sees it. It is settled when its charge is in the balance for sure. */
+export type Entry = Span & {
   readonly seq: number
-  readonly sentMs: number
-  readonly endMs: number
   /** null: a success that does not say what it cost. */
   readonly charge: Charge | null
+  /** What the answer said the caller had before the request, in pico-USD; null: nothing. */
   readonly balance: bigint | null
+  /** The day, by the clock of the target, that the request lies in; null: the one or the other. */
+  readonly day: number | null
 }
 
-/**
- * own-charge: the request's own charge was already taken off · ambiguous: so, or another fault · unknown: a success did
- * not say what it cost
- */
-type Reading = 'fits' | 'own-charge' | 'ambiguous' | 'fault' | 'unknown'
-
 export type AccountRules = {
-  /** A charge is in the balance so long after the answer that it belongs to. */
-  readonly settleMs: number
-  /** The smallest difference that a balance shows, in pico-USD. */
+  /** The smallest difference between two balances that can be seen, in pico-USD. */
   readonly resolution: bigint
   readonly judged: boolean
 }
@@ -36,110 +32,143 @@ export type Account = {
   readonly billed: () => bigint | null
 }
 
+/** A balance that was out of bounds while others were under way. */
+type Suspicion = { readonly seq: number; readonly spent: bigint; readonly range: Range }
+
+/** So many of the latest requests are named with a fault. */
+const recentKept = 8
+
 /**
  * One caller's account. A balance that was shown to a request must lie between what is left when everything that may
- * have been charged by then was, and what is left when only that was which certainly had been. When a request was
- * alone, the two are one: a quiet point, from which the reckoning starts anew, so that one fault is told once.
+ * have been charged by then was, and what is left when only that was which certainly had been. When a request was alone,
+ * the two are one: a quiet point, from which the reckoning starts anew, so that one fault is told once. What is out of
+ * bounds in between is told at the next quiet point, when it is known whether the money was wrong or what was shown.
  */
 export function createAccount(rules: AccountRules, discrepancies: Discrepancies, say: Say<'ledger'>): Account {
-  /** In the order of sending; the first `judged` of them have been judged and can still touch a later one. */
-  let entries: Entry[] = []
-  let judged = 0
+  const { resolution } = rules
   let opening: bigint | null = null
   let latest: bigint | null = null
-  /** The last balance that was certain, and what was charged for sure since then. */
-  let anchor: bigint | null = null
-  let settled: Turnover = nothing
-  /** After a definite fault nothing is said until the next quiet point. */
-  let silenced = false
-
-  const isSettledBefore = (entry: Entry, instantMs: number) => entry.endMs + rules.settleMs <= instantMs
-
-  function judge(entry: Entry) {
-    const { balance } = entry
-    if (balance !== null) {
-      opening ??= balance
-      latest = balance
-      const others = entries.filter(other => other !== entry && other.sentMs <= entry.endMs)
-      const before = others.filter(other => isSettledBefore(other, entry.sentMs))
-      const isQuiet = before.length === others.length
-      const possible = others.reduce(addCharge, settled)
-      const certain = before.reduce(addCharge, settled)
-      const reading = anchor === null ? 'fits' : read(entry, anchor - balance, certain, possible)
-      if (rules.judged && !silenced && anchor !== null) tell(reading, entry, anchor - balance, certain, possible)
-      if (isQuiet && reading !== 'ambiguous')
-        return restart(entry, reading === 'own-charge' ? balance + ownCharge(entry) : balance)
+  /** The last quiet point, and the first one since a fault: what is too little to be seen once is seen over many. */
+  let anchor: Anchor | null = null
+  let origin: Anchor | null = null
+  let suspicion: Suspicion | null = null
+  let recent: readonly Entry[] = []
+  const late = createLateCharges()
+  const reckoning = createReckoning<Entry, Turnover>(nothing, addCharge, (entry, view) => {
+    if (entry.balance !== null) {
+      opening ??= entry.balance
+      latest = entry.balance
+      if (rules.judged) judge(entry, entry.balance, view)
     }
-    judged++
-    retire(entry)
-  }
+    recent = [...recent, entry].slice(-recentKept)
+    if (entry.charge?.sort === 'unknown') late.add(entry.charge.most, entry.settledMs)
+  })
 
-  /** What a balance means that shows so much spent since the anchor. */
-  function read(entry: Entry, spent: bigint, certain: Turnover, possible: Turnover): Reading {
-    const fits = (amount: bigint) =>
-      amount >= certain.least - rules.resolution && amount <= possible.most + rules.resolution
-    if (possible.unknown) return 'unknown'
-    if (fits(spent)) return 'fits'
+  function judge(entry: Entry, balance: bigint, { certain, before, possible }: View<Turnover>) {
+    const isQuiet = certain.requests === before.requests && possible.requests === before.requests + 1
+    const here = (shown: bigint): Anchor => ({ balance: shown, before, late: late.at(entry.sentMs), day: entry.day })
+    // At midnight an account is given the credits of the day.
+    if (anchor === null || entry.day === null || entry.day !== anchor.day) {
+      forget()
+      if (isQuiet) restart(here(balance))
+      return
+    }
+    const others = since(addCharge(nothing, entry), possible)
+    if (since(anchor.before, others).unpriced > 0) {
+      if (isQuiet) restart(here(balance))
+      return
+    }
+
+    const spent = anchor.balance - balance
+    const range = rangeSince(anchor, certain, others)
+    if (fits(spent, range, resolution)) {
+      if (suspicion === null) say.kept('billing.balance-before')
+      if (isQuiet) settle(entry, here(balance))
+      return
+    }
+    const suspect = { seq: entry.seq, spent, range }
+    if (!isQuiet) {
+      suspicion ??= suspect
+      return
+    }
     const own = ownCharge(entry)
-    if (own === 0n || !fits(spent - own)) return 'fault'
-    // An earlier request at the same price, billed twice, would look the same. Time will tell.
-    const alone = certain.requests === possible.requests && !possible.lastCharges.includes(own)
-    return alone ? 'own-charge' : 'ambiguous'
-  }
-
-  function tell(reading: Reading, entry: Entry, spent: bigint, certain: Turnover, possible: Turnover) {
-    if (reading === 'fits') {
-      say.kept('billing.balance-before')
-      say.kept('billing.conservation')
-      if (certain.least === possible.most && possible.replayed > 0n) say.kept('rpc.replay.charge')
+    if (own === 0n || !fits(spent - own, range, resolution)) {
+      accuse(suspect, since(anchor.before, before))
+      restart(here(balance))
+    } else if (mayBeAnother(own, since(anchor.before, before))) {
+      suspicion ??= suspect
+    } else {
+      const because = `the balance shown is lower by ${formatPico(own)} USD, the request's own charge, expected the one before it`
+      say.broken('billing.balance-before', because, [entry.seq])
+      restart(here(balance + own))
     }
-    if (reading === 'own-charge') {
-      const own = formatPico(ownCharge(entry))
-      say.broken('billing.balance-before', `the balance shown is lower by ${own} USD, the request's own charge`, [
-        entry.seq,
-      ])
+  }
+
+  /** Everything since the anchor is accounted for. */
+  function settle(entry: Entry, quiet: Anchor) {
+    if (anchor === null || origin === null) return
+    if (suspicion !== null) {
+      const because = `${formatPico(suspicion.spent)} USD had left the balance shown, expected ${describeRange(suspicion.range)}; a later one was right`
+      say.broken('billing.balance-before', because, [suspicion.seq])
     }
-    if (reading !== 'fault') return
-    silenced = true
-    const excess = spent > possible.most ? spent - possible.most : spent - certain.least
-    const range = certain.least === possible.most ? '' : `${formatPico(certain.least)} to `
-    const because = `${formatPico(spent)} USD left the balance over ${possible.requests} requests that cost ${range}${formatPico(possible.most)}`
-    const kind = nameDifference(excess, possible, rules.resolution)
-    discrepancies.report(kind, excess, because, [...possible.lastSeqs, entry.seq])
+    const { replays, chargedRequests } = since(anchor.before, quiet.before)
+    say.kept('billing.conservation')
+    if (replays > 0) say.kept('rpc.replay.charge')
+    else if (chargedRequests > 0) discrepancies.witness(true)
+
+    const first: Anchor = origin
+    restart(quiet)
+    const spent = first.balance - quiet.balance
+    const range = rangeSince(first, quiet.before, quiet.before)
+    if (fits(spent, range, resolution)) origin = first
+    else {
+      const { requests } = since(first.before, quiet.before)
+      const because = describe(spent, range, requests)
+      discrepancies.report('balance-drift', { amount: excessOf(spent, range), because, seqs: [entry.seq] })
+    }
   }
 
-  /** The entry was alone, so its balance accounts for all that came before. */
-  function restart(entry: Entry, balance: bigint) {
-    anchor = balance
-    settled = nothing
-    silenced = false
-    entries = entries.slice(entries.indexOf(entry))
-    judged = 1
+  /** An earlier request at the same price, charged twice, would look the same as one's own charge. Time will tell. */
+  function mayBeAnother(own: bigint, turnover: Turnover): boolean {
+    return turnover.chargedRequests > recentKept || recent.some(other => ownCharge(other) === own)
   }
 
-  /** Judged entries that are settled for this one are settled for all that follow. */
-  function retire(entry: Entry) {
-    const done = entries.slice(0, judged).filter(other => isSettledBefore(other, entry.sentMs))
-    if (done.length === 0) return
-    settled = done.reduce(addCharge, settled)
-    entries = entries.filter(other => !done.includes(other))
-    judged -= done.length
+  function accuse({ seq, spent, range }: Suspicion, turnover: Turnover) {
+    if (turnover.chargedRequests > 0 && turnover.replays === 0) discrepancies.witness(false)
+    const because = describe(spent, range, turnover.requests)
+    const seqs = [...recent.map(other => other.seq), seq]
+    const lastCharges = recent.flatMap(({ charge }) => (charge === null ? [] : [charge]))
+    discrepancies.name({ amount: excessOf(spent, range), because, seqs }, { turnover, lastCharges, resolution })
   }
 
-  const judgeWhile = (isReady: (entry: Entry) => boolean) => {
-    for (let entry = entries[judged]; entry !== undefined && isReady(entry); entry = entries[judged]) judge(entry)
+  function restart(from: Anchor) {
+    anchor = from
+    origin = from
+    recent = []
+    suspicion = null
+  }
+
+  function forget() {
+    anchor = null
+    suspicion = null
   }
 
   return {
-    add: (entry, watermarkMs) => {
-      const behind = entries.findLastIndex(other => other.sentMs <= entry.sentMs)
-      entries.splice(behind + 1, 0, entry)
-      judgeWhile(waiting => waiting.endMs < watermarkMs)
+    add: reckoning.add,
+    conclude: () => {
+      reckoning.conclude()
+      if (suspicion === null) return
+      const { seq, spent, range } = suspicion
+      const amount = excessOf(spent, range)
+      const because = `${formatPico(spent)} USD left the balance, expected ${describeRange(range)}`
+      discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, because, seqs: [seq] })
     },
-    conclude: () => judgeWhile(() => true),
     billed: () => (opening === null || latest === null ? null : opening - latest),
   }
 }
 
 /** What the request itself was charged; a replay was not. */
 const ownCharge = ({ charge }: Entry): bigint => (charge?.sort === 'charged' ? charge.said : 0n)
+
+const describe = (spent: bigint, range: Range, requests: number): string =>
+  `${formatPico(spent)} USD left the balance over ${requests} requests that cost ${describeRange(range)}`

@@ -1,94 +1,124 @@
 import { claimedPico } from '../checks/completion.ts'
-import { expectedCredits } from '../checks/rpc-credits.ts'
+import { claimedCredits, expectedCredits } from '../checks/rpc-credits.ts'
+import { listPrice, tariffOf } from '../checks/tariff.ts'
+import { isFromInFront } from '../checks/who-answered.ts'
 import type { Contract } from '../contract/contract.ts'
 import { type ProbeName, probes } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
-import { type Observation, streamOf } from '../observation/observation.ts'
+import { type Answer, type FailureReason, type Observation, streamOf } from '../observation/observation.ts'
 import { asObject, isReplayed, jsonObject } from '../observation/scope.ts'
 
 /** What one request took from a balance, as far as can be told. All amounts in pico-USD; a DIEM counts as a USD. */
 export type Charge = {
+  /** unknown: no complete answer came, and nobody can say whether it was charged */
   readonly sort: 'charged' | 'replay' | 'free' | 'unknown'
-  /** The least and the most that it may have taken. They are equal unless the request has no complete answer. */
+  /** The least and the most that it took. */
   readonly least: bigint
   readonly most: bigint
   /** What the answer says, or what it would have said: of a replay, the charge that must not be taken again. */
   readonly said: bigint
 }
 
+const free: Charge = { sort: 'free', least: 0n, most: 0n, said: 0n }
+
+/** Failures that came before a byte of the request was on its way. */
+const neverSent: readonly FailureReason[] = ['connect-refused', 'connect-timeout', 'name-not-resolved', 'tls']
+
 /** Null where it cannot be told: a success that does not say what it cost. */
 export function chargeOf(observation: Observation, contract: Contract): Charge | null {
   const { asked, answer, outcome } = observation
-  if (asked.kind !== 'chat' && asked.kind !== 'rpc' && asked.kind !== 'probe') return exactly('free', 0n)
+  if (asked.kind !== 'chat' && asked.kind !== 'rpc' && asked.kind !== 'probe') return free
   // A probe that draws on no limit does not say who is asking, so nobody can be charged for it.
-  if (asked.kind === 'probe' && probes[asked.probe as ProbeName].draws === null) return exactly('free', 0n)
-  if (outcome.kind === 'dropped') return exactly('free', 0n)
-  if (outcome.kind === 'failed')
-    return outcome.reason === 'connect-refused' ? exactly('free', 0n) : upTo(worstCase(observation, contract))
-  if (outcome.status !== 200) return exactly('free', 0n)
-  const said = asked.kind === 'chat' ? chatCost(observation) : (rpcCost(observation, contract) ?? chatCost(observation))
-  if (asked.kind === 'rpc' && isReplayed(answer)) return { sort: 'replay', least: 0n, most: 0n, said: said ?? 0n }
-  return said === null ? null : { ...exactly('charged', said), ...rounded(observation, said, contract) }
+  if (asked.kind === 'probe' && probes[asked.probe as ProbeName].draws === null) return free
+  if (outcome.kind === 'dropped') return free
+  if (outcome.kind === 'failed') return neverSent.includes(outcome.reason) ? free : upToWorst(observation, contract)
+  // Behind a gateway that gave up, the service may have done its work.
+  if (answer !== null && isFromInFront(answer, contract)) return upToWorst(observation, contract)
+
+  const claim = claimOf(observation, contract)
+  if (asked.kind === 'rpc' && isReplayed(answer))
+    return { sort: 'replay', least: 0n, most: 0n, said: claim?.said ?? 0n }
+  if (claim !== null) return { sort: 'charged', ...claim }
+  return outcome.status === 200 ? null : free
+}
+
+type Claim = Pick<Charge, 'least' | 'most' | 'said'>
+
+/** What the answer says that it cost, whatever its status; null where it does not say. */
+function claimOf({ asked, answer }: Observation, contract: Contract): Claim | null {
+  if (answer === null) return null
+  const inBody = asked.kind === 'rpc' ? null : claimInBody(answer)
+  // A probe must be refused; one that was not may have run as either kind.
+  return inBody ?? (asked.kind === 'chat' ? null : claimInHeader(answer, contract))
+}
+
+function claimInBody({ body }: Answer): Claim | null {
+  const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? asObject(body.value)?.cost : null
+  const { usd, diem } = asObject(stated) ?? {}
+  if (typeof usd !== 'number' || typeof diem !== 'number' || usd < 0 || diem < 0) return null
+  // The last digits of a double may be noise.
+  const isExact = parsePico(usd) !== null && parsePico(diem) !== null
+  return around(claimedPico(usd) + claimedPico(diem), isExact ? 0n : 1n)
 }
 
 /**
  * An RPC cost is shown rounded; whether the balance takes the shown amount or the exact one is open, so both are
- * possible where they differ by no more than that rounding.
+ * possible. Where our tariff does not give the shown amount, of the exact one is known only that it rounds to it.
  */
-function rounded({ asked, answer }: Observation, said: bigint, contract: Contract): Partial<Charge> {
-  const credits = answer?.headers[`${contract.headerPrefix}rpc-credits`] ?? ''
-  if (asked.kind !== 'rpc' || !/^\d+$/.test(credits)) return {}
-  const exact = BigInt(credits) * pico(contract.rpc.usdPerCredit)
-  if (distance(exact, said) > 10n ** BigInt(12 - contract.rpc.costDecimals)) return {}
-  return exact < said ? { least: exact, most: said } : { least: said, most: exact }
+function claimInHeader(answer: Answer, contract: Contract): Claim | null {
+  const { costHeader, costGrain, picoUsdPerCredit } = tariffOf(contract)
+  const said = parsePico(answer.headers[costHeader] ?? '')
+  const credits = claimedCredits(answer, contract)
+  if (said === null || credits === null) return said === null ? null : around(said, 0n)
+  const exact = credits * picoUsdPerCredit
+  if (distance(exact, said) > costGrain) return around(said, costGrain)
+  return exact < said ? { least: exact, most: said, said } : { least: said, most: exact, said }
 }
 
-const exactly = (sort: Charge['sort'], said: bigint): Charge => ({ sort, least: said, most: said, said })
-const upTo = (most: bigint): Charge => ({ sort: 'unknown', least: 0n, most, said: 0n })
+const around = (said: bigint, grain: bigint): Claim => ({
+  least: said > grain ? said - grain : 0n,
+  most: said + grain,
+  said,
+})
 
-function chatCost(observation: Observation): bigint | null {
-  const cost = asObject(streamOf(observation)?.cost ?? jsonObject(observation.answer)?.cost)
-  if (typeof cost?.usd !== 'number' || typeof cost.diem !== 'number') return null
-  const sum = claimedPico(cost.usd) + claimedPico(cost.diem)
-  return sum < 0n ? null : sum
-}
+const upToWorst = (observation: Observation, contract: Contract): Charge => ({
+  sort: 'unknown',
+  least: 0n,
+  most: worstCase(observation, contract),
+  said: 0n,
+})
 
-function rpcCost({ answer }: Observation, contract: Contract): bigint | null {
-  return parsePico(answer?.headers[`${contract.headerPrefix}rpc-cost-usd`] ?? '')
-}
+const unpriced = pico('1')
 
 /** Twice the list price of the longest completion, or of every item in the dearest tier: a bound, not a forecast. */
 function worstCase({ asked }: Observation, contract: Contract): bigint {
   if (asked.kind === 'rpc') {
-    const base = contract.rpc.networks[asked.network]?.baseCredits ?? 0
-    return BigInt(asked.items.length * base * contract.rpc.multipliers.large * 2) * pico(contract.rpc.usdPerCredit)
+    const base = contract.rpc.networks[asked.network]?.baseCredits
+    if (base === undefined) return unpriced
+    return BigInt(asked.items.length * base * contract.rpc.multipliers.large * 2) * tariffOf(contract).picoUsdPerCredit
   }
+  // A probe is to be refused, and what is refused is not charged.
   if (asked.kind !== 'chat') return 0n
-  const price = contract.models.find(model => model.id === asked.model)?.usdPerMillion
-  if (!price) return pico('1')
-  const prompt = BigInt(asked.promptTokens * 2 + 4_000) * pico(price.input)
-  return (prompt + 2n * BigInt(asked.maxCompletionTokens) * pico(price.output)) / 1_000_000n
+  const tokens = [asked.promptTokens * 2 + 4_000, asked.maxCompletionTokens * 2] as const
+  return listPrice(tariffOf(contract), asked.model, ...tokens) ?? unpriced
 }
 
 /** What the request costs by our own tariff; null where the tariff does not tell. */
-export function expectedPico(
+export function expectedCharge(
   observation: Observation,
   contract: Contract,
 ): { readonly usd: bigint; readonly credits: bigint } | null {
   const { asked, answer, outcome } = observation
-  if (outcome.kind !== 'answered' || outcome.status !== 200) return null
+  if (outcome.kind !== 'answered' || answer?.status !== 200) return null
   if (asked.kind === 'rpc') {
     if (isReplayed(answer)) return null
-    const credits = expectedCredits(observation, asked, contract)?.total ?? null
-    return credits === null ? null : { usd: credits * pico(contract.rpc.usdPerCredit), credits }
+    const credits = expectedCredits(answer, asked, contract)?.total
+    return credits === undefined ? null : { usd: credits * tariffOf(contract).picoUsdPerCredit, credits }
   }
   if (asked.kind !== 'chat') return null
   const usage = asObject(streamOf(observation)?.usage ?? jsonObject(answer)?.usage)
-  const price = contract.models.find(model => model.id === asked.model)?.usdPerMillion
-  const [prompt, completion] = [usage?.prompt_tokens, usage?.completion_tokens]
-  if (!price || !Number.isSafeInteger(prompt) || !Number.isSafeInteger(completion)) return null
-  return {
-    usd: (BigInt(Number(prompt)) * pico(price.input) + BigInt(Number(completion)) * pico(price.output)) / 1_000_000n,
-    credits: 0n,
-  }
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage ?? {}
+  if (!Number.isSafeInteger(prompt) || !Number.isSafeInteger(completion)) return null
+  const usd = listPrice(tariffOf(contract), asked.model, Number(prompt), Number(completion))
+  return usd === null ? null : { usd, credits: 0n }
 }

@@ -1,105 +1,136 @@
 import type { Say } from '../checks/docket.ts'
+import { createReckoning, type Span, type View } from './reckoning.ts'
 
-/** One request of a window, as its limit sees it. All instants in milliseconds since the start of the run. */
-export type Member = {
+/** One request of a window, as its limit sees it. It was counted between its sending and the arrival of its headers. */
+export type Member = Span & {
   readonly seq: number
-  readonly sentMs: number
-  readonly endMs: number
   /**
    * accepted: it counts · rejected: a 429, which need not count · uncertain: another non-success, or no answer, or a
    * probe; whether it counts is open
    */
   readonly sort: 'accepted' | 'rejected' | 'uncertain'
-  /** Requests of the window, this one included, that were used up by what the answer said is left; null: it said nothing. */
-  readonly used: number | null
-  /** The most tokens that the request can have drawn. */
+  /** What the answer said that the limit is and what is left of it; null: it said nothing. */
+  readonly stated: number | null
+  readonly remaining: number | null
+  /** The most tokens that the request can draw, and what the answer said is left of them. */
   readonly tokensMost: number
+  readonly tokensLeft: number | null
 }
 
-/** The requests whose answers named the same reset time, with those that named none but may belong to it. */
-export type WindowUse = {
-  readonly limit: number
-  readonly members: readonly Member[]
-  /** Whether all of the window's use is known: it began under our eyes, on accounts that nobody else uses. */
-  readonly whole: boolean
+export type WindowRules = {
+  /** What reports call the limit. */
+  readonly scope: string
+  /** By the contract; null where it is silent. */
+  readonly limit: number | null
   readonly tokenLimit: number | null
+  /** Whether all of the window's use is known: it began under our eyes, on accounts that nobody else uses. */
+  readonly isWhole: () => boolean
+  /** Tokens that requests of the windows before can have drawn: a token window may begin earlier. */
+  readonly earlierTokens: () => number
 }
 
 export type WindowVerdict = { readonly unexpected429: number; readonly missing429: number }
 
-/** Judges a window that no request can join any more. */
-export function judgeWindow(window: WindowUse, scope: string, say: Say<'limiter'>): WindowVerdict {
-  const { limit, members, whole } = window
-  const accepted = members.filter(member => member.sort === 'accepted')
-  const ends = accepted.map(member => member.endMs).sort((a, b) => a - b)
-  const starts = members
-    .filter(member => member.sort !== 'rejected')
-    .map(member => member.sentMs)
-    .sort((a, b) => a - b)
-  const rejectedStarts = members
-    .filter(member => member.sort === 'rejected')
-    .map(member => member.sentMs)
-    .sort((a, b) => a - b)
+export type LimitWindow = {
+  /** Members added later were sent at `watermarkMs` or after it. */
+  readonly add: (member: Member, watermarkMs: number) => void
+  /** To be called once, when no request can join any more. */
+  readonly conclude: () => WindowVerdict
+}
 
-  for (const member of accepted) {
-    const { used } = member
-    if (used === null) continue
-    const least = 1 + countUpTo(ends, member.sentMs, false)
-    // A rejected request may count or not.
-    const most = countUpTo(starts, member.endMs) + countUpTo(rejectedStarts, member.endMs)
-    if (used >= least && (used <= most || !whole)) say.kept('limit.requests.remaining')
-    else {
-      const range = whole ? `${least} to ${most}` : `at least ${least}`
-      say.broken(
-        'limit.requests.remaining',
-        `${used} requests of ${scope} are said to be used in the window, expected ${range}`,
-        [member.seq],
-      )
-    }
-  }
+/** How many requests of a sort were sent, and what tokens they can have drawn. */
+type Use = {
+  readonly accepted: number
+  readonly rejected: number
+  readonly uncertain: number
+  readonly tokensMost: number
+}
 
-  const surplus = accepted.toSorted((a, b) => a.sentMs - b.sentMs).slice(limit)
-  if (surplus.length > 0) {
-    const seqs = surplus.slice(0, 8).map(member => member.seq)
-    say.broken(
-      'limit.requests.enforced',
-      `${accepted.length} requests of ${scope} were accepted in a window of ${limit}`,
-      seqs,
-    )
-  } else if (members.some(member => member.sort === 'rejected')) say.kept('limit.requests.enforced')
+const unused: Use = { accepted: 0, rejected: 0, uncertain: 0, tokensMost: 0 }
 
+const plus = (use: Use, { sort, tokensMost }: Member): Use => ({
+  accepted: use.accepted + (sort === 'accepted' ? 1 : 0),
+  rejected: use.rejected + (sort === 'rejected' ? 1 : 0),
+  uncertain: use.uncertain + (sort === 'uncertain' ? 1 : 0),
+  tokensMost: use.tokensMost + tokensMost,
+})
+
+const mostNamed = 8
+
+/** The requests whose answers named the same reset time, with those that named none but may belong to it. */
+export function createLimitWindow(rules: WindowRules, say: Say<'limiter'>): LimitWindow {
+  const { scope, limit, tokenLimit } = rules
+  let statedLeast = Number.POSITIVE_INFINITY
+  let statedMost = 0
+  let accepted = 0
+  let rejected = 0
   let unexpected429 = 0
-  for (const member of whole ? members : []) {
-    if (member.sort !== 'rejected') continue
-    const possible = countUpTo(starts, member.endMs)
-    if (possible >= limit || mayLackTokens(member, window)) say.kept('limit.requests.not-early')
-    else {
-      unexpected429++
-      say.broken(
-        'limit.requests.not-early',
-        `a 429 came when at most ${possible} of ${limit} requests of ${scope} were used`,
-        [member.seq],
-      )
-    }
-  }
-  return { unexpected429, missing429: surplus.length }
-}
+  const surplus: number[] = []
+  const reckoning = createReckoning<Member, Use>(unused, plus, (member, view) => {
+    if (member.sort === 'accepted') judgeAccepted(member, view)
+    if (member.sort === 'rejected') judgeRejected(member, view)
+  })
 
-/** Whether the tokens of everything that may have come before the request can have used up the token window. */
-function mayLackTokens(member: Member, { members, tokenLimit }: WindowUse): boolean {
-  if (tokenLimit === null) return false
-  const drawn = members.reduce((sum, other) => sum + (other.sentMs <= member.endMs ? other.tokensMost : 0), 0)
-  return drawn > tokenLimit
-}
+  /** Where an answer states another limit than the contract, it broke that clause, and the benefit of it is given here. */
+  const mostAllowed = () => Math.max(limit ?? 0, statedMost) || Number.POSITIVE_INFINITY
+  const leastAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, statedLeast)
 
-/** How many of the ascending numbers are below `bound`, or equal to it where `orEqual`. */
-function countUpTo(ascending: readonly number[], bound: number, orEqual = true): number {
-  let [low, high] = [0, ascending.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const value = ascending[middle] ?? 0
-    if (value < bound || (orEqual && value === bound)) low = middle + 1
-    else high = middle
+  function judgeAccepted(member: Member, { certain, possible }: View<Use>) {
+    accepted++
+    if (accepted > mostAllowed() && surplus.length < mostNamed) surplus.push(member.seq)
+    const { stated, remaining, seq } = member
+    if (stated === null || remaining === null || (limit !== null && stated !== limit)) return
+    const used = stated - remaining
+    // What is left is never said to be less than nothing.
+    const least = Math.min(stated, 1 + certain.accepted)
+    // A request that was rejected, or not answered, may count or not.
+    const most = possible.accepted + possible.rejected + possible.uncertain
+    const isWhole = rules.isWhole()
+    if (used >= least && (used <= most || !isWhole)) return say.kept('limit.requests.remaining')
+    const range = !isWhole ? `at least ${least}` : least === most ? String(least) : `${least} to ${most}`
+    say.broken(
+      'limit.requests.remaining',
+      `${remaining} of ${stated} requests of ${scope} are said to remain, so ${used} were used, expected ${range}`,
+      [seq],
+    )
   }
-  return low
+
+  function judgeRejected(member: Member, { possible }: View<Use>) {
+    rejected++
+    if (!rules.isWhole()) return
+    const used = possible.accepted + possible.uncertain
+    if (used >= leastAllowed() || mayLackTokens(member, possible)) return say.kept('limit.requests.not-early')
+    unexpected429++
+    say.broken(
+      'limit.requests.not-early',
+      `a 429 came when at most ${used} of ${leastAllowed()} requests of ${scope} were used, expected it beyond them`,
+      [member.seq],
+    )
+  }
+
+  /** By what the answer says is left of the tokens, or else by what all that was sent before can have drawn. */
+  function mayLackTokens({ tokensMost, tokensLeft }: Member, possible: Use): boolean {
+    if (tokenLimit === null) return false
+    if (tokensLeft !== null) return tokensLeft < tokensMost
+    return possible.tokensMost + rules.earlierTokens() > tokenLimit
+  }
+
+  return {
+    add: (member, watermarkMs) => {
+      if (member.stated !== null && member.sort !== 'uncertain') {
+        statedLeast = Math.min(statedLeast, member.stated)
+        statedMost = Math.max(statedMost, member.stated)
+      }
+      reckoning.add(member, watermarkMs)
+    },
+    conclude: () => {
+      reckoning.conclude()
+      const missing429 = Math.max(0, accepted - mostAllowed())
+      if (missing429 > 0) {
+        const because = `${accepted} requests of ${scope} were accepted in one window, expected ${mostAllowed()} at most`
+        say.broken('limit.requests.enforced', because, surplus)
+      } else if (rejected > 0) say.kept('limit.requests.enforced')
+      return { unexpected429, missing429 }
+    },
+  }
 }

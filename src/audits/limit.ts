@@ -1,9 +1,10 @@
 import type { Say } from '../checks/docket.ts'
 import type { Scope } from '../observation/scope.ts'
 import type { AuditScope } from './audit.ts'
-import { judgeWindow, type Member } from './limit-window.ts'
+import { createLimitWindow, type LimitWindow, type Member } from './limit-window.ts'
 import type { LimitUse } from './results.ts'
 import type { Offset } from './server-clock.ts'
+import { createSortedQueue } from './sorted-queue.ts'
 
 /** One limit of one caller: its windows by reset time, judged when no request can join them any more. */
 export type Limit = {
@@ -13,115 +14,203 @@ export type Limit = {
   readonly use: () => LimitUse
 }
 
-type LimitScope = AuditScope & { readonly caller: string; readonly drawn: Scope; readonly offset: () => Offset }
+export type LimitScope = AuditScope & {
+  readonly caller: string
+  readonly drawn: Scope
+  readonly offset: () => Offset
+  /** When the first request of the run was sent: use from before it is not known. */
+  readonly firstSentMs: number
+}
 
+/** Stamps of whole seconds, rounded either way, and a reset that is reckoned anew for each answer. */
+const grainMs = 1_000
 /** A window is open for so long after its reset time, for clocks that differ. */
 const lingerMs = 5_000
 /** More open windows than this are a fault of the target; the oldest is judged early. */
-const mostWindows = 32
+const mostWindows = 256
+/** More requests without a window than this are not remembered, and then no upper bound on use is asserted. */
+const mostUnplaced = 10_000
+
+type OpenWindow = {
+  readonly resetMs: number
+  readonly judged: LimitWindow
+  members: number
+  tokensMost: number
+  /** Whether an answer said that it was the window's first: then whatever else was used is ours. */
+  hasFirst: boolean
+  /** When, and by whose answer, the window was first named. */
+  namedMs: number
+  namedBy: number
+  isCutShort: boolean
+}
 
 export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
   const { contract, drawn, startedAtMs, shared, offset } = scope
   const windowMs = contract.limits.windowMs
-  const grainMs = contract.limits.requestsReset === 'unix-seconds' ? 1000 : 1
-  const open = new Map<number, Member[]>()
+  const sameWindowMs = Math.min(grainMs, windowMs / 5)
+  /** In the order of their reset. */
+  let open: readonly OpenWindow[] = []
+  let closedThroughMs = Number.NEGATIVE_INFINITY
+  let closedTokens: readonly { readonly resetMs: number; readonly tokensMost: number }[] = []
   /** Requests that no answer placed in a window. */
-  let unplaced: Member[] = []
-  let firstSentMs: number | null = null
-  /** Once a window was cut off, what the following ones count is open. */
-  let disputed = false
+  const unplaced = createSortedQueue<Member>(member => member.sentMs)
+  let areAllRemembered = true
+  /** Once a window was cut short, what the following ones count is open. */
+  let isDisputed = false
+  let stated: number | null = null
   const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
 
-  function close(resetMs: number) {
-    const members = open.get(resetMs) ?? []
-    open.delete(resetMs)
+  function place(member: Member, resetMs: number, watermarkMs: number) {
+    judgeReset(member, resetMs)
+    if (resetMs <= closedThroughMs + sameWindowMs) return
+    const window = open.find(each => Math.abs(each.resetMs - resetMs) <= sameWindowMs)
+    if (window !== undefined) join(window, member, watermarkMs)
+    // What is no success may have been counted elsewhere, and name a window that is not of this limit.
+    else if (member.sort === 'uncertain') setAside(member, watermarkMs)
+    else found(member, resetMs, watermarkMs)
+  }
+
+  function found(member: Member, resetMs: number, watermarkMs: number) {
+    const window: OpenWindow = {
+      resetMs,
+      judged: createLimitWindow(
+        {
+          scope: drawn.name,
+          limit: drawn.requestsPerMinute,
+          tokenLimit: drawn.tokensPerMinute,
+          isWhole: () => isWhole(window),
+          earlierTokens: () => tokensBefore(window),
+        },
+        say,
+      ),
+      members: 0,
+      tokensMost: 0,
+      hasFirst: false,
+      namedMs: Number.POSITIVE_INFINITY,
+      namedBy: member.seq,
+      isCutShort: false,
+    }
+    open = [...open, window].sort((a, b) => a.resetMs - b.resetMs)
+    sums.windows++
+    for (let index = 0; index < unplaced.size(); index++) {
+      const ghost = unplaced.at(index)
+      if (ghost !== undefined && mayBelong(ghost, window)) add(window, ghost, Number.NEGATIVE_INFINITY)
+    }
+    join(window, member, watermarkMs)
+  }
+
+  function join(window: OpenWindow, member: Member, watermarkMs: number) {
+    window.members++
+    if (member.sort !== 'uncertain' && member.shownMs < window.namedMs) {
+      window.namedMs = member.shownMs
+      window.namedBy = member.seq
+    }
+    if (member.sort === 'accepted' && member.stated !== null && member.stated - (member.remaining ?? 0) === 1)
+      window.hasFirst = true
+    judgeSuccession()
+    add(window, member, watermarkMs)
+  }
+
+  function add(window: OpenWindow, member: Member, watermarkMs: number) {
+    window.tokensMost += member.tokensMost
+    if (!isDisputed) window.judged.add(member, watermarkMs)
+  }
+
+  /** Remembers a request that may belong to any window of its time, those that are yet to be named included. */
+  function setAside(placeless: Member, watermarkMs: number) {
+    const member: Member = { ...placeless, sort: 'uncertain' }
+    unplaced.insert(member)
+    if (unplaced.size() > mostUnplaced) {
+      unplaced.shift()
+      areAllRemembered = false
+    }
+    for (const window of open) if (mayBelong(member, window)) add(window, member, watermarkMs)
+  }
+
+  function mayBelong({ sentMs, shownMs }: Member, { resetMs }: OpenWindow): boolean {
     const { least, most } = offset()
     const beganMs = resetMs - windowMs
-    for (const member of members) judgeReset(member, resetMs, least, most)
-    sums.windows++
-    if (!judgeSuccession(resetMs, members, most)) disputed = true
-    if (disputed) return
-
-    const ghosts = unplaced.filter(
-      ({ sentMs, endMs }) =>
-        startedAtMs + endMs + most >= beganMs - grainMs && startedAtMs + sentMs + least <= resetMs + grainMs,
-    )
-    const beganUnderOurEyes = firstSentMs !== null && beganMs + 1000 >= startedAtMs + firstSentMs + least
-    const verdict = judgeWindow(
-      {
-        limit: drawn.requestsPerMinute ?? Number.POSITIVE_INFINITY,
-        members: [...members, ...ghosts],
-        whole: beganUnderOurEyes && !shared,
-        tokenLimit: drawn.tokensPerMinute,
-      },
-      drawn.name,
-      say,
-    )
-    sums.unexpected429 += verdict.unexpected429
-    sums.missing429 += verdict.missing429
+    return startedAtMs + shownMs + most >= beganMs - grainMs && startedAtMs + sentMs + least <= resetMs + grainMs
   }
 
-  function judgeReset({ seq, sentMs, endMs }: Member, resetMs: number, least: number, most: number) {
-    const earliest = startedAtMs + sentMs + least
-    const latest = startedAtMs + endMs + most
-    const aheadMs = resetMs - latest
-    if (resetMs + grainMs >= earliest && aheadMs <= windowMs + grainMs) return say.kept('limit.requests.reset')
-    const seconds = Math.round((resetMs - earliest) / 1000)
-    say.broken(
-      'limit.requests.reset',
-      `the reset of ${drawn.name} is ${seconds} s ahead, expected 0 to ${windowMs / 1000} s`,
-      [seq],
-    )
+  /** Nobody else uses the account during the run, so what counts is whether the window may be older than the run. */
+  function isWhole({ resetMs, hasFirst }: OpenWindow): boolean {
+    if (shared || !areAllRemembered || isDisputed) return false
+    const runBeganMs = startedAtMs + scope.firstSentMs + offset().most
+    return hasFirst || resetMs - windowMs - grainMs >= runBeganMs
   }
 
-  /** Whether the window kept its word: no later one was named before its reset time. */
-  function judgeSuccession(resetMs: number, members: readonly Member[], most: number): boolean {
-    for (const [laterMs, successors] of open) {
-      if (laterMs <= resetMs) continue
-      const early = successors.find(({ endMs }) => startedAtMs + endMs + most + grainMs < resetMs)
-      if (early === undefined) continue
-      const byMs = resetMs - (startedAtMs + early.endMs)
-      say.broken(
-        'limit.requests.window',
-        `a new window of ${drawn.name} was named ${Math.round(byMs / 1000)} s before the reset of the one before`,
-        [members[0]?.seq ?? early.seq, early.seq],
-      )
-      return false
+  function tokensBefore({ resetMs }: OpenWindow): number {
+    return [...closedTokens, ...open]
+      .filter(other => other.resetMs < resetMs && other.resetMs > resetMs - 2 * windowMs)
+      .reduce((sum, { tokensMost }) => sum + tokensMost, 0)
+  }
+
+  function judgeReset({ seq, sentMs, shownMs }: Member, resetMs: number) {
+    const { least, most } = offset()
+    const earliestMs = startedAtMs + sentMs + least
+    const latestMs = startedAtMs + shownMs + most
+    if (resetMs + grainMs >= earliestMs && resetMs - latestMs <= windowMs + grainMs)
+      return say.kept('limit.requests.reset')
+    const seconds = Math.round((resetMs - earliestMs) / 1000)
+    const away = seconds < 0 ? `${-seconds} s ago` : `${seconds} s ahead`
+    const because = `the reset of ${drawn.name} is ${away}, expected 0 to ${windowMs / 1000} s ahead`
+    say.broken('limit.requests.reset', because, [seq])
+  }
+
+  /** A window keeps its word when no later one is named before its reset time. */
+  function judgeSuccession() {
+    if (open.length < 2) return
+    const { most } = offset()
+    for (const [index, window] of open.entries()) {
+      const early = open.slice(index + 1).find(later => startedAtMs + later.namedMs + most + grainMs < window.resetMs)
+      if (early === undefined || window.isCutShort) continue
+      window.isCutShort = true
+      isDisputed = true
+      const seconds = Math.round((window.resetMs - startedAtMs - most - early.namedMs) / 1000)
+      const because = `a new window of ${drawn.name} was named ${seconds} s before the reset of the one before, expected it not to begin earlier`
+      say.broken('limit.requests.window', because, [window.namedBy, early.namedBy])
     }
-    if (members.length > 1) say.kept('limit.requests.window')
-    return true
   }
 
-  const closeWhile = (isOver: (resetMs: number) => boolean) => {
-    for (const resetMs of [...open.keys()].sort((a, b) => a - b)) {
-      if (isOver(resetMs)) close(resetMs)
+  function closeFirst() {
+    judgeSuccession()
+    const [window] = open
+    if (window === undefined) return
+    if (window.members > 1 && !window.isCutShort) say.kept('limit.requests.window')
+    if (!isDisputed) {
+      const { unexpected429, missing429 } = window.judged.conclude()
+      sums.unexpected429 += unexpected429
+      sums.missing429 += missing429
     }
+    open = open.slice(1)
+    closedThroughMs = window.resetMs
+    closedTokens = [...closedTokens, window].slice(-2)
   }
 
   return {
     add: (member, resetMs, watermarkMs) => {
-      firstSentMs ??= member.sentMs
       if (member.sort === 'accepted') sums.accepted++
       if (member.sort === 'rejected') sums.rejected++
-      if (resetMs === null) unplaced.push(member)
-      else {
-        const members = open.get(resetMs)
-        if (members === undefined) open.set(resetMs, [member])
-        else members.push(member)
-      }
-      const nowMs = startedAtMs + watermarkMs + offset().least
-      // Long streams were admitted long ago; what is still unknown about a window is at most as old as the watermark.
-      closeWhile(reset => reset + lingerMs < nowMs)
-      if (open.size > mostWindows) close(Math.min(...open.keys()))
-      if (unplaced.length > 0) unplaced = unplaced.filter(({ endMs }) => endMs > watermarkMs - 2 * windowMs)
+      stated ??= member.stated
+      if (resetMs === null) setAside(member, watermarkMs)
+      else place(member, resetMs, watermarkMs)
+
+      // What is still to come was sent at the watermark or later, and cannot join a window that was over by then.
+      const overMs = startedAtMs + watermarkMs + offset().least - lingerMs
+      while (open[0] !== undefined && (open[0].resetMs < overMs || open.length > mostWindows)) closeFirst()
+      const oldMs = watermarkMs - 2 * windowMs - lingerMs
+      while ((unplaced.at(0)?.shownMs ?? oldMs) < oldMs) unplaced.shift()
     },
-    conclude: () => closeWhile(() => true),
+    conclude: () => {
+      while (open.length > 0) closeFirst()
+    },
     use: () => ({
       caller: scope.caller,
       scope: drawn.name,
       tier: drawn.tier,
       windowMs,
-      limit: drawn.requestsPerMinute,
+      limit: drawn.requestsPerMinute ?? stated,
       ...sums,
     }),
   }

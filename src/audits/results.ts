@@ -38,7 +38,7 @@ export type LimitUse = {
   readonly scope: string
   readonly tier: string
   readonly windowMs: number
-  /** As the answers said; null when none did. */
+  /** By the contract; where that is silent, as the answers said; null when they did not. */
   readonly limit: number | null
   readonly windows: number
   readonly accepted: number

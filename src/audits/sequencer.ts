@@ -1,37 +1,65 @@
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Audit } from './audit.ts'
 
-/** The most observations that may wait for one that is missing. Past it they are let go in the order of `seq`. */
-const longestQueue = 100_000
+/** The most observations that wait for one that is missing; then those that are there go ahead of it. */
+const longestQueue = 10_000
 
 /**
- * Observations arrive as they end; audits want them as they were sent. Each `seq` is observed exactly once, sent or
- * not, so whatever stands in an unbroken row can be let go: memory holds only what ended behind one still under way.
+ * Observations arrive as they end; audits want them as they were sent. Each `seq` is observed exactly once, sent or not,
+ * so whatever stands in an unbroken row can be let go. While one that others overtook is missing, the watermark stays at
+ * what was sent before it: audits wait, with the little that they keep of an observation, and nothing is misjudged.
  */
-export function createSequencer(release: Audit['add']): { readonly add: Sink; readonly flush: () => void } {
+export function createSequencer(
+  release: Audit['add'],
+  queueLimit = longestQueue,
+): { readonly add: Sink; readonly flush: () => void } {
   const waiting = new Map<number, Observation>()
+  let gaps: readonly Gap[] = []
   let next = 0
-  let watermarkMs = 0
+  let lastHeadMs = 0
+
+  const letGo = (observation: Observation) => {
+    if (isHead(observation)) lastHeadMs = Math.max(lastHeadMs, observation.sentMs ?? observation.dueMs)
+    release(observation, gaps[0]?.heldAtMs ?? lastHeadMs)
+  }
+  const letGoRow = () => {
+    for (let first = waiting.get(next); first !== undefined; first = waiting.get(next)) {
+      waiting.delete(next++)
+      letGo(first)
+    }
+  }
   const flush = () => {
-    for (const seq of [...waiting.keys()].sort((a, b) => a - b)) letGo(seq)
+    for (const seq of [...waiting.keys()].sort((a, b) => a - b)) {
+      if (seq > next) gaps = [...gaps, { from: next, missing: seq - next, behind: seq, heldAtMs: lastHeadMs }]
+      next = Math.max(next, seq)
+      letGoRow()
+    }
   }
-  const letGo = (seq: number): boolean => {
-    const observation = waiting.get(seq)
-    if (observation === undefined) return false
-    waiting.delete(seq)
-    next = Math.max(next, seq + 1)
-    if (isHead(observation)) watermarkMs = Math.max(watermarkMs, observation.sentMs ?? observation.dueMs)
-    release(observation, watermarkMs)
-    return true
-  }
+
   return {
     add: observation => {
-      waiting.set(observation.seq, observation)
-      while (letGo(next));
-      if (waiting.size > longestQueue) flush()
+      const { seq } = observation
+      if (seq < next) {
+        gaps = gaps
+          .map(gap => (seq >= gap.from && seq < gap.behind ? { ...gap, missing: gap.missing - 1 } : gap))
+          .filter(gap => gap.missing > 0)
+        letGo(observation)
+        return
+      }
+      waiting.set(seq, observation)
+      letGoRow()
+      if (waiting.size > queueLimit) flush()
     },
     flush,
   }
+}
+
+/** Numbers that others went ahead of. What they stand for was sent at `heldAtMs` or after it. */
+type Gap = {
+  readonly from: number
+  readonly behind: number
+  readonly missing: number
+  readonly heldAtMs: number
 }
 
 /** Arrivals are sent in the order of `seq`; the further requests of a replay have low numbers and are sent later. */

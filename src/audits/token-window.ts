@@ -2,51 +2,106 @@ import type { Say } from '../checks/docket.ts'
 import { type Observation, streamOf } from '../observation/observation.ts'
 import { asObject, jsonObject, type Scope } from '../observation/scope.ts'
 import type { AuditScope } from './audit.ts'
+import { createReckoning, type Reckoning, type Span, type View } from './reckoning.ts'
 import type { Offset } from './server-clock.ts'
 
-/** A completed request and the tokens that it used for sure. */
-type Used = { readonly sentMs: number; readonly endMs: number; readonly tokens: number }
+/** A successful completion, the tokens that it used for sure, and what its answer said of its token window. */
+type Use = Span & {
+  readonly seq: number
+  readonly tokens: number
+  readonly remaining: number
+  readonly limit: number
+  /** The window ends somewhere between these instants, by the clock of the observations. */
+  readonly endsFromMs: number
+  readonly endsToMs: number
+}
+
+/** Stamps of whole seconds, rounded either way. */
+const grainMs = 1_000
+/** The past is remembered in so many steps a window. */
+const steps = 256
+
+export type TokenWindow = {
+  readonly add: (observation: Observation, scope: Scope, watermarkMs: number) => void
+  readonly conclude: () => void
+}
 
 /**
- * Judges `x-ratelimit-remaining-tokens`: whatever else a service counts, what completed requests used in the same
- * window cannot remain. The window is known only by its end in whole seconds, so it is taken as short as it may be.
+ * Judges `x-ratelimit-remaining-tokens`: whatever else a service counts, what completed requests used in the same window
+ * cannot remain. The window is known only by its end in whole seconds, which each answer of the window bounds anew; it
+ * is taken as short as it may be.
  */
-export function createTokenWindow({ contract, startedAtMs }: AuditScope, offset: () => Offset, say: Say<'limiter'>) {
+export function createTokenWindow(scope: AuditScope, offset: () => Offset, say: Say<'limiter'>): TokenWindow {
+  const { contract, startedAtMs } = scope
   const { windowMs, tokensReset } = contract.limits
-  const used = new Map<string, Used[]>()
+  const keys = new Map<string, Reckoning<Use>>()
+
   return {
-    add: (observation: Observation, { name, tokensPerMinute }: Scope, watermarkMs: number) => {
-      const { sentMs, endMs, headersMs, answer, caller, seq, asked } = observation
+    add: (observation, { name, tokensPerMinute }, watermarkMs) => {
+      const { sentMs, headersMs, endMs, answer, caller, seq, asked } = observation
       if (asked.kind !== 'chat' || answer?.status !== 200 || sentMs === null || endMs === null) return
-      const key = `${caller} ${name}`
-      const past = (used.get(key) ?? []).filter(other => other.endMs > watermarkMs - 2 * windowMs)
-      const remaining = Number(answer.headers['x-ratelimit-remaining-tokens'] ?? Number.NaN)
+      const shownMs = headersMs ?? endMs
+      const stated = Number(answer.headers['x-ratelimit-limit-tokens'] ?? Number.NaN)
       const reset = Number(answer.headers['x-ratelimit-reset-tokens'] ?? Number.NaN)
-      const limit = tokensPerMinute ?? Number(answer.headers['x-ratelimit-limit-tokens'])
-      if (
-        tokensReset === 'seconds' &&
-        Number.isFinite(remaining) &&
-        Number.isFinite(reset) &&
-        reset * 1000 <= windowMs
-      ) {
-        const { least, most } = offset()
-        const latestStartMs = startedAtMs + (headersMs ?? endMs) + most + reset * 1000 - windowMs
-        const sure = past.filter(other => other.endMs < sentMs && startedAtMs + other.sentMs + least >= latestStartMs)
-        const tokens = sure.reduce((sum, other) => sum + other.tokens, 0)
-        if (remaining > limit - tokens) {
-          say.broken(
-            'limit.tokens.remaining',
-            `${remaining} of ${limit} tokens of ${name} are said to remain, but ${tokens} were used`,
-            [seq],
-          )
-        } else if (tokens > 0) say.kept('limit.tokens.remaining')
+      const key = `${caller} ${name}`
+      let uses = keys.get(key)
+      if (uses === undefined) {
+        uses = createUses(name)
+        keys.set(key, uses)
       }
-      used.set(key, [...past, { sentMs, endMs, tokens: tokensOf(observation) }])
+      const use = {
+        seq,
+        sentMs,
+        shownMs,
+        // Tokens are counted when they are charged.
+        settledMs: endMs + contract.billing.settleMs,
+        tokens: tokensOf(observation),
+        remaining: Number(answer.headers['x-ratelimit-remaining-tokens'] ?? Number.NaN),
+        // Another limit than the contract's is another clause's business.
+        limit: Math.max(tokensPerMinute ?? 0, Number.isFinite(stated) ? stated : 0),
+        ...endOf(sentMs, shownMs, reset),
+      }
+      uses.add(use, watermarkMs)
     },
+    conclude: () => {
+      for (const uses of keys.values()) uses.conclude()
+    },
+  }
+
+  function endOf(sentMs: number, shownMs: number, reset: number): Pick<Use, 'endsFromMs' | 'endsToMs'> {
+    const isAhead = tokensReset === 'seconds'
+    const { least, most } = offset()
+    return {
+      endsFromMs: isAhead ? sentMs + reset * 1000 - grainMs : reset - startedAtMs - most - grainMs,
+      endsToMs: isAhead ? shownMs + reset * 1000 + grainMs : reset - startedAtMs - least + grainMs,
+    }
+  }
+
+  function createUses(name: string): Reckoning<Use> {
+    /** Tokens of all that was sent before an instant, for a few instants of the last windows. */
+    let past: readonly { readonly atMs: number; readonly tokens: number }[] = []
+    let endsToMs = Number.NEGATIVE_INFINITY
+
+    function judge(use: Use, { certain, before }: View<number>) {
+      const { seq, sentMs, remaining, limit } = use
+      if (sentMs >= (past.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) + windowMs / steps)
+        past = [...past.filter(({ atMs }) => atMs > sentMs - 2 * windowMs), { atMs: sentMs, tokens: before }]
+      if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return
+      endsToMs = use.endsFromMs > endsToMs ? use.endsToMs : Math.min(endsToMs, use.endsToMs)
+      // What was sent before the window may have counted in the one before.
+      const earlier = past.find(({ atMs }) => atMs >= endsToMs - windowMs)?.tokens ?? before
+      const used = certain - earlier
+      if (used <= 0) return
+      if (remaining <= limit - used) return say.kept('limit.tokens.remaining')
+      const because = `${remaining} of ${limit} tokens of ${name} are said to remain when ${used} were used, expected at most ${limit - used}`
+      say.broken('limit.tokens.remaining', because, [seq])
+    }
+
+    return createReckoning<Use, number>(0, (sum, { tokens }) => sum + tokens, judge)
   }
 }
 
 function tokensOf(observation: Observation): number {
   const total = asObject(streamOf(observation)?.usage ?? jsonObject(observation.answer)?.usage)?.total_tokens
-  return Number.isSafeInteger(total) ? Number(total) : 0
+  return Number.isSafeInteger(total) && Number(total) > 0 ? Number(total) : 0
 }

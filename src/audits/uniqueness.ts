@@ -5,48 +5,47 @@ import type { Audit } from './audit.ts'
 /** How many ids of each sort are remembered; a repetition further apart than that goes unseen. */
 const memory = 50_000
 
-/** Ids that name one request: no two answers may share them, but for a replay, which repeats its request id. */
+/**
+ * Ids that name one request: no two answers may share them, but for a replay, which repeats its request id. Whether a
+ * repeated request says that it is a replay is another clause's business.
+ */
 export function createUniqueness(say: Say<'uniqueness'>): Audit {
-  const rays = recent()
-  const requests = recent()
+  const rays = createMemory()
+  const requests = createMemory()
   return {
     add: ({ answer, asked, seq }) => {
       if (answer === null) return
-      const ray = answer.headers['cf-ray']
-      if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, seq, rays)
-      const request = answer.headers['x-request-id']
-      if (asked.kind === 'rpc' && request && !isReplayed(answer)) {
-        judge('rpc.request-id.unique', 'x-request-id', request, seq, requests)
-      }
+      const { 'cf-ray': ray, 'x-request-id': request } = answer.headers
+      if (ray) judge('header.cf-ray.unique', `cf-ray ${ray}`, rays.put(ray, { seq, group: null }), seq)
+      if (asked.kind !== 'rpc' || !request || isReplayed(answer)) return
+      const group = asked.replay?.group ?? null
+      const first = requests.put(request, { seq, group })
+      if (first === null || group === null || first.group !== group)
+        judge('rpc.request-id.unique', `x-request-id ${request}`, first, seq)
     },
     conclude: () => {},
   }
 
-  function judge(
-    clause: 'header.cf-ray.unique' | 'rpc.request-id.unique',
-    name: string,
-    id: string,
-    seq: number,
-    seen: Recent,
-  ) {
-    const first = seen.put(id, seq)
+  function judge(clause: 'header.cf-ray.unique' | 'rpc.request-id.unique', id: string, first: Use | null, seq: number) {
     if (first === null) say.kept(clause)
-    else say.broken(clause, `${name} ${id} names two requests`, [first, seq])
+    else say.broken(clause, `${id} names two requests, expected each to have its own`, [first.seq, seq])
   }
 }
 
-type Recent = { readonly put: (id: string, seq: number) => number | null }
+/** Who had an id; `group` names the idempotency key, where there was one. */
+type Use = { readonly seq: number; readonly group: number | null }
 
-/** Remembers the last so many ids; `put` gives the `seq` that had the id before, or null. */
-function recent(): Recent {
-  const seen = new Map<string, number>()
+/** Remembers the last so many ids; `put` gives who had the id before, or null. */
+function createMemory(): { readonly put: (id: string, use: Use) => Use | null } {
+  const seen = new Map<string, Use>()
   return {
-    put: (id, seq) => {
-      const first = seen.get(id) ?? null
-      seen.set(id, first ?? seq)
+    put: (id, use) => {
+      const first = seen.get(id)
+      if (first !== undefined) return first
+      seen.set(id, use)
       const oldest = seen.size > memory ? seen.keys().next().value : undefined
       if (oldest !== undefined) seen.delete(oldest)
-      return first
+      return null
     },
   }
 }

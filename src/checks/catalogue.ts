@@ -1,50 +1,63 @@
+import type { AccountTier, Contract } from '../contract/contract.ts'
 import { asObject, jsonObject } from '../observation/scope.ts'
-import { type Check, quote } from './check.ts'
+import { type Check, expecting, quote } from './check.ts'
 
 /** The lists of networks, of models and of the caller's rate limits. */
 export const checkCatalogue: Check<'catalogue'> = ({ answer, asked, seq, accountTier }, contract, say) => {
-  if (answer === null || answer.status >= 500 || answer.status === 429 || answer.status === 401) return
+  if (answer === null || answer.status >= 500 || unrelated.includes(answer.status)) return
+  const expect = expecting(say, seq)
   const body = answer.status === 200 ? jsonObject(answer) : null
-
-  if (asked.kind === 'networks') {
-    const slugs = body?.networks
-    if (!isTextList(slugs))
-      return say.broken('catalogue.networks', `networks is ${quote(slugs)}, expected slugs`, [seq])
-    const unordered = slugs.findIndex((slug, index) => index > 0 && slug <= (slugs[index - 1] ?? ''))
-    if (unordered < 0) say.kept('catalogue.networks')
-    else say.broken('catalogue.networks', `${slugs[unordered]} stands behind ${slugs[unordered - 1]}`, [seq])
-  }
-
-  if (asked.kind === 'models') {
-    const list = body?.data
-    const nameless = Array.isArray(list) ? list.findIndex(model => typeof asObject(model)?.id !== 'string') : 0
-    if (body?.object === 'list' && nameless < 0) say.kept('catalogue.models')
-    else say.broken('catalogue.models', `object is ${quote(body?.object)}, data is ${quote(list)}`, [seq])
-  }
-
-  if (asked.kind === 'rate-limits') {
-    const wrong = wrongLimits(asObject(body?.data)?.rateLimits)
-    if (wrong === null) say.kept('catalogue.rate-limits')
-    else say.broken('catalogue.rate-limits', wrong, [seq])
-  }
-
-  function wrongLimits(entries: unknown): string | null {
-    if (!Array.isArray(entries) || entries.length === 0) return `rateLimits is ${quote(entries)}, expected a list`
-    for (const entry of entries.map(asObject)) {
-      const model = contract.models.find(known => known.id === entry?.apiModelId)
-      const limits = entry?.rateLimits
-      if (!Array.isArray(limits)) return `an entry of rateLimits is ${quote(entry)}`
-      if (model === undefined) continue
-      const tier = contract.accounts[accountTier][model.tier]
-      const expected: Readonly<Record<string, number>> = { RPM: tier.requestsPerMinute, TPM: tier.tokensPerMinute }
-      for (const limit of limits.map(asObject)) {
-        const amount = expected[String(limit?.type)]
-        if (amount !== undefined && limit?.amount !== amount)
-          return `${model.id} has ${quote(limit)}, expected ${amount} (${accountTier} ${model.tier})`
-      }
+  switch (asked.kind) {
+    case 'networks': {
+      const wrong = wrongNetworks(body?.networks)
+      return expect('catalogue.networks', wrong === null, () => `${wrong}${notFound(answer.status)}`)
     }
-    return null
+    case 'models': {
+      const wrong = wrongModels(body)
+      return expect('catalogue.models', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+    }
+    case 'rate-limits': {
+      const wrong = wrongLimits(asObject(body?.data)?.rateLimits, accountTier, contract)
+      return expect('catalogue.rate-limits', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+    }
   }
+}
+
+/** Who asked, how often, with what money: says nothing about the list. */
+const unrelated: readonly number[] = [401, 402, 403, 429]
+
+const notFound = (status: number): string => (status === 200 ? '' : ` (the status is ${status}, expected 200)`)
+
+function wrongNetworks(slugs: unknown): string | null {
+  if (!isTextList(slugs)) return `networks is ${quote(slugs)}, expected a list of slugs`
+  const unordered = slugs.findIndex((slug, index) => index > 0 && slug <= (slugs[index - 1] ?? ''))
+  if (unordered < 0) return null
+  return `${quote(slugs[unordered])} stands behind ${quote(slugs[unordered - 1])}, expected them sorted and each once`
+}
+
+function wrongModels(body: Readonly<Record<string, unknown>> | null): string | null {
+  if (body?.object !== 'list') return `object is ${quote(body?.object)}, expected "list"`
+  if (!Array.isArray(body.data)) return `data is ${quote(body.data)}, expected a list`
+  const nameless = body.data.find(model => typeof asObject(model)?.id !== 'string')
+  return nameless === undefined ? null : `a model is ${quote(nameless)}, expected an id in it`
+}
+
+function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contract): string | null {
+  if (!Array.isArray(entries) || entries.length === 0) return `rateLimits is ${quote(entries)}, expected a list`
+  for (const entry of entries.map(asObject)) {
+    const limits = entry?.rateLimits
+    if (!Array.isArray(limits)) return `an entry of rateLimits is ${quote(entry)}, expected a list of limits in it`
+    const model = contract.models.find(known => known.id === entry?.apiModelId)
+    if (model === undefined) continue
+    const { requestsPerMinute, tokensPerMinute } = contract.accounts[accountTier][model.tier]
+    const expected: Readonly<Record<string, number>> = { RPM: requestsPerMinute, TPM: tokensPerMinute }
+    for (const limit of limits.map(asObject)) {
+      const amount = expected[String(limit?.type)]
+      if (amount !== undefined && limit?.amount !== amount)
+        return `${model.id} has ${quote(limit)}, expected ${amount} (${accountTier} ${model.tier})`
+    }
+  }
+  return null
 }
 
 const isTextList = (value: unknown): value is readonly string[] =>

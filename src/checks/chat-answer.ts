@@ -1,61 +1,59 @@
 import type { ChatAsked, Observation } from '../observation/observation.ts'
 import { asObject, jsonObject } from '../observation/scope.ts'
-import { type Check, quote } from './check.ts'
-import { checkCompletion, finishReasons } from './completion.ts'
+import { type Check, type Expect, expecting, quote } from './check.ts'
+import { checkCompletion, checkFinishReason } from './completion.ts'
+import { isJsonType, isSuccess } from './who-answered.ts'
 
 /** An unstreamed completion. */
 export const checkChatAnswer: Check<'chat-answer'> = (observation, contract, say) => {
-  const { answer, asked, seq, outcome } = observation
-  if (!isChat(observation) || asked.kind !== 'chat' || asked.stream) return
-  if (answer?.status !== 200 || outcome.kind !== 'answered') return
-  const expect = (clause: Parameters<typeof say.kept>[0], kept: boolean, because: () => string) =>
-    kept ? say.kept(clause) : say.broken(clause, because(), [seq])
+  const { answer, outcome, seq } = observation
+  if (!isChat(observation) || observation.asked.stream) return
+  if (answer === null || !isSuccess(answer.status) || outcome.kind !== 'answered') return
+  const expect = expecting(say, seq)
 
   const type = answer.headers['content-type']
-  expect('chat.content-type', isJson(type), () => `content-type is ${quote(type)}, expected application/json`)
+  expect('chat.content-type', isJsonType(type), () => `content-type is ${quote(type)}, expected application/json`)
   const body = jsonObject(answer)
-  expect(
-    'chat.object',
-    body?.object === 'chat.completion',
-    () => `object is ${quote(body?.object)}, expected "chat.completion"`,
-  )
-  checkCompletion(
-    { id: body?.id, created: body?.created, model: body?.model, usage: body?.usage, cost: body?.cost },
-    observation,
-    contract,
-    say,
-  )
+  const object = body?.object
+  expect('chat.object', object === 'chat.completion', () => `object is ${quote(object)}, expected "chat.completion"`)
+  const { id, created, model, usage, cost, choices } = body ?? {}
+  checkCompletion({ id, created, model, usage, cost }, observation, contract, say)
 
-  // Choices may be absent.
-  if (body?.choices === undefined) return
-  const choices = Array.isArray(body.choices) ? body.choices.map(asObject) : [null]
-  for (const choice of choices) {
-    const { index, finish_reason: reason, message } = choice ?? {}
-    const whole = Number.isInteger(index) && asObject(message) !== null && choice !== null && 'logprobs' in choice
-    expect('chat.choice', whole, () => `a choice is ${quote(choice)}, expected index, message and logprobs`)
-    expect(
-      'chat.choice.finish-reason',
-      finishReasons.includes(reason),
-      () => `finish_reason is ${quote(reason)}, expected stop, length or tool_calls`,
-    )
-    const wrong = wrongMessage(asObject(message) ?? {})
-    expect('chat.message', wrong === null, () => `a message has ${wrong}`)
-  }
+  if (Array.isArray(choices)) for (const choice of choices) checkChoice(asObject(choice), choices.length, expect)
+  // Choices may be absent, but they cannot be anything else than a list.
+  else if (choices !== undefined) expect('chat.choice', false, () => `choices is ${quote(choices)}, expected a list`)
 }
 
-/** Content or tool calls, one of which may be null; null when nothing is wrong. */
+type OfChoice = 'chat.choice' | 'chat.choice.finish-reason' | 'chat.message'
+
+function checkChoice(choice: Readonly<Record<string, unknown>> | null, count: number, expect: Expect<OfChoice>): void {
+  const { index, finish_reason: reason, message } = choice ?? {}
+  // Only the last three of a choice's members are said to be required.
+  const isPlaced = index === undefined || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < count)
+  const isWhole = choice !== null && isPlaced && asObject(message) !== null && 'logprobs' in choice
+  expect('chat.choice', isWhole, () => `a choice is ${quote(choice)}, expected index, message and logprobs`)
+  checkFinishReason(reason, expect)
+  const wrong = wrongMessage(asObject(message) ?? {})
+  expect('chat.message', wrong === null, () => `a message has ${wrong}`)
+}
+
+/** Null when nothing is wrong: content or tool calls, the other of which may be null. */
 function wrongMessage(message: Readonly<Record<string, unknown>>): string | null {
-  const { role, content, tool_calls: calls } = message
-  if (role === 'tool')
-    return typeof content === 'string' && typeof message.tool_call_id === 'string'
-      ? null
-      : 'no content or no tool_call_id'
+  const { role, content, tool_calls: calls, tool_call_id: callId } = message
+  if (role === 'tool') {
+    if (typeof content !== 'string') return `role tool and content ${quote(content)}, expected a text`
+    return typeof callId === 'string' ? null : `role tool and tool_call_id ${quote(callId)}, expected a text`
+  }
   if (role !== 'assistant') return `role ${quote(role)}, expected assistant or tool`
-  const hasContent = typeof content === 'string' || Array.isArray(content)
-  if (!hasContent && content !== null && content !== undefined) return `content ${quote(content)}`
-  return hasContent || Array.isArray(calls) ? null : 'neither content nor tool_calls'
+  const hasContent = typeof content === 'string' || (Array.isArray(content) && content.every(isTextPart))
+  if (!hasContent && content !== null && content !== undefined)
+    return `content ${quote(content)}, expected a text, a list of text parts, or null`
+  return hasContent || Array.isArray(calls) ? null : 'neither content nor tool_calls, expected one of them'
+}
+
+function isTextPart(value: unknown): boolean {
+  const part = asObject(value)
+  return part?.type === 'text' && typeof part.text === 'string'
 }
 
 export const isChat = (o: Observation): o is Observation & { readonly asked: ChatAsked } => o.asked.kind === 'chat'
-
-const isJson = (type: string | undefined): boolean => /^application\/json\s*(;|$)/i.test(type ?? '')

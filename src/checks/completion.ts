@@ -1,18 +1,13 @@
 import type { ClausesOf } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
-import { distance, parsePico, pico } from '../lib/money.ts'
+import { distance, formatPico, parsePico, pico } from '../lib/money.ts'
 import type { ChatAsked, Observation } from '../observation/observation.ts'
 import { asObject } from '../observation/scope.ts'
-import { quote } from './check.ts'
+import { type Expect, expecting, quote, type Voice } from './check.ts'
+import { listPrice, share, tariffOf } from './tariff.ts'
 
-/** The clauses that hold for a completion whether it was streamed or not, and the voice to speak about them. */
+/** The clauses that hold for a completion whether it was streamed or not. */
 type Shared = ClausesOf<'chat-answer'> & ClausesOf<'chat-stream'>
-type Voice = {
-  readonly kept: (clause: Shared) => void
-  readonly broken: (clause: Shared, because: string, seqs: readonly number[]) => void
-}
-
-export const finishReasons: readonly unknown[] = ['stop', 'length', 'tool_calls']
 
 export type Completion = {
   readonly id: unknown
@@ -22,27 +17,23 @@ export type Completion = {
   readonly cost: unknown
 }
 
+type ChatObservation = Observation & { readonly asked: ChatAsked }
+
 /** Who made the completion and when, what it used, what it cost. */
 export function checkCompletion(
-  completion: Completion,
-  observation: Observation & { readonly asked: ChatAsked },
+  { id, model, created, usage, cost }: Completion,
+  observation: ChatObservation,
   contract: Contract,
-  say: Voice,
+  say: Voice<Shared>,
 ): void {
-  const seqs = [observation.seq]
-  const { id, model, created, usage, cost } = completion
-  const expect = (clause: Shared, kept: boolean, because: () => string) =>
-    kept ? say.kept(clause) : say.broken(clause, because(), seqs)
+  const { asked } = observation
+  const expect = expecting(say, observation.seq)
 
   expect('chat.id', typeof id === 'string' && id !== '', () => `id is ${quote(id)}, expected a text`)
   // An alias may be answered by the model that it stands for; the id of a known model is that model.
-  const exact = contract.models.some(known => known.id === observation.asked.model)
-  const isModel = exact ? model === observation.asked.model : typeof model === 'string' && model !== ''
-  expect(
-    'chat.model',
-    isModel,
-    () => `model is ${quote(model)}, expected ${exact ? quote(observation.asked.model) : 'a name'}`,
-  )
+  const isExact = tariffOf(contract).models.has(asked.model)
+  const isModel = isExact ? model === asked.model : typeof model === 'string' && model !== ''
+  expect('chat.model', isModel, () => `model is ${quote(model)}, expected ${isExact ? quote(asked.model) : 'a name'}`)
   expect(
     'chat.created',
     isRecent(created, observation),
@@ -51,34 +42,45 @@ export function checkCompletion(
 
   const counts = tokenCounts(usage)
   expect('chat.usage', counts !== null, () => `usage is ${quote(usage)}, expected three whole token counts`)
-  if (counts !== null) {
-    const { prompt, completion: generated, total } = counts
-    expect(
-      'chat.usage.sum',
-      prompt + generated === total,
-      () => `${prompt} + ${generated} tokens are said to be ${total}`,
-    )
-    const bound = observation.asked.maxCompletionTokens
-    expect(
-      'chat.max-completion-tokens',
-      generated <= bound,
-      () => `${generated} tokens were generated, at most ${bound} were asked for`,
-    )
-  }
+  if (counts !== null) checkCounts(counts, asked.maxCompletionTokens, expect)
+  if (cost !== undefined && cost !== null) checkCost(cost, counts, asked.model, contract, expect)
+}
 
-  if (cost === undefined || cost === null) return
+function checkCounts({ prompt, completion, total }: TokenCounts, bound: number, expect: Expect<Shared>): void {
+  expect(
+    'chat.usage.sum',
+    prompt + completion === total,
+    () => `${prompt} + ${completion} tokens are said to be ${total}, expected ${prompt + completion}`,
+  )
+  expect(
+    'chat.max-completion-tokens',
+    completion <= bound,
+    () => `${completion} tokens were generated, at most ${bound} were asked for`,
+  )
+}
+
+function checkCost(
+  cost: unknown,
+  counts: TokenCounts | null,
+  model: string,
+  contract: Contract,
+  expect: Expect<Shared>,
+): void {
   const { usd, diem } = asObject(cost) ?? {}
-  const fits = isAmount(usd) && isAmount(diem)
-  expect('chat.cost', fits, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
-  const expected = counts && listPrice(observation.asked.model, counts, contract)
-  if (!fits || expected === null) return
-  const claimed = claimedPico(usd) + claimedPico(diem)
-  const tolerance = (expected * BigInt(Math.round(contract.chat.costTolerance * 1e9))) / 1_000_000_000n + 1n
+  const isCost = isAmount(usd) && isAmount(diem)
+  expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
+  // Cached tokens have a price of their own, which is open.
+  if (!isCost || counts === null || counts.cached) return
+  const tariff = tariffOf(contract)
+  const expected = listPrice(tariff, model, counts.prompt, counts.completion)
+  if (expected === null) return
+  // A cost may be rounded to what a balance can show.
+  const tolerance = share(expected, contract.chat.costTolerance) + tariff.balanceGrain
   expect(
     'chat.cost.amount',
-    distance(claimed, expected) <= tolerance,
+    distance(claimedPico(usd) + claimedPico(diem), expected) <= tolerance,
     () =>
-      `cost is ${quote(cost)}, expected ${Number(expected) / 1e12} by the list price for ${counts?.prompt} + ${counts?.completion} tokens`,
+      `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${counts.prompt} + ${counts.completion} tokens`,
   )
 }
 
@@ -98,28 +100,32 @@ function tokenCounts(usage: unknown): TokenCounts | null {
   return { prompt, completion, total, cached }
 }
 
-/** What the tokens cost by the list, in pico-USD; null where no price is known, or cached tokens have one of their own. */
-function listPrice(modelId: string, { prompt, completion, cached }: TokenCounts, contract: Contract): bigint | null {
-  const price = contract.models.find(model => model.id === modelId)?.usdPerMillion
-  if (!price || cached) return null
-  return (BigInt(prompt) * pico(price.input) + BigInt(completion) * pico(price.output)) / 1_000_000n
-}
-
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
 /** A JSON number may carry the noise of a double behind its 12th decimal. */
 export const claimedPico = (amount: number): bigint => parsePico(amount) ?? pico(amount.toFixed(12))
 
+const finishReasons: readonly unknown[] = ['stop', 'length', 'tool_calls']
+
+export function checkFinishReason(reason: unknown, expect: Expect<'chat.choice.finish-reason'>): void {
+  expect(
+    'chat.choice.finish-reason',
+    finishReasons.includes(reason),
+    () => `finish_reason is ${quote(reason)}, expected stop, length or tool_calls`,
+  )
+}
+
+/** Stamps of whole seconds, and servers that write the same Date for a moment. */
+const stampSlackMs = 2000
+
 /**
- * The target's own clock is in its Date header, so the skew of ours does not matter: `created` lies between the time
- * that the answer took before that stamp, and the stamp. A second is left on each side for the stamps' grain.
+ * The target's own clock is in its Date header, so the skew of ours does not matter: `created` lies no further from that
+ * stamp than the answer took.
  */
 function isRecent(created: unknown, { answer, sentMs, endMs }: Observation): boolean {
   if (!Number.isSafeInteger(created)) return false
   const stampMs = Date.parse(answer?.headers.date ?? '')
   if (Number.isNaN(stampMs) || sentMs === null || endMs === null) return true
-  const tookMs = endMs - sentMs
-  const createdMs = Number(created) * 1000
-  return createdMs >= stampMs - tookMs - 2000 && createdMs <= stampMs + tookMs + 2000
+  return Math.abs(Number(created) * 1000 - stampMs) <= endMs - sentMs + stampSlackMs
 }

@@ -2,8 +2,10 @@ import type { RpcItem } from '../observation/observation.ts'
 import { asObject } from '../observation/scope.ts'
 import { quote } from './check.ts'
 
+type Response = Readonly<Record<string, unknown>>
+
 export type Pairing = {
-  readonly byId: ReadonlyMap<number | string, Readonly<Record<string, unknown>>>
+  readonly byId: ReadonlyMap<number | string, Response>
   /** Ids that are missing, unknown, doubled, or of another type than they were sent with; in words. */
   readonly faults: readonly string[]
 }
@@ -11,7 +13,7 @@ export type Pairing = {
 /** Pairs the responses of a batch with its items by id. Their order is free. */
 export function correlate(items: readonly RpcItem[], responses: readonly unknown[]): Pairing {
   const asked = new Set(items.map(item => item.id))
-  const byId = new Map<number | string, Readonly<Record<string, unknown>>>()
+  const byId = new Map<number | string, Response>()
   const faults: string[] = []
   for (const value of responses) {
     const response = asObject(value)
@@ -22,14 +24,21 @@ export function correlate(items: readonly RpcItem[], responses: readonly unknown
     } else if (byId.has(id)) faults.push(`id ${quote(id)} came back twice`)
     else byId.set(id, response)
   }
-  const missing = items.filter(item => !byId.has(item.id)).map(item => quote(item.id))
-  if (missing.length > 0) faults.push(`no response has id ${missing.join(', ')}`)
+  if (byId.size < asked.size) {
+    const missing = items.filter(item => !byId.has(item.id)).map(item => quote(item.id))
+    faults.push(`no response has id ${briefly(missing, ', ')}`)
+  }
   return { byId, faults }
 }
 
-/** Whether a response says that its params are invalid, as JSON-RPC numbers it. */
-export const rejectsParams = (response: Readonly<Record<string, unknown>> | undefined): boolean =>
-  asObject(response?.error)?.code === -32602
+const mostNamed = 5
 
-export const isError = (response: Readonly<Record<string, unknown>> | undefined): boolean =>
+/** The first few of a list that the target can make as long as it likes. */
+export const briefly = (texts: readonly string[], separator: string): string =>
+  texts.slice(0, mostNamed).join(separator) + (texts.length > mostNamed ? ` and ${texts.length - mostNamed} more` : '')
+
+/** Whether a response says that its params are invalid, as JSON-RPC numbers it. */
+export const rejectsParams = (response: Response | undefined): boolean => asObject(response?.error)?.code === -32602
+
+export const isError = (response: Response | undefined): boolean =>
   response !== undefined && response.error !== undefined && response.error !== null

@@ -29,6 +29,9 @@ export type Finding = {
 export type Example = { readonly because: string; readonly seqs: readonly number[] }
 
 export const maxExamples = 5
+/** A target can make a sentence, or a list of requests, as long as it likes. */
+const longestBecause = 600
+const mostSeqs = 24
 
 /** Collects what all judges say. Bounded in the number of observations: it counts, and keeps `maxExamples` a finding. */
 export type Docket = {
@@ -41,6 +44,12 @@ export type Docket = {
   /** Violations so far, over all clauses. */
   readonly violations: () => number
 }
+
+/** An example that stays small whatever a target says. */
+export const shorten = ({ because, seqs }: Example): Example => ({
+  because: because.length > longestBecause ? `${because.slice(0, longestBecause)}...` : because,
+  seqs: seqs.slice(0, mostSeqs),
+})
 
 export function createDocket(): Docket {
   const named = new Set<number>()
@@ -60,8 +69,9 @@ export function createDocket(): Docket {
         finding.count++
         violations++
         if (finding.examples.length >= maxExamples) return
-        finding.examples.push({ because, seqs })
-        for (const seq of seqs) named.add(seq)
+        const example = shorten({ because, seqs })
+        finding.examples.push(example)
+        for (const seq of example.seqs) named.add(seq)
       },
     }
   }

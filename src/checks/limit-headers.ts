@@ -1,9 +1,17 @@
-import type { Contract } from '../contract/contract.ts'
 import { authenticatedAnswer, scopeOf } from '../observation/scope.ts'
 import { type Check, quote } from './check.ts'
+import { isAbuseBlock } from './who-answered.ts'
 
 const number = /^\d+(\.\d+)?$/
 const types = ['user', 'api_key', 'global']
+
+const headersOf = (kind: 'requests' | 'tokens') => ({
+  limit: `x-ratelimit-limit-${kind}`,
+  remaining: `x-ratelimit-remaining-${kind}`,
+  reset: `x-ratelimit-reset-${kind}`,
+})
+const ofRequests = headersOf('requests')
+const ofTokens = headersOf('tokens')
 
 /** The `x-ratelimit-*` headers, one answer at a time. What they say together is the limiter's audit. */
 export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, say) => {
@@ -12,54 +20,52 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   const scope = scopeOf(observation, contract)
   const { headers, status } = answer
   const seqs = [observation.seq]
-  const unfit = (kind: 'requests' | 'tokens') =>
-    ['limit', 'remaining', 'reset']
-      .map(part => `x-ratelimit-${part}-${kind}`)
-      .filter(name => !number.test(headers[name] ?? ''))
-      .map(name => `${name} is ${quote(headers[name])}`)
 
-  const requests = unfit('requests')
-  if (requests.length > 0) {
-    say.broken('limit.requests.headers', `${requests.join(', ')} on a ${status}, expected numbers`, seqs)
-  } else {
-    say.kept('limit.requests.headers')
-    const limit = scope?.requestsPerMinute ?? null
-    if (limit !== null) compare('limit.requests.limit', Number(headers['x-ratelimit-limit-requests']), limit)
-  }
+  if (areNumbers('limit.requests.headers', ofRequests))
+    compare('limit.requests.limit', headers[ofRequests.limit], scope?.requestsPerMinute)
 
-  if (observation.asked.kind === 'chat' && status === 200 && contract.limits.tokenHeaders) {
-    const tokens = unfit('tokens')
-    if (tokens.length > 0) say.broken('limit.tokens.headers', `${tokens.join(', ')}, expected numbers`, seqs)
-    else {
-      say.kept('limit.tokens.headers')
-      const limit = scope?.tokensPerMinute ?? null
-      if (limit !== null) compare('limit.tokens.limit', Number(headers['x-ratelimit-limit-tokens']), limit)
-      if (contract.limits.tokensReset === 'seconds') checkSeconds(Number(headers['x-ratelimit-reset-tokens']))
-    }
+  const isInference = observation.asked.kind === 'chat' && status === 200
+  if (isInference && contract.limits.tokenHeaders && areNumbers('limit.tokens.headers', ofTokens)) {
+    compare('limit.tokens.limit', headers[ofTokens.limit], scope?.tokensPerMinute)
+    if (contract.limits.tokensReset === 'seconds') checkSecondsLeft(headers[ofTokens.reset])
   }
 
   const type = headers['x-ratelimit-type']
-  if (type !== undefined || status === 429) {
-    if (type !== undefined && types.includes(type)) say.kept('limit.type')
-    else
-      say.broken('limit.type', `x-ratelimit-type is ${quote(type)} on a ${status}, expected ${types.join(', ')}`, seqs)
+  if (type === undefined && (status !== 429 || isAbuseBlock(answer))) return
+  if (type !== undefined && types.includes(type)) say.kept('limit.type')
+  else say.broken('limit.type', `x-ratelimit-type is ${quote(type)} on a ${status}, expected ${types.join(', ')}`, seqs)
+
+  function areNumbers(clause: 'limit.requests.headers' | 'limit.tokens.headers', names: typeof ofRequests): boolean {
+    const { limit, remaining, reset } = names
+    if (isNumber(limit) && isNumber(remaining) && isNumber(reset)) {
+      say.kept(clause)
+      return true
+    }
+    const unfit = [limit, remaining, reset].filter(name => !isNumber(name))
+    const got = unfit.map(name => `${name} is ${quote(headers[name])}`).join(', ')
+    say.broken(clause, `${got} on a ${status}, expected numbers not below zero`, seqs)
+    return false
   }
 
-  function compare(clause: 'limit.requests.limit' | 'limit.tokens.limit', got: number, expected: number) {
-    if (got === expected) say.kept(clause)
-    else
-      say.broken(
-        clause,
-        `the limit of ${scope?.name} is said to be ${got}, expected ${expected} (${scope?.tier})`,
-        seqs,
-      )
+  function isNumber(name: string): boolean {
+    const value = headers[name]
+    return value !== undefined && number.test(value)
   }
 
-  function checkSeconds(seconds: number) {
-    const longest = windowSeconds(contract)
-    if (seconds <= longest) say.kept('limit.tokens.reset')
-    else say.broken('limit.tokens.reset', `x-ratelimit-reset-tokens is ${seconds}, expected at most ${longest} s`, seqs)
+  function compare(
+    clause: 'limit.requests.limit' | 'limit.tokens.limit',
+    said: string | undefined,
+    expected: number | null | undefined,
+  ) {
+    if (expected === null || expected === undefined) return
+    if (Number(said) === expected) return say.kept(clause)
+    const because = `the limit of ${scope?.name} is said to be ${said}, expected ${expected} (${scope?.tier})`
+    say.broken(clause, because, seqs)
+  }
+
+  function checkSecondsLeft(said: string | undefined) {
+    const longest = Math.ceil(contract.limits.windowMs / 1000)
+    if (Number(said) <= longest) say.kept('limit.tokens.reset')
+    else say.broken('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${longest} s`, seqs)
   }
 }
-
-const windowSeconds = (contract: Contract): number => Math.ceil(contract.limits.windowMs / 1000)

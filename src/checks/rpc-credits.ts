@@ -1,55 +1,84 @@
 import { type Contract, methodTier } from '../contract/contract.ts'
-import { distance, formatPico, parsePico, pico } from '../lib/money.ts'
-import type { Observation, RpcAsked } from '../observation/observation.ts'
+import { distance, formatPico, parsePico } from '../lib/money.ts'
+import type { Answer, RpcAsked } from '../observation/observation.ts'
 import { isReplayed } from '../observation/scope.ts'
-import { type Check, quote } from './check.ts'
+import { type Check, type Expect, expecting, quote } from './check.ts'
 import { correlate, isError } from './correlate.ts'
+import { share, tariffOf } from './tariff.ts'
+
+const wholeNumber = /^\d+$/
+const decimal = /^\d+(\.\d+)?$/
 
 /** Credits and cost of an answer of the RPC proxy, to the credit. */
-export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say) => {
-  const { answer, asked, seq, outcome } = observation
+export const checkRpcCredits: Check<'rpc-credits'> = ({ answer, asked, seq, outcome }, contract, say) => {
   if (asked.kind !== 'rpc' || answer?.status !== 200 || outcome.kind !== 'answered') return
-  const expect = (clause: Parameters<typeof say.kept>[0], kept: boolean, because: () => string) =>
-    kept ? say.kept(clause) : say.broken(clause, because(), [seq])
+  const expect = expecting(say, seq)
+  const tariff = tariffOf(contract)
 
-  const said = answer.headers[`${contract.headerPrefix}rpc-credits`]
-  const credits = /^\d+$/.test(said ?? '') ? BigInt(said ?? '') : null
-  expect('rpc.credits.header', credits !== null, () => `rpc-credits is ${quote(said)}, expected an integer`)
-  const price = answer.headers[`${contract.headerPrefix}rpc-cost-usd`]
-  const cost = price === undefined ? null : parsePico(price)
+  const said = answer.headers[tariff.creditsHeader]
+  const credits = claimedCredits(answer, contract)
+  expect('rpc.credits.header', credits !== null, () => `${tariff.creditsHeader} is ${quote(said)}, expected an integer`)
+  const price = answer.headers[tariff.costHeader] ?? ''
+  const cost = decimal.test(price) ? parsePico(price) : null
   expect(
     'rpc.cost.header',
-    cost !== null && /^\d+(\.\d+)?$/.test(price ?? ''),
-    () => `rpc-cost-usd is ${quote(price)}, expected a decimal string`,
+    cost !== null,
+    () => `${tariff.costHeader} is ${quote(answer.headers[tariff.costHeader])}, expected a decimal string`,
   )
 
   // What a replay shows here (nothing, or the first charge again) is open; that it costs nothing is the ledger's.
   if (isReplayed(answer) || asked.replay?.role === 'conflict' || credits === null) return
   if (cost !== null) {
-    const expected = credits * pico(contract.rpc.usdPerCredit)
-    const rounding = 10n ** BigInt(12 - contract.rpc.costDecimals)
-    const about = (expected * BigInt(Math.round(contract.rpc.priceTolerance * 1e9))) / 1_000_000_000n
+    const expected = credits * tariff.picoUsdPerCredit
+    const tolerance = tariff.costGrain + share(expected, contract.rpc.priceTolerance)
     expect(
       'rpc.cost.amount',
-      distance(cost, expected) <= rounding + about,
+      distance(cost, expected) <= tolerance,
       () => `${credits} credits cost ${price} USD, expected about ${formatPico(expected)}`,
     )
   }
+  const bill = expectedCredits(answer, asked, contract)
+  if (bill !== null) checkAmount(credits, bill, asked, contract, expect)
+}
 
-  const bill = expectedCredits(observation, asked, contract)
-  if (bill === null) return
-  const { failed, failedInFull, total } = bill
-  const fits = bill.accepts.includes(credits)
+/** The credits that an answer says were charged; null where it does not say. */
+export function claimedCredits(answer: Answer, contract: Contract): bigint | null {
+  const said = answer.headers[tariffOf(contract).creditsHeader] ?? ''
+  return wholeNumber.test(said) ? BigInt(said) : null
+}
+
+export type Bill = {
+  readonly total: bigint
+  /** Totals that are right; more than one where the contract leaves a price open. */
+  readonly accepted: readonly bigint[]
+  readonly failed: number
+  /** What the failed items would cost had they not failed. */
+  readonly failedInFull: number
+}
+
+function checkAmount(
+  credits: bigint,
+  bill: Bill,
+  asked: RpcAsked,
+  { rpc }: Contract,
+  expect: Expect<'rpc.credits.amount' | 'rpc.batch.error-price'>,
+): void {
+  const { failed, failedInFull, total, accepted } = bill
+  const isRight = accepted.includes(credits)
   if (failed > 0 && asked.batch) {
-    const misread = !fits && isErrorPrice(credits - total, failed, failedInFull, contract.rpc.errorItemCredits)
+    const isOtherPrice = !isRight && isErrorPrice(credits - total, failed, failedInFull, rpc.errorItemCredits)
     expect(
       'rpc.batch.error-price',
-      !misread,
+      !isOtherPrice,
       () => `${credits} credits for a batch with ${failed} failed items, expected ${total}`,
     )
-    if (misread) return
+    if (isOtherPrice) return
   }
-  expect('rpc.credits.amount', fits, () => `${credits} credits for ${describe(asked)}, expected ${total}`)
+  expect(
+    'rpc.credits.amount',
+    isRight,
+    () => `${credits} credits for ${describe(asked)}, expected ${accepted.join(' or ')}`,
+  )
 }
 
 /**
@@ -57,57 +86,35 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
  * nothing and the price of a success. Any other difference lies with the other items.
  */
 function isErrorPrice(difference: bigint, failed: number, failedInFull: number, errorItemCredits: number): boolean {
-  const each = Number(difference) / failed
   const inFull = BigInt(failedInFull - failed * errorItemCredits)
-  return (
-    difference === inFull ||
-    (Number.isInteger(each) && each >= -errorItemCredits && each + errorItemCredits <= failedInFull / failed)
-  )
+  const each = Number(difference) / failed + errorItemCredits
+  return difference === inFull || (Number.isInteger(each) && each >= 0 && each <= failedInFull / failed)
 }
 
 /** What the request costs by the tariff; null where a tier is not known or the responses cannot be paired. */
-export function expectedCredits(
-  { answer }: Observation,
-  { network, items, batch }: RpcAsked,
-  contract: Contract,
-): {
-  readonly total: bigint
-  readonly failed: number
-  readonly failedInFull: number
-  readonly accepts: readonly bigint[]
-} | null {
+export function expectedCredits(answer: Answer, { network, items, batch }: RpcAsked, contract: Contract): Bill | null {
   const { multipliers, networks, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
   const base = networks[network]?.baseCredits
-  const value = answer?.body.kind === 'json' ? answer.body.value : undefined
+  const value = answer.body.kind === 'json' ? answer.body.value : undefined
   const { byId, faults } = correlate(items, Array.isArray(value) ? value : [value])
   if (base === undefined || faults.length > 0) return null
-  let [total, whole, failed, failedInFull] = [0, 0, 0, 0]
+  let [succeeded, failed, failedInFull] = [0, 0, 0]
   for (const item of items) {
     const tier = methodTier(contract, network, item.method)
     if (tier === null) return null
     const full = base * multipliers[tier]
     const response = byId.get(item.id)
-    const errs = isError(response)
-    if (!errs && response?.result === undefined) return null
-    whole += full
-    total += errs ? errorItemCredits : full
-    if (errs) {
+    if (isError(response)) {
       failed++
       failedInFull += full
-    }
+    } else if (response?.result === undefined) return null
+    else succeeded += full
   }
-  const accepts =
-    batch || failed === 0
-      ? [total]
-      : singleErrorIsDiscounted === null
-        ? [total, whole]
-        : [singleErrorIsDiscounted ? total : whole]
-  return {
-    total: accepts[0] === undefined ? BigInt(total) : BigInt(accepts[0]),
-    failedInFull,
-    failed,
-    accepts: accepts.map(BigInt),
-  }
+  const discounted = BigInt(succeeded + failed * errorItemCredits)
+  const inFull = BigInt(succeeded + failedInFull)
+  const isOpen = !batch && failed > 0 && singleErrorIsDiscounted === null
+  const total = batch || isOpen || singleErrorIsDiscounted ? discounted : inFull
+  return { total, accepted: isOpen ? [discounted, inFull] : [total], failed, failedInFull }
 }
 
 function describe({ network, items, batch }: RpcAsked): string {

@@ -1,0 +1,31 @@
+import { formatPico } from '../lib/money.ts'
+import { since, type Turnover } from './turnover.ts'
+
+/** A balance that was certain: the charges of everything before it were in it, and none of what came after. */
+export type Anchor = {
+  readonly balance: bigint
+  readonly before: Turnover
+  /** The most that requests from before it, which nobody answered, can still take. */
+  readonly late: bigint
+  readonly day: number | null
+}
+
+/** How much must have left a balance since an anchor, and how much can have, in pico-USD. */
+export type Range = { readonly least: bigint; readonly most: bigint }
+
+/** `certain` and `possible` are sums since the beginning, as those of the anchor are. */
+export function rangeSince(anchor: Anchor, certain: Turnover, possible: Turnover): Range {
+  return {
+    least: since(anchor.before, certain).least,
+    most: since(anchor.before, possible).most + anchor.late,
+  }
+}
+
+export const fits = (spent: bigint, { least, most }: Range, resolution: bigint): boolean =>
+  spent >= least - resolution && spent <= most + resolution
+
+/** By how much it is out of range; below zero when too little was spent. */
+export const excessOf = (spent: bigint, { least, most }: Range): bigint => (spent > most ? spent - most : spent - least)
+
+export const describeRange = ({ least, most }: Range): string =>
+  least === most ? formatPico(most) : `${formatPico(least)} to ${formatPico(most)}`

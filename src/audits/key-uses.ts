@@ -1,0 +1,119 @@
+import type { Say } from '../checks/docket.ts'
+import type { ReplayRole } from '../observation/observation.ts'
+
+/** What matters of one request with an idempotency key. */
+export type KeyUse = {
+  readonly seq: number
+  readonly caller: string
+  readonly role: ReplayRole['role']
+  readonly sentMs: number
+  readonly endMs: number
+  /** null: no complete answer. */
+  readonly status: number | null
+  /** Whether the answer says of itself that it is a replay. */
+  readonly isReplay: boolean
+  readonly digest: string | null
+}
+
+export type KeyRules = {
+  readonly ttlMs: number
+  /** So long after an answer it is in the cache. */
+  readonly cachedAfterMs: number
+  /** Racing requests may each be answered as the first. */
+  readonly isBestEffort: boolean
+}
+
+type Voice = Say<'idempotency'>
+
+/** Judges the requests that share one idempotency key. */
+export function judgeKey(uses: readonly KeyUse[], rules: KeyRules, say: Voice): void {
+  /** Those of the caller whose key it is, with the first body. */
+  const own = uses.filter(use => use.role === 'original' || use.role === 'duplicate')
+  const answered = own.filter(use => use.status === 200)
+  const fresh = answered.filter(use => !use.isReplay)
+  /** What is sent in the instant in which an answer has arrived whole was sent after it. */
+  const isBefore = (a: KeyUse, b: KeyUse) => a.endMs <= b.sentMs
+  /** Whether the answer to `a` was in the cache while `b` was looked at. */
+  const isCachedFor = (a: KeyUse, b: KeyUse) =>
+    a.endMs + rules.cachedAfterMs <= b.sentMs && b.endMs < a.sentMs + rules.ttlMs
+
+  for (const use of answered) judgeMark(use)
+  judgeRace()
+  judgeFirst()
+  judgeBodies()
+  for (const use of uses) if (use.role === 'conflict') judgeConflict(use)
+  for (const use of uses) if (use.role === 'foreign') judgeForeign(use)
+
+  function judgeMark(use: KeyUse) {
+    const earlier = answered.find(other => isCachedFor(other, use))
+    if (earlier !== undefined && !use.isReplay) {
+      const because = 'the same key and body were sent again, expected the answer to say that it is a replay'
+      return say.broken('rpc.replay.header', because, [earlier.seq, use.seq])
+    }
+    // One without an answer, or with an error, may have been done all the same, and this be its replay.
+    if (use.isReplay && !own.some(other => other !== use && !isBefore(use, other))) {
+      const because = 'the first use of a key is said to be a replay, expected it not to be'
+      return say.broken('rpc.replay.header', because, [use.seq])
+    }
+    say.kept('rpc.replay.header')
+  }
+
+  function judgeRace() {
+    if (rules.isBestEffort) return
+    const overlaps = (a: KeyUse) => fresh.some(b => a !== b && !isBefore(a, b) && !isBefore(b, a))
+    const racing = fresh.filter(overlaps).map(use => use.seq)
+    if (racing.length === 0) return
+    const because = `${racing.length} racing requests with one key were each answered as the first, expected one charge`
+    say.broken('rpc.replay.charge', because, racing)
+  }
+
+  /** Where all were answered with 200, one of them was the first. */
+  function judgeFirst() {
+    if (answered.length < 2 || answered.length < own.length || fresh.length > 0) return
+    const because = 'all requests with a key are said to be replays, expected one to be the first'
+    say.broken(
+      'rpc.replay.header',
+      because,
+      answered.map(use => use.seq),
+    )
+  }
+
+  function judgeBodies() {
+    const originals = fresh.length > 0 ? fresh : answered.slice(0, 1)
+    const [first] = originals
+    // Without an answer to one of them, a replay may repeat what was never seen.
+    if (first === undefined || own.some(use => use.status === null)) return
+    const digests = originals.map(use => use.digest)
+    for (const replay of answered) {
+      if (!replay.isReplay || replay === first || replay.digest === null || digests.includes(null)) continue
+      if (digests.includes(replay.digest)) say.kept('rpc.replay.body')
+      else {
+        const because = 'a replay has another body than the answer that it repeats, expected the same bytes'
+        say.broken('rpc.replay.body', because, [first.seq, replay.seq])
+      }
+    }
+  }
+
+  function judgeConflict(conflict: KeyUse) {
+    const { status, seq } = conflict
+    const isUsed = answered.some(use => isCachedFor(use, conflict))
+    if (!isUsed || status === null || isExcused(status)) return
+    if (status === 400) return say.kept('rpc.replay.conflict')
+    const because = `a used key with another body was answered with ${status}, expected 400`
+    say.broken('rpc.replay.conflict', because, [seq])
+  }
+
+  function judgeForeign({ status, isReplay, seq }: KeyUse) {
+    if (status === 200 && isReplay)
+      return say.broken('rpc.replay.per-user', "another user's key was answered with a replay, expected it to be new", [
+        seq,
+      ])
+    if (status === 200) return say.kept('rpc.replay.per-user')
+    // The same body was right for the user whose key it is, so that a refusal of it is the refusal of a conflict.
+    if (status === 400 && answered.length > 0)
+      say.broken('rpc.replay.per-user', "another user's key was answered with 400, expected it to be new", [seq])
+  }
+}
+
+/** Answers that come before idempotency is looked at: no key, no money, too often, nobody there. */
+const isExcused = (status: number): boolean => status >= 500 || [401, 402, 403, 408, 429].includes(status)

@@ -1,0 +1,24 @@
+import type { Contract } from '../contract/contract.ts'
+import type { Answer } from '../observation/observation.ts'
+import { asObject, jsonObject } from '../observation/scope.ts'
+
+/**
+ * Whether an answer seems to come from something in front of the service: a 5xx without the version that every answer
+ * of the service carries. The document says nothing of such answers, so nothing is asked of them.
+ */
+export const isFromInFront = ({ status, headers }: Answer, contract: Contract): boolean =>
+  status >= 500 && headers[`${contract.headerPrefix}version`] === undefined
+
+/** A 429 that speaks of failed attempts is the abuse block, not a rate limit. */
+export function isAbuseBlock(answer: Answer): boolean {
+  if (answer.status !== 429) return false
+  const error = jsonObject(answer)?.error
+  const text = typeof error === 'string' ? error : asObject(error)?.message
+  return typeof text === 'string' && text.startsWith('Too many failed attempts')
+}
+
+export const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
+const json = /^application\/json\s*(;|$)/i
+
+export const isJsonType = (contentType: string | undefined): boolean => json.test(contentType ?? '')
