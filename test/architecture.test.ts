@@ -71,10 +71,10 @@ const places: readonly Place[] = [
   {
     name: 'run.ts',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'arrivals', 'observation', 'transport', 'callers', 'calls', 'drivers'],
-      ...['report', 'judge.ts'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport', 'callers'],
+      ...['calls', 'drivers', 'audits/charge.ts', 'report', 'judge.ts'],
     ],
-    because: 'The composition root: it hands every stage its part of the plan.',
+    because: 'The composition root: it hands each part its part of the plan, and prices what is sent and answered.',
   },
   {
     name: 'cli',

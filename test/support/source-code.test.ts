@@ -11,11 +11,11 @@ describe('codeOf', () => {
     ['a string with the other quote in it', `f("it's", 'b')`, `f("    ", ' ')`],
     ['an escaped quote', `f('a\\'b', c)`, `f('    ', c)`],
     ['a comment in a string', `f('// b'); c`, `f('    '); c`],
-    ['a template, but not what it is filled with', 'f(`a ${b.c} d`)', 'f(`  ${b.c}  `)'],
+    ['a template, but not what it is filled with', `f(\`a \${b.c} d\`)`, `f(\`  \${b.c}  \`)`],
     [
       'a template within a template',
-      'f(`a ${b ? `c ${d} e` : { f: 1 }.f} g`); h',
-      'f(`  ${b ? `  ${d}  ` : { f: 1 }.f}  `); h',
+      `f(\`a \${b ? \`c \${d} e\` : { f: 1 }.f} g\`); h`,
+      `f(\`  \${b ? \`  \${d}  \` : { f: 1 }.f}  \`); h`,
     ],
     ['a regular expression with a quote in it', `a.replace(/['"]/g, b)`, `a.replace(/     /, b)`],
   ] as const
