@@ -40,10 +40,10 @@ async function linesOf(file: string): Promise<readonly LogLine[]> {
 const seqsOf = (lines: readonly LogLine[]) =>
   lines.flatMap(line => (line.kind === 'observation' ? [line.observation.seq] : []))
 
-/** Waits until what has been flushed is on the disk. */
-const onDisk = async (file: string, seqs: number) => {
-  for (let tries = 0; tries < 500; tries++) {
-    if (seqsOf(await linesOf(file)).length >= seqs) return
+/** Waits until what has been flushed is on the disk: so many lines, with the head. */
+const onDisk = async (file: string, lines: number) => {
+  for (let tries = 0; tries < 2_000; tries++) {
+    if ((await linesOf(file)).length >= lines) return
     await new Promise(resolve => setTimeout(resolve, 2))
   }
 }
@@ -78,7 +78,7 @@ describe('a log', () => {
   test('has its head on the disk before the first observation', async () => {
     const file = freshFile()
     const log = await openLog(file, head, manualClock())
-    await new Promise(resolve => setTimeout(resolve, 50))
+    await onDisk(file, 1)
     expect(await linesOf(file)).toEqual([{ kind: 'head', head }])
     await log.end(end)
   })
@@ -93,7 +93,7 @@ describe('a log', () => {
     expect(seqsOf(await linesOf(file))).toEqual([])
     await clock.advanceTo(500)
     log.write(observation(2))
-    await onDisk(file, 2)
+    await onDisk(file, 3)
     expect(seqsOf(await linesOf(file))).toEqual([0, 1])
     await log.end(end)
   })
@@ -102,7 +102,7 @@ describe('a log', () => {
     const file = freshFile()
     const log = await openLog(file, head, manualClock())
     for (let seq = 0; seq < 30; seq++) log.write(observation(seq, 'x'.repeat(10_000)))
-    await onDisk(file, 26)
+    await onDisk(file, 27)
     expect(seqsOf(await linesOf(file)).length).toBeGreaterThanOrEqual(26)
     await log.end(end)
   })
