@@ -24,21 +24,31 @@ export const checkChatAnswer: Check<'chat-answer'> = (observation, contract, say
   else if (choices !== undefined) expect('chat.choice', false, () => `choices is ${quote(choices)}, expected a list`)
 }
 
-type OfChoice = 'chat.choice' | 'chat.choice.finish-reason' | 'chat.message'
+type Members = Readonly<Record<string, unknown>>
 
-function checkChoice(choice: Readonly<Record<string, unknown>> | null, count: number, expect: Expect<OfChoice>): void {
-  const { index, finish_reason: reason, message } = choice ?? {}
-  // Only the last three of a choice's members are said to be required.
-  const isPlaced = index === undefined || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < count)
-  const isWhole = choice !== null && isPlaced && asObject(message) !== null && 'logprobs' in choice
-  expect('chat.choice', isWhole, () => `a choice is ${quote(choice)}, expected index, message and logprobs`)
-  checkFinishReason(reason, expect)
-  const wrong = wrongMessage(asObject(message) ?? {})
+function checkChoice(
+  choice: Members | null,
+  count: number,
+  expect: Expect<'chat.choice' | 'chat.choice.finish-reason' | 'chat.message'>,
+): void {
+  const misshapen = choice === null ? 'no members' : wrongChoice(choice, count)
+  expect('chat.choice', misshapen === null, () => `a choice has ${misshapen}`)
+  checkFinishReason(choice?.finish_reason, expect)
+  const wrong = wrongMessage(asObject(choice?.message) ?? {})
   expect('chat.message', wrong === null, () => `a message has ${wrong}`)
 }
 
+/** Null when nothing is wrong. The index is the only one of the three that is not said to be required. */
+function wrongChoice(choice: Members, count: number): string | null {
+  const { index, message } = choice
+  if (index !== undefined && !(Number.isInteger(index) && Number(index) >= 0 && Number(index) < count))
+    return `index ${quote(index)}, expected a position among ${count}`
+  if (asObject(message) === null) return `message ${quote(message)}, expected an object`
+  return 'logprobs' in choice ? null : 'no key logprobs, expected it with null or an object'
+}
+
 /** Null when nothing is wrong: content or tool calls, the other of which may be null. */
-function wrongMessage(message: Readonly<Record<string, unknown>>): string | null {
+function wrongMessage(message: Members): string | null {
   const { role, content, tool_calls: calls, tool_call_id: callId } = message
   if (role === 'tool') {
     if (typeof content !== 'string') return `role tool and content ${quote(content)}, expected a text`

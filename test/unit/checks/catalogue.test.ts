@@ -1,0 +1,64 @@
+import { describe } from 'vitest'
+import { accusesEach, answerOf, observed, refused, sparesEach } from './observed.ts'
+
+const networks = (slugs: unknown) => observed({ kind: 'networks' }, answerOf(200, { networks: slugs }))
+const models = (body: unknown) => observed({ kind: 'models' }, answerOf(200, body))
+const entry = (apiModelId: string | undefined, rpm: number, tpm: number) => ({
+  apiModelId,
+  rateLimits: [
+    { amount: rpm, type: 'RPM' },
+    { amount: tpm, type: 'TPM' },
+  ],
+})
+const limits = (rateLimits: unknown) => observed({ kind: 'rate-limits' }, answerOf(200, { data: { rateLimits } }))
+
+describe('lists', () => {
+  sparesEach({
+    'networks in order': networks(['arbitrum-mainnet', 'base-mainnet', 'base-sepolia']),
+    'models with an id': models({ object: 'list', type: 'text', data: [{ id: 'ref-nano-3b' }] }),
+    'a list without models': models({ object: 'list', data: [] }),
+    'the limits of the tier': limits([entry('ref-small-24b', 75, 750_000), entry('ref-large-235b', 20, 500_000)]),
+    'a model that is not known, and one without a name': limits([entry('other', 1, 1), entry(undefined, 1, 1)]),
+    'a sort of limit that is not known': limits([
+      { apiModelId: 'ref-small-24b', rateLimits: [{ amount: 9, type: 'RPD' }] },
+    ]),
+    'a model without limits': limits([{ apiModelId: 'ref-small-24b', rateLimits: [] }]),
+    'a list that was asked for too often': refused({ kind: 'models' }, 429, { error: 'No' }),
+    'a service that is down': refused({ kind: 'networks' }, 503),
+  })
+
+  accusesEach({
+    'networks out of order': [
+      'catalogue.networks',
+      '"arbitrum-mainnet" stands behind "base-mainnet", expected them sorted and each once',
+      networks(['base-mainnet', 'arbitrum-mainnet']),
+    ],
+    'a network that is listed twice': [
+      'catalogue.networks',
+      '"base-mainnet" stands behind "base-mainnet", expected them sorted and each once',
+      networks(['base-mainnet', 'base-mainnet']),
+    ],
+    'networks that are no texts': [
+      'catalogue.networks',
+      'networks is [{"slug":"base-mainnet"}], expected a list of slugs',
+      networks([{ slug: 'base-mainnet' }]),
+    ],
+    'a list that is not there': [
+      'catalogue.networks',
+      'networks is nothing, expected a list of slugs (the status is 404, expected 200)',
+      refused({ kind: 'networks' }, 404),
+    ],
+    'models in an array': ['catalogue.models', 'object is nothing, expected "list"', models([{ id: 'ref-nano-3b' }])],
+    'a model without an id': [
+      'catalogue.models',
+      'a model is {"slug":"ref-nano-3b"}, expected an id in it',
+      models({ object: 'list', data: [{ id: 'a' }, { slug: 'ref-nano-3b' }] }),
+    ],
+    'no limits': ['catalogue.rate-limits', 'rateLimits is [], expected a list', limits([])],
+    'the limits of an hour': [
+      'catalogue.rate-limits',
+      'ref-small-24b has {"amount":4500,"type":"RPM"}, expected 75 (default S)',
+      limits([entry('ref-small-24b', 4500, 750_000)]),
+    ],
+  })
+})
