@@ -165,14 +165,15 @@ describe('a reader', () => {
     expect(seqs.length).toBeGreaterThan(1_800)
   })
 
-  test('that takes its time loses nothing of a log that was cut', async () => {
-    const bytes = await written(8_000, 1_000)
+  test.each([1_060, 1_100, 1_150])('that takes its time loses nothing of %i lines that were cut', async count => {
+    const bytes = await written(count, count)
     const seqs: number[] = []
     for await (const line of readLog(fileWith(bytes.subarray(0, -10)))) {
-      if (line.kind === 'observation') seqs.push(line.observation.seq)
-      if (seqs.length % 500 === 0) await new Promise(resolve => setTimeout(resolve, 5))
+      // All that has room is unpacked meanwhile, and the cut is met.
+      if (line.kind === 'head') await new Promise(resolve => setTimeout(resolve, 100))
+      else if (line.kind === 'observation') seqs.push(line.observation.seq)
     }
-    expect(seqs).toHaveLength(8_000)
+    expect(seqs).toHaveLength(count)
   })
 
   test('gives a whole line that lacks only the end of its line', async () => {
