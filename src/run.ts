@@ -77,7 +77,8 @@ export async function carryOut(options: RunOptions): Promise<Report> {
   const reachable = watchReachability(() => end('target-unreachable'))
   const sink: Sink = observation => {
     judgement.add(observation)
-    record.write(observation)
+    if (plan.record === 'all' || (plan.record === 'findings' && judgement.docket.names(observation.seq)))
+      record.write(observation)
     reachable(observation)
     purse.spend(chargeOf(observation, contract)?.most ?? worstOf(observation.call))
   }

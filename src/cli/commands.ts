@@ -1,4 +1,8 @@
+import type { Format } from '../report/renderers.ts'
 import type { Command, Flag } from './command.ts'
+
+/** Written here and not read from the renderers, so that `--help` need not load them. */
+const formats: readonly Format[] = ['text', 'json']
 
 const scenario: Flag = { type: 'string', describe: 'A scenario file (YAML)' }
 const runDirectory: Flag = { type: 'string', describe: 'The directory of a run' }
@@ -6,7 +10,7 @@ const profile: Flag = { type: 'string', describe: 'A profile (YAML), laid over t
 const seed: Flag = { type: 'number', describe: 'Seed of all that is drawn, before that of the scenario' }
 const target: Flag = { type: 'string', describe: 'Base address of the service under test' }
 const budget: Flag = { type: 'string', describe: 'Dollars that may be spent at most, before those of the scenario' }
-const format: Flag = { type: 'string', describe: 'How to render', choices: ['text', 'json'], default: 'text' }
+const format: Flag = { type: 'string', describe: 'How to render', choices: formats, default: 'text' }
 
 /** Every command, in the order of `--help`. */
 export const commands: readonly Command[] = [
@@ -23,6 +27,12 @@ export const commands: readonly Command[] = [
       metrics: { type: 'string', describe: 'Serve /metrics during the run, at [host]:port' },
       progress: { type: 'boolean', describe: 'Show progress', default: true },
       quiet: { type: 'boolean', describe: 'Neither progress nor notes', default: false },
+      log: {
+        type: 'string',
+        describe: 'How progress and notes are written',
+        choices: ['text', 'json'],
+        default: 'text',
+      },
       format,
     },
     run: async values => (await import('./run-command.ts')).runCommand(values),

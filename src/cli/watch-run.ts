@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import { jsonLines, type Lines } from '../lib/log.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { serveMetrics } from '../metrics/metrics-server.ts'
 import { createExposition } from '../metrics/prometheus.ts'
@@ -29,8 +30,10 @@ type Watched = {
 
 export async function watchRun({ plan, head, clock, values, embedded, path }: Watched): Promise<Watch> {
   const quiet = values.quiet === true
-  const stream = process.stderr
-  const interactive = stream.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
+  const terminal = process.stderr
+  const asJson = values.log === 'json'
+  const stream: Lines = asJson ? jsonLines() : terminal
+  const interactive = !asJson && terminal.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
   let live: Live | null = null
   let writer: ProgressWriter | null = null
   const endpoint = await serveLive(text(values, 'metrics'), plan, head, () => live)
@@ -50,7 +53,7 @@ export async function watchRun({ plan, head, clock, values, embedded, path }: Wa
       writer = createProgressWriter({
         stream,
         interactive,
-        columns: () => stream.columns ?? 80,
+        columns: () => terminal.columns ?? 80,
         clock,
         snapshot: () =>
           snapshotProgress({

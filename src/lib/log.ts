@@ -1,20 +1,13 @@
 import { pino } from 'pino'
 
-/** What the program says about itself while it works; one line each, on stderr. Never a secret, never a report. */
-export type Log = {
-  readonly info: (message: string) => void
-  readonly warn: (message: string) => void
-  readonly debug: (message: string) => void
-}
+/** Takes what the program says about itself. Never a secret, never a report. */
+export type Lines = { readonly write: (text: string) => unknown }
 
-export const silentLog: Log = { info: () => {}, warn: () => {}, debug: () => {} }
-
-/** JSON lines on stderr, for a program that runs unattended; `level` is a pino level. */
-export function jsonLog(level: string): Log {
-  const logger = pino({ level, base: null }, pino.destination({ dest: 2, sync: true }))
-  return {
-    info: message => logger.info(message),
-    warn: message => logger.warn(message),
-    debug: message => logger.debug(message),
-  }
+/** Each text as one JSON object on stderr, with level and time, for whoever collects logs rather than reads them. */
+export function jsonLines(): Lines {
+  const logger = pino(
+    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ dest: 2, sync: true }),
+  )
+  return { write: text => logger.info(text.trimEnd()) }
 }

@@ -24,7 +24,7 @@ export type Plan = {
   readonly thresholds: readonly Threshold[]
   readonly budgetUsd: string | null
   readonly bounds: Bounds
-  /** Which observations are kept: all of them, those that a finding names, or none. */
+  /** Which observations are kept: all of them, those on which a check has found something, or none. */
   readonly record: 'all' | 'findings' | 'none'
   readonly forecast: Forecast
 }

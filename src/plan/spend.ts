@@ -27,21 +27,23 @@ function creditsOf({ network, methods, batchSize, failing }: RpcPlan, contract: 
 }
 
 /**
- * The most that one arrival can cost, in pico-USD: the longest completion, every item in the dearest of its tiers, and a
- * prompt that the service counts at twice its length and behind a long system prompt. Null when a price is not known.
+ * The most that one arrival can cost, in pico-USD: the longest completion, and every item by its dearest method. Null
+ * when a price is not known.
  */
 export function worstPicoUsd(call: CallPlan, contract: Contract): bigint | null {
   if (call.kind === 'chat') {
     const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
     if (price === null) return null
-    const prompt = costOf(call.promptTokens * 2 + 4_000, pico(price.input), 1_000_000n)
+    const prompt = costOf(countedPromptTokens(call.promptTokens), pico(price.input), 1_000_000n)
     return prompt + costOf(call.maxCompletionTokens, pico(price.output), 1_000_000n)
   }
   const { rpc, times } =
     call.kind === 'replay' ? { rpc: call.of, times: call.foreign > 0 ? 2 : 1 } : { rpc: call, times: 1 }
   if (rpc.kind !== 'rpc') return 0n
   const { networks, multipliers, usdPerCredit } = contract.rpc
-  const dearest = Math.max(...rpc.methods.map(([method]) => multipliers[methodTier(contract, rpc.network, method) ?? 'large']))
+  const dearest = Math.max(
+    ...rpc.methods.map(([method]) => multipliers[methodTier(contract, rpc.network, method) ?? 'large']),
+  )
   const credits = (networks[rpc.network]?.baseCredits ?? 0) * dearest * (rpc.batchSize ?? 1)
   return costOf(credits * times, pico(usdPerCredit), 1n)
 }

@@ -56,7 +56,7 @@ export async function createRunDirectory(
   const log = await openLog(file, head, clock)
   return {
     path,
-    write: plan.record === 'all' ? log.write : () => {},
+    write: log.write,
     end: log.end,
     recall: () => observationsIn(file),
     writeReport: report => writeReport(path, report),

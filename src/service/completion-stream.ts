@@ -1,4 +1,3 @@
-import type { Behaviour } from './behaviour.ts'
 import type { CompletionHead, Draft, Token } from './completion.ts'
 import type { StreamChunk } from './message.ts'
 
@@ -16,7 +15,14 @@ export type StreamOptions = {
   /** The fields of the last chunk: usage and cost. */
   readonly closing: Readonly<Record<string, unknown>>
   readonly doneMarker: string
-  readonly behaviour: Pick<Behaviour, 'completionHead' | 'finishReason' | 'events'>
+  readonly decide: StreamDecisions
+}
+
+/** What is decided of a stream before it is sent. */
+export type StreamDecisions = {
+  readonly completionHead: (head: CompletionHead) => Readonly<Record<string, unknown>>
+  readonly finishReason: (reason: 'stop' | 'length') => string | null
+  readonly events: (events: readonly StreamEvent[]) => readonly StreamEvent[]
 }
 
 /** The head leaves when the prompt is read, half-way to the first token. */
@@ -28,8 +34,8 @@ export const lastTokenMs = (drafts: readonly Draft[]): number =>
   Math.max(...drafts.map(({ content }) => content.at(-1)?.afterMs ?? 0))
 
 /** The role, the tokens one by one, the finish, then usage and cost without a choice, then the done marker. */
-export function streamChunks({ head, drafts, closing, doneMarker, behaviour }: StreamOptions): readonly StreamChunk[] {
-  const common = behaviour.completionHead(head)
+export function streamChunks({ head, drafts, closing, doneMarker, decide }: StreamOptions): readonly StreamChunk[] {
+  const common = decide.completionHead(head)
   const headMs = streamHeadMs(drafts)
   const choiceEvent = (
     part: StreamEvent['part'],
@@ -49,7 +55,7 @@ export function streamChunks({ head, drafts, closing, doneMarker, behaviour }: S
       choiceEvent('reasoning', token.afterMs, index, { reasoning_content: spaced(token, k) }),
     ),
     ...content.map((token, k) => choiceEvent('content', token.afterMs, index, { content: spaced(token, k) })),
-    choiceEvent('finish', content.at(-1)?.afterMs ?? headMs, index, {}, behaviour.finishReason(finishReason)),
+    choiceEvent('finish', content.at(-1)?.afterMs ?? headMs, index, {}, decide.finishReason(finishReason)),
   ])
   const endMs = lastTokenMs(drafts)
   const events: readonly StreamEvent[] = [
@@ -57,7 +63,7 @@ export function streamChunks({ head, drafts, closing, doneMarker, behaviour }: S
     { part: 'usage', afterMs: endMs, data: JSON.stringify({ ...common, choices: [], ...closing }) },
     { part: 'done', afterMs: endMs, data: doneMarker },
   ]
-  return behaviour.events(events).map(({ afterMs, data }) => ({ afterMs, text: `data: ${data}\n\n` }))
+  return decide.events(events).map(({ afterMs, data }) => ({ afterMs, text: `data: ${data}\n\n` }))
 }
 
 const spaced = ({ word }: Token, index: number): string => (index === 0 ? word : ` ${word}`)

@@ -1,7 +1,6 @@
 import type { Model } from '../contract/contract.ts'
 import { pico } from '../lib/money.ts'
 import type { Random } from '../lib/random.ts'
-import type { Behaviour } from './behaviour.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { logNormal, type Timing } from './timing.ts'
 
@@ -48,13 +47,14 @@ const reasoningShare = 0.3
 
 export function draftChoice(
   request: ChatRequest,
-  behaviour: Pick<Behaviour, 'completionTokens'>,
+  /** How many of the tokens that the answer would naturally have are given, under the bound that was asked for. */
+  decide: { readonly completionTokens: (natural: number, bound: number) => number },
   timing: Timing,
   random: Random,
 ): Draft {
   const bound = request.maxCompletionTokens
   const natural = 1 + Math.floor(random.exponential() * meanTokens)
-  const total = behaviour.completionTokens(natural, bound)
+  const total = decide.completionTokens(natural, bound)
   // The last token is always one of the visible answer.
   const thought = request.thinks ? Math.floor(total * reasoningShare) : 0
   let afterMs = logNormal(random, timing.ttftMs, timing.ttftSigma)

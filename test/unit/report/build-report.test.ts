@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createDocket } from '../../../src/checks/docket.ts'
-import { createMetrics } from '../../../src/metrics/metrics.ts'
 import type { ThresholdResult } from '../../../src/metrics/thresholds.ts'
-import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
-import { buildReport, type ReportInput } from '../../../src/report/build-report.ts'
 import type { Evidence } from '../../../src/report/report.ts'
 import {
   anObservation,
@@ -17,38 +14,7 @@ import {
   streamed,
 } from '../metrics/fixtures.ts'
 import { failingReport, passingReport } from './fixtures.ts'
-
-const billing = passingReport.billing
-const run = { ...passingReport.run, durationMs: 10_000 }
-
-/** A docket of one clause kept, and of another broken as often as said. */
-const docketOf = (violations: number) => {
-  const docket = createDocket()
-  docket.voice('headers').kept('header.date')
-  for (let i = 0; i < violations; i++)
-    docket.voice('rpc-credits').broken('rpc.credits.amount', 'got 1, expected 2', [i])
-  return docket
-}
-
-const reportOf = (observations: readonly Observation[], changes: Partial<ReportInput> = {}) => {
-  const plan = changes.plan ?? aPlan()
-  const metrics = createMetrics(plan)
-  for (const observation of observations) metrics.add(observation)
-  const docket = docketOf(0)
-  return buildReport({
-    plan,
-    run,
-    metrics,
-    tallies: docket.tallies(),
-    findings: docket.findings(),
-    evidence: new Map(),
-    billing,
-    limits: [],
-    thresholds: [],
-    eventLoopDelayMs: null,
-    ...changes,
-  })
-}
+import { docketOf, reportOf, runFacts } from './report-of.ts'
 
 const result = (verdict: ThresholdResult['verdict']): ThresholdResult => {
   const [first] = passingReport.thresholds
@@ -72,7 +38,7 @@ describe('verdict: fail', () => {
     const [discrepancy] = failingReport.billing.discrepancies
     if (discrepancy === undefined) throw new Error('the fixture has a discrepancy')
     const withCount = (count: number) =>
-      reportOf([anObservation()], { billing: { ...billing, discrepancies: [{ ...discrepancy, count }] } })
+      reportOf([anObservation()], { billing: { ...passingReport.billing, discrepancies: [{ ...discrepancy, count }] } })
     expect(withCount(2)).toMatchObject({
       verdict: 'fail',
       because: ['2 billing discrepancies "billed-twice", $0.0000125 in all.'],
@@ -88,7 +54,7 @@ describe('verdict: fail', () => {
   test('outranks what is in doubt, which is listed behind it', () => {
     const report = reportOf([failed()], {
       findings: findings(),
-      run: { ...run, ended: 'interrupted' },
+      run: { ...runFacts, ended: 'interrupted' },
       thresholds: [result('inconclusive'), result('fail')],
     })
     expect(report.verdict).toBe('fail')
@@ -110,7 +76,7 @@ describe('verdict: inconclusive', () => {
     ['budget-reached', 'The budget was reached after 10 s, and the run ended early.'],
     ['cut-short', 'The record of the run ends after 10 s without an end, as after a kill.'],
   ] as const)('when the run ended as %s', (ended, because) => {
-    expect(reportOf([anObservation()], { run: { ...run, ended } })).toMatchObject({
+    expect(reportOf([anObservation()], { run: { ...runFacts, ended } })).toMatchObject({
       verdict: 'inconclusive',
       because: [because],
     })
@@ -227,7 +193,7 @@ describe('report: its figures', () => {
     expect(report.load.latenessMs).toMatchObject({ count: 6, mean: 1 })
   })
   test('rates of a run that was cut short are over the time that it had', () => {
-    const short = reportOf([streamed()], { run: { ...run, ended: 'interrupted', durationMs: 2000 } })
+    const short = reportOf([streamed()], { run: { ...runFacts, ended: 'interrupted', durationMs: 2000 } })
     expect(short.calls[0]).toMatchObject({ achievedPerSecond: 0.5 })
   })
 })
@@ -250,7 +216,10 @@ test('report: findings and discrepancies bring the evidence that was kept, and f
   const examples = [{ because: 'charged twice', seqs: [0, 9] }]
   const report = reportOf([anObservation()], {
     findings: docketOf(2).findings(),
-    billing: { ...billing, discrepancies: [{ kind: 'billed-twice', count: 1, amountUsd: '1', examples }] },
+    billing: {
+      ...passingReport.billing,
+      discrepancies: [{ kind: 'billed-twice', count: 1, amountUsd: '1', examples }],
+    },
     evidence: new Map([[0, evidence]]),
   })
   expect(report.billing.discrepancies[0]?.examples).toEqual([
