@@ -18,9 +18,14 @@ export const creditLies = {
     lie('one-base-for-all', 'Every chain is billed at 20 credits.', honest => ({
       itemCredits: item => honest.itemCredits({ ...item, baseCredits: 20 }),
     })),
-    lie('last-item-unbilled', 'The last item of a batch is not billed.', honest => ({
-      totalCredits: credits => honest.totalCredits(credits.length > 1 ? credits.slice(0, -1) : credits),
-    })),
+    lie(
+      'last-item-unbilled',
+      'The last item of a batch is not billed.',
+      honest => ({
+        totalCredits: credits => honest.totalCredits(credits.length > 1 ? credits.slice(0, -1) : credits),
+      }),
+      ['rpc.batch.error-price'],
+    ),
     lie('batch-billed-as-one', 'A batch is billed as its first item.', honest => ({
       totalCredits: credits => honest.totalCredits(credits.slice(0, 1)),
     })),

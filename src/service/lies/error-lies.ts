@@ -18,19 +18,32 @@ export const errorLies = {
     ),
   ],
   'error.object': [
-    replyLie('error-in-plain-text', 'Errors are a line of text.', reply =>
-      isPlainError(reply) ? withHeader(withText(reply, 'Bad request'), 'content-type', 'text/plain') : reply,
+    replyLie(
+      'error-in-plain-text',
+      'Errors are a line of text.',
+      reply => (isPlainError(reply) ? withHeader(withText(reply, 'Bad request'), 'content-type', 'text/plain') : reply),
+      ['rpc.unsupported-method.named'],
     ),
-    replyLie('error-in-html', 'Errors are the page of a proxy.', reply =>
-      isPlainError(reply)
-        ? withHeader(withText(reply, '<html><body>Error</body></html>'), 'content-type', 'text/html')
-        : reply,
+    replyLie(
+      'error-in-html',
+      'Errors are the page of a proxy.',
+      reply =>
+        isPlainError(reply)
+          ? withHeader(withText(reply, '<html><body>Error</body></html>'), 'content-type', 'text/html')
+          : reply,
+      ['rpc.unsupported-method.named'],
     ),
-    replyLie('error-by-another-name', 'Errors are objects with a message in place of error.', reply =>
-      isPlainError(reply) ? withText(reply, '{"message":"Bad request"}') : reply,
+    replyLie(
+      'error-by-another-name',
+      'Errors are objects with a message in place of error.',
+      reply => (isPlainError(reply) ? withText(reply, '{"message":"Bad request"}') : reply),
+      ['rpc.unsupported-method.named'],
     ),
-    replyLie('error-without-body', 'Errors have an empty body.', reply =>
-      isPlainError(reply) ? withText(reply, '') : reply,
+    replyLie(
+      'error-without-body',
+      'Errors have an empty body.',
+      reply => (isPlainError(reply) ? withText(reply, '') : reply),
+      ['rpc.unsupported-method.named'],
     ),
   ],
   'limit.type': [

@@ -41,8 +41,11 @@ export const limitLies = {
         return limits === undefined ? reply : withHeader(reply, limit, String(limits.requestsPerMinute))
       },
     ),
-    replyLie('limit-one-lower', 'The request limit is stated one lower than it is.', reply =>
-      withHeader(reply, limit, value => String(Number(value) - 1)),
+    replyLie(
+      'limit-one-lower',
+      'The request limit is stated one lower than it is.',
+      reply => withHeader(reply, limit, value => String(Number(value) - 1)),
+      ['limit.requests.remaining'],
     ),
   ],
   'limit.requests.remaining': [

@@ -3,16 +3,26 @@ import { isRelayed, textOf, withHeader, withoutHeaders } from './reply-edit.ts'
 
 export const replayLies = {
   'rpc.replay.header': [
-    replyLie('replay-unmarked', 'A replay is not marked as one.', reply =>
-      withoutHeaders(reply, 'idempotent-replayed'),
+    replyLie(
+      'replay-unmarked',
+      'A replay is not marked as one.',
+      reply => withoutHeaders(reply, 'idempotent-replayed'),
+      ['rpc.replay.charge', 'billing.conservation'],
     ),
-    replyLie('first-use-marked', 'The first use of a key is marked as a replay.', (reply, visit) =>
-      isRelayed(reply, visit) && visit.request.headers['idempotency-key'] !== undefined
-        ? { ...reply, headers: { ...reply.headers, 'idempotent-replayed': 'true' } }
-        : reply,
+    replyLie(
+      'first-use-marked',
+      'The first use of a key is marked as a replay.',
+      (reply, visit) =>
+        isRelayed(reply, visit) && visit.request.headers['idempotency-key'] !== undefined
+          ? { ...reply, headers: { ...reply.headers, 'idempotent-replayed': 'true' } }
+          : reply,
+      ['rpc.replay.charge', 'rpc.replay.per-user', 'billing.balance-before'],
     ),
-    replyLie('replay-marked-with-one', 'The mark of a replay is 1.', reply =>
-      withHeader(reply, 'idempotent-replayed', '1'),
+    replyLie(
+      'replay-marked-with-one',
+      'The mark of a replay is 1.',
+      reply => withHeader(reply, 'idempotent-replayed', '1'),
+      ['rpc.replay.charge', 'billing.conservation'],
     ),
   ],
   'rpc.replay.body': [

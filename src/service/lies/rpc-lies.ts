@@ -86,16 +86,25 @@ export const rpcLies = {
     replyLie('failed-call-is-500', 'A single call that fails is answered with 500.', (reply, visit) =>
       isRelayed(reply, visit) && !isBatch(reply) && hasFailure(textOf(reply)) ? { ...reply, status: 500 } : reply,
     ),
-    replyLie('failed-batch-is-400', 'A batch with a failing item is answered with 400.', (reply, visit) =>
-      isRelayed(reply, visit) && isBatch(reply) && hasFailure(textOf(reply)) ? { ...reply, status: 400 } : reply,
+    replyLie(
+      'failed-batch-is-400',
+      'A batch with a failing item is answered with 400.',
+      (reply, visit) =>
+        isRelayed(reply, visit) && isBatch(reply) && hasFailure(textOf(reply)) ? { ...reply, status: 400 } : reply,
+      ['error.object'],
     ),
   ],
   'rpc.unsupported-method': [
     lie('no-allow-list', 'Every method is forwarded.', () => ({ forwards: () => true })),
-    lie('filters-forwarded', 'Stateful filter methods are forwarded.', honest => {
-      const filters: readonly string[] = unsupportedMethods['stateful-filter']
-      return { forwards: (method, network) => filters.includes(method) || honest.forwards(method, network) }
-    }),
+    lie(
+      'filters-forwarded',
+      'Stateful filter methods are forwarded.',
+      honest => {
+        const filters: readonly string[] = unsupportedMethods['stateful-filter']
+        return { forwards: (method, network) => filters.includes(method) || honest.forwards(method, network) }
+      },
+      ['rpc.unsupported-method.named'],
+    ),
     replyLie('unsupported-is-404', 'An unsupported method is answered with 404.', reply =>
       reply.status === 400 && textOf(reply).includes('Unsupported RPC method') ? { ...reply, status: 404 } : reply,
     ),
