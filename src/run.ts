@@ -6,8 +6,9 @@ import { dropArrival, type Sender, sendArrival } from './calls/send-arrival.ts'
 import type { Contract } from './contract/contract.ts'
 import { driveClosed } from './drivers/closed.ts'
 import { type Cab, countInFlight, type InFlight } from './drivers/driver.ts'
+import { createEnding, type Ending } from './drivers/ending.ts'
 import { driveOpen } from './drivers/open.ts'
-import { createPurse } from './drivers/purse.ts'
+import { createPurse, type Purse } from './drivers/purse.ts'
 import { watchReachability } from './drivers/reachability.ts'
 import { driveSequence } from './drivers/sequence.ts'
 import { createJudgement, type Judgement, ownCalls, statementCall } from './judge.ts'
@@ -58,85 +59,48 @@ const statementsMs = 120_000
 
 /** Carries out a plan: produces observations, judges them while they come, and gives the report. */
 export async function carryOut(options: RunOptions): Promise<Report> {
-  const { plan, contract, callers, head, clock, record, quit } = options
-  const judgement = createJudgement(plan, contract, head)
+  const { plan, contract, callers, clock, record, quit } = options
+  const judgement = createJudgement(plan, contract, options.head)
+  const ending = createEnding(options.stop, quit)
   const inFlight = countInFlight()
-  const halt = new AbortController()
-  const abort = new AbortController()
-  const outcome: { ended: LogEnd['ended'] } = { ended: 'complete' }
-  const end = (why: LogEnd['ended']) => {
-    if (outcome.ended === 'complete') outcome.ended = why
-    halt.abort()
-  }
-  onAbort(options.stop, () => end('interrupted'))
-  onAbort(quit, () => {
-    end('interrupted')
-    abort.abort()
-  })
-
-  const reachable = watchReachability(() => end('target-unreachable'))
-  const sink: Sink = observation => {
-    judgement.add(observation)
-    if (plan.record === 'all' || (plan.record === 'findings' && judgement.docket.names(observation.seq)))
-      record.write(observation)
-    reachable(observation)
-    purse.spend(chargeOf(observation, contract)?.most ?? worstOf(observation.call))
-  }
-  const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
   const calls: Plan['calls'] = { ...plan.calls, ...ownCalls }
-  const purse = createPurse(plan.budgetUsd === null ? null : pico(plan.budgetUsd))
-  const worst = new Map(Object.entries(calls).map(([name, call]) => [name, worstPicoUsd(call, contract) ?? 0n]))
-  const worstOf = (name: string): bigint => worst.get(name) ?? 0n
-  const { accountTier } = plan.callers
-  const sender: Sender = {
-    office,
-    calls,
-    callers,
-    accountTier,
-    clock,
-    transport: options.transport,
-    abort: abort.signal,
-    stop: halt.signal,
-    sink,
-  }
   const draw = createDraw({ seed: plan.seed, calls, callers: plan.callers })
-  const cab: Cab = {
-    clock,
-    signal: halt.signal,
-    fire: async arrival => {
-      const aside = worstOf(arrival.call)
-      if (!purse.reserve(aside)) {
-        end('budget-reached')
-        return dropArrival(arrival, 'budget', sender)
-      }
-      await sendArrival(arrival, sender)
-      purse.release(aside)
-    },
-    drop: (arrival, reason) => dropArrival(arrival, reason, sender),
-  }
-
+  const worst = new Map(Object.entries(calls).map(([name, call]) => [name, worstPicoUsd(call, contract) ?? 0n]))
+  const purse = createPurse(plan.budgetUsd === null ? null : pico(plan.budgetUsd), worst)
+  const sender = makeSender(options, calls, judgement, ending, purse)
+  const cab = makeCab(sender, ending, purse)
+  /** Stages whose last requests may outlast them. */
+  const work: Promise<void>[] = []
   let stageName = '(opening)'
   let loadStartMs: number | null = null
   options.onStart({ judgement, inFlight, stage: () => stageName, loadStartMs: () => loadStartMs })
 
-  await takeStatements('(opening)', cab)
-  const opening = judgement.metrics.select({ call: null, stage: '(opening)' })
-  if (opening.answered === 0) end('target-unreachable')
-  else if (opening.statuses.get(401) === opening.answered) end('keys-refused')
+  try {
+    await takeStatements('(opening)', cab)
+    const opening = judgement.metrics.select({ call: null, stage: '(opening)' })
+    if (opening.answered === 0) ending.halt('target-unreachable')
+    else if (opening.statuses.get(401) === opening.answered) ending.halt('keys-refused')
 
-  loadStartMs = clock.nowMs()
-  for (const stage of plan.stages) {
-    if (halt.signal.aborted) break
-    stageName = stage.name
-    await driveStage({ ...stage, startMs: stage.startMs + loadStartMs })
+    loadStartMs = clock.nowMs()
+    for (const stage of plan.stages) {
+      if (ending.halted.aborted) break
+      stageName = stage.name
+      await driveStage({ ...stage, startMs: stage.startMs + loadStartMs })
+    }
+    stageName = '(closing)'
+    await drain()
+    await Promise.all(work)
+    if (ending.why() !== 'target-unreachable' && !quit.aborted) {
+      await sleepUntil(clock, clock.nowMs() + contract.billing.settleMs, quit)
+      // These are sent although the load is over, even where the rest of it had to be abandoned.
+      const closing = makeCab({ ...sender, stop: quit, abort: quit }, ending, purse)
+      await takeStatements('(closing)', closing)
+    }
+  } finally {
+    // Whatever went wrong here, nobody goes on sending.
+    ending.abandon()
   }
-  stageName = '(closing)'
-  await drain()
-  if (outcome.ended !== 'target-unreachable' && !quit.aborted) {
-    await sleepUntil(clock, clock.nowMs() + contract.billing.settleMs, quit)
-    await takeStatements('(closing)', { ...cab, signal: quit })
-  }
-  const facts = { ...outcome, durationMs: clock.nowMs(), eventLoopDelayMs: options.eventLoopDelayMs() }
+  const facts = { ended: ending.why(), durationMs: clock.nowMs(), eventLoopDelayMs: options.eventLoopDelayMs() }
   await record.end(facts)
   return judgement.conclude(facts, record.recall)
 
@@ -145,29 +109,69 @@ export async function carryOut(options: RunOptions): Promise<Report> {
     await driveSequence(within, queues, inFlight, { lanes: statementLanes, endMs: clock.nowMs() + statementsMs })
   }
 
+  /** Resolves when the stage is over, although its last requests may still be under way. */
   async function driveStage(stage: StagePlan): Promise<void> {
     const endMs = stage.startMs + stage.durationMs
+    const over = sleepUntil(clock, endMs, ending.halted)
+    const spent = spend(stage, endMs)
+    work.push(spent)
+    await Promise.race([spent, over])
+    await over
+  }
+
+  function spend(stage: StagePlan, endMs: number): Promise<void> {
     const { load } = stage
-    if (load.model === 'open') await driveOpen(cab, draw.open(stage), inFlight, plan.bounds.maxInFlight)
-    else if (load.model === 'closed') await driveClosed(cab, draw.closed(stage), inFlight, { ...load, endMs })
-    else {
-      const queues = Array.from({ length: stage.callers }, (_, index) =>
-        load.calls.map(call => (dueMs: number) => draw.single(stage.name, call, stage.firstCaller + index, dueMs)),
-      )
-      await driveSequence(cab, queues, inFlight, { lanes: queues.length, endMs })
-    }
-    await sleepUntil(clock, endMs, halt.signal)
+    if (load.model === 'open') return driveOpen(cab, draw.open(stage), inFlight, plan.bounds.maxInFlight)
+    if (load.model === 'closed') return driveClosed(cab, draw.closed(stage), inFlight, { ...load, endMs })
+    const queues = Array.from({ length: stage.callers }, (_, index) =>
+      load.calls.map(call => (dueMs: number) => draw.single(stage.name, call, stage.firstCaller + index, dueMs)),
+    )
+    return driveSequence(cab, queues, inFlight, { lanes: queues.length, endMs })
   }
 
   /** Waits for what is under way, at most as long as the plan allows, and then ends it. */
   async function drain(): Promise<void> {
-    const cancel = clock.at(clock.nowMs() + plan.bounds.drainMs, () => abort.abort())
+    const cancel = clock.at(clock.nowMs() + plan.bounds.drainMs, ending.abandon)
     await inFlight.idle()
     cancel()
   }
 }
 
-function onAbort(signal: AbortSignal, then: () => void): void {
-  if (signal.aborted) then()
-  else signal.addEventListener('abort', then, { once: true })
+/** What it takes to send arrivals, with a sink that every observation goes through. */
+function makeSender(
+  { plan, contract, callers, head, clock, record, transport }: RunOptions,
+  calls: Plan['calls'],
+  judgement: Judgement,
+  ending: Ending,
+  purse: Purse,
+): Sender {
+  const watch = watchReachability(() => ending.halt('target-unreachable'))
+  const isRecorded = (seq: number) =>
+    plan.record === 'all' || (plan.record === 'findings' && judgement.docket.names(seq))
+  const sink: Sink = observation => {
+    judgement.add(observation)
+    if (isRecorded(observation.seq)) record.write(observation)
+    watch(observation)
+    purse.spend(observation.call, chargeOf(observation, contract)?.most ?? null)
+  }
+  const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
+  const { accountTier } = plan.callers
+  return { office, calls, callers, accountTier, clock, transport, abort: ending.abandoned, stop: ending.halted, sink }
+}
+
+/** What drivers work with: an arrival goes out as long as the purse holds the worst that it can cost. */
+function makeCab(sender: Sender, ending: Ending, purse: Purse): Cab {
+  return {
+    clock: sender.clock,
+    signal: sender.stop,
+    drop: (arrival, reason) => dropArrival(arrival, reason, sender),
+    fire: async arrival => {
+      if (!purse.reserve(arrival.call)) {
+        ending.halt('budget-reached')
+        return dropArrival(arrival, 'budget', sender)
+      }
+      await sendArrival(arrival, sender)
+      purse.release(arrival.call)
+    },
+  }
 }

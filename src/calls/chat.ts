@@ -21,7 +21,7 @@ export function chatCall(plan: ChatPlan, seq: number, headers: Readonly<Record<s
     request: {
       method: 'POST',
       path: contract.paths.chat,
-      headers: { ...jsonHeaders, ...(stream && { accept: contract.chat.stream.contentType }), ...headers },
+      headers: { ...jsonHeaders, ...(stream && { accept: 'text/event-stream' }), ...headers },
       body: JSON.stringify(body),
       timeouts: bounds.timeouts.chat,
       maxBodyBytes: bounds.maxBodyBytes,

@@ -12,6 +12,8 @@ export async function runCli(args: readonly string[]): Promise<number> {
   let exitCode = 0
   const parser = yargs([...args])
     .scriptName('turnpike')
+    // Mistakes are told in one language, whatever that of the machine is.
+    .locale('en')
     .usage(
       '$0 <command>\n\nLoad-tests metered, rate-limited APIs, and judges every answer by what the service documents.',
     )

@@ -46,7 +46,7 @@ export const contractSchema = z.strictObject({
     parametersField: z.string(),
     /** Relative tolerance of `cost` against tokens × list price. */
     costTolerance: z.number().min(0).max(1),
-    stream: z.strictObject({ contentType: z.string(), chunkObject: z.string(), doneMarker: z.string() }),
+    stream: z.strictObject({ chunkObject: z.string(), doneMarker: z.string() }),
   }),
   rpc: z.strictObject({
     /** Requests a minute of one caller; a batch is one request. */

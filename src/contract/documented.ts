@@ -40,7 +40,7 @@ export const documented: Contract = {
     systemPromptOption: 'include_venice_system_prompt',
     parametersField: 'service_parameters',
     costTolerance: 0.000001,
-    stream: { contentType: 'text/event-stream', chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]' }, // public
+    stream: { chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]' }, // public
   },
   rpc: {
     requestsPerMinute: 100, // public

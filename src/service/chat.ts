@@ -107,7 +107,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
       model: model.id,
     }
     if (!request.stream) return whole(visit, request, head, drafts, closing, endMs)
-    visit.headers['content-type'] = chat.stream.contentType
+    visit.headers['content-type'] = 'text/event-stream'
     const chunks = streamChunks({ head, drafts, closing, doneMarker: chat.stream.doneMarker, decide: behaviour })
     return { status: 200, headers: visit.headers, afterMs: streamHeadMs(drafts), body: { kind: 'stream', chunks } }
   }

@@ -2,37 +2,50 @@ import { expect, test } from 'vitest'
 import { createPurse } from '../../../src/drivers/purse.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 
+const worst = new Map([
+  ['large', 6n],
+  ['small', 1n],
+])
+
 test('a purse holds what is left beside what is put aside', () => {
-  const purse = createPurse(10n)
-  expect(purse.reserve(6n)).toBe(true)
-  expect(purse.reserve(5n)).toBe(false)
-  purse.spend(2n)
-  purse.release(6n)
-  expect(purse.reserve(8n)).toBe(true)
-  expect(purse.reserve(1n)).toBe(false)
+  const purse = createPurse(10n, worst)
+  expect(purse.reserve('large')).toBe(true)
+  expect(purse.reserve('large')).toBe(false)
+  purse.spend('large', 2n)
+  purse.release('large')
+  expect(purse.reserve('large')).toBe(true)
+  expect([purse.reserve('small'), purse.reserve('small'), purse.reserve('small')]).toEqual([true, true, false])
 })
 
-test('a purse without a limit holds everything', () => {
-  expect(createPurse(null).reserve(10n ** 30n)).toBe(true)
+test('what did not say its cost has cost the worst', () => {
+  const purse = createPurse(10n, worst)
+  purse.spend('large', null)
+  expect(purse.reserve('large')).toBe(false)
+})
+
+test('what has no worst case is free, and a purse without a limit holds everything', () => {
+  expect(createPurse(0n, worst).reserve('models')).toBe(true)
+  expect(createPurse(null, new Map([['dear', 10n ** 30n]])).reserve('dear')).toBe(true)
 })
 
 test('spending never exceeds the limit, in whatever order arrivals end', () => {
+  const costs = new Map(Array.from({ length: 60 }, (_, cost) => [`${cost}`, BigInt(cost)]))
   for (let seed = 0; seed < 50; seed++) {
     const random = randomStream(seed, 'purse')
-    const purse = createPurse(1_000n)
-    const underWay: bigint[] = []
-    let spent = 0n
+    const purse = createPurse(1_000n, costs)
+    const underWay: number[] = []
+    let spent = 0
     for (let step = 0; step < 500; step++) {
-      const worst = BigInt(random.int(60))
-      if (random.next() < 0.6 && purse.reserve(worst)) underWay.push(worst)
+      const cost = random.int(60)
+      if (random.next() < 0.6 && purse.reserve(`${cost}`)) underWay.push(cost)
       const [ended] = random.next() < 0.5 ? underWay.splice(random.int(underWay.length), 1) : []
       if (ended === undefined) continue
-      const actual = BigInt(random.int(Number(ended) + 1))
-      purse.spend(actual)
-      purse.release(ended)
+      const actual = random.int(ended + 1)
+      purse.spend(`${ended}`, BigInt(actual))
+      purse.release(`${ended}`)
       spent += actual
     }
     for (const rest of underWay) spent += rest
-    expect(spent).toBeLessThanOrEqual(1_000n)
+    expect(spent).toBeLessThanOrEqual(1_000)
   }
 })

@@ -1,0 +1,40 @@
+import type { LogEnd } from '../observation/log.ts'
+
+/** How a run comes to its end, and why. */
+export type Ending = {
+  readonly why: () => LogEnd['ended']
+  /** Nothing more is to be sent; what is under way is waited for. The first reason stands. */
+  readonly halt: (why: Exclude<LogEnd['ended'], 'complete'>) => void
+  /** Nothing more is to be sent and what is under way is to end now; that is no reason by itself. */
+  readonly abandon: () => void
+  readonly halted: AbortSignal
+  readonly abandoned: AbortSignal
+}
+
+/** `stop` asks for an orderly end, `quit` for one at once. */
+export function createEnding(stop: AbortSignal, quit: AbortSignal): Ending {
+  const halted = new AbortController()
+  const abandoned = new AbortController()
+  let reason: LogEnd['ended'] = 'complete'
+  const halt: Ending['halt'] = why => {
+    if (reason === 'complete') reason = why
+    halted.abort()
+  }
+  const onAbort = (signal: AbortSignal, then: () => void) =>
+    signal.aborted ? then() : signal.addEventListener('abort', then, { once: true })
+  onAbort(stop, () => halt('interrupted'))
+  onAbort(quit, () => {
+    halt('interrupted')
+    abandoned.abort()
+  })
+  return {
+    why: () => reason,
+    halt,
+    abandon: () => {
+      halted.abort()
+      abandoned.abort()
+    },
+    halted: halted.signal,
+    abandoned: abandoned.signal,
+  }
+}
