@@ -66,16 +66,14 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
 
   function judge(entry: Entry, balance: bigint, { certain, before, possible }: View<Turnover>) {
     const isQuiet = certain.requests === before.requests && possible.requests === before.requests + 1
-    const here = (shown: bigint): Anchor => ({ balance: shown, before, late: late.at(entry.sentMs), day: entry.day })
-    // At midnight an account is given the credits of the day.
-    if (anchor === null || entry.day === null || entry.day !== anchor.day) {
-      forget()
-      if (isQuiet) restart(here(balance))
-      return
-    }
     const others = since(addCharge(nothing, entry), possible)
-    if (since(anchor.before, others).unpriced > 0) {
-      if (isQuiet) restart(here(balance))
+    const here = (shown: bigint): Anchor => {
+      return { balance: shown, certain, possible: others, late: late.at(entry.sentMs), day: entry.day }
+    }
+    // At midnight an account is given the credits of the day.
+    if (anchor === null || anchor.day === null || anchor.day !== entry.day) return moveOn(here(balance))
+    if (others.unpriced > anchor.certain.unpriced) {
+      if (others.unpriced === certain.unpriced) moveOn(here(balance))
       return
     }
 
@@ -93,9 +91,9 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
     }
     const own = ownCharge(entry)
     if (own === 0n || !fits(spent - own, range, resolution)) {
-      accuse(suspect, since(anchor.before, before))
+      accuse(suspect, since(anchor.certain, before))
       restart(here(balance))
-    } else if (mayBeAnother(own, since(anchor.before, before))) {
+    } else if (mayBeAnother(own, since(anchor.certain, before))) {
       suspicion ??= suspect
     } else {
       const because = `the balance shown is lower by ${formatPico(own)} USD, the request's own charge, expected the one before it`
@@ -111,7 +109,7 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
       const because = `${formatPico(suspicion.spent)} USD had left the balance shown, expected ${describeRange(suspicion.range)}; a later one was right`
       say.broken('billing.balance-before', because, [suspicion.seq])
     }
-    const { replays, chargedRequests } = since(anchor.before, quiet.before)
+    const { replays, chargedRequests } = since(anchor.certain, quiet.certain)
     say.kept('billing.conservation')
     if (replays > 0) say.kept('rpc.replay.charge')
     else if (chargedRequests > 0) discrepancies.witness(true)
@@ -119,10 +117,10 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
     const first: Anchor = origin
     restart(quiet)
     const spent = first.balance - quiet.balance
-    const range = rangeSince(first, quiet.before, quiet.before)
+    const range = rangeSince(first, quiet.certain, quiet.certain)
     if (fits(spent, range, resolution)) origin = first
     else {
-      const { requests } = since(first.before, quiet.before)
+      const { requests } = since(first.certain, quiet.certain)
       const because = describe(spent, range, requests)
       discrepancies.report('balance-drift', { amount: excessOf(spent, range), because, seqs: [entry.seq] })
     }
@@ -148,20 +146,26 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
     suspicion = null
   }
 
-  function forget() {
-    anchor = null
-    suspicion = null
+  /** Starts anew where what was before cannot be reckoned to its end. */
+  function moveOn(from: Anchor) {
+    tellSuspicion()
+    restart(from)
+  }
+
+  /** Out of bounds is out of bounds, though nobody can say by how much in the end. */
+  function tellSuspicion() {
+    if (suspicion === null) return
+    const { seq, spent, range } = suspicion
+    const amount = excessOf(spent, range)
+    const because = `${formatPico(spent)} USD left the balance, expected ${describeRange(range)}`
+    discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, because, seqs: [seq] })
   }
 
   return {
     add: reckoning.add,
     conclude: () => {
       reckoning.conclude()
-      if (suspicion === null) return
-      const { seq, spent, range } = suspicion
-      const amount = excessOf(spent, range)
-      const because = `${formatPico(spent)} USD left the balance, expected ${describeRange(range)}`
-      discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, because, seqs: [seq] })
+      tellSuspicion()
     },
     billed: () => (opening === null || latest === null ? null : opening - latest),
   }

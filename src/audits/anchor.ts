@@ -1,10 +1,12 @@
 import { formatPico } from '../lib/money.ts'
 import { since, type Turnover } from './turnover.ts'
 
-/** A balance that was certain: the charges of everything before it were in it, and none of what came after. */
+/** A balance that others are reckoned from. */
 export type Anchor = {
   readonly balance: bigint
-  readonly before: Turnover
+  /** The requests whose charges were in it for sure, and those whose charges can have been. At a quiet point the same. */
+  readonly certain: Turnover
+  readonly possible: Turnover
   /** The most that requests from before it, which nobody answered, can still take. */
   readonly late: bigint
   readonly day: number | null
@@ -16,8 +18,8 @@ export type Range = { readonly least: bigint; readonly most: bigint }
 /** `certain` and `possible` are sums since the beginning, as those of the anchor are. */
 export function rangeSince(anchor: Anchor, certain: Turnover, possible: Turnover): Range {
   return {
-    least: since(anchor.before, certain).least,
-    most: since(anchor.before, possible).most + anchor.late,
+    least: since(anchor.possible, certain).least,
+    most: since(anchor.certain, possible).most + anchor.late,
   }
 }
 
