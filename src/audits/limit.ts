@@ -61,7 +61,8 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
   const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
 
   function place(member: Member, resetMs: number, watermarkMs: number) {
-    judgeReset(member, resetMs)
+    // A reset that cannot be right does not tell the window either.
+    if (!judgeReset(member, resetMs)) return setAside(member, watermarkMs)
     if (resetMs <= closedThroughMs + sameWindowMs) return
     const window = open.find(each => Math.abs(each.resetMs - resetMs) <= sameWindowMs)
     if (window !== undefined) join(window, member, watermarkMs)
@@ -146,16 +147,19 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
       .reduce((sum, { tokensMost }) => sum + tokensMost, 0)
   }
 
-  function judgeReset({ seq, sentMs, shownMs }: Member, resetMs: number) {
+  function judgeReset({ seq, sentMs, shownMs }: Member, resetMs: number): boolean {
     const { least, most } = offset()
     const earliestMs = startedAtMs + sentMs + least
     const latestMs = startedAtMs + shownMs + most
-    if (resetMs + grainMs >= earliestMs && resetMs - latestMs <= windowMs + grainMs)
-      return say.kept('limit.requests.reset')
+    if (resetMs + grainMs >= earliestMs && resetMs - latestMs <= windowMs + grainMs) {
+      say.kept('limit.requests.reset')
+      return true
+    }
     const seconds = Math.round((resetMs - earliestMs) / 1000)
     const away = seconds < 0 ? `${-seconds} s ago` : `${seconds} s ahead`
     const because = `the reset of ${drawn.name} is ${away}, expected 0 to ${windowMs / 1000} s ahead`
     say.broken('limit.requests.reset', because, [seq])
+    return false
   }
 
   /** A window keeps its word when no later one is named before its reset time. */
