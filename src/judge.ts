@@ -52,7 +52,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
       if (docket.names(observation.seq)) kept.set(observation.seq, observation)
     },
     conclude: async (end, recall) => {
-      audits.conclude()
+      audits.conclude(end !== null)
       const durationMs = Math.round(end?.durationMs ?? latestMs)
       const findings = docket.findings()
       const billing = audits.billing()

@@ -11,8 +11,11 @@ import { createUniqueness } from './uniqueness.ts'
 export type Audits = {
   /** Takes observations in any order. */
   readonly add: Sink
-  /** To be called once, before the results are final. */
-  readonly conclude: () => void
+  /**
+   * To be called once, before the results are final. Of a record that was cut off, `isWhole` is false: requests that
+   * were under way are missing from it, so what is still open is left open.
+   */
+  readonly conclude: (isWhole: boolean) => void
   readonly billing: () => Billing
   readonly limits: () => readonly LimitUse[]
 }
@@ -32,9 +35,9 @@ export function createAudits(scope: AuditScope, docket: Docket): Audits {
   })
   return {
     add: sequencer.add,
-    conclude: () => {
+    conclude: isWhole => {
       sequencer.flush()
-      for (const audit of audits) audit.conclude()
+      if (isWhole) for (const audit of audits) audit.conclude()
     },
     billing: ledger.billing,
     limits: limiter.limits,

@@ -30,7 +30,7 @@ export function judgeStory({ steps, balances }: Story): Outcome {
   )
   for (const [seq, { request, sentMs }] of sent.entries())
     audits.add(observationOf(request, seq, sentMs, balances[seq] ?? ''))
-  audits.conclude()
+  audits.conclude(true)
   return { billing: audits.billing(), accused: docket.findings().map(({ clause }) => clause) }
 }
 

@@ -1,6 +1,7 @@
 import { loadCallers } from '../../src/callers/callers.ts'
 import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
+import type { LogHead } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { makePlan } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
@@ -28,7 +29,7 @@ export type VirtualRun = {
 /** A whole run against the reference service, in virtual time and without sockets. */
 export async function virtualRun(
   options: VirtualRun,
-): Promise<{ report: Report; plan: Plan; observations: readonly Observation[] }> {
+): Promise<{ report: Report; plan: Plan; head: LogHead; observations: readonly Observation[] }> {
   const contract = options.contract ?? documented
   const seed = options.seed ?? null
   const scenario = options.scenario.includes('\n')
@@ -48,12 +49,13 @@ export async function virtualRun(
   const observations: Observation[] = []
   const never = new AbortController().signal
   const runId = 'virtual'
+  const head: LogHead = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
   const report = await clock.run(
     carryOut({
       plan,
       contract,
       callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
-      head: { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() },
+      head,
       clock,
       transport: memoryTransport(service, clock, options.network),
       stop: never,
@@ -69,7 +71,7 @@ export async function virtualRun(
       onStart: () => {},
     }),
   )
-  return { report, plan, observations }
+  return { report, plan, head, observations }
 }
 
 const skewed = (clock: ManualClock, skewMs: number) => ({ ...clock, wallMs: () => clock.wallMs() + skewMs })

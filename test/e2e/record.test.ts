@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../src/contract/documented.ts'
+import { createJudgement } from '../../src/judge.ts'
+import type { Observation } from '../../src/observation/observation.ts'
+import { lieByName } from '../../src/service/lies/lies.ts'
+import { virtualRun } from '../support/virtual-run.ts'
+
+const scenario = 'scenarios/smoke.yaml'
+
+async function judgeAgain(
+  { plan, head }: Pick<Awaited<ReturnType<typeof virtualRun>>, 'plan' | 'head'>,
+  observations: readonly Observation[],
+  end: Parameters<ReturnType<typeof createJudgement>['conclude']>[0],
+) {
+  const judgement = createJudgement(plan, documented, head)
+  // As they come from a file: values without identity.
+  for (const observation of observations) judgement.add(JSON.parse(JSON.stringify(observation)))
+  return judgement.conclude(end, async function* () {
+    yield* observations
+  })
+}
+
+describe('a run that is judged again from its record', () => {
+  test.each(['none', 'failed-item-in-full', 'charged-twice', 'remaining-never-falls'])(
+    'comes to the same report: %s',
+    async name => {
+      const lie = lieByName(name)
+      const run = await virtualRun({ scenario, lies: lie === undefined ? [] : [lie] })
+      const { ended, durationMs } = run.report.run
+      if (ended === 'cut-short') throw new Error('a run that was carried out has an end')
+      const again = await judgeAgain(run, run.observations, { ended, durationMs, eventLoopDelayMs: null })
+      expect(again).toEqual(JSON.parse(JSON.stringify(run.report)))
+    },
+  )
+
+  test('accuses nobody where the record was cut off, wherever that was', async () => {
+    const run = await virtualRun({ scenario })
+    for (let kept = 1; kept < run.observations.length; kept += 7) {
+      const report = await judgeAgain(run, run.observations.slice(0, kept), null)
+      expect(report.findings, `the first ${kept} observations`).toEqual([])
+      expect(report.billing.discrepancies).toEqual([])
+      expect(report.verdict).toBe('inconclusive')
+      expect(report.run.ended).toBe('cut-short')
+    }
+  }, 60_000)
+})
