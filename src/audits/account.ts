@@ -66,19 +66,20 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
 
   function judge(entry: Entry, balance: bigint, { certain, before, possible }: View<Turnover>) {
     const isQuiet = certain.requests === before.requests && possible.requests === before.requests + 1
-    const others = since(addCharge(nothing, entry), possible)
     const here = (shown: bigint): Anchor => {
+      const others = since(addCharge(nothing, entry), possible)
       return { balance: shown, certain, possible: others, late: late.at(entry.sentMs), day: entry.day }
     }
     // At midnight an account is given the credits of the day.
     if (anchor === null || anchor.day === null || anchor.day !== entry.day) return moveOn(here(balance))
-    if (others.unpriced > anchor.certain.unpriced) {
-      if (others.unpriced === certain.unpriced) moveOn(here(balance))
+    const unpriced = possible.unpriced - (entry.charge === null ? 1 : 0)
+    if (unpriced > anchor.certain.unpriced) {
+      if (unpriced === certain.unpriced) moveOn(here(balance))
       return
     }
 
     const spent = anchor.balance - balance
-    const range = rangeSince(anchor, certain, others)
+    const range = rangeSince(anchor, certain.least, possible.most - (entry.charge?.most ?? 0n))
     if (fits(spent, range, resolution)) {
       if (suspicion === null) say.kept('billing.balance-before')
       if (isQuiet) settle(entry, here(balance))
@@ -90,7 +91,11 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
       return
     }
     const own = ownCharge(entry)
-    if (own === 0n || !fits(spent - own, range, resolution)) {
+    const lastCharge = recent.map(ownCharge).findLast(charge => charge > 0n) ?? 0n
+    // A balance from before the last charge, or that charge lost: which of them, a later balance shows.
+    const isStale = lastCharge > 0n && fits(spent + lastCharge, range, resolution)
+    if (isStale) suspicion ??= suspect
+    else if (own === 0n || !fits(spent - own, range, resolution)) {
       accuse(suspect, since(anchor.certain, before))
       restart(here(balance))
     } else if (mayBeAnother(own, since(anchor.certain, before))) {
@@ -117,7 +122,7 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
     const first: Anchor = origin
     restart(quiet)
     const spent = first.balance - quiet.balance
-    const range = rangeSince(first, quiet.certain, quiet.certain)
+    const range = rangeSince(first, quiet.certain.least, quiet.certain.most)
     if (fits(spent, range, resolution)) origin = first
     else {
       const { requests } = since(first.certain, quiet.certain)

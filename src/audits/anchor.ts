@@ -1,5 +1,5 @@
 import { formatPico } from '../lib/money.ts'
-import { since, type Turnover } from './turnover.ts'
+import type { Turnover } from './turnover.ts'
 
 /** A balance that others are reckoned from. */
 export type Anchor = {
@@ -15,13 +15,11 @@ export type Anchor = {
 /** How much must have left a balance since an anchor, and how much can have, in pico-USD. */
 export type Range = { readonly least: bigint; readonly most: bigint }
 
-/** `certain` and `possible` are sums since the beginning, as those of the anchor are. */
-export function rangeSince(anchor: Anchor, certain: Turnover, possible: Turnover): Range {
-  return {
-    least: since(anchor.possible, certain).least,
-    most: since(anchor.certain, possible).most + anchor.late,
-  }
-}
+/** What was charged since the anchor; `least` and `most` are sums since the beginning, as those of the anchor are. */
+export const rangeSince = ({ certain, possible, late }: Anchor, least: bigint, most: bigint): Range => ({
+  least: least - possible.least,
+  most: most - certain.most + late,
+})
 
 export const fits = (spent: bigint, { least, most }: Range, resolution: bigint): boolean =>
   spent >= least - resolution && spent <= most + resolution

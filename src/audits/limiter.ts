@@ -40,8 +40,7 @@ export function createLimiter(
         limits.set(key, limit)
       }
       // A request was counted, and its headers written, before they arrived; a stream goes on long after that.
-      const shownMs = headersMs ?? endMs
-      const member = memberOf(observation, { sentMs, shownMs, settledMs: shownMs })
+      const member = memberOf(observation, sentMs, headersMs ?? endMs)
       limit.add(member, resetOf(observation, contract), watermarkMs)
       tokens.add(observation, drawn, watermarkMs)
     },
@@ -53,17 +52,20 @@ export function createLimiter(
   }
 }
 
-function memberOf(observation: Observation, span: Pick<Member, 'sentMs' | 'shownMs' | 'settledMs'>): Member {
+function memberOf(observation: Observation, sentMs: number, shownMs: number): Member {
   const { answer, asked, seq } = observation
+  const headers = answer?.headers
   return {
-    ...span,
     seq,
+    sentMs,
+    shownMs,
+    settledMs: shownMs,
     sort: sortOf(observation),
-    stated: numberIn(answer?.headers['x-ratelimit-limit-requests']),
-    remaining: numberIn(answer?.headers['x-ratelimit-remaining-requests']),
+    stated: numberIn(headers?.['x-ratelimit-limit-requests']),
+    remaining: numberIn(headers?.['x-ratelimit-remaining-requests']),
     // Services count tokens their own way, so the bound is generous.
     tokensMost: asked.kind === 'chat' ? asked.promptTokens * 2 + 4_000 + asked.maxCompletionTokens : 0,
-    tokensLeft: numberIn(answer?.headers['x-ratelimit-remaining-tokens']),
+    tokensLeft: numberIn(headers?.['x-ratelimit-remaining-tokens']),
   }
 }
 

@@ -2,7 +2,7 @@ import type { Say } from '../checks/docket.ts'
 import { isReplayed } from '../observation/scope.ts'
 import type { Audit } from './audit.ts'
 
-/** How many ids of each sort are remembered; a repetition further apart than that goes unseen. */
+/** How many ids of each sort are remembered for sure; a repetition further apart than that may go unseen. */
 const memory = 50_000
 
 /**
@@ -35,16 +35,19 @@ export function createUniqueness(say: Say<'uniqueness'>): Audit {
 /** Who had an id; `group` names the idempotency key, where there was one. */
 type Use = { readonly seq: number; readonly group: number | null }
 
-/** Remembers the last so many ids; `put` gives who had the id before, or null. */
+/** Remembers so many of the last ids, and up to twice as many; `put` gives who had the id before, or null. */
 function createMemory(): { readonly put: (id: string, use: Use) => Use | null } {
-  const seen = new Map<string, Use>()
+  let recent = new Map<string, Use>()
+  let earlier = new Map<string, Use>()
   return {
     put: (id, use) => {
-      const first = seen.get(id)
+      const first = recent.get(id) ?? earlier.get(id)
       if (first !== undefined) return first
-      seen.set(id, use)
-      const oldest = seen.size > memory ? seen.keys().next().value : undefined
-      if (oldest !== undefined) seen.delete(oldest)
+      recent.set(id, use)
+      if (recent.size >= memory) {
+        earlier = recent
+        recent = new Map()
+      }
       return null
     },
   }
