@@ -4,6 +4,7 @@ import { type Anchor, describeRange, excessOf, fits, type Range, rangeSince } fr
 import type { Charge } from './charge.ts'
 import type { Discrepancies } from './discrepancies.ts'
 import { createLateCharges } from './late-charges.ts'
+import { readQuiet } from './reading.ts'
 import { createReckoning, type Span, type View } from './reckoning.ts'
 import { addCharge, nothing, since, type Turnover } from './turnover.ts'
 
@@ -32,8 +33,14 @@ export type Account = {
   readonly billed: () => bigint | null
 }
 
-/** A balance that was out of bounds while others were under way. */
-type Suspicion = { readonly seq: number; readonly spent: bigint; readonly range: Range }
+/** A balance that was out of bounds, which may be a fault of the money or of what was shown. */
+type Suspicion = {
+  readonly seq: number
+  readonly spent: bigint
+  readonly range: Range
+  /** The last charge, where it is that which is missing. */
+  readonly missing: bigint | null
+}
 
 /** So many of the latest requests are named with a fault. */
 const recentKept = 8
@@ -52,6 +59,8 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
   let anchor: Anchor | null = null
   let origin: Anchor | null = null
   let suspicion: Suspicion | null = null
+  /** Whether a charge was missing from a balance and came in later: then the balances are old, and the money is right. */
+  let isStale = false
   let recent: readonly Entry[] = []
   const late = createLateCharges()
   const reckoning = createReckoning<Entry, Turnover>(nothing, addCharge, (entry, view) => {
@@ -80,68 +89,94 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
 
     const spent = anchor.balance - balance
     const range = rangeSince(anchor, certain.least, possible.most - (entry.charge?.most ?? 0n))
-    if (fits(spent, range, resolution)) {
-      if (suspicion === null) say.kept('billing.balance-before')
-      if (isQuiet) settle(entry, here(balance))
-      return
-    }
-    const suspect = { seq: entry.seq, spent, range }
-    if (!isQuiet) {
-      suspicion ??= suspect
-      return
-    }
+    if (isQuiet) judgeQuiet(entry, here, spent, range, since(anchor.certain, before))
+    else if (!fits(spent, range, resolution)) suspicion ??= { seq: entry.seq, spent, range, missing: null }
+    else if (suspicion === null) say.kept('billing.balance-before')
+  }
+
+  function judgeQuiet(
+    entry: Entry,
+    here: (balance: bigint) => Anchor,
+    spent: bigint,
+    range: Range,
+    turnover: Turnover,
+  ) {
+    const { seq } = entry
+    const balance = entry.balance ?? 0n
     const own = ownCharge(entry)
-    const lastCharge = recent.map(ownCharge).findLast(charge => charge > 0n) ?? 0n
-    // A balance from before the last charge, or that charge lost: which of them, a later balance shows.
-    const isStale = lastCharge > 0n && fits(spent + lastCharge, range, resolution)
-    if (isStale) suspicion ??= suspect
-    else if (own === 0n || !fits(spent - own, range, resolution)) {
-      accuse(suspect, since(anchor.certain, before))
-      restart(here(balance))
-    } else if (mayBeAnother(own, since(anchor.certain, before))) {
-      suspicion ??= suspect
-    } else {
-      const because = `the balance shown is lower by ${formatPico(own)} USD, the request's own charge, expected the one before it`
-      say.broken('billing.balance-before', because, [entry.seq])
-      restart(here(balance + own))
+    const charges = recent.map(ownCharge).filter(charge => charge > 0n)
+    const areAllKnown = turnover.chargedRequests <= charges.length
+    switch (readQuiet({ spent, range, resolution, own, charges, areAllKnown })) {
+      case 'fits':
+        return settle(here(balance), turnover, seq)
+      case 'own-charge': {
+        const because = `the balance shown is lower by ${formatPico(own)} USD, the request's own charge, expected the one before it`
+        say.broken('billing.balance-before', because, [seq])
+        return restart(here(balance + own))
+      }
+      case 'either':
+        suspicion ??= { seq, spent, range, missing: null }
+        return
+      case 'stale': {
+        const missing = charges.at(-1) ?? null
+        // What was missing the last time has come in, for now it is another charge.
+        if (suspicion !== null && suspicion.missing !== null && suspicion.missing !== missing) {
+          isStale = true
+          tellSuspicion()
+        }
+        suspicion ??= { seq, spent, range, missing }
+        return
+      }
+      case 'fault':
+        accuse({ seq, spent, range, turnover })
+        return restart(here(balance))
     }
   }
 
   /** Everything since the anchor is accounted for. */
-  function settle(entry: Entry, quiet: Anchor) {
-    if (anchor === null || origin === null) return
-    if (suspicion !== null) {
-      const because = `${formatPico(suspicion.spent)} USD had left the balance shown, expected ${describeRange(suspicion.range)}; a later one was right`
-      say.broken('billing.balance-before', because, [suspicion.seq])
-    }
-    const { replays, chargedRequests } = since(anchor.certain, quiet.certain)
+  function settle(quiet: Anchor, { replays, chargedRequests }: Turnover, seq: number) {
+    if (suspicion === null) say.kept('billing.balance-before')
+    else accuseDisplay(suspicion, 'a later one was right')
     say.kept('billing.conservation')
     if (replays > 0) say.kept('rpc.replay.charge')
     else if (chargedRequests > 0) discrepancies.witness(true)
 
-    const first: Anchor = origin
+    const first = origin ?? quiet
     restart(quiet)
     const spent = first.balance - quiet.balance
     const range = rangeSince(first, quiet.certain.least, quiet.certain.most)
     if (fits(spent, range, resolution)) origin = first
     else {
-      const { requests } = since(first.certain, quiet.certain)
-      const because = describe(spent, range, requests)
-      discrepancies.report('balance-drift', { amount: excessOf(spent, range), because, seqs: [entry.seq] })
+      const because = describe(spent, range, since(first.certain, quiet.certain).requests)
+      discrepancies.report('balance-drift', { amount: excessOf(spent, range), because, seqs: [seq] })
     }
   }
 
-  /** An earlier request at the same price, charged twice, would look the same as one's own charge. Time will tell. */
-  function mayBeAnother(own: bigint, turnover: Turnover): boolean {
-    return turnover.chargedRequests > recentKept || recent.some(other => ownCharge(other) === own)
-  }
-
-  function accuse({ seq, spent, range }: Suspicion, turnover: Turnover) {
+  function accuse({ seq, spent, range, turnover }: { seq: number; spent: bigint; range: Range; turnover: Turnover }) {
     if (turnover.chargedRequests > 0 && turnover.replays === 0) discrepancies.witness(false)
     const because = describe(spent, range, turnover.requests)
     const seqs = [...recent.map(other => other.seq), seq]
     const lastCharges = recent.flatMap(({ charge }) => (charge === null ? [] : [charge]))
     discrepancies.name({ amount: excessOf(spent, range), because, seqs }, { turnover, lastCharges, resolution })
+  }
+
+  function accuseDisplay({ seq, spent, range }: Suspicion, evidence: string) {
+    const because = `${formatPico(spent)} USD had left the balance shown, expected ${describeRange(range)}; ${evidence}`
+    say.broken('billing.balance-before', because, [seq])
+  }
+
+  /** Out of bounds is out of bounds, though nobody can say by how much in the end. */
+  function tellSuspicion() {
+    if (suspicion === null) return
+    const { seq, spent, range, missing } = suspicion
+    if (isStale && missing !== null)
+      accuseDisplay(suspicion, 'what is missing was the last charge, which came in later')
+    else {
+      const amount = excessOf(spent, range)
+      const because = `${formatPico(spent)} USD left the balance, expected ${describeRange(range)}`
+      discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, because, seqs: [seq] })
+    }
+    suspicion = null
   }
 
   function restart(from: Anchor) {
@@ -155,15 +190,6 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
   function moveOn(from: Anchor) {
     tellSuspicion()
     restart(from)
-  }
-
-  /** Out of bounds is out of bounds, though nobody can say by how much in the end. */
-  function tellSuspicion() {
-    if (suspicion === null) return
-    const { seq, spent, range } = suspicion
-    const amount = excessOf(spent, range)
-    const because = `${formatPico(spent)} USD left the balance, expected ${describeRange(range)}`
-    discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, because, seqs: [seq] })
   }
 
   return {

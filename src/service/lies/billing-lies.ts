@@ -7,6 +7,9 @@ export const billingLies = {
     replyLie('balance-after', 'The balance is the one after the request.', (reply, { account }, { headerPrefix }) =>
       account === null ? reply : withHeader(reply, `${headerPrefix}balance-usd`, formatPico(account.picoUsd)),
     ),
+  ],
+  // From outside, a balance that lags is one that a charge is missing from.
+  'billing.conservation': [
     lie('balance-one-request-late', 'The balance is the one before the request before.', (honest, { headerPrefix }) => {
       const header = `${headerPrefix}balance-usd`
       const before = new Map<string, string>()
@@ -22,8 +25,6 @@ export const billingLies = {
         },
       }
     }),
-  ],
-  'billing.conservation': [
     replyLie('balance-in-cents', 'The balance is rounded to cents.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}balance-usd`, value => roundPico(pico(value), 2)),
     ),
