@@ -1,8 +1,7 @@
 import { createJudgement } from '../judge.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { type LogEnd, readLog } from '../observation/log.ts'
-import type { Observation } from '../observation/observation.ts'
-import { openRecordedRun } from '../report/run-directory.ts'
+import { observationsIn, openRecordedRun } from '../report/run-directory.ts'
 import { text, type Values } from './command.ts'
 import { contractOf } from './load-plan.ts'
 import { exitCodeOf, showReport } from './show-report.ts'
@@ -23,11 +22,7 @@ export async function auditCommand(values: Values): Promise<number> {
     if (line.kind === 'observation') judgement.add(line.observation)
     if (line.kind === 'end') end = line.end
   }
-  const report = await judgement.conclude(end, () => observationsOf(file))
+  const report = await judgement.conclude(end, () => observationsIn(file))
   showReport(report, directory, values)
   return exitCodeOf(report)
-}
-
-async function* observationsOf(file: string): AsyncIterable<Observation> {
-  for await (const line of readLog(file)) if (line.kind === 'observation') yield line.observation
 }

@@ -138,7 +138,8 @@ function readJson(path: string, name: string): unknown {
   }
 }
 
-async function* observationsIn(file: string): AsyncIterable<Observation> {
+/** The observations of a record, in the order in which they ended. */
+export async function* observationsIn(file: string): AsyncIterable<Observation> {
   for await (const line of readLog(file)) if (line.kind === 'observation') yield line.observation
 }
 
