@@ -11,11 +11,8 @@ import { createUniqueness } from './uniqueness.ts'
 export type Audits = {
   /** Takes observations in any order. */
   readonly add: Sink
-  /**
-   * To be called once, before the results are final. Of a record that was cut off, `isWhole` is false: requests that
-   * were under way are missing from it, so what is still open is left open.
-   */
-  readonly conclude: (isWhole: boolean) => void
+  /** To be called once, before the results are final. */
+  readonly conclude: Audit['conclude']
   readonly billing: () => Billing
   readonly limits: () => readonly LimitUse[]
 }
@@ -37,7 +34,7 @@ export function createAudits(scope: AuditScope, docket: Docket): Audits {
     add: sequencer.add,
     conclude: isWhole => {
       sequencer.flush()
-      if (isWhole) for (const audit of audits) audit.conclude()
+      for (const audit of audits) audit.conclude(isWhole)
     },
     billing: ledger.billing,
     limits: limiter.limits,

@@ -5,8 +5,11 @@ import type { Observation } from '../observation/observation.ts'
 export type Audit = {
   /** Whatever is added later was sent at `watermarkMs` or after it. */
   readonly add: (observation: Observation, watermarkMs: number) => void
-  /** Judges what was still open. To be called once, after the last observation. */
-  readonly conclude: () => void
+  /**
+   * Judges what was still open. To be called once, after the last observation. Of a record that was cut off, `isWhole`
+   * is false: requests that were under way are missing from it, so what they leave open stays open.
+   */
+  readonly conclude: (isWhole: boolean) => void
 }
 
 /** What every audit may know beside the observations. */

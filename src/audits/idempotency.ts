@@ -33,6 +33,8 @@ export function createIdempotency({ contract }: AuditScope, say: Say<'idempotenc
       }
       judgeWhole(watermarkMs)
     },
-    conclude: () => judgeWhole(Number.POSITIVE_INFINITY),
+    conclude: isWhole => {
+      if (isWhole) judgeWhole(Number.POSITIVE_INFINITY)
+    },
   }
 }

@@ -44,8 +44,8 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
       const day = dayOf(startedAtMs + sentMs, startedAtMs + endMs)
       account.add({ seq, ...span, charge, balance: balanceOf(observation), day }, watermarkMs)
     },
-    conclude: () => {
-      for (const account of accounts.values()) account.conclude()
+    conclude: isWhole => {
+      if (isWhole) for (const account of accounts.values()) account.conclude()
       discrepancies.conclude()
     },
     billing: () => {

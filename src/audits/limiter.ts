@@ -44,7 +44,8 @@ export function createLimiter(
       limit.add(member, resetOf(observation, contract), watermarkMs)
       tokens.add(observation, drawn, watermarkMs)
     },
-    conclude: () => {
+    conclude: isWhole => {
+      if (!isWhole) return
       for (const limit of limits.values()) limit.conclude()
       tokens.conclude()
     },

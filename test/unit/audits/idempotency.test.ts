@@ -37,7 +37,7 @@ function judge(observations: readonly Observation[], idempotency: Partial<typeof
   const sequencer = createSequencer(audit.add)
   for (const observation of observations.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))) sequencer.add(observation)
   sequencer.flush()
-  audit.conclude()
+  audit.conclude(true)
   const kept = docket.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
   return { accused: docket.findings().map(({ clause, because }) => [clause, because]), kept }
 }

@@ -22,7 +22,7 @@ function judge(observations: readonly Observation[], options: Options = {}) {
   const sequencer = createSequencer(ledger.add, options.queueLimit)
   for (const observation of observations) sequencer.add(observation)
   sequencer.flush()
-  ledger.conclude()
+  ledger.conclude(true)
   const kept = docket.tallies().find(tally => tally.id === 'billing.conservation')?.judged ?? 0
   return { ...ledger.billing(), findings: docket.findings(), kept }
 }
@@ -130,11 +130,12 @@ describe('a service with one fault is accused, whatever overlaps it', () => {
 })
 
 /** Requests that are far from each other. */
-const alone = (sorts: readonly Transaction['sort'][], change: (each: Transaction) => Transaction = each => each) => {
-  const [first, ...rest] = history({ seed: 1, sorts: ['rpc'] })
-  const last = rest.at(-1)
-  if (first === undefined || last === undefined) throw new RangeError('no history')
-  return observe(
+const alone = (
+  sorts: readonly Transaction['sort'][],
+  change: (each: Transaction) => Transaction = each => each,
+  display: Display = {},
+) =>
+  observe(
     ['statement' as const, ...sorts, 'statement' as const].map((sort, seq): Transaction => {
       const sentMs = seq * 10_000
       const amount = sort === 'rpc' ? 12_500_000n : sort === 'batch' || sort === 'replay' ? 40_630_000n : 0n
@@ -149,8 +150,8 @@ const alone = (sorts: readonly Transaction['sort'][], change: (each: Transaction
       const group = sort === 'replay' ? seq - 1 : null
       return change({ ...instants, seq, sort, caller: 'c0', taken, said: amount, group })
     }),
+    display,
   )
-}
 
 const twice = (each: Transaction) => ({ ...each, taken: each.taken * 2n })
 const nothing = (each: Transaction) => ({ ...each, taken: 0n })
@@ -241,9 +242,22 @@ describe('an accusation says what was got and what was expected', () => {
 })
 
 test('one fault is told once, and the next one again', () => {
-  const wrong = alone(['rpc', 'rpc', 'rpc', 'rpc', 'rpc'], each => (each.seq % 2 === 0 ? { ...each, taken: 0n } : each))
+  const wrong = alone(['rpc', 'batch', 'rpc', 'batch', 'rpc'], when('batch', nothing))
   expect(judge(wrong).discrepancies.map(({ kind, count, amountUsd }) => [kind, count, amountUsd])).toEqual([
-    ['unbilled', 2, '-0.000025'],
+    ['unbilled', 2, '-0.00008125'],
+  ])
+})
+
+test('balances that each lack the last charge, which comes in later, are old balances and no lost money', () => {
+  let before = 10n ** 13n
+  const shown: Display['shown'] = balance => {
+    const old = before
+    before = balance
+    return old
+  }
+  const late = alone(['rpc', 'batch', 'rpc', 'batch', 'rpc'], each => each, { shown })
+  expect(because(late)).toEqual([
+    'billing.balance-before: 0 USD had left the balance shown, expected 0.0000125; what is missing was the last charge, which came in later',
   ])
 })
 

@@ -19,7 +19,7 @@ function judge(observations: readonly Observation[], keeping: Keeping = {}, shar
   const sequencer = createSequencer(limiter.add, queueLimit)
   for (const observation of observations) sequencer.add(observation)
   sequencer.flush()
-  limiter.conclude()
+  limiter.conclude(true)
   const judged = Object.fromEntries(docket.tallies().map(tally => [tally.id, tally.judged]))
   return { findings: docket.findings(), judged, limits: limiter.limits() }
 }

@@ -8,7 +8,7 @@ function judge(observations: Iterable<Observation>) {
   const docket = createDocket()
   const audit = createUniqueness(docket.voice('uniqueness'))
   for (const observation of observations) audit.add(observation, 0)
-  audit.conclude()
+  audit.conclude(true)
   return docket.findings().map(({ clause, because, examples }) => [clause, because, examples[0]?.seqs])
 }
 
