@@ -6,6 +6,7 @@ import type { Discrepancies } from './discrepancies.ts'
 import { createLateCharges } from './late-charges.ts'
 import { readQuiet } from './reading.ts'
 import { createReckoning, type Span, type View } from './reckoning.ts'
+import { accuseDisplay, accuseUndecided, type Suspicion } from './suspicion.ts'
 import { addCharge, nothing, since, type Turnover } from './turnover.ts'
 
 /** One request, as its account sees it. It is settled when its charge is in the balance for sure. */
@@ -31,15 +32,6 @@ export type Account = {
   readonly conclude: () => void
   /** What left the balance between the first and the last that was shown; null when none was. */
   readonly billed: () => bigint | null
-}
-
-/** A balance that was out of bounds, which may be a fault of the money or of what was shown. */
-type Suspicion = {
-  readonly seq: number
-  readonly spent: bigint
-  readonly range: Range
-  /** The last charge, where it is that which is missing. */
-  readonly missing: bigint | null
 }
 
 /** So many of the latest requests are named with a fault. */
@@ -136,7 +128,7 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
   /** Everything since the anchor is accounted for. */
   function settle(quiet: Anchor, { replays, chargedRequests }: Turnover, seq: number) {
     if (suspicion === null) say.kept('billing.balance-before')
-    else accuseDisplay(suspicion, 'a later one was right')
+    else accuseDisplay(suspicion, 'a later one was right', say)
     say.kept('billing.conservation')
     if (replays > 0) say.kept('rpc.replay.charge')
     else if (chargedRequests > 0) discrepancies.witness(true)
@@ -160,22 +152,11 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
     discrepancies.name({ amount: excessOf(spent, range), because, seqs }, { turnover, lastCharges, resolution })
   }
 
-  function accuseDisplay({ seq, spent, range }: Suspicion, evidence: string) {
-    const because = `${formatPico(spent)} USD had left the balance shown, expected ${describeRange(range)}; ${evidence}`
-    say.broken('billing.balance-before', because, [seq])
-  }
-
-  /** Out of bounds is out of bounds, though nobody can say by how much in the end. */
   function tellSuspicion() {
     if (suspicion === null) return
-    const { seq, spent, range, missing } = suspicion
-    if (isStale && missing !== null)
-      accuseDisplay(suspicion, 'what is missing was the last charge, which came in later')
-    else {
-      const amount = excessOf(spent, range)
-      const because = `${formatPico(spent)} USD left the balance, expected ${describeRange(range)}`
-      discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, because, seqs: [seq] })
-    }
+    if (isStale && suspicion.missing !== null)
+      accuseDisplay(suspicion, 'what is missing was the last charge, which came in later', say)
+    else accuseUndecided(suspicion, discrepancies)
     suspicion = null
   }
 

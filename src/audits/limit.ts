@@ -1,6 +1,7 @@
 import type { Say } from '../checks/docket.ts'
 import type { Scope } from '../observation/scope.ts'
 import type { AuditScope } from './audit.ts'
+import { grainMs, judgeResets, type NamedWindow } from './limit-resets.ts'
 import { createLimitWindow, type LimitWindow, type Member } from './limit-window.ts'
 import type { LimitUse } from './results.ts'
 import type { Offset } from './server-clock.ts'
@@ -22,8 +23,6 @@ export type LimitScope = AuditScope & {
   readonly firstSentMs: number
 }
 
-/** Stamps of whole seconds, rounded either way, and a reset that is reckoned anew for each answer. */
-const grainMs = 1_000
 /** A window is open for so long after its reset time, for clocks that differ. */
 const lingerMs = 5_000
 /** More open windows than this are a fault of the target; the oldest is judged early. */
@@ -31,22 +30,18 @@ const mostWindows = 256
 /** More requests without a window than this are not remembered, and then no upper bound on use is asserted. */
 const mostUnplaced = 10_000
 
-type OpenWindow = {
-  readonly resetMs: number
+type OpenWindow = NamedWindow & {
   readonly judged: LimitWindow
   members: number
   tokensMost: number
   /** Whether an answer said that it was the window's first: then whatever else was used is ours. */
   hasFirst: boolean
-  /** When, and by whose answer, the window was first named. */
-  namedMs: number
-  namedBy: number
-  isCutShort: boolean
 }
 
 export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
   const { contract, drawn, startedAtMs, shared, offset } = scope
   const windowMs = contract.limits.windowMs
+  const resets = judgeResets({ scope: drawn.name, windowMs, startedAtMs, offset }, say)
   const sameWindowMs = Math.min(grainMs, windowMs / 5)
   /** In the order of their reset. */
   let open: readonly OpenWindow[] = []
@@ -62,7 +57,7 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
 
   function place(member: Member, resetMs: number, watermarkMs: number) {
     // A reset that cannot be right does not tell the window either.
-    if (!judgeReset(member, resetMs)) return setAside(member, watermarkMs)
+    if (!resets.judge(member, resetMs)) return setAside(member, watermarkMs)
     if (resetMs <= closedThroughMs + sameWindowMs) return
     const window = open.find(each => Math.abs(each.resetMs - resetMs) <= sameWindowMs)
     if (window !== undefined) join(window, member, watermarkMs)
@@ -108,7 +103,7 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
     }
     if (member.sort === 'accepted' && member.stated !== null && member.stated - (member.remaining ?? 0) === 1)
       window.hasFirst = true
-    judgeSuccession()
+    if (resets.judgeOrder(open)) isDisputed = true
     add(window, member, watermarkMs)
   }
 
@@ -147,38 +142,8 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
       .reduce((sum, { tokensMost }) => sum + tokensMost, 0)
   }
 
-  function judgeReset({ seq, sentMs, shownMs }: Member, resetMs: number): boolean {
-    const { least, most } = offset()
-    const earliestMs = startedAtMs + sentMs + least
-    const latestMs = startedAtMs + shownMs + most
-    if (resetMs + grainMs >= earliestMs && resetMs - latestMs <= windowMs + grainMs) {
-      say.kept('limit.requests.reset')
-      return true
-    }
-    const seconds = Math.round((resetMs - earliestMs) / 1000)
-    const away = seconds < 0 ? `${-seconds} s ago` : `${seconds} s ahead`
-    const because = `the reset of ${drawn.name} is ${away}, expected 0 to ${windowMs / 1000} s ahead`
-    say.broken('limit.requests.reset', because, [seq])
-    return false
-  }
-
-  /** A window keeps its word when no later one is named before its reset time. */
-  function judgeSuccession() {
-    if (open.length < 2) return
-    const { most } = offset()
-    for (const [index, window] of open.entries()) {
-      const early = open.slice(index + 1).find(later => startedAtMs + later.namedMs + most + grainMs < window.resetMs)
-      if (early === undefined || window.isCutShort) continue
-      window.isCutShort = true
-      isDisputed = true
-      const seconds = Math.round((window.resetMs - startedAtMs - most - early.namedMs) / 1000)
-      const because = `a new window of ${drawn.name} was named ${seconds} s before the reset of the one before, expected it not to begin earlier`
-      say.broken('limit.requests.window', because, [window.namedBy, early.namedBy])
-    }
-  }
-
   function closeFirst() {
-    judgeSuccession()
+    if (resets.judgeOrder(open)) isDisputed = true
     const [window] = open
     if (window === undefined) return
     if (window.members > 1 && !window.isCutShort) say.kept('limit.requests.window')
