@@ -38,6 +38,8 @@ export type History = {
 }
 
 const usual: readonly Sort[] = ['rpc', 'rpc', 'batch', 'chat', 'stream', 'replay', 'refused', 'lost', 'gateway', 'list']
+/** Sorts of which each says what it cost. */
+export const priced: readonly Sort[] = ['rpc', 'rpc', 'batch', 'chat', 'stream', 'replay', 'refused', 'list']
 const callers = ['c0', 'c1', 'c2']
 const credit = 625_000n
 
@@ -111,6 +113,10 @@ function transaction(
 
 const chatPrice = (onePrice: boolean, random: Random): bigint =>
   onePrice ? 12_500_000n : BigInt(100 + random.int(400)) * 500_000n
+
+export function isCharged({ sort }: Transaction): boolean {
+  return sort === 'rpc' || sort === 'batch' || sort === 'chat' || sort === 'stream'
+}
 
 export type Display = {
   /** Decimals of a balance. */
@@ -206,3 +212,27 @@ function seen(transaction: Transaction, headers: Readonly<Record<string, string 
       return answered({ kind: 'rate-limits' }, 200, {})
   }
 }
+
+/** Requests that are far from each other. */
+export const alone = (
+  sorts: readonly Transaction['sort'][],
+  change: (each: Transaction) => Transaction = each => each,
+  display: Display = {},
+) =>
+  observe(
+    ['statement' as const, ...sorts, 'statement' as const].map((sort, seq): Transaction => {
+      const sentMs = seq * 10_000
+      const amount = sort === 'rpc' ? 12_500_000n : sort === 'batch' || sort === 'replay' ? 40_630_000n : 0n
+      const instants = {
+        sentMs,
+        arrivedMs: sentMs + 1,
+        headersMs: sentMs + 9,
+        endMs: sentMs + 9,
+        chargedMs: sentMs + 5,
+      }
+      const taken = sort === 'replay' ? 0n : amount
+      const group = sort === 'replay' ? seq - 1 : null
+      return change({ ...instants, seq, sort, caller: 'c0', taken, said: amount, group })
+    }),
+    display,
+  )

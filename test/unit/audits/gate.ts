@@ -126,7 +126,10 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
     if (isAdmitted && sort !== 'refused') {
       ofTokens.tokens += drawn
       // What was not generated is given back when the completion is settled.
-      later.push({ atMs: endMs + random.next() * 900, run: () => { ofTokens.tokens -= 30 } }) // biome-ignore format: one event
+      const giveBack = () => {
+        ofTokens.tokens -= 30
+      }
+      later.push({ atMs: endMs + random.next() * 900, run: giveBack })
     }
 
     const reset = stampOf(current.beganMs + windowMs, nowMs)

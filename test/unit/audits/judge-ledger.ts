@@ -1,0 +1,31 @@
+import { createLedger } from '../../../src/audits/ledger.ts'
+import { createSequencer } from '../../../src/audits/sequencer.ts'
+import { createDocket } from '../../../src/checks/docket.ts'
+import type { Contract } from '../../../src/contract/contract.ts'
+import { documented } from '../../../src/contract/documented.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import { startedAtMs } from '../checks/observed.ts'
+
+export type Options = {
+  readonly contract?: Contract
+  readonly shared?: boolean
+  readonly startedAtMs?: number
+  readonly queueLimit?: number
+}
+
+/** What the ledger makes of observations in the order in which they end. */
+export function judge(observations: readonly Observation[], options: Options = {}) {
+  const docket = createDocket()
+  const scope = { contract: documented, shared: false, startedAtMs, ...options }
+  const ledger = createLedger(scope, docket.voice('ledger'))
+  const sequencer = createSequencer(ledger.add, options.queueLimit)
+  for (const observation of observations) sequencer.add(observation)
+  sequencer.flush()
+  ledger.conclude(true)
+  const kept = docket.tallies().find(tally => tally.id === 'billing.conservation')?.judged ?? 0
+  return { ...ledger.billing(), findings: docket.findings(), kept }
+}
+
+/** Every accusation in words. */
+export const because = (observations: readonly Observation[], options: Options = {}) =>
+  judge(observations, options).findings.map(finding => `${finding.clause}: ${finding.because}`)
