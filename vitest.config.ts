@@ -1,5 +1,11 @@
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
-  test: { include: ['test/**/*.test.ts'], exclude: ['test/slow/**'], testTimeout: 20_000, pool: 'threads' },
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/slow/**'],
+    testTimeout: 60_000,
+    pool: 'threads',
+    maxWorkers: 2,
+  },
 })

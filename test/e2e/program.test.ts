@@ -3,25 +3,26 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, type TestContext, test } from 'vitest'
 import type { Report } from '../../src/report/report.ts'
 import { freshDirectory, type Started, startTurnpike, turnpike } from '../support/turnpike.ts'
 
 const scenario = 'test/e2e/short.yaml'
 const reportIn = (directory: string): Report => JSON.parse(readFileSync(join(directory, 'report.json'), 'utf8'))
 
-const started: Started[] = []
-const servers: Server[] = []
-afterEach(() => {
-  for (const { child } of started.splice(0)) child.kill('SIGKILL')
-  for (const server of servers.splice(0)) server.close()
-})
+/** Ends what the test has started, however the test ends. */
+type Finished = TestContext['onTestFinished']
+const startRun = (args: readonly string[], onTestFinished: Finished): Started => {
+  const run = startTurnpike(args)
+  onTestFinished(() => void run.child.kill('SIGKILL'))
+  return run
+}
 
 async function startService(
+  onTestFinished: Finished,
   ...flags: readonly string[]
 ): Promise<{ readonly target: string; readonly service: Started }> {
-  const service = startTurnpike(['service', '--port', '0', ...flags])
-  started.push(service)
+  const service = startRun(['service', '--port', '0', ...flags], onTestFinished)
   let said = ''
   service.child.stderr?.on('data', bytes => {
     said += bytes
@@ -30,8 +31,8 @@ async function startService(
   return { target: /http:\S+\/api\/v1/.exec(said)?.[0] ?? '', service }
 }
 
-function listen(server: Server): Promise<string> {
-  servers.push(server)
+function listen(server: Server, onTestFinished: Finished): Promise<string> {
+  onTestFinished(() => void server.close())
   return new Promise(resolve => {
     server.listen(0, '127.0.0.1', () => {
       const address = server.address()
@@ -40,7 +41,7 @@ function listen(server: Server): Promise<string> {
   })
 }
 
-describe('a run against the reference service that it starts itself', () => {
+describe.concurrent('a run against the reference service that it starts itself', () => {
   test('passes, leaves its directory, and an audit of the record comes to the same report', async () => {
     const out = freshDirectory()
     const run = await turnpike(['run', scenario, '--out', out])
@@ -80,9 +81,9 @@ describe('a run against the reference service that it starts itself', () => {
   }, 30_000)
 })
 
-describe('a run against a target that does not behave', () => {
-  test('a lie is named by its clause, with a request that can be sent again', async () => {
-    const { target } = await startService('--lie', 'failed-item-in-full')
+describe.concurrent('a run against a target that does not behave', () => {
+  test('a lie is named by its clause, with a request that can be sent again', async ({ onTestFinished }) => {
+    const { target } = await startService(onTestFinished, '--lie', 'failed-item-in-full')
     const out = freshDirectory()
     const { code, stdout } = await turnpike(['run', scenario, '--target', target, '--out', out])
     expect(code).toBe(1)
@@ -104,9 +105,10 @@ describe('a run against a target that does not behave', () => {
     expect(reportIn(out).run.ended).toBe('target-unreachable')
   })
 
-  test('a target that does not speak HTTP is inconclusive', async () => {
+  test('a target that does not speak HTTP is inconclusive', async ({ onTestFinished }) => {
     const target = await listen(
       createServer(socket => socket.on('error', () => {}).on('data', () => socket.end('\0\x01 what?\r\n'))),
+      onTestFinished,
     )
     const out = freshDirectory()
     const { code } = await turnpike(['run', scenario, '--target', target, '--out', out])
@@ -114,21 +116,20 @@ describe('a run against a target that does not behave', () => {
     expect(reportIn(out).load.failures).toEqual({ protocol: 3 })
   })
 
-  test('a target that answers everything with a page breaks its promises', async () => {
+  test('a target that answers everything with a page breaks its promises', async ({ onTestFinished }) => {
     const page = createHttpServer((request, response) => {
       request.resume().on('end', () => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hello</p>'))
     })
     const out = freshDirectory()
-    const { code } = await turnpike(['run', scenario, '--target', await listen(page), '--out', out])
+    const { code } = await turnpike(['run', scenario, '--target', await listen(page, onTestFinished), '--out', out])
     expect(code).toBe(1)
     expect(reportIn(out).findings.map(finding => finding.clause)).toContain('chat.stream.content-type')
   }, 30_000)
 
-  test('a target that dies on the way leaves a readable run, and no verdict', async () => {
-    const { target, service } = await startService()
+  test('a target that dies on the way leaves a readable run, and no verdict', async ({ onTestFinished }) => {
+    const { target, service } = await startService(onTestFinished)
     const out = freshDirectory()
-    const run = startTurnpike(['run', 'test/e2e/long.yaml', '--target', target, '--out', out])
-    started.push(run)
+    const run = startRun(['run', 'test/e2e/long.yaml', '--target', target, '--out', out], onTestFinished)
     await run.said('elapsed_s=')
     service.child.kill('SIGKILL')
     const { code, stdout } = await run.ended
@@ -139,11 +140,10 @@ describe('a run against a target that does not behave', () => {
   }, 40_000)
 })
 
-describe('a run that is ended from outside', () => {
-  test('one signal drains: the report is written, the exit code is 130', async () => {
+describe.concurrent('a run that is ended from outside', () => {
+  test('one signal drains: the report is written, the exit code is 130', async ({ onTestFinished }) => {
     const out = freshDirectory()
-    const run = startTurnpike(['run', 'test/e2e/long.yaml', '--out', out])
-    started.push(run)
+    const run = startRun(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
     await run.said('elapsed_s=')
     run.child.kill('SIGINT')
     const { code, stderr } = await run.ended
@@ -156,10 +156,9 @@ describe('a run that is ended from outside', () => {
     expect(report.findings).toEqual([])
   }, 40_000)
 
-  test('two signals end it at once, with what is known', async () => {
+  test('two signals end it at once, with what is known', async ({ onTestFinished }) => {
     const out = freshDirectory()
-    const run = startTurnpike(['run', 'test/e2e/long.yaml', '--out', out])
-    started.push(run)
+    const run = startRun(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
     await run.said('elapsed_s=')
     run.child.kill('SIGINT')
     await run.said('Interrupted')
@@ -168,10 +167,9 @@ describe('a run that is ended from outside', () => {
     expect(reportIn(out).run.ended).toBe('interrupted')
   }, 40_000)
 
-  test('a kill leaves a record that can be judged, and takes the service along', async () => {
+  test('a kill leaves a record that can be judged, and takes the service along', async ({ onTestFinished }) => {
     const out = freshDirectory()
-    const run = startTurnpike(['run', 'test/e2e/long.yaml', '--out', out])
-    started.push(run)
+    const run = startRun(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
     await run.said('elapsed_s=')
     run.child.kill('SIGKILL')
     const { stderr } = await run.ended
@@ -186,7 +184,7 @@ describe('a run that is ended from outside', () => {
   }, 40_000)
 })
 
-describe('a mistake of the user', () => {
+describe.concurrent('a mistake of the user', () => {
   test('in a scenario is one line with its place, and nothing is made', async () => {
     const out = join(freshDirectory(), 'run')
     const { code, stderr, stdout } = await turnpike(['run', 'test/e2e/mistaken.yaml', '--out', out])
