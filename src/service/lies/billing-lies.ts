@@ -7,24 +7,28 @@ export const billingLies = {
     replyLie('balance-after', 'The balance is the one after the request.', (reply, { account }, { headerPrefix }) =>
       account === null ? reply : withHeader(reply, `${headerPrefix}balance-usd`, formatPico(account.picoUsd)),
     ),
+    lie(
+      'balance-one-request-late',
+      'The balance is the one before the request before.',
+      (honest, { headerPrefix }) => {
+        const header = `${headerPrefix}balance-usd`
+        const before = new Map<string, string>()
+        return {
+          finish: (reply, visit) => {
+            const meant = honest.finish(reply, visit)
+            const { [header]: balance } = meant.headers
+            if (visit.account === null || balance === undefined) return meant
+            const place = `${visit.account.tier}/${visit.account.name}`
+            const shown = before.get(place) ?? balance
+            before.set(place, balance)
+            return withHeader(meant, header, shown)
+          },
+        }
+      },
+      ['billing.conservation'],
+    ),
   ],
-  // From outside, a balance that lags is one that a charge is missing from.
   'billing.conservation': [
-    lie('balance-one-request-late', 'The balance is the one before the request before.', (honest, { headerPrefix }) => {
-      const header = `${headerPrefix}balance-usd`
-      const before = new Map<string, string>()
-      return {
-        finish: (reply, visit) => {
-          const meant = honest.finish(reply, visit)
-          const { [header]: balance } = meant.headers
-          if (visit.account === null || balance === undefined) return meant
-          const place = `${visit.account.tier}/${visit.account.name}`
-          const shown = before.get(place) ?? balance
-          before.set(place, balance)
-          return withHeader(meant, header, shown)
-        },
-      }
-    }),
     replyLie('balance-in-cents', 'The balance is rounded to cents.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}balance-usd`, value => roundPico(pico(value), 2)),
     ),
