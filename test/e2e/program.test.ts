@@ -81,6 +81,33 @@ describe.concurrent('a run against the reference service that it starts itself',
   }, 30_000)
 })
 
+describe.concurrent('a run that is watched', () => {
+  test('shows Prometheus what it has counted so far, on this machine only', async ({ onTestFinished }) => {
+    const run = startRun(['run', 'test/e2e/long.yaml', '--out', freshDirectory(), '--metrics', ':0'], onTestFinished)
+    let said = ''
+    run.child.stderr?.on('data', bytes => {
+      said += bytes
+    })
+    await run.said('elapsed_s=')
+    const address = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(said)?.[0] ?? ''
+    const text = await (await fetch(address)).text()
+    const sample = (name: string) => Number(new RegExp(`^${name}[^\n]* (\\S+)$`, 'm').exec(text)?.[1])
+    expect(sample('turnpike_requests_total\\{call="rpc"')).toBeGreaterThan(5)
+    expect(sample('turnpike_credits_claimed_total')).toBeGreaterThan(100)
+    expect(sample('turnpike_run_info')).toBe(1)
+  }, 40_000)
+
+  test('writes its notes as JSON lines when it is told to', async () => {
+    const { stderr, code } = await turnpike(['run', scenario, '--out', freshDirectory(), '--log', 'json'])
+    expect(code).toBe(0)
+    const lines = stderr
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(lines[0].msg).toMatch(/^Started a reference service/)
+  }, 40_000)
+})
+
 describe.concurrent('a run against a target that does not behave', () => {
   test('a lie is named by its clause, with a request that can be sent again', async ({ onTestFinished }) => {
     const { target } = await startService(onTestFinished, '--lie', 'failed-item-in-full')
