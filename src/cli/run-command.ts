@@ -7,7 +7,7 @@ import { monitorEventLoop } from '../metrics/event-loop.ts'
 import type { LogHead } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { createRunDirectory } from '../report/run-directory.ts'
-import { carryOut } from '../run.ts'
+import { carryOut, type RunOptions } from '../run.ts'
 import { undiciTransport } from '../transport/undici-transport.ts'
 import { assertAffordable, isLoopback } from './affordable.ts'
 import { exitCodes, text, texts, type Values } from './command.ts'
@@ -40,26 +40,37 @@ function worstOf(codes: readonly number[]): number {
 
 async function runPlan(plan: Plan, contract: Contract, values: Values, several: boolean): Promise<number> {
   const runId = nameRun()
-  const loopback = plan.target === null || isLoopback(plan.target)
-  const callers = loadCallers(plan.callers, { environment: process.env.TURNPIKE_KEYS, loopback, runId })
   const path = directoryOf(plan, runId, text(values, 'out'), several)
-  const service =
-    plan.target === null ? await startEmbeddedService({ seed: plan.seed, profile: text(values, 'profile') }) : null
-  const target = plan.target ?? service?.baseUrl ?? ''
+  // The accounts of a service of our own are made for the run; keys for another service are none of its business.
+  const environment = plan.target === null ? undefined : process.env.TURNPIKE_KEYS
+  const loopback = plan.target === null || isLoopback(plan.target)
+  const callers = loadCallers(plan.callers, { environment, loopback, runId })
+  if (plan.target !== null) return carryOutAt(plan.target, { plan, contract, callers, runId, path, values })
+  const service = await startEmbeddedService({ seed: plan.seed, profile: text(values, 'profile') })
+  try {
+    return await carryOutAt(service.baseUrl, { plan, contract, callers, runId, path, values })
+  } finally {
+    service.stop()
+  }
+}
+
+type Errand = Pick<RunOptions, 'plan' | 'contract' | 'callers'> & {
+  readonly runId: string
+  readonly path: string
+  readonly values: Values
+}
+
+async function carryOutAt(target: string, { plan, contract, callers, runId, path, values }: Errand): Promise<number> {
   const clock = systemClock()
   const head: LogHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
-  const directory = await createRunDirectory(path, { plan, contract, head, clock })
-  const { maxInFlight } = plan.bounds
-  const transport = undiciTransport({
-    baseUrl: target,
-    clock,
-    maxConnections: maxInFlight * connectionsPerArrival(plan),
-  })
-  const eventLoop = monitorEventLoop()
+  const watch = await watchRun({ plan, head, clock, values, path })
   const interrupts = listenForInterrupts()
-  const watch = await watchRun({ plan, head, clock, values, embedded: service !== null, path })
   interrupts.onFirst(() => watch.log('Interrupted: waiting for what is under way. Once more to quit.'))
+  const eventLoop = monitorEventLoop()
+  const maxConnections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
+  const transport = undiciTransport({ baseUrl: target, clock, maxConnections })
   try {
+    const directory = await createRunDirectory(path, { plan, contract, head, clock })
     const report = await carryOut({
       plan,
       contract,
@@ -78,12 +89,10 @@ async function runPlan(plan: Plan, contract: Contract, values: Values, several: 
     showReport(report, path, values)
     return exitCodeOf(report)
   } finally {
-    watch.stop()
     await watch.close()
     interrupts.dispose()
     eventLoop.stop()
     await transport.close()
-    service?.stop()
   }
 }
 

@@ -24,11 +24,10 @@ type Watched = {
   readonly head: LogHead
   readonly clock: Clock
   readonly values: Values
-  readonly embedded: boolean
   readonly path: string
 }
 
-export async function watchRun({ plan, head, clock, values, embedded, path }: Watched): Promise<Watch> {
+export async function watchRun({ plan, head, clock, values, path }: Watched): Promise<Watch> {
   const quiet = values.quiet === true
   const terminal = process.stderr
   const asJson = values.log === 'json'
@@ -40,10 +39,15 @@ export async function watchRun({ plan, head, clock, values, embedded, path }: Wa
   const log = (line: string) => {
     if (!quiet) writer === null ? stream.write(`${line}\n`) : writer.log(line)
   }
-  if (plan.target !== null && !quiet && !embedded) stream.write(`${describePlan(plan)}\n`)
-  log(embedded ? `Started a reference service at ${head.target}.` : `The target is ${head.target}.`)
+  if (plan.target !== null && !quiet) stream.write(`${describePlan(plan)}\n`)
+  log(plan.target === null ? `Started a reference service at ${head.target}.` : `The target is ${head.target}.`)
   log(`Run ${head.runId}: ${plan.scenario}, seed ${plan.seed}, into ${path}`)
   if (endpoint !== null) log(`Metrics are at http://${endpoint.host}:${endpoint.port}/metrics`)
+
+  const stop = () => {
+    writer?.stop()
+    writer = null
+  }
 
   return {
     log,
@@ -67,11 +71,11 @@ export async function watchRun({ plan, head, clock, values, embedded, path }: Wa
           }),
       })
     },
-    stop: () => {
-      writer?.stop()
-      writer = null
+    stop,
+    close: async () => {
+      stop()
+      await endpoint?.close()
     },
-    close: async () => endpoint?.close(),
   }
 }
 

@@ -63,10 +63,13 @@ describe.concurrent('a run against the reference service that it starts itself',
     expect(report.stdout).toBe(run.stdout)
   }, 30_000)
 
-  test('keeps the key out of everything that it writes', async () => {
+  test('keeps the key out of everything that it writes', async ({ onTestFinished }) => {
     const out = freshDirectory()
+    const { target } = await startService(onTestFinished)
     const keys = ['ref_default_hush-alpha-93', 'ref_default_hush-beta-93', 'ref_default_hush-gamma-93']
-    const { code, stdout, stderr } = await turnpike(['run', scenario, '--out', out], { TURNPIKE_KEYS: keys.join(',') })
+    const { code, stdout, stderr } = await turnpike(['run', scenario, '--target', target, '--out', out], {
+      TURNPIKE_KEYS: keys.join(','),
+    })
     expect(code).toBe(0)
     const written = readdirSync(out).map(name => {
       const bytes = readFileSync(join(out, name))
@@ -230,10 +233,10 @@ describe.concurrent('a mistake of the user', () => {
     expect(stderr).toMatch(/--budget-usd: got nothing, expected a budget/)
   })
 
-  test('a directory that holds a run is not written over', async () => {
+  test('a directory that holds a run is not written over, and the service that was started for it ends', async () => {
     const out = freshDirectory()
     await turnpike(['run', scenario, '--target', 'http://127.0.0.1:9/api/v1', '--out', out])
-    const { code, stderr } = await turnpike(['run', scenario, '--target', 'http://127.0.0.1:9/api/v1', '--out', out])
+    const { code, stderr } = await turnpike(['run', scenario, '--out', out])
     expect(code).toBe(2)
     expect(stderr).toContain('got a directory that holds a run')
   })
