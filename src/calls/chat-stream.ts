@@ -1,4 +1,4 @@
-import type { StreamPart, StreamReading } from '../observation/observation.ts'
+import { mostRuns, type StreamPart, type StreamReading } from '../observation/observation.ts'
 import { createSseDecoder } from '../transport/sse.ts'
 
 export type StreamReader = {
@@ -13,7 +13,6 @@ export type StreamFailure = {
   readonly detail: string
 }
 
-const mostRuns = 64
 const mostIdentities = 3
 const mostFinishReasons = 16
 const mostGaps = 2_000

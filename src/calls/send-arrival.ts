@@ -2,7 +2,7 @@ import type { Arrival, Step } from '../arrivals/arrivals.ts'
 import { type Caller, credentials } from '../callers/callers.ts'
 import type { AccountTier } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Observation, Outcome, Sink } from '../observation/observation.ts'
+import type { DropReason, Observation, Sink } from '../observation/observation.ts'
 import type { CallPlan } from '../plan/plan.ts'
 import { isEventStream } from '../transport/event-stream.ts'
 import type { Transport } from '../transport/transport.ts'
@@ -43,11 +43,7 @@ export async function sendArrival(arrival: Arrival, sender: Sender): Promise<voi
 }
 
 /** The observations of an arrival that was never sent, one for each of its requests. */
-export function dropArrival(
-  arrival: Arrival,
-  reason: Extract<Outcome, { kind: 'dropped' }>['reason'],
-  sender: Sender,
-): void {
+export function dropArrival(arrival: Arrival, reason: DropReason, sender: Sender): void {
   const plan = planOf(arrival, sender)
   for (const index of arrival.steps.keys()) sender.sink(unsent(arrival, index, plan, reason, sender))
 }
@@ -74,13 +70,7 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: Ca
   })
 }
 
-function unsent(
-  arrival: Arrival,
-  index: number,
-  plan: CallPlan,
-  reason: Extract<Outcome, { kind: 'dropped' }>['reason'],
-  sender: Sender,
-): Observation {
+function unsent(arrival: Arrival, index: number, plan: CallPlan, reason: DropReason, sender: Sender): Observation {
   const { call, caller } = prepare(arrival, index, plan, sender)
   const never = { sentMs: null, headersMs: null, endMs: null, answer: null }
   return {

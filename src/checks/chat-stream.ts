@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
-import { type StreamPart, type StreamReading, streamOf } from '../observation/observation.ts'
+import { mostRuns, type StreamPart, type StreamReading, streamOf } from '../observation/observation.ts'
 import { isChat } from './chat-answer.ts'
 import { type Check, type Expect, expecting, quote } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
@@ -30,14 +30,11 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   checkChunks(stream, contract, expect)
   for (const reason of stream.finishReasons) checkFinishReason(reason, expect)
   // Of a grammar that was cut, only what stands in it is known.
-  const isUsageStated = stream.grammar.length < longestGrammar ? checkGrammar(stream, contract, expect) : stream.usage
+  const isUsageStated = stream.grammar.length < mostRuns ? checkGrammar(stream, contract, expect) : stream.usage
   if (!isUsageStated) return
   const { ids, models, created, usage, cost } = stream
   checkCompletion({ id: ids[0], model: models[0], created, usage, cost }, observation, contract, say)
 }
-
-/** A reading keeps at most so many runs. */
-const longestGrammar = 64
 
 type OfStream = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
 

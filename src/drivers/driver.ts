@@ -1,13 +1,12 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { DropReason } from '../observation/observation.ts'
 
 /** Sends an arrival and resolves when all of its requests have been observed. Never rejects. */
 export type Fire = (arrival: Arrival) => Promise<void>
 
 /** Records that the requests of an arrival were never sent. */
 export type Drop = (arrival: Arrival, reason: DropReason) => void
-
-export type DropReason = 'max-in-flight' | 'stage-over' | 'budget' | 'interrupted'
 
 /** What every driver works with. It knows neither the wire nor the plan. */
 export type Cab = {

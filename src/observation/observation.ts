@@ -30,7 +30,10 @@ export type Observation = {
 export type Outcome =
   | { readonly kind: 'answered'; readonly status: number }
   | { readonly kind: 'failed'; readonly reason: FailureReason; readonly detail: string }
-  | { readonly kind: 'dropped'; readonly reason: 'max-in-flight' | 'stage-over' | 'budget' | 'interrupted' }
+  | { readonly kind: 'dropped'; readonly reason: DropReason }
+
+/** Why an arrival was due and never sent. */
+export type DropReason = 'max-in-flight' | 'stage-over' | 'budget' | 'interrupted'
 
 /** Why a request has no complete answer. A complete answer of any status, 500 included, is no failure. */
 export const failureReasons = [
@@ -104,11 +107,14 @@ export type ListAsked = { readonly kind: 'models' | 'networks' | 'rate-limits' }
 /** A crafted request with the answer that the document promises. */
 export type ProbeAsked = { readonly kind: 'probe'; readonly probe: string }
 
+/** A stream whose grammar has so many runs may have had more; they are not kept. */
+export const mostRuns = 64
+
 /** What a token stream said and when. Counts and instants, not the text. */
 export type StreamReading = {
   /** Events with a JSON object in them. */
   readonly chunks: number
-  /** What the events were, in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. At most 64. */
+  /** What the events were, in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. At most `mostRuns`. */
   readonly grammar: readonly (readonly [StreamPart, number])[]
   /** Distinct values over the chunks, at most 3 of each; a missing one is "". */
   readonly ids: readonly string[]

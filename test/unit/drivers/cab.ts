@@ -1,6 +1,7 @@
 import type { Arrival } from '../../../src/arrivals/arrivals.ts'
-import { type Cab, countInFlight, type DropReason, type InFlight } from '../../../src/drivers/driver.ts'
+import { type Cab, countInFlight, type InFlight } from '../../../src/drivers/driver.ts'
 import { sleepUntil } from '../../../src/lib/clock.ts'
+import type { DropReason } from '../../../src/observation/observation.ts'
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
 
 /** What became of an arrival: sent and answered at these times, or dropped. */
