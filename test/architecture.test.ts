@@ -145,7 +145,6 @@ const edges: Readonly<Record<string, Edge>> = {
 }
 
 const longTables = {
-  'src/contract/clauses.ts': 'one row for each sentence of the document',
   'test/architecture.test.ts': 'this document',
 }
 

@@ -1,4 +1,4 @@
-import type { CheckName } from '../contract/clauses.ts'
+import type { CheckName } from '../contract/clause.ts'
 import type { Contract } from '../contract/contract.ts'
 import type { Sink } from '../observation/observation.ts'
 import { checkCatalogue } from './catalogue.ts'

@@ -1,4 +1,4 @@
-import type { CheckName } from '../contract/clauses.ts'
+import type { CheckName } from '../contract/clause.ts'
 import type { Contract } from '../contract/contract.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Say } from './docket.ts'

@@ -1,4 +1,5 @@
-import { type ClauseId, type ClausesOf, clauseIds, clauses, type JudgeName } from '../contract/clauses.ts'
+import type { JudgeName } from '../contract/clause.ts'
+import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../contract/clauses.ts'
 
 /** The voice of one judge: it can speak about its own clauses only. */
 export type Say<Name extends JudgeName> = {

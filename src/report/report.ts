@@ -1,6 +1,7 @@
 import type { Billing, Discrepancy, LimitUse } from '../audits/results.ts'
 import type { ClauseTally } from '../checks/docket.ts'
-import type { ClauseId, JudgeName } from '../contract/clauses.ts'
+import type { JudgeName } from '../contract/clause.ts'
+import type { ClauseId } from '../contract/clauses.ts'
 import type { Percentiles } from '../metrics/percentiles.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { auditNames, type Clause, checkNames, clauseIds, clauses } from '../../../src/contract/clauses.ts'
+import { auditNames, type Clause, checkNames } from '../../../src/contract/clause.ts'
+import { clauseIds, clauses } from '../../../src/contract/clauses.ts'
 import { contractSchema, methodTier } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { probeNames, probes } from '../../../src/contract/probes.ts'
