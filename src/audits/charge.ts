@@ -3,7 +3,7 @@ import { claimedCredits, expectedCredits } from '../checks/rpc-credits.ts'
 import { listPrice, tariffOf } from '../checks/tariff.ts'
 import { isFromInFront } from '../checks/who-answered.ts'
 import type { Contract } from '../contract/contract.ts'
-import { type ProbeName, probes } from '../contract/probes.ts'
+import { probeOf } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
 import { type Answer, type FailureReason, type Observation, streamOf } from '../observation/observation.ts'
 import { asObject, isReplayed, jsonObject } from '../observation/scope.ts'
@@ -29,7 +29,7 @@ export function chargeOf(observation: Observation, contract: Contract): Charge |
   const { asked, answer, outcome } = observation
   if (asked.kind !== 'chat' && asked.kind !== 'rpc' && asked.kind !== 'probe') return free
   // A probe that draws on no limit does not say who is asking, so nobody can be charged for it.
-  if (asked.kind === 'probe' && probes[asked.probe as ProbeName].draws === null) return free
+  if (asked.kind === 'probe' && probeOf(asked.probe).draws === null) return free
   if (outcome.kind === 'dropped') return free
   if (outcome.kind === 'failed') return neverSent.includes(outcome.reason) ? free : upToWorst(observation, contract)
   // Behind a gateway that gave up, the service may have done its work.

@@ -1,5 +1,4 @@
 import type { Step } from '../arrivals/arrivals.ts'
-import type { ProbeName } from '../contract/probes.ts'
 import type { CallPlan } from '../plan/plan.ts'
 import type { Call, Office } from './call.ts'
 import { chatCall } from './chat.ts'
@@ -35,6 +34,6 @@ export function buildCall(
     case 'rate-limits':
       return listCall(plan.kind, headers, office)
     case 'probe':
-      return probeCall(plan.probe as ProbeName, headers, office)
+      return probeCall(plan.probe, headers, office)
   }
 }

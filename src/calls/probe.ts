@@ -1,21 +1,20 @@
-import { type ProbeName, probes } from '../contract/probes.ts'
-import { type Call, jsonHeaders, type Office } from './call.ts'
+import type { Sender } from '../contract/probe.ts'
+import { probeOf } from '../contract/probes.ts'
+import type { Call, Office } from './call.ts'
 
-/** The crafted request of a probe. None of them is billed by a service that keeps its word. */
-export function probeCall(name: ProbeName, headers: Readonly<Record<string, string>>, office: Office): Call {
+type Headers = Readonly<Record<string, string>>
+
+/** The crafted request of a probe, sent by whom it wants. */
+export function probeCall(name: string, headers: Headers, office: Office): Call {
   const { contract, bounds } = office
-  const chat = JSON.stringify({
-    model: contract.models[0]?.id,
-    messages: [{ role: 'user', content: 'hello' }],
-    max_completion_tokens: 1,
-  })
-  const { path, headers: sent, body } = crafted(name, chat, headers, office)
+  const probe = probeOf(name)
+  const { method, path, headers: crafted, body } = probe.request(contract)
   return {
     asked: { kind: 'probe', probe: name },
     request: {
-      method: 'POST',
-      path: path === 'chat' ? contract.paths.chat : contract.paths.rpc.replace('{network}', evmNetwork(office)),
-      headers: sent,
+      method,
+      path,
+      headers: { ...crafted, ...credentialsOf(probe.as, headers) },
       body,
       timeouts: bounds.timeouts.control,
       maxBodyBytes: bounds.maxBodyBytes,
@@ -23,44 +22,13 @@ export function probeCall(name: ProbeName, headers: Readonly<Record<string, stri
   }
 }
 
-function crafted(
-  name: ProbeName,
-  chat: string,
-  credentials: Readonly<Record<string, string>>,
-  { contract }: Office,
-): { path: 'chat' | 'rpc'; headers: Readonly<Record<string, string>>; body: string } {
-  const known = { ...jsonHeaders, ...credentials }
-  switch (name) {
+function credentialsOf(sender: Sender, own: Headers): Headers {
+  switch (sender) {
     case 'bad-key':
-      return { path: 'chat', headers: { ...jsonHeaders, authorization: 'Bearer not-a-key' }, body: chat }
-    case 'wrong-media-type':
-      return { path: 'chat', headers: { ...known, 'content-type': 'text/plain' }, body: chat }
-    case 'websocket-method':
-      return { path: 'rpc', headers: known, body: JSON.stringify(item('eth_subscribe', 1)) }
-    case 'filter-method':
-      return { path: 'rpc', headers: known, body: JSON.stringify(item('eth_newFilter', 1)) }
-    case 'key-holding-method':
-      return { path: 'rpc', headers: known, body: JSON.stringify(item('eth_accounts', 1)) }
-    case 'unlisted-method':
-      return { path: 'rpc', headers: known, body: JSON.stringify(item('eth_noSuchMethod', 1)) }
-    case 'unsupported-methods-in-batch':
-      return {
-        path: 'rpc',
-        headers: known,
-        body: JSON.stringify(
-          ['eth_blockNumber', ...probes[name].names].map((method, index) => item(method, index + 1)),
-        ),
-      }
-    case 'batch-too-long': {
-      const batch = Array.from({ length: contract.rpc.batchLimit + 1 }, (_, index) =>
-        item('eth_blockNumber', index + 1),
-      )
-      return { path: 'rpc', headers: known, body: JSON.stringify(batch) }
-    }
+      return { authorization: 'Bearer not-a-key' }
+    case 'stranger':
+      return {}
+    default:
+      return own
   }
 }
-
-const item = (method: string, id: number) => ({ jsonrpc: '2.0', id, method, params: [] })
-
-const evmNetwork = ({ contract }: Office): string =>
-  Object.entries(contract.rpc.networks).find(([, network]) => network.family === 'evm')?.[0] ?? 'ethereum-mainnet'

@@ -1,4 +1,4 @@
-import { type Probe, type ProbeName, probes } from '../contract/probes.ts'
+import { probeOf } from '../contract/probes.ts'
 import type { Answer } from '../observation/observation.ts'
 import { type Check, quote } from './check.ts'
 import { isFromInFront } from './who-answered.ts'
@@ -6,13 +6,17 @@ import { isFromInFront } from './who-answered.ts'
 /** Whether a crafted request got the answer that the document promises. */
 export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say) => {
   if (asked.kind !== 'probe' || answer === null || isFromInFront(answer, contract)) return
-  const { clause, status, names, draws }: Probe = probes[asked.probe as ProbeName]
+  const { clause, promised, names, draws } = probeOf(asked.probe)
+  const statuses = promised(contract)
+  if (statuses.length === 0) return
   // Whether money is asked for before the request is looked at is open, but a stranger has none to be asked for.
   if (elsewhere.includes(answer.status) || (answer.status === 402 && draws !== null)) return
-  if (answer.status !== status) {
+  if (!statuses.includes(answer.status)) {
     // A refusal with another status is a wrong refusal, whatever its message names.
     const broken = clause === 'rpc.unsupported-method.named' ? 'rpc.unsupported-method' : clause
-    return say.broken(broken, `${asked.probe} was answered with ${answer.status}, expected ${status}`, [seq])
+    return say.broken(broken, `${asked.probe} was answered with ${answer.status}, expected ${statuses.join(' or ')}`, [
+      seq,
+    ])
   }
   const said = messageOf(answer)
   const unnamed = names.filter(name => !said.includes(name))

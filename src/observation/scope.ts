@@ -1,5 +1,5 @@
 import type { Contract, ModelTier } from '../contract/contract.ts'
-import { type Probe, type ProbeName, probes } from '../contract/probes.ts'
+import { probeOf } from '../contract/probes.ts'
 import type { Answer, Observation } from './observation.ts'
 
 /** The documented limits that a request draws on; null where no number is documented. */
@@ -30,7 +30,7 @@ export function scopeOf({ asked, accountTier }: Observation, contract: Contract)
     case 'rate-limits':
       return { name: 'control', tier: accountTier, requestsPerMinute: null, tokensPerMinute: null }
     case 'probe': {
-      const { draws }: Probe = probes[asked.probe as ProbeName]
+      const { draws } = probeOf(asked.probe)
       const [model] = contract.models
       return draws === 'rpc' ? rpc : draws === 'chat' && model !== undefined ? chat(model.id, model.tier) : null
     }

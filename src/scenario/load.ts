@@ -4,6 +4,7 @@ import { UsageError } from '../lib/usage-error.ts'
 import { checkKeys, isSecretKey } from './check-keys.ts'
 import type { Complaint } from './complaint.ts'
 import { explainIssues } from './explain-issues.ts'
+import { withNamedProbes } from './named-probes.ts'
 import { resolveCalls } from './resolve-calls.ts'
 import { resolveStages } from './resolve-stages.ts'
 import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
@@ -33,7 +34,7 @@ export function parseScenario(text: string, file: string, contract: Contract): S
   const written = entriesOf(source.value)
   const top = salvage(scenarioSchema, source.value)
   const callers = salvage(callersSchema, written.callers)
-  const calls = resolveCalls(written.calls, callers.count, contract, complain)
+  const calls = withNamedProbes(resolveCalls(written.calls, callers.count, contract, complain), written.stages)
   const around = { calls, callers: callers.count, accountTier: callers.tier, contract }
   const stages = resolveStages(written.stages, around, complain)
   const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))

@@ -1,3 +1,4 @@
+import { probeNames } from '../contract/probes.ts'
 import { checkTier, type StageSurroundings } from './check-tier.ts'
 import { type Complain, type Path, quote, unknownWord } from './complaint.ts'
 import type { Calls } from './resolve-calls.ts'
@@ -43,7 +44,8 @@ function checkNames(path: Path, written: unknown, calls: Calls, complain: Compla
   for (const [index, name] of (Array.isArray(sequence) ? sequence : []).entries()) {
     if (typeof name !== 'string' || calls.has(name)) continue
     named = false
-    complain({ path: [...path, 'calls', index], at: 'value', ...unknownWord(name, names, what) })
+    const known = [...new Set([...names, ...probeNames])]
+    complain({ path: [...path, 'calls', index], at: 'value', ...unknownWord(name, known, `${what} or of a probe`) })
   }
   return named
 }

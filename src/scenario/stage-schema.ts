@@ -71,7 +71,7 @@ export const stageSchemas = {
       .array(text('the name of a call'), { error: 'a list of call names' })
       .min(1, { error: 'a list of call names, at least one' })
       .max(1_000, { error: 'a list of call names, at most 1000' })
-      .describe('Names of calls, in their order.'),
+      .describe('Names of calls or of probes, in their order.'),
   }).describe('Each caller sends the calls once, in order, one at a time.'),
 } as const
 

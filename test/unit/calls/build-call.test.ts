@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createDraw } from '../../../src/arrivals/arrivals.ts'
 import { buildCall } from '../../../src/calls/build-call.ts'
 import { documented } from '../../../src/contract/documented.ts'
-import { probeNames, probes } from '../../../src/contract/probes.ts'
+import { probeNames, probeOf } from '../../../src/contract/probes.ts'
 import { calls, planFor, stageOf, steady } from '../arrivals/plans.ts'
 import { bodyOf, bounds, key, office } from './office.ts'
 
@@ -71,7 +71,7 @@ describe('a probe', () => {
 
   test('unsupported-methods-in-batch has a method that is supported, and all that the answer must name', () => {
     const methods = bodyOf(probe('unsupported-methods-in-batch')).map(({ method }: { method: string }) => method)
-    const { names } = probes['unsupported-methods-in-batch']
+    const { names } = probeOf('unsupported-methods-in-batch')
     expect(methods).toEqual(['eth_blockNumber', ...names])
   })
 

@@ -1,10 +1,10 @@
 import { describe } from 'vitest'
-import { type ProbeName, probes } from '../../../src/contract/probes.ts'
+import { type ProbeName, probeOf } from '../../../src/contract/probes.ts'
 import { accusesEach, answerOf, observed, refused, sparesEach } from './observed.ts'
 
 const probe = (name: ProbeName) => ({ kind: 'probe' as const, probe: name })
 const asked = probe('unsupported-methods-in-batch')
-const { names } = probes['unsupported-methods-in-batch']
+const { names } = probeOf('unsupported-methods-in-batch')
 
 describe('probes', () => {
   sparesEach({

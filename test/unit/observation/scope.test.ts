@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
-import { probeNames, probes } from '../../../src/contract/probes.ts'
+import { probeNames, probeOf } from '../../../src/contract/probes.ts'
 import {
   type Answer,
   type Asked,
@@ -91,7 +91,7 @@ describe('the scope that a request draws on', () => {
   test.each(probeNames)('of probe %s is the one that its table names', probe => {
     const scope = scopeOf(observed({ asked: { kind: 'probe', probe } }), documented)
     const names = { chat: `chat:${documented.models[0]?.id}`, rpc: 'rpc' }
-    const { draws } = probes[probe]
+    const { draws } = probeOf(probe)
     expect(scope?.name ?? null).toBe(draws === null ? null : names[draws])
   })
 })

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
-import { probeNames } from '../../../src/contract/probes.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { unprovable } from '../../../src/plan/unprovable.ts'
 import { scenarioJsonSchema } from '../../../src/scenario/json-schema.ts'
@@ -43,16 +42,6 @@ describe.each(files)('scenarios/%s', file => {
     const expressions = scenario.thresholds.map(({ expression }) => expression)
     expect(expressions).toEqual(expect.arrayContaining(['violations == 0', 'unexpected-429 == 0', 'failed == 0']))
   })
-})
-
-test('smoke sends every probe', () => {
-  const { calls, stages } = loadScenario('scenarios/smoke.yaml', documented)
-  const sent = stages.flatMap(stage => (stage.shape === 'sequence' ? stage.calls : []))
-  const probes = sent.flatMap(name => {
-    const call = calls[name]
-    return call?.kind === 'probe' ? [call.probe] : []
-  })
-  expect(probes.sort()).toEqual([...probeNames].sort())
 })
 
 test('smoke has fewer deliberate refusals of a caller than the 20 that would have it blocked', () => {

@@ -1,0 +1,70 @@
+import type { ClausesOf } from './clauses.ts'
+import type { Contract } from './contract.ts'
+
+/**
+ * Who sends a crafted request: the caller whose turn it is, somebody without a key, with a key that is not valid, a
+ * user who does not pay, or one whose balance is empty.
+ */
+export type Sender = 'caller' | 'stranger' | 'bad-key' | 'unpaying' | 'empty'
+
+/** A crafted request: it exercises a clause and is promised a status. */
+export type Probe = {
+  readonly clause: ClausesOf<'probe'>
+  readonly as: Sender
+  /** The limit that the request may draw on: a service need not count what it rejects. */
+  readonly draws: 'chat' | 'rpc' | null
+  /** The statuses that keep the promise; none where the contract is silent, and then nothing is asserted. */
+  readonly promised: (contract: Contract) => readonly number[]
+  /** What the error message must name. */
+  readonly names: readonly string[]
+  readonly request: (contract: Contract) => CraftedRequest
+}
+
+/** All of a request but for the credentials. */
+export type CraftedRequest = {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+}
+
+export type Probes = Readonly<Record<string, Probe>>
+
+export const refused = (): readonly number[] => [400]
+
+type Members = Readonly<Record<string, unknown>>
+
+const json = { 'content-type': 'application/json', accept: 'application/json' } as const
+
+/** The smallest chat request that is right, with other members; one that is undefined is left out. */
+export const toChat =
+  (members: (contract: Contract) => Members, headers: Readonly<Record<string, string>> = {}) =>
+  (contract: Contract): CraftedRequest => {
+    const usual = {
+      model: contract.models[0]?.id,
+      messages: [{ role: 'user', content: 'hello' }],
+      max_completion_tokens: 1,
+    }
+    return {
+      method: 'POST',
+      path: contract.paths.chat,
+      headers: { ...json, ...headers },
+      body: JSON.stringify({ ...usual, ...members(contract) }),
+    }
+  }
+
+/** A request of the RPC proxy, to its first EVM network. */
+export const toRpc =
+  (body: (contract: Contract) => unknown, headers: Readonly<Record<string, string>> = {}) =>
+  (contract: Contract): CraftedRequest => {
+    const networks = Object.entries(contract.rpc.networks)
+    const network = networks.find(([, { family }]) => family === 'evm')?.[0] ?? 'ethereum-mainnet'
+    return {
+      method: 'POST',
+      path: contract.paths.rpc.replace('{network}', network),
+      headers: { ...json, ...headers },
+      body: JSON.stringify(body(contract)),
+    }
+  }
+
+export const rpcItem = (method: string, id = 1) => ({ jsonrpc: '2.0', id, method, params: [] })
