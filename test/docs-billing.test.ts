@@ -129,6 +129,7 @@ test.each(completions)('a completion may cost as much, and not a pico more or le
       stream: false,
       promptTokens,
       maxCompletionTokens: 999,
+      options: null,
     } as const
     const value = {
       usage: { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens },

@@ -2,6 +2,7 @@ import { claimedPico } from '../checks/completion.ts'
 import { claimedCredits, expectedCredits } from '../checks/rpc-credits.ts'
 import { listPrice, tariffOf } from '../checks/tariff.ts'
 import { isFromInFront } from '../checks/who-answered.ts'
+import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
@@ -99,7 +100,7 @@ function worstCase({ asked }: Observation, contract: Contract): bigint {
   }
   // A probe is to be refused, and what is refused is not charged.
   if (asked.kind !== 'chat') return 0n
-  const tokens = [asked.promptTokens * 2 + 4_000, asked.maxCompletionTokens * 2] as const
+  const tokens = [asked.promptTokens * 2 + 4_000, asked.maxCompletionTokens * choicesOf(asked.options) * 2] as const
   return listPrice(tariffOf(contract), asked.model, ...tokens) ?? unpriced
 }
 

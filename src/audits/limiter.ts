@@ -1,5 +1,6 @@
 import type { Say } from '../checks/docket.ts'
 import { isAbuseBlock, isSuccess } from '../checks/who-answered.ts'
+import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
 import type { Observation } from '../observation/observation.ts'
 import { scopeOf } from '../observation/scope.ts'
@@ -65,7 +66,8 @@ function memberOf(observation: Observation, sentMs: number, shownMs: number): Me
     stated: numberIn(headers?.['x-ratelimit-limit-requests']),
     remaining: numberIn(headers?.['x-ratelimit-remaining-requests']),
     // Services count tokens their own way, so the bound is generous.
-    tokensMost: asked.kind === 'chat' ? asked.promptTokens * 2 + 4_000 + asked.maxCompletionTokens : 0,
+    tokensMost:
+      asked.kind === 'chat' ? asked.promptTokens * 2 + 4_000 + asked.maxCompletionTokens * choicesOf(asked.options) : 0,
     tokensLeft: numberIn(headers?.['x-ratelimit-remaining-tokens']),
   }
 }

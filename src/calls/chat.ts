@@ -8,20 +8,27 @@ export type ChatPlan = Extract<CallPlan, { kind: 'chat' }>
 /** A chat completion whose prompt is new for each `seq`. The service's own system prompts are switched off. */
 export function chatCall(plan: ChatPlan, seq: number, headers: Readonly<Record<string, string>>, office: Office): Call {
   const { contract, bounds, seed } = office
-  const { kind, model, modelTier, stream, promptTokens, maxCompletionTokens } = plan
+  const { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, isBounded, options } = plan
+  const random = randomStream(seed, `prompt/${options?.samePrompt ? 'same' : seq}`)
   const body = {
-    model,
-    messages: [{ role: 'user', content: promptOf(promptTokens, randomStream(seed, `prompt/${seq}`)) }],
+    model: options?.suffix ? `${model}:${options.suffix}` : model,
+    messages: [{ role: 'user', content: promptOf(promptTokens, random) }],
     stream,
-    max_completion_tokens: maxCompletionTokens,
-    [contract.chat.parametersField]: { [contract.chat.systemPromptOption]: false },
+    ...(isBounded && { max_completion_tokens: maxCompletionTokens }),
+    ...options?.body,
+    [contract.chat.parametersField]: { [contract.chat.systemPromptOption]: false, ...options?.parameters },
   }
   return {
-    asked: { kind, model, modelTier, stream, promptTokens, maxCompletionTokens },
+    asked: { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, options },
     request: {
       method: 'POST',
       path: contract.paths.chat,
-      headers: { ...jsonHeaders, ...(stream && { accept: 'text/event-stream' }), ...headers },
+      headers: {
+        ...jsonHeaders,
+        ...(stream && { accept: 'text/event-stream' }),
+        ...(options?.encoding && { 'accept-encoding': options.encoding }),
+        ...headers,
+      },
       body: JSON.stringify(body),
       timeouts: bounds.timeouts.chat,
       maxBodyBytes: bounds.maxBodyBytes,

@@ -1,3 +1,4 @@
+import { choicesOf } from '../contract/chat-options.ts'
 import type { ClausesOf } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
 import { distance, formatPico, parsePico, pico } from '../lib/money.ts'
@@ -42,7 +43,7 @@ export function checkCompletion(
 
   const counts = tokenCounts(usage)
   expect('chat.usage', counts !== null, () => `usage is ${quote(usage)}, expected three whole token counts`)
-  if (counts !== null) checkCounts(counts, asked.maxCompletionTokens, expect)
+  if (counts !== null) checkCounts(counts, asked.maxCompletionTokens * choicesOf(asked.options), expect)
   if (cost !== undefined && cost !== null) checkCost(cost, counts, asked.model, contract, expect)
 }
 

@@ -1,3 +1,4 @@
+import type { ChatOptions } from '../contract/chat-options.ts'
 import type { AccountTier, ModelTier } from '../contract/contract.ts'
 
 /**
@@ -80,7 +81,10 @@ export type ChatAsked = {
   readonly modelTier: ModelTier
   readonly stream: boolean
   readonly promptTokens: number
+  /** The most tokens of one choice. */
   readonly maxCompletionTokens: number
+  /** null: a prompt and a bound are all that was sent. */
+  readonly options: ChatOptions | null
 }
 
 export type RpcAsked = {

@@ -1,3 +1,4 @@
+import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
 import {
   limitPerMinute,
@@ -87,7 +88,7 @@ function callersToWatch<D extends { readonly stage: StagePlan }>(draws: readonly
 export function countedUses(call: CallPlan): readonly Use[] {
   return usesOf(call).map(use =>
     use.scope.kind === 'chat-tokens' && call.kind === 'chat'
-      ? { ...use, amount: countedPromptTokens(call.promptTokens) + call.maxCompletionTokens }
+      ? { ...use, amount: countedPromptTokens(call.promptTokens) + call.maxCompletionTokens * choicesOf(call.options) }
       : use,
   )
 }

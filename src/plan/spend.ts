@@ -1,3 +1,4 @@
+import { choicesOf } from '../contract/chat-options.ts'
 import { type Contract, methodTier } from '../contract/contract.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import type { CallPlan, RpcPlan } from './plan.ts'
@@ -35,7 +36,7 @@ export function worstPicoUsd(call: CallPlan, contract: Contract): bigint | null 
     const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
     if (price === null) return null
     const prompt = costOf(countedPromptTokens(call.promptTokens), pico(price.input), 1_000_000n)
-    return prompt + costOf(call.maxCompletionTokens, pico(price.output), 1_000_000n)
+    return prompt + costOf(call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
   }
   const { rpc, times } =
     call.kind === 'replay' ? { rpc: call.of, times: call.foreign > 0 ? 2 : 1 } : { rpc: call, times: 1 }
@@ -59,7 +60,7 @@ export function worstUsd(sent: Sent, contract: Contract): string | null {
       const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
       if (price === null) return null
       picoUsd += costOf(arrivals * countedPromptTokens(call.promptTokens), pico(price.input), 1_000_000n)
-      picoUsd += costOf(arrivals * call.maxCompletionTokens, pico(price.output), 1_000_000n)
+      picoUsd += costOf(arrivals * call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
     } else {
       picoUsd += costOf(arrivals * creditsPerArrival(call, contract), pico(contract.rpc.usdPerCredit), 1n)
     }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { modelTiers } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
 import { oneOf } from '../lib/usage-error.ts'
-import { flag, mapping, probability, text, weights, whole } from './fields.ts'
+import { flag, mapping, members, probability, text, weights, whole } from './fields.ts'
 
 const network = text('a network slug such as ethereum-mainnet').describe('Slug of the blockchain network.')
 const methods = weights('method names')
@@ -23,7 +23,20 @@ export const callSchemas = {
     'prompt-tokens': whole(1, 1_000_000).describe(
       'Length of each prompt in tokens, as near as can be told beforehand.',
     ),
-    'max-completion-tokens': whole(1, 1_000_000).describe('The most tokens that an answer may have.'),
+    'max-completion-tokens': whole(1, 1_000_000)
+      .optional()
+      .describe("The most tokens that an answer may have. Left out: it is not sent, and the model's own bound holds."),
+    body: members('request members')
+      .optional()
+      .describe('Further members of the request, over those that it has, such as logprobs or messages.'),
+    parameters: members('service-specific options')
+      .optional()
+      .describe('Service-specific options, over those that are always sent.'),
+    suffix: text('options behind the name of the model')
+      .optional()
+      .describe("Options behind the model's name: enable_web_search=auto."),
+    'accept-encoding': text('an encoding such as gzip').optional().describe('The value of Accept-Encoding.'),
+    'same-prompt': flag.default(false).describe('Whether every prompt of the call is the same, as a cache likes it.'),
   }).describe('A chat completion.'),
   rpc: mapping({
     kind: z.literal('rpc'),

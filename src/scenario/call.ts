@@ -1,3 +1,4 @@
+import type { ChatOptions } from '../contract/chat-options.ts'
 import type { ModelTier } from '../contract/contract.ts'
 
 /** What is sent, with model, methods and weights decided by the contract. */
@@ -8,7 +9,12 @@ export type Call =
       readonly modelTier: ModelTier
       readonly stream: boolean
       readonly promptTokens: number
+      /** The most tokens of one choice. */
       readonly maxCompletionTokens: number
+      /** Whether the request says so; else it is what holds without being said. */
+      readonly isBounded: boolean
+      /** null: a prompt and a bound are all that is sent. */
+      readonly options: ChatOptions | null
     }
   | RpcCall
   | {

@@ -42,6 +42,9 @@ export function weights(what: string) {
     .meta({ minProperties: 1 })
 }
 
+/** A mapping whose keys are the target's business. */
+export const members = (what: string) => z.record(z.string(), z.json(), { error: `a mapping of ${what}` })
+
 export const duration = quantity(parseDuration, durationText, ['250ms', '5s', '1m30s']).refine(
   ms => ms > 0 && ms <= maxDurationMs,
   'a duration above 0 and of at most 168h',

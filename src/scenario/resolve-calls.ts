@@ -2,6 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import type { Call, RpcCall } from './call.ts'
 import { callSchemas } from './call-schema.ts'
 import { type Complain, type Path, unknownWord } from './complaint.ts'
+import { resolveChat } from './resolve-chat.ts'
 import { entriesOf, salvage } from './salvage.ts'
 import { usualEvmMethods } from './usual-methods.ts'
 
@@ -54,48 +55,6 @@ function resolveCall(path: Path, value: unknown, contract: Contract, complain: C
     default:
       return null
   }
-}
-
-function resolveChat(path: Path, value: unknown, contract: Contract, complain: Complain): Call | null {
-  const { 'model-tier': tier, 'prompt-tokens': promptTokens, stream, ...call } = salvage(callSchemas.chat, value)
-  const written = entriesOf(value)
-  const expected = 'either "model" or "model-tier"'
-  if (written.model !== undefined && written['model-tier'] !== undefined) {
-    complain({ path: [...path, 'model-tier'], at: 'key', got: '"model-tier" beside "model"', expected })
-    return null
-  }
-  if (written.model === undefined && written['model-tier'] === undefined) {
-    complain({ path, at: 'value', got: 'no "model" and no "model-tier"', expected })
-    return null
-  }
-  const model = contract.models.find(({ id, tier: itsTier }) =>
-    tier === undefined ? id === call.model : itsTier === tier,
-  )
-  if (model === undefined) {
-    const ids = contract.models.map(({ id }) => id)
-    const what = `a model of the profile "${contract.name}"`
-    if (call.model !== undefined)
-      complain({ path: [...path, 'model'], at: 'value', ...unknownWord(call.model, ids, what) })
-    else if (tier !== undefined) {
-      const tiers = [...new Set(contract.models.map(each => each.tier))]
-      const word = unknownWord(tier, tiers, `a tier with a model in the profile "${contract.name}"`)
-      complain({ path: [...path, 'model-tier'], at: 'value', ...word })
-    }
-    return null
-  }
-  const maxCompletionTokens = call['max-completion-tokens']
-  if (maxCompletionTokens !== undefined && maxCompletionTokens > model.maxCompletionTokens) {
-    const most = `at most ${model.maxCompletionTokens}, the most of ${model.id}`
-    complain({
-      path: [...path, 'max-completion-tokens'],
-      at: 'value',
-      got: String(maxCompletionTokens),
-      expected: most,
-    })
-    return null
-  }
-  if (promptTokens === undefined || maxCompletionTokens === undefined || stream === undefined) return null
-  return { kind: 'chat', model: model.id, modelTier: model.tier, stream, promptTokens, maxCompletionTokens }
 }
 
 function resolveBatch(path: Path, value: unknown, contract: Contract, complain: Complain): RpcCall | null {

@@ -1,3 +1,4 @@
+import { choicesOf } from '../contract/chat-options.ts'
 import type { AccountTier, Contract, ModelTier } from '../contract/contract.ts'
 import type { Call, Mix } from './call.ts'
 import type { Rate } from './units.ts'
@@ -19,7 +20,10 @@ export function usesOf(call: Call): readonly Use[] {
       const { model, modelTier } = call
       return [
         { scope: { kind: 'chat-requests', model, modelTier }, amount: 1 },
-        { scope: { kind: 'chat-tokens', model, modelTier }, amount: call.promptTokens + call.maxCompletionTokens },
+        {
+          scope: { kind: 'chat-tokens', model, modelTier },
+          amount: call.promptTokens + call.maxCompletionTokens * choicesOf(call.options),
+        },
       ]
     }
     case 'rpc':

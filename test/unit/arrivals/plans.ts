@@ -19,6 +19,8 @@ export const calls: Readonly<Record<string, CallPlan>> = {
     stream: true,
     promptTokens: 40,
     maxCompletionTokens: 64,
+    isBounded: true,
+    options: null,
   },
   rpc,
   batch: { ...rpc, batchSize: 10, failing: 2 },

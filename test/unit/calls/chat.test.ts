@@ -34,8 +34,34 @@ describe('a chat call', () => {
   })
 
   test('tells judges what was asked, and neither the prompt nor the key', () => {
-    const { asked } = chatCall(chatPlan, 3, key, office())
-    expect(asked).toEqual(chatPlan)
+    const { isBounded: _, ...told } = chatPlan
+    expect(chatCall(chatPlan, 3, key, office()).asked).toEqual(told)
+  })
+
+  test('lays members, options, suffix and encoding over what it would send, and tells judges of them', () => {
+    const options = {
+      body: { logprobs: true, messages: [{ role: 'user', content: 'own' }] },
+      parameters: { enable_web_search: 'on' },
+      suffix: 'disable_thinking=true',
+      encoding: 'br',
+      samePrompt: false,
+    }
+    const call = chatCall({ ...chatPlan, isBounded: false, options }, 3, key, office())
+    expect(bodyOf(call)).toEqual({
+      model: 'ref-small-24b:disable_thinking=true',
+      messages: [{ role: 'user', content: 'own' }],
+      stream: true,
+      logprobs: true,
+      service_parameters: { include_venice_system_prompt: false, enable_web_search: 'on' },
+    })
+    expect(call.request.headers['accept-encoding']).toBe('br')
+    expect(call.asked).toMatchObject({ options })
+  })
+
+  test('whose prompts are the same sends one prompt for every seq', () => {
+    const options = { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: true }
+    const bodies = [1, 2].map(seq => chatCall({ ...chatPlan, options }, seq, key, office()).request.body)
+    expect(bodies[0]).toBe(bodies[1])
   })
 
   test('names option and path as the profile does', () => {

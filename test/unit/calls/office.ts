@@ -29,6 +29,8 @@ export const chatPlan: Extract<CallPlan, { kind: 'chat' }> = {
   stream: true,
   promptTokens: 40,
   maxCompletionTokens: 64,
+  isBounded: true,
+  options: null,
 }
 
 export const rpcPlan: Extract<CallPlan, { kind: 'rpc' }> = {

@@ -71,6 +71,7 @@ export const chatAsked: ChatAsked = {
   stream: false,
   promptTokens: 200,
   maxCompletionTokens: 120,
+  options: null,
 }
 
 export const tokenHeaders = {

@@ -8,6 +8,8 @@ const chat = {
   stream: true,
   promptTokens: 10,
   maxCompletionTokens: 100,
+  isBounded: true,
+  options: null,
 } as const
 const timeouts = { connectMs: 1000, headersMs: 1000, idleMs: 1000, totalMs: 1000 }
 

@@ -43,6 +43,7 @@ const chat: Asked = {
   stream: false,
   promptTokens: 1,
   maxCompletionTokens: 1,
+  options: null,
 }
 const rpc: Asked = { kind: 'rpc', network: 'ethereum-mainnet', batch: true, items: [], replay: null }
 
