@@ -1,6 +1,7 @@
 import { loadCallers } from '../../src/callers/callers.ts'
 import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
+import { loadProfile } from '../../src/contract/profile.ts'
 import type { LogHead } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { makePlan } from '../../src/plan/make-plan.ts'
@@ -20,6 +21,8 @@ export type VirtualRun = {
   readonly seed?: number
   readonly lies?: readonly Lie[]
   readonly contract?: Contract
+  /** A profile file in place of a contract. */
+  readonly profile?: string
   readonly openingBalanceUsd?: string
   readonly network?: Network
   /** How far the target's clock is ahead. */
@@ -30,7 +33,7 @@ export type VirtualRun = {
 export async function virtualRun(
   options: VirtualRun,
 ): Promise<{ report: Report; plan: Plan; head: LogHead; observations: readonly Observation[] }> {
-  const contract = options.contract ?? documented
+  const contract = options.profile === undefined ? (options.contract ?? documented) : loadProfile(options.profile)
   const seed = options.seed ?? null
   const scenario = options.scenario.includes('\n')
     ? parseScenario(options.scenario, 'test.yaml', contract)

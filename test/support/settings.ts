@@ -1,0 +1,9 @@
+import type { VirtualRun } from './virtual-run.ts'
+
+/** A shipped scenario under the circumstances in which it is said to run: what lies are looked for with. */
+export type Setting = { readonly name: string; readonly run: Omit<VirtualRun, 'lies'> }
+
+const shipped = (name: string): Setting => ({ name, run: { scenario: `scenarios/${name}.yaml` } })
+
+/** The quickest first: a lie is looked for by those that exercise its clause, in this order. */
+export const settings: readonly Setting[] = [shipped('smoke')]
