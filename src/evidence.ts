@@ -2,6 +2,7 @@ import { buildCall } from './calls/build-call.ts'
 import type { Office } from './calls/call.ts'
 import type { Observation, Outcome } from './observation/observation.ts'
 import type { CallPlan } from './plan/plan.ts'
+import { curlCommand } from './report/curl-command.ts'
 import type { Evidence } from './report/report.ts'
 
 const longestBody = 2_000
@@ -14,6 +15,7 @@ export function evidenceOf(
   observation: Observation,
   calls: Readonly<Record<string, CallPlan>>,
   office: Office,
+  target: string,
 ): Evidence {
   const { seq, caller, stage, call, dueMs, sentMs, headersMs, endMs, outcome, answer } = observation
   return {
@@ -21,7 +23,7 @@ export function evidenceOf(
     caller,
     stage,
     call,
-    request: requestOf(observation, calls[call], office),
+    request: requestOf(observation, calls[call], office, target),
     outcome: describe(outcome),
     headers: answer?.headers ?? {},
     body: answer === null ? '' : JSON.stringify(bodyOf(answer)).slice(0, longestBody),
@@ -32,13 +34,25 @@ export function evidenceOf(
   }
 }
 
-function requestOf({ asked, seq }: Observation, plan: CallPlan | undefined, office: Office): Evidence['request'] {
+function requestOf(
+  { asked, seq }: Observation,
+  plan: CallPlan | undefined,
+  office: Office,
+  target: string,
+): Evidence['request'] {
   if (plan === undefined) return null
-  const replay = asked.kind === 'rpc' ? asked.replay : null
-  const place = { headSeq: replay?.group ?? seq, step: replay?.role ?? 'only' } as const
-  const { request } = buildCall(plan, place, { authorization: 'Bearer $TURNPIKE_KEY' }, office)
+  const { group: headSeq, role: step } = (asked.kind === 'rpc' ? asked.replay : null) ?? { group: seq, role: 'only' }
+  const key = step === 'foreign' ? '$TURNPIKE_OTHER_KEY' : '$TURNPIKE_KEY'
+  const { request } = buildCall(plan, { headSeq, step }, { authorization: `Bearer ${key}` }, office)
   const { method, path, headers, body } = request
-  return { method, path, headers, body: body === null ? null : body.slice(0, longestBody) }
+  // What repeats a request means nothing without the one that it repeats.
+  const first =
+    step === 'only' || step === 'original'
+      ? []
+      : [buildCall(plan, { headSeq, step: 'original' }, { authorization: 'Bearer $TURNPIKE_KEY' }, office).request]
+  const commands = [...first, request].map(each => curlCommand(target, each))
+  const curl = commands.includes(null) ? null : commands.join('; ')
+  return { method, path, headers, body: body === null ? null : body.slice(0, longestBody), curl }
 }
 
 function bodyOf({ body }: NonNullable<Observation['answer']>): unknown {

@@ -107,6 +107,6 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
     const observation = kept.get(seq)
     if (observation === undefined) return []
     const office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
-    return [[seq, evidenceOf(observation, { ...plan.calls, ...ownCalls }, office)]]
+    return [[seq, evidenceOf(observation, { ...plan.calls, ...ownCalls }, office, head.target)]]
   }
 }

@@ -32,7 +32,7 @@ export function buildReport(input: ReportInput): Report {
   const calls = callFacts(plan, input.metrics, { complete: run.ended === 'complete', elapsedMs: run.durationMs })
   const discrepancies = input.billing.discrepancies.map(discrepancy => ({
     ...discrepancy,
-    examples: discrepancy.examples.map(example => withEvidence(example, evidence)),
+    examples: reportedExamples(discrepancy.examples, evidence),
   }))
   const billing = { ...input.billing, discrepancies }
   const findings = input.findings.map(finding => reportedFinding(finding, evidence))
@@ -74,10 +74,26 @@ function reportedFinding(finding: Finding, evidence: ReadonlyMap<number, Evidenc
     check: judge,
     count,
     because,
-    examples: examples.map(example => withEvidence(example, evidence)),
+    examples: reportedExamples(examples, evidence),
   }
 }
 
-function withEvidence({ seqs, because }: Example, evidence: ReadonlyMap<number, Evidence>): ReportedExample {
-  return { seqs, because, evidence: seqs.map(seq => evidence.get(seq)).filter(found => found !== undefined) }
+/** Requests that can be sent again by hand: of the first example, and no more of it than one has the patience for. */
+const mostCommands = 6
+
+function reportedExamples(
+  examples: readonly Example[],
+  evidence: ReadonlyMap<number, Evidence>,
+): readonly ReportedExample[] {
+  return examples.map(({ seqs, because }, example) => ({
+    seqs,
+    because,
+    evidence: seqs
+      .map(seq => evidence.get(seq))
+      .filter(found => found !== undefined)
+      .map((found, index) => (example === 0 && index < mostCommands ? found : withoutCommand(found))),
+  }))
 }
+
+const withoutCommand = (evidence: Evidence): Evidence =>
+  evidence.request === null ? evidence : { ...evidence, request: { ...evidence.request, curl: null } }

@@ -113,6 +113,11 @@ export type Evidence = {
     readonly path: string
     readonly headers: Readonly<Record<string, string>>
     readonly body: string | null
+    /**
+     * The request as a command for a shell, behind the one that it repeats. The key of this caller is in `TURNPIKE_KEY`,
+     * that of a second one in `TURNPIKE_OTHER_KEY`. null where it is too long, or where others of the finding have one.
+     */
+    readonly curl: string | null
   } | null
   readonly outcome: string
   readonly headers: Readonly<Record<string, string>>

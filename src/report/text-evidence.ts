@@ -1,10 +1,12 @@
 import { isOwnStage } from '../metrics/active-time.ts'
 import { duration } from '../metrics/quantity.ts'
-import { clip, type Page, paint } from './layout.ts'
+import { clip, oneLine, type Page, paint } from './layout.ts'
 import { relevantHeaders } from './relevant-headers.ts'
 import type { Evidence, ReportedExample } from './report.ts'
 
 const maxShown = 2
+/** A longer command is in the run directory, where it can be copied without its end missing. */
+const longestCommand = 1_500
 
 /**
  * Requests and what came back, as far as `about` makes it matter. Balance statements of the program are at the ends of
@@ -29,5 +31,13 @@ function oneText(evidence: Evidence, about: string, page: Page): readonly string
     ...relevantHeaders(headers, about).map(([name, value]) => `< ${name}: ${value}`),
     ...(body === '' ? [] : [`< ${body}`]),
   ]
-  return lines.map(line => `    ${paint(page, 'dim', clip(line, page.columns - 4))}`)
+  const shown = lines.map(line => `    ${paint(page, 'dim', clip(line, page.columns - 4))}`)
+  return [...shown, ...commandText(request?.curl ?? null)]
+}
+
+/** Not clipped to the page: it is there to be pasted. */
+function commandText(curl: string | null): readonly string[] {
+  if (curl === null) return []
+  if (curl.length > longestCommand) return ['    $ (the command is in findings.ndjson)']
+  return [`    $ ${oneLine(curl)}`]
 }

@@ -177,6 +177,7 @@ export const failingReport: Report = {
                 path: '/api/v1/crypto/rpc/ethereum-mainnet',
                 headers: { 'content-type': 'application/json' },
                 body: '[{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"},{"jsonrpc":"2.0","id":2,"method":"eth_call","params":[]}]',
+                curl: "curl -sS -i -N -X POST 'http://127.0.0.1:1/api/v1/crypto/rpc/ethereum-mainnet'",
               },
               outcome: '200',
               headers: {
