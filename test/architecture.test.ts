@@ -127,7 +127,7 @@ const doors: Readonly<Record<string, Door>> = {
   'node:perf_hooks': { files: ['src/metrics/event-loop.ts'], because: 'the delay of our own event loop' },
 }
 
-const harmless = ['node:path', 'node:readline', 'node:url', 'node:util', 'node:zlib']
+const harmless = ['node:events', 'node:path', 'node:readline', 'node:url', 'node:util', 'node:zlib']
 
 /** Time, chance and the process are touched here; everything else runs under virtual time and can be replayed. */
 const edges: Readonly<Record<string, Edge>> = {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { LogEnd } from '../observation/log.ts'
 
 /** How a run comes to its end, and why. */
@@ -15,6 +16,8 @@ export type Ending = {
 export function createEnding(stop: AbortSignal, quit: AbortSignal): Ending {
   const halted = new AbortController()
   const abandoned = new AbortController()
+  // Each user who thinks between two calls hangs on it; Node would take them for a leak.
+  setMaxListeners(0, halted.signal, abandoned.signal)
   let reason: LogEnd['ended'] = 'complete'
   const halt: Ending['halt'] = why => {
     if (reason === 'complete') reason = why

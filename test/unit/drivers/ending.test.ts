@@ -41,3 +41,14 @@ test('a signal that was given before counts', () => {
   const stop = AbortSignal.abort()
   expect(createEnding(stop, new AbortController().signal).halted.aborted).toBe(true)
 })
+
+test('hundreds may wait for it, and Node does not warn of a leak', async () => {
+  const warnings: string[] = []
+  const listen = ({ name }: Error) => warnings.push(name)
+  process.on('warning', listen)
+  const { ending } = made()
+  for (let waiter = 0; waiter < 200; waiter++) ending.halted.addEventListener('abort', () => {})
+  await new Promise(setImmediate)
+  process.off('warning', listen)
+  expect(warnings).toEqual([])
+})

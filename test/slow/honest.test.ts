@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, expect, test } from 'vitest'
+import { type Contract, contractSchema } from '../../src/contract/contract.ts'
+import { documented } from '../../src/contract/documented.ts'
+import { randomStream } from '../../src/lib/random.ts'
+import type { Observation } from '../../src/observation/observation.ts'
+import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
+
+const crowd = readFileSync('test/slow/crowd.yaml', 'utf8')
+const partners = crowd.replace('count: 40', 'count: 40, tier: partner')
+
+/** Most answers are quick and some take seconds, so that they overtake one another. */
+const jittered = (seed: number) => {
+  const random = randomStream(seed, 'network')
+  return { delayMs: () => (random.next() < 0.05 ? random.next() * 1500 : random.next() * 60) }
+}
+
+const shortWindows: Contract = contractSchema.parse({
+  ...documented,
+  limits: { ...documented.limits, windowMs: 7_000 },
+  idempotency: { ...documented.idempotency, ttlMs: 2_000 },
+})
+
+const circumstances: readonly (readonly [when: string, run: Omit<VirtualRun, 'scenario'> & { scenario?: string }])[] = [
+  ['all is as usual', { seed: 1 }],
+  ['answers overtake one another', { seed: 2, network: jittered(2) }],
+  ['its clock is three seconds ahead', { seed: 3, network: jittered(3), skewMs: 3_000 }],
+  ['its clock is three seconds behind', { seed: 4, network: jittered(4), skewMs: -3_000 }],
+  ['callers run out of money', { seed: 5, network: jittered(5), openingBalanceUsd: '0.02' }],
+  ['callers are partners', { seed: 6, network: jittered(6), scenario: partners }],
+  ['windows and lifetimes are short', { seed: 7, network: jittered(7), contract: shortWindows, skewMs: 1_700 }],
+  ['callers are poor, and windows short', { seed: 8, contract: shortWindows, openingBalanceUsd: '0.01' }],
+  ['all is as usual once more', { seed: 9, network: jittered(9) }],
+  ['all is as usual for partners', { seed: 10, scenario: partners }],
+]
+
+const seen = { calls: 0, mostInFlight: 0, refused: new Map<number, number>() }
+
+test.each(circumstances)('nothing is held against the honest service when %s', async (_, run) => {
+  const { report, observations } = await virtualRun({ scenario: crowd, ...run })
+  const { findings, billing, limits } = report
+  expect(findings.map(({ clause, because }) => `${clause}: ${because}`)).toEqual([])
+  expect(billing.discrepancies).toEqual([])
+  expect(limits.filter(({ unexpected429, missing429 }) => unexpected429 + missing429 > 0)).toEqual([])
+  expect(report.run.ended).toBe('complete')
+  count(observations)
+})
+
+test('the circumstances were hard enough', () => {
+  expect(seen.calls).toBeGreaterThanOrEqual(100_000)
+  expect(seen.mostInFlight).toBeGreaterThanOrEqual(200)
+  for (const status of [400, 402, 429]) expect(seen.refused.get(status) ?? 0).toBeGreaterThan(100)
+})
+
+function count(observations: readonly Observation[]): void {
+  const sent = observations.filter(({ sentMs }) => sentMs !== null)
+  seen.calls += sent.length
+  for (const { answer } of sent) {
+    const status = answer?.status ?? 0
+    if (status >= 400) seen.refused.set(status, (seen.refused.get(status) ?? 0) + 1)
+  }
+  const edges = sent
+    .flatMap(({ sentMs, endMs }) => [[sentMs ?? 0, 1] as const, [endMs ?? 0, -1] as const])
+    .sort((a, b) => a[0] - b[0] || a[1] - b[1])
+  let inFlight = 0
+  for (const [, change] of edges) {
+    inFlight += change
+    seen.mostInFlight = Math.max(seen.mostInFlight, inFlight)
+  }
+}
+
+afterAll(() => {
+  const refusals = [...seen.refused].map(([status, times]) => `${times} × ${status}`).join(', ')
+  process.stdout.write(
+    `\n${seen.calls} honest calls, up to ${seen.mostInFlight} at once, ${refusals}: nothing held against them\n`,
+  )
+})
