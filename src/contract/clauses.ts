@@ -2,6 +2,7 @@ import type { JudgeName } from './clause.ts'
 import { billingClauses } from './clauses/billing.ts'
 import { catalogueClauses } from './clauses/catalogue.ts'
 import { chatClauses } from './clauses/chat.ts'
+import { chatRequestClauses } from './clauses/chat-request.ts'
 import { errorClauses } from './clauses/errors.ts'
 import { headerClauses } from './clauses/headers.ts'
 import { limitClauses } from './clauses/limits.ts'
@@ -15,6 +16,7 @@ export const clauses = {
   ...errorClauses,
   ...limitClauses,
   ...chatClauses,
+  ...chatRequestClauses,
   ...streamClauses,
   ...rpcClauses,
   ...replayClauses,

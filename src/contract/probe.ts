@@ -11,8 +11,11 @@ export type Sender = 'caller' | 'stranger' | 'bad-key' | 'unpaying' | 'empty'
 export type Probe = {
   readonly clause: ClausesOf<'probe'>
   readonly as: Sender
-  /** The limit that the request may draw on: a service need not count what it rejects. */
-  readonly draws: 'chat' | 'rpc' | null
+  /**
+   * The limit that the request may draw on: a service need not count what it rejects. `control` is that of whatever is
+   * neither a completion of a known model nor a call of the RPC proxy.
+   */
+  readonly draws: 'chat' | 'rpc' | 'control' | null
   /** The statuses that keep the promise; none where the contract is silent, and then nothing is asserted. */
   readonly promised: (contract: Contract) => readonly number[]
   /** What the error message must name. */

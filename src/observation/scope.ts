@@ -1,4 +1,5 @@
 import type { Contract, ModelTier } from '../contract/contract.ts'
+import type { Probe } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
 import type { Answer, Observation } from './observation.ts'
 
@@ -22,18 +23,29 @@ export function scopeOf({ asked, accountTier }: Observation, contract: Contract)
     requestsPerMinute: contract.rpc.requestsPerMinute,
     tokensPerMinute: null,
   }
+  const control = { name: 'control', tier: accountTier, requestsPerMinute: null, tokensPerMinute: null }
+  const drawnBy = (draws: Probe['draws']): Scope | null => {
+    const [model] = contract.models
+    switch (draws) {
+      case 'chat':
+        return model === undefined ? null : chat(model.id, model.tier)
+      case 'rpc':
+        return rpc
+      case 'control':
+        return control
+      case null:
+        return null
+    }
+  }
   switch (asked.kind) {
     case 'chat':
       return chat(asked.model, asked.modelTier)
     case 'rpc':
       return rpc
     case 'rate-limits':
-      return { name: 'control', tier: accountTier, requestsPerMinute: null, tokensPerMinute: null }
-    case 'probe': {
-      const { draws } = probeOf(asked.probe)
-      const [model] = contract.models
-      return draws === 'rpc' ? rpc : draws === 'chat' && model !== undefined ? chat(model.id, model.tier) : null
-    }
+      return control
+    case 'probe':
+      return drawnBy(probeOf(asked.probe).draws)
     case 'models':
     case 'networks':
       return null

@@ -70,7 +70,7 @@ export const callSchemas = {
   'rate-limits': mapping({ kind: z.literal('rate-limits') }).describe("The caller's own limits."),
   probe: mapping({
     kind: z.literal('probe'),
-    probe: z.enum(probeNames, { error: oneOf(probeNames) }).describe('The crafted request.'),
+    probe: z.enum(probeNames, { error: 'the name of a probe' }).describe('The crafted request.'),
   }).describe('A crafted request that the service must refuse in a documented way.'),
 } as const
 

@@ -40,6 +40,10 @@ export type Behaviour = {
   readonly replayChargePicoUsd: (stored: Stored) => bigint
 
   readonly acceptsChatType: (contentType: string | undefined) => boolean
+  /** What the body of a chat request is taken for. */
+  readonly chatBody: (body: unknown) => unknown
+  /** What is held against a chat request that is right; null: nothing. */
+  readonly chatObjection: (body: Readonly<Record<string, unknown>>) => string | null
   /** Tokens of one choice, of those that it would have had without a bound. */
   readonly completionTokens: (natural: number, bound: number) => number
   readonly chatCostPico: (usage: Usage, price: NonNullable<Model['usdPerMillion']>) => bigint
@@ -98,6 +102,8 @@ export function honestBehaviour({ rpc }: Contract): Behaviour {
     replayChargePicoUsd: () => 0n,
 
     acceptsChatType: isJson,
+    chatBody: body => body,
+    chatObjection: () => null,
     completionTokens: Math.min,
     chatCostPico: listPricePico,
     usedTokens: usage => usage.total_tokens,

@@ -41,7 +41,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
 
   return (visit, account) => {
     // Limits are kept by model: even a request of another content type is looked into, for the model that it names.
-    const body = parseJson(visit.request.body)
+    const body = behaviour.chatBody(parseJson(visit.request.body))
     const model = models.get(modelId(body))
     const limits = model === undefined ? undefined : contract.accounts[account.tier][model.tier]
     const entry = limiter.enter(
@@ -62,6 +62,8 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
       return refuse(visit, 400, 'The model is missing or unknown', { issues: [{ path: ['model'] }] })
     const request = parseRequest(body, model)
     if ('issues' in request) return refuse(visit, 400, 'Invalid request parameters', { issues: request.issues })
+    const objection = isRecord(body) ? behaviour.chatObjection(body) : null
+    if (objection !== null) return refuse(visit, 400, objection)
 
     const allowed = request.choices * request.maxCompletionTokens
     const most = { prompt_tokens: request.promptTokens, completion_tokens: allowed }

@@ -17,6 +17,9 @@ export const chatLies = {
     lie('any-media-type', 'The content type of a chat request is not looked at.', () => ({
       acceptsChatType: () => true,
     })),
+    lie('media-type-without-parameters', 'A charset behind the content type is not understood.', honest => ({
+      acceptsChatType: type => honest.acceptsChatType(type) && type?.includes(';') !== true,
+    })),
   ],
   'chat.id': [
     lie('completion-without-id', 'Completions have no id.', honest => ({

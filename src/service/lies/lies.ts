@@ -2,6 +2,7 @@ import { type ClauseId, clauseIds } from '../../contract/clauses.ts'
 import { billingLies } from './billing-lies.ts'
 import { catalogueLies } from './catalogue-lies.ts'
 import { chatLies } from './chat-lies.ts'
+import { chatRequestLies } from './chat-request-lies.ts'
 import { creditLies } from './credit-lies.ts'
 import { errorLies } from './error-lies.ts'
 import { headerLies } from './header-lies.ts'
@@ -17,6 +18,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...errorLies,
   ...limitLies,
   ...chatLies,
+  ...chatRequestLies,
   ...streamLies,
   ...rpcLies,
   ...creditLies,

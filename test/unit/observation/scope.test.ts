@@ -91,7 +91,7 @@ describe('the scope that a request draws on', () => {
 
   test.each(probeNames)('of probe %s is the one that its table names', probe => {
     const scope = scopeOf(observed({ asked: { kind: 'probe', probe } }), documented)
-    const names = { chat: `chat:${documented.models[0]?.id}`, rpc: 'rpc' }
+    const names = { chat: `chat:${documented.models[0]?.id}`, rpc: 'rpc', control: 'control' }
     const { draws } = probeOf(probe)
     expect(scope?.name ?? null).toBe(draws === null ? null : names[draws])
   })

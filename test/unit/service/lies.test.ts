@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { clauseIds } from '../../../src/contract/clauses.ts'
+import { documented } from '../../../src/contract/documented.ts'
+import { probeNames, probeOf } from '../../../src/contract/probes.ts'
 import type { Lie } from '../../../src/service/lies/lie.ts'
 import { allLies, lieByName, lies } from '../../../src/service/lies/lies.ts'
 import { conversation, item } from './conversation.ts'
@@ -52,6 +54,8 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   say(chat(large), chat(), rpc(item('eth_call')))
   await clock.advanceTo(72_000)
   say(chat(large), rpc(item('eth_call')))
+  // Each by an account of its own, so that none is refused for the sake of another.
+  say(...probeNames.map(name => ask({ key: `ref_default_${name}`, ...probeOf(name).request(documented) })))
   return JSON.stringify(replies)
 }
 
