@@ -59,9 +59,9 @@ export const commands: readonly Command[] = [
     run: async values => (await import('./audit-command.ts')).auditCommand(values),
   },
   {
-    usage: 'clauses [run-dir]',
-    describe: 'List the clauses and who judges them, or what a run covered',
-    arguments: { 'run-dir': runDirectory },
+    usage: 'clauses [run-dirs..]',
+    describe: 'List the clauses and who judges them, or what runs covered together',
+    arguments: { 'run-dirs': { ...runDirectory, array: true } },
     flags: {},
     run: async values => (await import('./clauses-command.ts')).clausesCommand(values),
   },

@@ -81,5 +81,5 @@ describe('the circumstances are what they are meant to be', () => {
 
 test('whatever an honest run exercises is found to be kept', async () => {
   const { report } = await accusationsIn({ network: jittered(1) })
-  expect(report.clauses.filter(({ verdict }) => verdict !== 'pass')).toEqual([])
+  expect(report.clauses.filter(({ verdict }) => verdict === 'fail')).toEqual([])
 })
