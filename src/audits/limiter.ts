@@ -1,5 +1,5 @@
 import type { Say } from '../checks/docket.ts'
-import { isAbuseBlock, isSuccess } from '../checks/who-answered.ts'
+import { isAbuseBlock, isOutOfTurn, isSuccess } from '../checks/who-answered.ts'
 import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
 import type { Observation } from '../observation/observation.ts'
@@ -41,7 +41,7 @@ export function createLimiter(
         limits.set(key, limit)
       }
       // A request was counted, and its headers written, before they arrived; a stream goes on long after that.
-      const member = memberOf(observation, sentMs, headersMs ?? endMs)
+      const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
       limit.add(member, resetOf(observation, contract), watermarkMs)
       tokens.add(observation, drawn, watermarkMs)
     },
@@ -54,7 +54,7 @@ export function createLimiter(
   }
 }
 
-function memberOf(observation: Observation, sentMs: number, shownMs: number): Member {
+function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): Member {
   const { answer, asked, seq } = observation
   const headers = answer?.headers
   return {
@@ -62,7 +62,7 @@ function memberOf(observation: Observation, sentMs: number, shownMs: number): Me
     sentMs,
     shownMs,
     settledMs: shownMs,
-    sort: sortOf(observation),
+    sort: sortOf(observation, contract),
     stated: numberIn(headers?.['x-ratelimit-limit-requests']),
     remaining: numberIn(headers?.['x-ratelimit-remaining-requests']),
     // Services count tokens their own way, so the bound is generous.
@@ -72,8 +72,9 @@ function memberOf(observation: Observation, sentMs: number, shownMs: number): Me
   }
 }
 
-function sortOf({ asked, answer }: Observation): Member['sort'] {
-  if (answer === null || asked.kind === 'probe' || isAbuseBlock(answer)) return 'uncertain'
+function sortOf({ asked, answer }: Observation, contract: Contract): Member['sort'] {
+  if (answer === null || asked.kind === 'probe' || isAbuseBlock(answer) || isOutOfTurn(answer, contract))
+    return 'uncertain'
   // A stream that broke off was accepted all the same: its headers came.
   return answer.status === 429 ? 'rejected' : isSuccess(answer.status) ? 'accepted' : 'uncertain'
 }

@@ -1,6 +1,6 @@
 import { asObject, jsonObject } from '../observation/scope.ts'
 import { type Check, quote } from './check.ts'
-import { isAbuseBlock, isFromInFront } from './who-answered.ts'
+import { isAbuseBlock, isFromInFront, isOutOfTurn } from './who-answered.ts'
 
 const wholeNumber = /^\d+$/
 const rpcLimitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
@@ -17,7 +17,7 @@ export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, 
     say.broken('error.object', `the body of a ${answer.status} ${got}, expected a text or an object as error`, [seq])
   }
 
-  if (asked.kind !== 'rpc' || answer.status !== 429 || isAbuseBlock(answer)) return
+  if (asked.kind !== 'rpc' || answer.status !== 429 || isAbuseBlock(answer) || isOutOfTurn(answer, contract)) return
   const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(answer.headers[name] ?? ''))
   // Where the message stands in the body is open.
   const message = body?.customMessage ?? asObject(error)?.customMessage

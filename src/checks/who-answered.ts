@@ -17,6 +17,13 @@ export function isAbuseBlock(answer: Answer): boolean {
   return typeof text === 'string' && text.startsWith('Too many failed attempts')
 }
 
+/** A 429 to an RPC request that came while another of its caller was answered says nothing about a limit either. */
+export function isOutOfTurn(answer: Answer, { rpc }: Contract): boolean {
+  if (rpc.oneAtATime === null || answer.status !== 429) return false
+  const body = jsonObject(answer)
+  return (body?.customMessage ?? asObject(body?.error)?.customMessage) === rpc.oneAtATime.message
+}
+
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
 const json = /^application\/json\s*(;|$)/i

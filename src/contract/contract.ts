@@ -63,6 +63,8 @@ export const contractSchema = z.strictObject({
     errorItemCredits: z.int().nonnegative(),
     /** Whether a single (not batched) call that fails is also billed `errorItemCredits`; null: not asserted. */
     singleErrorIsDiscounted: z.boolean().nullable(),
+    /** Requests of one caller wait for each other so long, and are then answered with 429 and this message; null: never. */
+    oneAtATime: z.strictObject({ waitMs: milliseconds, message: z.string().min(1) }).nullable(),
     usdPerCredit: decimal,
     /** Relative tolerance of the price ("about"), on top of the rounding of the header's last digit. */
     priceTolerance: z.number().min(0).max(1),

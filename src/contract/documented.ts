@@ -63,6 +63,7 @@ export const documented: Contract = {
     methods: rpcMethods,
     errorItemCredits: 5,
     singleErrorIsDiscounted: null, // the document speaks of batches only
+    oneAtATime: null,
     usdPerCredit: '0.000000625',
     priceTolerance: 0.005, // "about"
     costDecimals: 8, // public

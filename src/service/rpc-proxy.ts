@@ -12,6 +12,7 @@ import { replayCache, type Stored } from './replays.ts'
 import { rpcBill } from './rpc-bill.ts'
 import { simulatedNode } from './rpc-node.ts'
 import { parseRpcRequest } from './rpc-request.ts'
+import { rpcTurns } from './rpc-turns.ts'
 import { logNormal, type Timing } from './timing.ts'
 import { insufficient, refuse, type Visit } from './visit.ts'
 
@@ -35,10 +36,14 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
   const bill = rpcBill(rpc, behaviour)
   const delays = randomStream(seed, 'rpc-delays')
   const replays = replayCache()
+  const turns = rpcTurns(rpc.oneAtATime, (visit, customMessage) => limiter.reject(visit, { customMessage }))
 
   return (visit, account, slug) => {
     const entry = limiter.enter(visit, account, 'rpc', limits)
-    if (!entry.admitted) return tooMany(visit, entry)
+    return entry.admitted ? turns(visit, account, () => answer(visit, account, slug)) : tooMany(visit, entry)
+  }
+
+  function answer(visit: Visit, account: Account, slug: string): Reply {
     if (!isJson(visit.request.headers['content-type']))
       return refuse(visit, 415, 'Content-Type must be application/json')
     const network = networks.get(slug)

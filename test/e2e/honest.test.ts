@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { isOutOfTurn } from '../../src/checks/who-answered.ts'
 import { type Contract, contractSchema } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { randomStream } from '../../src/lib/random.ts'
@@ -17,6 +18,12 @@ const jittered = (seed: number) => {
 
 const withLimits = (limits: Partial<Contract['limits']>): Contract =>
   contractSchema.parse({ ...documented, limits: { ...documented.limits, ...limits } })
+
+const oneAtATime: Contract = contractSchema.parse({
+  ...documented,
+  rpc: { ...documented.rpc, oneAtATime: { waitMs: 5, message: 'Another request is under way' } },
+  idempotency: { ...documented.idempotency, concurrent: 'best-effort' },
+})
 
 /** Everything that a run holds against the service. */
 async function accusationsIn(run: Partial<VirtualRun>) {
@@ -46,6 +53,10 @@ describe('nothing is held against the honest service', () => {
       network: jittered(seed),
       scenario: smoke.replace('tier: default', 'tier: partner'),
     }),
+    'when it answers the RPC requests of a caller one at a time': seed => ({
+      network: jittered(seed),
+      contract: oneAtATime,
+    }),
     'when windows are five seconds': seed => ({ network: jittered(seed), contract: withLimits({ windowMs: 5000 }) }),
     'when windows are five seconds, and resets in milliseconds': seed => ({
       network: jittered(seed),
@@ -71,6 +82,13 @@ describe('the circumstances are what they are meant to be', () => {
   test('callers are told that they have no money left', async () => {
     const { observations } = await accusationsIn({ openingBalanceUsd: '0.002' })
     expect(observations.filter(({ answer }) => answer?.status === 402).length).toBeGreaterThan(10)
+  })
+
+  test('requests are turned away because another is under way', async () => {
+    const { observations } = await accusationsIn({ contract: oneAtATime })
+    expect(
+      observations.filter(({ answer }) => answer !== null && isOutOfTurn(answer, oneAtATime)).length,
+    ).toBeGreaterThan(5)
   })
 
   test('windows are crossed', async () => {
