@@ -238,5 +238,6 @@ function leavesOf(schema: unknown): readonly string[] {
   return type === 'object' ? under('*', additionalProperties) : ['']
 }
 
+/** Of what is null, every member is. */
 const memberAt = (value: unknown, path: readonly string[]): unknown =>
-  path.reduce<unknown>((at, step) => (typeof at === 'object' && at !== null ? Reflect.get(at, step) : undefined), value)
+  path.reduce<unknown>((at, step) => (typeof at === 'object' && at !== null ? Reflect.get(at, step) : at), value)
