@@ -1,4 +1,4 @@
-import { count, duration, NO_VALUE, ratio, threeDigits } from '../metrics/quantity.ts'
+import { count, duration, NO_VALUE, plural, ratio, threeDigits } from '../metrics/quantity.ts'
 import { clip, heading, type Page, paint, right, type TableCell, table, tableWidth, wrap } from './layout.ts'
 import type { CallFacts, Report } from './report.ts'
 
@@ -20,12 +20,34 @@ const columns: readonly Column[] = [
 ]
 
 export function callsText(report: Report, page: Page): readonly string[] {
-  const calls = report.calls.filter(facts => facts.stage === null || isOneOfSeveral(facts, report.calls))
-  if (calls.length === 0) return []
+  const shown = report.calls.filter(facts => facts.stage === null || isOneOfSeveral(facts, report.calls))
+  const calls = shown.filter(facts => !isProbe(facts))
+  const probes = probesText(
+    shown.filter(facts => isProbe(facts) && facts.stage === null),
+    page,
+  )
+  if (calls.length === 0) return probes.length === 0 ? [] : [...heading(page, 'Calls'), ...probes]
   const valued = columns.filter(({ text }) => calls.some(facts => text(facts) !== NO_VALUE))
   const [titles = '', ...rows] = table(page, 2, fittingCells(calls, valued, page))
   const body = calls.flatMap((facts, index) => [rows[index] ?? '', ...(facts.stage === null ? ends(facts, page) : [])])
-  return [...heading(page, 'Calls'), paint(page, 'dim', titles), ...body]
+  return [...heading(page, 'Calls'), paint(page, 'dim', titles), ...body, ...probes]
+}
+
+/** No answer to a probe is good or bad by itself: what it was promised is for its clause to say. */
+const isProbe = ({ goodRatio }: CallFacts): boolean => goodRatio === null
+
+/** There may be dozens, each sent once or twice: how all of them ended says enough. */
+function probesText(probes: readonly CallFacts[], page: Page): readonly string[] {
+  if (probes.length === 0) return []
+  const sum = (of: (facts: CallFacts) => number) => probes.reduce((total, facts) => total + of(facts), 0)
+  const statuses = [...new Set(probes.flatMap(facts => Object.keys(facts.statuses)))].toSorted()
+  const all = {
+    statuses: Object.fromEntries(statuses.map(status => [status, sum(facts => facts.statuses[status] ?? 0)])),
+    failed: sum(facts => facts.failed),
+    dropped: sum(facts => facts.dropped),
+  }
+  const title = `${plural(probes.length, 'probe')}, ${count(sum(facts => facts.count))} sent`
+  return [`  ${paint(page, 'bold', title)}`, ...ends(all, page)]
 }
 
 function fittingCells(
@@ -53,7 +75,10 @@ const name = ({ call, stage }: CallFacts): TableCell =>
   stage === null ? { text: clip(call, LONGEST_NAME), style: 'bold' } : { text: clip(`  in ${stage}`, LONGEST_NAME) }
 
 /** How the requests of a call ended. */
-function ends({ statuses, failed, dropped }: CallFacts, page: Page): readonly string[] {
+function ends(
+  { statuses, failed, dropped }: Pick<CallFacts, 'statuses' | 'failed' | 'dropped'>,
+  page: Page,
+): readonly string[] {
   const parts = [
     ...Object.entries(statuses).map(([status, n]) => `${status} × ${count(n)}`),
     ...(failed > 0 ? [`failed × ${count(failed)}`] : []),

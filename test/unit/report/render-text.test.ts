@@ -46,3 +46,17 @@ test('text: what the target said cannot steer the terminal', () => {
   const hostile = { ...failingReport, findings: [{ ...finding, because: 'got \u001b[2J\u202Egnp\r\n' }] }
   expect(renderers.text(hostile, page)).toContain('seen got [2J gnp')
 })
+
+test('text: probes are summed up in two lines, however many there are', () => {
+  const [first] = failingReport.calls
+  if (first === undefined) throw new Error('the report has no calls')
+  const probe = (call: string, status: string) => ({
+    ...first,
+    ...{ call, stage: null, count: 1, statuses: { [status]: 1 }, failed: 0, dropped: 0, goodRatio: null },
+  })
+  const calls = [...failingReport.calls, probe('one', '400'), probe('two', '415'), probe('three', '400')]
+  const lines = renderers.text({ ...failingReport, calls }, { ...page, directory: null }).split('\n')
+  const at = lines.indexOf('  3 probes, 3 sent')
+  expect(lines[at + 1]).toBe('    400 × 2, 415 × 1')
+  expect(lines.filter(line => /^ {2}(one|two|three)\b/.test(line))).toEqual([])
+})
