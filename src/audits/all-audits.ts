@@ -1,10 +1,11 @@
 import type { Docket } from '../checks/docket.ts'
 import type { Sink } from '../observation/observation.ts'
+import { createAbuse } from './abuse.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createLedger } from './ledger.ts'
 import { createLimiter } from './limiter.ts'
-import type { Billing, LimitUse } from './results.ts'
+import type { Billing, Blocks, LimitUse } from './results.ts'
 import { createSequencer } from './sequencer.ts'
 import { createUniqueness } from './uniqueness.ts'
 
@@ -15,15 +16,18 @@ export type Audits = {
   readonly conclude: Audit['conclude']
   readonly billing: () => Billing
   readonly limits: () => readonly LimitUse[]
+  readonly blocks: () => Blocks
 }
 
 /** Every audit of the table of clauses, behind one sequencer. */
 export function createAudits(scope: AuditScope, docket: Docket): Audits {
   const ledger = createLedger(scope, docket.voice('ledger'))
   const limiter = createLimiter(scope, docket.voice('limiter'))
+  const abuse = createAbuse(scope, docket.voice('abuse'))
   const audits: readonly Audit[] = [
     ledger,
     limiter,
+    abuse,
     createIdempotency(scope, docket.voice('idempotency')),
     createUniqueness(docket.voice('uniqueness')),
   ]
@@ -38,5 +42,6 @@ export function createAudits(scope: AuditScope, docket: Docket): Audits {
     },
     billing: ledger.billing,
     limits: limiter.limits,
+    blocks: abuse.blocks,
   }
 }

@@ -1,7 +1,11 @@
 import type { Say } from '../checks/docket.ts'
+import { isAbuseBlock } from '../checks/who-answered.ts'
 import { isReplayed } from '../observation/scope.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { judgeKey, type KeyRules, type KeyUse } from './key-uses.ts'
+
+/** Whatever the status of a block is, it is a refusal of the caller and not of the request. */
+const tooMany = 429
 
 /** Judges the requests that share an idempotency key, as one set. */
 export function createIdempotency({ contract }: AuditScope, say: Say<'idempotency'>): Audit {
@@ -25,7 +29,8 @@ export function createIdempotency({ contract }: AuditScope, say: Say<'idempotenc
       if (asked.kind === 'rpc' && asked.replay !== null && sentMs !== null && endMs !== null) {
         const { group, role } = asked.replay
         const digest = answer?.body.kind === 'json' || answer?.body.kind === 'text' ? answer.body.digest : null
-        const status = outcome.kind === 'answered' ? outcome.status : null
+        const isBlocked = answer !== null && isAbuseBlock(answer, contract)
+        const status = outcome.kind !== 'answered' ? null : isBlocked ? tooMany : outcome.status
         const use = { seq, caller, role, sentMs, endMs, status, isReplay: isReplayed(answer), digest }
         const uses = groups.get(group)
         if (uses === undefined) groups.set(group, [use])

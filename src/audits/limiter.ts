@@ -73,7 +73,7 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
 }
 
 function sortOf({ asked, answer }: Observation, contract: Contract): Member['sort'] {
-  if (answer === null || asked.kind === 'probe' || isAbuseBlock(answer) || isOutOfTurn(answer, contract))
+  if (answer === null || asked.kind === 'probe' || isAbuseBlock(answer, contract) || isOutOfTurn(answer, contract))
     return 'uncertain'
   // A stream that broke off was accepted all the same: its headers came.
   return answer.status === 429 ? 'rejected' : isSuccess(answer.status) ? 'accepted' : 'uncertain'

@@ -46,3 +46,6 @@ export type LimitUse = {
   readonly unexpected429: number
   readonly missing429: number
 }
+
+/** How many answers of the abuse block there were, by stage. */
+export type Blocks = Readonly<Record<string, number>>

@@ -17,7 +17,8 @@ export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, 
     say.broken('error.object', `the body of a ${answer.status} ${got}, expected a text or an object as error`, [seq])
   }
 
-  if (asked.kind !== 'rpc' || answer.status !== 429 || isAbuseBlock(answer) || isOutOfTurn(answer, contract)) return
+  if (asked.kind !== 'rpc' || answer.status !== 429 || isAbuseBlock(answer, contract) || isOutOfTurn(answer, contract))
+    return
   const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(answer.headers[name] ?? ''))
   // Where the message stands in the body is open.
   const message = body?.customMessage ?? asObject(error)?.customMessage

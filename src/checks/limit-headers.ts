@@ -16,7 +16,7 @@ const ofTokens = headersOf('tokens')
 /** The `x-ratelimit-*` headers, one answer at a time. What they say together is the limiter's audit. */
 export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, say) => {
   const answer = authenticatedAnswer(observation)
-  if (answer === null) return
+  if (answer === null || isAbuseBlock(answer, contract)) return
   const scope = scopeOf(observation, contract)
   const { headers, status } = answer
   const seqs = [observation.seq]
@@ -31,7 +31,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   }
 
   const type = headers['x-ratelimit-type']
-  if (type === undefined && (status !== 429 || isAbuseBlock(answer))) return
+  if (type === undefined && status !== 429) return
   if (type !== undefined && types.includes(type)) say.kept('limit.type')
   else say.broken('limit.type', `x-ratelimit-type is ${quote(type)} on a ${status}, expected ${types.join(', ')}`, seqs)
 

@@ -1,7 +1,7 @@
 import { probeOf } from '../contract/probes.ts'
 import type { Answer } from '../observation/observation.ts'
 import { type Check, quote } from './check.ts'
-import { isFromInFront } from './who-answered.ts'
+import { isAbuseBlock, isFromInFront } from './who-answered.ts'
 
 /** Whether a crafted request got the answer that the document promises. */
 export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say) => {
@@ -10,6 +10,7 @@ export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say
   const statuses = promised(contract)
   if (statuses.length === 0) return
   // Whether money is asked for before the request is looked at is open, but a stranger has none to be asked for.
+  if (isAbuseBlock(answer, contract)) return
   if (elsewhere.includes(answer.status) || (answer.status === 402 && draws !== null)) return
   if (!statuses.includes(answer.status)) {
     // A refusal with another status is a wrong refusal, whatever its message names.

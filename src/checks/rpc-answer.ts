@@ -2,13 +2,13 @@ import type { Answer, RpcAsked } from '../observation/observation.ts'
 import { asObject } from '../observation/scope.ts'
 import { type Check, type Expect, expecting, quote } from './check.ts'
 import { briefly, correlate, rejectsParams } from './correlate.ts'
-import { isJsonType, isSuccess } from './who-answered.ts'
+import { isAbuseBlock, isJsonType, isSuccess } from './who-answered.ts'
 
 /** The JSON-RPC side of an answer of the proxy: shape, ids, correlation. */
-export const checkRpcAnswer: Check<'rpc-answer'> = ({ answer, asked, seq, outcome }, _contract, say) => {
+export const checkRpcAnswer: Check<'rpc-answer'> = ({ answer, asked, seq, outcome }, contract, say) => {
   if (asked.kind !== 'rpc' || answer === null || outcome.kind !== 'answered') return
   // A conflict that is answered at all is the idempotency audit's.
-  if (asked.replay?.role === 'conflict') return
+  if (asked.replay?.role === 'conflict' || isAbuseBlock(answer, contract)) return
   const expect = expecting(say, seq)
 
   const { status, headers } = answer

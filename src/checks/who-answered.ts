@@ -9,12 +9,20 @@ import { asObject, jsonObject } from '../observation/scope.ts'
 export const isFromInFront = ({ status, headers }: Answer, contract: Contract): boolean =>
   status >= 500 && headers[`${contract.headerPrefix}version`] === undefined
 
-/** A 429 that speaks of failed attempts is the abuse block, not a rate limit. */
-export function isAbuseBlock(answer: Answer): boolean {
-  if (answer.status !== 429) return false
-  const error = jsonObject(answer)?.error
-  const text = typeof error === 'string' ? error : asObject(error)?.message
-  return typeof text === 'string' && text.startsWith('Too many failed attempts')
+/**
+ * A refusal that speaks of failed attempts is the abuse block, not a rate limit: it says nothing about the request.
+ */
+export function isAbuseBlock(answer: Answer, { abuse }: Contract): boolean {
+  return (answer.status === abuse.status || answer.status === 429) && saidBy(answer).includes(abuse.opening)
+}
+
+/** The message of an error, wherever in the body it stands: that is open. */
+export function saidBy(answer: Answer): string {
+  if (answer.body.kind === 'text') return answer.body.head
+  const body = jsonObject(answer)
+  const error = asObject(body?.error)
+  const texts = [body?.error, error?.message, error?.customMessage, body?.message, body?.customMessage]
+  return texts.filter(text => typeof text === 'string').join(' ')
 }
 
 /** A 429 to an RPC request that came while another of its caller was answered says nothing about a limit either. */

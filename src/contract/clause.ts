@@ -10,7 +10,7 @@ export const checkNames = [
   'catalogue',
   'probe',
 ] as const
-export const auditNames = ['ledger', 'limiter', 'idempotency', 'uniqueness'] as const
+export const auditNames = ['ledger', 'limiter', 'idempotency', 'uniqueness', 'abuse'] as const
 
 export type CheckName = (typeof checkNames)[number]
 export type AuditName = (typeof auditNames)[number]

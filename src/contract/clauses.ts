@@ -1,4 +1,5 @@
 import type { JudgeName } from './clause.ts'
+import { abuseClauses } from './clauses/abuse.ts'
 import { billingClauses } from './clauses/billing.ts'
 import { catalogueClauses } from './clauses/catalogue.ts'
 import { chatClauses } from './clauses/chat.ts'
@@ -20,6 +21,7 @@ export const clauses = {
   ...streamClauses,
   ...rpcClauses,
   ...replayClauses,
+  ...abuseClauses,
   ...billingClauses,
   ...catalogueClauses,
 } as const

@@ -5,6 +5,7 @@ import { z } from 'zod'
  * `documented.ts`; a profile is a YAML file laid over them (`profile.ts`). What a profile leaves open is not asserted.
  */
 const decimal = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "0.000000625"')
+const pattern = z.string().refine(isPattern, 'a regular expression')
 const positiveInt = z.int().positive()
 const milliseconds = z.number().nonnegative()
 
@@ -83,6 +84,25 @@ export const contractSchema = z.strictObject({
     /** Whether inference answers must carry the three token headers. */
     tokenHeaders: z.boolean(),
   }),
+  abuse: z.strictObject({
+    /** More failures than so many within `windowMs` block the caller for `blockMs`. */
+    failures: positiveInt,
+    windowMs: milliseconds,
+    blockMs: milliseconds,
+    /** Of the answers during a block. */
+    status: z.int().min(400).max(499),
+    /** What a failure is: any answer that is no success, or a 4xx other than 429. */
+    counts: z.enum(['non-success', 'client-errors-but-429']),
+    /** Whether answers during a block are failures themselves; null: not asserted. */
+    blockedCount: z.boolean().nullable(),
+    /** Whom failures block: the account, or only what shares a model, or the RPC proxy, with them; null: not asserted. */
+    scope: z.enum(['account', 'model']).nullable(),
+    /** The words by which the answer is told from other refusals. */
+    opening: z.string().min(1),
+    /** What the message must match, whatever the case; `{seconds}` stands for the length of the block. */
+    saysWait: pattern,
+    saysRetry: pattern,
+  }),
   billing: z.strictObject({
     /** After this much quiet every charge is in the balance. */
     settleMs: milliseconds,
@@ -110,3 +130,11 @@ export function methodTier(contract: Contract, network: string, method: string):
 /** What a table says of a name that a stranger chose: `constructor` is not in it only because every object has it. */
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | null =>
   Object.hasOwn(table, name) ? (table[name] ?? null) : null
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text) instanceof RegExp
+  } catch {
+    return false
+  }
+}

@@ -70,6 +70,18 @@ export const documented: Contract = {
   },
   idempotency: { ttlMs: 24 * 60 * 60 * 1000, keyPattern: '^[A-Za-z0-9_-]{1,255}$', concurrent: 'one-charge' },
   limits: { windowMs: 60_000, requestsReset: 'unix-seconds', tokensReset: 'seconds', tokenHeaders: true },
+  abuse: {
+    failures: 20,
+    windowMs: 30_000,
+    blockMs: 30_000,
+    status: 429, // public
+    counts: 'non-success',
+    blockedCount: false, // else a block would not last 30 s
+    scope: 'account',
+    opening: 'Too many failed attempts', // public
+    saysWait: 'wait (for )?{seconds} ?s(ec|\\b)',
+    saysRetry: 'retry|again',
+  },
   billing: { settleMs: 1_000, balanceResolutionUsd: '0.00000001', balanceHeaders: true },
 }
 

@@ -15,6 +15,7 @@ export function planStages({ stages, calls, callers }: Scenario, contract: Contr
       durationMs,
       callers: stage.callers,
       firstCaller: stage.firstCaller,
+      beyondFailures: stage.beyondFailures,
       load: loadOf(stage, perMinute),
     }
     startMs += durationMs

@@ -47,6 +47,8 @@ export type StagePlan = {
   /** So many callers take part, from this one on: `firstCaller` is a position in `callers.names`. */
   readonly callers: number
   readonly firstCaller: number
+  /** Whether its callers may fail more often than the service tolerates: then they are not held back. */
+  readonly beyondFailures: boolean
   readonly load: Load
 }
 

@@ -56,6 +56,7 @@ function resolveStage(path: Path, written: unknown, around: StageSurroundings, c
     duration: durationMs,
     callers: asked,
     'first-caller': first = 0,
+    'beyond-failures': beyondFailures = false,
   } = salvage(stageSchemas.sequence, written)
   const count = around.callers
   if (count !== undefined && first >= count) {
@@ -71,12 +72,12 @@ function resolveStage(path: Path, written: unknown, around: StageSurroundings, c
   const load = resolveLoad(path, written, complain)
   const callers = asked ?? (count === undefined ? undefined : count - first)
   if (name === undefined || durationMs === undefined || callers === undefined || load === null) return null
-  return { name, durationMs, callers, firstCaller: first, ...load }
+  return { name, durationMs, callers, firstCaller: first, beyondFailures, ...load }
 }
 
 type Loaded = Stage extends infer S
   ? S extends Stage
-    ? Omit<S, 'name' | 'durationMs' | 'callers' | 'firstCaller'>
+    ? Omit<S, 'name' | 'durationMs' | 'callers' | 'firstCaller' | 'beyondFailures'>
     : never
   : never
 

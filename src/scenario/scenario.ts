@@ -35,6 +35,8 @@ export type Stage = {
   /** So many callers take part, from this one on. */
   readonly callers: number
   readonly firstCaller: number
+  /** Whether its callers may fail more often than the service tolerates. */
+  readonly beyondFailures: boolean
 } & StageLoad
 
 export type StageLoad =

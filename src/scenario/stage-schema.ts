@@ -20,7 +20,13 @@ const every = {
 }
 const callers = whole(1, 10_000).optional().describe('So many callers take part; left out: all from the first one on.')
 const firstCaller = whole(0, 9_999).default(0).describe('The first caller who takes part, counted from 0.')
-const taking = { callers, 'first-caller': firstCaller }
+const taking = {
+  callers,
+  'first-caller': firstCaller,
+  'beyond-failures': flag
+    .default(false)
+    .describe('Allows more failures than the service tolerates, to see its callers blocked.'),
+}
 const mix = weights('call names').describe('Weight of each call: its share of the arrivals is its weight in the sum.')
 const paced = {
   ...every,

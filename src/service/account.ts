@@ -11,12 +11,17 @@ export type Account = Caller & {
   completions: number
   /** By scope. */
   readonly windows: Map<string, Window>
+  /** By whom failures block. */
+  readonly records: Map<string, FailureRecord>
   /** What falls due later, because a completion is billed when it is complete. */
   unsettled: readonly Settlement[]
 }
 
 /** One request is charged in one currency. A DIEM is worth a dollar, so that an amount is the same number in both. */
 export type Charge = { readonly currency: 'usd' | 'diem'; readonly pico: bigint }
+
+/** The failures of late, and the block that they led to. All in Unix milliseconds. */
+export type FailureRecord = { failedMs: readonly number[]; blockedUntilMs: number }
 
 export type Settlement = {
   /** Unix time. */
@@ -28,7 +33,7 @@ export type Settlement = {
 }
 
 export function openAccount(caller: Caller, picoUsd: bigint, picoDiem: bigint): Account {
-  return { ...caller, picoUsd, picoDiem, completions: 0, windows: new Map(), unsettled: [] }
+  return { ...caller, picoUsd, picoDiem, completions: 0, windows: new Map(), records: new Map(), unsettled: [] }
 }
 
 /**

@@ -4,8 +4,9 @@ import { type Account, type Caller, type Spend, spend } from './account.ts'
 import { callerOfKey } from './bearer.ts'
 import { type Choice, type CompletionHead, type Cost, listPricePico, type Usage } from './completion.ts'
 import type { StreamEvent } from './completion-stream.ts'
-import { isJson } from './json.ts'
+import { isJson, parseJson } from './json.ts'
 import type { Reply } from './message.ts'
+import { namedModel } from './named-model.ts'
 import { type Finding, findStored, type Stored } from './replays.ts'
 import type { RpcItem, RpcResponse } from './rpc-item.ts'
 import type { Visit } from './visit.ts'
@@ -17,6 +18,16 @@ import { type Window, windowAt } from './window.ts'
  */
 export type Behaviour = {
   readonly caller: (key: string) => Caller | null
+
+  readonly isFailure: (status: number) => boolean
+  readonly toleratesFailures: (failures: number) => boolean
+  /** Whom failures are held against, of those who use the account. */
+  readonly failureScope: (visit: Visit) => string
+  readonly blockedCount: boolean
+  readonly blockMs: number
+  /** When a block ends, after one more request during it. */
+  readonly blockedUntilMs: (untilMs: number, arrivedMs: number) => number
+  readonly blockMessage: string
 
   readonly scope: (scope: string) => string
   readonly windowAt: (previous: Window | undefined, nowMs: number, windowMs: number) => Window
@@ -77,10 +88,19 @@ export type ModelLimits = {
 }
 
 /** The service as documented. */
-export function honestBehaviour({ rpc }: Contract): Behaviour {
+export function honestBehaviour({ rpc, abuse }: Contract): Behaviour {
   const picoUsdPerCredit = pico(rpc.usdPerCredit)
   return {
     caller: callerOfKey,
+
+    isFailure: status =>
+      abuse.counts === 'non-success' ? status >= 300 : status >= 400 && status < 500 && status !== 429,
+    toleratesFailures: failures => failures <= abuse.failures,
+    failureScope: abuse.scope === 'model' ? usedModel : () => 'account',
+    blockedCount: abuse.blockedCount === true,
+    blockMs: abuse.blockMs,
+    blockedUntilMs: untilMs => untilMs,
+    blockMessage: `${abuse.opening} (> ${abuse.failures}) resulting in a non-success status code. Please wait ${abuse.blockMs / 1000}s and try again.`,
 
     scope: scope => scope,
     windowAt,
@@ -121,3 +141,7 @@ export function honestBehaviour({ rpc }: Contract): Behaviour {
     finish: reply => reply,
   }
 }
+
+/** The model that a chat request names, or the part of the service that any other asks. */
+const usedModel = ({ route, request }: Visit): string =>
+  route.kind === 'chat' ? `chat:${namedModel(parseJson(request.body))}` : route.kind === 'rpc' ? 'rpc' : 'control'

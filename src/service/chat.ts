@@ -20,6 +20,7 @@ import type { Identifiers } from './identifiers.ts'
 import { isRecord, parseJson } from './json.ts'
 import type { Entry, Limiter } from './limiter.ts'
 import type { Reply } from './message.ts'
+import { namedModel } from './named-model.ts'
 import type { Timing } from './timing.ts'
 import { insufficient, json, refuse, type Visit } from './visit.ts'
 
@@ -42,7 +43,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
   return (visit, account) => {
     // Limits are kept by model: even a request of another content type is looked into, for the model that it names.
     const body = behaviour.chatBody(parseJson(visit.request.body))
-    const model = models.get(modelId(body))
+    const model = models.get(namedModel(body))
     const limits = model === undefined ? undefined : contract.accounts[account.tier][model.tier]
     const entry = limiter.enter(
       visit,
@@ -145,11 +146,4 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     }
     return json(visit, completion, afterMs)
   }
-}
-
-/** The model that a body names, without the options that may follow it: `model:option=value`. */
-function modelId(body: unknown): string {
-  const named = isRecord(body) && typeof body.model === 'string' ? body.model : ''
-  const colon = named.indexOf(':')
-  return colon < 0 ? named : named.slice(0, colon)
 }

@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
+import { abuseGuard } from './abuse.ts'
 import { type Account, openAccount, settle } from './account.ts'
 import { bearerKey } from './bearer.ts'
 import { honestBehaviour } from './behaviour.ts'
@@ -44,6 +45,7 @@ export function createService(options: ServiceOptions): Service {
   const behaviour = bend(honestBehaviour(contract), contract, lies)
   const names = identifiers(seed)
   const limits = limiter(contract, behaviour)
+  const guard = abuseGuard(contract, behaviour)
   const route = router(contract)
   const httpDate = httpDates()
   const shared = { contract, behaviour, limiter: limits, identifiers: names, seed, timing }
@@ -68,17 +70,18 @@ export function createService(options: ServiceOptions): Service {
         [`${prefix}version`]: serviceVersion,
       }
       const visit = { request, route: route(request.method, request.path), account, arrivedMs, headers }
-      if (account !== null) {
-        settle(account, arrivedMs, behaviour.spend)
-        writeBalances(account, headers)
-      }
-      return behaviour.finish(answerVisit(visit), visit)
+      if (account === null) return behaviour.finish(answerStranger(visit), visit)
+      settle(account, arrivedMs, behaviour.spend)
+      writeBalances(account, headers)
+      const stopped = guard.stop(visit, account)
+      const reply = stopped ?? answerCaller(visit, account)
+      guard.record(visit, account, reply, stopped !== null)
+      return behaviour.finish(reply, visit)
     },
   }
 
-  function answerVisit(visit: Visit): Reply {
-    const { request, route, account } = visit
-    if (account === null) return answerStranger(visit)
+  function answerCaller(visit: Visit, account: Account): Reply {
+    const { request, route } = visit
     const tooLarge = bodyBytes(request) > bodyLimitBytes
     if (route.kind === 'rpc' && !tooLarge) return rpc(visit, account, route.network)
     if (route.kind === 'chat' && !tooLarge) return chat(visit, account)

@@ -1,4 +1,5 @@
 import { type ClauseId, clauseIds } from '../../contract/clauses.ts'
+import { abuseLies } from './abuse-lies.ts'
 import { billingLies } from './billing-lies.ts'
 import { catalogueLies } from './catalogue-lies.ts'
 import { chatLies } from './chat-lies.ts'
@@ -23,6 +24,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...rpcLies,
   ...creditLies,
   ...replayLies,
+  ...abuseLies,
   ...billingLies,
   ...catalogueLies,
 }

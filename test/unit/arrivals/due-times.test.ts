@@ -70,7 +70,7 @@ describe('a ramp', () => {
 
   test.each(ramps)('from %d to %d a second has by any time as many arrivals as the area below it', (from, to) => {
     const durationMs = 10 * minuteMs
-    const stage = { name: 's', startMs: 0, durationMs, callers: 1, firstCaller: 0 }
+    const stage = { name: 's', startMs: 0, durationMs, callers: 1, firstCaller: 0, beyondFailures: false }
     const load = { model: 'open', shape: ramp(from, to), mix: [] } as const
     const times = timesOf(ramp(from, to), durationMs)
     times.forEach((dueMs, index) => {

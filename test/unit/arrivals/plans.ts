@@ -49,6 +49,7 @@ export const stageOf = (load: Load, more: Partial<StagePlan> = {}): StagePlan =>
   durationMs: 10_000,
   callers: 4,
   firstCaller: 0,
+  beyondFailures: false,
   load,
   ...more,
 })

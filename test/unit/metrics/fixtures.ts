@@ -19,6 +19,7 @@ export const aStage = (name: string, durationMs: number, changes: Partial<StageP
   durationMs,
   callers: 1,
   firstCaller: 0,
+  beyondFailures: false,
   load: { model: 'open', shape: { kind: 'constant', perSecond: 10 }, mix: [['chat', 1]] },
   ...changes,
 })

@@ -56,6 +56,17 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   say(chat(large), rpc(item('eth_call')))
   // Each by an account of its own, so that none is refused for the sake of another.
   say(...probeNames.map(name => ask({ key: `ref_default_${name}`, ...probeOf(name).request(documented) })))
+  const refused = (key: string) => rpc(item('eth_newFilter'), { key })
+  const untyped = (key: string) =>
+    ask({ path: '/crypto/rpc/base-mainnet', key, headers: { 'content-type': 'text/plain' } })
+  say(...times(20, () => refused('ref_default_eve')), rpc(item('eth_call'), { key: 'ref_default_eve' }))
+  say(...times(15, () => refused('ref_default_cy')), ...times(7, () => untyped('ref_default_cy')))
+  say(...times(24, () => chat(large, 'ref_partner_cy')), ...times(60, () => chat(large, 'ref_partner_cy')))
+  say(...times(22, () => refused('ref_default_dan')), chat({}, 'ref_default_dan'))
+  await clock.advanceTo(101_000)
+  say(chat({}, 'ref_default_dan'))
+  await clock.advanceTo(103_000)
+  say(chat({}, 'ref_default_dan'))
   return JSON.stringify(replies)
 }
 

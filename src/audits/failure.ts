@@ -1,0 +1,29 @@
+import { isAbuseBlock, isFromInFront, isSuccess } from '../checks/who-answered.ts'
+import type { Contract } from '../contract/contract.ts'
+import { probeOf } from '../contract/probes.ts'
+import type { Asked, FailureReason, Observation } from '../observation/observation.ts'
+
+/** certain: it counts towards the abuse block of its caller · possible: it may count, or may have been another's answer */
+export type Failure = 'certain' | 'possible'
+
+/** Failures that came before a byte of the request was on its way. */
+const neverSent: readonly FailureReason[] = ['connect-refused', 'connect-timeout', 'name-not-resolved', 'tls']
+
+/** Whether a request counts towards the abuse block of its caller; null where it does not. */
+export function failureOf({ asked, answer, outcome }: Observation, contract: Contract): Failure | null {
+  if (outcome.kind === 'dropped' || !isOwn(asked)) return null
+  if (outcome.kind === 'failed' && neverSent.includes(outcome.reason)) return null
+  if (answer === null) return 'possible'
+  const { status } = answer
+  if (isSuccess(status)) return null
+  const { counts, blockedCount } = contract.abuse
+  if (isAbuseBlock(answer, contract)) return blockedCount === false ? null : 'possible'
+  if (counts === 'client-errors-but-429' && (status === 429 || status >= 500)) return null
+  // Whose failure a 401 is, only the service knows.
+  const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromInFront(answer, contract)
+  return isClear ? 'certain' : 'possible'
+}
+
+/** Whether a request carries the key of its caller. */
+export const isOwn = (asked: Asked): boolean =>
+  asked.kind === 'probe' ? probeOf(asked.probe).as === 'caller' : asked.kind !== 'models' && asked.kind !== 'networks'
