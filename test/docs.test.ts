@@ -168,8 +168,8 @@ describe('docs/profiles.md', () => {
 
   test('has the documented models', () => {
     const models = tableUnder(markdown, 'Models').map(row => Object.values(row).map(plain))
-    const expected = documented.models.map(({ id, name, tier, maxCompletionTokens, usdPerMillion }) =>
-      [id, name, tier, maxCompletionTokens, usdPerMillion?.input, usdPerMillion?.output].map(String),
+    const expected = documented.models.map(({ id, name, tier, maxCompletionTokens, logprobs, usdPerMillion }) =>
+      [id, name, tier, maxCompletionTokens, logprobs, usdPerMillion?.input, usdPerMillion?.output].map(String),
     )
     expect(models).toEqual(expected)
   })

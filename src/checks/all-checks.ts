@@ -3,6 +3,7 @@ import type { Contract } from '../contract/contract.ts'
 import type { Sink } from '../observation/observation.ts'
 import { checkCatalogue } from './catalogue.ts'
 import { checkChatAnswer } from './chat-answer.ts'
+import { checkChatRequest } from './chat-request.ts'
 import { checkChatStream } from './chat-stream.ts'
 import type { Check } from './check.ts'
 import type { Docket } from './docket.ts'
@@ -18,6 +19,7 @@ const checks: { readonly [Name in CheckName]: Check<Name> } = {
   headers: checkHeaders,
   'limit-headers': checkLimitHeaders,
   'error-answer': checkErrorAnswer,
+  'chat-request': checkChatRequest,
   'chat-answer': checkChatAnswer,
   'chat-stream': checkChatStream,
   'rpc-answer': checkRpcAnswer,

@@ -17,3 +17,6 @@ export function choicesOf(options: ChatOptions | null): number {
   const asked = options?.body.n
   return typeof asked === 'number' && Number.isInteger(asked) && asked > 1 ? asked : 1
 }
+
+/** A member of a request that no service knows. */
+export const unknownMember = 'no_such_member'

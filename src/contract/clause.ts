@@ -3,6 +3,7 @@ export const checkNames = [
   'headers',
   'limit-headers',
   'error-answer',
+  'chat-request',
   'chat-answer',
   'chat-stream',
   'rpc-answer',

@@ -21,6 +21,8 @@ const model = z.strictObject({
   name: z.string().min(1),
   tier: z.enum(modelTiers),
   maxCompletionTokens: positiveInt,
+  /** Whether the model gives log probabilities; null: not known, and then not asserted. */
+  logprobs: z.boolean().nullable().default(null),
   /** USD for one million tokens; null where no price is known, and then no amount is asserted. */
   usdPerMillion: z.strictObject({ input: decimal, output: decimal }).nullable(),
 })
@@ -47,6 +49,8 @@ export const contractSchema = z.strictObject({
     parametersField: z.string(),
     /** Relative tolerance of `cost` against tokens × list price. */
     costTolerance: z.number().min(0).max(1),
+    /** What becomes of a request with a member that nobody knows; null: not asserted. */
+    unknownMembers: z.enum(['tolerated', 'refused']).nullable(),
     stream: z.strictObject({ chunkObject: z.string(), doneMarker: z.string() }),
   }),
   rpc: z.strictObject({

@@ -31,7 +31,7 @@ export const documented: Contract = {
   },
   // Which model is in which tier, and what a token costs, is open; these are the reference service's.
   models: [
-    model('ref-nano-3b', 'Reference Nano 3B', 'XS', 4_096, '0.15', '0.60'),
+    model('ref-nano-3b', 'Reference Nano 3B', 'XS', 4_096, '0.15', '0.60', true),
     model('ref-small-24b', 'Reference Small 24B', 'S', 8_192, '0.50', '2.00'),
     model('ref-medium-70b', 'Reference Medium 70B', 'M', 8_192, '0.70', '2.80'),
     model('ref-large-235b', 'Reference Large 235B', 'L', 16_384, '0.90', '4.50'),
@@ -40,6 +40,7 @@ export const documented: Contract = {
     systemPromptOption: 'include_venice_system_prompt',
     parametersField: 'service_parameters',
     costTolerance: 0.000001,
+    unknownMembers: 'tolerated',
     stream: { chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]' }, // public
   },
   rpc: {
@@ -92,8 +93,9 @@ function model(
   maxCompletionTokens: number,
   input: string,
   output: string,
+  logprobs = false,
 ): Contract['models'][number] {
-  return { id, name, tier, maxCompletionTokens, usdPerMillion: { input, output } }
+  return { id, name, tier, maxCompletionTokens, logprobs, usdPerMillion: { input, output } }
 }
 
 function family(

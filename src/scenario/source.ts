@@ -49,6 +49,7 @@ export function readSource(text: string, file: string): Source | readonly Mistak
     const document = parseDocument(text, {
       lineCounter: lines,
       prettyErrors: false,
+      merge: true,
       uniqueKeys: false,
       stringKeys: true,
     })

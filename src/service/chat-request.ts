@@ -16,6 +16,8 @@ export type ChatRequest = {
   /** Of one choice, visible output and reasoning together. */
   readonly maxCompletionTokens: number
   readonly thinks: boolean
+  /** How many of the most probable tokens are given with each; null: no log probabilities at all. */
+  readonly topLogprobs: number | null
   /** Echoed in the answer; undefined where none were sent. */
   readonly parameters: Readonly<Record<string, unknown>> | undefined
 }
@@ -52,6 +54,17 @@ const body = z.looseObject({
   prompt_cache_key: z.string().optional(),
 })
 
+/** Members that are public and not documented. */
+const furtherMembers = Object.fromEntries(
+  (
+    'presence_penalty temperature top_p min_p top_k min_temp repetition_penalty seed stop stop_token_ids stream_options ' +
+    'reasoning reasoning_effort prompt_cache_retention response_format tools tool_choice parallel_tool_calls verbosity ' +
+    'text fallbacks user store include metadata'
+  )
+    .split(' ')
+    .map(name => [name, z.unknown()] as const),
+)
+
 const parameterShape = {
   character_slug: z.string(),
   strip_thinking_response: z.boolean(),
@@ -71,7 +84,8 @@ export function chatRequestParser(
 ): (value: unknown, model: Model) => ChatRequest | { readonly issues: readonly ChatIssue[] } {
   const { parametersField, systemPromptOption } = contract.chat
   const parameters = z.object({ ...parameterShape, [systemPromptOption]: z.boolean() }).partial()
-  const schema = body.extend({ [parametersField]: parameters.optional() })
+  const known = body.extend({ [parametersField]: parameters.optional() })
+  const schema = contract.chat.unknownMembers === 'refused' ? known.extend(furtherMembers).strict() : known
 
   return (value, model) => {
     const result = schema.safeParse(value)
@@ -92,6 +106,7 @@ export function chatRequestParser(
         tokensPerPrompt + (sent?.[systemPromptOption] === false ? 0 : systemPromptTokens),
       ),
       maxCompletionTokens: Math.min(asked, model.maxCompletionTokens),
+      topLogprobs: request.logprobs === true && model.logprobs === true ? (request.top_logprobs ?? 0) : null,
       thinks: model.tier === 'L' && sent?.disable_thinking !== true,
       parameters: sent,
     }

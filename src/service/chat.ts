@@ -19,6 +19,7 @@ import { controlLimits } from './control.ts'
 import type { Identifiers } from './identifiers.ts'
 import { isRecord, parseJson } from './json.ts'
 import type { Entry, Limiter } from './limiter.ts'
+import { logprobsOf } from './logprobs.ts'
 import type { Reply } from './message.ts'
 import { namedModel } from './named-model.ts'
 import type { Timing } from './timing.ts'
@@ -117,7 +118,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
 
   function whole(
     visit: Visit,
-    { parameters }: ChatRequest,
+    { parameters, topLogprobs }: ChatRequest,
     head: CompletionHead,
     drafts: readonly Draft[],
     closing: Readonly<Record<string, unknown>>,
@@ -129,7 +130,13 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
         index,
         finish_reason: reason,
         stop_reason: reason,
-        logprobs: null,
+        logprobs:
+          topLogprobs === null
+            ? null
+            : logprobsOf(
+                content.map(({ word }) => word),
+                topLogprobs,
+              ),
         message: {
           role: 'assistant',
           content: text(content),
@@ -139,6 +146,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     })
     const echo = parameters === undefined ? {} : { [chat.parametersField]: parameters }
     const completion = {
+      prompt_logprobs: null,
       ...behaviour.completionHead(head),
       choices: choices.map(behaviour.choice),
       ...closing,

@@ -2,6 +2,7 @@ import type { Model } from '../contract/contract.ts'
 import { pico } from '../lib/money.ts'
 import type { Random } from '../lib/random.ts'
 import type { ChatRequest } from './chat-request.ts'
+import type { Logprobs } from './logprobs.ts'
 import { logNormal, type Timing } from './timing.ts'
 
 /** What was generated for one choice: one word a token, each with its instant. */
@@ -25,7 +26,7 @@ export type Choice = {
   readonly index: number
   readonly finish_reason: string | null
   readonly stop_reason: string | null
-  readonly logprobs: null
+  readonly logprobs: Logprobs | null
   readonly message: { readonly role: 'assistant'; readonly content: string; readonly reasoning_content: string | null }
 }
 

@@ -18,7 +18,7 @@ export function networkList({ rpc }: Contract, behaviour: Behaviour): (visit: Vi
 
 export function modelList({ models }: Contract, behaviour: Behaviour): (visit: Visit) => Reply {
   const payload = behaviour.models(
-    models.map(({ id, name, maxCompletionTokens, usdPerMillion, tier }) => ({
+    models.map(({ id, name, maxCompletionTokens, logprobs, usdPerMillion, tier }) => ({
       id,
       object: 'model',
       type: 'text',
@@ -30,7 +30,7 @@ export function modelList({ models }: Contract, behaviour: Behaviour): (visit: V
         availableContextTokens: 131_072,
         offline: false,
         traits: [],
-        capabilities: { supportsReasoning: tier === 'L', supportsLogProbs: false, supportsVision: false },
+        capabilities: { supportsReasoning: tier === 'L', supportsLogProbs: logprobs === true, supportsVision: false },
         ...(usdPerMillion === null ? {} : { pricing: pricing(usdPerMillion) }),
       },
     })),

@@ -1,5 +1,8 @@
-import { isRecord } from '../json.ts'
-import { type Lie, type Lies, lie } from './lie.ts'
+import { unknownMember } from '../../contract/chat-options.ts'
+import { isRecord, parseJson } from '../json.ts'
+import { amended } from './amended.ts'
+import { type Lie, type Lies, lie, replyLie } from './lie.ts'
+import { textOf, withText } from './reply-edit.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -45,6 +48,17 @@ const clamped = (value: unknown, least: number, most: number): unknown =>
 const clamps = (name: string, says: string, member: string, least: number, most: number): Lie =>
   takes(name, says, body => (member in body ? { ...body, [member]: clamped(body[member], least, most) } : body))
 
+/** A lie that refuses what it should take. */
+const objects = (name: string, says: string, isAgainst: (body: Members) => boolean): Lie =>
+  lie(name, says, honest => ({
+    chatObjection: body => (isAgainst(body) ? says : honest.chatObjection(body)),
+  }))
+
+const messagesOf = ({ messages }: Members): readonly Members[] =>
+  Array.isArray(messages) ? messages.filter(isRecord) : []
+const partsOf = (body: Members): readonly Members[] =>
+  messagesOf(body).flatMap(({ content }) => (Array.isArray(content) ? content.filter(isRecord) : []))
+
 export const chatRequestLies = {
   'chat.request': [
     takes('model-by-default', 'A request without a model is answered by the smallest.', body => ({
@@ -55,6 +69,10 @@ export const chatRequestLies = {
       ...body,
       messages: Array.isArray(body.messages) ? body.messages : [{ role: 'user', content: 'hello' }],
     })),
+    objects('short-prompts-refused', 'A prompt of less than four words is refused.', body => {
+      const [message, ...others] = messagesOf(body)
+      return others.length === 0 && isText(message?.content) && message.content.split(' ').length < 4
+    }),
   ],
   'chat.request.message': [
     takesMessages('user-by-default', 'A message without a role is one of the user.', message => ({
@@ -65,6 +83,9 @@ export const chatRequestLies = {
       ...message,
       content: isNumber(message.content) ? String(message.content) : message.content,
     })),
+    objects('system-message-refused', 'A message of the system is refused.', body =>
+      messagesOf(body).some(({ role }) => role === 'system'),
+    ),
   ],
   'chat.request.text-part': [
     takesParts('empty-text', 'A text part may be empty.', part => (part.text === '' ? { ...part, text: ' ' } : part)),
@@ -74,6 +95,10 @@ export const chatRequestLies = {
     takesParts('part-without-type', 'A part without a type is a text.', part =>
       part.type === undefined ? { ...part, type: 'text' } : part,
     ),
+    objects('single-letter-refused', 'A text part of one character is refused.', body =>
+      partsOf(body).some(({ text }) => isText(text) && text.length === 1),
+    ),
+    objects('parts-refused', 'Content that is a list is refused.', body => partsOf(body).length > 1),
   ],
   'chat.request.cache-control': [
     takesParts('any-cache-control', 'cache_control may have any type.', part =>
@@ -87,6 +112,9 @@ export const chatRequestLies = {
     takesParts('any-ttl', 'The ttl of cache_control may be anything.', part =>
       isRecord(part.cache_control) ? { ...part, cache_control: { ...part.cache_control, ttl: undefined } } : part,
     ),
+    objects('cache-control-refused', 'cache_control is refused.', body =>
+      partsOf(body).some(({ cache_control: control }) => control !== undefined),
+    ),
   ],
   'chat.request.stream': [
     drops('stream-if-true', 'Whatever is not true as stream is false.', 'stream', value => typeof value !== 'boolean'),
@@ -95,27 +123,65 @@ export const chatRequestLies = {
     clamps('penalty-to-three', 'frequency_penalty may be as high as 3.', 'frequency_penalty', -Infinity, 2),
     clamps('penalty-from-minus-three', 'frequency_penalty may be as low as -3.', 'frequency_penalty', -2, Infinity),
     drops('penalty-in-words', 'A frequency_penalty that is no number is ignored.', 'frequency_penalty', isText),
+    objects('penalty-below-two', 'A frequency_penalty of 2 is refused.', body => body.frequency_penalty === 2),
+    objects('penalty-from-zero', 'A frequency_penalty below 0 is refused.', body => Number(body.frequency_penalty) < 0),
   ],
   'chat.request.max-temp': [
     clamps('temperature-unbounded', 'max_temp may be as high as one likes.', 'max_temp', -Infinity, 2),
     clamps('temperature-below-zero', 'max_temp may be below 0.', 'max_temp', 0, Infinity),
     drops('temperature-in-words', 'A max_temp that is no number is ignored.', 'max_temp', isText),
+    objects('temperature-to-one', 'A max_temp above 1 is refused.', body => Number(body.max_temp) > 1),
+    objects('temperature-above-zero', 'A max_temp of 0 is refused.', body => body.max_temp === 0),
   ],
   'chat.request.logprobs': [
     drops('logprobs-if-true', 'Whatever is not true as logprobs is false.', 'logprobs', isText),
+    objects(
+      'logprobs-refused',
+      'Log probabilities are refused.',
+      body => body.logprobs === true && !('top_logprobs' in body),
+    ),
+    objects('logprobs-off-refused', 'To ask for no log probabilities is refused.', body => body.logprobs === false),
   ],
   'chat.request.top-logprobs': [
     clamps('top-logprobs-below-zero', 'top_logprobs below 0 are none.', 'top_logprobs', 0, Infinity),
     drops('top-logprobs-in-words', 'top_logprobs that are no number are ignored.', 'top_logprobs', isText),
+    objects('top-logprobs-from-one', 'top_logprobs of 0 are refused.', body => body.top_logprobs === 0),
   ],
   'chat.request.max-completion-tokens': [
     drops('bound-in-words', 'A max_completion_tokens that is no number is ignored.', 'max_completion_tokens', isText),
   ],
   'chat.request.max-tokens': [
     drops('old-bound-in-words', 'max_tokens that are no number are ignored.', 'max_tokens', isText),
+    objects('old-bound-of-zero-refused', 'max_tokens of 0 are refused.', body => body.max_tokens === 0),
+    objects('old-bound-below-zero-refused', 'max_tokens below 0 are refused.', body => Number(body.max_tokens) < 0),
+    takes('old-bound-of-zero-heeded', 'max_tokens of 0 or less end a completion at once.', body =>
+      Number(body.max_tokens) <= 0 ? { ...body, max_completion_tokens: 1 } : body,
+    ),
+    objects(
+      'old-bound-refused',
+      'max_tokens are refused, since there is a newer member.',
+      body => Number(body.max_tokens) > 0,
+    ),
   ],
-  'chat.request.n': [drops('n-in-words', 'An n that is no number is 1.', 'n', isText)],
+  'chat.request.n': [
+    drops('n-in-words', 'An n that is no number is 1.', 'n', isText),
+    objects('one-choice-only', 'More than one choice is refused.', body => Number(body.n) > 1),
+    replyLie('one-choice-too-many', 'Who asks for more than one choice gets one more than that.', reply => {
+      const body = parseJson(textOf(reply))
+      const choices: readonly unknown[] = isRecord(body) && Array.isArray(body.choices) ? body.choices : []
+      if (choices.length < 2) return reply
+      const further = amended(choices[0], { index: choices.length })
+      return withText(reply, JSON.stringify(amended(body, { choices: [...choices, further] })))
+    }),
+    lie('indices-all-zero', 'Every choice has the index 0.', honest => ({
+      choice: choice => amended(honest.choice(choice), { index: 0 }),
+    })),
+  ],
   'chat.request.prompt-cache-key': [
     drops('any-cache-key', 'A prompt_cache_key that is no text is ignored.', 'prompt_cache_key', isNumber),
+    objects('cache-key-refused', 'A prompt_cache_key is refused.', body => isText(body.prompt_cache_key)),
+  ],
+  'chat.request.unknown-member': [
+    objects('unknown-member-refused', 'A member that is not known is refused.', body => unknownMember in body),
   ],
 } as const satisfies Lies

@@ -9,6 +9,7 @@ import { errorLies } from './error-lies.ts'
 import { headerLies } from './header-lies.ts'
 import type { Lie } from './lie.ts'
 import { limitLies } from './limit-lies.ts'
+import { logprobsLies } from './logprobs-lies.ts'
 import { replayLies } from './replay-lies.ts'
 import { rpcLies } from './rpc-lies.ts'
 import { streamLies } from './stream-lies.ts'
@@ -20,6 +21,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...limitLies,
   ...chatLies,
   ...chatRequestLies,
+  ...logprobsLies,
   ...streamLies,
   ...rpcLies,
   ...creditLies,

@@ -39,7 +39,6 @@ describe('completions', () => {
       ...completion,
       choices: [{ finish_reason: 'length', logprobs: null, message: choice?.message }],
     }),
-    'log probabilities': withChoice({ logprobs: { token: 'Hi', logprob: -0.1, bytes: [72], top_logprobs: [] } }),
     'members that the document does not know': chatObserved({ ...completion, system_fingerprint: 'fp', object2: 1 }),
     'details of usage that are null': withUsage({
       ...completion.usage,
@@ -72,7 +71,7 @@ describe('completions', () => {
     'a date that a busy server writes a second too long': chatObserved(completion, {
       date: 'Thu, 15 Jan 2026 12:00:00 GMT',
     }),
-    'a refusal, which is no completion': observed(chatAsked, answerOf(400, { error: 'No' })),
+    'a refusal, which is no completion': observed(chatAsked, answerOf(404, { error: 'No' })),
   })
 
   accusesEach({

@@ -11,8 +11,8 @@ const discovery = { x402Version: 2, resource: {}, accepts: [{ scheme: 'exact' }]
 
 describe('error answers', () => {
   sparesEach({
-    'a text as error': refused(chatAsked, 400, { error: 'Invalid request parameters', details: { _errors: [] } }),
-    'an object as error': refused(chatAsked, 400, { error: { message: 'Too long', code: 'context_length_exceeded' } }),
+    'a text as error': refused(chatAsked, 404, { error: 'Invalid request parameters', details: { _errors: [] } }),
+    'an object as error': refused(chatAsked, 404, { error: { message: 'Too long', code: 'context_length_exceeded' } }),
     'an offer of payment': refused(chatAsked, 402, discovery),
     'a page of something in front of the service': observed(
       chatAsked,
@@ -29,8 +29,8 @@ describe('error answers', () => {
   accusesEach({
     'a line of text': [
       'error.object',
-      'the body of a 400 is no JSON object, expected a text or an object as error',
-      refused(chatAsked, 400, 'Bad request'),
+      'the body of a 404 is no JSON object, expected a text or an object as error',
+      refused(chatAsked, 404, 'Bad request'),
     ],
     'an empty body': [
       'error.object',
@@ -39,13 +39,13 @@ describe('error answers', () => {
     ],
     'an error by another name': [
       'error.object',
-      'the body of a 400 has error nothing, expected a text or an object as error',
-      refused(chatAsked, 400, { message: 'Bad request' }),
+      'the body of a 404 has error nothing, expected a text or an object as error',
+      refused(chatAsked, 404, { message: 'Bad request' }),
     ],
     'an error of no words': [
       'error.object',
-      'the body of a 400 has error "", expected a text or an object as error',
-      refused(chatAsked, 400, { error: '' }),
+      'the body of a 404 has error "", expected a text or an object as error',
+      refused(chatAsked, 404, { error: '' }),
     ],
     'a page that the service itself wrote': [
       'error.object',

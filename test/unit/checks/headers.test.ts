@@ -49,8 +49,8 @@ describe('headers', () => {
   accusesEach({
     'an answer without a media type': [
       'header.content-type',
-      'content-type is nothing on a 400, expected a media type',
-      refused(chatAsked, 400, { error: 'No' }, { 'content-type': undefined }),
+      'content-type is nothing on a 404, expected a media type',
+      refused(chatAsked, 404, { error: 'No' }, { 'content-type': undefined }),
     ],
     'a date in ISO 8601': [
       'header.date',

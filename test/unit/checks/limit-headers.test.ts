@@ -47,8 +47,8 @@ describe('limit headers', () => {
   accusesEach({
     'an answer without a limit and its reset': [
       'limit.requests.headers',
-      'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 400, expected numbers not below zero',
-      refused(chatAsked, 400, { error: 'No' }, { ...none, 'x-ratelimit-remaining-requests': '5' }),
+      'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 404, expected numbers not below zero',
+      refused(chatAsked, 404, { error: 'No' }, { ...none, 'x-ratelimit-remaining-requests': '5' }),
     ],
     'a limit with a unit': [
       'limit.requests.headers',

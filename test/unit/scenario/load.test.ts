@@ -151,3 +151,18 @@ test('the size of a batch is bounded by the profile', () => {
   const contract = { ...documented, rpc: { ...documented.rpc, batchLimit: 5 } }
   expect(() => callOf('rpc', validScenario, contract)).toThrow('got 10, expected a whole number from 1 to 5')
 })
+
+test('a merge key gives a call what another has, but for what it says itself', () => {
+  const calls = `calls:
+  one: &one { kind: chat, stream: false, model-tier: XS, prompt-tokens: 5, max-completion-tokens: 8 }
+  two: { <<: *one, prompt-tokens: 6, body: { n: 2 } }
+`
+  const rest = `name: merged
+question: Is it merged?
+callers: { count: 1 }
+stages: [{ name: once, duration: 1s, shape: sequence, calls: [one, two] }]
+budget: { usd: 1 }
+`
+  const { one, two } = load(`${rest}${calls}`).calls
+  expect(two).toEqual({ ...one, promptTokens: 6, options: expect.objectContaining({ body: { n: 2 } }) })
+})

@@ -17,6 +17,7 @@ describe('a completion', () => {
     expect(jsonOf(reply)).toEqual({
       id: expect.stringMatching(/^chatcmpl-[0-9A-Za-z]{24}$/),
       object: 'chat.completion',
+      prompt_logprobs: null,
       created: Math.floor(startWallMs / 1000),
       model: 'ref-nano-3b',
       choices: [

@@ -67,8 +67,33 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   say(chat({}, 'ref_default_dan'))
   await clock.advanceTo(103_000)
   say(chat({}, 'ref_default_dan'))
+  say(...options.map((body, index) => chat(body, `ref_default_option-${index}`)))
   return JSON.stringify(replies)
 }
+
+const user = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] })
+
+/** What a request may ask for, one thing at a time, at either end of what it may be. */
+const options: readonly Readonly<Record<string, unknown>>[] = [
+  { frequency_penalty: 2 },
+  { frequency_penalty: -2 },
+  { max_temp: 2 },
+  { max_temp: 0 },
+  { logprobs: true },
+  { logprobs: false },
+  { logprobs: true, top_logprobs: 0 },
+  { n: 2 },
+  { max_tokens: 8 },
+  { max_tokens: 0 },
+  { max_tokens: -1 },
+  { prompt_cache_key: 'key' },
+  { no_such_member: true },
+  { messages: [{ role: 'user', content: 'Hello' }] },
+  { messages: [{ role: 'system', content: 'Be brief.' }] },
+  user({ type: 'text', text: 'a' }),
+  user({ type: 'text', text: 'Hello' }, { type: 'text', text: 'there' }),
+  user({ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } }),
+]
 
 const honest = await transcript([])
 

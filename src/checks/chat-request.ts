@@ -1,0 +1,128 @@
+import { choicesOf, unknownMember } from '../contract/chat-options.ts'
+import type { ClausesOf } from '../contract/clauses.ts'
+import type { Contract } from '../contract/contract.ts'
+import type { Answer, ChatAsked } from '../observation/observation.ts'
+import { asObject, jsonObject } from '../observation/scope.ts'
+import { clauseOfMessages } from './chat-messages.ts'
+import { type Check, type Expect, expecting, quote } from './check.ts'
+import { checkLogprobs } from './logprobs.ts'
+import { isSuccess } from './who-answered.ts'
+
+type Judged = ClausesOf<'chat-request'>
+
+/** Whether a chat request that is right was taken, and whether its options did what they promise. */
+export const checkChatRequest: Check<'chat-request'> = ({ answer, asked, seq, outcome }, contract, say) => {
+  if (asked.kind !== 'chat' || answer === null) return
+  const expect = expecting(say, seq)
+  const accepted = isSuccess(answer.status)
+  if (accepted || (refusals.includes(answer.status) && !isAboutModel(answer)))
+    checkTaken(answer, asked, contract, expect)
+  if (!accepted || asked.stream || outcome.kind !== 'answered') return
+  const body = jsonObject(answer)
+  const choices: readonly unknown[] = Array.isArray(body?.choices) ? body.choices : []
+  checkLogprobs(body?.prompt_logprobs, choices, asked, contract, expect)
+  checkCount(choices, asked, expect)
+  checkOldBound(body, choices, asked, expect)
+}
+
+/** What a service answers to a request that it holds to be wrong. Others speak of who asks, how often, and how. */
+const refusals: readonly number[] = [400, 422]
+
+/** A refusal that speaks of the model, or of its context, says what that model cannot do, and not what a request may not say. */
+const isAboutModel = (answer: Answer): boolean => /\b(models?\b|context)/i.test(textOf(answer))
+
+const textOf = ({ body }: Answer): string =>
+  body.kind === 'json' ? JSON.stringify(body.value) : body.kind === 'text' ? body.head : ''
+
+function checkTaken(answer: Answer, asked: ChatAsked, contract: Contract, expect: Expect<Judged>): void {
+  const clause = clauseOf(asked, contract)
+  if (clause === null) return
+  const isTaken = isSuccess(answer.status)
+  const isWanted = clause !== 'chat.request.unknown-member' || contract.chat.unknownMembers === 'tolerated'
+  expect(clause, isTaken === isWanted, () => {
+    const sent = quote(asked.options?.body ?? {})
+    const got = isTaken ? 'was taken' : `was answered with ${answer.status} ${quote(textOf(answer))}`
+    return `a request with ${sent} ${got}, expected ${isWanted ? 'a success' : 400}`
+  })
+}
+
+/** Whatever is counted as a token, and whatever a template adds, so few fit into any model. */
+const surelyFitTokens = 1_000
+
+/** The clause by which the request has to be taken; null where it may be refused, or where several could be the reason. */
+function clauseOf(asked: ChatAsked, contract: Contract): Judged | null {
+  const { options } = asked
+  if (asked.promptTokens > surelyFitTokens) return null
+  if (options === null) return 'chat.request'
+  if (options.suffix !== null || Object.keys(options.parameters).length > 0) return null
+  const members = Object.keys(options.body)
+  const [first, second] = members
+  if (first === undefined) return 'chat.request'
+  if (members.length === 1) return clauseOfMember(first, options.body[first], asked, contract)
+  const isPair = members.length === 2 && (first === 'logprobs' || second === 'logprobs')
+  const top = options.body.top_logprobs
+  return isPair && options.body.logprobs === true ? clauseOfMember('top_logprobs', top, asked, contract) : null
+}
+
+function clauseOfMember(member: string, value: unknown, asked: ChatAsked, contract: Contract): Judged | null {
+  switch (member) {
+    case 'frequency_penalty':
+      return isWithin(value, -2, 2) ? 'chat.request.frequency-penalty' : null
+    case 'max_temp':
+      return isWithin(value, 0, 2) ? 'chat.request.max-temp' : null
+    case 'max_tokens':
+      return Number.isInteger(value) ? 'chat.request.max-tokens' : null
+    case 'n':
+      return Number.isInteger(value) && isWithin(value, 1, Infinity) ? 'chat.request.n' : null
+    case 'prompt_cache_key':
+      return typeof value === 'string' && value !== '' ? 'chat.request.prompt-cache-key' : null
+    case 'logprobs':
+      return value === false || (value === true && hasLogprobs(asked, contract)) ? 'chat.request.logprobs' : null
+    case 'top_logprobs':
+      return Number.isInteger(value) && isWithin(value, 0, Infinity) && hasLogprobs(asked, contract)
+        ? 'chat.request.top-logprobs'
+        : null
+    case 'messages':
+      return clauseOfMessages(value)
+    case unknownMember:
+      return contract.chat.unknownMembers === null ? null : 'chat.request.unknown-member'
+    default:
+      return null
+  }
+}
+
+const isWithin = (value: unknown, least: number, most: number): boolean =>
+  typeof value === 'number' && value >= least && value <= most
+
+const hasLogprobs = ({ model }: ChatAsked, { models }: Contract): boolean =>
+  models.some(({ id, logprobs }) => id === model && logprobs === true)
+
+/** At most as many choices as were asked for, each with an index of its own. */
+function checkCount(choices: readonly unknown[], asked: ChatAsked, expect: Expect<'chat.request.n'>): void {
+  const most = choicesOf(asked.options)
+  if (most === 1 && choices.length <= 1 && asked.options?.body.n === undefined) return
+  const indices = choices.map(choice => asObject(choice)?.index).filter(index => index !== undefined)
+  const isOnce = new Set(indices).size === indices.length
+  expect('chat.request.n', choices.length <= most && isOnce, () => {
+    const got = `${choices.length} choices with the indices ${quote(indices)}`
+    return `${got} came back, expected at most ${most}, each with its own`
+  })
+}
+
+/** What would be cut by an older bound of nothing, had it not been ignored. */
+function checkOldBound(
+  body: Readonly<Record<string, unknown>> | null,
+  choices: readonly unknown[],
+  { options, maxCompletionTokens }: ChatAsked,
+  expect: Expect<'chat.request.max-tokens'>,
+): void {
+  const older = options?.body.max_tokens
+  if (typeof older !== 'number' || older > 0 || maxCompletionTokens <= 1) return
+  const tokens = asObject(body?.usage)?.completion_tokens
+  const isCut = choices.some(choice => asObject(choice)?.finish_reason === 'length')
+  expect(
+    'chat.request.max-tokens',
+    !(isCut && typeof tokens === 'number' && tokens <= choices.length),
+    () => `a completion was cut after ${tokens} tokens, expected max_tokens of ${older} to be ignored`,
+  )
+}
