@@ -2,7 +2,7 @@ import { claimedPico } from '../checks/completion.ts'
 import { claimedCredits, expectedCredits } from '../checks/rpc-credits.ts'
 import { listPrice, tariffOf } from '../checks/tariff.ts'
 import { isFromInFront } from '../checks/who-answered.ts'
-import { choicesOf } from '../contract/chat-options.ts'
+import { choicesOf, hasExtraPrice } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
@@ -100,6 +100,7 @@ function worstCase({ asked }: Observation, contract: Contract): bigint {
   }
   // A probe is to be refused, and what is refused is not charged.
   if (asked.kind !== 'chat') return 0n
+  if (hasExtraPrice(asked.options, contract)) return unpriced
   const tokens = [asked.promptTokens * 2 + 4_000, asked.maxCompletionTokens * choicesOf(asked.options) * 2] as const
   return listPrice(tariffOf(contract), asked.model, ...tokens) ?? unpriced
 }
@@ -116,7 +117,7 @@ export function expectedCharge(
     const credits = expectedCredits(answer, asked, contract)?.total
     return credits === undefined ? null : { usd: credits * tariffOf(contract).picoUsdPerCredit, credits }
   }
-  if (asked.kind !== 'chat') return null
+  if (asked.kind !== 'chat' || hasExtraPrice(asked.options, contract)) return null
   const usage = asObject(streamOf(observation)?.usage ?? jsonObject(answer)?.usage)
   const { prompt_tokens: prompt, completion_tokens: completion } = usage ?? {}
   if (!Number.isSafeInteger(prompt) || !Number.isSafeInteger(completion)) return null

@@ -1,5 +1,7 @@
 import { mostRuns, type StreamPart, type StreamReading } from '../observation/observation.ts'
 import { createSseDecoder } from '../transport/sse.ts'
+import { clip, clipMembers, isObject, isSaid, type JsonObject, parseObject } from './json-object.ts'
+import { toolNamesIn, wrongMember } from './stream-delta.ts'
 
 export type StreamReader = {
   /** Takes what one read brought. A token is stamped with the read that brought the end of its event. */
@@ -18,14 +20,24 @@ const mostFinishReasons = 16
 const mostGaps = 2_000
 const mostMalformed = 3
 const longestMalformed = 200
+const mostMisshapen = 3
+const longestText = 4_096
 
 /** The parts that one chunk can have, in the order in which they are listed. A chunk's parts are a set of bits. */
-const chunkParts: readonly StreamPart[] = ['role', 'reasoning', 'content', 'tool-call', 'finish', 'usage', 'error']
-const [ROLE, REASONING, CONTENT, TOOL_CALL, FINISH, USAGE, ERROR] = [1, 2, 4, 8, 16, 32, 64] as const
+const chunkParts: readonly StreamPart[] = [
+  ...(['results', 'role', 'reasoning', 'content', 'tool-call', 'finish', 'usage', 'error'] as const),
+]
+const [RESULTS, ROLE, REASONING, CONTENT, TOOL_CALL, FINISH, USAGE, ERROR] = [1, 2, 4, 8, 16, 32, 64, 128] as const
 const TOKEN = REASONING | CONTENT | TOOL_CALL
 
+export type StreamForm = {
+  readonly doneMarker: string
+  /** The member that repeats the options; null: none were asked for, and neither they nor the text are kept. */
+  readonly echoField: string | null
+}
+
 /** Reads the event stream of a chat completion, with one `JSON.parse` an event. Never throws, whatever comes. */
-export function createStreamReader({ doneMarker }: { readonly doneMarker: string }): StreamReader {
+export function createStreamReader({ doneMarker, echoField }: StreamForm): StreamReader {
   let atMs = 0
   let chunks = 0
   let malformedEvents = 0
@@ -35,6 +47,8 @@ export function createStreamReader({ doneMarker }: { readonly doneMarker: string
   let usage: unknown = null
   let cost: unknown = null
   let error: unknown = null
+  let parameters: JsonObject | null = null
+  let text = echoField === null ? null : ''
   let contentCharacters = 0
   let reasoningCharacters = 0
   let firstTokenMs: number | null = null
@@ -47,6 +61,9 @@ export function createStreamReader({ doneMarker }: { readonly doneMarker: string
   const models: string[] = []
   const objects: string[] = []
   const finishReasons: string[] = []
+  const stopReasons: unknown[] = []
+  const misshapen: string[] = []
+  const toolNames: string[] = []
   const gapsMs: number[] = []
   const malformed: string[] = []
 
@@ -77,6 +94,7 @@ export function createStreamReader({ doneMarker }: { readonly doneMarker: string
       usage = clip(chunk.usage)
     }
     if (isSaid(chunk.cost)) cost = clip(chunk.cost)
+    if (echoField !== null && isObject(chunk[echoField])) parts |= readEcho(chunk[echoField])
     if (isSaid(chunk.error)) {
       parts |= ERROR
       error ??= clip(chunk.error)
@@ -102,6 +120,7 @@ export function createStreamReader({ doneMarker }: { readonly doneMarker: string
     for (const choice of choices) {
       if (!isObject(choice)) continue
       if (isObject(choice.delta)) parts |= readDelta(choice.delta)
+      if (isSaid(choice.stop_reason)) readStopReason(choice.stop_reason)
       const reason = choice.finish_reason
       if (typeof reason !== 'string' || reason === '') continue
       parts |= FINISH
@@ -119,8 +138,24 @@ export function createStreamReader({ doneMarker }: { readonly doneMarker: string
     let parts = typeof delta.role === 'string' ? ROLE : 0
     if (reasoning > 0) parts |= REASONING
     if (content > 0) parts |= CONTENT
-    if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) parts |= TOOL_CALL
+    if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
+      parts |= TOOL_CALL
+      for (const name of toolNamesIn(delta.tool_calls)) remember(toolNames, name)
+    }
+    if (text !== null && content > 0 && text.length < longestText) text += String(delta.content)
+    const wrong = wrongMember(delta)
+    if (wrong !== null && misshapen.length < mostMisshapen) misshapen.push(wrong)
     return parts
+  }
+
+  const readStopReason = (reason: unknown): void => {
+    if (stopReasons.length < mostIdentities && !stopReasons.includes(reason)) stopReasons.push(clip(reason))
+  }
+
+  const readEcho = (echo: JsonObject): number => {
+    parameters = { ...parameters, ...clipMembers(echo) }
+    const found = echo.web_search_citations
+    return Array.isArray(found) && found.length > 0 ? RESULTS : 0
   }
 
   const stampToken = (content: boolean): void => {
@@ -167,9 +202,14 @@ export function createStreamReader({ doneMarker }: { readonly doneMarker: string
         objects,
         created,
         finishReasons,
+        stopReasons,
+        misshapen,
         usage,
         cost,
         error,
+        parameters,
+        text: text === null ? null : text.slice(0, longestText),
+        toolNames,
         contentCharacters,
         reasoningCharacters,
         firstTokenMs,
@@ -191,23 +231,7 @@ export function createStreamReader({ doneMarker }: { readonly doneMarker: string
   }
 }
 
-type JsonObject = Readonly<Record<string, unknown>>
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
-
-const isSaid = (value: unknown): boolean => value !== undefined && value !== null
-
-function parseObject(text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
-}
 
 function remember(seen: string[], value: unknown): void {
   const said = typeof value === 'string' ? value : ''
@@ -218,14 +242,4 @@ function remember(seen: string[], value: unknown): void {
 function describeError(error: unknown): string {
   const said = isObject(error) ? [error.type, error.code].filter(each => typeof each === 'string') : []
   return said.length === 0 ? 'an event with an error in it' : said.join(' ').slice(0, 160)
-}
-
-/** The value with whatever is long, wide or deep in it cut, because a service may say anything and it is kept. */
-function clip(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return value.slice(0, 256)
-  if (typeof value !== 'object' || value === null) return value
-  if (depth === 6) return null
-  if (Array.isArray(value)) return value.slice(0, 32).map(each => clip(each, depth + 1))
-  const members = Object.entries(value).slice(0, 32)
-  return Object.fromEntries(members.map(([name, member]) => [name.slice(0, 256), clip(member, depth + 1)]))
 }

@@ -1,3 +1,4 @@
+import { bodyOptions } from '../contract/chat-options.ts'
 import { randomStream } from '../lib/random.ts'
 import type { CallPlan } from '../plan/plan.ts'
 import { type Call, jsonHeaders, type Office } from './call.ts'
@@ -16,7 +17,7 @@ export function chatCall(plan: ChatPlan, seq: number, headers: Readonly<Record<s
     stream,
     ...(isBounded && { max_completion_tokens: maxCompletionTokens }),
     ...options?.body,
-    [contract.chat.parametersField]: { [contract.chat.systemPromptOption]: false, ...options?.parameters },
+    [contract.chat.parametersField]: bodyOptions(options, contract),
   }
   return {
     asked: { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, options },

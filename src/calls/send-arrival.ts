@@ -2,13 +2,13 @@ import type { Arrival, Step } from '../arrivals/arrivals.ts'
 import { type Caller, credentials } from '../callers/callers.ts'
 import type { AccountTier } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { DropReason, Observation, Sink } from '../observation/observation.ts'
+import type { ChatAsked, DropReason, Observation, Sink } from '../observation/observation.ts'
 import type { CallPlan } from '../plan/plan.ts'
 import { isEventStream } from '../transport/event-stream.ts'
 import type { Transport } from '../transport/transport.ts'
 import { buildCall } from './build-call.ts'
 import type { Call, Office } from './call.ts'
-import { createStreamReader } from './chat-stream.ts'
+import { createStreamReader, type StreamReader } from './chat-stream.ts'
 import { answerOf, outcomeOf } from './read-answer.ts'
 
 /** What it takes to turn an arrival into observations. */
@@ -50,8 +50,7 @@ export function dropArrival(arrival: Arrival, reason: DropReason, sender: Sender
 
 async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: CallPlan, sender: Sender): Promise<void> {
   const { call, caller } = prepare(arrival, index, plan, sender)
-  const reader =
-    call.asked.kind === 'chat' && call.asked.stream ? createStreamReader(sender.office.contract.chat.stream) : null
+  const reader = call.asked.kind === 'chat' && call.asked.stream ? readerOf(call.asked, sender.office) : null
   const exchange = await sender.transport({ ...call.request, onStreamBytes: reader?.push ?? null }, sender.abort)
   // Anything else that was answered to a streamed request (an error, say) has a body like any other.
   const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
@@ -67,6 +66,13 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: Ca
     endMs: exchange.endMs,
     outcome: outcomeOf(exchange, result),
     answer: answerOf(exchange, result, call.asked.kind === 'rpc' && call.asked.replay !== null),
+  })
+}
+
+function readerOf({ options }: ChatAsked, { contract: { chat } }: Office): StreamReader {
+  return createStreamReader({
+    doneMarker: chat.stream.doneMarker,
+    echoField: options === null ? null : chat.parametersField,
   })
 }
 

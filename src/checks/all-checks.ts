@@ -10,6 +10,7 @@ import type { Docket } from './docket.ts'
 import { checkErrorAnswer } from './error-answer.ts'
 import { checkHeaders } from './headers.ts'
 import { checkLimitHeaders } from './limit-headers.ts'
+import { checkParameters } from './parameters.ts'
 import { checkProbe } from './probe.ts'
 import { checkRpcAnswer } from './rpc-answer.ts'
 import { checkRpcCredits } from './rpc-credits.ts'
@@ -22,6 +23,7 @@ const checks: { readonly [Name in CheckName]: Check<Name> } = {
   'chat-request': checkChatRequest,
   'chat-answer': checkChatAnswer,
   'chat-stream': checkChatStream,
+  parameters: checkParameters,
   'rpc-answer': checkRpcAnswer,
   'rpc-credits': checkRpcCredits,
   catalogue: checkCatalogue,

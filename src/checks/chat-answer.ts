@@ -1,3 +1,4 @@
+import type { Contract } from '../contract/contract.ts'
 import type { ChatAsked, Observation } from '../observation/observation.ts'
 import { asObject, jsonObject } from '../observation/scope.ts'
 import { type Check, type Expect, expecting, quote } from './check.ts'
@@ -19,7 +20,8 @@ export const checkChatAnswer: Check<'chat-answer'> = (observation, contract, say
   const { id, created, model, usage, cost, choices } = body ?? {}
   checkCompletion({ id, created, model, usage, cost }, observation, contract, say)
 
-  if (Array.isArray(choices)) for (const choice of choices) checkChoice(asObject(choice), choices.length, expect)
+  if (Array.isArray(choices))
+    for (const choice of choices) checkChoice(asObject(choice), choices.length, contract, expect)
   // Choices may be absent, but they cannot be anything else than a list.
   else if (choices !== undefined) expect('chat.choice', false, () => `choices is ${quote(choices)}, expected a list`)
 }
@@ -29,11 +31,12 @@ type Members = Readonly<Record<string, unknown>>
 function checkChoice(
   choice: Members | null,
   count: number,
+  contract: Contract,
   expect: Expect<'chat.choice' | 'chat.choice.finish-reason' | 'chat.message'>,
 ): void {
   const misshapen = choice === null ? 'no members' : wrongChoice(choice, count)
   expect('chat.choice', misshapen === null, () => `a choice has ${misshapen}`)
-  checkFinishReason(choice?.finish_reason, expect)
+  checkFinishReason(choice?.finish_reason, contract, expect)
   const wrong = wrongMessage(asObject(choice?.message) ?? {})
   expect('chat.message', wrong === null, () => `a message has ${wrong}`)
 }

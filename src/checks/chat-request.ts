@@ -29,7 +29,7 @@ export const checkChatRequest: Check<'chat-request'> = ({ answer, asked, seq, ou
 const refusals: readonly number[] = [400, 422]
 
 /** A refusal that speaks of the model, or of its context, says what that model cannot do, and not what a request may not say. */
-const isAboutModel = (answer: Answer): boolean => /\b(models?\b|context)/i.test(textOf(answer))
+export const isAboutModel = (answer: Answer): boolean => /\b(models?\b|context)/i.test(textOf(answer))
 
 const textOf = ({ body }: Answer): string =>
   body.kind === 'json' ? JSON.stringify(body.value) : body.kind === 'text' ? body.head : ''

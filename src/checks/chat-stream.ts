@@ -28,7 +28,7 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   if (stream === null) return
 
   checkChunks(stream, contract, expect)
-  for (const reason of stream.finishReasons) checkFinishReason(reason, expect)
+  for (const reason of stream.finishReasons) checkFinishReason(reason, contract, expect)
   // Of a grammar that was cut, only what stands in it is known.
   const isUsageStated = stream.grammar.length < mostRuns ? checkGrammar(stream, contract, expect) : stream.usage
   if (!isUsageStated) return

@@ -1,7 +1,8 @@
-import { choicesOf } from '../contract/chat-options.ts'
+import { choicesOf, hasExtraPrice } from '../contract/chat-options.ts'
 import type { ClausesOf } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
 import { distance, formatPico, parsePico, pico } from '../lib/money.ts'
+import { oneOf } from '../lib/usage-error.ts'
 import type { ChatAsked, Observation } from '../observation/observation.ts'
 import { asObject } from '../observation/scope.ts'
 import { type Expect, expecting, quote, type Voice } from './check.ts'
@@ -33,7 +34,7 @@ export function checkCompletion(
   expect('chat.id', typeof id === 'string' && id !== '', () => `id is ${quote(id)}, expected a text`)
   // An alias may be answered by the model that it stands for; the id of a known model is that model.
   const isExact = tariffOf(contract).models.has(asked.model)
-  const isModel = isExact ? model === asked.model : typeof model === 'string' && model !== ''
+  const isModel = isExact ? isModelOf(model, asked) : typeof model === 'string' && model !== ''
   expect('chat.model', isModel, () => `model is ${quote(model)}, expected ${isExact ? quote(asked.model) : 'a name'}`)
   expect(
     'chat.created',
@@ -44,7 +45,7 @@ export function checkCompletion(
   const counts = tokenCounts(usage)
   expect('chat.usage', counts !== null, () => `usage is ${quote(usage)}, expected three whole token counts`)
   if (counts !== null) checkCounts(counts, asked.maxCompletionTokens * choicesOf(asked.options), expect)
-  if (cost !== undefined && cost !== null) checkCost(cost, counts, asked.model, contract, expect)
+  if (cost !== undefined && cost !== null) checkCost(cost, counts, asked, contract, expect)
 }
 
 function checkCounts({ prompt, completion, total }: TokenCounts, bound: number, expect: Expect<Shared>): void {
@@ -63,15 +64,15 @@ function checkCounts({ prompt, completion, total }: TokenCounts, bound: number, 
 function checkCost(
   cost: unknown,
   counts: TokenCounts | null,
-  model: string,
+  { model, options }: ChatAsked,
   contract: Contract,
   expect: Expect<Shared>,
 ): void {
   const { usd, diem } = asObject(cost) ?? {}
   const isCost = isAmount(usd) && isAmount(diem)
   expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
-  // Cached tokens have a price of their own, which is open.
-  if (!isCost || counts === null || counts.cached) return
+  // Cached tokens have a price of their own, which is open, and so has what is searched.
+  if (!isCost || counts === null || counts.cached || hasExtraPrice(options, contract)) return
   const tariff = tariffOf(contract)
   const expected = listPrice(tariff, model, counts.prompt, counts.completion)
   if (expected === null) return
@@ -107,13 +108,15 @@ const isAmount = (value: unknown): value is number => typeof value === 'number' 
 /** A JSON number may carry the noise of a double behind its 12th decimal. */
 export const claimedPico = (amount: number): bigint => parsePico(amount) ?? pico(amount.toFixed(12))
 
-const finishReasons: readonly unknown[] = ['stop', 'length', 'tool_calls']
-
-export function checkFinishReason(reason: unknown, expect: Expect<'chat.choice.finish-reason'>): void {
+export function checkFinishReason(
+  reason: unknown,
+  { chat: { finishReasons } }: Contract,
+  expect: Expect<'chat.choice.finish-reason'>,
+): void {
   expect(
     'chat.choice.finish-reason',
-    finishReasons.includes(reason),
-    () => `finish_reason is ${quote(reason)}, expected stop, length or tool_calls`,
+    typeof reason === 'string' && finishReasons.includes(reason),
+    () => `finish_reason is ${quote(reason)}, expected ${oneOf(finishReasons)}`,
   )
 }
 
@@ -130,3 +133,7 @@ function isRecent(created: unknown, { answer, sentMs, endMs }: Observation): boo
   if (Number.isNaN(stampMs) || sentMs === null || endMs === null) return true
   return Math.abs(Number(created) * 1000 - stampMs) <= endMs - sentMs + stampSlackMs
 }
+
+/** The options behind the name of a model may be repeated with it. */
+const isModelOf = (model: unknown, { model: asked, options }: ChatAsked): boolean =>
+  model === asked || (options !== null && options.suffix !== null && model === `${asked}:${options.suffix}`)

@@ -1,3 +1,5 @@
+import type { ChatOption, Contract } from './contract.ts'
+
 /** What a chat request asks beyond a prompt and a bound. Plain JSON. */
 export type ChatOptions = {
   /** Further members of the request's body, over those that it would have. */
@@ -20,3 +22,52 @@ export function choicesOf(options: ChatOptions | null): number {
 
 /** A member of a request that no service knows. */
 export const unknownMember = 'no_such_member'
+
+type Options = Readonly<Record<string, unknown>>
+
+/** Every service-specific option by its name. */
+export const documentedOptions = ({ chat }: Contract): Readonly<Record<string, ChatOption>> => ({
+  ...chat.options,
+  [chat.systemPromptOption]: { values: 'boolean', default: true, conditional: false },
+})
+
+export function isValueOf({ values }: ChatOption, value: unknown): boolean {
+  if (values === 'boolean' || values === 'string') return typeof value === values
+  return typeof value === 'string' && values.includes(value)
+}
+
+/** The service-specific options in the body of a request; null leaves one out that would always be sent. */
+export function bodyOptions(options: ChatOptions | null, { chat }: Contract): Options {
+  if (options === null) return { [chat.systemPromptOption]: false }
+  const all = { [chat.systemPromptOption]: false, ...options.parameters }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null))
+}
+
+/** The options behind the name of the model. */
+export function suffixOptions({ suffix }: ChatOptions, contract: Contract): Options {
+  if (suffix === null) return {}
+  const known = documentedOptions(contract)
+  const pairs = suffix.split('&').map(pair => {
+    const [name = '', ...value] = pair.split('=')
+    const text = value.join('=')
+    const isFlag = Object.hasOwn(known, name) && known[name]?.values === 'boolean'
+    return [name, isFlag && (text === 'true' || text === 'false') ? text === 'true' : text] as const
+  })
+  return Object.fromEntries(pairs)
+}
+
+/** Everything that a request asks of the options, wherever it says so. */
+export const sentOptions = (options: ChatOptions, contract: Contract): Options => ({
+  ...suffixOptions(options, contract),
+  ...bodyOptions(options, contract),
+})
+
+export const isSearching = (options: Options): boolean =>
+  options.enable_web_search === 'on' || options.enable_web_search === 'auto' || options.enable_x_search === true
+
+/** Whether something is asked for that has a price of its own, which is open. */
+export function hasExtraPrice(options: ChatOptions | null, contract: Contract): boolean {
+  if (options === null) return false
+  const sent = sentOptions(options, contract)
+  return isSearching(sent) || sent.enable_web_scraping === true
+}

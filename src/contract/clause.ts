@@ -6,6 +6,7 @@ export const checkNames = [
   'chat-request',
   'chat-answer',
   'chat-stream',
+  'parameters',
   'rpc-answer',
   'rpc-credits',
   'catalogue',

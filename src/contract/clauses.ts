@@ -7,6 +7,7 @@ import { chatRequestClauses } from './clauses/chat-request.ts'
 import { errorClauses } from './clauses/errors.ts'
 import { headerClauses } from './clauses/headers.ts'
 import { limitClauses } from './clauses/limits.ts'
+import { parameterClauses } from './clauses/parameters.ts'
 import { replayClauses } from './clauses/replays.ts'
 import { rpcClauses } from './clauses/rpc.ts'
 import { streamClauses } from './clauses/streams.ts'
@@ -19,6 +20,7 @@ export const clauses = {
   ...chatClauses,
   ...chatRequestClauses,
   ...streamClauses,
+  ...parameterClauses,
   ...rpcClauses,
   ...replayClauses,
   ...abuseClauses,

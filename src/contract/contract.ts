@@ -27,6 +27,15 @@ const model = z.strictObject({
   usdPerMillion: z.strictObject({ input: decimal, output: decimal }).nullable(),
 })
 
+const chatOption = z.strictObject({
+  /** Any text, true or false, or one of a list. */
+  values: z.union([z.enum(['string', 'boolean']), z.array(z.string()).min(1)]),
+  /** What holds where it is not sent; null: not asserted. */
+  default: z.union([z.boolean(), z.string()]).nullable(),
+  /** Whether a model may be unable to do it: then neither a refusal nor another value in the echo is held against it. */
+  conditional: z.boolean(),
+})
+
 const network = z.strictObject({ baseCredits: positiveInt, family: z.enum(['evm', 'solana', 'starknet']) })
 
 export const contractSchema = z.strictObject({
@@ -47,6 +56,21 @@ export const contractSchema = z.strictObject({
     /** The member of `service_parameters` that switches the default system prompts off. */
     systemPromptOption: z.string(),
     parametersField: z.string(),
+    /** The other members of `service_parameters`. */
+    options: z.record(z.string(), chatOption),
+    finishReasons: z.array(z.string()).min(1),
+    search: z.strictObject({
+      /** A citation in the text; its first group holds the positions of the sources, from 0. */
+      citation: pattern,
+      /** What stands in citations only, so that elsewhere it is part of a malformed one; null: not asserted. */
+      citationMark: pattern.nullable(),
+      /** Where a stream has the search results that were asked for in it. */
+      resultsInStream: z.enum(['first', 'last', 'anywhere']),
+      /** The tool whose call holds the search results; null: not asserted. */
+      documentsTool: z.string().nullable(),
+      /** The most pages that are scraped for one request. */
+      scrapedPages: positiveInt,
+    }),
     /** Relative tolerance of `cost` against tokens × list price. */
     costTolerance: z.number().min(0).max(1),
     /** What becomes of a request with a member that nobody knows; null: not asserted. */
@@ -122,6 +146,7 @@ export type ModelTier = (typeof modelTiers)[number]
 export type AccountTier = (typeof accountTiers)[number]
 export type MethodTier = (typeof methodTiers)[number]
 export type Model = Contract['models'][number]
+export type ChatOption = Contract['chat']['options'][string]
 export type Network = Contract['rpc']['networks'][string]
 
 /** The tier of `method` on `network`; null when the network is unknown or the method is not on its allow-list. */

@@ -1,5 +1,7 @@
-import type { Contract, Network } from './contract.ts'
+import type { ChatOption, Contract, Network } from './contract.ts'
 import { rpcMethods } from './rpc-methods.ts'
+
+const flag: ChatOption = { values: 'boolean', default: false, conditional: false }
 
 /**
  * The service as its interface document describes it. A comment marks what that document leaves open and a public
@@ -39,6 +41,26 @@ export const documented: Contract = {
   chat: {
     systemPromptOption: 'include_venice_system_prompt',
     parametersField: 'service_parameters',
+    options: {
+      character_slug: { values: 'string', default: null, conditional: true }, // a character may be unknown
+      strip_thinking_response: flag,
+      disable_thinking: flag,
+      enable_web_search: { values: ['off', 'on', 'auto'], default: 'off', conditional: false },
+      enable_web_scraping: flag,
+      enable_x_search: { ...flag, conditional: true },
+      enable_web_citations: flag,
+      include_search_results_in_stream: flag,
+      return_search_results_as_documents: flag,
+      enable_e2ee: { values: 'boolean', default: null, conditional: true },
+    },
+    finishReasons: ['stop', 'length', 'tool_calls'],
+    search: {
+      citation: '\\[REF\\]([0-9]+)\\[/REF\\]',
+      citationMark: '\\[/?REF\\]',
+      resultsInStream: 'first',
+      documentsTool: 'service_web_search_documents',
+      scrapedPages: 5,
+    },
     costTolerance: 0.000001,
     unknownMembers: 'tolerated',
     stream: { chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]' }, // public

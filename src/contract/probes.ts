@@ -1,10 +1,11 @@
 import type { Probe } from './probe.ts'
 import { authProbes } from './probes/auth-probes.ts'
 import { chatProbes } from './probes/chat-probes.ts'
+import { parameterProbes } from './probes/parameter-probes.ts'
 import { rpcProbes } from './probes/rpc-probes.ts'
 
 /** Every crafted request by its name in scenarios. */
-const probes = { ...authProbes, ...chatProbes, ...rpcProbes } as const
+const probes = { ...authProbes, ...chatProbes, ...parameterProbes, ...rpcProbes } as const
 
 export type ProbeName = keyof typeof probes
 

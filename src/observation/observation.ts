@@ -126,11 +126,21 @@ export type StreamReading = {
   readonly objects: readonly string[]
   readonly created: number | null
   readonly finishReasons: readonly string[]
+  /** Distinct ones that were said, at most 3. */
+  readonly stopReasons: readonly unknown[]
+  /** What was wrong with the members of a delta, at most 3. */
+  readonly misshapen: readonly string[]
   /** As they were said, the last one counting. */
   readonly usage: unknown
   readonly cost: unknown
   /** The member `error` of an event, as it was said; null when none had one. */
   readonly error: unknown
+  /** The echo of the options, its members as they were last said; null when none was kept. */
+  readonly parameters: Readonly<Record<string, unknown>> | null
+  /** The beginning of the content, at most 4,096 characters; null: not kept, since no options were asked for. */
+  readonly text: string | null
+  /** Names of the tools that are called, at most 3. */
+  readonly toolNames: readonly string[]
   readonly contentCharacters: number
   readonly reasoningCharacters: number
   /** First non-empty token of any sort: content, reasoning or tool call. */
@@ -147,9 +157,10 @@ export type StreamReading = {
 
 /**
  * What one event of a stream was. One event may be several parts; they are listed in this order.
- * `empty`: a chunk that says nothing of these; `after-done`: anything behind the done marker.
+ * `results`: search results, where options were asked for; `empty`: a chunk that says nothing of these; `after-done`: anything behind the done marker.
  */
 export type StreamPart =
+  | 'results'
   | 'role'
   | 'reasoning'
   | 'content'

@@ -1,8 +1,16 @@
 import type { Contract, Model, Network } from '../contract/contract.ts'
 import { pico } from '../lib/money.ts'
 import { type Account, type Caller, type Spend, spend } from './account.ts'
+import { honestOptions, type OptionDecisions } from './applied-options.ts'
 import { callerOfKey } from './bearer.ts'
-import { type Choice, type CompletionHead, type Cost, listPricePico, type Usage } from './completion.ts'
+import {
+  type Choice,
+  type CompletionHead,
+  type Cost,
+  type FinishReason,
+  listPricePico,
+  type Usage,
+} from './completion.ts'
 import type { StreamEvent } from './completion-stream.ts'
 import { isJson, parseJson } from './json.ts'
 import type { Reply } from './message.ts'
@@ -16,7 +24,7 @@ import { type Window, windowAt } from './window.ts'
  * The decisions of the service, one function each, without effects beyond their result (`spend` alone has one). What
  * surrounds them — parsing, routing, keeping time — is the same however they are made.
  */
-export type Behaviour = {
+export type Behaviour = OptionDecisions & {
   readonly caller: (key: string) => Caller | null
 
   readonly isFailure: (status: number) => boolean
@@ -61,7 +69,8 @@ export type Behaviour = {
   /** What a completed request leaves taken from its token window. */
   readonly usedTokens: (usage: Usage) => number
   readonly completionHead: (head: CompletionHead) => Readonly<Record<string, unknown>>
-  readonly finishReason: (reason: 'stop' | 'length') => string | null
+  readonly finishReason: (reason: FinishReason) => string | null
+  readonly stopReason: (reason: FinishReason) => unknown
   readonly choice: (choice: Choice) => unknown
   readonly usage: (usage: Usage) => unknown
   readonly cost: (cost: Cost) => unknown
@@ -88,9 +97,12 @@ export type ModelLimits = {
 }
 
 /** The service as documented. */
-export function honestBehaviour({ rpc, abuse }: Contract): Behaviour {
+export function honestBehaviour(contract: Contract): Behaviour {
+  const { rpc, abuse } = contract
   const picoUsdPerCredit = pico(rpc.usdPerCredit)
   return {
+    ...honestOptions(contract),
+
     caller: callerOfKey,
 
     isFailure: status =>
@@ -129,6 +141,7 @@ export function honestBehaviour({ rpc, abuse }: Contract): Behaviour {
     usedTokens: usage => usage.total_tokens,
     completionHead: head => head,
     finishReason: reason => reason,
+    stopReason: reason => (reason === 'tool_calls' ? null : reason),
     choice: choice => choice,
     usage: usage => usage,
     cost: cost => cost,

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import type { Contract, Model } from '../contract/contract.ts'
+import { type AppliedOptions, isRefused, type OptionDecisions, optionsReader } from './applied-options.ts'
+import { isRecord } from './json.ts'
 import {
   countTokens,
   systemPromptTokens,
@@ -18,8 +20,15 @@ export type ChatRequest = {
   readonly thinks: boolean
   /** How many of the most probable tokens are given with each; null: no log probabilities at all. */
   readonly topLogprobs: number | null
-  /** Echoed in the answer; undefined where none were sent. */
-  readonly parameters: Readonly<Record<string, unknown>> | undefined
+  /** Whether it thinks within its content, in a think block. */
+  readonly thinksInTags: boolean
+  readonly options: AppliedOptions
+  /** Whether options were sent, and are echoed. */
+  readonly echoes: boolean
+  /** The tool of the caller that is to be called; null: none. */
+  readonly tool: string | null
+  /** What the user says, in one. */
+  readonly userText: () => string
 }
 
 export type ChatIssue = { readonly code: string; readonly path: readonly PropertyKey[]; readonly message: string }
@@ -52,6 +61,8 @@ const body = z.looseObject({
   // Each choice is generated in full, so that their number has to have a bound.
   n: z.int().min(1).max(16).default(1),
   prompt_cache_key: z.string().optional(),
+  tools: z.array(z.looseObject({ function: z.looseObject({ name: z.string().min(1) }) })).optional(),
+  tool_choice: z.unknown().optional(),
 })
 
 /** Members that are public and not documented. */
@@ -65,36 +76,26 @@ const furtherMembers = Object.fromEntries(
     .map(name => [name, z.unknown()] as const),
 )
 
-const parameterShape = {
-  character_slug: z.string(),
-  strip_thinking_response: z.boolean(),
-  disable_thinking: z.boolean(),
-  enable_web_search: z.enum(['off', 'on', 'auto']),
-  enable_web_scraping: z.boolean(),
-  enable_x_search: z.boolean(),
-  enable_web_citations: z.boolean(),
-  include_search_results_in_stream: z.boolean(),
-  return_search_results_as_documents: z.boolean(),
-  enable_e2ee: z.boolean(),
-}
-
 /** Reads the body of a chat request for `model`: the request, or what is wrong with it. */
 export function chatRequestParser(
   contract: Contract,
+  decide: OptionDecisions,
 ): (value: unknown, model: Model) => ChatRequest | { readonly issues: readonly ChatIssue[] } {
   const { parametersField, systemPromptOption } = contract.chat
-  const parameters = z.object({ ...parameterShape, [systemPromptOption]: z.boolean() }).partial()
-  const known = body.extend({ [parametersField]: parameters.optional() })
-  const schema = contract.chat.unknownMembers === 'refused' ? known.extend(furtherMembers).strict() : known
+  const readOptions = optionsReader(contract, decide)
+  const known = body.extend({ [parametersField]: z.unknown() })
+  const strict = contract.chat.unknownMembers === 'refused' ? known.extend(furtherMembers).strict() : null
 
   return (value, model) => {
-    const result = schema.safeParse(value)
-    if (!result.success)
-      return { issues: result.error.issues.map(({ code, path, message }) => ({ code, path, message })) }
-    const request = body.parse(value)
-    const sent: Readonly<Record<string, unknown>> | undefined = parameters
-      .optional()
-      .parse(result.data[parametersField])
+    const result = body.safeParse(value)
+    const { error = strict?.safeParse(value).error } = result
+    if (!result.success || error !== undefined)
+      return { issues: (error?.issues ?? []).map(({ code, path, message }) => ({ code, path, message })) }
+    const request = result.data
+    const { [parametersField]: inBody } = request
+    const suffix = request.model.slice(model.id.length + 1)
+    const options = readOptions(inBody, suffix)
+    if (isRefused(options)) return options
     const asked =
       request.max_completion_tokens ??
       (request.max_tokens !== undefined && request.max_tokens > 0 ? request.max_tokens : Infinity)
@@ -103,14 +104,35 @@ export function chatRequestParser(
       choices: request.n,
       promptTokens: request.messages.reduce(
         (total, { content }) => total + tokensPerMessage + contentTokens(content),
-        tokensPerPrompt + (sent?.[systemPromptOption] === false ? 0 : systemPromptTokens),
+        tokensPerPrompt + (options[systemPromptOption] === false ? 0 : systemPromptTokens),
       ),
       maxCompletionTokens: Math.min(asked, model.maxCompletionTokens),
       topLogprobs: request.logprobs === true && model.logprobs === true ? (request.top_logprobs ?? 0) : null,
-      thinks: model.tier === 'L' && sent?.disable_thinking !== true,
-      parameters: sent,
+      thinks: model.tier === 'L' && options.disable_thinking !== true,
+      thinksInTags: model.tier === 'M' && decide.thinksInTags(options),
+      options,
+      echoes: inBody !== undefined || suffix !== '',
+      tool: calledTool(request.tools, request.tool_choice),
+      userText: () => userText(request.messages),
     }
   }
+}
+
+/** The tool that has to be called: the one that is named or, where any has to be, the first. */
+function calledTool(tools: z.infer<typeof body>['tools'], choice: unknown): string | null {
+  if (choice === 'required') return tools?.[0]?.function.name ?? null
+  const named = isRecord(choice) && isRecord(choice.function) ? choice.function.name : null
+  return tools?.find(tool => tool.function.name === named)?.function.name ?? null
+}
+
+function userText(messages: z.infer<typeof body>['messages']): string {
+  const texts = messages.flatMap(({ role, content }) => {
+    if (role !== 'user') return []
+    return typeof content === 'string'
+      ? [content]
+      : (content ?? []).map(part => (part.type === 'text' ? part.text : ''))
+  })
+  return texts.join('\n')
 }
 
 function contentTokens(content: z.infer<typeof message>['content']): number {

@@ -2,6 +2,8 @@ import type { Contract, Model } from '../contract/contract.ts'
 import { formatPico } from '../lib/money.ts'
 import { randomStream } from '../lib/random.ts'
 import { type Account, covers, currencyFor } from './account.ts'
+import { formDraft } from './answer-form.ts'
+import type { AppliedOptions } from './applied-options.ts'
 import type { Behaviour } from './behaviour.ts'
 import { type ChatRequest, chatRequestParser } from './chat-request.ts'
 import {
@@ -14,7 +16,7 @@ import {
   text,
   usageOf,
 } from './completion.ts'
-import { lastTokenMs, streamChunks, streamHeadMs } from './completion-stream.ts'
+import { calls, lastTokenMs, streamChunks, streamHeadMs } from './completion-stream.ts'
 import { controlLimits } from './control.ts'
 import type { Identifiers } from './identifiers.ts'
 import { isRecord, parseJson } from './json.ts'
@@ -24,6 +26,7 @@ import type { Reply } from './message.ts'
 import { namedModel } from './named-model.ts'
 import type { Timing } from './timing.ts'
 import { insufficient, json, refuse, type Visit } from './visit.ts'
+import { lookUp, type Source } from './web-search.ts'
 
 export type ChatOptions = {
   readonly contract: Contract
@@ -39,7 +42,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
   const { contract, behaviour, limiter, identifiers, seed, timing } = options
   const { headerPrefix, chat } = contract
   const models = new Map(contract.models.map(model => [model.id, model]))
-  const parseRequest = chatRequestParser(contract)
+  const parseRequest = chatRequestParser(contract, behaviour)
 
   return (visit, account) => {
     // Limits are kept by model: even a request of another content type is looked into, for the model that it names.
@@ -85,9 +88,12 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     reserved: number,
   ): Reply {
     const random = randomStream(seed, `completion/${account.tier}/${account.name}/${account.completions++}`)
-    const drafts = Array.from({ length: request.choices }, () => draftChoice(request, behaviour, timing, random))
+    const { sources, pico: lookupPico } = lookUp(request.options, request.userText, behaviour)
+    const drafts = Array.from({ length: request.choices }, () =>
+      formDraft(draftChoice(request, behaviour, timing, random), request, sources, behaviour),
+    )
     const usage = usageOf(request.promptTokens, drafts, request.thinks)
-    const pico = model.usdPerMillion === null ? null : behaviour.chatCostPico(usage, model.usdPerMillion)
+    const pico = model.usdPerMillion === null ? null : behaviour.chatCostPico(usage, model.usdPerMillion) + lookupPico
     const currency = currencyFor(account, pico ?? 0n)
     const endMs = lastTokenMs(drafts)
     account.unsettled = [
@@ -103,7 +109,11 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
 
     const amount = Number(formatPico(pico ?? 0n))
     const cost: Cost = currency === 'usd' ? { usd: amount, diem: 0 } : { usd: 0, diem: amount }
-    const closing = { usage: behaviour.usage(usage), ...(pico === null ? {} : { cost: behaviour.cost(cost) }) }
+    const closing = {
+      usage: behaviour.usage(usage),
+      ...(pico === null ? {} : { cost: behaviour.cost(cost) }),
+      ...(request.echoes ? { [chat.parametersField]: echoOf(request.options, sources) } : {}),
+    }
     const head = {
       id: identifiers.completionId(),
       object: request.stream ? chat.stream.chunkObject : 'chat.completion',
@@ -112,45 +122,51 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     }
     if (!request.stream) return whole(visit, request, head, drafts, closing, endMs)
     visit.headers['content-type'] = 'text/event-stream'
-    const chunks = streamChunks({ head, drafts, closing, doneMarker: chat.stream.doneMarker, decide: behaviour })
+    const isOpening = sources.length > 0 && request.options.include_search_results_in_stream === true
+    const opening = isOpening ? { [chat.parametersField]: { web_search_citations: sources } } : null
+    const { doneMarker } = chat.stream
+    const chunks = streamChunks({ head, drafts, opening, closing, doneMarker, decide: behaviour })
     return { status: 200, headers: visit.headers, afterMs: streamHeadMs(drafts), body: { kind: 'stream', chunks } }
+  }
+
+  /** The documented echo has no third-party search in it. */
+  function echoOf({ enable_x_search: _, ...options }: AppliedOptions, sources: readonly Source[]): unknown {
+    return behaviour.echo({ ...options, web_search_citations: sources }, options)
   }
 
   function whole(
     visit: Visit,
-    { parameters, topLogprobs }: ChatRequest,
+    { topLogprobs }: ChatRequest,
     head: CompletionHead,
     drafts: readonly Draft[],
     closing: Readonly<Record<string, unknown>>,
     afterMs: number,
   ): Reply {
-    const choices = drafts.map(({ reasoning, content, finishReason }, index): Choice => {
-      const reason = behaviour.finishReason(finishReason)
+    const choices = drafts.map(({ reasoning, shown, toolCall, finishReason }, index): Choice => {
       return {
         index,
-        finish_reason: reason,
-        stop_reason: reason,
+        finish_reason: behaviour.finishReason(finishReason),
+        stop_reason: behaviour.stopReason(finishReason),
         logprobs:
           topLogprobs === null
             ? null
             : logprobsOf(
-                content.map(({ word }) => word),
+                shown.map(({ word }) => word),
                 topLogprobs,
               ),
         message: {
           role: 'assistant',
-          content: text(content),
+          content: toolCall === null ? text(shown) : null,
           reasoning_content: reasoning.length === 0 ? null : text(reasoning),
+          ...(toolCall === null ? {} : { tool_calls: calls(toolCall, head) }),
         },
       }
     })
-    const echo = parameters === undefined ? {} : { [chat.parametersField]: parameters }
     const completion = {
       prompt_logprobs: null,
       ...behaviour.completionHead(head),
       choices: choices.map(behaviour.choice),
       ...closing,
-      ...echo,
     }
     return json(visit, completion, afterMs)
   }

@@ -1,9 +1,9 @@
-import type { CompletionHead, Draft, Token } from './completion.ts'
+import type { CompletionHead, Draft, FinishReason, Token, ToolCall } from './completion.ts'
 import type { StreamChunk } from './message.ts'
 
 /** One event of a stream before it is text; `part` is what it is for. */
 export type StreamEvent = {
-  readonly part: 'role' | 'reasoning' | 'content' | 'finish' | 'usage' | 'done'
+  readonly part: 'results' | 'role' | 'reasoning' | 'content' | 'tool-call' | 'finish' | 'usage' | 'done'
   readonly afterMs: number
   /** JSON, or the done marker. */
   readonly data: string
@@ -12,7 +12,9 @@ export type StreamEvent = {
 export type StreamOptions = {
   readonly head: CompletionHead
   readonly drafts: readonly Draft[]
-  /** The fields of the last chunk: usage and cost. */
+  /** The fields of the first chunk, where there is one before the answer. */
+  readonly opening: Readonly<Record<string, unknown>> | null
+  /** The fields of the last chunk: usage, cost, and the echo of the options. */
   readonly closing: Readonly<Record<string, unknown>>
   readonly doneMarker: string
   readonly decide: StreamDecisions
@@ -21,7 +23,8 @@ export type StreamOptions = {
 /** What is decided of a stream before it is sent. */
 export type StreamDecisions = {
   readonly completionHead: (head: CompletionHead) => Readonly<Record<string, unknown>>
-  readonly finishReason: (reason: 'stop' | 'length') => string | null
+  readonly finishReason: (reason: FinishReason) => string | null
+  readonly stopReason: (reason: FinishReason) => unknown
   readonly events: (events: readonly StreamEvent[]) => readonly StreamEvent[]
 }
 
@@ -34,31 +37,56 @@ export const lastTokenMs = (drafts: readonly Draft[]): number =>
   Math.max(...drafts.map(({ content }) => content.at(-1)?.afterMs ?? 0))
 
 /** The role, the tokens one by one, the finish, then usage and cost without a choice, then the done marker. */
-export function streamChunks({ head, drafts, closing, doneMarker, decide }: StreamOptions): readonly StreamChunk[] {
+export function streamChunks({
+  head,
+  drafts,
+  opening,
+  closing,
+  doneMarker,
+  decide,
+}: StreamOptions): readonly StreamChunk[] {
   const common = decide.completionHead(head)
   const headMs = streamHeadMs(drafts)
   const choiceEvent = (
     part: StreamEvent['part'],
     afterMs: number,
     index: number,
-    delta: Readonly<Record<string, string>>,
-    finish_reason: string | null = null,
+    delta: Readonly<Record<string, unknown>>,
+    end: Readonly<Record<string, unknown>> = { finish_reason: null },
   ): StreamEvent => ({
     part,
     afterMs,
-    data: JSON.stringify({ ...common, choices: [{ index, delta, finish_reason, logprobs: null }] }),
+    data: JSON.stringify({ ...common, choices: [{ index, delta, ...end, logprobs: null }] }),
   })
 
-  const perChoice = drafts.map(({ reasoning, content, finishReason }, index) => [
+  const perChoice = drafts.map(({ reasoning, content, shown, toolCall, finishReason }, index) => [
     choiceEvent('role', headMs, index, { role: 'assistant', content: '' }),
     ...reasoning.map((token, k) =>
       choiceEvent('reasoning', token.afterMs, index, { reasoning_content: spaced(token, k) }),
     ),
-    ...content.map((token, k) => choiceEvent('content', token.afterMs, index, { content: spaced(token, k) })),
-    choiceEvent('finish', content.at(-1)?.afterMs ?? headMs, index, {}, decide.finishReason(finishReason)),
+    ...shown.map((token, k) => choiceEvent('content', token.afterMs, index, { content: spaced(token, k) })),
+    ...calls(toolCall, head).map(call =>
+      choiceEvent('tool-call', content[0]?.afterMs ?? headMs, index, { tool_calls: [{ index: 0, ...call }] }),
+    ),
+    choiceEvent(
+      'finish',
+      content.at(-1)?.afterMs ?? headMs,
+      index,
+      {},
+      {
+        finish_reason: decide.finishReason(finishReason),
+        stop_reason: decide.stopReason(finishReason),
+      },
+    ),
   ])
   const endMs = lastTokenMs(drafts)
+  const first: StreamEvent = {
+    part: 'results',
+    afterMs: headMs,
+    data: JSON.stringify({ ...common, choices: [], ...opening }),
+  }
   const events: readonly StreamEvent[] = [
+    ...(opening === null ? [] : [first]),
     ...perChoice.flat().sort((a, b) => a.afterMs - b.afterMs),
     { part: 'usage', afterMs: endMs, data: JSON.stringify({ ...common, choices: [], ...closing }) },
     { part: 'done', afterMs: endMs, data: doneMarker },
@@ -67,3 +95,7 @@ export function streamChunks({ head, drafts, closing, doneMarker, decide }: Stre
 }
 
 const spaced = ({ word }: Token, index: number): string => (index === 0 ? word : ` ${word}`)
+
+/** What `tool_calls` has in it. */
+export const calls = (call: ToolCall | null, { id }: CompletionHead) =>
+  call === null ? [] : [{ id: `call_${id.slice(-12)}`, type: 'function', function: call }]

@@ -9,8 +9,15 @@ import { logNormal, type Timing } from './timing.ts'
 export type Draft = {
   readonly reasoning: readonly Token[]
   readonly content: readonly Token[]
-  readonly finishReason: 'stop' | 'length'
+  /** What is given of the content. */
+  readonly shown: readonly Token[]
+  /** In place of the content. */
+  readonly toolCall: ToolCall | null
+  readonly finishReason: FinishReason
 }
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls'
+export type ToolCall = { readonly name: string; readonly arguments: string }
 
 export type Token = { readonly word: string; readonly afterMs: number }
 
@@ -25,9 +32,14 @@ export type CompletionHead = {
 export type Choice = {
   readonly index: number
   readonly finish_reason: string | null
-  readonly stop_reason: string | null
+  readonly stop_reason: unknown
   readonly logprobs: Logprobs | null
-  readonly message: { readonly role: 'assistant'; readonly content: string; readonly reasoning_content: string | null }
+  readonly message: {
+    readonly role: 'assistant'
+    readonly content: string | null
+    readonly reasoning_content: string | null
+    readonly tool_calls?: readonly unknown[]
+  }
 }
 
 export type Usage = {
@@ -63,9 +75,12 @@ export function draftChoice(
     if (index > 0) afterMs += logNormal(random, timing.itlMs, timing.itlSigma)
     return { word: words[random.int(words.length)] ?? '', afterMs }
   })
+  const content = tokens.slice(thought)
   return {
     reasoning: tokens.slice(0, thought),
-    content: tokens.slice(thought),
+    content,
+    shown: content,
+    toolCall: null,
     finishReason: natural < bound ? 'stop' : 'length',
   }
 }

@@ -10,6 +10,7 @@ import { headerLies } from './header-lies.ts'
 import type { Lie } from './lie.ts'
 import { limitLies } from './limit-lies.ts'
 import { logprobsLies } from './logprobs-lies.ts'
+import { parameterLies } from './parameter-lies.ts'
 import { replayLies } from './replay-lies.ts'
 import { rpcLies } from './rpc-lies.ts'
 import { streamLies } from './stream-lies.ts'
@@ -23,6 +24,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...chatRequestLies,
   ...logprobsLies,
   ...streamLies,
+  ...parameterLies,
   ...rpcLies,
   ...creditLies,
   ...replayLies,

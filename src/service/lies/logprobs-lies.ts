@@ -5,7 +5,8 @@ import { type Lie, type Lies, lie } from './lie.ts'
 /** A lie about the log probabilities of a choice. */
 const says = (name: string, does: string, change: (logprobs: Logprobs | null, content: string) => unknown): Lie =>
   lie(name, does, honest => ({
-    choice: choice => amended(honest.choice(choice), { logprobs: change(choice.logprobs, choice.message.content) }),
+    choice: choice =>
+      amended(honest.choice(choice), { logprobs: change(choice.logprobs, choice.message.content ?? '') }),
   }))
 
 /** A lie about every position, the first one included. */

@@ -4,7 +4,7 @@ import { randomStream } from '../../../src/lib/random.ts'
 import { type Read, readSseFixtures, type SseFixture } from '../../contract/sse/read-sse-fixture.ts'
 
 const readAll = (reads: readonly Read[]) => {
-  const reader = createStreamReader({ doneMarker: '[DONE]' })
+  const reader = createStreamReader({ doneMarker: '[DONE]', echoField: null })
   for (const { bytes, atMs } of reads) reader.push(bytes, atMs)
   return reader.end()
 }

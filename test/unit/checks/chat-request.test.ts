@@ -56,7 +56,7 @@ describe('requests that are right', () => {
     'one that two members could be the reason of': denied({ frequency_penalty: 2, max_temp: 2 }),
     'one with a member that is public but not documented': denied({ temperature: 0.5 }),
     'one with options of the service, which are judged by others': refused(
-      { ...chatAsked, options: { ...options, parameters: { enable_web_search: 'on' } } },
+      { ...chatAsked, options: { ...options, parameters: { enable_x_search: true } } },
       400,
       { error: 'No' },
       tokenHeaders,

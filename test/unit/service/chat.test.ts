@@ -37,7 +37,17 @@ describe('a completion', () => {
         completion_tokens_details: null,
       },
       cost: { usd: expect.any(Number), diem: 0 },
-      service_parameters: { enable_web_search: 'off' },
+      service_parameters: {
+        strip_thinking_response: false,
+        disable_thinking: false,
+        enable_web_search: 'off',
+        enable_web_scraping: false,
+        enable_web_citations: false,
+        include_search_results_in_stream: false,
+        return_search_results_as_documents: false,
+        include_venice_system_prompt: true,
+        web_search_citations: [],
+      },
     })
   })
 

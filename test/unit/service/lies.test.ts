@@ -6,6 +6,28 @@ import type { Lie } from '../../../src/service/lies/lie.ts'
 import { allLies, lieByName, lies } from '../../../src/service/lies/lies.ts'
 import { conversation, item } from './conversation.ts'
 
+const pages = Array.from({ length: 6 }, (_, page) => `https://example.com/${page}`)
+const withOptions = (options: object, more: object = {}) => ({
+  max_completion_tokens: 60,
+  ...more,
+  service_parameters: options,
+})
+
+/** Requests with options of the service. */
+const optioned: readonly Readonly<Record<string, unknown>>[] = [
+  withOptions({ disable_thinking: true, enable_web_search: 'off', character_slug: 'ada' }),
+  withOptions({ include_venice_system_prompt: true, enable_web_search: 'auto' }),
+  withOptions({ strip_thinking_response: true }, { model: 'ref-medium-70b' }),
+  withOptions({ disable_thinking: true }, { model: 'ref-medium-70b', stream: true }),
+  withOptions(
+    { enable_web_search: 'on', enable_web_citations: true, include_search_results_in_stream: true },
+    { stream: true },
+  ),
+  withOptions({ enable_web_search: 'on', return_search_results_as_documents: true }),
+  withOptions({ enable_web_scraping: true }, { messages: [{ role: 'user', content: pages.join(' ') }] }),
+  { model: 'ref-nano-3b:strip_thinking_response=true&disable_thinking=true' },
+]
+
 /** Everything that is answered in a conversation which comes by every clause. */
 async function transcript(told: readonly Lie[]): Promise<string> {
   const { ask, chat, rpc, models, clock } = conversation({ lies: told })
@@ -31,6 +53,7 @@ async function transcript(told: readonly Lie[]): Promise<string> {
     ask({ path: '/chat/completions', headers: { 'content-type': 'text/plain' }, body: { model: 'ref-nano-3b' } }),
     chat({ n: 0 }),
   )
+  say(...optioned.map(body => chat(body, 'ref_default_cleo')))
   await clock.advanceTo(10_000)
   say(
     rpc(item('eth_call', 7)),

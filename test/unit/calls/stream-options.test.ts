@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { createStreamReader } from '../../../src/calls/chat-stream.ts'
+
+const event = (value: unknown): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\n\n`)
+const content = (said: string) => ({ id: 'c1', choices: [{ delta: { content: said } }] })
+const done = Buffer.from('data: [DONE]\n\n')
+
+const readWith = (echoField: string | null, events: readonly Buffer[]) => {
+  const reader = createStreamReader({ doneMarker: '[DONE]', echoField })
+  for (const [atMs, bytes] of events.entries()) reader.push(bytes, atMs)
+  return reader.end().reading
+}
+const readPlain = (...events: readonly Buffer[]) => readWith(null, events)
+const readOptioned = (...events: readonly Buffer[]) => readWith('options', events)
+
+describe('where options were asked for', () => {
+  const citations = [{ title: 'A page', url: 'https://example.com' }]
+
+  test('the text is kept, and where the search results stood', () => {
+    const results = event({ choices: [], options: { web_search_citations: citations } })
+    const { text, grammar } = readOptioned(results, event(content('Hel')), event(content('lo')), done)
+    expect(text).toBe('Hello')
+    expect(grammar).toEqual([
+      ['results', 1],
+      ['content', 2],
+      ['done', 1],
+    ])
+  })
+
+  test('the echo is kept, put together of all chunks that have a part of it', () => {
+    const first = event({ choices: [], options: { web_search_citations: citations, mode: 'on' } })
+    const { parameters, grammar } = readOptioned(
+      first,
+      event({ options: { mode: 'auto' } }),
+      event({ options: 7 }),
+      done,
+    )
+    expect(parameters).toEqual({ web_search_citations: citations, mode: 'auto' })
+    expect(grammar.map(([part]) => part)).toEqual(['results', 'empty', 'done'])
+  })
+
+  test('at most 4,096 characters of the text are kept', () => {
+    const { text, contentCharacters } = readOptioned(
+      ...Array.from({ length: 5 }, () => event(content('x'.repeat(1_000)))),
+    )
+    expect(text).toHaveLength(4_096)
+    expect(contentCharacters).toBe(5_000)
+  })
+
+  test('of a plain call neither is kept', () => {
+    const reading = readPlain(event({ ...content('Hello'), options: { web_search_citations: citations } }), done)
+    expect(reading).toMatchObject({ text: null, parameters: null })
+    expect(reading.grammar[0]).toEqual(['content', 1])
+  })
+})
+
+describe('of what a choice says', () => {
+  const delta = (members: object) => event({ choices: [{ delta: members }] })
+
+  test('the names of tools are kept, at most 3', () => {
+    const call = (name: unknown) => delta({ tool_calls: [{ function: { name } }, 7] })
+    const reading = readPlain(call('a'), call(undefined), call('a'), call('b'), call('c'), call('d'))
+    expect(reading.toolNames).toEqual(['a', 'b', 'c'])
+  })
+
+  test('stop reasons are kept, at most 3, whatever they are', () => {
+    const stop = (stop_reason: unknown) => event({ choices: [{ stop_reason }] })
+    const reading = readPlain(stop(null), stop('stop'), stop('stop'), stop(7), stop('x'.repeat(999)), stop('y'))
+    expect(reading.stopReasons).toEqual(['stop', 7, 'x'.repeat(256)])
+  })
+
+  test.each([
+    [{ role: 7 }, 'role 7'],
+    [{ content: { text: 'a' } }, 'content {"text":"a"}'],
+    [{ reasoning_content: false }, 'reasoning_content false'],
+    [{ name: 7 }, 'name 7'],
+    [{ thought_signature: 7 }, 'thought_signature 7'],
+    [{ tool_calls: {} }, 'tool_calls {}'],
+    [{ reasoning_details: 'a' }, 'reasoning_details "a"'],
+  ])('a delta %j is misshapen', (members, said) => {
+    expect(readPlain(delta(members)).misshapen).toEqual([said])
+  })
+
+  test('nothing is misshapen that may be null or left out', () => {
+    const nulls = { role: null, content: null, reasoning_content: null, name: null, tool_calls: null }
+    const members = { ...nulls, thought_signature: null, reasoning_details: null }
+    expect(readPlain(delta(members), delta({}), delta({ content: [] })).misshapen).toEqual([])
+  })
+})
