@@ -1,6 +1,6 @@
 import { describe } from 'vitest'
 import { accusesEach, refused, sparesEach } from './observed.ts'
-import { answered, asking, defaults, refusal, search, source , search } from './optioned.ts'
+import { answered, asking, defaults, refusal, search, source } from './optioned.ts'
 
 describe('the echo of options', () => {
   sparesEach({
