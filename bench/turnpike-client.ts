@@ -43,6 +43,7 @@ const report = await carryOut({
   record: { write: () => {}, end: async () => {}, recall: async function* () {} },
   eventLoopDelayMs: () => null,
   onStart: () => {},
+  watch: () => {},
 })
 await transport.close()
 const load = report.calls.find(call => call.stage === 'load')

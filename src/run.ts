@@ -41,6 +41,8 @@ export type RunOptions = {
   readonly eventLoopDelayMs: () => LogEnd['eventLoopDelayMs']
   /** Told once, before the first request: what a live view may look at. */
   readonly onStart: (live: Live) => void
+  /** Where a live view keeps what the judges do not. */
+  readonly watch: Sink
 }
 
 /** What can be seen of a run while it goes. */
@@ -139,18 +141,19 @@ export async function carryOut(options: RunOptions): Promise<Report> {
 
 /** What it takes to send arrivals, with a sink that every observation goes through. */
 function makeSender(
-  { plan, contract, callers, head, clock, record, transport }: RunOptions,
+  { plan, contract, callers, head, clock, record, transport, watch }: RunOptions,
   calls: Plan['calls'],
   judgement: Judgement,
   ending: Ending,
   purse: Purse,
 ): Sender {
-  const watch = watchReachability(() => ending.halt('target-unreachable'))
+  const reachability = watchReachability(() => ending.halt('target-unreachable'))
   const isRecorded = (seq: number) =>
     plan.record === 'all' || (plan.record === 'findings' && judgement.docket.names(seq))
   const sink: Sink = observation => {
     judgement.add(observation)
     if (isRecorded(observation.seq)) record.write(observation)
+    reachability(observation)
     watch(observation)
     purse.spend(observation.call, chargeOf(observation, contract)?.most ?? null)
   }

@@ -49,8 +49,9 @@ const places: readonly Place[] = [
   { name: 'audits', sees: ['lib', 'contract', 'observation', 'checks'], because: 'As the checks, over many records.' },
   {
     name: 'metrics',
-    sees: ['lib', 'plan/plan.ts', 'plan/provable-percentile.ts', 'observation', 'checks', 'audits'],
-    because: 'It judges thresholds, which the plan states, and proves percentiles as the forecast promised them.',
+    sees: ['lib', 'contract', 'plan/plan.ts', 'plan/provable-percentile.ts', 'observation', 'checks', 'audits'],
+    because:
+      'It judges thresholds, which the plan states, proves percentiles as the forecast promised them, and counts credits.',
   },
   {
     name: 'report',

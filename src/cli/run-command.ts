@@ -63,7 +63,7 @@ type Errand = Pick<RunOptions, 'plan' | 'contract' | 'callers'> & {
 async function carryOutAt(target: string, { plan, contract, callers, runId, path, values }: Errand): Promise<number> {
   const clock = systemClock()
   const head: LogHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
-  const watch = await watchRun({ plan, head, clock, values, path })
+  const watch = await watchRun({ plan, contract, head, clock, values, path })
   const interrupts = listenForInterrupts()
   interrupts.onFirst(() => watch.log('Interrupted: waiting for what is under way. Once more to quit.'))
   const eventLoop = monitorEventLoop()
@@ -83,6 +83,7 @@ async function carryOutAt(target: string, { plan, contract, callers, runId, path
       record: directory,
       eventLoopDelayMs: eventLoop.delayMs,
       onStart: watch.start,
+      watch: watch.add,
     })
     watch.stop()
     await directory.writeReport(report)

@@ -1,18 +1,22 @@
+import type { Contract } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
 import { jsonLines, type Lines } from '../lib/log.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import { createMeters, type Meters } from '../metrics/meters.ts'
 import { serveMetrics } from '../metrics/metrics-server.ts'
 import { createExposition } from '../metrics/prometheus.ts'
 import type { LogHead } from '../observation/log.ts'
+import type { Sink } from '../observation/observation.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
-import { snapshotProgress } from '../report/progress-snapshot.ts'
+import { offeredNow, snapshotProgress } from '../report/progress-snapshot.ts'
 import { createProgressWriter, type ProgressWriter } from '../report/progress-writer.ts'
 import type { Live } from '../run.ts'
 import { text, type Values } from './command.ts'
 
 /** What a person, or Prometheus, sees of a run while it goes. */
 export type Watch = {
+  readonly add: Sink
   readonly start: (live: Live) => void
   readonly log: (line: string) => void
   readonly stop: () => void
@@ -21,13 +25,14 @@ export type Watch = {
 
 type Watched = {
   readonly plan: Plan
+  readonly contract: Contract
   readonly head: LogHead
   readonly clock: Clock
   readonly values: Values
   readonly path: string
 }
 
-export async function watchRun({ plan, head, clock, values, path }: Watched): Promise<Watch> {
+export async function watchRun({ plan, contract, head, clock, values, path }: Watched): Promise<Watch> {
   const quiet = values.quiet === true
   const terminal = process.stderr
   const asJson = values.log === 'json'
@@ -35,7 +40,9 @@ export async function watchRun({ plan, head, clock, values, path }: Watched): Pr
   const interactive = !asJson && terminal.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
   let live: Live | null = null
   let writer: ProgressWriter | null = null
-  const endpoint = await serveLive(text(values, 'metrics'), plan, head, () => live)
+  const meters = createMeters(contract)
+  const render = () => (live === null ? null : exposition(live, meters, { plan, head, clock }))
+  const endpoint = await serveLive(text(values, 'metrics'), render)
   const log = (line: string) => {
     if (!quiet) writer === null ? stream.write(`${line}\n`) : writer.log(line)
   }
@@ -51,6 +58,8 @@ export async function watchRun({ plan, head, clock, values, path }: Watched): Pr
 
   return {
     log,
+    // Nobody looks at the meters but whoever scrapes.
+    add: endpoint === null ? () => {} : meters.add,
     start: started => {
       live = started
       if (quiet || values.progress === false) return
@@ -82,26 +91,20 @@ export async function watchRun({ plan, head, clock, values, path }: Watched): Pr
 type Endpoint = { readonly host: string; readonly port: number; readonly close: () => Promise<void> }
 
 /** Serves `/metrics` at `[host]:port`. Before the first request there is nothing to show but that the run exists. */
-async function serveLive(
-  address: string | null,
-  plan: Plan,
-  head: LogHead,
-  live: () => Live | null,
-): Promise<Endpoint | null> {
+async function serveLive(address: string | null, render: () => Render | null): Promise<Endpoint | null> {
   if (address === null) return null
   const match = /^([^\s]*):(\d{1,5})$/.exec(address)
   if (match === null)
     throw new UsageError({ where: '--metrics', got: JSON.stringify(address), expected: '[host]:port, such as :9464' })
   const host = match[1] || '127.0.0.1'
-  let render: (() => Promise<string>) | null = null
+  let known: Render | null = null
   const server = await serveMetrics({
     host,
     port: Number(match[2]),
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     render: () => {
-      const current = live()
-      render ??= current === null ? null : exposition(current, plan, head)
-      return render?.() ?? Promise.resolve('')
+      known ??= render()
+      return known?.() ?? Promise.resolve('')
     },
   }).catch(cause => {
     throw new UsageError({
@@ -113,15 +116,24 @@ async function serveLive(
   return { host, port: server.port, close: server.close }
 }
 
-function exposition({ judgement, inFlight }: Live, plan: Plan, head: LogHead): () => Promise<string> {
+type Render = () => Promise<string>
+
+function exposition(
+  { judgement, inFlight, stage, loadStartMs }: Live,
+  meters: Meters,
+  { plan, head, clock }: Pick<Watched, 'plan' | 'head' | 'clock'>,
+): Render {
   const { metrics, audits, docket, thresholds } = judgement
+  const loadElapsedMs = () => clock.nowMs() - (loadStartMs() ?? clock.nowMs())
   return createExposition({
     run: { id: head.runId, scenario: plan.scenario, seed: plan.seed, version: head.version },
     metrics,
+    meters,
     inFlight: inFlight.count,
+    stage: () => ({ name: stage(), offeredPerSecond: offeredNow(plan, stage(), loadElapsedMs()) }),
     billing: audits.billing,
     tallies: docket.tallies,
-    unexpected429: () => audits.limits().reduce((sum, limit) => sum + limit.unexpected429, 0),
+    limits: audits.limits,
     thresholds,
   }).render
 }

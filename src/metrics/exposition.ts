@@ -1,24 +1,48 @@
-import type { Billing } from '../audits/results.ts'
+import type { Billing, LimitUse } from '../audits/results.ts'
 import type { ClauseTally } from '../checks/docket.ts'
 import type { Timing } from '../plan/plan.ts'
-import type { Metrics } from './metrics.ts'
+import { type Figures, sumFigures } from './figures.ts'
+import type { Meters } from './meters.ts'
+import { type Metrics, OTHER_NAME } from './metrics.ts'
 import type { ThresholdResult } from './thresholds.ts'
 
 /** What a scrape reads, at the moment of the scrape. */
 export type ExpositionSource = {
   readonly run: { readonly id: string; readonly scenario: string; readonly seed: number; readonly version: string }
   readonly metrics: Metrics
+  readonly meters: Meters
   readonly inFlight: () => number
-  readonly billing: () => Pick<Billing, 'expectedCredits' | 'claimedCredits' | 'claimedUsd'>
+  /** The stage that is under way, and what it is to send; null where the answers set the pace. */
+  readonly stage: () => { readonly name: string; readonly offeredPerSecond: number | null }
+  readonly billing: () => Pick<Billing, 'billedUsd' | 'discrepancies'>
   readonly tallies: () => readonly Pick<ClauseTally, 'id' | 'violated'>[]
-  readonly unexpected429: () => number
+  readonly limits: () => readonly LimitUse[]
   readonly thresholds: () => readonly ThresholdResult[]
 }
 
-export type Sample<Label extends string> = { readonly labels: Readonly<Record<Label, string>>; readonly value: number }
+export type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
 
-/** Doubling from a quarter of a millisecond to two minutes, in milliseconds. */
-export const boundariesMs: readonly number[] = Array.from({ length: 20 }, (_, exponent) => 0.25 * 2 ** exponent)
+/**
+ * Upper ends of buckets in milliseconds: a quarter of a millisecond to two minutes, in steps of a half and of a third,
+ * so that two of them double.
+ */
+export const boundariesMs: readonly number[] = Array.from(
+  { length: 20 },
+  (_, exponent) => 0.25 * 2 ** exponent,
+).flatMap((ms, index, all) => (index === all.length - 1 ? [ms] : [ms, ms * 1.5]))
+
+/** So many pairs of call and stage have series of their own; what comes later shares those of `OTHER_NAME`. */
+export const mostShownCells = 64
+
+export type ShownCell = { readonly call: string; readonly stage: string; readonly figures: Figures }
+
+/** Cells keep their order, so a cell that was shown by itself stays so, and no count ever falls. */
+export function shownCells(metrics: Metrics): readonly ShownCell[] {
+  const cells = metrics.cells()
+  if (cells.length <= mostShownCells) return cells
+  const others = sumFigures(cells.slice(mostShownCells).map(({ figures }) => figures))
+  return [...cells.slice(0, mostShownCells), { call: OTHER_NAME, stage: OTHER_NAME, figures: others }]
+}
 
 export type Distribution = {
   readonly labels: { readonly call: string; readonly stage: string }
@@ -29,8 +53,7 @@ export type Distribution = {
 }
 
 export function distributions(metrics: Metrics, timing: Timing): readonly Distribution[] {
-  return metrics
-    .cells()
+  return shownCells(metrics)
     .map(({ call, stage, figures }) => ({ labels: { call, stage }, histogram: figures.timing(timing) }))
     .filter(({ histogram }) => histogram.count() > 0)
     .map(({ labels, histogram }) => ({
@@ -42,8 +65,8 @@ export function distributions(metrics: Metrics, timing: Timing): readonly Distri
 }
 
 /** What was sent, by how it ended. A failed request has no status. */
-export function requestSamples(metrics: Metrics): readonly Sample<'call' | 'stage' | 'outcome' | 'status_class'>[] {
-  return metrics.cells().flatMap(({ call, stage, figures }) => {
+export function requestSamples(metrics: Metrics): readonly Sample[] {
+  return shownCells(metrics).flatMap(({ call, stage, figures }) => {
     const byClass = new Map<string, number>()
     for (const [status, count] of figures.statuses) {
       const statusClass = status >= 100 && status < 600 ? `${Math.floor(status / 100)}xx` : 'other'
@@ -58,11 +81,19 @@ export function requestSamples(metrics: Metrics): readonly Sample<'call' | 'stag
   })
 }
 
-export const droppedSamples = (metrics: Metrics): readonly Sample<'call' | 'stage'>[] =>
-  metrics.cells().map(({ call, stage, figures }) => ({ labels: { call, stage }, value: figures.dropped }))
+/** One number of each pair of call and stage. */
+export const cellSamples = (metrics: Metrics, value: (figures: Figures) => number): readonly Sample[] =>
+  shownCells(metrics).map(({ call, stage, figures }) => ({ labels: { call, stage }, value: value(figures) }))
+
+/** Pairs of call and stage that are not shown by their names. */
+export function mergedCells(metrics: Metrics): number {
+  const cells = metrics.cells()
+  const nameless = cells.slice(0, mostShownCells).filter(each => each.call === OTHER_NAME || each.stage === OTHER_NAME)
+  return nameless.length + Math.max(0, cells.length - mostShownCells)
+}
 
 /** 1: it holds so far, 0: it is crossed; none while that is not established. */
-export const thresholdSamples = (thresholds: readonly ThresholdResult[]): readonly Sample<'threshold'>[] =>
+export const thresholdSamples = (thresholds: readonly ThresholdResult[]): readonly Sample[] =>
   thresholds
     .filter(({ verdict }) => verdict !== 'inconclusive')
     .map(({ expression, verdict }) => ({ labels: { threshold: expression }, value: verdict === 'pass' ? 1 : 0 }))

@@ -76,7 +76,7 @@ function stageProgress({ plan, metrics, stage: name, loadElapsedMs }: ProgressSo
   const index = stages.findIndex(stage => stage.name === name)
   const stage = stages[index]
   if (stage === undefined) return { name, planned: null }
-  const elapsedMs = Math.min(stage.durationMs, Math.max(0, loadElapsedMs - stage.startMs))
+  const elapsedMs = stageElapsedMs(stage, loadElapsedMs)
   const { answered } = metrics.select({ call: null, stage: name })
   return {
     name,
@@ -90,6 +90,15 @@ function stageProgress({ plan, metrics, stage: name, loadElapsedMs }: ProgressSo
     },
   }
 }
+
+/** Arrivals that are due each second; null where the answers set the pace. None before and after the stages. */
+export function offeredNow(plan: Plan, stageName: string, loadElapsedMs: number): number | null {
+  const stage = plannedStages(plan).find(({ name }) => name === stageName)
+  return stage === undefined ? 0 : offeredPerSecond(stage, stageElapsedMs(stage, loadElapsedMs))
+}
+
+const stageElapsedMs = ({ startMs, durationMs }: StagePlan, loadElapsedMs: number): number =>
+  Math.min(durationMs, Math.max(0, loadElapsedMs - startMs))
 
 const plannedStages = (plan: Plan): readonly StagePlan[] => plan.stages.filter(stage => !isOwnStage(stage.name))
 

@@ -3,7 +3,7 @@ import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
 import type { LogHead } from '../../src/observation/log.ts'
-import type { Observation } from '../../src/observation/observation.ts'
+import type { Observation, Sink } from '../../src/observation/observation.ts'
 import { makePlan } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
 import type { Report } from '../../src/report/report.ts'
@@ -27,6 +27,8 @@ export type VirtualRun = {
   readonly network?: Network
   /** How far the target's clock is ahead. */
   readonly skewMs?: number
+  /** Sees every observation after the judges. */
+  readonly watch?: Sink
 }
 
 /** A whole run against the reference service, in virtual time and without sockets. */
@@ -72,6 +74,7 @@ export async function virtualRun(
       },
       eventLoopDelayMs: () => null,
       onStart: () => {},
+      watch: options.watch ?? (() => {}),
     }),
   )
   return { report, plan, head, observations }

@@ -1,28 +1,63 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { ExpositionSource } from '../../../src/metrics/exposition.ts'
+import type { LimitUse } from '../../../src/audits/results.ts'
+import { documented } from '../../../src/contract/documented.ts'
+import { type ExpositionSource, mostShownCells } from '../../../src/metrics/exposition.ts'
+import { mostShownCallers } from '../../../src/metrics/families.ts'
+import { createMeters } from '../../../src/metrics/meters.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { type MetricsServer, serveMetrics } from '../../../src/metrics/metrics-server.ts'
 import { createExposition } from '../../../src/metrics/prometheus.ts'
 import type { ThresholdResult } from '../../../src/metrics/thresholds.ts'
-import { anObservation, answeredWith, aPlan, dropped, failed, streamed } from './fixtures.ts'
+import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from './fixtures.ts'
 
 const result = (expression: string, verdict: ThresholdResult['verdict']): ThresholdResult => {
   return { expression, verdict, value: 1, operator: '<', bound: 2, unit: 'ms', because: '', why: '' }
 }
 
-const source = (): ExpositionSource => {
+const limit = (changes: Partial<LimitUse> = {}): LimitUse => ({
+  caller: 'c0',
+  scope: 'rpc',
+  tier: 'default',
+  windowMs: 60_000,
+  limit: 100,
+  windows: 1,
+  accepted: 90,
+  rejected: 5,
+  unexpected429: 1,
+  missing429: 0,
+  ...changes,
+})
+
+const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
   const metrics = createMetrics(aPlan())
   for (let ms = 1; ms <= 500; ms++) metrics.add(streamed({}, { endMs: ms * 3 }))
   for (const o of [anObservation({ call: 'rpc' }), answeredWith(429), answeredWith(503), failed(), dropped()])
     metrics.add(o)
+  const meters = createMeters(documented)
+  const asked = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay: null } as const
+  const headers = {
+    'x-service-balance-usd': '9.75',
+    'x-service-balance-diem': '0',
+    'x-service-rpc-credits': '140',
+    'x-service-rpc-cost-usd': '0.0000875',
+    'x-ratelimit-remaining-requests': '7',
+  }
+  const answer = { status: 200, headers, bytes: 2, body: { kind: 'json', value: {}, digest: null } } as const
+  meters.add(anObservation({ call: 'rpc', asked, answer }))
   return {
     run: { id: 'r1', scenario: 'a "quoted" one', seed: 7, version: '0.1.0' },
     metrics,
+    meters,
     inFlight: () => 3,
-    billing: () => ({ expectedCredits: '120', claimedCredits: '140', claimedUsd: '0.0000875' }),
+    stage: () => ({ name: 'steady', offeredPerSecond: 12.5 }),
+    billing: () => ({
+      billedUsd: '0.25',
+      discrepancies: [{ kind: 'unbilled', count: 2, amountUsd: '0.1', examples: [] }],
+    }),
     tallies: () => [{ id: 'rpc.credits.amount', violated: 2 }],
-    unexpected429: () => 1,
+    limits: () => [limit(), limit({ scope: 'chat:m', unexpected429: 0, missing429: 4, limit: null })],
     thresholds: () => [result('p(95) latency < 2ms', 'pass'), result('b', 'fail'), result('c', 'inconclusive')],
+    ...changes,
   }
 }
 
@@ -60,11 +95,28 @@ describe('prometheus: what is scraped is what was folded', () => {
     ['turnpike_inter_chunk_seconds_count{call="chat",stage="steady"}', 2000],
     ['turnpike_lateness_seconds_bucket{call="chat",stage="steady",le="0.001"}', 503],
     ['turnpike_in_flight', 3],
-    ['turnpike_credits_expected_total', 120],
-    ['turnpike_credits_claimed_total', 140],
-    ['turnpike_usd_claimed_total', 0.0000875],
+    ['turnpike_good_total{call="chat",stage="steady"}', 500],
+    ['turnpike_output_tokens_total{call="chat",stage="steady"}', 2500],
+    ['turnpike_output_tokens_total{call="rpc",stage="steady"}', undefined],
+    ['turnpike_inter_token_seconds_count{call="chat",stage="steady"}', 2000],
+    ['turnpike_time_per_output_token_seconds_count{call="chat",stage="steady"}', 500],
+    ['turnpike_offered_rate', 12.5],
+    ['turnpike_stage_info{stage="steady"}', 1],
+    ['turnpike_credits_claimed_total{call="rpc",network="ethereum-mainnet"}', 140],
+    ['turnpike_usd_claimed_total{call="rpc",network="ethereum-mainnet"}', 0.0000875],
+    ['turnpike_billed_usd', 0.25],
+    ['turnpike_balance_usd{caller="c0"}', 9.75],
+    ['turnpike_balance_diem{caller="c0"}', 0],
+    ['turnpike_discrepancies{kind="unbilled"}', 2],
+    ['turnpike_ratelimit_remaining{caller="c0",scope="rpc",tier="default",unit="requests"}', 7],
+    ['turnpike_ratelimit_remaining{caller="c0",scope="rpc",tier="default",unit="tokens"}', undefined],
+    ['turnpike_ratelimit_requests{caller="c0",scope="rpc",tier="default"}', 100],
+    ['turnpike_ratelimit_requests{caller="c0",scope="chat:m",tier="default"}', undefined],
+    ['turnpike_limit_accepted_total{caller="c0",scope="rpc",tier="default"}', 90],
+    ['turnpike_limit_rejected_total{caller="c0",scope="rpc",tier="default"}', 5],
+    ['turnpike_missing_429_total{caller="c0",scope="chat:m",tier="default"}', 4],
     ['turnpike_violations_total{clause="rpc.credits.amount"}', 2],
-    ['turnpike_unexpected_429_total', 1],
+    ['turnpike_unexpected_429_total{caller="c0",scope="rpc",tier="default"}', 1],
     ['turnpike_threshold_ok{threshold="p(95) latency < 2ms"}', 1],
     ['turnpike_threshold_ok{threshold="b"}', 0],
     ['turnpike_threshold_ok{threshold="c"}', undefined],
@@ -93,13 +145,15 @@ test('prometheus: buckets never fall, and the last of them is the count', async 
   }
   expect(series.size).toBeGreaterThanOrEqual(7)
   for (const [key, values] of series) {
-    expect(values, key).toHaveLength(21)
+    expect(values, key).toHaveLength(40)
     expect(values, key).toEqual(values.toSorted((a, b) => a - b))
     expect(values.at(-1), key).toBe(new Map(samples).get(key.replace('_bucket', '_count')))
   }
   const latency = series.get('turnpike_request_duration_seconds_bucket{call="chat",stage="steady"}')
   // 3 ms, 6 ms, … 1500 ms at most 1 ms, 2 ms, 4 ms, … 1024 ms and 2048 ms.
-  expect(latency?.slice(2, 14)).toEqual([0, 0, 1, 2, 5, 10, 21, 42, 85, 170, 341, 500])
+  expect(latency?.filter((_, index) => index % 2 === 0).slice(2, 14)).toEqual([
+    0, 0, 1, 2, 5, 10, 21, 42, 85, 170, 341, 500,
+  ])
 })
 
 test('prometheus: a scrape sees what was added since the last one', async () => {
@@ -110,6 +164,46 @@ test('prometheus: a scrape sees what was added since the last one', async () => 
   from.metrics.add(dropped())
   expect(parse(await exposition.render()).get(name)).toBe(2)
   expect(parse(await exposition.render()).get(name)).toBe(2)
+})
+
+describe('prometheus: what is not known is no 0', () => {
+  test.each([
+    ['turnpike_offered_rate', { stage: () => ({ name: 'closed', offeredPerSecond: null }) }],
+    ['turnpike_billed_usd', { billing: () => ({ billedUsd: null, discrepancies: [] }) }],
+  ])('%s', async (name, changes) => {
+    expect((await scrape(source(changes))).has(name)).toBe(false)
+  })
+})
+
+describe('prometheus: labels are bounded', () => {
+  test('callers beyond the first share series, and how many they are is told', async () => {
+    const limits = Array.from({ length: mostShownCallers + 3 }, (_, index) => limit({ caller: `c${index}` }))
+    const samples = await scrape(source({ limits: () => limits }))
+    const accepted = [...samples].filter(([name]) => name.startsWith('turnpike_limit_accepted_total{'))
+    expect(accepted).toHaveLength(mostShownCallers + 1)
+    expect(samples.get('turnpike_limit_accepted_total{caller="(other)",scope="rpc",tier="default"}')).toBe(3 * 90)
+    expect(samples.get('turnpike_ratelimit_requests{caller="(other)",scope="rpc",tier="default"}')).toBe(100)
+    expect(samples.get('turnpike_label_overflow{label="caller"}')).toBe(3)
+  })
+
+  test('calls and stages beyond the first share series, and no count falls when one comes', async () => {
+    const stages = Array.from({ length: mostShownCells + 5 }, (_, index) => `s${index}`)
+    const plan = aPlan({ stages: stages.map(name => aStage(name, 1000)) })
+    const from = source({ metrics: createMetrics(plan) })
+    const exposition = createExposition(from)
+    const others = 'turnpike_request_duration_seconds_count{call="(other)",stage="(other)"}'
+    let before: ReadonlyMap<string, number> = new Map()
+    for (const [index, stage] of stages.entries()) {
+      from.metrics.add(anObservation({ stage }))
+      if (index < mostShownCells - 2) continue
+      const after = parse(await exposition.render())
+      const counts = [...before].filter(([name]) => /^turnpike_\w+_(count|bucket|total)\{/.test(name))
+      expect(counts.filter(([name, value]) => !((after.get(name) ?? -1) >= value))).toEqual([])
+      expect(after.get(others)).toBe(index < mostShownCells ? undefined : index + 1 - mostShownCells)
+      expect(after.get('turnpike_label_overflow{label="call"}')).toBe(Math.max(0, index + 1 - mostShownCells))
+      before = after
+    }
+  })
 })
 
 describe('metrics server', () => {

@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { documented } from '../src/contract/documented.ts'
+import { families, histogramFamilies } from '../src/metrics/families.ts'
+import { createMeters } from '../src/metrics/meters.ts'
+import { createMetrics } from '../src/metrics/metrics.ts'
+import { plain, tableUnder } from './support/markdown.ts'
+import { aPlan } from './unit/metrics/fixtures.ts'
+
+test('docs/measurement.md lists every metric with its labels, in their order, and no other', () => {
+  const known = families({
+    run: { id: '', scenario: '', seed: 1, version: '' },
+    metrics: createMetrics(aPlan()),
+    meters: createMeters(documented),
+    inFlight: () => 0,
+    stage: () => ({ name: '', offeredPerSecond: null }),
+    billing: () => ({ billedUsd: null, discrepancies: [] }),
+    tallies: () => [],
+    limits: () => [],
+    thresholds: () => [],
+  })
+  const all = [...histogramFamilies.map(({ name }) => ({ name, labels: ['call', 'stage'] })), ...known]
+  const told = tableUnder(readFileSync('docs/measurement.md', 'utf8'), 'Prometheus')
+  expect(told.map(({ Metric = '', Labels }) => [plain(Metric), Labels])).toEqual(
+    all.map(({ name, labels }) => [name, labels.join(', ')]),
+  )
+})
