@@ -6,7 +6,7 @@ export function describeLoad(stage: StagePlan): string {
   const { load } = stage
   switch (load.model) {
     case 'sequence':
-      return `in sequence, once each: ${load.calls.join(', ')}`
+      return `in sequence: ${inTurns(load.calls)}`
     case 'closed':
       return `${load.users} users, thinking ${seconds(load.thinkMs)}: ${describeMix(load.mix)}`
     case 'open': {
@@ -43,3 +43,14 @@ export const seconds = (ms: number): string => (ms > 0 && ms < 1_000 ? `${digits
 
 /** Three digits are enough to read. */
 const digits = (value: number): string => String(Number(value.toPrecision(3)))
+
+/** Each call once, with how often it comes in a row. */
+function inTurns(calls: readonly string[]): string {
+  const turns: { readonly call: string; times: number }[] = []
+  for (const call of calls) {
+    const last = turns.at(-1)
+    if (last?.call === call) last.times++
+    else turns.push({ call, times: 1 })
+  }
+  return turns.map(({ call, times }) => (times === 1 ? call : `${times} x ${call}`)).join(', ')
+}

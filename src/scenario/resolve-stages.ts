@@ -5,6 +5,7 @@ import type { Calls } from './resolve-calls.ts'
 import { entriesOf, salvage } from './salvage.ts'
 import type { Stage } from './scenario.ts'
 import { stageSchemas } from './stage-schema.ts'
+import { parseTurn, turnsOf } from './turns.ts'
 
 /** Complains of stages that do not fit the calls, the callers and their limits. */
 export function resolveStages(
@@ -41,8 +42,10 @@ function checkNames(path: Path, written: unknown, calls: Calls, complain: Compla
     named = false
     complain({ path: [...path, 'mix', name], at: 'key', ...unknownWord(name, names, what) })
   }
-  for (const [index, name] of (Array.isArray(sequence) ? sequence : []).entries()) {
-    if (typeof name !== 'string' || calls.has(name)) continue
+  for (const [index, entry] of (Array.isArray(sequence) ? sequence : []).entries()) {
+    if (typeof entry !== 'string') continue
+    const { name } = parseTurn(entry)
+    if (calls.has(name)) continue
     named = false
     const known = [...new Set([...names, ...probeNames])]
     complain({ path: [...path, 'calls', index], at: 'value', ...unknownWord(name, known, `${what} or of a probe`) })
@@ -110,7 +113,7 @@ function resolveLoad(path: Path, written: unknown, complain: Complain): Loaded |
     }
     case 'sequence': {
       const { calls } = salvage(stageSchemas.sequence, written)
-      return calls === undefined ? null : { shape, calls }
+      return calls === undefined ? null : { shape, calls: turnsOf(calls) }
     }
     default:
       return null

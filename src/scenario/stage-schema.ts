@@ -13,6 +13,9 @@ import {
   weights,
   whole,
 } from './fields.ts'
+import { turnsOf } from './turns.ts'
+
+const mostTurns = 10_000
 
 const every = {
   name: name.describe('What reports call the stage.'),
@@ -77,7 +80,11 @@ export const stageSchemas = {
       .array(text('the name of a call'), { error: 'a list of call names' })
       .min(1, { error: 'a list of call names, at least one' })
       .max(1_000, { error: 'a list of call names, at most 1000' })
-      .describe('Names of calls or of probes, in their order.'),
+      .refine(
+        calls => turnsOf(calls).length <= mostTurns,
+        `a list of call names, at most ${mostTurns} with repetitions`,
+      )
+      .describe('Names of calls or of probes, in their order; "20 x name" stands for so many of it in a row.'),
   }).describe('Each caller sends the calls once, in order, one at a time.'),
 } as const
 

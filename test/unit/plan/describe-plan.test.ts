@@ -44,7 +44,7 @@ Stages
   over    90.5 s     5 s        2  burst of 1300 every 4 s: xs 100%
   idle    95.5 s     2 s        4  pause
   users   97.5 s     1 s        4  8 users, thinking 100 ms: models 100%
-  list    98.5 s     3 s        1  in sequence, once each: models, single
+  list    98.5 s     3 s        1  in sequence: models, single
 
 Limits of one caller
 
