@@ -75,6 +75,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
         evidence: new Map([...wanted].flatMap(seq => evidence(seq))),
         billing,
         limits: audits.limits(),
+        blocks: audits.blocks(),
         thresholds: thresholds(end?.ended === 'complete', durationMs),
         eventLoopDelayMs: end?.eventLoopDelayMs ?? null,
       })

@@ -1,16 +1,19 @@
-import { createDraw } from './arrivals/arrivals.ts'
+import { type Arrival, createDraw } from './arrivals/arrivals.ts'
 import { chargeOf } from './audits/charge.ts'
+import { failureOf } from './audits/failure.ts'
 import type { Caller } from './callers/callers.ts'
 import type { Office } from './calls/call.ts'
+import { deliberateFailures } from './calls/deliberate-failures.ts'
 import { dropArrival, type Sender, sendArrival } from './calls/send-arrival.ts'
-import type { Contract } from './contract/contract.ts'
+import { type Contract, failuresToCause } from './contract/contract.ts'
 import { driveClosed } from './drivers/closed.ts'
 import { type Cab, countInFlight, type InFlight } from './drivers/driver.ts'
 import { createEnding, type Ending } from './drivers/ending.ts'
+import { createGovernor, type Governor } from './drivers/governor.ts'
 import { driveOpen } from './drivers/open.ts'
 import { createPurse, type Purse } from './drivers/purse.ts'
 import { watchReachability } from './drivers/reachability.ts'
-import { driveSequence } from './drivers/sequence.ts'
+import { driveSequence, type Turn } from './drivers/sequence.ts'
 import { createJudgement, type Judgement, ownCalls, statementCall } from './judge.ts'
 import { type Clock, sleepUntil } from './lib/clock.ts'
 import { pico } from './lib/money.ts'
@@ -69,8 +72,9 @@ export async function carryOut(options: RunOptions): Promise<Report> {
   const draw = createDraw({ seed: plan.seed, calls, callers: plan.callers })
   const worst = new Map(Object.entries(calls).map(([name, call]) => [name, worstPicoUsd(call, contract) ?? 0n]))
   const purse = createPurse(plan.budgetUsd === null ? null : pico(plan.budgetUsd), worst)
-  const sender = makeSender(options, calls, judgement, ending, purse)
-  const cab = makeCab(sender, ending, purse)
+  const governor = createGovernor({ most: failuresToCause(contract), windowMs: contract.abuse.windowMs })
+  const sender = makeSender(options, calls, judgement, ending, { purse, governor })
+  const cab = makeCab(sender, ending, { purse, governor })
   /** Stages whose last requests may outlast them. */
   const work: Promise<void>[] = []
   let stageName = '(opening)'
@@ -95,7 +99,7 @@ export async function carryOut(options: RunOptions): Promise<Report> {
     if (ending.why() !== 'target-unreachable' && !quit.aborted) {
       await sleepUntil(clock, clock.nowMs() + contract.billing.settleMs, quit)
       // These are sent although the load is over, even where the rest of it had to be abandoned.
-      const closing = makeCab({ ...sender, stop: quit, abort: quit }, ending, purse)
+      const closing = makeCab({ ...sender, stop: quit, abort: quit }, ending, { purse, governor })
       await takeStatements('(closing)', closing)
     }
   } finally {
@@ -107,7 +111,7 @@ export async function carryOut(options: RunOptions): Promise<Report> {
   return judgement.conclude(facts, record.recall)
 
   async function takeStatements(stage: string, within: Cab): Promise<void> {
-    const queues = callers.map((_, caller) => [(dueMs: number) => draw.single(stage, statementCall, caller, dueMs)])
+    const queues = callers.map((_, caller) => [turnOf(stage, statementCall, caller, true)])
     await driveSequence(within, queues, inFlight, { lanes: statementLanes, endMs: clock.nowMs() + statementsMs })
   }
 
@@ -123,12 +127,21 @@ export async function carryOut(options: RunOptions): Promise<Report> {
 
   function spend(stage: StagePlan, endMs: number): Promise<void> {
     const { load } = stage
-    if (load.model === 'open') return driveOpen(cab, draw.open(stage), inFlight, plan.bounds.maxInFlight)
-    if (load.model === 'closed') return driveClosed(cab, draw.closed(stage), inFlight, { ...load, endMs })
+    const within: Cab = stage.beyondFailures ? { ...cab, isHeldBack: () => false } : cab
+    if (load.model === 'open') return driveOpen(within, draw.open(stage), inFlight, plan.bounds.maxInFlight)
+    if (load.model === 'closed') return driveClosed(within, draw.closed(stage), inFlight, { ...load, endMs })
     const queues = Array.from({ length: stage.callers }, (_, index) =>
-      load.calls.map(call => (dueMs: number) => draw.single(stage.name, call, stage.firstCaller + index, dueMs)),
+      load.calls.map(call => turnOf(stage.name, call, stage.firstCaller + index, stage.beyondFailures)),
     )
-    return driveSequence(cab, queues, inFlight, { lanes: queues.length, endMs })
+    return driveSequence(within, queues, inFlight, { lanes: queues.length, endMs })
+  }
+
+  function turnOf(stage: string, call: string, caller: number, isFree: boolean): Turn {
+    const failures = isFree ? 0 : deliberateFailures(calls[call], null, contract)
+    return {
+      make: dueMs => draw.single(stage, call, caller, dueMs),
+      heldUntilMs: nowMs => governor.heldUntilMs(callers[caller]?.name ?? '', failures, nowMs),
+    }
   }
 
   /** Waits for what is under way, at most as long as the plan allows, and then ends it. */
@@ -139,13 +152,16 @@ export async function carryOut(options: RunOptions): Promise<Report> {
   }
 }
 
+/** What a run may spend, and how often its callers may fail. */
+type Restraint = { readonly purse: Purse; readonly governor: Governor }
+
 /** What it takes to send arrivals, with a sink that every observation goes through. */
 function makeSender(
   { plan, contract, callers, head, clock, record, transport, watch }: RunOptions,
   calls: Plan['calls'],
   judgement: Judgement,
   ending: Ending,
-  purse: Purse,
+  { purse, governor }: Restraint,
 ): Sender {
   const reachability = watchReachability(() => ending.halt('target-unreachable'))
   const isRecorded = (seq: number) =>
@@ -155,6 +171,8 @@ function makeSender(
     if (isRecorded(observation.seq)) record.write(observation)
     reachability(observation)
     watch(observation)
+    const { caller, endMs } = observation
+    if (endMs !== null && failureOf(observation, contract) !== null) governor.note(caller, endMs)
     purse.spend(observation.call, chargeOf(observation, contract)?.most ?? null)
   }
   const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
@@ -163,17 +181,24 @@ function makeSender(
 }
 
 /** What drivers work with: an arrival goes out as long as the purse holds the worst that it can cost. */
-function makeCab(sender: Sender, ending: Ending, purse: Purse): Cab {
+function makeCab(sender: Sender, ending: Ending, { purse, governor }: Restraint): Cab {
+  const { clock, callers, calls, office } = sender
+  const nameOf = ({ caller }: Arrival) => callers[caller]?.name ?? ''
+  const failuresOf = ({ call, steps }: Arrival) => deliberateFailures(calls[call], steps, office.contract)
   return {
-    clock: sender.clock,
+    clock,
     signal: sender.stop,
     drop: (arrival, reason) => dropArrival(arrival, reason, sender),
+    isHeldBack: arrival => governor.heldUntilMs(nameOf(arrival), failuresOf(arrival), clock.nowMs()) !== null,
     fire: async arrival => {
       if (!purse.reserve(arrival.call)) {
         ending.halt('budget-reached')
         return dropArrival(arrival, 'budget', sender)
       }
+      const failures = failuresOf(arrival)
+      governor.begin(nameOf(arrival), failures)
       await sendArrival(arrival, sender)
+      governor.end(nameOf(arrival), failures)
       purse.release(arrival.call)
     },
   }

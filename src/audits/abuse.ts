@@ -1,6 +1,6 @@
 import type { Say } from '../checks/docket.ts'
-import { isAbuseBlock, isSuccess, saidBy } from '../checks/who-answered.ts'
-import { probeOf } from '../contract/probes.ts'
+import { isAbuseBlock, saidBy } from '../checks/who-answered.ts'
+import { isOwnRefusal } from '../contract/probes.ts'
 import type { Asked, Observation } from '../observation/observation.ts'
 import { scopeOf } from '../observation/scope.ts'
 import { type AbuseWatch, createAbuseWatch } from './abuse-watch.ts'
@@ -72,7 +72,7 @@ export function createAbuse(
   }
 
   function isToFail(asked: Asked): boolean {
-    if (asked.kind === 'probe') return !probeOf(asked.probe).promised(contract).some(isSuccess)
+    if (asked.kind === 'probe') return isOwnRefusal(asked.probe, contract)
     return asked.kind === 'rpc' && asked.replay?.role === 'conflict'
   }
 

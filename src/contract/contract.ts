@@ -156,6 +156,12 @@ export function methodTier(contract: Contract, network: string, method: string):
   return known && own(methods[known.family], method)
 }
 
+/** So many failures that could not be helped fit in beside those that a run means to cause. */
+const failureMargin = 5
+
+/** The failures of one caller that a run may mean to cause in a window without being blocked for them. */
+export const failuresToCause = ({ abuse }: Contract): number => Math.max(1, abuse.failures - failureMargin)
+
 /** What a table says of a name that a stranger chose: `constructor` is not in it only because every object has it. */
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | null =>
   Object.hasOwn(table, name) ? (table[name] ?? null) : null

@@ -1,3 +1,4 @@
+import type { Contract } from './contract.ts'
 import type { Probe } from './probe.ts'
 import { authProbes } from './probes/auth-probes.ts'
 import { chatProbes } from './probes/chat-probes.ts'
@@ -15,4 +16,10 @@ export const probeOf = (name: string): Probe => {
   const probe = Object.hasOwn(probes, name) ? probes[name as ProbeName] : undefined
   if (probe === undefined) throw new RangeError(`no probe named ${name}`)
   return probe
+}
+
+/** Whether a probe is to be refused, and on the account of its caller: then it counts towards the abuse block. */
+export function isOwnRefusal(name: string, contract: Contract): boolean {
+  const { as, promised } = probeOf(name)
+  return as === 'caller' && promised(contract).every(status => status >= 300)
 }

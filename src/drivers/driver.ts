@@ -15,6 +15,8 @@ export type Cab = {
   readonly signal: AbortSignal
   readonly fire: Fire
   readonly drop: Drop
+  /** Whether an arrival that is to be refused would have its caller fail too often. */
+  readonly isHeldBack: (arrival: Arrival) => boolean
 }
 
 /**

@@ -7,7 +7,7 @@ const longestTurnMs = 20
 
 /**
  * The open model: every arrival is sent when it is due, whatever became of those before it. With `maxInFlight` under
- * way an arrival is dropped and counted; it never waits in a queue. Resolves when the last one was sent, not answered.
+ * way an arrival is dropped and counted, as is one that is held back; it never waits in a queue. Resolves when the last one was sent, not answered.
  */
 export async function driveOpen(
   cab: Cab,
@@ -25,6 +25,7 @@ export async function driveOpen(
     }
     if (signal.aborted) return
     if (inFlight.count() >= maxInFlight) cab.drop(arrival, 'max-in-flight')
+    else if (cab.isHeldBack(arrival)) cab.drop(arrival, 'failure-limit')
     else inFlight.track(cab.fire(arrival))
   }
 }

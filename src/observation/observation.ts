@@ -34,7 +34,7 @@ export type Outcome =
   | { readonly kind: 'dropped'; readonly reason: DropReason }
 
 /** Why an arrival was due and never sent. */
-export type DropReason = 'max-in-flight' | 'stage-over' | 'budget' | 'interrupted'
+export type DropReason = 'max-in-flight' | 'stage-over' | 'budget' | 'failure-limit' | 'interrupted'
 
 /** Why a request has no complete answer. A complete answer of any status, 500 included, is no failure. */
 export const failureReasons = [

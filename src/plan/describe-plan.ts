@@ -12,6 +12,7 @@ export function describePlan(plan: Plan): string {
     heading(plan),
     section('Stages', stagesTable(plan)),
     section('Limits of one caller', limitsTable(plan)),
+    section('Failures of one caller, on purpose', failuresTable(plan)),
     section('Requests, as expected', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
   ]
@@ -83,6 +84,18 @@ function limitsTable({ forecast: { limits }, stages, calls }: Plan): string {
         count(row.limit),
         `${Math.round(share(row) * 100)}%${row.perMinute > row.limit * (1 + 1e-9) ? ', over' : ''}`,
       ]
+    }),
+  )
+}
+
+function failuresTable({ forecast: { failures } }: Plan): string {
+  const [first] = failures
+  if (first === undefined) return ''
+  return table(
+    ['stage', `in ${seconds(first.windowMs)}`, 'tolerated', ''],
+    failures.map(({ stage, expected, tolerated, isMeant }) => {
+      const over = isMeant ? 'beyond it on purpose' : 'over: if that is meant, "beyond-failures: true" says so'
+      return [stage, count(expected), count(tolerated), expected > tolerated ? over : '']
     }),
   )
 }

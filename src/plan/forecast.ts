@@ -11,6 +11,7 @@ import {
 } from '../scenario/tier-rate.ts'
 import { arrivalsBetween } from './arrivals-between.ts'
 import { busiestMinute } from './busiest-minute.ts'
+import { failuresForecast } from './failures-forecast.ts'
 import type { CallPlan, Forecast, Mix, Plan, StagePlan } from './plan.ts'
 import { provablePercentile } from './provable-percentile.ts'
 import { countedPromptTokens, creditsPerArrival, worstUsd } from './spend.ts'
@@ -26,13 +27,16 @@ export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract): Fore
     return { call: name, stage: stage.name, requests, provablePercentile: provablePercentile(requests) }
   })
   const credits = rows.reduce((sum, { call, arrivals }) => sum + arrivals * creditsPerArrival(call, contract), 0)
+  const limits = limitsOf(plan, contract)
+  const mixes = plan.stages.map(stage => ({ stage, mix: mixOf(stage) }))
   return {
     requests: calls.reduce((sum, { requests }) => sum + requests, 0),
     durationMs: plan.stages.reduce((sum, { durationMs }) => sum + durationMs, 0),
     credits: Math.round(credits),
     worstUsd: worstUsd(rows, contract),
     calls,
-    limits: limitsOf(plan, contract),
+    failures: failuresForecast(mixes, plan.calls, limits, contract),
+    limits,
   }
 }
 

@@ -98,6 +98,15 @@ export type Forecast = {
     /** The highest percentile that so many samples can bound, such as 99; null: not even the median. */
     readonly provablePercentile: number | null
   }[]
+  /** How often one caller fails on purpose in a window of the abuse block, and how often it may without being blocked. */
+  readonly failures: readonly {
+    readonly stage: string
+    readonly windowMs: number
+    readonly expected: number
+    readonly tolerated: number
+    /** Whether the stage means to exceed it; else what is to be refused is held back. */
+    readonly isMeant: boolean
+  }[]
   /** The busiest minute of one caller against each limit that it touches. */
   readonly limits: readonly {
     readonly stage: string

@@ -1,6 +1,7 @@
-import type { Billing, LimitUse } from '../audits/results.ts'
+import type { Billing, Blocks, LimitUse } from '../audits/results.ts'
 import type { ClauseTally, Example, Finding } from '../checks/docket.ts'
 import { clauses } from '../contract/clauses.ts'
+import { isOwnStage } from '../metrics/active-time.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentiles } from '../metrics/percentiles.ts'
 import type { ThresholdResult } from '../metrics/thresholds.ts'
@@ -20,6 +21,7 @@ export type ReportInput = {
   readonly evidence: ReadonlyMap<number, Evidence>
   readonly billing: Billing
   readonly limits: readonly LimitUse[]
+  readonly blocks: Blocks
   readonly thresholds: readonly ThresholdResult[]
   readonly eventLoopDelayMs: LoadFacts['eventLoopDelayMs']
 }
@@ -51,7 +53,7 @@ export function buildReport(input: ReportInput): Report {
   }
 }
 
-function loadFacts({ plan, metrics, eventLoopDelayMs }: ReportInput): LoadFacts {
+function loadFacts({ plan, metrics, blocks, eventLoopDelayMs }: ReportInput): LoadFacts {
   const { sent, answered, failed, dropped, failures, timing } = metrics.all()
   return {
     planned: plan.forecast.requests,
@@ -60,9 +62,18 @@ function loadFacts({ plan, metrics, eventLoopDelayMs }: ReportInput): LoadFacts 
     failed,
     dropped,
     failures: Object.fromEntries(failures),
+    blocked: unmeant(plan, blocks),
     latenessMs: percentiles(timing('lateness')),
     eventLoopDelayMs,
   }
+}
+
+/** Where a stage means to have its callers blocked, they may be so in the program's own stages, too. */
+function unmeant({ stages }: Plan, blocks: Blocks): number {
+  const meant = stages.filter(({ beyondFailures }) => beyondFailures).map(({ name }) => name)
+  return Object.entries(blocks)
+    .filter(([stage]) => !meant.includes(stage) && !(meant.length > 0 && isOwnStage(stage)))
+    .reduce((sum, [, count]) => sum + count, 0)
 }
 
 function reportedFinding(finding: Finding, evidence: ReadonlyMap<number, Evidence>): ReportedFinding {

@@ -50,6 +50,8 @@ export type LoadFacts = {
   /** Arrivals that were due and never sent. */
   readonly dropped: number
   readonly failures: Readonly<Record<string, number>>
+  /** Answers of the abuse block, in stages that did not mean to cause it. */
+  readonly blocked: number
   readonly latenessMs: Percentiles
   readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
 }

@@ -51,6 +51,9 @@ function reasonsToDoubt(evident: Evident): readonly string[] {
     run.ended === 'complete' ? null : endings[run.ended](run),
     load.sent === 0 ? 'Nothing was sent.' : null,
     load.sent > 0 && load.answered === 0 ? `None of ${plural(load.sent, 'request')} was answered.` : null,
+    load.blocked > 0
+      ? `${plural(load.blocked, 'answer')} said that the caller had failed too often and was blocked: what was measured is the block.`
+      : null,
     ...ofVerdict(thresholds, 'inconclusive', 'not established'),
     failed > 0 ? `${plural(failed, 'request')} failed${reasons(load)}, and no threshold says how many may.` : null,
     dropped > 0

@@ -41,6 +41,7 @@ export function testCab(answeredMs: (sentMs: number, arrival: Arrival) => number
   return {
     clock,
     signal: controller.signal,
+    isHeldBack: () => false,
     stop: () => controller.abort(),
     inFlight: countInFlight(),
     fates,

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import type { Arrival } from '../../../src/arrivals/arrivals.ts'
-import { driveSequence } from '../../../src/drivers/sequence.ts'
+import { driveSequence, type Turn } from '../../../src/drivers/sequence.ts'
 import { arrivalAt, soon, testCab } from './cab.ts'
 
 /** So many queues of so many arrivals; an arrival carries its queue as its caller and its place as its number. */
-const queues = (count: number, length: number): readonly (readonly ((dueMs: number) => Arrival)[])[] =>
+const queues = (count: number, length: number): readonly (readonly Turn[])[] =>
   Array.from({ length: count }, (_, queue) =>
-    Array.from({ length }, (__, place) => (dueMs: number) => arrivalAt(dueMs, place, queue)),
+    Array.from({ length }, (__, place) => ({
+      make: (dueMs: number) => arrivalAt(dueMs, place, queue),
+      heldUntilMs: () => null,
+    })),
   )
 
 const forever = Number.POSITIVE_INFINITY

@@ -44,7 +44,7 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
     timeouts: { chat: timeouts, rpc: timeouts, control: timeouts },
   },
   record: 'none',
-  forecast: { requests: 100, durationMs: 10_000, credits: 0, worstUsd: null, calls: [], limits: [] },
+  forecast: { requests: 100, durationMs: 10_000, credits: 0, worstUsd: null, calls: [], failures: [], limits: [] },
   ...changes,
 })
 

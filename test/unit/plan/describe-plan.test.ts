@@ -58,6 +58,12 @@ Limits of one caller
   whole run  rpc                                            90    100  90%
   whole run  chat:ref-nano-3b                            1,300    500  260%, over
 
+Failures of one caller, on purpose
+
+  stage   in 30 s  tolerated
+  steady        1         20
+  over        800         20  over: if that is meant, "beyond-failures: true" says so
+
 Requests, as expected
 
   stage   call    requests  per second  provable

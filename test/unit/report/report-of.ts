@@ -30,6 +30,7 @@ export const reportOf = (observations: readonly Observation[], changes: Partial<
     evidence: new Map(),
     billing: passingReport.billing,
     limits: [],
+    blocks: {},
     thresholds: [],
     eventLoopDelayMs: null,
     ...changes,

@@ -1,0 +1,38 @@
+import type { Contract } from '../contract/contract.ts'
+import { isOwnRefusal } from '../contract/probes.ts'
+import { arrivalsBetween } from './arrivals-between.ts'
+import type { CallPlan, Forecast, Mix, Plan, StagePlan } from './plan.ts'
+
+/**
+ * How often one caller is expected to fail on purpose, by stage, in the time in which a service counts failures: by
+ * requests that are to be refused, and by those beyond a limit. Stages in which nobody does are left out.
+ */
+export function failuresForecast(
+  stages: readonly { readonly stage: StagePlan; readonly mix: Mix }[],
+  calls: Plan['calls'],
+  limits: Forecast['limits'],
+  contract: Contract,
+): Forecast['failures'] {
+  const { failures: tolerated, windowMs } = contract.abuse
+  return stages.flatMap(({ stage, mix }) => {
+    const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
+    const share = mix.reduce((sum, [name, weight]) => sum + (failuresOf(calls[name], contract) * weight) / total, 0)
+    const { durationMs, callers } = stage
+    const arrivals = Math.max(
+      arrivalsBetween(stage, 0, windowMs),
+      arrivalsBetween(stage, durationMs - windowMs, durationMs),
+    )
+    const meant = (arrivals * (total === 0 ? 0 : share)) / callers
+    const beyond = limits
+      .filter(row => row.stage === stage.name && !row.scope.endsWith(' tokens'))
+      .reduce((sum, { perMinute, limit }) => sum + Math.max(0, perMinute - limit), 0)
+    const expected = Math.round(meant + beyond)
+    return expected === 0 ? [] : [{ stage: stage.name, windowMs, expected, tolerated, isMeant: stage.beyondFailures }]
+  })
+}
+
+/** Expected failures of one arrival. */
+function failuresOf(call: CallPlan | undefined, contract: Contract): number {
+  if (call?.kind === 'replay') return call.conflicting
+  return call?.kind === 'probe' && isOwnRefusal(call.probe, contract) ? 1 : 0
+}
