@@ -63,6 +63,8 @@ function bodyOf({ body }: NonNullable<Observation['answer']>): unknown {
       return body.head
     case 'stream':
       return { ...body.stream, gapsMs: body.stream.gapsMs.length }
+    case 'undecodable':
+      return `(not ${body.encoding}: ${body.why})`
     case 'empty':
       return ''
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Answer, Body, Outcome, StreamReading } from '../observation/observation.ts'
 import type { Exchange } from '../transport/transport.ts'
+import { decodeBody } from './decode-body.ts'
 
 /** What a stream reader made of an event stream. */
 export type StreamResult = {
@@ -15,10 +16,13 @@ export function outcomeOf(exchange: Exchange, stream: StreamResult | null): Outc
   return { kind: 'answered', status: exchange.status ?? 0 }
 }
 
-/** What came back; null when not even the headers did. `digest` asks for a fingerprint of the body. */
-export function answerOf(exchange: Exchange, stream: StreamResult | null, digest: boolean): Answer | null {
+/** What of a body is wanted: a fingerprint of it, and no more than so many bytes when it is decoded. */
+export type Wanted = { readonly digest: boolean; readonly maxBytes: number }
+
+/** What came back; null when not even the headers did. */
+export function answerOf(exchange: Exchange, stream: StreamResult | null, wanted: Wanted): Answer | null {
   if (exchange.status === null) return null
-  const body: Body = stream === null ? bodyOf(exchange.body, digest) : { kind: 'stream', stream: stream.reading }
+  const body: Body = stream === null ? bodyOf(exchange, wanted) : { kind: 'stream', stream: stream.reading }
   return { status: exchange.status, headers: exchange.headers, bytes: exchange.bytes, body }
 }
 
@@ -27,9 +31,12 @@ const longestString = 256
 const longestHead = 512
 const deepestNesting = 64
 
-function bodyOf(bytes: Buffer, wanted: boolean): Body {
+function bodyOf({ body, headers }: Exchange, wanted: Wanted): Body {
+  const decoded = decodeBody(body, headers['content-encoding'], wanted.maxBytes)
+  if (decoded.kind === 'undecodable') return decoded
+  const { bytes } = decoded
   if (bytes.length === 0) return { kind: 'empty' }
-  const digest = wanted ? createHash('sha256').update(bytes).digest('base64url').slice(0, 22) : null
+  const digest = wanted.digest ? createHash('sha256').update(bytes).digest('base64url').slice(0, 22) : null
   const text = bytes.toString('utf8')
   try {
     const value: unknown = JSON.parse(text)

@@ -65,7 +65,10 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: Ca
     headersMs: exchange.headersMs,
     endMs: exchange.endMs,
     outcome: outcomeOf(exchange, result),
-    answer: answerOf(exchange, result, call.asked.kind === 'rpc' && call.asked.replay !== null),
+    answer: answerOf(exchange, result, {
+      digest: call.asked.kind === 'rpc' && call.asked.replay !== null,
+      maxBytes: call.request.maxBodyBytes,
+    }),
   })
 }
 

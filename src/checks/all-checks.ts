@@ -6,6 +6,7 @@ import { checkChatAnswer } from './chat-answer.ts'
 import { checkChatRequest } from './chat-request.ts'
 import { checkChatStream } from './chat-stream.ts'
 import type { Check } from './check.ts'
+import { checkCompression } from './compression.ts'
 import type { Docket } from './docket.ts'
 import { checkErrorAnswer } from './error-answer.ts'
 import { checkHeaders } from './headers.ts'
@@ -21,6 +22,7 @@ const checks: { readonly [Name in CheckName]: Check<Name> } = {
   'limit-headers': checkLimitHeaders,
   'error-answer': checkErrorAnswer,
   'chat-request': checkChatRequest,
+  compression: checkCompression,
   'chat-answer': checkChatAnswer,
   'chat-stream': checkChatStream,
   parameters: checkParameters,

@@ -8,6 +8,7 @@ const rpcLimitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-rateli
 /** The bodies of answers that are no success. */
 export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, contract, say) => {
   if (answer === null || answer.status < 400 || isFromInFront(answer, contract)) return
+  if (answer.body.kind === 'undecodable') return
   const body = jsonObject(answer)
   const error = body?.error
   const isErrorObject = (typeof error === 'string' && error !== '') || asObject(error) !== null

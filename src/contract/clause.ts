@@ -4,6 +4,7 @@ export const checkNames = [
   'limit-headers',
   'error-answer',
   'chat-request',
+  'compression',
   'chat-answer',
   'chat-stream',
   'parameters',

@@ -4,6 +4,7 @@ import { billingClauses } from './clauses/billing.ts'
 import { catalogueClauses } from './clauses/catalogue.ts'
 import { chatClauses } from './clauses/chat.ts'
 import { chatRequestClauses } from './clauses/chat-request.ts'
+import { compressionClauses } from './clauses/compression.ts'
 import { errorClauses } from './clauses/errors.ts'
 import { headerClauses } from './clauses/headers.ts'
 import { limitClauses } from './clauses/limits.ts'
@@ -19,6 +20,7 @@ export const clauses = {
   ...limitClauses,
   ...chatClauses,
   ...chatRequestClauses,
+  ...compressionClauses,
   ...streamClauses,
   ...parameterClauses,
   ...rpcClauses,

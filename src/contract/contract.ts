@@ -75,6 +75,8 @@ export const contractSchema = z.strictObject({
     costTolerance: z.number().min(0).max(1),
     /** What becomes of a request with a member that nobody knows; null: not asserted. */
     unknownMembers: z.enum(['tolerated', 'refused']).nullable(),
+    /** Whether an unstreamed completion must be compressed where the client accepts that, or only may be. */
+    compression: z.enum(['required', 'optional']),
     stream: z.strictObject({ chunkObject: z.string(), doneMarker: z.string() }),
   }),
   rpc: z.strictObject({

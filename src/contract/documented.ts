@@ -63,6 +63,7 @@ export const documented: Contract = {
     },
     costTolerance: 0.000001,
     unknownMembers: 'tolerated',
+    compression: 'required',
     stream: { chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]' }, // public
   },
   rpc: {

@@ -72,6 +72,8 @@ export type Body =
   | { readonly kind: 'json'; readonly value: unknown; readonly digest: string | null }
   | { readonly kind: 'text'; readonly head: string; readonly digest: string | null }
   | { readonly kind: 'stream'; readonly stream: StreamReading }
+  /** Not what its Content-Encoding says, or longer than may be kept. */
+  | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string }
 
 export type Asked = ChatAsked | RpcAsked | ListAsked | ProbeAsked
 

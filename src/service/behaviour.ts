@@ -12,6 +12,7 @@ import {
   type Usage,
 } from './completion.ts'
 import type { StreamEvent } from './completion-stream.ts'
+import { compress, type Encoding, encodingFor } from './encode.ts'
 import { isJson, parseJson } from './json.ts'
 import type { Reply } from './message.ts'
 import { namedModel } from './named-model.ts'
@@ -80,7 +81,11 @@ export type Behaviour = OptionDecisions & {
   readonly models: (models: readonly { readonly id: string }[]) => unknown
   readonly rateLimits: (limits: readonly ModelLimits[]) => readonly unknown[]
 
-  /** The last word on every reply. */
+  /** What a reply is compressed with; null: nothing. `accepted` is the Accept-Encoding of the request. */
+  readonly encoding: (accepted: string | undefined, reply: Reply, visit: Visit) => Encoding | null
+  readonly compress: (text: string, encoding: Encoding) => Buffer
+
+  /** The last word on every reply, before it is compressed. */
   readonly finish: (reply: Reply, visit: Visit) => Reply
 }
 
@@ -150,6 +155,9 @@ export function honestBehaviour(contract: Contract): Behaviour {
     networks: slugs => ({ networks: slugs }),
     models: models => ({ object: 'list', type: 'text', data: models }),
     rateLimits: limits => limits,
+
+    encoding: (accepted, reply, { route }) => (route.kind === 'chat' ? encodingFor(accepted, reply) : null),
+    compress,
 
     finish: reply => reply,
   }

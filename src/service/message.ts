@@ -18,6 +18,7 @@ export type Reply = {
 
 export type ReplyBody =
   | { readonly kind: 'whole'; readonly text: string }
+  | { readonly kind: 'bytes'; readonly bytes: Buffer }
   | { readonly kind: 'stream'; readonly chunks: readonly StreamChunk[] }
 
 export type StreamChunk = {

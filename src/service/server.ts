@@ -85,13 +85,18 @@ function send(clock: Clock, { status, headers, afterMs, body }: Reply, response:
   response.on('close', () => cancel())
 
   at(startMs + afterMs, () => {
-    if (body.kind === 'whole') {
-      response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body.text) }).end(body.text)
-      return
+    switch (body.kind) {
+      case 'whole':
+        return void response
+          .writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body.text) })
+          .end(body.text)
+      case 'bytes':
+        return void response.writeHead(status, { ...headers, 'content-length': body.bytes.length }).end(body.bytes)
+      case 'stream':
+        response.writeHead(status, headers)
+        response.flushHeaders()
+        return stream(body.chunks, 0)
     }
-    response.writeHead(status, headers)
-    response.flushHeaders()
-    stream(body.chunks, 0)
   })
 
   function stream(chunks: readonly StreamChunk[], from: number): void {

@@ -7,6 +7,7 @@ import { bearerKey } from './bearer.ts'
 import { honestBehaviour } from './behaviour.ts'
 import { chatCompletions } from './chat.ts'
 import { controlLimits, modelList, networkList, rateLimits } from './control.ts'
+import { encoded } from './encode.ts'
 import { httpDates } from './http-date.ts'
 import { identifiers } from './identifiers.ts'
 import { bend, type Lie } from './lies/lie.ts'
@@ -70,14 +71,20 @@ export function createService(options: ServiceOptions): Service {
         [`${prefix}version`]: serviceVersion,
       }
       const visit = { request, route: route(request.method, request.path), account, arrivedMs, headers }
-      if (account === null) return behaviour.finish(answerStranger(visit), visit)
+      if (account === null) return send(answerStranger(visit), visit)
       settle(account, arrivedMs, behaviour.spend)
       writeBalances(account, headers)
       const stopped = guard.stop(visit, account)
       const reply = stopped ?? answerCaller(visit, account)
       guard.record(visit, account, reply, stopped !== null)
-      return behaviour.finish(reply, visit)
+      return send(reply, visit)
     },
+  }
+
+  function send(reply: Reply, visit: Visit): Reply {
+    const finished = behaviour.finish(reply, visit)
+    const encoding = behaviour.encoding(visit.request.headers['accept-encoding'], finished, visit)
+    return encoding === null ? finished : encoded(finished, encoding, text => behaviour.compress(text, encoding))
   }
 
   function answerCaller(visit: Visit, account: Account): Reply {

@@ -22,8 +22,8 @@ export function memoryTransport(service: Service, clock: Clock, network: Network
         after(clock, reply.afterMs + backMs, () => {
           const headersMs = clock.nowMs()
           const answer = { sentMs, headersMs, status: reply.status, headers: reply.headers, failure: null }
-          if (reply.body.kind === 'whole') {
-            const body = Buffer.from(reply.body.text)
+          if (reply.body.kind === 'whole' || reply.body.kind === 'bytes') {
+            const body = reply.body.kind === 'whole' ? Buffer.from(reply.body.text) : reply.body.bytes
             resolve({ ...answer, endMs: headersMs, body, bytes: body.length })
             return
           }

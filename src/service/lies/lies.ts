@@ -4,6 +4,7 @@ import { billingLies } from './billing-lies.ts'
 import { catalogueLies } from './catalogue-lies.ts'
 import { chatLies } from './chat-lies.ts'
 import { chatRequestLies } from './chat-request-lies.ts'
+import { compressionLies } from './compression-lies.ts'
 import { creditLies } from './credit-lies.ts'
 import { errorLies } from './error-lies.ts'
 import { headerLies } from './header-lies.ts'
@@ -22,6 +23,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...limitLies,
   ...chatLies,
   ...chatRequestLies,
+  ...compressionLies,
   ...logprobsLies,
   ...streamLies,
   ...parameterLies,

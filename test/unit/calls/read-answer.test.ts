@@ -18,8 +18,9 @@ const exchange = (body: Buffer | string = '', more: Partial<Exchange> = {}): Exc
   }
 }
 
+const maxBytes = 1_000_000
 const bodyOf = (bytes: Buffer | string, digest = false): Body | undefined =>
-  answerOf(exchange(bytes), null, digest)?.body
+  answerOf(exchange(bytes), null, { digest, maxBytes })?.body
 const jsonOf = (bytes: Buffer | string): unknown => {
   const body = bodyOf(bytes)
   return body?.kind === 'json' ? body.value : expect.fail(`it is read as ${body?.kind}`)
@@ -139,17 +140,17 @@ const cut = { kind: 'failed', reason: 'stream-truncated', detail: 'no [DONE]' } 
 
 describe('an answer', () => {
   test('is none before the headers', () => {
-    expect(answerOf(exchange('', { status: null }), null, false)).toBeNull()
+    expect(answerOf(exchange('', { status: null }), null, { digest: false, maxBytes })).toBeNull()
   })
 
   test('has status, headers and the bytes on the wire, whatever was kept', () => {
     const headers = { date: 'today' }
-    const answer = answerOf(exchange('{}', { status: 503, headers, bytes: 99 }), null, false)
+    const answer = answerOf(exchange('{}', { status: 503, headers, bytes: 99 }), null, { digest: false, maxBytes })
     expect(answer).toEqual({ status: 503, headers, bytes: 99, body: { kind: 'json', value: {}, digest: null } })
   })
 
   test('of a stream is what was read of it', () => {
-    const answer = answerOf(exchange(''), { reading, failure: null }, false)
+    const answer = answerOf(exchange(''), { reading, failure: null }, { digest: false, maxBytes })
     expect(answer?.body).toEqual({ kind: 'stream', stream: reading })
   })
 })

@@ -87,8 +87,10 @@ export const item = (method: string, id: string | number = 1, params: readonly u
 })
 
 /** The text of a reply, the chunks of a stream joined. */
-export const textOf = ({ body }: Reply): string =>
-  body.kind === 'whole' ? body.text : body.chunks.map(({ text }) => text).join('')
+export const textOf = ({ body }: Reply): string => {
+  if (body.kind === 'bytes') return body.bytes.toString('latin1')
+  return body.kind === 'whole' ? body.text : body.chunks.map(({ text }) => text).join('')
+}
 
 // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body, field by field
 export const jsonOf = (reply: Reply): any => JSON.parse(textOf(reply))

@@ -86,3 +86,9 @@ test('a body that never stops is refused before it ends', async () => {
   })
   expect(response.status).toBe(413)
 })
+
+test('a completion arrives compressed where that is accepted, and as long as it says', async () => {
+  const response = await post('/chat/completions', question)
+  expect(response.headers.get('content-encoding')).toBe('gzip')
+  expect(await response.json()).toMatchObject({ object: 'chat.completion' })
+})
