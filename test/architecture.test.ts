@@ -101,8 +101,10 @@ const doors: Readonly<Record<string, Door>> = {
   yaml: { files: ['src/contract/profile.ts', 'src/scenario/source.ts'], because: 'the two files that people write' },
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
-    files: ['src/contract/contract.ts', 'src/scenario', 'src/service/chat-request.ts'],
-    because: 'outside data enters as a profile, as a scenario, and as the request of a stranger',
+    files: [
+      ...['src/contract/contract.ts', 'src/report/report-schema.ts', 'src/scenario', 'src/service/chat-request.ts'],
+    ],
+    because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',
   },
   'node:child_process': { files: ['src/cli/embedded-service.ts'], because: 'a service in a process of its own' },
   'node:crypto': {
@@ -112,9 +114,9 @@ const doors: Readonly<Record<string, Door>> = {
   'node:fs': {
     files: [
       ...['src/callers/callers.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
-      ...['src/report/run-directory.ts', 'src/scenario/load.ts'],
+      ...['src/cli/github-actions.ts', 'src/report/run-directory.ts', 'src/scenario/load.ts'],
     ],
-    because: 'keys, profile, and scenario come in; log and report go out',
+    because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
   },
   'node:fs/promises': {
     files: ['src/observation/log.ts', 'src/report/run-directory.ts'],
@@ -136,6 +138,7 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
   'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
   'src/cli/clauses-command.ts': { touches: ['process'], because: 'writes its table to stdout' },
+  'src/cli/github-actions.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
   'src/cli/plan-command.ts': { touches: ['process'], because: 'writes the plan to stdout' },
   'src/cli/run-command.ts': { touches: ['clock', 'process'], because: 'names the run by its time; reads the keys' },

@@ -2,7 +2,7 @@ import type { Format } from '../report/renderers.ts'
 import type { Command, Flag } from './command.ts'
 
 /** Written here and not read from the renderers, so that `--help` need not load them. */
-const formats: readonly Format[] = ['text', 'json']
+const formats: readonly Format[] = ['text', 'json', 'junit', 'markdown']
 
 const scenario: Flag = { type: 'string', describe: 'A scenario file (YAML)' }
 const runDirectory: Flag = { type: 'string', describe: 'The directory of a run' }
@@ -41,7 +41,7 @@ export const commands: readonly Command[] = [
     usage: 'plan <scenario>',
     describe: 'Show what a scenario would send, spend and prove; send nothing',
     arguments: { scenario },
-    flags: { target, seed, 'budget-usd': budget, profile, format },
+    flags: { target, seed, 'budget-usd': budget, profile, format: { ...format, choices: ['text', 'json'] } },
     run: async values => (await import('./plan-command.ts')).planCommand(values),
   },
   {

@@ -12,6 +12,7 @@ import { undiciTransport } from '../transport/undici-transport.ts'
 import { assertAffordable, isLoopback } from './affordable.ts'
 import { exitCodes, text, texts, type Values } from './command.ts'
 import { startEmbeddedService } from './embedded-service.ts'
+import { tellGitHub } from './github-actions.ts'
 import { listenForInterrupts } from './interrupts.ts'
 import { contractOf, loadPlan } from './load-plan.ts'
 import { exitCodeOf, showReport } from './show-report.ts'
@@ -88,6 +89,7 @@ async function carryOutAt(target: string, { plan, contract, callers, runId, path
     watch.stop()
     await directory.writeReport(report)
     showReport(report, path, values)
+    tellGitHub(report)
     return exitCodeOf(report)
   } finally {
     await watch.close()

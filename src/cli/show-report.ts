@@ -1,6 +1,8 @@
 import { type Format, renderers } from '../report/renderers.ts'
 import type { Report } from '../report/report.ts'
+import { withoutCommands } from '../report/workflow-commands.ts'
 import { exitCodes, text, type Values } from './command.ts'
+import { isOnGitHub } from './github-actions.ts'
 
 const widestColumns = 120
 
@@ -9,7 +11,10 @@ export function showReport(report: Report, directory: string | null, values: Val
   const { stdout } = process
   const columns = Math.min(stdout.columns ?? 100, widestColumns)
   const colour = stdout.isTTY === true && process.env.NO_COLOR === undefined
-  stdout.write(renderers[(text(values, 'format') ?? 'text') as Format](report, { columns, colour, directory }))
+  const format = (text(values, 'format') ?? 'text') as Format
+  const rendered = renderers[format](report, { columns, colour, directory })
+  // What programs read stays as it is; on a page of GitHub, people read.
+  stdout.write(isOnGitHub() && (format === 'text' || format === 'markdown') ? withoutCommands(rendered) : rendered)
 }
 
 /** The verdict as an exit code. An interrupted run says so, whatever it had found. */

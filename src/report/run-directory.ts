@@ -8,8 +8,11 @@ import { type LogEnd, type LogHead, openLog, readLog } from '../observation/log.
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { renderJson } from './render-json.ts'
+import { renderJunit } from './render-junit.ts'
+import { renderMarkdown } from './render-markdown.ts'
 import { renderText } from './render-text.ts'
 import type { Report } from './report.ts'
+import { reportSchema } from './report-schema.ts'
 
 /** Names that stay as they are, so that scripts can rely on them. */
 const files = {
@@ -18,6 +21,8 @@ const files = {
   observations: 'observations.ndjson.gz',
   report: 'report.json',
   text: 'report.txt',
+  junit: 'junit.xml',
+  markdown: 'report.md',
   findings: 'findings.ndjson',
 } as const
 
@@ -69,6 +74,8 @@ async function writeReport(path: string, report: Report): Promise<void> {
   )
   await replaceFile(join(path, files.findings), lines.join(''))
   await replaceFile(join(path, files.text), renderText(report, { columns: 100, colour: false, directory: path }))
+  await replaceFile(join(path, files.junit), renderJunit(report))
+  await replaceFile(join(path, files.markdown), renderMarkdown(report))
   await replaceFile(join(path, files.report), renderJson(report))
 }
 
@@ -115,12 +122,14 @@ export async function openRecordedRun(path: string): Promise<RecordedRun> {
 
 /** The report that a run has written. Throws a UsageError when there is none. */
 export function readReport(path: string): Report {
-  const report = readJson(path, files.report) as Report
-  if (report?.schema === 1) return report
+  const read = reportSchema.safeParse(readJson(path, files.report))
+  // Names of clauses are left as they were said: those of an older report may be none of today's.
+  if (read.success) return read.data as Report
+  const [issue] = read.error.issues
   throw new UsageError({
     where: join(path, files.report),
-    got: `schema ${JSON.stringify(report?.schema)}`,
-    expected: 'schema 1',
+    got: `${issue?.path.join('.') || 'the whole'}: ${issue?.message}`,
+    expected: 'a report of schema 1',
   })
 }
 

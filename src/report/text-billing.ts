@@ -1,5 +1,6 @@
 import { groupThousands, NO_VALUE, plural } from '../metrics/quantity.ts'
 import { heading, type Page, paint, right, table, wrap } from './layout.ts'
+import { requestList } from './plain-evidence.ts'
 import type { Report, ReportedDiscrepancy } from './report.ts'
 import { evidenceText } from './text-evidence.ts'
 
@@ -26,9 +27,7 @@ function discrepancyText({ kind, count, amountUsd, examples }: ReportedDiscrepan
   const tally = `${plural(count, 'discrepancy', 'discrepancies')}, $${amountUsd} in all`
   return [
     ...table(page, 2, [[{ text: kind, style: 'red' }, { text: tally }]]),
-    ...(example === undefined ? [] : wrap(page, `${example.because} (${requests(example.seqs)})`, 4, 'seen ')),
+    ...(example === undefined ? [] : wrap(page, `${example.because} (${requestList(example.seqs)})`, 4, 'seen ')),
     ...evidenceText(example, `${kind} credits cost`, page),
   ]
 }
-
-const requests = (seqs: readonly number[]): string => `${seqs.length === 1 ? 'request' : 'requests'} ${seqs.join(', ')}`

@@ -51,9 +51,11 @@ describe.concurrent('a run against the reference service that it starts itself',
     expect(readdirSync(out).sort()).toEqual([
       'contract.json',
       'findings.ndjson',
+      'junit.xml',
       'observations.ndjson.gz',
       'plan.json',
       'report.json',
+      'report.md',
       'report.txt',
     ])
     const audit = await turnpike(['audit', out, '--format', 'json'])

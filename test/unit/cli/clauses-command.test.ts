@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { clausesCommand } from '../../../src/cli/clauses-command.ts'
+import { passingReport } from '../report/fixtures.ts'
 
 const made: string[] = []
 const said: string[] = []
@@ -22,7 +23,8 @@ function runOf(
 ): string {
   const directory = mkdtempSync(join(tmpdir(), 'turnpike-clauses-'))
   made.push(directory)
-  writeFileSync(join(directory, 'report.json'), JSON.stringify({ schema: 1, clauses }))
+  const tallies = clauses.map(tally => ({ ...tally, section: '4', verdict: tally.violated > 0 ? 'fail' : 'pass' }))
+  writeFileSync(join(directory, 'report.json'), JSON.stringify({ ...passingReport, clauses: tallies }))
   return directory
 }
 

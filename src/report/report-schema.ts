@@ -1,0 +1,168 @@
+import { z } from 'zod'
+
+const decimal = z.string().meta({ description: 'A decimal number, so that no float rounds it.' })
+const status = z.enum(['pass', 'fail', 'inconclusive'])
+const tally = z.number().int().nonnegative()
+const millis = z.number().nullable()
+
+const percentiles = z
+  .object({
+    count: tally,
+    mean: millis,
+    p50: millis,
+    p90: millis,
+    p95: millis,
+    p99: millis,
+    p999: millis,
+    max: millis,
+  })
+  .meta({ id: 'Percentiles', description: 'Milliseconds; null where the sample is too small to bound it.' })
+
+const evidence = z
+  .object({
+    seq: tally,
+    caller: z.string(),
+    stage: z.string(),
+    call: z.string(),
+    request: z
+      .object({
+        method: z.string(),
+        path: z.string(),
+        headers: z.record(z.string(), z.string()),
+        body: z.string().nullable(),
+        curl: z.string().nullable().meta({ description: 'Sends the request again, with the key in TURNPIKE_KEY.' }),
+      })
+      .nullable(),
+    outcome: z.string(),
+    headers: z.record(z.string(), z.string()),
+    body: z.string(),
+    dueMs: z.number(),
+    sentMs: millis,
+    headersMs: millis,
+    endMs: millis,
+  })
+  .meta({ id: 'Evidence', description: 'One request and what came back. Instants are milliseconds since the start.' })
+
+const example = z
+  .object({ seqs: z.array(tally), because: z.string(), evidence: z.array(evidence) })
+  .meta({ id: 'Example' })
+
+const run = z.object({
+  id: z.string(),
+  scenario: z.string(),
+  question: z.string().nullable(),
+  seed: z.number(),
+  version: z.string(),
+  target: z.string(),
+  profile: z.string(),
+  startedAt: z.string().meta({ description: 'ISO 8601, UTC.' }),
+  durationMs: z.number(),
+  ended: z.enum(['complete', 'interrupted', 'target-unreachable', 'keys-refused', 'budget-reached', 'cut-short']),
+})
+
+const load = z.object({
+  planned: z.number(),
+  sent: tally,
+  answered: tally,
+  failed: tally,
+  dropped: tally,
+  blocked: tally.default(0),
+  failures: z.record(z.string(), tally),
+  latenessMs: percentiles,
+  eventLoopDelayMs: z.object({ p99: z.number(), max: z.number() }).nullable(),
+})
+
+const call = z.object({
+  call: z.string(),
+  stage: z.string().nullable().meta({ description: 'null: over all stages.' }),
+  count: tally,
+  statuses: z.record(z.string(), tally),
+  failed: tally,
+  dropped: tally,
+  latencyMs: percentiles,
+  serviceTimeMs: percentiles,
+  ttftMs: percentiles,
+  ttfctMs: percentiles,
+  tpotMs: percentiles,
+  itlMs: percentiles,
+  iclMs: percentiles,
+  outputTokens: z.number(),
+  outputTokensPerSecond: z.number().nullable(),
+  achievedPerSecond: z.number().nullable(),
+  goodputPerSecond: z.number().nullable(),
+  goodRatio: z.number().nullable(),
+})
+
+const billing = z.object({
+  expectedCredits: decimal,
+  expectedUsd: decimal,
+  claimedCredits: decimal,
+  claimedUsd: decimal,
+  billedUsd: decimal.nullable(),
+  discrepancies: z.array(z.object({ kind: z.string(), count: tally, amountUsd: decimal, examples: z.array(example) })),
+})
+
+const limit = z.object({
+  caller: z.string(),
+  scope: z.string(),
+  tier: z.string(),
+  windowMs: z.number(),
+  limit: z.number().nullable(),
+  windows: tally,
+  accepted: tally,
+  rejected: tally,
+  unexpected429: tally,
+  missing429: tally,
+})
+
+/**
+ * The form of `report.json`, for whoever reads one. Members are only ever added; those that older reports lack have a
+ * default. The published `docs/report.schema.json` is made from it.
+ */
+export const reportSchema = z
+  .object({
+    schema: z.literal(1),
+    verdict: status,
+    because: z.array(z.string()).min(1),
+    run,
+    load,
+    calls: z.array(call),
+    billing,
+    limits: z.array(limit),
+    clauses: z.array(
+      z.object({
+        id: z.string(),
+        section: z.string(),
+        judged: tally,
+        violated: tally,
+        verdict: z.enum(['pass', 'fail', 'not-exercised']),
+      }),
+    ),
+    findings: z.array(
+      z.object({
+        clause: z.string(),
+        section: z.string(),
+        says: z.string(),
+        check: z.string(),
+        count: tally,
+        because: z.string(),
+        examples: z.array(example),
+      }),
+    ),
+    thresholds: z.array(
+      z.object({
+        expression: z.string(),
+        value: z.number().nullable(),
+        operator: z.string(),
+        bound: z.number(),
+        unit: z.enum(['ms', 'count', 'ratio', 'per-second', 'credits', 'usd']),
+        verdict: status,
+        because: z.string(),
+        why: z.string(),
+      }),
+    ),
+  })
+  .meta({ title: 'The report of a run of Turnpike', description: 'report.json; changes only ever add.' })
+
+/** For those who read reports with other programs. What a later version adds is no mistake. */
+export const reportJsonSchema = (): unknown => z.toJSONSchema(reportSchema, { io: 'input' })

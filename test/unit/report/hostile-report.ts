@@ -1,0 +1,50 @@
+import type { Report } from '../../../src/report/report.ts'
+import { failingReport } from './fixtures.ts'
+
+/** All that a target could say to take over whoever shows it. */
+export const hostile = [
+  '</failure></pre></details></code></script></style></svg>',
+  '<script>alert(1)</script><img src=x onerror=alert(1)>',
+  ']]> --> "\' &amp; &#x3c;b&gt;',
+  '```\n````\n| a | b |\n# heading\n- [ ] @everyone [x](javascript:alert(1)) ![i](https://evil.example/p.png)',
+  'www.evil.example https://evil.example #1 `x` **b** _i_ ~~s~~',
+  '::error::taken over ##[add-mask]x',
+  '\u0000\u0007\u001b[2J\u202E\u2028\uFEFF',
+].join('\n')
+
+const [finding] = failingReport.findings
+const [evidence] = finding?.examples[0]?.evidence ?? []
+if (finding === undefined || evidence === undefined) throw new Error('the fixture has a finding with evidence')
+
+const example = {
+  seqs: [17],
+  because: hostile,
+  evidence: [
+    {
+      ...evidence,
+      outcome: `failed: protocol (${hostile})`,
+      headers: { 'x-credits': hostile },
+      body: hostile,
+    },
+  ],
+}
+
+/** A report in which every word that can come from outside does its worst. */
+export const hostileReport: Report = {
+  ...failingReport,
+  because: [...failingReport.because, `Threshold crossed: ${hostile}`],
+  run: { ...failingReport.run, scenario: 'replay', question: hostile, target: `http://x/${hostile}`, profile: hostile },
+  calls: failingReport.calls.map(facts => ({ ...facts, call: `${facts.call} ${hostile}` })),
+  limits: failingReport.limits.map(use => ({ ...use, scope: hostile, tier: hostile, caller: hostile })),
+  findings: [{ ...finding, because: hostile, examples: [example] }],
+  billing: {
+    ...failingReport.billing,
+    discrepancies: failingReport.billing.discrepancies.map(each => ({ ...each, examples: [example] })),
+  },
+  thresholds: failingReport.thresholds.map(each => ({
+    ...each,
+    expression: `${each.expression} ${hostile}`,
+    because: hostile,
+    why: hostile,
+  })),
+}
