@@ -15,7 +15,7 @@ export type Arrival = {
   readonly steps: readonly Step[]
 }
 
-export type Step = 'only' | 'original' | 'duplicate' | 'conflict' | 'foreign'
+export type Step = 'only' | 'original' | 'duplicate' | 'conflict' | 'foreign' | 'again'
 
 /** Draws the arrivals of a run one after the other; each stage, and each replay, has random streams of its own. */
 export type Draw = {
@@ -76,5 +76,6 @@ function replaySteps(call: ReplayPlan, random: Random, callers: number): readonl
     ...Array<Step>(call.duplicates).fill('duplicate'),
     ...(conflict ? (['conflict'] as const) : []),
     ...(foreign ? (['foreign'] as const) : []),
+    ...(call.againAfterMs === null ? [] : (['again'] as const)),
   ]
 }

@@ -126,10 +126,11 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
   }
 
   /** Everything since the anchor is accounted for. */
-  function settle(quiet: Anchor, { replays, chargedRequests }: Turnover, seq: number) {
+  function settle(quiet: Anchor, { replays, chargedRequests, refusals }: Turnover, seq: number) {
     if (suspicion === null) say.kept('billing.balance-before')
     else accuseDisplay(suspicion, 'a later one was right', say)
     say.kept('billing.conservation')
+    if (refusals > 0) say.kept('rpc.refused.free')
     if (replays > 0) say.kept('rpc.replay.charge')
     else if (chargedRequests > 0) discrepancies.witness(true)
 

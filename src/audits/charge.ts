@@ -6,13 +6,22 @@ import { choicesOf, hasExtraPrice } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
-import { type Answer, type FailureReason, type Observation, streamOf } from '../observation/observation.ts'
+import {
+  type Answer,
+  type FailureReason,
+  type Observation,
+  type ProbeAsked,
+  streamOf,
+} from '../observation/observation.ts'
 import { asObject, isReplayed, jsonObject } from '../observation/scope.ts'
 
 /** What one request took from a balance, as far as can be told. All amounts in pico-USD; a DIEM counts as a USD. */
 export type Charge = {
-  /** unknown: no complete answer came, and nobody can say whether it was charged */
-  readonly sort: 'charged' | 'replay' | 'free' | 'unknown'
+  /**
+   * refused: by the RPC proxy, and so for free · unknown: no complete answer came, and nobody can say whether it was
+   * charged
+   */
+  readonly sort: 'charged' | 'replay' | 'refused' | 'free' | 'unknown'
   /** The least and the most that it took. */
   readonly least: bigint
   readonly most: bigint
@@ -21,6 +30,7 @@ export type Charge = {
 }
 
 const free: Charge = { sort: 'free', least: 0n, most: 0n, said: 0n }
+const refused: Charge = { ...free, sort: 'refused' }
 
 /** Failures that came before a byte of the request was on its way. */
 const neverSent: readonly FailureReason[] = ['connect-refused', 'connect-timeout', 'name-not-resolved', 'tls']
@@ -37,11 +47,20 @@ export function chargeOf(observation: Observation, contract: Contract): Charge |
   if (answer !== null && isFromInFront(answer, contract)) return upToWorst(observation, contract)
 
   const claim = claimOf(observation, contract)
-  if (asked.kind === 'rpc' && isReplayed(answer))
+  if (asked.kind !== 'chat' && isReplayed(answer))
     return { sort: 'replay', least: 0n, most: 0n, said: claim?.said ?? 0n }
-  if (claim !== null) return { sort: 'charged', ...claim }
-  return outcome.status === 200 ? null : free
+  const isRefused = isRefusal(observation)
+  if (claim !== null && !(isRefused && claim.said === 0n)) return { sort: 'charged', ...claim }
+  if (outcome.status === 200) return null
+  return isRefused ? refused : free
 }
+
+/** Whether the RPC proxy refused a request as a whole. */
+export const isRefusal = ({ asked, outcome }: Observation): boolean =>
+  outcome.kind === 'answered' &&
+  outcome.status >= 400 &&
+  outcome.status < 500 &&
+  (asked.kind === 'rpc' || (asked.kind === 'probe' && probeOf(asked.probe).draws === 'rpc'))
 
 type Claim = Pick<Charge, 'least' | 'most' | 'said'>
 
@@ -98,7 +117,9 @@ function worstCase({ asked }: Observation, contract: Contract): bigint {
     if (base === undefined) return unpriced
     return BigInt(asked.items.length * base * contract.rpc.multipliers.large * 2) * tariffOf(contract).picoUsdPerCredit
   }
-  // A probe is to be refused, and what is refused is not charged.
+  // What is refused is not charged, so that most probes cost nothing.
+  if (asked.kind === 'probe')
+    return BigInt(2 * (probeOf(asked.probe).credits?.(contract) ?? 0)) * tariffOf(contract).picoUsdPerCredit
   if (asked.kind !== 'chat') return 0n
   if (hasExtraPrice(asked.options, contract)) return unpriced
   const tokens = [asked.promptTokens * 2 + 4_000, asked.maxCompletionTokens * choicesOf(asked.options) * 2] as const
@@ -117,10 +138,18 @@ export function expectedCharge(
     const credits = expectedCredits(answer, asked, contract)?.total
     return credits === undefined ? null : { usd: credits * tariffOf(contract).picoUsdPerCredit, credits }
   }
+  if (asked.kind === 'probe') return expectedOfProbe(asked, answer, contract)
   if (asked.kind !== 'chat' || hasExtraPrice(asked.options, contract)) return null
   const usage = asObject(streamOf(observation)?.usage ?? jsonObject(answer)?.usage)
   const { prompt_tokens: prompt, completion_tokens: completion } = usage ?? {}
   if (!Number.isSafeInteger(prompt) || !Number.isSafeInteger(completion)) return null
   const usd = listPrice(tariffOf(contract), asked.model, Number(prompt), Number(completion))
   return usd === null ? null : { usd, credits: 0n }
+}
+
+/** A probe that may be answered is one call; which tier it is in, only its answer says. */
+function expectedOfProbe({ probe }: ProbeAsked, answer: Answer, contract: Contract) {
+  if (isReplayed(answer) || probeOf(probe).credits === undefined) return null
+  const credits = claimedCredits(answer, contract)
+  return credits === null ? null : { usd: credits * tariffOf(contract).picoUsdPerCredit, credits }
 }

@@ -8,7 +8,7 @@ export type Difference = Example & { readonly amount: bigint }
 
 /** Collects the differences by name, and accuses their clause. */
 export type Discrepancies = {
-  readonly report: (kind: DiscrepancyKind, difference: Difference) => void
+  readonly report: (kind: DiscrepancyKind, difference: Difference, refusals?: number) => void
   /** Gives a difference its name: at once where it is plain, else at the end. */
   readonly name: (difference: Difference, suspects: Suspects) => void
   /** Requests that were charged, without a replay among them, and whether the balance accounts for them. */
@@ -28,10 +28,10 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
   let undecided: Undecided[] = []
   const witnesses = { right: 0, wrong: 0 }
 
-  function report(kind: DiscrepancyKind, difference: Difference) {
+  function report(kind: DiscrepancyKind, difference: Difference, refusals = 0) {
     const { because, seqs } = difference
     tally(found, kind, difference)
-    say.broken(kind === 'replay-billed' ? 'rpc.replay.charge' : 'billing.conservation', `${kind}: ${because}`, seqs)
+    say.broken(clauseOf(kind, refusals), `${kind}: ${because}`, seqs)
   }
 
   return {
@@ -39,7 +39,7 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
     name: (difference, suspects) => {
       const kind = nameDifference(difference.amount, suspects)
       const isPlain = suspects.turnover.chargedRequests === 0 || !mayBeReplays(difference.amount, suspects)
-      if (isPlain || undecided.length >= mostUndecided) report(kind, difference)
+      if (isPlain || undecided.length >= mostUndecided) report(kind, difference, suspects.turnover.refusals)
       else undecided.push({ kind, difference })
     },
     witness: isRight => {
@@ -63,6 +63,12 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
       }))
     },
   }
+}
+
+/** `refusals`: of the RPC proxy, among the requests that the difference arose from. */
+function clauseOf(kind: DiscrepancyKind, refusals: number) {
+  if (kind === 'replay-billed') return 'rpc.replay.charge'
+  return kind === 'billed-for-failure' && refusals > 0 ? 'rpc.refused.free' : 'billing.conservation'
 }
 
 function tally(

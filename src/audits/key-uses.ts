@@ -25,19 +25,28 @@ export type KeyRules = {
 
 type Voice = Say<'idempotency'>
 
+/** A cache may clear away what has expired a little later. */
+const latestExpiryMs = 1_000
+
 /** Judges the requests that share one idempotency key. */
 export function judgeKey(uses: readonly KeyUse[], rules: KeyRules, say: Voice): void {
   /** Those of the caller whose key it is, with the first body. */
-  const own = uses.filter(use => use.role === 'original' || use.role === 'duplicate')
+  const own = uses.filter(use => use.role === 'original' || use.role === 'duplicate' || use.role === 'again')
   const answered = own.filter(use => use.status === 200)
   const fresh = answered.filter(use => !use.isReplay)
   /** What is sent in the instant in which an answer has arrived whole was sent after it. */
   const isBefore = (a: KeyUse, b: KeyUse) => a.endMs <= b.sentMs
+  const firstSentMs = Math.min(...own.map(use => use.sentMs))
+  /** When what `a` was answered with was stored at the earliest: a replay repeats what was there before. */
+  const storedMs = (a: KeyUse) => (a.isReplay ? firstSentMs : a.sentMs)
   /** Whether the answer to `a` was in the cache while `b` was looked at. */
   const isCachedFor = (a: KeyUse, b: KeyUse) =>
-    a.endMs + rules.cachedAfterMs <= b.sentMs && b.endMs < a.sentMs + rules.ttlMs
+    a.endMs + rules.cachedAfterMs <= b.sentMs && b.endMs < storedMs(a) + rules.ttlMs
 
-  for (const use of answered) judgeMark(use)
+  for (const use of answered) {
+    if (use.role === 'again') judgeAgain(use)
+    else judgeMark(use)
+  }
   judgeRace()
   judgeFirst()
   judgeBodies()
@@ -56,6 +65,29 @@ export function judgeKey(uses: readonly KeyUse[], rules: KeyRules, say: Voice): 
       return say.broken('rpc.replay.header', because, [use.seq])
     }
     say.kept('rpc.replay.header')
+  }
+
+  /** In between nothing is said: when a lifetime begins, and whether a replay begins it anew, is open. */
+  function judgeAgain(use: KeyUse) {
+    const others = own.filter(other => other !== use)
+    const earlier = answered.find(other => other !== use && isCachedFor(other, use))
+    if (earlier !== undefined) {
+      if (use.isReplay) return say.kept('rpc.replay.expiry.kept')
+      const because = `the same key and body came again after ${describe(earlier, use)}, expected a replay`
+      return say.broken('rpc.replay.expiry.kept', because, [earlier.seq, use.seq])
+    }
+    const last = others.at(-1)
+    const isPast = others.every(
+      other => other.status !== null && other.endMs + rules.ttlMs + latestExpiryMs <= use.sentMs,
+    )
+    if (last === undefined || !isPast || answered.length < 2) return
+    if (!use.isReplay) return say.kept('rpc.replay.expiry.ends')
+    const because = `a key was answered with a replay after ${describe(last, use)}, expected it to be new again`
+    say.broken('rpc.replay.expiry.ends', because, [last.seq, use.seq])
+  }
+
+  function describe(earlier: KeyUse, later: KeyUse): string {
+    return `${((later.sentMs - earlier.endMs) / 1000).toFixed(1)} s of a lifetime of ${rules.ttlMs / 1000} s`
   }
 
   function judgeRace() {

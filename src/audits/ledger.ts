@@ -6,7 +6,7 @@ import type { Observation } from '../observation/observation.ts'
 import { authenticatedAnswer, isReplayed } from '../observation/scope.ts'
 import { type Account, createAccount } from './account.ts'
 import type { Audit, AuditScope } from './audit.ts'
-import { type Charge, chargeOf, expectedCharge } from './charge.ts'
+import { type Charge, chargeOf, expectedCharge, isRefusal } from './charge.ts'
 import { createDiscrepancies } from './discrepancies.ts'
 import type { Billing } from './results.ts'
 
@@ -32,6 +32,14 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
     add: (observation, watermarkMs) => {
       const charge = chargeOf(observation, contract)
       addTotals(observation, charge)
+      // A refusal of another request may be the node's, relayed, and that has its price.
+      if (
+        observation.asked.kind === 'probe' &&
+        charge?.sort === 'charged' &&
+        charge.said > 0n &&
+        isRefusal(observation)
+      )
+        accuseRefusal(observation, charge)
       const { seq, caller, sentMs, headersMs, endMs } = observation
       if (sentMs === null || endMs === null) return
       let account = accounts.get(caller)
@@ -71,8 +79,13 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
     }
     if (charge?.sort === 'charged') total.claimedUsd += charge.said
     const { answer, asked } = observation
-    if (asked.kind === 'rpc' && answer !== null && !isReplayed(answer))
+    if ((asked.kind === 'rpc' || asked.kind === 'probe') && answer !== null && !isReplayed(answer))
       total.claimedCredits += claimedCredits(answer, contract) ?? 0n
+  }
+
+  function accuseRefusal({ seq, answer }: Observation, { said }: Charge) {
+    const because = `a ${answer?.status} says that it costs ${formatPico(said)} USD, expected a refusal to cost nothing`
+    say.broken('rpc.refused.free', because, [seq])
   }
 
   /** Both currencies together, because the order in which they are spent is open; null where one is not said. */

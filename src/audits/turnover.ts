@@ -10,6 +10,8 @@ export type Turnover = {
   /** What the replays among them would have cost. */
   readonly replayed: bigint
   readonly replays: number
+  /** Requests that the RPC proxy refused. */
+  readonly refusals: number
   /** Requests that succeeded and do not say what they cost. */
   readonly unpriced: number
 }
@@ -22,6 +24,7 @@ export const nothing: Turnover = {
   chargedRequests: 0,
   replayed: 0n,
   replays: 0,
+  refusals: 0,
   unpriced: 0,
 }
 
@@ -32,6 +35,7 @@ export function addCharge(sum: Turnover, { charge }: { readonly charge: Charge |
   const isReplay = sort === 'replay'
   return {
     requests: sum.requests + 1,
+    refusals: sort === 'refused' ? sum.refusals + 1 : sum.refusals,
     least: sum.least + least,
     most: sum.most + most,
     charged: isCharged ? sum.charged + said : sum.charged,
@@ -46,6 +50,7 @@ export function addCharge(sum: Turnover, { charge }: { readonly charge: Charge |
 export function since(earlier: Turnover, later: Turnover): Turnover {
   return {
     requests: later.requests - earlier.requests,
+    refusals: later.refusals - earlier.refusals,
     least: later.least - earlier.least,
     most: later.most - earlier.most,
     charged: later.charged - earlier.charged,

@@ -1,7 +1,7 @@
 import type { Arrival, Step } from '../arrivals/arrivals.ts'
 import { type Caller, credentials } from '../callers/callers.ts'
 import type { AccountTier } from '../contract/contract.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, sleepUntil } from '../lib/clock.ts'
 import type { ChatAsked, DropReason, Observation, Sink } from '../observation/observation.ts'
 import type { CallPlan } from '../plan/plan.ts'
 import { isEventStream } from '../transport/event-stream.ts'
@@ -37,6 +37,8 @@ export async function sendArrival(arrival: Arrival, sender: Sender): Promise<voi
     arrival.steps.slice(0, racing).map((_, index) => sendStep(arrival, index, arrival.dueMs, plan, sender)),
   )
   for (let index = racing; index < arrival.steps.length; index++) {
+    if (plan.kind === 'replay' && plan.againAfterMs !== null && stepAt(arrival, index) === 'again')
+      await sleepUntil(sender.clock, sender.clock.nowMs() + plan.againAfterMs, sender.stop)
     if (sender.stop.aborted) sender.sink(unsent(arrival, index, plan, 'interrupted', sender))
     else await sendStep(arrival, index, sender.clock.nowMs(), plan, sender)
   }

@@ -19,6 +19,7 @@ export const checkRpcAnswer: Check<'rpc-answer'> = ({ answer, asked, seq, outcom
       () => `a request with an item that fails was answered with ${status}, expected 200`,
     )
   }
+  if (asked.batch && asked.items.length === contract.rpc.batchLimit) checkFullBatch(asked, status, expect)
   if (!isSuccess(status)) return
 
   const type = headers['content-type']
@@ -35,6 +36,7 @@ export const checkRpcAnswer: Check<'rpc-answer'> = ({ answer, asked, seq, outcom
   for (const response of responses) {
     const wrong = wrongResponse(response)
     expect('rpc.response', wrong === null, () => `a response is ${quote(response)}: ${wrong}`)
+    if (wrong === null && contract.rpc.errorLayout !== null) checkError(response, expect)
   }
   if (asked.batch) checkBatchIds(asked, responses, expect)
   else {
@@ -57,10 +59,17 @@ function isAboutItems({ status, body }: Answer, { items }: RpcAsked): boolean {
   return correlate(items, Array.isArray(body.value) ? body.value : [body.value]).byId.size > 0
 }
 
+/** A batch may be refused for what stands in it, but not for its length; nobody knows which it was if an item fails. */
+function checkFullBatch({ items }: RpcAsked, status: number, expect: Expect<'rpc.batch.full'>): void {
+  if (items.some(item => item.failing) || (!isSuccess(status) && status !== 400 && status !== 413)) return
+  const because = () => `a batch of ${items.length} items was answered with ${status}, expected 200`
+  expect('rpc.batch.full', isSuccess(status), because)
+}
+
 function checkBatchIds(
   { items }: RpcAsked,
   responses: readonly unknown[],
-  expect: Expect<'rpc.id' | 'rpc.batch.correlation'>,
+  expect: Expect<'rpc.id' | 'rpc.batch.correlation' | 'rpc.item-failure.alone'>,
 ): void {
   const { byId, faults } = correlate(items, responses)
   expect('rpc.batch.correlation', faults.length === 0, () => briefly(faults, '; '))
@@ -71,7 +80,17 @@ function checkBatchIds(
     const got = `item ${quote(spared?.id)} has invalid params and came back with a result`
     return `${got}, ${quote(blamed?.id)} came back with their error, expected each with its own id`
   })
+  const others = items.filter(item => !item.failing)
+  if (others.length === items.length || others.length < fewestOthers) return
+  const spoilt = others.filter(item => rejectsParams(byId.get(item.id)))
+  expect('rpc.item-failure.alone', spoilt.length < others.length, () => {
+    const got = `all ${items.length} items came back with invalid params`
+    return `${got}, expected only the ${items.length - others.length} that have them`
+  })
 }
+
+/** What is drawn for one or two methods may be wrong in a node's eyes; that of three is right for one at least. */
+const fewestOthers = 3
 
 /** Null when nothing is wrong. A member that is null counts as absent beside the other one, as many servers write it. */
 function wrongResponse(value: unknown): string | null {
@@ -81,7 +100,13 @@ function wrongResponse(value: unknown): string | null {
   if (jsonrpc !== '2.0') return `jsonrpc is ${quote(jsonrpc)}, expected "2.0"`
   if (error === undefined || error === null) return result === undefined ? 'it has neither result nor error' : null
   if (result !== undefined && result !== null) return 'it has both result and error'
-  const { code, message } = asObject(error) ?? {}
-  if (!Number.isInteger(code)) return 'its error has no integer code'
-  return typeof message === 'string' ? null : 'its error has no message'
+  return asObject(error) === null ? 'its error is no object' : null
+}
+
+/** Of a response that is right but for what its error says. */
+function checkError(response: unknown, expect: Expect<'rpc.response.error'>): void {
+  const error = asObject(asObject(response)?.error)
+  if (error === null) return
+  const isRight = Number.isInteger(error.code) && typeof error.message === 'string'
+  expect('rpc.response.error', isRight, () => `an error is ${quote(error)}, expected an integer code and a message`)
 }

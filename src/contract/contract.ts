@@ -83,6 +83,12 @@ export const contractSchema = z.strictObject({
     /** Requests a minute of one caller; a batch is one request. */
     requestsPerMinute: positiveInt,
     batchLimit: positiveInt,
+    /** Whether a rejected batch names all of its unsupported methods, of whatever sort; false: not asserted. */
+    namesEveryMethod: z.boolean(),
+    /** The status of a request for a network that is not listed; null: not asserted. */
+    unknownNetworkStatus: positiveInt.nullable(),
+    /** Whether the error of an item has an integer code and a message, as JSON-RPC has it; null: not asserted. */
+    errorLayout: z.enum(['json-rpc']).nullable(),
     networks: z.record(z.string(), network),
     multipliers: z.strictObject({ standard: positiveInt, advanced: positiveInt, large: positiveInt }),
     /** The allow-list by family: method → tier. A method that is missing here is answered with 400. */
@@ -104,6 +110,8 @@ export const contractSchema = z.strictObject({
   idempotency: z.strictObject({
     ttlMs: milliseconds,
     keyPattern: z.string(),
+    /** A key that does not match is refused with 400, or is as none at all; null: not asserted. */
+    badKey: z.enum(['rejected', 'ignored']).nullable(),
     /** Whether racing requests with one key are billed once. `best-effort` asserts nothing about them. */
     concurrent: z.enum(['one-charge', 'best-effort']),
   }),

@@ -69,6 +69,9 @@ export const documented: Contract = {
   rpc: {
     requestsPerMinute: 100, // public
     batchLimit: 100,
+    namesEveryMethod: true,
+    unknownNetworkStatus: 400, // public
+    errorLayout: 'json-rpc', // public
     networks: {
       ...family('ethereum', ['mainnet', 'sepolia', 'holesky']),
       ...family('base', ['mainnet', 'sepolia']),
@@ -92,7 +95,12 @@ export const documented: Contract = {
     priceTolerance: 0.005, // "about"
     costDecimals: 8, // public
   },
-  idempotency: { ttlMs: 24 * 60 * 60 * 1000, keyPattern: '^[A-Za-z0-9_-]{1,255}$', concurrent: 'one-charge' },
+  idempotency: {
+    ttlMs: 24 * 60 * 60 * 1000,
+    keyPattern: '^[A-Za-z0-9_-]{1,255}$',
+    badKey: 'rejected', // as any other parameter that is not valid
+    concurrent: 'one-charge',
+  },
   limits: { windowMs: 60_000, requestsReset: 'unix-seconds', tokensReset: 'seconds', tokenHeaders: true },
   abuse: {
     failures: 20,

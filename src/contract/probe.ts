@@ -1,5 +1,5 @@
 import type { ClausesOf } from './clauses.ts'
-import type { Contract } from './contract.ts'
+import type { Contract, Network } from './contract.ts'
 
 /**
  * Who sends a crafted request: the caller whose turn it is, somebody without a key, with a key that is not valid, a
@@ -20,6 +20,8 @@ export type Probe = {
   readonly promised: (contract: Contract) => readonly number[]
   /** What the error message must name. */
   readonly names: readonly string[]
+  /** The most RPC credits that the request can cost, where it may be answered and not refused. */
+  readonly credits?: (contract: Contract) => number
   readonly request: (contract: Contract) => CraftedRequest
 }
 
@@ -56,18 +58,24 @@ export const toChat =
     }
   }
 
-/** A request of the RPC proxy, to its first EVM network. */
+/** A request of the RPC proxy, to its first network of a family, or to another one. */
 export const toRpc =
-  (body: (contract: Contract) => unknown, headers: Readonly<Record<string, string>> = {}) =>
-  (contract: Contract): CraftedRequest => {
-    const networks = Object.entries(contract.rpc.networks)
-    const network = networks.find(([, { family }]) => family === 'evm')?.[0] ?? 'ethereum-mainnet'
-    return {
-      method: 'POST',
-      path: contract.paths.rpc.replace('{network}', network),
-      headers: { ...json, ...headers },
-      body: JSON.stringify(body(contract)),
-    }
-  }
+  (
+    body: (contract: Contract) => unknown,
+    headers: Readonly<Record<string, string>> = {},
+    network: (contract: Contract) => string = networkOf('evm'),
+  ) =>
+  (contract: Contract): CraftedRequest => ({
+    method: 'POST',
+    path: contract.paths.rpc.replace('{network}', network(contract)),
+    headers: { ...json, ...headers },
+    body: JSON.stringify(body(contract)),
+  })
+
+/** The first network of a family; a profile can add to the documented ones, and take none away. */
+export const networkOf =
+  (family: Network['family']) =>
+  ({ rpc }: Contract): string =>
+    Object.entries(rpc.networks).find(([, network]) => network.family === family)?.[0] ?? `${family}-mainnet`
 
 export const rpcItem = (method: string, id = 1) => ({ jsonrpc: '2.0', id, method, params: [] })

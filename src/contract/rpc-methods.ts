@@ -110,7 +110,18 @@ export const rpcMethods = { evm: byMethod(evm), solana: byMethod(solana), starkn
 
 /** Methods that the service names as unsupported, by the reason that it gives. All are answered with 400. */
 export const unsupportedMethods = {
-  'websocket-only': ['eth_subscribe', 'eth_unsubscribe', 'accountSubscribe', 'logsSubscribe', 'signatureUnsubscribe'],
+  'websocket-only': ['eth_subscribe', 'eth_unsubscribe'],
+  'websocket-only-solana': [
+    'account',
+    'block',
+    'logs',
+    'program',
+    'root',
+    'signature',
+    'slot',
+    'slotsUpdates',
+    'vote',
+  ].flatMap(subject => [`${subject}Subscribe`, `${subject}Unsubscribe`]),
   'stateful-filter': [
     'eth_newFilter',
     'eth_getFilterChanges',

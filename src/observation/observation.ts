@@ -103,8 +103,11 @@ export type RpcItem = { readonly id: number | string; readonly method: string; r
 export type ReplayRole = {
   /** The `seq` of the first request with the key: names the key without showing it. */
   readonly group: number
-  /** original: first use · duplicate: same body · conflict: other body · foreign: same key and body, another caller */
-  readonly role: 'original' | 'duplicate' | 'conflict' | 'foreign'
+  /**
+   * original: first use · duplicate: same body · conflict: other body · foreign: same key and body, another caller ·
+   * again: same body, after a while
+   */
+  readonly role: 'original' | 'duplicate' | 'conflict' | 'foreign' | 'again'
   readonly concurrent: boolean
 }
 

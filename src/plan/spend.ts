@@ -1,5 +1,6 @@
 import { choicesOf } from '../contract/chat-options.ts'
 import { type Contract, methodTier } from '../contract/contract.ts'
+import { probeOf } from '../contract/probes.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import type { CallPlan, RpcPlan } from './plan.ts'
 
@@ -8,10 +9,16 @@ export function countedPromptTokens(promptTokens: number): number {
   return promptTokens * 1.05 + 50
 }
 
-/** Expected credits of one arrival. Replays and conflicts cost nothing; a foreign request is a call of its own. */
+/**
+ * Expected credits of one arrival. Replays and conflicts cost nothing; a foreign request is a call of its own, and so is
+ * one that comes again when its key has expired.
+ */
 export function creditsPerArrival(call: CallPlan, contract: Contract): number {
   if (call.kind === 'rpc') return creditsOf(call, contract)
-  return call.kind === 'replay' ? creditsOf(call.of, contract) * (1 + call.foreign) : 0
+  if (call.kind === 'probe') return probeOf(call.probe).credits?.(contract) ?? 0
+  if (call.kind !== 'replay') return 0
+  const isLate = call.againAfterMs !== null && call.againAfterMs >= contract.idempotency.ttlMs
+  return creditsOf(call.of, contract) * (1 + call.foreign + (isLate ? 1 : 0))
 }
 
 function creditsOf({ network, methods, batchSize, failing }: RpcPlan, contract: Contract): number {
@@ -38,10 +45,13 @@ export function worstPicoUsd(call: CallPlan, contract: Contract): bigint | null 
     const prompt = costOf(countedPromptTokens(call.promptTokens), pico(price.input), 1_000_000n)
     return prompt + costOf(call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
   }
-  const { rpc, times } =
-    call.kind === 'replay' ? { rpc: call.of, times: call.foreign > 0 ? 2 : 1 } : { rpc: call, times: 1 }
-  if (rpc.kind !== 'rpc') return 0n
   const { networks, multipliers, usdPerCredit } = contract.rpc
+  if (call.kind === 'probe') return costOf(creditsPerArrival(call, contract), pico(usdPerCredit), 1n)
+  const { rpc, times } =
+    call.kind === 'replay'
+      ? { rpc: call.of, times: 1 + (call.foreign > 0 ? 1 : 0) + (call.againAfterMs === null ? 0 : 1) }
+      : { rpc: call, times: 1 }
+  if (rpc.kind !== 'rpc') return 0n
   const dearest = Math.max(
     ...rpc.methods.map(([method]) => multipliers[methodTier(contract, rpc.network, method) ?? 'large']),
   )

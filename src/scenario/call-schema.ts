@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { modelTiers } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
 import { oneOf } from '../lib/usage-error.ts'
-import { flag, mapping, members, probability, text, weights, whole } from './fields.ts'
+import { duration, flag, mapping, members, probability, text, weights, whole } from './fields.ts'
 
 const network = text('a network slug such as ethereum-mainnet').describe('Slug of the blockchain network.')
 const methods = weights('method names')
@@ -64,6 +64,9 @@ export const callSchemas = {
     foreign: probability()
       .default(0)
       .describe('Probability that another caller follows with the same key and the same body.'),
+    'again-after': duration
+      .optional()
+      .describe('So long after that the same key and body once more, within the lifetime of the key or past it.'),
   }).describe('An RPC request that is sent again with the same idempotency key.'),
   models: mapping({ kind: z.literal('models') }).describe('The list of models.'),
   networks: mapping({ kind: z.literal('networks') }).describe('The list of networks.'),

@@ -28,6 +28,8 @@ export type Call =
       readonly conflicting: number
       /** Probability that an arrival ends with one request with the same key and body from another caller. */
       readonly foreign: number
+      /** So long after all that, one more request with the key and the body of the first; null: none. */
+      readonly againAfterMs: number | null
     }
   | { readonly kind: 'models' | 'networks' | 'rate-limits' }
   | { readonly kind: 'probe'; readonly probe: string }

@@ -114,7 +114,14 @@ function resolveReplay(
   calls: Calls,
   complain: Complain,
 ): Call | null {
-  const { of, duplicates, concurrent, conflicting, foreign } = salvage(callSchemas.replay, value)
+  const {
+    of,
+    duplicates,
+    concurrent,
+    conflicting,
+    foreign,
+    'again-after': againAfterMs = null,
+  } = salvage(callSchemas.replay, value)
   if (of === undefined) return null
   // An original with a mistake in it has its own complaint; of what kind it would be is not known.
   const original = calls.get(of)
@@ -127,17 +134,25 @@ function resolveReplay(
   }
   if (duplicates === undefined || concurrent === undefined || conflicting === undefined || foreign === undefined)
     return null
-  if (duplicates === 0 && conflicting === 0 && foreign === 0) {
+  if (againAfterMs !== null && againAfterMs > longestAgainMs) {
+    const expected = `at most ${longestAgainMs / 1000}s, since the run waits for it`
+    complain({ path: [...path, 'again-after'], at: 'value', got: `${againAfterMs / 1000}s`, expected })
+    return null
+  }
+  if (duplicates === 0 && conflicting === 0 && foreign === 0 && againAfterMs === null) {
     complain({
       path,
       at: 'value',
       got: 'a replay without a repetition',
-      expected: 'duplicates, conflicting or foreign above 0',
+      expected: 'duplicates, conflicting or foreign above 0, or again-after',
     })
     return null
   }
-  return { kind: 'replay', of: original, duplicates, concurrent, conflicting, foreign }
+  return { kind: 'replay', of: original, duplicates, concurrent, conflicting, foreign, againAfterMs }
 }
+
+/** What waits holds up the audits, which want the requests in their order. */
+const longestAgainMs = 30_000
 
 const isReplay = (call: unknown): boolean => entriesOf(call).kind === 'replay'
 const isRpc = (call: unknown): boolean => ['rpc', 'rpc-batch'].includes(String(entriesOf(call).kind))

@@ -43,16 +43,25 @@ export type Behaviour = OptionDecisions & {
   readonly admits: (window: Window, limit: number) => boolean
   readonly spend: Spend
 
+  /** undefined: it is not known. */
+  readonly network: (slug: string, networks: ReadonlyMap<string, Network>) => Network | undefined
   readonly batchLimit: number
   readonly forwards: (method: string, network: Network) => boolean
   /** The methods that a refusal names, of those that are not supported. */
   readonly named: (methods: readonly string[]) => readonly string[]
+  /** Whether a request runs, so many of whose items are of methods that are not supported. */
+  readonly runs: (unsupported: number, items: number) => boolean
+  /** What a request costs that is rejected; `supported` items of it could have run. */
+  readonly rejectionCredits: (supported: number) => number
   readonly itemCredits: (item: BilledItem) => number
   readonly totalCredits: (credits: readonly number[]) => number
   readonly costPicoUsd: (credits: number) => bigint
   /** What the items of a request are answered with. */
   readonly responses: (responses: readonly RpcResponse[], items: readonly RpcItem[]) => readonly unknown[]
 
+  readonly keyFate: (key: string) => 'used' | 'ignored' | 'rejected'
+  /** How long an answer is kept for its key. */
+  readonly replayTtlMs: number
   /** Whose cache a key is looked up in. */
   readonly replayScope: (account: Account) => string
   readonly findStored: (stored: Stored | undefined, fingerprint: string) => Finding
@@ -90,6 +99,7 @@ export type Behaviour = OptionDecisions & {
 }
 
 export type BilledItem = {
+  readonly family: Network['family']
   readonly baseCredits: number
   readonly multiplier: number
   readonly failed: boolean
@@ -103,8 +113,9 @@ export type ModelLimits = {
 
 /** The service as documented. */
 export function honestBehaviour(contract: Contract): Behaviour {
-  const { rpc, abuse } = contract
+  const { rpc, idempotency, abuse } = contract
   const picoUsdPerCredit = pico(rpc.usdPerCredit)
+  const keyPattern = new RegExp(idempotency.keyPattern)
   return {
     ...honestOptions(contract),
 
@@ -124,15 +135,20 @@ export function honestBehaviour(contract: Contract): Behaviour {
     admits: (window, limit) => window.requests < limit,
     spend,
 
+    network: (slug, networks) => networks.get(slug),
     batchLimit: rpc.batchLimit,
     forwards: (method, { family }) => Object.hasOwn(rpc.methods[family], method),
     named: methods => methods,
+    runs: unsupported => unsupported === 0,
+    rejectionCredits: () => 0,
     itemCredits: ({ baseCredits, multiplier, failed, batched }) =>
       failed && (batched || rpc.singleErrorIsDiscounted === true) ? rpc.errorItemCredits : baseCredits * multiplier,
     totalCredits: credits => credits.reduce((total, item) => total + item, 0),
     costPicoUsd: credits => BigInt(credits) * picoUsdPerCredit,
     responses: responses => responses,
 
+    keyFate: key => (keyPattern.test(key) ? 'used' : idempotency.badKey === 'ignored' ? 'ignored' : 'rejected'),
+    replayTtlMs: idempotency.ttlMs,
     replayScope: account => `${account.tier}/${account.name}`,
     findStored,
     replayed: stored => stored,

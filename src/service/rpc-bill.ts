@@ -12,7 +12,10 @@ export type RpcBill = {
 
 /** Credits: the base of the chain times the multiplier of the method's tier, less for what failed. */
 export function rpcBill({ multipliers, methods }: Contract['rpc'], behaviour: Behaviour): RpcBill {
-  const multiplier = (method: string, { family }: Network) => multipliers[methods[family][method] ?? 'standard']
+  const multiplier = (method: string, { family }: Network) => {
+    const tier = Object.hasOwn(methods[family], method) ? methods[family][method] : undefined
+    return multipliers[tier ?? 'standard']
+  }
   return {
     estimate: ({ items }, network) =>
       items.reduce((total, { method }) => total + network.baseCredits * multiplier(method, network), 0),
@@ -21,6 +24,7 @@ export function rpcBill({ multipliers, methods }: Contract['rpc'], behaviour: Be
         items.map(({ method }, index) => {
           const response = responses[index]
           return behaviour.itemCredits({
+            family: network.family,
             baseCredits: network.baseCredits,
             multiplier: multiplier(method, network),
             failed: response !== undefined && failed(response),

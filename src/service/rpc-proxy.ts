@@ -30,7 +30,6 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
   const { contract, behaviour, limiter, identifiers, seed, timing } = options
   const { rpc, idempotency, headerPrefix } = contract
   const networks = new Map(Object.entries(rpc.networks))
-  const keyPattern = new RegExp(idempotency.keyPattern)
   const limits = { requests: rpc.requestsPerMinute, tokens: null }
   const node = simulatedNode(seed)
   const bill = rpcBill(rpc, behaviour)
@@ -46,12 +45,13 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
   function answer(visit: Visit, account: Account, slug: string): Reply {
     if (!isJson(visit.request.headers['content-type']))
       return refuse(visit, 415, 'Content-Type must be application/json')
-    const network = networks.get(slug)
+    const network = behaviour.network(slug, networks)
     if (network === undefined) return refuse(visit, 400, 'Unsupported RPC network')
 
     const key = visit.request.headers['idempotency-key']
-    if (key === undefined) return forward(visit, account, slug, network)
-    if (!keyPattern.test(key)) return refuse(visit, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
+    const fate = key === undefined ? 'ignored' : behaviour.keyFate(key)
+    if (fate === 'ignored') return forward(visit, account, slug, network)
+    if (fate === 'rejected') return refuse(visit, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
 
     const place = `${behaviour.replayScope(account)}/${key}`
     const fingerprint = createHash('sha256').update(`${slug}\n`).update(visit.request.body).digest('base64')
@@ -63,14 +63,17 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
         return replay(visit, account, behaviour.replayed(finding.stored))
       case 'new':
         return forward(visit, account, slug, network, stored =>
-          replays.keep(place, { ...stored, fingerprint, expiresMs: visit.arrivedMs + idempotency.ttlMs }),
+          replays.keep(place, { ...stored, fingerprint, expiresMs: visit.arrivedMs + behaviour.replayTtlMs }),
         )
     }
   }
 
   function forward(visit: Visit, account: Account, slug: string, network: Network, keep?: Keep): Reply {
     const request = parseRpcRequest(visit.request.body, network, behaviour)
-    if ('rejected' in request) return refuse(visit, 400, request.rejected, request.more)
+    if ('rejected' in request) {
+      charge(account, behaviour.costPicoUsd(behaviour.rejectionCredits(request.supported)))
+      return refuse(visit, 400, request.rejected, request.more)
+    }
     if (!covers(account, behaviour.costPicoUsd(bill.estimate(request, network)))) return insufficient(visit)
 
     const responses = request.items.map(item => node(slug, network, item))

@@ -5,5 +5,17 @@ export type Setting = { readonly name: string; readonly run: Omit<VirtualRun, 'l
 
 const shipped = (name: string): Setting => ({ name, run: { scenario: `scenarios/${name}.yaml` } })
 
+const withShortWindows = (name: string): Setting => ({
+  name: `${name} with short windows`,
+  run: { scenario: `scenarios/${name}.yaml`, profile: 'scenarios/profiles/short-windows.yaml' },
+})
+
 /** The quickest first: a lie is looked for by those that exercise its clause, in this order. */
-export const settings: readonly Setting[] = [shipped('conformance'), shipped('smoke'), shipped('abuse-block')]
+export const settings: readonly Setting[] = [
+  shipped('conformance'),
+  shipped('idempotency'),
+  withShortWindows('idempotency'),
+  shipped('billing'),
+  shipped('smoke'),
+  shipped('abuse-block'),
+]

@@ -19,4 +19,27 @@ export const replayClauses = {
     judges: ['idempotency'],
   },
   'rpc.replay.per-user': { section: '4.3', says: 'An idempotency key belongs to one user.', judges: ['idempotency'] },
+  'rpc.replay.key': {
+    section: '4.3',
+    says: 'A key may have 1 to 255 letters, digits, underscores and hyphens.',
+    judges: ['probe'],
+    needs: 'keys at the edges of the pattern',
+  },
+  'rpc.replay.bad-key': {
+    section: '4.3',
+    says: 'A key that does not match the pattern is answered with 400.',
+    judges: ['probe'],
+    basis: 'profile',
+  },
+  'rpc.replay.expiry.kept': {
+    section: '4.3',
+    says: 'An answer is kept for its key for 24 hours.',
+    judges: ['idempotency'],
+  },
+  'rpc.replay.expiry.ends': {
+    section: '4.3',
+    says: 'After 24 hours a key is new again.',
+    judges: ['idempotency'],
+    needs: 'a profile with a short lifetime',
+  },
 } as const satisfies Clauses

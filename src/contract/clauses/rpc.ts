@@ -12,6 +12,12 @@ export const rpcClauses = {
     says: 'A JSON-RPC response has jsonrpc 2.0 and either a result or an error object.',
     judges: ['rpc-answer'],
   },
+  'rpc.response.error': {
+    section: '4.3',
+    says: 'The error of an item has an integer code and a message.',
+    judges: ['rpc-answer'],
+    basis: 'profile',
+  },
   'rpc.id': { section: '4.3', says: 'The id of a request is echoed back.', judges: ['rpc-answer'] },
   'rpc.batch.correlation': {
     section: '4.3',
@@ -23,9 +29,40 @@ export const rpcClauses = {
     says: 'A failing item leaves the HTTP status at 200.',
     judges: ['rpc-answer'],
   },
+  'rpc.item-failure.alone': {
+    section: '4.3',
+    says: 'An item of a batch that fails leaves the others as they are.',
+    judges: ['rpc-answer'],
+  },
   'rpc.unsupported-method': {
     section: '4.3',
     says: 'A method that is not on the allow-list is answered with 400.',
+    judges: ['probe'],
+  },
+  'rpc.unsupported-method.websocket': {
+    section: '4.3',
+    says: 'A method that needs a WebSocket is answered with 400: subscriptions, of EVM networks and of Solana.',
+    judges: ['probe'],
+  },
+  'rpc.unsupported-method.filter': {
+    section: '4.3',
+    says: 'Each of the six stateful filter methods is answered with 400.',
+    judges: ['probe'],
+  },
+  'rpc.unsupported-method.keys': {
+    section: '4.3',
+    says: 'Each of the six miner and key-holding methods is answered with 400.',
+    judges: ['probe'],
+  },
+  'rpc.unsupported-method.family': {
+    section: '4.3',
+    says: "A method of another family of networks is not on a network's allow-list.",
+    judges: ['probe'],
+    basis: 'profile',
+  },
+  'rpc.batch.rejected': {
+    section: '4.3',
+    says: 'A batch with a method that is not supported is rejected as a whole with 400.',
     judges: ['probe'],
   },
   'rpc.unsupported-method.named': {
@@ -37,6 +74,23 @@ export const rpcClauses = {
     section: '4.3',
     says: 'A batch of more than 100 items is answered with 400.',
     judges: ['probe'],
+  },
+  'rpc.batch.full': {
+    section: '4.3',
+    says: 'A batch may have 100 items.',
+    judges: ['rpc-answer'],
+    needs: 'a batch of as many items as are allowed',
+  },
+  'rpc.network': {
+    section: '4.3',
+    says: 'A network that is not on the list is answered with 400.',
+    judges: ['probe'],
+    basis: 'profile',
+  },
+  'rpc.refused.free': {
+    section: '4.3',
+    says: 'A request that is refused as a whole is not charged.',
+    judges: ['ledger'],
   },
   'rpc.credits.header': {
     section: '4.3',

@@ -1,6 +1,16 @@
+import type { Network } from '../../contract/contract.ts'
 import { pico } from '../../lib/money.ts'
-import { type Lies, lie, replyLie } from './lie.ts'
+import { type Lie, type Lies, lie, replyLie } from './lie.ts'
 import { isBatch, withHeader, withoutHeaders } from './reply-edit.ts'
+
+/** The difference that it makes may be that of another price of the failing items. */
+const otherBase = (name: string, says: string, of: Network['family'], baseCredits: number): Lie =>
+  lie(
+    name,
+    says,
+    honest => ({ itemCredits: item => honest.itemCredits(item.family === of ? { ...item, baseCredits } : item) }),
+    ['rpc.batch.error-price'],
+  )
 
 export const creditLies = {
   'rpc.credits.header': [
@@ -26,6 +36,28 @@ export const creditLies = {
       }),
       ['rpc.batch.error-price'],
     ),
+    lie('first-item-twice-billed', 'The first item of a batch is billed twice.', honest => ({
+      totalCredits: credits => honest.totalCredits(credits.length > 1 ? [credits[0] ?? 0, ...credits] : credits),
+    })),
+    lie('advanced-as-standard', 'Advanced methods are billed as standard ones.', (honest, { rpc }) => ({
+      itemCredits: item =>
+        honest.itemCredits(item.multiplier === rpc.multipliers.advanced ? { ...item, multiplier: 1 } : item),
+    })),
+    lie('large-as-advanced', 'Large methods are billed as advanced ones.', (honest, { rpc }) => ({
+      itemCredits: item =>
+        honest.itemCredits(
+          item.multiplier === rpc.multipliers.large ? { ...item, multiplier: rpc.multipliers.advanced } : item,
+        ),
+    })),
+    lie('standard-as-advanced', 'Standard methods are billed as advanced ones.', (honest, { rpc }) => ({
+      itemCredits: item =>
+        honest.itemCredits(
+          item.multiplier === rpc.multipliers.standard ? { ...item, multiplier: rpc.multipliers.advanced } : item,
+        ),
+    })),
+    otherBase('solana-as-ethereum', 'Solana is billed at the base of Ethereum.', 'solana', 20),
+    otherBase('starknet-as-solana', 'Starknet is billed at the base of Solana.', 'starknet', 30),
+    otherBase('evm-one-credit-less', 'EVM networks are billed one credit less.', 'evm', 19),
     lie('batch-billed-as-one', 'A batch is billed as its first item.', honest => ({
       totalCredits: credits => honest.totalCredits(credits.slice(0, 1)),
     })),
@@ -59,14 +91,21 @@ export const creditLies = {
     lie('cost-in-cents', 'The cost is in cents.', honest => ({
       costPicoUsd: credits => honest.costPicoUsd(credits) * 100n,
     })),
+    lie('cost-one-percent-less', 'A credit costs one percent less.', honest => ({
+      costPicoUsd: credits => (honest.costPicoUsd(credits) * 99n) / 100n,
+    })),
     lie('cost-of-one-credit-less', 'One credit is not in the cost.', honest => ({
       costPicoUsd: credits => honest.costPicoUsd(Math.max(0, credits - 1)),
     })),
   ],
   'rpc.replay.charge': [
-    lie('replay-charged-again', 'A replay is charged like the first request.', () => ({
-      replayChargePicoUsd: ({ costUsd }) => pico(costUsd),
-    })),
+    // A balance that falls by the price of a request may be the one after it; and a charge may have been taken twice.
+    lie(
+      'replay-charged-again',
+      'A replay is charged like the first request.',
+      () => ({ replayChargePicoUsd: ({ costUsd }) => pico(costUsd) }),
+      ['billing.balance-before', 'billing.conservation'],
+    ),
     lie('replay-charged-a-little', 'A replay is charged like a failing item.', (honest, { rpc }) => ({
       replayChargePicoUsd: () => honest.costPicoUsd(rpc.errorItemCredits),
     })),

@@ -14,6 +14,7 @@ import { logprobsLies } from './logprobs-lies.ts'
 import { parameterLies } from './parameter-lies.ts'
 import { replayLies } from './replay-lies.ts'
 import { rpcLies } from './rpc-lies.ts'
+import { rpcRefusalLies } from './rpc-refusal-lies.ts'
 import { streamLies } from './stream-lies.ts'
 
 /** For every clause the misbehaviours that break it. A clause that nothing breaks does not compile. */
@@ -28,6 +29,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...streamLies,
   ...parameterLies,
   ...rpcLies,
+  ...rpcRefusalLies,
   ...creditLies,
   ...replayLies,
   ...abuseLies,

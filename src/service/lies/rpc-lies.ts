@@ -1,13 +1,27 @@
-import { unsupportedMethods } from '../../contract/rpc-methods.ts'
 import { failed, type RpcResponse } from '../rpc-item.ts'
 import { amended } from './amended.ts'
-import { type Lies, lie, replyLie } from './lie.ts'
+import { type Lie, type Lies, lie, replyLie } from './lie.ts'
 import { isBatch, isRelayed, isReplay, textOf, withHeader, withoutHeaders } from './reply-edit.ts'
+
+/** What a failing item says of its error. */
+const errorOf =
+  (error: unknown): Lie['bend'] =>
+  honest => ({
+    responses: (responses, items) =>
+      honest
+        .responses(responses, items)
+        .map((response, index) => (isFailed(responses[index]) ? amended(response, { error }) : response)),
+  })
 
 export const rpcLies = {
   'rpc.content-type': [
     replyLie('rpc-as-text', 'RPC answers are text/plain.', (reply, visit) =>
       isRelayed(reply, visit) ? withHeader(reply, 'content-type', 'text/plain') : reply,
+    ),
+    replyLie('type-of-the-node', 'Answers with an error have the type that the node gave them.', (reply, visit) =>
+      isRelayed(reply, visit) && hasFailure(textOf(reply))
+        ? withHeader(reply, 'content-type', 'application/json-rpc')
+        : reply,
     ),
   ],
   'rpc.response': [
@@ -37,6 +51,19 @@ export const rpcLies = {
       responses: (responses, items) =>
         honest.responses(responses, items).map(response => amended(response, { result: undefined, error: undefined })),
     })),
+  ],
+  'rpc.response.error': [
+    lie(
+      'error-code-as-text',
+      'The code of an error is a string.',
+      errorOf({ code: '-32602', message: 'invalid params' }),
+    ),
+    lie('error-without-message', 'An error has no message.', errorOf({ code: -32602 })),
+    lie(
+      'error-code-of-http',
+      'An error has a status in place of its code.',
+      errorOf({ status: 400, message: 'invalid' }),
+    ),
   ],
   'rpc.id': [
     lie('id-as-text', 'The id of a single request is echoed as a string.', honest => ({
@@ -94,33 +121,21 @@ export const rpcLies = {
       ['error.object'],
     ),
   ],
-  'rpc.unsupported-method': [
-    lie('no-allow-list', 'Every method is forwarded.', () => ({ forwards: () => true })),
+  'rpc.item-failure.alone': [
     lie(
-      'filters-forwarded',
-      'Stateful filter methods are forwarded.',
-      honest => {
-        const filters: readonly string[] = unsupportedMethods['stateful-filter']
-        return { forwards: (method, network) => filters.includes(method) || honest.forwards(method, network) }
-      },
-      ['rpc.unsupported-method.named'],
+      'failure-of-all',
+      'Where one item of a batch fails, all of them do.',
+      honest => ({
+        responses: (responses, items) => {
+          const failure = items.length > 1 ? responses.find(failed) : undefined
+          const error = failure !== undefined && 'error' in failure ? failure.error : undefined
+          return honest
+            .responses(responses, items)
+            .map(response => (error === undefined ? response : amended(response, { result: undefined, error })))
+        },
+      }),
+      ['rpc.credits.amount', 'rpc.batch.error-price'],
     ),
-    replyLie('unsupported-is-404', 'An unsupported method is answered with 404.', reply =>
-      reply.status === 400 && textOf(reply).includes('Unsupported RPC method') ? { ...reply, status: 404 } : reply,
-    ),
-  ],
-  'rpc.unsupported-method.named': [
-    lie('first-method-named', 'Only the first unsupported method of a batch is named.', honest => ({
-      named: methods => honest.named(methods).slice(0, 1),
-    })),
-    lie('last-method-not-named', 'The last unsupported method of a batch is not named.', honest => ({
-      named: methods => (methods.length > 1 ? honest.named(methods).slice(0, -1) : honest.named(methods)),
-    })),
-    lie('no-method-named', 'Unsupported methods are not named.', () => ({ named: () => [] })),
-  ],
-  'rpc.batch.limit': [
-    lie('batch-one-larger', 'A batch may have one item more.', honest => ({ batchLimit: honest.batchLimit + 1 })),
-    lie('batch-of-any-size', 'A batch may have any number of items.', () => ({ batchLimit: Number.POSITIVE_INFINITY })),
   ],
   'rpc.request-id': [
     replyLie('no-request-id', 'RPC answers have no X-Request-ID.', reply => withoutHeaders(reply, 'x-request-id')),

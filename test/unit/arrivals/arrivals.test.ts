@@ -103,6 +103,10 @@ describe('the steps of a replay', () => {
     expect(Math.abs(all.filter(each => each.includes('foreign')).length / all.length - 0.25)).toBeLessThan(0.021)
   })
 
+  test('end with the request that comes again', () => {
+    expect(new Set(steps(1, 'late'))).toEqual(new Set(['original again']))
+  })
+
   test('are never foreign where there is nobody else', () => {
     expect(new Set(steps(1, 'race'))).toEqual(new Set(['original duplicate duplicate conflict']))
   })

@@ -24,8 +24,17 @@ export const calls: Readonly<Record<string, CallPlan>> = {
   },
   rpc,
   batch: { ...rpc, batchSize: 10, failing: 2 },
-  replay: { kind: 'replay', of: rpc, duplicates: 2, concurrent: false, conflicting: 0.5, foreign: 0.25 },
-  race: { kind: 'replay', of: rpc, duplicates: 2, concurrent: true, conflicting: 1, foreign: 1 },
+  replay: {
+    kind: 'replay',
+    of: rpc,
+    duplicates: 2,
+    concurrent: false,
+    conflicting: 0.5,
+    foreign: 0.25,
+    againAfterMs: null,
+  },
+  late: { kind: 'replay', of: rpc, duplicates: 0, concurrent: false, conflicting: 0, foreign: 0, againAfterMs: 5_000 },
+  race: { kind: 'replay', of: rpc, duplicates: 2, concurrent: true, conflicting: 1, foreign: 1, againAfterMs: null },
   models: { kind: 'models' },
 }
 

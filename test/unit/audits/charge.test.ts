@@ -20,6 +20,8 @@ import {
 
 const failed = (asked: Observation['asked'], reason: FailureReason) =>
   observed(asked, null, { headersMs: null, outcome: { kind: 'failed', reason, detail: '' } })
+const refusal = (headers: Readonly<Record<string, string | undefined>>) =>
+  refused(singleAsked, 400, { error: 'No' }, { ...rpcHeaders, ...headers })
 const usd = (amount: string) => parsePico(amount) ?? 0n
 const replay = { group: 4, role: 'duplicate' as const, concurrent: false }
 const replayed = observed(
@@ -64,6 +66,52 @@ describe('what a request took', () => {
     ['a replay: nothing', replayed, 'replay', '0', '0'],
     ['a refusal: nothing', refused(chatAsked, 429), 'free', '0', '0'],
     ['a 500 of the service: nothing', refused(chatAsked, 500), 'free', '0', '0'],
+    [
+      'a refusal of the RPC proxy: nothing, which is told apart',
+      refusal({ 'x-service-rpc-cost-usd': undefined }),
+      'refused',
+      '0',
+      '0',
+    ],
+    [
+      'a refusal that says that it costs nothing: the same',
+      refusal({ 'x-service-rpc-credits': '0', 'x-service-rpc-cost-usd': '0' }),
+      'refused',
+      '0',
+      '0',
+    ],
+    ['a rejected probe of it: the same', refused({ kind: 'probe', probe: 'batch-too-long' }, 400), 'refused', '0', '0'],
+    [
+      'a rejected probe of another endpoint: nothing',
+      refused({ kind: 'probe', probe: 'wrong-media-type' }, 415),
+      'free',
+      '0',
+      '0',
+    ],
+    [
+      'a probe that may be answered: its cost',
+      observed({ kind: 'probe', probe: 'key-of-one-character' }, answerOf(200, {}, rpcHeaders)),
+      'charged',
+      '0.0000125',
+      '0.0000125',
+    ],
+    [
+      'the same probe in a later run: nothing',
+      observed(
+        { kind: 'probe', probe: 'key-of-one-character' },
+        answerOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true' }),
+      ),
+      'replay',
+      '0',
+      '0',
+    ],
+    [
+      'a probe that may be answered and was not: up to the worst case',
+      failed({ kind: 'probe', probe: 'key-of-one-character' }, 'connection-lost'),
+      'unknown',
+      '0',
+      '0.00015',
+    ],
     ['a list: nothing', observed({ kind: 'models' }, answerOf(200, {})), 'free', '0', '0'],
     ['a stranger: nothing', refused({ kind: 'probe', probe: 'bad-key' }, 401), 'free', '0', '0'],
     ['a connection that was refused: nothing', failed(chatAsked, 'connect-refused'), 'free', '0', '0'],

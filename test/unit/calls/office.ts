@@ -48,6 +48,7 @@ export const replayPlan: Extract<CallPlan, { kind: 'replay' }> = {
   concurrent: false,
   conflicting: 0,
   foreign: 0,
+  againAfterMs: null,
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body, field by field

@@ -40,6 +40,7 @@ function desk(reply: (request: WireRequest) => Reply = () => ({})) {
       chat: chatPlan,
       rpc: rpcPlan,
       replay: { ...replayPlan, duplicates: 2 },
+      late: { ...replayPlan, againAfterMs: 3_000 },
       race: { ...replayPlan, duplicates: 2, concurrent: true },
     },
     callers: ['a', 'b', 'c'].map(name => ({ name, key: `key-of-${name}` })),
@@ -123,6 +124,26 @@ describe('a replay', () => {
       [43, 10, 10],
       [44, 20, 20],
     ])
+  })
+
+  test('that comes again is sent, and due, so long after all others have ended', async () => {
+    const { send, observations } = desk()
+    await send(arrival('late', ['original', 'duplicate', 'again']))
+    expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
+      [40, 0, 0],
+      [41, 10, 10],
+      [42, 3_020, 3_020],
+    ])
+  })
+
+  test('that waits to come again is dropped at once when it is stopped', async () => {
+    const { clock, sender, stop, observations } = desk()
+    const sent = sendArrival(arrival('late', ['original', 'again']), sender)
+    await clock.advanceTo(500)
+    stop.abort()
+    await clock.run(sent)
+    expect(clock.nowMs()).toBe(500)
+    expect(observations.map(({ outcome }) => outcome.kind)).toEqual(['answered', 'dropped'])
   })
 
   test('sends the foreign request as the next caller, the last one as the first', async () => {

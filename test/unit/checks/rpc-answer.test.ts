@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { documented } from '../../../src/contract/documented.ts'
 import {
   accusations,
   accusesEach,
@@ -19,6 +20,17 @@ import {
 
 const failing = { ...singleAsked, items: [{ id: 1, method: 'eth_getBalance', failing: true }] }
 const conflict = { ...batchAsked, replay: { group: 4, role: 'conflict' as const, concurrent: false } }
+const others = [1, 2, 3].map(id => ({ id, method: 'eth_call', failing: false }))
+const ofFour = (body: unknown, credits: string) => {
+  const cost = (Number(credits) * 0.000000625).toFixed(12)
+  const headers = { ...rpcHeaders, 'x-service-rpc-credits': credits, 'x-service-rpc-cost-usd': cost }
+  const items = [...others, { id: 'r-3', method: 'eth_getBalance', failing: true }]
+  return observed({ ...batchAsked, items }, answerOf(200, body, headers))
+}
+const fullBatch = {
+  ...batchAsked,
+  items: Array.from({ length: 100 }, (_, id) => ({ id, method: 'eth_call', failing: false })),
+}
 const upstream = { error: 'Upstream request failed' }
 
 describe('RPC answers', () => {
@@ -54,6 +66,22 @@ describe('RPC answers', () => {
       batchAsked,
       answerOf(502, '<html>', { 'x-service-version': undefined }),
     ),
+    'one failing item among others that a node does not like': ofFour(
+      [result(1), failure(2), failure(3), failure('r-3')],
+      '35',
+    ),
+    'a full batch that comes too often': refused(
+      fullBatch,
+      429,
+      { error: 'No', customMessage: 'Wait' },
+      { 'x-ratelimit-type': 'user', 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' },
+    ),
+    'a full batch that nobody can pay': refused(fullBatch, 402),
+    'a full batch whose upstream could not be reached': refused(fullBatch, 500, upstream),
+    'a batch that is one shorter and refused for another reason': refused(
+      { ...fullBatch, items: fullBatch.items.slice(1) },
+      400,
+    ),
     'a conflict, which is another judge’s': observed(conflict, answerOf(400, { error: 'Used' }, rpcHeaders)),
   })
 
@@ -85,8 +113,36 @@ describe('RPC answers', () => {
     ],
     'an error that is a text': [
       'rpc.response',
-      'a response is {"jsonrpc":"2.0","id":"r-3","error":"invalid params"}: its error has no integer code',
+      'a response is {"jsonrpc":"2.0","id":"r-3","error":"invalid params"}: its error is no object',
       batchObserved([result(1), result(2), { jsonrpc: '2.0', id: 'r-3', error: 'invalid params' }]),
+    ],
+    'an error whose code is a text': [
+      'rpc.response.error',
+      'an error is {"code":"-32000","message":"no"}, expected an integer code and a message',
+      batchObserved([result(1), result(2), { ...failure('r-3'), error: { code: '-32000', message: 'no' } }]),
+    ],
+    'an error without a message': [
+      'rpc.response.error',
+      'an error is {"code":-32602}, expected an integer code and a message',
+      batchObserved([result(1), result(2), { ...failure('r-3'), error: { code: -32602 } }]),
+    ],
+    'one failing item that spoils all others': [
+      'rpc.item-failure.alone',
+      'all 4 items came back with invalid params, expected only the 1 that have them',
+      ofFour(
+        [1, 2, 3, 'r-3'].map(id => failure(id)),
+        '20',
+      ),
+    ],
+    'a full batch that is too long for the service': [
+      'rpc.batch.full',
+      'a batch of 100 items was answered with 400, expected 200',
+      refused(fullBatch, 400),
+    ],
+    'a full batch that is too large for the service': [
+      'rpc.batch.full',
+      'a batch of 100 items was answered with 413, expected 200',
+      refused(fullBatch, 413),
     ],
     'an id that came back as a text': [
       'rpc.id',
@@ -147,5 +203,12 @@ describe('RPC answers', () => {
   test('an answer that broke off is not judged', () => {
     const lost = { kind: 'failed', reason: 'connection-lost', detail: '' } as const
     expect(judgedCount('rpc.response', singleObserved('{"json', {}, { outcome: lost }))).toBe(0)
+  })
+
+  test('what an error says is not asserted where the profile is silent', () => {
+    const rpc = { ...documented.rpc, errorLayout: null }
+    const observation = batchObserved([result(1), result(2), { ...failure('r-3'), error: { reason: 'no' } }])
+    expect(accusations(observation, { ...documented, rpc })).toEqual({})
+    expect(accusations(observation)).not.toEqual({})
   })
 })

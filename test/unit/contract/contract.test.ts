@@ -127,12 +127,25 @@ describe('the probes', () => {
 
   test('exercise every clause that probes judge', () => {
     const judged = clauseIds.filter(id => (clauses[id] as Clause).judges.includes('probe'))
-    expect(new Set<string>(probeNames.map(name => probeOf(name).clause))).toEqual(new Set(judged))
+    const names = probeNames.some(name => probeOf(name).names.length > 0) ? ['rpc.unsupported-method.named'] : []
+    expect(new Set<string>([...probeNames.map(name => probeOf(name).clause), ...names])).toEqual(new Set(judged))
   })
 
   test('name only methods that are unsupported', () => {
-    const unsupported = new Set<string>(Object.values(unsupportedMethods).flat())
     const named = probeNames.flatMap((name): readonly string[] => probeOf(name).names)
-    expect(named.filter(method => !unsupported.has(method))).toEqual([])
+    const isSupported = (method: string) =>
+      Object.values(documented.rpc.methods).some(methods => Object.hasOwn(methods, method))
+    expect(named.filter(isSupported)).toEqual([])
+  })
+
+  test('name no method whose name is part of another one of the same batch', () => {
+    for (const { names } of probeNames.map(probeOf))
+      expect(names.filter(name => names.some(other => other !== name && other.includes(name)))).toEqual([])
+  })
+
+  test('try every method that is named as unsupported, alone or in a batch', () => {
+    const bodies = probeNames.map(name => probeOf(name).request(documented).body ?? '').join('\n')
+    const all: readonly string[] = Object.values(unsupportedMethods).flat()
+    expect(all.filter(method => !bodies.includes(`"${method}"`))).toEqual([])
   })
 })

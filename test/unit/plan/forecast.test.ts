@@ -68,6 +68,21 @@ describe('expected credits', () => {
     expect(creditsOf('replay: 1')).toBe(300)
   })
 
+  test('of a request that comes again are those of another one where its key has expired by then', () => {
+    const again = 'duration: 10s, shape: constant, rate: 1/s, mix: { again: 1 }'
+    const contract = { ...documented, idempotency: { ...documented.idempotency, ttlMs: 4_000 } }
+    expect(planOf({ only: again }).forecast).toMatchObject({ credits: 200, requests: 20 })
+    expect(planOf({ only: again }, { contract }).forecast).toMatchObject({ credits: 400, requests: 20 })
+  })
+
+  test('of a probe that is to be refused are none, and else those of the dearest call', () => {
+    const plan = planOf({
+      only: 'duration: 1s, shape: sequence, callers: 1, calls: [batch-too-long, key-of-one-character]',
+    })
+    // 30 · 4 = 120.
+    expect(plan.forecast).toMatchObject({ credits: 120, worstUsd: '0.000075' })
+  })
+
   test('of chat and lists are none', () => {
     expect(creditsOf('s: 1, models: 1')).toBe(0)
   })

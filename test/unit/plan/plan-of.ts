@@ -14,6 +14,7 @@ const callsFor = (callers: number) => `
   batch: { kind: rpc-batch, network: ethereum-mainnet, methods: { eth_call: 3, debug_traceCall: 1 }, size: 10, failing: 1 }
   single: { kind: rpc, network: ethereum-mainnet, methods: { eth_call: 1 }, failing: 0.1 }
   replay: { kind: replay, of: single, duplicates: 2, conflicting: 0.25, foreign: ${callers > 1 ? 0.5 : 0} }
+  again: { kind: replay, of: single, duplicates: 0, again-after: 6s }
   models: { kind: models }
 `
 

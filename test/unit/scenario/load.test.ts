@@ -45,6 +45,7 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
         concurrent: true,
         conflicting: 0.1,
         foreign: 0,
+        againAfterMs: null,
       },
       one: { ...one, methods },
     },

@@ -61,6 +61,8 @@ async function transcript(told: readonly Lie[]): Promise<string> {
     rpc(mixed),
     rpc(mixed),
     rpc(item('getSupply'), { network: 'solana-mainnet' }),
+    rpc(item('starknet_call'), { network: 'starknet-mainnet' }),
+    rpc([item('eth_call'), item('eth_sign')]),
   )
   say(rpc(item('eth_newFilter')), rpc(['eth_foo', 'eth_bar', 'eth_sign'].map((method, id) => item(method, id))))
   say(rpc(times(101, () => item('eth_chainId'))), rpc(times(100, () => item('eth_chainId'))))
@@ -95,6 +97,11 @@ async function transcript(told: readonly Lie[]): Promise<string> {
     ask({ path: '/chat/completions', key, headers: { 'accept-encoding': 'gzip' }, body })
   const short = { model: 'ref-nano-3b', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 16 }
   say(zipped('ref_default_zip', short), zipped('ref_default_zip', { ...short, stream: true }))
+  // Half of a day after it was used, a key is used still, and on the next day no more.
+  await clock.advanceTo(13 * 3_600_000)
+  say(rpc(mixed, keyed('k')))
+  await clock.advanceTo(25 * 3_600_000)
+  say(rpc(mixed, keyed('k')))
   return JSON.stringify(replies)
 }
 
