@@ -2,6 +2,7 @@ import type { Docket } from '../checks/docket.ts'
 import type { Sink } from '../observation/observation.ts'
 import { createAbuse } from './abuse.ts'
 import type { Audit, AuditScope } from './audit.ts'
+import { createCoherence } from './coherence.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createLedger } from './ledger.ts'
 import { createLimiter } from './limiter.ts'
@@ -30,6 +31,7 @@ export function createAudits(scope: AuditScope, docket: Docket): Audits {
     abuse,
     createIdempotency(scope, docket.voice('idempotency')),
     createUniqueness(docket.voice('uniqueness')),
+    createCoherence(scope, docket.voice('coherence')),
   ]
   const sequencer = createSequencer((observation, watermarkMs) => {
     for (const audit of audits) audit.add(observation, watermarkMs)

@@ -11,6 +11,7 @@ import type { Docket } from './docket.ts'
 import { checkErrorAnswer } from './error-answer.ts'
 import { checkHeaders } from './headers.ts'
 import { checkLimitHeaders } from './limit-headers.ts'
+import { checkOccasionalHeaders } from './occasional-headers.ts'
 import { checkParameters } from './parameters.ts'
 import { checkProbe } from './probe.ts'
 import { checkRpcAnswer } from './rpc-answer.ts'
@@ -19,6 +20,7 @@ import { checkRpcCredits } from './rpc-credits.ts'
 /** Every check by its name in the table of clauses; a name without a check does not compile. */
 const checks: { readonly [Name in CheckName]: Check<Name> } = {
   headers: checkHeaders,
+  'occasional-headers': checkOccasionalHeaders,
   'limit-headers': checkLimitHeaders,
   'error-answer': checkErrorAnswer,
   'chat-request': checkChatRequest,

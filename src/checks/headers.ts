@@ -6,7 +6,7 @@ import { isFromInFront, isSuccess } from './who-answered.ts'
 const httpDate =
   /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/
 /** How many digits the time has is open; hours and minutes are the least. */
-const version = /^\d{8}\.\d{4,}$/
+const version = /^\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\.([01]\d|2[0-3])[0-5]\d([0-5]\d+)?$/
 const decimal = /^-?\d+(\.\d+)?$/
 
 const isPresent = (value: string) => value !== ''

@@ -1,6 +1,7 @@
 /** Who judges: a check looks at one observation, an audit at many. */
 export const checkNames = [
   'headers',
+  'occasional-headers',
   'limit-headers',
   'error-answer',
   'chat-request',
@@ -13,7 +14,7 @@ export const checkNames = [
   'catalogue',
   'probe',
 ] as const
-export const auditNames = ['ledger', 'limiter', 'idempotency', 'uniqueness', 'abuse'] as const
+export const auditNames = ['ledger', 'limiter', 'idempotency', 'uniqueness', 'abuse', 'coherence'] as const
 
 export type CheckName = (typeof checkNames)[number]
 export type AuditName = (typeof auditNames)[number]

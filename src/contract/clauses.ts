@@ -8,6 +8,7 @@ import { compressionClauses } from './clauses/compression.ts'
 import { errorClauses } from './clauses/errors.ts'
 import { headerClauses } from './clauses/headers.ts'
 import { limitClauses } from './clauses/limits.ts'
+import { occasionalHeaderClauses } from './clauses/occasional-headers.ts'
 import { parameterClauses } from './clauses/parameters.ts'
 import { replayClauses } from './clauses/replays.ts'
 import { rpcClauses } from './clauses/rpc.ts'
@@ -16,6 +17,7 @@ import { streamClauses } from './clauses/streams.ts'
 /** Every sentence that a run judges, with those who judge it. The rest of the document is in `excused-clauses.ts`. */
 export const clauses = {
   ...headerClauses,
+  ...occasionalHeaderClauses,
   ...errorClauses,
   ...limitClauses,
   ...chatClauses,

@@ -25,6 +25,8 @@ const model = z.strictObject({
   logprobs: z.boolean().nullable().default(null),
   /** USD for one million tokens; null where no price is known, and then no amount is asserted. */
   usdPerMillion: z.strictObject({ input: decimal, output: decimal }).nullable(),
+  /** Whether answers must warn that the model will be retired, or must not; null: not asserted. */
+  lifecycle: z.enum(['current', 'deprecated']).nullable().default(null),
 })
 
 const chatOption = z.strictObject({
@@ -148,6 +150,8 @@ export const contractSchema = z.strictObject({
     balanceResolutionUsd: decimal,
     /** Whether every authenticated answer carries both balances. */
     balanceHeaders: z.boolean(),
+    /** Who may be shown `X-Balance-Remaining`. */
+    balanceRemaining: z.enum(['wallets', 'anyone']),
   }),
 })
 

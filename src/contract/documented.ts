@@ -37,6 +37,8 @@ export const documented: Contract = {
     model('ref-small-24b', 'Reference Small 24B', 'S', 8_192, '0.50', '2.00'),
     model('ref-medium-70b', 'Reference Medium 70B', 'M', 8_192, '0.70', '2.80'),
     model('ref-large-235b', 'Reference Large 235B', 'L', 16_384, '0.90', '4.50'),
+    // The last, so that it is nobody's first choice.
+    { ...model('ref-nano-1b', 'Reference Nano 1B', 'XS', 2_048, '0.10', '0.40'), lifecycle: 'deprecated' },
   ],
   chat: {
     systemPromptOption: 'include_venice_system_prompt',
@@ -114,7 +116,7 @@ export const documented: Contract = {
     saysWait: 'wait (for )?{seconds} ?s(ec|\\b)',
     saysRetry: 'retry|again',
   },
-  billing: { settleMs: 1_000, balanceResolutionUsd: '0.00000001', balanceHeaders: true },
+  billing: { settleMs: 1_000, balanceResolutionUsd: '0.00000001', balanceHeaders: true, balanceRemaining: 'wallets' },
 }
 
 function model(
@@ -126,7 +128,7 @@ function model(
   output: string,
   logprobs = false,
 ): Contract['models'][number] {
-  return { id, name, tier, maxCompletionTokens, logprobs, usdPerMillion: { input, output } }
+  return { id, name, tier, maxCompletionTokens, logprobs, usdPerMillion: { input, output }, lifecycle: 'current' }
 }
 
 function family(

@@ -20,6 +20,9 @@ export const callSchemas = {
     model: text('the id of a model')
       .optional()
       .describe('The id of a model of the profile. Give this or "model-tier".'),
+    deprecated: flag
+      .default(false)
+      .describe('Whether a deprecated model of the tier is preferred, where the profile has one.'),
     'prompt-tokens': whole(1, 1_000_000).describe(
       'Length of each prompt in tokens, as near as can be told beforehand.',
     ),

@@ -32,7 +32,7 @@ export function resolveChat(path: Path, value: unknown, contract: Contract, comp
 }
 
 function modelOf(path: Path, value: unknown, contract: Contract, complain: Complain): Model | null {
-  const { 'model-tier': tier, model: id } = salvage(callSchemas.chat, value)
+  const { 'model-tier': tier, model: id, deprecated = false } = salvage(callSchemas.chat, value)
   const written = entriesOf(value)
   const expected = 'either "model" or "model-tier"'
   if (written.model !== undefined && written['model-tier'] !== undefined) {
@@ -43,7 +43,8 @@ function modelOf(path: Path, value: unknown, contract: Contract, complain: Compl
     complain({ path, at: 'value', got: 'no "model" and no "model-tier"', expected })
     return null
   }
-  const model = contract.models.find(known => (tier === undefined ? known.id === id : known.tier === tier))
+  const able = contract.models.filter(known => (tier === undefined ? known.id === id : known.tier === tier))
+  const model = (deprecated ? able.find(({ lifecycle }) => lifecycle === 'deprecated') : undefined) ?? able[0]
   if (model !== undefined) return model
   if (id !== undefined) {
     const ids = contract.models.map(known => known.id)

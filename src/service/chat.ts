@@ -17,7 +17,7 @@ import {
   usageOf,
 } from './completion.ts'
 import { calls, lastTokenMs, streamChunks, streamHeadMs } from './completion-stream.ts'
-import { controlLimits } from './control.ts'
+import { controlLimits, retirementDate } from './control.ts'
 import type { Identifiers } from './identifiers.ts'
 import { isRecord, parseJson } from './json.ts'
 import type { Entry, Limiter } from './limiter.ts'
@@ -59,6 +59,10 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     if (model !== undefined) {
       visit.headers[`${headerPrefix}model-id`] = model.id
       visit.headers[`${headerPrefix}model-name`] = model.name
+      if (model.lifecycle === 'deprecated') {
+        visit.headers[`${headerPrefix}model-deprecation-warning`] = `${model.name} will be retired on ${retirementDate}`
+        visit.headers[`${headerPrefix}model-deprecation-date`] = retirementDate
+      }
     }
     if (!behaviour.acceptsChatType(visit.request.headers['content-type']))
       return refuse(visit, 415, 'Content-Type must be application/json')
@@ -87,6 +91,10 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     entry: Entry,
     reserved: number,
   ): Reply {
+    visit.headers[`${headerPrefix}model-router`] = 'reference'
+    visit.headers[`${headerPrefix}is-content-violation`] = 'false'
+    // The model has to be loaded for the first.
+    if (account.completions === 0) visit.headers['x-retry-count'] = '1'
     const random = randomStream(seed, `completion/${account.tier}/${account.name}/${account.completions++}`)
     const { sources, pico: lookupPico } = lookUp(request.options, request.userText, behaviour)
     const drafts = Array.from({ length: request.choices }, () =>

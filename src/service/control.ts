@@ -9,6 +9,9 @@ import { json, type Visit } from './visit.ts'
 /** Everything authenticated that is neither inference nor RPC, and requests that name no known model. */
 export const controlLimits: ScopeLimits = { requests: 500, tokens: null }
 
+/** Of each deprecated model. */
+export const retirementDate = '2027-06-30'
+
 const millisecondsPerDay = 86_400_000
 
 export function networkList({ rpc }: Contract, behaviour: Behaviour): (visit: Visit) => Reply {
@@ -18,7 +21,7 @@ export function networkList({ rpc }: Contract, behaviour: Behaviour): (visit: Vi
 
 export function modelList({ models }: Contract, behaviour: Behaviour): (visit: Visit) => Reply {
   const payload = behaviour.models(
-    models.map(({ id, name, maxCompletionTokens, logprobs, usdPerMillion, tier }) => ({
+    models.map(({ id, name, maxCompletionTokens, logprobs, usdPerMillion, tier, lifecycle }) => ({
       id,
       object: 'model',
       type: 'text',
@@ -32,6 +35,7 @@ export function modelList({ models }: Contract, behaviour: Behaviour): (visit: V
         traits: [],
         capabilities: { supportsReasoning: tier === 'L', supportsLogProbs: logprobs === true, supportsVision: false },
         ...(usdPerMillion === null ? {} : { pricing: pricing(usdPerMillion) }),
+        ...(lifecycle === 'deprecated' ? { deprecation: { date: retirementDate } } : {}),
       },
     })),
   )

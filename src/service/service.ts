@@ -37,6 +37,7 @@ export type Service = {
 
 export const bodyLimitBytes = 35 * 1024 * 1024
 const serviceVersion = '20260801.120000'
+const hostName = 'reference-1'
 
 export function createService(options: ServiceOptions): Service {
   const { contract, clock, seed, timing, lies } = options
@@ -69,6 +70,7 @@ export function createService(options: ServiceOptions): Service {
         date: httpDate(arrivedMs),
         'cf-ray': names.ray(),
         [`${prefix}version`]: serviceVersion,
+        [`${prefix}timestamp`]: new Date(arrivedMs).toISOString(),
       }
       const visit = { request, route: route(request.method, request.path), account, arrivedMs, headers }
       if (account === null) return send(answerStranger(visit), visit)
@@ -82,6 +84,7 @@ export function createService(options: ServiceOptions): Service {
   }
 
   function send(reply: Reply, visit: Visit): Reply {
+    if (reply.status >= 400) visit.headers[`${prefix}host-name`] = hostName
     const finished = behaviour.finish(reply, visit)
     const encoding = behaviour.encoding(visit.request.headers['accept-encoding'], finished, visit)
     return encoding === null ? finished : encoded(finished, encoding, text => behaviour.compress(text, encoding))

@@ -58,6 +58,12 @@ export const headerLies = {
     replyLie('semantic-version', 'The version has three numbers.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}version`, '1.42.0'),
     ),
+    replyLie('version-of-no-day', 'The version has more months than a year.', (reply, _, { headerPrefix }) =>
+      withHeader(reply, `${headerPrefix}version`, value => `${value.slice(0, 4)}13${value.slice(6)}`),
+    ),
+    replyLie('version-of-no-hour', 'The version has more hours than a day.', (reply, _, { headerPrefix }) =>
+      withHeader(reply, `${headerPrefix}version`, value => `${value.slice(0, 9)}24${value.slice(11)}`),
+    ),
     replyLie('version-without-time', 'The version is a date alone.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}version`, value => value.slice(0, 8)),
     ),

@@ -11,6 +11,7 @@ import { headerLies } from './header-lies.ts'
 import type { Lie } from './lie.ts'
 import { limitLies } from './limit-lies.ts'
 import { logprobsLies } from './logprobs-lies.ts'
+import { occasionalHeaderLies } from './occasional-header-lies.ts'
 import { parameterLies } from './parameter-lies.ts'
 import { replayLies } from './replay-lies.ts'
 import { rpcLies } from './rpc-lies.ts'
@@ -20,6 +21,7 @@ import { streamLies } from './stream-lies.ts'
 /** For every clause the misbehaviours that break it. A clause that nothing breaks does not compile. */
 export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...headerLies,
+  ...occasionalHeaderLies,
   ...errorLies,
   ...limitLies,
   ...chatLies,

@@ -13,6 +13,12 @@ export function withHeader(reply: Reply, name: string, value: string | ((value: 
   return { ...reply, headers: { ...reply.headers, [name]: typeof value === 'string' ? value : value(present) } }
 }
 
+/** `reply` with headers over those that it has. */
+export const withHeaders = (reply: Reply, headers: Reply['headers']): Reply => ({
+  ...reply,
+  headers: { ...reply.headers, ...headers },
+})
+
 export const withText = (reply: Reply, text: string): Reply => ({ ...reply, body: { kind: 'whole', text } })
 
 /** The text of a reply that is sent whole. */

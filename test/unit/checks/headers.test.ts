@@ -72,6 +72,16 @@ describe('headers', () => {
       'x-service-version is "1.42.0" on a 200, expected YYYYMMDD.HHMMSS',
       chatObserved(completion, { 'x-service-version': '1.42.0' }),
     ],
+    'a version of the thirteenth month': [
+      'header.version.format',
+      'x-service-version is "20261301.120000" on a 200, expected YYYYMMDD.HHMMSS',
+      chatObserved(completion, { 'x-service-version': '20261301.120000' }),
+    ],
+    'a version of the twenty-fifth hour': [
+      'header.version.format',
+      'x-service-version is "20260801.240000" on a 200, expected YYYYMMDD.HHMMSS',
+      chatObserved(completion, { 'x-service-version': '20260801.240000' }),
+    ],
     'an inference answer that does not name the model': [
       'header.model-id',
       'x-service-model-id is nothing on a 200, expected the model used',

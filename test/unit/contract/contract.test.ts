@@ -42,7 +42,15 @@ describe('the documented contract', () => {
   })
 
   test('has a model for every tier, so that every limit can be met', () => {
-    expect(documented.models.map(({ tier }) => tier)).toEqual(['XS', 'S', 'M', 'L'])
+    const current = documented.models.filter(({ lifecycle }) => lifecycle === 'current')
+    expect(current.map(({ tier }) => tier)).toEqual(['XS', 'S', 'M', 'L'])
+  })
+
+  test("has its deprecated model last, so that it is nobody's first choice", () => {
+    expect(documented.models.map(({ lifecycle }) => lifecycle === 'deprecated')).toEqual([
+      ...[false, false, false, false],
+      true,
+    ])
   })
 
   test('gives every network a slug and a family whose methods are listed', () => {

@@ -22,6 +22,12 @@ test.each([
   expect(chat(more)).toMatchObject({ maxCompletionTokens: tokens, isBounded: false })
 })
 
+test('a deprecated model is preferred where it is asked for, and the profile has one of that tier', () => {
+  expect(chat({ 'model-tier': 'XS' })).toMatchObject({ model: 'ref-nano-3b' })
+  expect(chat({ 'model-tier': 'XS', deprecated: true })).toMatchObject({ model: 'ref-nano-1b' })
+  expect(chat({ deprecated: true })).toMatchObject({ model: 'ref-small-24b' })
+})
+
 test('whatever a call asks beside prompt and bound is among its options', () => {
   const more = { body: { n: 2 }, parameters: { disable_thinking: true }, suffix: 'a=b', 'accept-encoding': 'gzip' }
   expect(chat({ ...more, 'same-prompt': true })).toMatchObject({

@@ -122,6 +122,7 @@ const options: readonly Readonly<Record<string, unknown>>[] = [
   { max_tokens: -1 },
   { prompt_cache_key: 'key' },
   { no_such_member: true },
+  { model: 'ref-nano-1b' },
   { messages: [{ role: 'user', content: 'Hello' }] },
   { messages: [{ role: 'system', content: 'Be brief.' }] },
   user({ type: 'text', text: 'a' }),

@@ -1,0 +1,59 @@
+import { quote } from '../checks/check.ts'
+import type { Say } from '../checks/docket.ts'
+import { isFromInFront, isSuccess } from '../checks/who-answered.ts'
+import type { Observation } from '../observation/observation.ts'
+import type { Audit, AuditScope } from './audit.ts'
+
+/** Clocks may differ, and a time zone be misread; a day is more than either. */
+const dayMs = 86_400_000
+const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
+/** A target can make up models without end. */
+const mostModels = 1_000
+
+/** What a header says beside other answers, and beside the clock of the run. */
+export function createCoherence({ contract, startedAtMs }: AuditScope, say: Say<'coherence'>): Audit {
+  const idHeader = `${contract.headerPrefix}model-id`
+  const nameHeader = `${contract.headerPrefix}model-name`
+  const names = new Map<string, { readonly name: string; readonly seq: number }>()
+  let stamp = ''
+  let stampMs = Number.NaN
+
+  return {
+    add: observation => {
+      const { answer } = observation
+      if (answer === null || isFromInFront(answer, contract)) return
+      judgeDate(observation, answer.headers.date ?? '')
+      const id = answer.headers[idHeader]
+      const name = answer.headers[nameHeader]
+      if (id && name && isSuccess(answer.status)) judgeName(id, name, observation.seq)
+    },
+    conclude: () => {},
+  }
+
+  function judgeDate({ headersMs, seq }: Observation, date: string) {
+    if (date !== stamp) {
+      stamp = date
+      stampMs = Date.parse(date)
+    }
+    // Whether it is a date at all is another clause's business.
+    if (Number.isNaN(stampMs) || headersMs === null) return
+    const weekday = weekdays[new Date(stampMs).getUTCDay()]
+    if (/^[A-Z][a-z]{2},/.test(date) && !date.startsWith(`${weekday},`))
+      return say.broken('header.date.instant', `date is ${quote(date)}, expected ${weekday} of that day`, [seq])
+    const nowMs = startedAtMs + headersMs
+    if (Math.abs(stampMs - nowMs) <= dayMs) return say.kept('header.date.instant')
+    const because = `date is ${quote(date)} at ${new Date(nowMs).toUTCString()}, expected it within a day`
+    say.broken('header.date.instant', because, [seq])
+  }
+
+  function judgeName(id: string, name: string, seq: number) {
+    const first = names.get(id)
+    if (first === undefined) {
+      if (names.size < mostModels) names.set(id, { name, seq })
+      return
+    }
+    if (first.name === name) return say.kept('header.model-name.stable')
+    const because = `${id} is called ${quote(name)}, and was called ${quote(first.name)} before, expected one name`
+    say.broken('header.model-name.stable', because, [first.seq, seq])
+  }
+}
