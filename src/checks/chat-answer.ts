@@ -3,6 +3,8 @@ import type { ChatAsked, Observation } from '../observation/observation.ts'
 import { asObject, jsonObject } from '../observation/scope.ts'
 import { type Check, type Expect, expecting, quote } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
+import { checkStopReason, checkToolCalls } from './ending.ts'
+import { wrongMemberOf } from './message-members.ts'
 import { isJsonType, isSuccess } from './who-answered.ts'
 
 /** An unstreamed completion. */
@@ -20,7 +22,8 @@ export const checkChatAnswer: Check<'chat-answer'> = (observation, contract, say
   const object = body?.object
   expect('chat.object', object === 'chat.completion', () => `object is ${quote(object)}, expected "chat.completion"`)
   const { id, created, model, usage, cost, choices } = body ?? {}
-  checkCompletion({ id, created, model, usage, cost }, observation, contract, say)
+  const isCut = Array.isArray(choices) && choices.some(choice => asObject(choice)?.finish_reason === 'length')
+  checkCompletion({ id, created, model, usage, cost, isCut }, observation, contract, say)
 
   if (Array.isArray(choices))
     for (const choice of choices) checkChoice(asObject(choice), choices.length, contract, expect)
@@ -30,17 +33,25 @@ export const checkChatAnswer: Check<'chat-answer'> = (observation, contract, say
 
 type Members = Readonly<Record<string, unknown>>
 
-function checkChoice(
-  choice: Members | null,
-  count: number,
-  contract: Contract,
-  expect: Expect<'chat.choice' | 'chat.choice.finish-reason' | 'chat.message'>,
-): void {
+type OfChoice =
+  | 'chat.choice'
+  | 'chat.choice.finish-reason'
+  | 'chat.choice.stop-reason'
+  | 'chat.choice.tool-calls'
+  | 'chat.message'
+  | 'chat.message.members'
+
+function checkChoice(choice: Members | null, count: number, contract: Contract, expect: Expect<OfChoice>): void {
   const misshapen = choice === null ? 'no members' : wrongChoice(choice, count)
   expect('chat.choice', misshapen === null, () => `a choice has ${misshapen}`)
   checkFinishReason(choice?.finish_reason, contract, expect)
-  const wrong = wrongMessage(asObject(choice?.message) ?? {})
+  checkStopReason(choice?.stop_reason, choice?.finish_reason, expect)
+  const message = asObject(choice?.message) ?? {}
+  checkToolCalls(choice?.finish_reason, Array.isArray(message.tool_calls) ? message.tool_calls.length : 0, expect)
+  const wrong = wrongMessage(message)
   expect('chat.message', wrong === null, () => `a message has ${wrong}`)
+  const misfit = wrongMemberOf(message)
+  expect('chat.message.members', misfit === null, () => `a message has ${misfit}`)
 }
 
 /** Null when nothing is wrong. The index is the only one of the three that is not said to be required. */

@@ -3,6 +3,7 @@ import { mostRuns, type StreamPart, type StreamReading, streamOf } from '../obse
 import { isChat } from './chat-answer.ts'
 import { type Check, type Expect, expecting, quote } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
+import { checkStopReason, checkToolCalls } from './ending.ts'
 import { isSuccess } from './who-answered.ts'
 
 /** Ends that a stream came to by itself, not by the connection or by an error that it reported. */
@@ -31,11 +32,13 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
 
   checkChunks(stream, contract, expect)
   for (const reason of stream.finishReasons) checkFinishReason(reason, contract, expect)
+  checkEnding(stream, expect)
   // Of a grammar that was cut, only what stands in it is known.
   const isUsageStated = stream.grammar.length < mostRuns ? checkGrammar(stream, contract, expect) : stream.usage
   if (!isUsageStated) return
   const { ids, models, created, usage, cost } = stream
-  checkCompletion({ id: ids[0], model: models[0], created, usage, cost }, observation, contract, say)
+  const isCut = stream.finishReasons.includes('length')
+  checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isCut }, observation, contract, say)
 }
 
 type OfStream = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
@@ -52,6 +55,19 @@ function checkChunks(
     const got = `chunks have object ${quote(objects)}, id ${quote(ids)}, model ${quote(models)}`
     return `${got}, expected one of each, object ${chat.stream.chunkObject}`
   })
+}
+
+/** Which reason belongs to which choice is known of a single choice only. */
+function checkEnding(
+  { finishReasons, stopReasons, grammar, misshapen }: StreamReading,
+  expect: Expect<'chat.choice.stop-reason' | 'chat.choice.tool-calls' | 'chat.stream.delta'>,
+): void {
+  const [finish, another] = finishReasons
+  const isOne = finish !== undefined && another === undefined
+  for (const stop of stopReasons) checkStopReason(stop, isOne && stopReasons.length === 1 ? finish : null, expect)
+  if (isOne && grammar.length < mostRuns)
+    checkToolCalls(finish, grammar.some(([part]) => part === 'tool-call') ? 1 : 0, expect)
+  expect('chat.stream.delta', misshapen.length === 0, () => `a delta has ${misshapen[0]}, expected what a message has`)
 }
 
 const tokens: readonly StreamPart[] = ['content', 'reasoning', 'tool-call']

@@ -17,13 +17,15 @@ export type Completion = {
   readonly model: unknown
   readonly usage: unknown
   readonly cost: unknown
+  /** Whether a choice ended for its length. */
+  readonly isCut: boolean
 }
 
 type ChatObservation = Observation & { readonly asked: ChatAsked }
 
 /** Who made the completion and when, what it used, what it cost. */
 export function checkCompletion(
-  { id, model, created, usage, cost }: Completion,
+  { id, model, created, usage, cost, isCut }: Completion,
   observation: ChatObservation,
   contract: Contract,
   say: Voice<Shared>,
@@ -44,7 +46,11 @@ export function checkCompletion(
 
   const counts = tokenCounts(usage)
   expect('chat.usage', counts !== null, () => `usage is ${quote(usage)}, expected three whole token counts`)
-  if (counts !== null) checkCounts(counts, asked.maxCompletionTokens * choicesOf(asked.options), expect)
+  if (counts !== null) {
+    checkCounts(counts, asked.maxCompletionTokens * choicesOf(asked.options), expect)
+    checkDetails(usage, counts, expect)
+    if (isCut) checkCut(usage, counts, asked, contract, expect)
+  }
   if (cost !== undefined && cost !== null) checkCost(cost, counts, asked, contract, expect)
 }
 
@@ -60,6 +66,39 @@ function checkCounts({ prompt, completion, total }: TokenCounts, bound: number, 
     () => `${completion} tokens were generated, at most ${bound} were asked for`,
   )
 }
+
+function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expect<Shared>): void {
+  const details = asObject(usage)?.completion_tokens_details
+  if (details === undefined) return
+  const reasoning = asObject(details)?.reasoning_tokens ?? 0
+  const isShaped = details === null || asObject(details) !== null
+  expect('chat.usage.details', isShaped && isCount(reasoning) && reasoning <= completion, () => {
+    const expected = `null or whole reasoning_tokens of at most ${completion}`
+    return `completion_tokens_details is ${quote(details)}, expected ${expected}`
+  })
+}
+
+/** Some count what was thought beside the completion. Of a bound that was not asked for, ours may not be theirs. */
+function checkCut(
+  usage: unknown,
+  { completion }: TokenCounts,
+  { model, maxCompletionTokens: bound, options }: ChatAsked,
+  { chat, models }: Contract,
+  expect: Expect<Shared>,
+): void {
+  const isAsked = models.some(known => known.id === model && bound < known.maxCompletionTokens)
+  if (!chat.lengthIsBound || !isAsked || choicesOf(options) > 1 || hasOtherBound(options)) return
+  const thought = asObject(asObject(usage)?.completion_tokens_details)?.reasoning_tokens
+  const most = completion + (isCount(thought) ? thought : 0)
+  expect(
+    'chat.choice.length',
+    most >= bound,
+    () => `finish_reason is length after ${completion} tokens, expected ${bound} before that`,
+  )
+}
+
+const hasOtherBound = (options: ChatAsked['options']): boolean =>
+  options !== null && ('max_tokens' in options.body || 'max_completion_tokens' in options.body)
 
 function checkCost(
   cost: unknown,

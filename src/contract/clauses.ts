@@ -4,6 +4,7 @@ import { billingClauses } from './clauses/billing.ts'
 import { catalogueClauses } from './clauses/catalogue.ts'
 import { chatClauses } from './clauses/chat.ts'
 import { chatRequestClauses } from './clauses/chat-request.ts'
+import { completionClauses } from './clauses/completion.ts'
 import { compressionClauses } from './clauses/compression.ts'
 import { errorClauses } from './clauses/errors.ts'
 import { headerClauses } from './clauses/headers.ts'
@@ -21,6 +22,7 @@ export const clauses = {
   ...errorClauses,
   ...limitClauses,
   ...chatClauses,
+  ...completionClauses,
   ...chatRequestClauses,
   ...compressionClauses,
   ...streamClauses,

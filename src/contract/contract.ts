@@ -61,6 +61,8 @@ export const contractSchema = z.strictObject({
     /** The other members of `service_parameters`. */
     options: z.record(z.string(), chatOption),
     finishReasons: z.array(z.string()).min(1),
+    /** Whether an answer is cut for its length at its bound only; false: not asserted. */
+    lengthIsBound: z.boolean(),
     search: z.strictObject({
       /** A citation in the text; its first group holds the positions of the sources, from 0. */
       citation: pattern,

@@ -56,6 +56,7 @@ export const documented: Contract = {
       enable_e2ee: { values: 'boolean', default: null, conditional: true },
     },
     finishReasons: ['stop', 'length', 'tool_calls'],
+    lengthIsBound: true,
     search: {
       citation: '\\[REF\\]([0-9]+)\\[/REF\\]',
       citationMark: '\\[/?REF\\]',

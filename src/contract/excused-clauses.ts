@@ -8,6 +8,12 @@ export const excusedClauses = {
     excuse: 'unobservable',
     because: 'No answer tells which backend gave it, and a cache may miss for other reasons.',
   },
+  'excused.reasoning-returned': {
+    section: '2.4',
+    says: 'reasoning_details and thought_signature are passed back exactly as received.',
+    excuse: 'unobservable',
+    because: 'That is a duty of the caller, and what becomes of one who neglects it is not given.',
+  },
   'excused.scraping-bypasses-search': {
     section: '2.3',
     says: 'Scraped pages, and the third-party search, bypass the standard web search.',

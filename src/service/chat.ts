@@ -166,6 +166,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
           role: 'assistant',
           content: toolCall === null ? text(shown) : null,
           reasoning_content: reasoning.length === 0 ? null : text(reasoning),
+          ...(reasoning.length === 0 ? {} : thoughtsOf(text(reasoning))),
           ...(toolCall === null ? {} : { tool_calls: calls(toolCall, head) }),
         },
       }
@@ -179,3 +180,9 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     return json(visit, completion, afterMs)
   }
 }
+
+/** What a caller passes back as it is when it goes on with the conversation. */
+const thoughtsOf = (thoughts: string) => ({
+  reasoning_details: [{ type: 'reasoning.text', text: thoughts, format: 'reference', index: 0 }],
+  thought_signature: Buffer.from(thoughts).toString('base64url').slice(0, 24),
+})

@@ -38,6 +38,8 @@ export type Choice = {
     readonly role: 'assistant'
     readonly content: string | null
     readonly reasoning_content: string | null
+    readonly reasoning_details?: readonly unknown[]
+    readonly thought_signature?: string | null
     readonly tool_calls?: readonly unknown[]
   }
 }

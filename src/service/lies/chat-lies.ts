@@ -79,6 +79,16 @@ export const chatLies = {
     lie('message-without-content', 'Messages have neither content nor tool calls.', honest => ({
       choice: choice => amended(honest.choice(choice), { message: { ...choice.message, content: null } }),
     })),
+    lie('content-of-untyped-parts', 'Content is a list of parts without a type.', honest => ({
+      choice: choice =>
+        amended(honest.choice(choice), { message: { ...choice.message, content: [{ text: choice.message.content }] } }),
+    })),
+    lie('tool-message-without-call', 'Texts are those of a tool, which do not say what they answer.', honest => ({
+      choice: choice =>
+        choice.message.content === null
+          ? honest.choice(choice)
+          : amended(honest.choice(choice), { message: { role: 'tool', content: choice.message.content } }),
+    })),
     lie('message-of-the-user', 'Messages have the role user.', honest => ({
       choice: choice => amended(honest.choice(choice), { message: { ...choice.message, role: 'user' } }),
     })),

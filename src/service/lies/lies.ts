@@ -4,6 +4,7 @@ import { billingLies } from './billing-lies.ts'
 import { catalogueLies } from './catalogue-lies.ts'
 import { chatLies } from './chat-lies.ts'
 import { chatRequestLies } from './chat-request-lies.ts'
+import { completionLies } from './completion-lies.ts'
 import { compressionLies } from './compression-lies.ts'
 import { creditLies } from './credit-lies.ts'
 import { errorLies } from './error-lies.ts'
@@ -25,6 +26,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...errorLies,
   ...limitLies,
   ...chatLies,
+  ...completionLies,
   ...chatRequestLies,
   ...compressionLies,
   ...logprobsLies,

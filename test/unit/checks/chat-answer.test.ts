@@ -37,7 +37,7 @@ describe('completions', () => {
     'a tool message': withMessage({ role: 'tool', content: '21 °C', tool_call_id: 'call_1' }),
     'a choice without the members that are not required': chatObserved({
       ...completion,
-      choices: [{ finish_reason: 'length', logprobs: null, message: choice?.message }],
+      choices: [{ finish_reason: 'stop', logprobs: null, message: choice?.message }],
     }),
     'members that the document does not know': chatObserved({ ...completion, system_fingerprint: 'fp', object2: 1 }),
     'details of usage that are null': withUsage({

@@ -34,7 +34,7 @@ const choices = (...indices: readonly unknown[]) => ({
 })
 const cut = (tokens: number) => ({
   ...completion,
-  choices: [{ ...choice, finish_reason: 'length' }],
+  choices: [{ ...choice, finish_reason: 'length', stop_reason: null }],
   usage: { prompt_tokens: 200, completion_tokens: tokens, total_tokens: 200 + tokens },
   cost: { usd: 0.0001 + tokens * 0.000002, diem: 0 },
 })

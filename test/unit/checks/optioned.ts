@@ -3,7 +3,11 @@ import type { Observation, StreamPart, StreamReading } from '../../../src/observ
 import { answerOf, chatAsked, completion, observed, reading, refused, tokenHeaders } from './observed.ts'
 
 const plain: ChatOptions = { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: false }
-export const asking = (options: Partial<ChatOptions>) => ({ ...chatAsked, options: { ...plain, ...options } })
+export const asking = (options: Partial<ChatOptions>) => ({
+  ...chatAsked,
+  maxCompletionTokens: 100,
+  options: { ...plain, ...options },
+})
 export const source = (name: string) => ({ title: name, url: `https://example.com/${name}` })
 export const defaults = {
   strip_thinking_response: false,

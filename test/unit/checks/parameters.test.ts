@@ -38,7 +38,7 @@ describe('options', () => {
       {
         content: 'So[REF]0[/R',
         echo: found('a'),
-        choice: { finish_reason: 'length', message: { role: 'assistant', content: 'So[REF]0[/R' } },
+        choice: { finish_reason: 'length', stop_reason: null, message: { role: 'assistant', content: 'So[REF]0[/R' } },
       },
     ),
     'results in the first chunk': streamed(inStream, {

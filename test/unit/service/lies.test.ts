@@ -25,6 +25,11 @@ const optioned: readonly Readonly<Record<string, unknown>>[] = [
   ),
   withOptions({ enable_web_search: 'on', return_search_results_as_documents: true }),
   withOptions({ enable_web_scraping: true }, { messages: [{ role: 'user', content: pages.join(' ') }] }),
+  {
+    stream: true,
+    tools: [{ type: 'function', function: { name: 'weather' } }],
+    tool_choice: 'required',
+  },
   { model: 'ref-nano-3b:strip_thinking_response=true&disable_thinking=true' },
 ]
 

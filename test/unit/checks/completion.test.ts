@@ -1,0 +1,222 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../src/contract/documented.ts'
+import {
+  accusations,
+  accusesEach,
+  answerOf,
+  chatAsked,
+  chatObserved,
+  completion,
+  judgedCount,
+  observed,
+  sparesEach,
+  streamObserved,
+  tokenHeaders,
+} from './observed.ts'
+
+const [choice] = completion.choices
+const withChoice = (changes: object) => chatObserved({ ...completion, choices: [{ ...choice, ...changes }] })
+const withMembers = (members: object) => withChoice({ message: { ...choice?.message, ...members } })
+const withDetails = (completion_tokens_details: unknown) =>
+  chatObserved({ ...completion, usage: { ...completion.usage, completion_tokens_details } })
+const usageOf = (tokens: number, details: unknown = null) => ({
+  prompt_tokens: 200,
+  completion_tokens: tokens,
+  total_tokens: 200 + tokens,
+  completion_tokens_details: details,
+})
+const cut = { ...choice, finish_reason: 'length', stop_reason: 'length' }
+/** Of 120 tokens that were asked for. */
+const cutAfter = (tokens: number, details: unknown = null) =>
+  chatObserved({ ...completion, choices: [cut], usage: usageOf(tokens, details), cost: undefined })
+const bounded = (bound: number, body: object = {}) => ({
+  ...chatAsked,
+  maxCompletionTokens: bound,
+  options: { body: { ...body }, parameters: {}, suffix: null, encoding: null, samePrompt: false },
+})
+const calls = [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } }]
+const called = { finish_reason: 'tool_calls', stop_reason: null }
+const grammarOf = (...parts: readonly ('role' | 'content' | 'tool-call' | 'finish' | 'usage' | 'done')[]) => ({
+  grammar: parts.map(part => [part, 1] as const),
+})
+
+describe('how an answer ends', () => {
+  sparesEach({
+    'no stop reason': withChoice({ stop_reason: undefined }),
+    'a stop reason that is null': withChoice({ stop_reason: null }),
+    'a stop reason beside tool calls': withChoice({
+      finish_reason: 'tool_calls',
+      stop_reason: 'stop',
+      message: { role: 'assistant', content: null, tool_calls: calls },
+    }),
+    'a call that a caller named, which ends with stop': withChoice({
+      message: { role: 'assistant', content: null, tool_calls: calls },
+    }),
+    'an answer that meets its bound': cutAfter(120),
+    'thoughts that are counted beside an answer that meets its bound': cutAfter(70, { reasoning_tokens: 50 }),
+    'an answer that meets the bound of its model, which we may not know': observed(
+      bounded(8_192),
+      answerOf(200, { ...completion, choices: [cut] }, tokenHeaders),
+    ),
+    'an answer that meets a bound of another name': observed(
+      bounded(120, { max_tokens: 100 }),
+      answerOf(200, { ...completion, choices: [cut] }, tokenHeaders),
+    ),
+    'the first of two answers that meets its bound': observed(
+      bounded(120, { n: 2 }),
+      answerOf(200, { ...completion, choices: [cut, { ...choice, index: 1 }] }, tokenHeaders),
+    ),
+    'a stream that ends with a tool call': streamObserved({
+      ...grammarOf('role', 'tool-call', 'finish', 'usage', 'done'),
+      finishReasons: ['tool_calls'],
+      stopReasons: ['stop'],
+    }),
+    'a stream of two choices that end in two ways': streamObserved({
+      finishReasons: ['stop', 'length'],
+      stopReasons: ['length', 'stop'],
+      grammar: [
+        ['role', 1],
+        ['content', 1],
+        ['finish', 1],
+        ['usage', 1],
+        ['done', 1],
+      ],
+      usage: usageOf(120),
+      cost: null,
+    }),
+  })
+
+  accusesEach({
+    'a stop reason of its own': [
+      'chat.choice.stop-reason',
+      'stop_reason is "</s>", expected null, stop or length',
+      withChoice({ stop_reason: '</s>' }),
+    ],
+    'a stop reason that says otherwise': [
+      'chat.choice.stop-reason',
+      'stop_reason is "length", expected "stop" as finish_reason has it',
+      withChoice({ stop_reason: 'length' }),
+    ],
+    'a stop reason of a stream that is a number': [
+      'chat.choice.stop-reason',
+      'stop_reason is 128009, expected null, stop or length',
+      streamObserved({ stopReasons: [128_009] }),
+    ],
+    'a stop reason of a stream that says otherwise': [
+      'chat.choice.stop-reason',
+      'stop_reason is "length", expected "stop" as finish_reason has it',
+      streamObserved({ stopReasons: ['length'] }),
+    ],
+    'tool calls that are not there': [
+      'chat.choice.tool-calls',
+      'finish_reason is "tool_calls" without any, expected one',
+      withChoice(called),
+    ],
+    'an empty list of tool calls': [
+      'chat.choice.tool-calls',
+      'finish_reason is "tool_calls" without any, expected one',
+      withChoice({ ...called, message: { role: 'assistant', content: null, tool_calls: [] } }),
+    ],
+    'tool calls that are not in the stream': [
+      'chat.choice.tool-calls',
+      'finish_reason is "tool_calls" without any, expected one',
+      streamObserved({ finishReasons: ['tool_calls'] }),
+    ],
+    'an answer that is cut a token before its bound': [
+      'chat.choice.length',
+      'finish_reason is length after 119 tokens, expected 120 before that',
+      cutAfter(119),
+    ],
+    'a stream that is cut before its bound': [
+      'chat.choice.length',
+      'finish_reason is length after 100 tokens, expected 120 before that',
+      streamObserved({ finishReasons: ['length'] }),
+    ],
+  })
+
+  test('is not held against a service whose profile leaves the bound open', () => {
+    const { chat } = documented
+    expect(accusations(cutAfter(7), { ...documented, chat: { ...chat, lengthIsBound: false } })).toEqual({})
+  })
+
+  test('can be as a profile has it', () => {
+    const finishReasons = [...documented.chat.finishReasons, 'content_filter']
+    const open = { ...documented, chat: { ...documented.chat, finishReasons } }
+    const filtered = withChoice({ finish_reason: 'content_filter', stop_reason: null })
+    expect(accusations(filtered, open)).toEqual({})
+    expect(accusations(filtered)).toEqual({
+      'chat.choice.finish-reason': 'finish_reason is "content_filter", expected stop, length or tool_calls',
+    })
+  })
+})
+
+describe('the members of a message', () => {
+  sparesEach({
+    'all of them as null': withMembers({
+      name: null,
+      reasoning_content: null,
+      reasoning_details: null,
+      thought_signature: null,
+      tool_calls: null,
+    }),
+    'all of them': withMembers({
+      name: 'Ada',
+      reasoning_content: 'Hm.',
+      reasoning_details: [{ type: 'reasoning.text', text: 'Hm.', index: 0, id: null }, { type: 'reasoning.encrypted' }],
+      thought_signature: 'c2ln',
+      tool_calls: [],
+    }),
+    'those of a tool': withChoice({
+      message: { role: 'tool', content: '21', tool_call_id: 'call_1', name: 'weather', reasoning_content: null },
+    }),
+  })
+
+  const accused = (expected: string, members: object) =>
+    ['chat.message.members', `a message has ${expected}`, withMembers(members)] as const
+  accusesEach({
+    'a name that is an object': accused('name {}, expected a text or null', { name: {} }),
+    'reasoning that is a list': accused('reasoning_content ["Hm."], expected a text or null', {
+      reasoning_content: ['Hm.'],
+    }),
+    'a signature that is a number': accused('thought_signature 7, expected a text or null', { thought_signature: 7 }),
+    'details that are an object': accused('reasoning_details {}, expected a list', { reasoning_details: {} }),
+    'a detail without a type': accused('reasoning_details with {"text":"Hm."}, expected a type in each', {
+      reasoning_details: [{ type: 'reasoning.text' }, { text: 'Hm.' }],
+    }),
+    'a detail that is null': accused('reasoning_details with null, expected a type in each', {
+      reasoning_details: [null],
+    }),
+    'tool calls that are an object': accused('tool_calls {}, expected a list or null', { tool_calls: {} }),
+    'a chunk whose content is an object': [
+      'chat.stream.delta',
+      'a delta has content {}, expected what a message has',
+      streamObserved({ misshapen: ['content {}', 'name 7'] }),
+    ],
+  })
+})
+
+describe('the details of the tokens', () => {
+  sparesEach({
+    'that are null': withDetails(null),
+    'that are not given': withDetails(undefined),
+    'without reasoning': withDetails({ accepted_prediction_tokens: 0 }),
+    'where everything was thought': withDetails({ reasoning_tokens: 100 }),
+  })
+
+  const accused = (details: unknown) =>
+    [
+      'chat.usage.details',
+      `completion_tokens_details is ${JSON.stringify(details)}, expected null or whole reasoning_tokens of at most 100`,
+      withDetails(details),
+    ] as const
+  accusesEach({
+    'a token more that was thought than generated': accused({ reasoning_tokens: 101 }),
+    'reasoning tokens that are a text': accused({ reasoning_tokens: '7' }),
+    'half a token': accused({ reasoning_tokens: 7.5 }),
+    'details that are a number': accused(7),
+  })
+
+  test('are not judged where they are not given', () => {
+    expect(judgedCount('chat.usage.details', withDetails(undefined))).toBe(0)
+  })
+})
