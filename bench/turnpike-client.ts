@@ -35,6 +35,7 @@ const report = await carryOut({
   plan,
   contract: benchContract,
   callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
+  spareKeys: { unpaying: null, empty: null },
   head: { turnpike: 1, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
   clock,
   transport: transport.send,

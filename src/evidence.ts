@@ -1,5 +1,6 @@
 import { buildCall } from './calls/build-call.ts'
 import type { Office } from './calls/call.ts'
+import { probeOf } from './contract/probes.ts'
 import type { Observation, Outcome } from './observation/observation.ts'
 import type { CallPlan } from './plan/plan.ts'
 import { curlCommand } from './report/curl-command.ts'
@@ -35,14 +36,17 @@ export function evidenceOf(
 }
 
 function requestOf(
-  { asked, seq }: Observation,
+  { asked, seq, key: position }: Observation,
   plan: CallPlan | undefined,
   office: Office,
   target: string,
 ): Evidence['request'] {
   if (plan === undefined) return null
   const { group: headSeq, role: step } = (asked.kind === 'rpc' ? asked.replay : null) ?? { group: seq, role: 'only' }
-  const key = step === 'foreign' ? '$TURNPIKE_OTHER_KEY' : '$TURNPIKE_KEY'
+  const own = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
+  const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
+  const spare = as === 'unpaying' || as === 'empty' ? `$TURNPIKE_${as.toUpperCase()}_KEY` : null
+  const key = spare ?? (step === 'foreign' ? '$TURNPIKE_OTHER_KEY' : own)
   const { request } = buildCall(plan, { headSeq, step }, { authorization: `Bearer ${key}` }, office)
   const { method, path, headers, body } = request
   // What repeats a request means nothing without the one that it repeats.

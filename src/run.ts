@@ -2,6 +2,7 @@ import { type Arrival, createDraw } from './arrivals/arrivals.ts'
 import { chargeOf } from './audits/charge.ts'
 import { failureOf } from './audits/failure.ts'
 import type { Caller } from './callers/callers.ts'
+import type { SpareKeys } from './callers/spare-keys.ts'
 import type { Office } from './calls/call.ts'
 import { deliberateFailures } from './calls/deliberate-failures.ts'
 import { dropArrival, type Sender, sendArrival } from './calls/send-arrival.ts'
@@ -28,6 +29,7 @@ export type RunOptions = {
   readonly plan: Plan
   readonly contract: Contract
   readonly callers: readonly Caller[]
+  readonly spareKeys: SpareKeys
   readonly head: LogHead
   readonly clock: Clock
   readonly transport: Transport
@@ -157,7 +159,7 @@ type Restraint = { readonly purse: Purse; readonly governor: Governor }
 
 /** What it takes to send arrivals, with a sink that every observation goes through. */
 function makeSender(
-  { plan, contract, callers, head, clock, record, transport, watch }: RunOptions,
+  { plan, contract, callers, spareKeys, head, clock, record, transport, watch }: RunOptions,
   calls: Plan['calls'],
   judgement: Judgement,
   ending: Ending,
@@ -177,7 +179,8 @@ function makeSender(
   }
   const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
   const { accountTier } = plan.callers
-  return { office, calls, callers, accountTier, clock, transport, abort: ending.abandoned, stop: ending.halted, sink }
+  const [abort, stop] = [ending.abandoned, ending.halted]
+  return { office, calls, callers, spareKeys, accountTier, clock, transport, abort, stop, sink }
 }
 
 /** What drivers work with: an arrival goes out as long as the purse holds the worst that it can cost. */

@@ -61,7 +61,7 @@ const places: readonly Place[] = [
   { name: 'service', sees: ['lib', 'contract'], because: 'Two independent readings: no arithmetic is shared.' },
   {
     name: 'evidence.ts',
-    sees: ['plan/plan.ts', 'observation', 'calls', 'report'],
+    sees: ['contract/probes.ts', 'plan/plan.ts', 'observation', 'calls', 'report'],
     because: 'A request that nobody kept is made again for the report.',
   },
   {

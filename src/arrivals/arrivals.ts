@@ -10,12 +10,14 @@ export type Arrival = {
   readonly call: string
   /** Position in `plan.callers.names`. */
   readonly caller: number
+  /** Which of its caller's keys it uses, from 0. */
+  readonly key: number
   readonly dueMs: number
   /** The requests that it consists of, in order; all but replays have one. */
   readonly steps: readonly Step[]
 }
 
-export type Step = 'only' | 'original' | 'duplicate' | 'conflict' | 'foreign' | 'again'
+export type Step = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'foreign' | 'again'
 
 /** Draws the arrivals of a run one after the other; each stage, and each replay, has random streams of its own. */
 export type Draw = {
@@ -28,13 +30,16 @@ export type Draw = {
 }
 
 export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>): Draw {
-  const callers = plan.callers.names.length
+  const turns = new Map<number, number>()
   let seq = 0
 
   const single: Draw['single'] = (stage, call, caller, dueMs) => {
     const what = plan.calls[call]
-    const steps = what?.kind === 'replay' ? replaySteps(what, randomStream(plan.seed, `replay/${seq}`), callers) : only
-    const arrival = { seq, stage, call, caller, dueMs, steps }
+    const steps =
+      what?.kind === 'replay' ? replaySteps(what, randomStream(plan.seed, `replay/${seq}`), plan.callers) : only
+    const turn = turns.get(caller) ?? 0
+    turns.set(caller, turn + 1)
+    const arrival = { seq, stage, call, caller, key: turn % plan.callers.keysEach, dueMs, steps }
     seq += steps.length
     return arrival
   }
@@ -68,12 +73,14 @@ const only: readonly Step[] = ['only']
 
 type ReplayPlan = Extract<CallPlan, { kind: 'replay' }>
 
-function replaySteps(call: ReplayPlan, random: Random, callers: number): readonly Step[] {
+function replaySteps(call: ReplayPlan, random: Random, { names, keysEach }: Plan['callers']): readonly Step[] {
   const conflict = random.next() < call.conflicting
-  const foreign = random.next() < call.foreign && callers > 1
+  const foreign = random.next() < call.foreign && names.length > 1
+  const otherKey = random.next() < call.otherKey && keysEach > 1
   return [
     'original',
     ...Array<Step>(call.duplicates).fill('duplicate'),
+    ...(otherKey ? (['other-key'] as const) : []),
     ...(conflict ? (['conflict'] as const) : []),
     ...(foreign ? (['foreign'] as const) : []),
     ...(call.againAfterMs === null ? [] : (['again'] as const)),

@@ -26,6 +26,8 @@ function credentialsOf(sender: Sender, own: Headers): Headers {
   switch (sender) {
     case 'bad-key':
       return { authorization: 'Bearer not-a-key' }
+    case 'other-scheme':
+      return { authorization: 'Basic bm90LWE6a2V5' }
     case 'stranger':
       return {}
     default:

@@ -1,6 +1,8 @@
 import type { Arrival, Step } from '../arrivals/arrivals.ts'
-import { type Caller, credentials } from '../callers/callers.ts'
+import { bearer, type Caller, credentials } from '../callers/callers.ts'
+import type { SpareKeys } from '../callers/spare-keys.ts'
 import type { AccountTier } from '../contract/contract.ts'
+import { probeOf } from '../contract/probes.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import type { ChatAsked, DropReason, Observation, Sink } from '../observation/observation.ts'
 import type { CallPlan } from '../plan/plan.ts'
@@ -16,6 +18,7 @@ export type Sender = {
   readonly office: Office
   readonly calls: Readonly<Record<string, CallPlan>>
   readonly callers: readonly Caller[]
+  readonly spareKeys: SpareKeys
   readonly accountTier: AccountTier
   readonly clock: Clock
   readonly transport: Transport
@@ -51,7 +54,9 @@ export function dropArrival(arrival: Arrival, reason: DropReason, sender: Sender
 }
 
 async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: CallPlan, sender: Sender): Promise<void> {
-  const { call, caller } = prepare(arrival, index, plan, sender)
+  const prepared = prepare(arrival, index, plan, sender)
+  if (prepared === null) return sender.sink(unsent(arrival, index, plan, 'no-credentials', sender))
+  const { call, from } = prepared
   const reader = call.asked.kind === 'chat' && call.asked.stream ? readerOf(call.asked, sender.office) : null
   const exchange = await sender.transport({ ...call.request, onStreamBytes: reader?.push ?? null }, sender.abort)
   // Anything else that was answered to a streamed request (an error, say) has a body like any other.
@@ -61,7 +66,7 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: Ca
     failure: stream.failure && { kind: 'failed' as const, ...stream.failure },
   }
   sender.sink({
-    ...subject(arrival, index, call, caller, sender),
+    ...subject(arrival, index, call, from, sender),
     dueMs,
     sentMs: exchange.sentMs,
     headersMs: exchange.headersMs,
@@ -82,10 +87,11 @@ function readerOf({ options }: ChatAsked, { contract: { chat } }: Office): Strea
 }
 
 function unsent(arrival: Arrival, index: number, plan: CallPlan, reason: DropReason, sender: Sender): Observation {
-  const { call, caller } = prepare(arrival, index, plan, sender)
+  const from = senderOf(arrival, stepAt(arrival, index), sender)
+  const call = callOf(arrival, index, plan, {}, sender)
   const never = { sentMs: null, headersMs: null, endMs: null, answer: null }
   return {
-    ...subject(arrival, index, call, caller, sender),
+    ...subject(arrival, index, call, from, sender),
     ...never,
     dueMs: arrival.dueMs,
     outcome: { kind: 'dropped', reason },
@@ -98,23 +104,50 @@ function planOf(arrival: Arrival, sender: Sender): CallPlan {
   return plan
 }
 
-function prepare(arrival: Arrival, index: number, plan: CallPlan, sender: Sender): { call: Call; caller: Caller } {
-  const step = stepAt(arrival, index)
+type From = { readonly caller: Caller; readonly key: number }
+
+/** Null where nobody has given the credentials that the call is to be sent with. */
+function prepare(
+  arrival: Arrival,
+  index: number,
+  plan: CallPlan,
+  sender: Sender,
+): { readonly call: Call; readonly from: From } | null {
+  const from = senderOf(arrival, stepAt(arrival, index), sender)
+  const headers = credentialsFor(plan, from, sender)
+  return headers && { call: callOf(arrival, index, plan, headers, sender), from }
+}
+
+const callOf = (arrival: Arrival, index: number, plan: CallPlan, headers: Headers, { office }: Sender): Call =>
+  buildCall(plan, { headSeq: arrival.seq, step: stepAt(arrival, index) }, headers, office)
+
+function senderOf(arrival: Arrival, step: Step, { callers }: Sender): From {
   // A foreign request tries the key of the group from the account next door.
-  const position = (arrival.caller + (step === 'foreign' ? 1 : 0)) % sender.callers.length
-  const caller = sender.callers[position]
+  const position = (arrival.caller + (step === 'foreign' ? 1 : 0)) % callers.length
+  const caller = callers[position]
   if (caller === undefined) throw new RangeError(`no caller at ${position}`)
-  return { call: buildCall(plan, { headSeq: arrival.seq, step }, credentials(caller), sender.office), caller }
+  return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % caller.keys.length }
+}
+
+type Headers = Readonly<Record<string, string>>
+
+/** Of the caller, but for probes that want somebody whom no caller is. */
+function credentialsFor(plan: CallPlan, { caller, key }: From, { spareKeys }: Sender): Headers | null {
+  const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
+  if (as !== 'unpaying' && as !== 'empty') return credentials(caller, key)
+  const spare = spareKeys[as]
+  return spare === null ? null : bearer(spare)
 }
 
 const stepAt = (arrival: Arrival, index: number): Step => arrival.steps[index] ?? 'only'
 
-function subject(arrival: Arrival, index: number, call: Call, caller: Caller, sender: Sender) {
+function subject(arrival: Arrival, index: number, call: Call, { caller, key }: From, sender: Sender) {
   return {
     seq: arrival.seq + index,
     stage: arrival.stage,
     call: arrival.call,
     caller: caller.name,
+    key,
     accountTier: sender.accountTier,
     asked: call.asked,
   }

@@ -1,3 +1,4 @@
+import type { Sender } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
 import type { Answer } from '../observation/observation.ts'
 import { type Check, expecting, quote } from './check.ts'
@@ -7,13 +8,12 @@ import { isAbuseBlock, isFromInFront } from './who-answered.ts'
 /** Whether a crafted request got the answer that the document promises. */
 export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say) => {
   if (asked.kind !== 'probe' || answer === null || isFromInFront(answer, contract)) return
-  const { clause, promised, names, draws } = probeOf(asked.probe)
+  const { clause, promised, names, as } = probeOf(asked.probe)
   const statuses = promised(contract)
   if (statuses.length === 0) return
   if (isAbuseBlock(answer, contract)) return
-  // Whether money is asked for before the request is looked at is open, but a stranger has none to be asked for.
-  if (elsewhere.includes(answer.status) || (answer.status === 402 && draws !== null)) return
   const isPromised = statuses.includes(answer.status)
+  if (!isPromised && isElsewhere(answer.status, as)) return
   const expect = expecting(say, seq)
   expect(
     clause,
@@ -31,8 +31,9 @@ export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say
   )
 }
 
-/** Too often, or nobody there: says nothing about the request. */
-const elsewhere: readonly number[] = [429, 502, 503, 504]
+/** Too often, nobody there, no money: says nothing about the request. A stranger has no money to be asked for. */
+const isElsewhere = (status: number, as: Sender): boolean =>
+  [429, 502, 503, 504].includes(status) || (status === 402 && (as === 'caller' || as === 'unpaying'))
 
 /** The whole body: where in it the message stands is open. */
 const messageOf = ({ body }: Answer): string =>

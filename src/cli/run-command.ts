@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { loadCallers } from '../callers/callers.ts'
+import { loadSpareKeys } from '../callers/spare-keys.ts'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
 import { monitorEventLoop } from '../metrics/event-loop.ts'
@@ -45,23 +46,28 @@ async function runPlan(plan: Plan, contract: Contract, values: Values, several: 
   // The accounts of a service of our own are made for the run; keys for another service are none of its business.
   const environment = plan.target === null ? undefined : process.env.TURNPIKE_KEYS
   const loopback = plan.target === null || isLoopback(plan.target)
-  const callers = loadCallers(plan.callers, { environment, loopback, runId })
-  if (plan.target !== null) return carryOutAt(plan.target, { plan, contract, callers, runId, path, values })
+  const source = { environment, loopback, runId }
+  const callers = loadCallers(plan.callers, source)
+  const { TURNPIKE_UNPAYING_KEY: unpaying = '', TURNPIKE_EMPTY_KEY: empty = '' } = process.env
+  const spareKeys = loadSpareKeys(plan.target === null ? {} : { unpaying, empty }, plan.callers, source)
+  const errand = { plan, contract, callers, spareKeys, runId, path, values }
+  if (plan.target !== null) return carryOutAt(plan.target, errand)
   const service = await startEmbeddedService({ seed: plan.seed, profile: text(values, 'profile') })
   try {
-    return await carryOutAt(service.baseUrl, { plan, contract, callers, runId, path, values })
+    return await carryOutAt(service.baseUrl, errand)
   } finally {
     service.stop()
   }
 }
 
-type Errand = Pick<RunOptions, 'plan' | 'contract' | 'callers'> & {
+type Errand = Pick<RunOptions, 'plan' | 'contract' | 'callers' | 'spareKeys'> & {
   readonly runId: string
   readonly path: string
   readonly values: Values
 }
 
-async function carryOutAt(target: string, { plan, contract, callers, runId, path, values }: Errand): Promise<number> {
+async function carryOutAt(target: string, errand: Errand): Promise<number> {
+  const { plan, contract, callers, spareKeys, runId, path, values } = errand
   const clock = systemClock()
   const head: LogHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
   const watch = await watchRun({ plan, contract, head, clock, values, path })
@@ -76,6 +82,7 @@ async function carryOutAt(target: string, { plan, contract, callers, runId, path
       plan,
       contract,
       callers,
+      spareKeys,
       head,
       clock,
       transport: transport.send,

@@ -1,5 +1,6 @@
 import type { JudgeName } from './clause.ts'
 import { abuseClauses } from './clauses/abuse.ts'
+import { authClauses } from './clauses/auth.ts'
 import { billingClauses } from './clauses/billing.ts'
 import { catalogueClauses } from './clauses/catalogue.ts'
 import { chatClauses } from './clauses/chat.ts'
@@ -19,6 +20,7 @@ import { streamClauses } from './clauses/streams.ts'
 export const clauses = {
   ...headerClauses,
   ...occasionalHeaderClauses,
+  ...authClauses,
   ...errorClauses,
   ...limitClauses,
   ...chatClauses,

@@ -20,6 +20,8 @@ const model = z.strictObject({
   id: z.string().min(1),
   name: z.string().min(1),
   tier: z.enum(modelTiers),
+  /** Reserved for users who pay. */
+  payingOnly: z.boolean().default(false),
   maxCompletionTokens: positiveInt,
   /** Whether the model gives log probabilities; null: not known, and then not asserted. */
   logprobs: z.boolean().nullable().default(null),
@@ -51,6 +53,10 @@ export const contractSchema = z.strictObject({
     networks: z.string(),
     models: z.string(),
     rateLimits: z.string(),
+  }),
+  auth: z.strictObject({
+    /** The statuses with which a request without any credentials may be answered; none: not asserted. */
+    noKey: z.array(z.int()),
   }),
   accounts: z.strictObject({ default: tierLimits, partner: tierLimits }),
   models: z.array(model).min(1),

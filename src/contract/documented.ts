@@ -17,6 +17,7 @@ export const documented: Contract = {
     models: '/models',
     rateLimits: '/api_keys/rate_limits',
   },
+  auth: { noKey: [401] },
   accounts: {
     default: {
       XS: { requestsPerMinute: 500, tokensPerMinute: 1_000_000 },
@@ -35,6 +36,7 @@ export const documented: Contract = {
   models: [
     model('ref-nano-3b', 'Reference Nano 3B', 'XS', 4_096, '0.15', '0.60', true),
     model('ref-small-24b', 'Reference Small 24B', 'S', 8_192, '0.50', '2.00'),
+    { ...model('ref-small-pro-24b', 'Reference Small Pro 24B', 'S', 8_192, '0.60', '2.40'), payingOnly: true },
     model('ref-medium-70b', 'Reference Medium 70B', 'M', 8_192, '0.70', '2.80'),
     model('ref-large-235b', 'Reference Large 235B', 'L', 16_384, '0.90', '4.50'),
     // The last, so that it is nobody's first choice.
@@ -129,7 +131,16 @@ function model(
   output: string,
   logprobs = false,
 ): Contract['models'][number] {
-  return { id, name, tier, maxCompletionTokens, logprobs, usdPerMillion: { input, output }, lifecycle: 'current' }
+  return {
+    id,
+    name,
+    tier,
+    payingOnly: false,
+    maxCompletionTokens,
+    logprobs,
+    usdPerMillion: { input, output },
+    lifecycle: 'current',
+  }
 }
 
 function family(

@@ -2,10 +2,10 @@ import type { ClausesOf } from './clauses.ts'
 import type { Contract, Network } from './contract.ts'
 
 /**
- * Who sends a crafted request: the caller whose turn it is, somebody without a key, with a key that is not valid, a
- * user who does not pay, or one whose balance is empty.
+ * Who sends a crafted request: the caller whose turn it is, somebody without a key, with a key that is not valid, with
+ * credentials of another scheme, a user who does not pay, or one whose balance is empty.
  */
-export type Sender = 'caller' | 'stranger' | 'bad-key' | 'unpaying' | 'empty'
+export type Sender = 'caller' | 'stranger' | 'bad-key' | 'other-scheme' | 'unpaying' | 'empty'
 
 /** A crafted request: it exercises a clause and is promised a status. */
 export type Probe = {

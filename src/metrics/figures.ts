@@ -14,6 +14,8 @@ export type Figures = {
   readonly failed: number
   /** Arrivals that were due and never sent. */
   readonly dropped: number
+  /** Arrivals for which nobody had given the credentials; they are not among the dropped. */
+  readonly leftOut: number
   readonly good: number
   readonly statuses: ReadonlyMap<number, number>
   readonly failures: ReadonlyMap<string, number>
@@ -40,6 +42,7 @@ export function createCell(slo: Slo): Cell {
     answered: 0,
     failed: 0,
     dropped: 0,
+    leftOut: 0,
     good: 0,
     statuses,
     failures,
@@ -70,7 +73,8 @@ export function createCell(slo: Slo): Cell {
 
   const add = (o: Observation) => {
     if (o.outcome.kind === 'dropped') {
-      figures.dropped++
+      if (o.outcome.reason === 'no-credentials') figures.leftOut++
+      else figures.dropped++
       return
     }
     figures.sent++
@@ -102,6 +106,7 @@ export function sumFigures(parts: readonly Figures[]): Figures {
     answered: total(part => part.answered),
     failed: total(part => part.failed),
     dropped: total(part => part.dropped),
+    leftOut: total(part => part.leftOut),
     good: total(part => part.good),
     statuses,
     failures,

@@ -14,6 +14,8 @@ export type Observation = {
   readonly call: string
   /** The name of the caller; never its key. */
   readonly caller: string
+  /** Which of the caller's keys it used, from 0. */
+  readonly key: number
   readonly accountTier: AccountTier
   readonly asked: Asked
   readonly dueMs: number
@@ -34,7 +36,7 @@ export type Outcome =
   | { readonly kind: 'dropped'; readonly reason: DropReason }
 
 /** Why an arrival was due and never sent. */
-export type DropReason = 'max-in-flight' | 'stage-over' | 'budget' | 'failure-limit' | 'interrupted'
+export type DropReason = 'max-in-flight' | 'stage-over' | 'budget' | 'failure-limit' | 'interrupted' | 'no-credentials'
 
 /** Why a request has no complete answer. A complete answer of any status, 500 included, is no failure. */
 export const failureReasons = [
@@ -104,10 +106,10 @@ export type ReplayRole = {
   /** The `seq` of the first request with the key: names the key without showing it. */
   readonly group: number
   /**
-   * original: first use · duplicate: same body · conflict: other body · foreign: same key and body, another caller ·
-   * again: same body, after a while
+   * original: first use · duplicate: same body · other-key: so, by another API key of the account · conflict: other
+   * body · foreign: same key and body, another caller · again: same body, after a while
    */
-  readonly role: 'original' | 'duplicate' | 'conflict' | 'foreign' | 'again'
+  readonly role: 'original' | 'duplicate' | 'other-key' | 'conflict' | 'foreign' | 'again'
   readonly concurrent: boolean
 }
 

@@ -27,11 +27,12 @@ const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
 function heading({ scenario, question, seed, target, profile, callers, budgetUsd, forecast }: Plan): string {
   const { credits, worstUsd, durationMs, requests } = forecast
   const worst = worstUsd === null ? 'unknown, since a price is not known' : `$${worstUsd}`
+  const keys = callers.keysEach === 1 ? '' : `, ${callers.keysEach} keys each`
   const shared = callers.shared ? ', shared with others' : ''
   const facts = [
     ['target', target ?? 'a reference service of our own'],
     ['profile', profile],
-    ['callers', `${callers.names.length} of tier ${callers.accountTier}${shared}`],
+    ['callers', `${callers.names.length} of tier ${callers.accountTier}${keys}${shared}`],
     ['seed', String(seed)],
     ['duration', seconds(durationMs)],
     ['forecast', `${count(requests)} requests, ${count(credits)} credits, at worst ${worst}`],

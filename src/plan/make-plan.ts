@@ -19,7 +19,7 @@ const defaultSeed = 1
 
 /** Decides everything that the scenario leaves open. The same inputs give the same plan, byte for byte. */
 export function makePlan(scenario: Scenario, contract: Contract, overrides: Overrides): Plan {
-  const { count, accountTier, shared, keysFile } = scenario.callers
+  const { count, keys, accountTier, shared, keysFile } = scenario.callers
   const plan = {
     schema: 1,
     scenario: scenario.name,
@@ -27,7 +27,13 @@ export function makePlan(scenario: Scenario, contract: Contract, overrides: Over
     seed: seedOf(overrides.seed) ?? scenario.seed ?? defaultSeed,
     target: targetOf(overrides.target) ?? scenario.target,
     profile: contract.name,
-    callers: { names: Array.from({ length: count }, (_, index) => `c${index}`), accountTier, shared, keysFile },
+    callers: {
+      names: Array.from({ length: count }, (_, index) => `c${index}`),
+      keysEach: keys,
+      accountTier,
+      shared,
+      keysFile,
+    },
     calls: scenario.calls,
     stages: planStages(scenario, contract),
     slo: scenario.slo,

@@ -30,12 +30,14 @@ export type Plan = {
 }
 
 export type CallersPlan = {
-  /** `c0`, `c1`, … stand for the keys in their order. */
+  /** `c0`, `c1`, … stand for the accounts in their order. */
   readonly names: readonly string[]
+  /** API keys of each account, which its arrivals use in turn. */
+  readonly keysEach: number
   readonly accountTier: AccountTier
   /** Whether others use the same accounts during the run; then no upper bound on use is asserted. */
   readonly shared: boolean
-  /** A file with one key a line; null: the environment, or reference keys for a loopback target. */
+  /** A file with the keys of one account a line; null: the environment, or reference keys for a loopback target. */
   readonly keysFile: string | null
 }
 

@@ -54,13 +54,14 @@ export function buildReport(input: ReportInput): Report {
 }
 
 function loadFacts({ plan, metrics, blocks, eventLoopDelayMs }: ReportInput): LoadFacts {
-  const { sent, answered, failed, dropped, failures, timing } = metrics.all()
+  const { sent, answered, failed, dropped, leftOut, failures, timing } = metrics.all()
   return {
     planned: plan.forecast.requests,
     sent,
     answered,
     failed,
     dropped,
+    leftOut,
     failures: Object.fromEntries(failures),
     blocked: unmeant(plan, blocks),
     latenessMs: percentiles(timing('lateness')),

@@ -66,6 +66,7 @@ const load = z.object({
   answered: tally,
   failed: tally,
   dropped: tally,
+  leftOut: tally.default(0),
   blocked: tally.default(0),
   failures: z.record(z.string(), tally),
   latenessMs: percentiles,

@@ -49,6 +49,8 @@ export type LoadFacts = {
   readonly failed: number
   /** Arrivals that were due and never sent. */
   readonly dropped: number
+  /** Arrivals for which nobody had given the credentials. */
+  readonly leftOut: number
   readonly failures: Readonly<Record<string, number>>
   /** Answers of the abuse block, in stages that did not mean to cause it. */
   readonly blocked: number

@@ -4,11 +4,12 @@ import type { Report } from './report.ts'
 
 /** What the harness says about itself. */
 export function harnessText({ load, calls }: Report, page: Page): readonly string[] {
-  const { planned, sent, answered, failed, dropped, failures, latenessMs, eventLoopDelayMs: loop } = load
+  const { planned, sent, answered, failed, dropped, leftOut, failures, latenessMs, eventLoopDelayMs: loop } = load
   const reasons = Object.entries(failures).map(([reason, n]) => `${reason} × ${count(n)}`)
   const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`
   const delay = loop === null ? NO_VALUE : `p99 ${duration(loop.p99)}, max ${duration(loop.max)}`
-  const ends = `${count(answered)} answered, ${count(failed)} failed${why}, ${count(dropped)} dropped`
+  const unsent = leftOut === 0 ? '' : `, ${count(leftOut)} left out for want of credentials`
+  const ends = `${count(answered)} answered, ${count(failed)} failed${why}, ${count(dropped)} dropped${unsent}`
   const ofCalls = calls.filter(facts => facts.stage === null).reduce((sum, facts) => sum + facts.count, 0)
   const own = sent > ofCalls ? ` (${count(sent - ofCalls)} the program's own)` : ''
   const { p50, p99, max } = latenessMs

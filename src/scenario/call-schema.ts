@@ -64,6 +64,9 @@ export const callSchemas = {
     conflicting: probability()
       .default(0)
       .describe('Probability that one request with the same key and another body follows.'),
+    'other-key': probability()
+      .default(0)
+      .describe('Probability that another key of the same account follows with the same body.'),
     foreign: probability()
       .default(0)
       .describe('Probability that another caller follows with the same key and the same body.'),

@@ -30,6 +30,8 @@ export type Call =
       readonly foreign: number
       /** So long after all that, one more request with the key and the body of the first; null: none. */
       readonly againAfterMs: number | null
+      /** Probability that another key of the same account follows with the same body. */
+      readonly otherKey: number
     }
   | { readonly kind: 'models' | 'networks' | 'rate-limits' }
   | { readonly kind: 'probe'; readonly probe: string }

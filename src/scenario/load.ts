@@ -34,7 +34,7 @@ export function parseScenario(text: string, file: string, contract: Contract): S
   const written = entriesOf(source.value)
   const top = salvage(scenarioSchema, source.value)
   const callers = salvage(callersSchema, written.callers)
-  const calls = withNamedProbes(resolveCalls(written.calls, callers.count, contract, complain), written.stages)
+  const calls = withNamedProbes(resolveCalls(written.calls, callers, contract, complain), written.stages)
   const around = { calls, callers: callers.count, accountTier: callers.tier, contract }
   const stages = resolveStages(written.stages, around, complain)
   const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))
@@ -48,11 +48,12 @@ export function parseScenario(text: string, file: string, contract: Contract): S
   const mistakes = source.locate([...complaints, ...checkKeys(source.keys)])
   if (mistakes.length > 0) throw new UsageError(mistakes)
   const { name, record } = top
-  const { count, tier: accountTier, shared } = callers
+  const { count, keys, tier: accountTier, shared } = callers
   if (
     name === undefined ||
     record === undefined ||
     count === undefined ||
+    keys === undefined ||
     accountTier === undefined ||
     shared === undefined
   ) {
@@ -63,7 +64,7 @@ export function parseScenario(text: string, file: string, contract: Contract): S
     question: top.question ?? null,
     target,
     seed: top.seed ?? null,
-    callers: { count, accountTier, shared, keysFile: callers['keys-file'] ?? null },
+    callers: { count, keys, accountTier, shared, keysFile: callers['keys-file'] ?? null },
     calls: Object.fromEntries([...calls].map(([call, value]) => [call, whole(value)])),
     stages: stages.map(whole),
     slo,

@@ -12,7 +12,7 @@ export type Calls = ReadonlyMap<string, Call | null>
 /** Complains of what the contract does not know; the form of the file is the schema's business. */
 export function resolveCalls(
   value: unknown,
-  callers: number | undefined,
+  { count, keys }: { readonly count?: number | undefined; readonly keys?: number | undefined },
   contract: Contract,
   complain: Complain,
 ): Calls {
@@ -25,10 +25,13 @@ export function resolveCalls(
     if (!isReplay(call)) continue
     const path = ['calls', name]
     calls.set(name, resolveReplay(path, call, entriesOf(value), calls, complain))
-    const { foreign = 0 } = salvage(callSchemas.replay, call)
-    if (foreign === 0 || callers !== 1) continue
-    const expected = '0, since there is one caller and a foreign request comes from another'
-    complain({ path: [...path, 'foreign'], at: 'value', got: String(foreign), expected })
+    const { foreign = 0, 'other-key': otherKey = 0 } = salvage(callSchemas.replay, call)
+    const expectNone = (key: string, got: number, expected: string) =>
+      complain({ path: [...path, key], at: 'value', got: String(got), expected })
+    if (foreign > 0 && count === 1)
+      expectNone('foreign', foreign, '0, since there is one caller and a foreign request comes from another')
+    if (otherKey > 0 && keys === 1)
+      expectNone('other-key', otherKey, '0, since callers have one key each: see "keys" of "callers"')
   }
   return calls
 }
@@ -120,6 +123,7 @@ function resolveReplay(
     concurrent,
     conflicting,
     foreign,
+    'other-key': otherKey,
     'again-after': againAfterMs = null,
   } = salvage(callSchemas.replay, value)
   if (of === undefined) return null
@@ -132,23 +136,23 @@ function resolveReplay(
     complain({ path: [...path, 'of'], at: 'value', ...word })
     return null
   }
-  if (duplicates === undefined || concurrent === undefined || conflicting === undefined || foreign === undefined)
-    return null
+  if (duplicates === undefined || concurrent === undefined) return null
+  if (conflicting === undefined || foreign === undefined || otherKey === undefined) return null
   if (againAfterMs !== null && againAfterMs > longestAgainMs) {
     const expected = `at most ${longestAgainMs / 1000}s, since the run waits for it`
     complain({ path: [...path, 'again-after'], at: 'value', got: `${againAfterMs / 1000}s`, expected })
     return null
   }
-  if (duplicates === 0 && conflicting === 0 && foreign === 0 && againAfterMs === null) {
+  if (duplicates === 0 && conflicting === 0 && foreign === 0 && otherKey === 0 && againAfterMs === null) {
     complain({
       path,
       at: 'value',
       got: 'a replay without a repetition',
-      expected: 'duplicates, conflicting or foreign above 0, or again-after',
+      expected: 'duplicates, other-key, conflicting or foreign above 0, or again-after',
     })
     return null
   }
-  return { kind: 'replay', of: original, duplicates, concurrent, conflicting, foreign, againAfterMs }
+  return { kind: 'replay', of: original, duplicates, concurrent, conflicting, foreign, otherKey, againAfterMs }
 }
 
 /** What waits holds up the audits, which want the requests in their order. */

@@ -24,6 +24,8 @@ export type Scenario = {
 
 export type CallersSpec = {
   readonly count: number
+  /** Of each caller. */
+  readonly keys: number
   readonly accountTier: AccountTier
   readonly shared: boolean
   readonly keysFile: string | null

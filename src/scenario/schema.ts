@@ -14,9 +14,12 @@ export const callersSchema = mapping({
     .enum(accountTiers, { error: oneOf(accountTiers) })
     .default('default')
     .describe('The account tier of the callers, which decides their limits.'),
+  keys: whole(1, 16).default(1).describe('How many API keys of one account a caller uses, in turn.'),
   'keys-file': text('the path of a file')
     .optional()
-    .describe('A file with one API key a line, from the working directory. Never write a key into a scenario.'),
+    .describe(
+      'A file with the API keys of one account a line, from the working directory. Never write a key into a scenario.',
+    ),
   shared: flag.default(false).describe('Whether others use the same accounts during the run.'),
 })
 

@@ -38,7 +38,7 @@ export function usesOf(call: Call): readonly Use[] {
 /** The expected number of requests of one arrival. */
 export function requestsPerArrival(call: Call): number {
   if (call.kind !== 'replay') return 1
-  return 1 + call.duplicates + call.conflicting + call.foreign + (call.againAfterMs === null ? 0 : 1)
+  return 1 + call.duplicates + call.otherKey + call.conflicting + call.foreign + (call.againAfterMs === null ? 0 : 1)
 }
 
 /** How a scope is named in plans and reports: `chat:<model>`, `chat:<model> tokens` or `rpc`. */

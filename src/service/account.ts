@@ -2,7 +2,12 @@ import type { AccountTier } from '../contract/contract.ts'
 import type { Window } from './window.ts'
 
 /** Whose request it is. */
-export type Caller = { readonly tier: AccountTier; readonly name: string }
+export type Caller = {
+  readonly tier: AccountTier
+  readonly name: string
+  /** usual: it pays, and has money · unpaying: not a paying user · empty: its balance is used up */
+  readonly means: 'usual' | 'unpaying' | 'empty'
+}
 
 export type Account = Caller & {
   picoUsd: bigint
@@ -33,7 +38,8 @@ export type Settlement = {
 }
 
 export function openAccount(caller: Caller, picoUsd: bigint, picoDiem: bigint): Account {
-  return { ...caller, picoUsd, picoDiem, completions: 0, windows: new Map(), records: new Map(), unsettled: [] }
+  const empty = { ...caller, picoUsd: 0n, picoDiem: 0n, completions: 0, windows: new Map(), records: new Map() }
+  return { ...empty, ...(caller.means !== 'empty' && { picoUsd, picoDiem }), unsettled: [] }
 }
 
 /**

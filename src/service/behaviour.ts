@@ -1,8 +1,8 @@
 import type { Contract, Model, Network } from '../contract/contract.ts'
 import { pico } from '../lib/money.ts'
-import { type Account, type Caller, type Spend, spend } from './account.ts'
+import { type Account, type Caller, covers, type Spend, spend } from './account.ts'
 import { honestOptions, type OptionDecisions } from './applied-options.ts'
-import { callerOfKey } from './bearer.ts'
+import { bearerKey, callerOfKey } from './bearer.ts'
 import {
   type Choice,
   type CompletionHead,
@@ -26,7 +26,12 @@ import { type Window, windowAt } from './window.ts'
  * surrounds them — parsing, routing, keeping time — is the same however they are made.
  */
 export type Behaviour = OptionDecisions & {
+  /** The key of an Authorization header. */
+  readonly keyOf: (authorization: string | undefined) => string | null
   readonly caller: (key: string) => Caller | null
+  readonly mayUse: (account: Account, model: Model) => boolean
+  /** Whether the balance of an account allows for a request. */
+  readonly covers: (account: Account, pico: bigint) => boolean
 
   readonly isFailure: (status: number) => boolean
   readonly toleratesFailures: (failures: number) => boolean
@@ -38,7 +43,7 @@ export type Behaviour = OptionDecisions & {
   readonly blockedUntilMs: (untilMs: number, arrivedMs: number) => number
   readonly blockMessage: string
 
-  readonly scope: (scope: string) => string
+  readonly scope: (scope: string, visit: Visit) => string
   readonly windowAt: (previous: Window | undefined, nowMs: number, windowMs: number) => Window
   readonly admits: (window: Window, limit: number) => boolean
   readonly spend: Spend
@@ -119,7 +124,10 @@ export function honestBehaviour(contract: Contract): Behaviour {
   return {
     ...honestOptions(contract),
 
+    keyOf: bearerKey,
     caller: callerOfKey,
+    mayUse: ({ means }, { payingOnly }) => !payingOnly || means !== 'unpaying',
+    covers,
 
     isFailure: status =>
       abuse.counts === 'non-success' ? status >= 300 : status >= 400 && status < 500 && status !== 429,

@@ -1,9 +1,11 @@
 import type { Contract, Model } from '../contract/contract.ts'
 import { formatPico } from '../lib/money.ts'
 import { randomStream } from '../lib/random.ts'
-import { type Account, covers, currencyFor } from './account.ts'
+
+import { type Account, currencyFor } from './account.ts'
 import { formDraft } from './answer-form.ts'
 import type { AppliedOptions } from './applied-options.ts'
+
 import type { Behaviour } from './behaviour.ts'
 import { type ChatRequest, chatRequestParser } from './chat-request.ts'
 import {
@@ -69,6 +71,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     if (body === undefined) return refuse(visit, 400, 'Invalid JSON request')
     if (model === undefined)
       return refuse(visit, 400, 'The model is missing or unknown', { issues: [{ path: ['model'] }] })
+    if (!behaviour.mayUse(account, model)) return refuse(visit, 401, 'This model is for paying users only')
     const request = parseRequest(body, model)
     if ('issues' in request) return refuse(visit, 400, 'Invalid request parameters', { issues: request.issues })
     const objection = isRecord(body) ? behaviour.chatObjection(body) : null
@@ -76,7 +79,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
 
     const allowed = request.choices * request.maxCompletionTokens
     const most = { prompt_tokens: request.promptTokens, completion_tokens: allowed }
-    if (model.usdPerMillion !== null && !covers(account, listPricePico(most, model.usdPerMillion))) {
+    if (model.usdPerMillion !== null && !behaviour.covers(account, listPricePico(most, model.usdPerMillion))) {
       return insufficient(visit)
     }
     if (!limiter.reserve(visit, entry, request.promptTokens + allowed)) return limiter.reject(visit)

@@ -39,7 +39,7 @@ export function limiter(contract: Contract, behaviour: Behaviour): Limiter {
 
   return {
     enter: (visit, account, scope, limits) => {
-      const key = behaviour.scope(scope)
+      const key = behaviour.scope(scope, visit)
       const previous = account.windows.get(key)
       const window = behaviour.windowAt(previous, visit.arrivedMs, windowMs)
       if (window !== previous) account.windows.set(key, window)

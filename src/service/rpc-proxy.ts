@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Contract, Network } from '../contract/contract.ts'
 import { pico, roundPico } from '../lib/money.ts'
 import { randomStream } from '../lib/random.ts'
-import { type Account, covers, currencyFor } from './account.ts'
+import { type Account, currencyFor } from './account.ts'
 import type { Behaviour } from './behaviour.ts'
 import type { Identifiers } from './identifiers.ts'
 import { isJson } from './json.ts'
@@ -74,7 +74,7 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
       charge(account, behaviour.costPicoUsd(behaviour.rejectionCredits(request.supported)))
       return refuse(visit, 400, request.rejected, request.more)
     }
-    if (!covers(account, behaviour.costPicoUsd(bill.estimate(request, network)))) return insufficient(visit)
+    if (!behaviour.covers(account, behaviour.costPicoUsd(bill.estimate(request, network)))) return insufficient(visit)
 
     const responses = request.items.map(item => node(slug, network, item))
     const credits = bill.credits(request, network, responses)

@@ -3,7 +3,6 @@ import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { abuseGuard } from './abuse.ts'
 import { type Account, openAccount, settle } from './account.ts'
-import { bearerKey } from './bearer.ts'
 import { honestBehaviour } from './behaviour.ts'
 import { chatCompletions } from './chat.ts'
 import { controlLimits, modelList, networkList, rateLimits } from './control.ts'
@@ -58,13 +57,13 @@ export function createService(options: ServiceOptions): Service {
   const ownLimits = rateLimits(contract, behaviour)
 
   const accounts = new Map<string, Account>()
-  const byAuthorization = new Map<string, Account>()
+  const byAuthorization = new Map<string | undefined, Account>()
 
   return {
     answer: request => {
       const arrivedMs = clock.wallMs()
       const { authorization } = request.headers
-      const account = authorization === undefined ? null : accountOf(authorization)
+      const account = accountOf(authorization)
       const headers: Record<string, string> = {
         'content-type': 'application/json',
         date: httpDate(arrivedMs),
@@ -122,10 +121,10 @@ export function createService(options: ServiceOptions): Service {
     }
   }
 
-  function accountOf(authorization: string): Account | null {
+  function accountOf(authorization: string | undefined): Account | null {
     const known = byAuthorization.get(authorization)
     if (known !== undefined) return known
-    const key = bearerKey(authorization)
+    const key = behaviour.keyOf(authorization)
     const caller = key === null ? null : behaviour.caller(key)
     if (caller === null) return null
     const id = `${caller.tier}/${caller.name}`

@@ -51,6 +51,7 @@ function observationOf(request: string, seq: number, sentMs: number, balance: st
     stage: 'story',
     call: kind,
     caller: 'c0',
+    key: 0,
     accountTier: 'default',
     asked: kind === 'statement' ? { kind: 'rate-limits' } : aCall,
     dueMs: sentMs,

@@ -1,4 +1,5 @@
 import { loadCallers } from '../../src/callers/callers.ts'
+import { loadSpareKeys } from '../../src/callers/spare-keys.ts'
 import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
@@ -54,12 +55,14 @@ export async function virtualRun(
   const observations: Observation[] = []
   const never = new AbortController().signal
   const runId = 'virtual'
+  const ownKeys = { environment: undefined, loopback: true, runId }
   const head: LogHead = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
   const report = await clock.run(
     carryOut({
       plan,
       contract,
-      callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
+      callers: loadCallers(plan.callers, ownKeys),
+      spareKeys: loadSpareKeys({}, plan.callers, ownKeys),
       head,
       clock,
       transport: memoryTransport(service, clock, options.network),

@@ -6,15 +6,10 @@ import { isError, withHeader, withoutHeaders, withText } from './reply-edit.ts'
 const isPlainError = (reply: Reply): boolean => isError(reply) && reply.status !== 429
 
 export const errorLies = {
-  'auth.bearer': [
-    lie('any-key-will-do', 'A key that is not valid opens the account of a guest.', honest => ({
-      caller: key => honest.caller(key) ?? { tier: 'default', name: 'guest' },
-    })),
-    replyLie('bad-key-is-403', 'A key that is not valid is answered with 403.', reply =>
-      reply.status === 401 ? { ...reply, status: 403 } : reply,
-    ),
-    replyLie('bad-key-is-500', 'A key that is not valid breaks the service.', reply =>
-      reply.status === 401 ? { ...reply, status: 500 } : reply,
+  'error.402': [
+    lie('everything-on-credit', 'An account without balance is served all the same.', () => ({ covers: () => true })),
+    replyLie('empty-account-is-403', 'A request that the balance does not cover is answered with 403.', reply =>
+      reply.status === 402 ? { ...reply, status: 403 } : reply,
     ),
   ],
   'error.object': [

@@ -1,5 +1,6 @@
 import { type ClauseId, clauseIds } from '../../contract/clauses.ts'
 import { abuseLies } from './abuse-lies.ts'
+import { authLies } from './auth-lies.ts'
 import { billingLies } from './billing-lies.ts'
 import { catalogueLies } from './catalogue-lies.ts'
 import { chatLies } from './chat-lies.ts'
@@ -23,6 +24,7 @@ import { streamLies } from './stream-lies.ts'
 export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...headerLies,
   ...occasionalHeaderLies,
+  ...authLies,
   ...errorLies,
   ...limitLies,
   ...chatLies,

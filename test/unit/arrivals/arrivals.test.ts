@@ -23,6 +23,21 @@ describe('the arrivals of an open stage', () => {
     expect(arrivals.map(({ caller }) => caller)).toEqual([5, 6, 5, 6, 5, 6, 5, 6, 5, 6])
   })
 
+  test('use the keys of their caller in turn, whoever else calls in between', () => {
+    const plan = planFor(2)
+    const draw = createDraw({ ...plan, callers: { ...plan.callers, keysEach: 3 } })
+    const arrivals = [...draw.open(stageOf(steady(1), { callers: 2 }))]
+    expect(arrivals.map(({ caller, key }) => [caller, key]).slice(0, 7)).toEqual([
+      [0, 0],
+      [1, 0],
+      [0, 1],
+      [1, 1],
+      [0, 2],
+      [1, 2],
+      [0, 0],
+    ])
+  })
+
   test('of one caller are evenly paced at its share of the rate', () => {
     const arrivals = [...createDraw(planFor(4)).open(stageOf(steady(8)))]
     const own = arrivals.filter(({ caller }) => caller === 2).map(({ dueMs }) => dueMs)

@@ -21,13 +21,18 @@ type Given = {
   readonly keysFile?: string
   readonly loopback?: boolean
   readonly runId?: string
+  readonly keysEach?: number
   readonly tier?: CallersPlan['accountTier']
 }
 
-const load = (count: number, { environment, keysFile, loopback = false, runId = 'run-1', tier = 'default' }: Given) =>
+const load = (
+  count: number,
+  { environment, keysFile, loopback = false, runId = 'run-1', tier = 'default', keysEach = 1 }: Given,
+) =>
   loadCallers(
     {
       names: Array.from({ length: count }, (_, index) => `c${index}`),
+      keysEach,
       accountTier: tier,
       shared: false,
       keysFile: keysFile ?? null,
@@ -35,7 +40,7 @@ const load = (count: number, { environment, keysFile, loopback = false, runId = 
     { environment, loopback, runId },
   )
 
-const keysOf = (count: number, given: Given) => load(count, given).map(({ key }) => key)
+const keysOf = (count: number, given: Given) => load(count, given).flatMap(({ keys }) => keys)
 
 function mistakesOf(count: number, given: Given): string {
   try {
@@ -62,8 +67,8 @@ describe('keys', () => {
 
   test('go to the callers in their order, and those that are left over to nobody', () => {
     expect(load(2, { environment: 'k1,k2,k3' })).toEqual([
-      { name: 'c0', key: 'k1' },
-      { name: 'c1', key: 'k2' },
+      { name: 'c0', keys: ['k1'] },
+      { name: 'c1', keys: ['k2'] },
     ])
   })
 
@@ -76,7 +81,31 @@ describe('keys', () => {
   })
 
   test('become a bearer token', () => {
-    expect(credentials({ name: 'c0', key: 'k1' })).toEqual({ authorization: 'Bearer k1' })
+    expect(credentials({ name: 'c0', keys: ['k1', 'k2'] }, 0)).toEqual({ authorization: 'Bearer k1' })
+    expect(credentials({ name: 'c0', keys: ['k1', 'k2'] }, 3)).toEqual({ authorization: 'Bearer k2' })
+  })
+})
+
+describe('several keys of one account', () => {
+  test('stand next to each other, and go to one caller', () => {
+    expect(load(2, { environment: 'k1 k2, k3\tk4', keysEach: 2 })).toEqual([
+      { name: 'c0', keys: ['k1', 'k2'] },
+      { name: 'c1', keys: ['k3', 'k4'] },
+    ])
+  })
+
+  test('that are left over are used by nobody', () => {
+    expect(keysOf(2, { environment: 'k1 k2,k3' })).toEqual(['k1', 'k3'])
+  })
+
+  test('that are too few are a mistake', () => {
+    expect(mistakesOf(2, { environment: 'k1 k2,k3', keysEach: 2 })).toBe(
+      'TURNPIKE_KEYS: got 1 of account 2, expected 2 keys of each account, separated by spaces',
+    )
+  })
+
+  test('are of one account of the reference service', () => {
+    expect(keysOf(1, { loopback: true, keysEach: 2 })).toEqual(['ref_default_run1-c0', 'ref_default_run1-c0_2'])
   })
 })
 
@@ -119,18 +148,16 @@ describe('a mistake in the keys', () => {
   })
 
   test.each([
-    ['a space', 'k1,se cret'],
-    ['a tab', 'k1,se\tcret'],
     ['a letter beyond ASCII', 'k1,sécret'],
     ['a control character', 'k1,se\u0007cret'],
     ['a delete', 'k1,se\u007fcret'],
   ])('is told, with its place, when %s cannot stand in a header', (_, environment) => {
-    const mistake = 'TURNPIKE_KEYS: got a space or a special character in key 2, expected a plain key'
+    const mistake = 'TURNPIKE_KEYS: got a special character in key 2, expected a plain key'
     expect(mistakesOf(2, { environment })).toBe(mistake)
   })
 
   test('is told with the others', () => {
-    expect(mistakesOf(9, { environment: 'a b,c,c' }).split('\n')).toHaveLength(3)
+    expect(mistakesOf(9, { environment: 'aé,c,c' }).split('\n')).toHaveLength(3)
   })
 
   test('is told when the file cannot be read', () => {
@@ -142,7 +169,7 @@ describe('a mistake in the keys', () => {
   test.each([
     ['sk-secret-1,sk-secret-1', 1],
     ['sk-secret-1', 2],
-    ['sk-secret 1', 1],
+    ['sk-secrét-1', 1],
     ['sk-secret-1\u0000,sk-secret-1\u0000', 5],
   ])('never shows a key: %j', (environment, count) => {
     expect(mistakesOf(count, { environment })).not.toContain('secret')

@@ -49,6 +49,7 @@ export const replayPlan: Extract<CallPlan, { kind: 'replay' }> = {
   conflicting: 0,
   foreign: 0,
   againAfterMs: null,
+  otherKey: 0,
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body, field by field

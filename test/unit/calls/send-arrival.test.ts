@@ -1,67 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Arrival, Step } from '../../../src/arrivals/arrivals.ts'
-import { dropArrival, type Sender, sendArrival } from '../../../src/calls/send-arrival.ts'
-import { sleepUntil } from '../../../src/lib/clock.ts'
-import type { Observation } from '../../../src/observation/observation.ts'
-import type { Exchange, WireRequest } from '../../../src/transport/transport.ts'
-import { manualClock } from '../../support/manual-clock.ts'
-import { chatPlan, office, replayPlan, rpcPlan } from './office.ts'
+import type { Step } from '../../../src/arrivals/arrivals.ts'
+import { dropArrival, sendArrival } from '../../../src/calls/send-arrival.ts'
+import { arrival, desk, type Reply } from './desk.ts'
 
-type Reply = { readonly status?: number | null; readonly headers?: Record<string, string>; readonly text?: string }
-
-/** A sender whose every request takes 10 ms and is answered by `reply`. */
-function desk(reply: (request: WireRequest) => Reply = () => ({})) {
-  const clock = manualClock()
-  const stop = new AbortController()
-  const requests: WireRequest[] = []
-  const observations: Observation[] = []
-  const transport: Sender['transport'] = async (request): Promise<Exchange> => {
-    requests.push(request)
-    const sentMs = clock.nowMs()
-    await sleepUntil(clock, sentMs + 10)
-    const { status = 200, headers = {}, text = '{}' } = reply(request)
-    const bytes = Buffer.from(text)
-    const streamed = headers['content-type']?.startsWith('text/event-stream') && request.onStreamBytes !== null
-    if (streamed) request.onStreamBytes?.(bytes, clock.nowMs())
-    return {
-      sentMs,
-      headersMs: sentMs + 5,
-      endMs: clock.nowMs(),
-      status,
-      headers,
-      body: streamed ? Buffer.alloc(0) : bytes,
-      bytes: bytes.length,
-      failure: null,
-    }
-  }
-  const sender: Sender = {
-    office: office(),
-    calls: {
-      chat: chatPlan,
-      rpc: rpcPlan,
-      replay: { ...replayPlan, duplicates: 2 },
-      late: { ...replayPlan, againAfterMs: 3_000 },
-      race: { ...replayPlan, duplicates: 2, concurrent: true },
-    },
-    callers: ['a', 'b', 'c'].map(name => ({ name, key: `key-of-${name}` })),
-    accountTier: 'partner',
-    clock,
-    transport,
-    abort: new AbortController().signal,
-    stop: stop.signal,
-    sink: observation => observations.push(observation),
-  }
-  return { clock, stop, requests, observations, sender, send: (each: Arrival) => clock.run(sendArrival(each, sender)) }
-}
-
-const arrival = (call: string, steps: readonly Step[] = ['only'], caller = 0): Arrival => ({
-  seq: 40,
-  stage: 'steady',
-  call,
-  caller,
-  dueMs: 0,
-  steps,
-})
 const wholeReplay: readonly Step[] = ['original', 'duplicate', 'duplicate', 'conflict', 'foreign']
 
 describe('an arrival that is sent', () => {
@@ -75,6 +16,7 @@ describe('an arrival that is sent', () => {
         stage: 'steady',
         call: 'rpc',
         caller: 'b',
+        key: 0,
         accountTier: 'partner',
         asked: expect.objectContaining({ kind: 'rpc' }),
         dueMs: 0,
@@ -98,6 +40,38 @@ describe('an arrival that is sent', () => {
     const { send, sender } = desk()
     await expect(send(arrival('unheard-of'))).rejects.toThrow('unheard-of')
     expect(() => dropArrival(arrival('unheard-of'), 'stage-over', sender)).toThrow('unheard-of')
+  })
+})
+
+describe('a caller with several keys', () => {
+  test('uses that of the arrival, and another one where a replay is to come from there', async () => {
+    const { send, observations, requests } = desk()
+    await send({ ...arrival('replay', ['original', 'other-key', 'foreign']), key: 1 })
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer key-of-a-2',
+      'Bearer key-of-a',
+      'Bearer key-of-b-2',
+    ])
+    expect(observations.map(({ caller, key }) => [caller, key])).toEqual([
+      ['a', 1],
+      ['a', 0],
+      ['b', 1],
+    ])
+  })
+})
+
+describe('a probe of somebody whom no caller is', () => {
+  test('is sent with the key that was given for it', async () => {
+    const { send, requests } = desk()
+    await send(arrival('of-the-poor'))
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer key-of-the-poor'])
+  })
+
+  test('is left out where nobody has given one', async () => {
+    const { send, requests, observations } = desk()
+    await send(arrival('of-nobody'))
+    expect(requests).toEqual([])
+    expect(observations.map(({ outcome }) => outcome)).toEqual([{ kind: 'dropped', reason: 'no-credentials' }])
   })
 })
 

@@ -52,6 +52,7 @@ export function observed(asked: Asked, answer: Answer | null, changes: Partial<O
     stage: 'steady',
     call: 'a call',
     caller: 'c0',
+    key: 0,
     accountTier: 'default',
     asked,
     dueMs: 1000,

@@ -26,6 +26,7 @@ export const arrivalAt = (dueMs: number, seq = 0, caller = 0): Arrival => ({
   stage: 'test',
   call: 'rpc',
   caller,
+  key: 0,
   dueMs,
   steps: ['only'],
 })

@@ -12,6 +12,7 @@ const seen = (outcome: Outcome, endMs: number | null): Observation => ({
   stage: 'test',
   call: 'models',
   caller: 'c0',
+  key: 0,
   accountTier: 'default',
   asked: { kind: 'models' },
   dueMs: 0,

@@ -21,6 +21,7 @@ const observation = (seq: number, text = 'é\u2028\n"'): Observation => ({
   stage: 'steady',
   call: 'rpc',
   caller: `c${seq % 4}`,
+  key: 0,
   accountTier: 'default',
   asked: { kind: 'models' },
   dueMs: seq * 10,

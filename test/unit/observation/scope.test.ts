@@ -25,6 +25,7 @@ const observed = (more: Partial<Observation> = {}): Observation => ({
   stage: 's',
   call: 'c',
   caller: 'c0',
+  key: 0,
   accountTier: 'default',
   asked: { kind: 'models' },
   dueMs: 100,

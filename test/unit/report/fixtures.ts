@@ -74,6 +74,7 @@ export const passingReport: Report = {
     sent: 621,
     answered: 621,
     failed: 0,
+    leftOut: 0,
     dropped: 0,
     failures: {},
     blocked: 0,

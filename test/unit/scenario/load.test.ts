@@ -36,7 +36,7 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
     question: 'Is all of it read?',
     target: 'http://127.0.0.1:8402/api/v1',
     seed: 7,
-    callers: { count: 3, accountTier: 'partner', shared: true, keysFile: 'keys.txt' },
+    callers: { count: 3, keys: 1, accountTier: 'partner', shared: true, keysFile: 'keys.txt' },
     calls: {
       again: {
         kind: 'replay',
@@ -46,6 +46,7 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
         conflicting: 0.1,
         foreign: 0,
         againAfterMs: null,
+        otherKey: 0,
       },
       one: { ...one, methods },
     },

@@ -4,7 +4,7 @@ import { documented } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
 import type { Lie } from '../../../src/service/lies/lie.ts'
 import { allLies, lieByName, lies } from '../../../src/service/lies/lies.ts'
-import { conversation, item } from './conversation.ts'
+import { type Asked, conversation, item } from './conversation.ts'
 
 const pages = Array.from({ length: 6 }, (_, page) => `https://example.com/${page}`)
 const withOptions = (options: object, more: object = {}) => ({
@@ -85,7 +85,8 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   await clock.advanceTo(72_000)
   say(chat(large), rpc(item('eth_call')))
   // Each by an account of its own, so that none is refused for the sake of another.
-  say(...probeNames.map(name => ask({ key: `ref_default_${name}`, ...probeOf(name).request(documented) })))
+  say(...probeNames.map(name => ask({ ...probeOf(name).request(documented), ...sender(name) })))
+  say(...['', '_2'].map(which => ask({ method: 'GET', path: '/api_keys/rate_limits', key: `ref_default_two${which}` })))
   const refused = (key: string) => rpc(item('eth_newFilter'), { key })
   const untyped = (key: string) =>
     ask({ path: '/crypto/rpc/base-mainnet', key, headers: { 'content-type': 'text/plain' } })
@@ -134,6 +135,14 @@ const options: readonly Readonly<Record<string, unknown>>[] = [
   user({ type: 'text', text: 'Hello' }, { type: 'text', text: 'there' }),
   user({ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } }),
 ]
+
+function sender(name: string): Partial<Asked> {
+  const { as, request } = probeOf(name)
+  const { headers } = request(documented)
+  if (as === 'stranger') return { key: null }
+  if (as === 'other-scheme') return { key: null, headers: { ...headers, authorization: 'Basic bm90LWE6a2V5' } }
+  return { key: as === 'bad-key' ? 'nonsense' : `ref_${as === 'caller' ? 'default' : as}_${name}` }
+}
 
 const honest = await transcript([])
 

@@ -5,7 +5,7 @@ import { rpcTurns } from '../../../src/service/rpc-turns.ts'
 import type { Visit } from '../../../src/service/visit.ts'
 
 const answered: Reply = { status: 200, headers: {}, afterMs: 10, body: { kind: 'whole', text: '' } }
-const account = (name: string) => openAccount({ tier: 'default', name }, 0n, 0n)
+const account = (name: string) => openAccount({ tier: 'default', name, means: 'usual' }, 0n, 0n)
 const visitAt = (arrivedMs: number): Visit => ({
   request: { method: 'POST', path: '', headers: {}, body: '' },
   route: { kind: 'unknown' },
