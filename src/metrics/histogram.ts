@@ -36,7 +36,9 @@ export function createHistogram(): Recorder {
   let maxMs = Number.NEGATIVE_INFINITY
 
   const eachCell = (visit: (index: number, count: number) => void) => {
-    for (let index = 0; index < hdr.countsArrayLength; index++) {
+    // Most of the range is above everything that was recorded.
+    const last = hdr.totalCount === 0 ? -1 : hdr.countsArrayIndex(Math.round(maxMs * US_PER_MS))
+    for (let index = 0; index <= last; index++) {
       const count = hdr.getCountAtIndex(index)
       if (count > 0) visit(index, count)
     }
