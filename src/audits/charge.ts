@@ -72,13 +72,19 @@ function claimOf({ asked, answer }: Observation, contract: Contract): Claim | nu
   return inBody ?? (asked.kind === 'chat' ? null : claimInHeader(answer, contract))
 }
 
-function claimInBody({ body }: Answer): Claim | null {
+function claimInBody(answer: Answer): Claim | null {
+  const cost = statedCost(answer)
+  return cost && around(cost.usd + cost.diem, cost.isExact ? 0n : 1n)
+}
+
+/** The cost that a completion states, in each of the two currencies. */
+export function statedCost({ body }: Answer) {
   const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? asObject(body.value)?.cost : null
   const { usd, diem } = asObject(stated) ?? {}
   if (typeof usd !== 'number' || typeof diem !== 'number' || usd < 0 || diem < 0) return null
   // The last digits of a double may be noise.
   const isExact = parsePico(usd) !== null && parsePico(diem) !== null
-  return around(claimedPico(usd) + claimedPico(diem), isExact ? 0n : 1n)
+  return { usd: claimedPico(usd), diem: claimedPico(diem), isExact }
 }
 
 /**

@@ -7,6 +7,8 @@ import { authenticatedAnswer, isReplayed } from '../observation/scope.ts'
 import { type Account, createAccount } from './account.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { type Charge, chargeOf, expectedCharge, isRefusal } from './charge.ts'
+import { createCurrencies } from './currencies.ts'
+import { type Balances, partsOf } from './currency-parts.ts'
 import { createDiscrepancies } from './discrepancies.ts'
 import type { Billing } from './results.ts'
 
@@ -22,7 +24,7 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
   const { contract, shared, startedAtMs } = scope
   const { settleMs, balanceHeaders } = contract.billing
   const tariff = tariffOf(contract)
-  const accounts = new Map<string, Account>()
+  const accounts = new Map<string, Books>()
   const discrepancies = createDiscrepancies(say)
   const total = { expectedUsd: 0n, claimedUsd: 0n, expectedCredits: 0n, claimedCredits: 0n }
   // Two currencies are shown, each to its last digit.
@@ -42,22 +44,29 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
         accuseRefusal(observation, charge)
       const { seq, caller, sentMs, headersMs, endMs } = observation
       if (sentMs === null || endMs === null) return
-      let account = accounts.get(caller)
-      if (account === undefined) {
-        account = createAccount(rules, discrepancies, say)
-        accounts.set(caller, account)
+      let books = accounts.get(caller)
+      if (books === undefined) {
+        const currencies = createCurrencies(tariff.balanceGrain, rules.judged ? say : null)
+        books = { account: createAccount(rules, discrepancies, say), currencies }
+        accounts.set(caller, books)
       }
       // What costs nothing is settled as soon as it is answered.
       const span = { sentMs, shownMs: headersMs ?? endMs, settledMs: charge?.most === 0n ? endMs : endMs + settleMs }
       const day = dayOf(startedAtMs + sentMs, startedAtMs + endMs)
-      account.add({ seq, ...span, charge, balance: balanceOf(observation), day }, watermarkMs)
+      const balances = balancesOf(observation)
+      const balance = balances && balances.usd + balances.diem
+      books.account.add({ seq, ...span, charge, balance, day }, watermarkMs)
+      books.currencies.add({ seq, ...span, parts: partsOf(observation, charge), balances, day }, watermarkMs)
     },
     conclude: isWhole => {
-      if (isWhole) for (const account of accounts.values()) account.conclude()
+      for (const { account, currencies } of isWhole ? accounts.values() : []) {
+        account.conclude()
+        currencies.conclude()
+      }
       discrepancies.conclude()
     },
     billing: () => {
-      const billed = [...accounts.values()].map(account => account.billed())
+      const billed = [...accounts.values()].map(({ account }) => account.billed())
       const known = billed.filter(amount => amount !== null)
       const isWhole = known.length > 0 && known.length === billed.length
       return {
@@ -88,14 +97,17 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
     say.broken('rpc.refused.free', because, [seq])
   }
 
-  /** Both currencies together, because the order in which they are spent is open; null where one is not said. */
-  function balanceOf(observation: Observation): bigint | null {
+  /** Null where one of them is not said. Which is spent first is open. */
+  function balancesOf(observation: Observation): Balances | null {
     const headers = authenticatedAnswer(observation)?.headers
     const usd = parsePico(headers?.[tariff.usdHeader] ?? '')
     const diem = parsePico(headers?.[tariff.diemHeader] ?? '')
-    return usd === null || diem === null ? null : usd + diem
+    return usd === null || diem === null ? null : { usd, diem }
   }
 }
+
+/** One caller's money: both currencies together, and each by itself. */
+type Books = { readonly account: Account; readonly currencies: ReturnType<typeof createCurrencies> }
 
 function dayOf(fromMs: number, toMs: number): number | null {
   const day = Math.floor((fromMs - midnightMs) / dayMs)

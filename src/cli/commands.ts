@@ -75,6 +75,7 @@ export const commands: readonly Command[] = [
       lie: { type: 'string', describe: 'Tell this lie; may be repeated', array: true },
       'list-lies': { type: 'boolean', describe: 'List the lies and the clause that each breaks', default: false },
       'opening-balance': { type: 'string', describe: 'USD that a new account starts with', default: '10' },
+      'opening-balance-diem': { type: 'string', describe: 'DIEM that a new account starts with', default: '0' },
       ttft: { type: 'number', describe: 'Median time to the first token, in ms' },
       itl: { type: 'number', describe: 'Median time between tokens, in ms' },
       rpc: { type: 'number', describe: 'Median time of an RPC request, in ms' },

@@ -22,8 +22,8 @@ export async function serviceCommand(values: Values): Promise<number> {
     contract: contractOf(values),
     clock: systemClock(),
     seed: whole(values, 'seed', Number.MAX_SAFE_INTEGER),
-    openingBalanceUsd: amount(text(values, 'opening-balance') ?? '10'),
-    openingBalanceDiem: '0',
+    openingBalanceUsd: amount(values, 'opening-balance', '10'),
+    openingBalanceDiem: amount(values, 'opening-balance-diem', '0'),
     timing: {
       ...defaultTiming,
       ttftMs: milliseconds(values, 'ttft', ttftMs),
@@ -87,11 +87,12 @@ function milliseconds(values: Values, name: string, usual: number): number {
   throw new UsageError({ where: `--${name}`, got: String(value), expected: 'milliseconds from 0 to 600000' })
 }
 
-function amount(decimal: string): string {
+function amount(values: Values, name: string, usual: string): string {
+  const decimal = text(values, name) ?? usual
   try {
     if (pico(decimal) >= 0n) return decimal
   } catch {
     // Told below, in the words of the flag.
   }
-  throw new UsageError({ where: '--opening-balance', got: JSON.stringify(decimal), expected: 'dollars, such as 10' })
+  throw new UsageError({ where: `--${name}`, got: JSON.stringify(decimal), expected: 'an amount, such as 10' })
 }

@@ -56,4 +56,42 @@ export const excusedClauses = {
     excuse: 'unobservable',
     because: 'Which models support it is open. That no think block is left is judged.',
   },
+  'excused.diem-of-the-day': {
+    section: '1',
+    says: 'Staking DIEM yields credits every day, 1 DIEM being worth 1 USD.',
+    excuse: 'unobservable',
+    because:
+      'Staking is no part of the interface, and no run lasts for a day. That a DIEM pays for what a USD pays for is judged.',
+  },
+  'excused.bundled-credits': {
+    section: '2.4',
+    says: 'In the USD part of a cost bundled credits count as their worth in USD.',
+    excuse: 'unobservable',
+    because: 'No answer shows a balance of bundled credits.',
+  },
+  'excused.rpc-forwarding': {
+    section: '4.3',
+    says: 'Requests are forwarded to a node of the network, and its response comes back.',
+    excuse: 'unobservable',
+    because: 'Nobody but the proxy sees the node. The form of what comes back is judged.',
+  },
+  'excused.replay-upstream': {
+    section: '4.3',
+    says: 'A replay makes no call to the node.',
+    excuse: 'unobservable',
+    because: 'Nobody but the proxy sees the node. That a replay is the same byte for byte, and free, is judged.',
+  },
+  'excused.replay-of-errors': {
+    section: '4.3',
+    says: 'Responses are cached, whatever they say.',
+    excuse: 'unobservable',
+    because: 'Whether a refusal is a response in this sense is open; replays of batches with failing items are judged.',
+  },
+  'excused.invalid-item': {
+    section: '4.3',
+    says: 'Each item of a batch is validated by itself.',
+    excuse: 'unobservable',
+    because:
+      'What becomes of a batch with an item of a wrong form is not said. Methods that are not supported, and parameters that fail, are judged.',
+  },
 } as const satisfies Readonly<Record<string, ExcusedClause>>

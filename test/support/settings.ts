@@ -16,6 +16,7 @@ export const settings: readonly Setting[] = [
   shipped('idempotency'),
   withShortWindows('idempotency'),
   shipped('billing'),
+  { name: 'billing in DIEM', run: { scenario: 'scenarios/billing.yaml', openingBalanceDiem: '0.0015' } },
   shipped('smoke'),
   shipped('abuse-block'),
 ]

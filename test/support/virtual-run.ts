@@ -25,6 +25,7 @@ export type VirtualRun = {
   /** A profile file in place of a contract. */
   readonly profile?: string
   readonly openingBalanceUsd?: string
+  readonly openingBalanceDiem?: string
   readonly network?: Network
   /** How far the target's clock is ahead. */
   readonly skewMs?: number
@@ -48,7 +49,7 @@ export async function virtualRun(
     clock: skewed(clock, options.skewMs ?? 0),
     seed: seed ?? 1,
     openingBalanceUsd: options.openingBalanceUsd ?? '10',
-    openingBalanceDiem: '0',
+    openingBalanceDiem: options.openingBalanceDiem ?? '0',
     timing: defaultTiming,
     lies: options.lies ?? [],
   })

@@ -12,4 +12,9 @@ export const billingClauses = {
     says: 'What leaves the balance is what the answers say was charged.',
     judges: ['ledger'],
   },
+  'billing.currency': {
+    section: '2.4',
+    says: 'What a completion says that it cost in DIEM and in USD leaves these two balances.',
+    judges: ['ledger'],
+  },
 } as const satisfies Clauses

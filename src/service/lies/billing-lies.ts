@@ -44,9 +44,37 @@ export const billingLies = {
         },
       }
     }),
+    lie('both-currencies-charged', 'A charge is taken in dollars and in DIEM.', honest => ({
+      spend: (account, charge) => {
+        honest.spend(account, { ...charge, currency: 'usd' })
+        honest.spend(account, { ...charge, currency: 'diem' })
+      },
+    })),
+    replyLie('dollars-shown-as-diem', 'The DIEM balance is the one of dollars.', (reply, _, { headerPrefix }) =>
+      withHeader(reply, `${headerPrefix}balance-diem`, () => reply.headers[`${headerPrefix}balance-usd`] ?? '0'),
+    ),
     lie('charge-rounded-up', 'Charges are rounded up to whole millionths.', honest => ({
       spend: (account, charge) =>
         honest.spend(account, { ...charge, pico: ((charge.pico + 999_999n) / 1_000_000n) * 1_000_000n }),
+    })),
+  ],
+  'billing.currency': [
+    lie('other-currency-charged', 'A charge is taken in the currency that it was not stated in.', honest => ({
+      spend: (account, charge) =>
+        honest.spend(account, { ...charge, currency: charge.currency === 'usd' ? 'diem' : 'usd' }),
+    })),
+    lie('diem-stated-as-dollars', 'A cost that is paid in DIEM is stated in dollars.', honest => ({
+      cost: cost => honest.cost({ usd: cost.usd + cost.diem, diem: 0 }),
+    })),
+    lie('dollars-stated-as-diem', 'A cost that is paid in dollars is stated in DIEM.', honest => ({
+      cost: cost => honest.cost({ usd: 0, diem: cost.usd + cost.diem }),
+    })),
+    lie('half-paid-in-dollars', 'Half of a charge in DIEM is taken in dollars.', honest => ({
+      spend: (account, charge) => {
+        const half = charge.currency === 'diem' ? charge.pico / 2n : 0n
+        honest.spend(account, { currency: 'usd', pico: half })
+        honest.spend(account, { ...charge, pico: charge.pico - half })
+      },
     })),
   ],
 } as const satisfies Lies

@@ -139,12 +139,16 @@ export function observe(transactions: readonly Transaction[], display: Display =
   const { diem = 0n, usd = 10n * dollar, decimals = 12, shown = before => before, hidden = () => false } = display
   const left = new Map(callers.map(caller => [caller, { usd, diem }]))
   const balances = new Map<number, { usd: bigint; diem: bigint }>()
+  const paidIn = new Map<number, 'usd' | 'diem'>()
   const events = [
     ...transactions.map(each => ({
       atMs: each.arrivedMs,
       run: () => balances.set(each.seq, { ...leftOf(each.caller) }),
     })),
-    ...transactions.map(each => ({ atMs: each.chargedMs, run: () => take(each.caller, each.taken) })),
+    ...transactions.map(each => ({
+      atMs: each.chargedMs,
+      run: () => paidIn.set(each.seq, take(each.caller, each.taken)),
+    })),
     ...(display.movements ?? []).map(({ caller, atMs, amount }) => ({ atMs, run: () => take(caller, -amount) })),
   ]
   for (const event of events.toSorted((a, b) => a.atMs - b.atMs)) event.run()
@@ -156,7 +160,7 @@ export function observe(transactions: readonly Transaction[], display: Display =
         'x-service-balance-usd': hidden(each) ? undefined : show(shown(before, each)),
         'x-service-balance-diem': hidden(each) ? undefined : show(diemBefore),
       }
-      return seen(each, headers)
+      return seen(each, headers, paidIn.get(each.seq) ?? 'usd')
     })
     .toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
 
@@ -165,10 +169,11 @@ export function observe(transactions: readonly Transaction[], display: Display =
     if (account === undefined) throw new RangeError(`no caller ${caller}`)
     return account
   }
-  function take(caller: string, amount: bigint) {
+  function take(caller: string, amount: bigint): 'usd' | 'diem' {
     const account = leftOf(caller)
-    if (amount > 0n && account.diem >= amount) account.diem -= amount
-    else account.usd -= amount
+    const currency = amount > 0n && account.diem >= amount ? 'diem' : 'usd'
+    account[currency] -= amount
+    return currency
   }
   function show(amount: bigint): string {
     const unit = 10n ** BigInt(12 - decimals)
@@ -176,7 +181,11 @@ export function observe(transactions: readonly Transaction[], display: Display =
   }
 }
 
-function seen(transaction: Transaction, headers: Readonly<Record<string, string | undefined>>): Observation {
+function seen(
+  transaction: Transaction,
+  headers: Readonly<Record<string, string | undefined>>,
+  currency: 'usd' | 'diem',
+): Observation {
   const { seq, sort, caller, sentMs, headersMs, endMs, said, group } = transaction
   const cost = {
     ...rpcHeaders,
@@ -189,7 +198,7 @@ function seen(transaction: Transaction, headers: Readonly<Record<string, string 
     observed(asked, answerOf(status, body, { ...headers, ...more }), base)
   const role = group === null ? 'original' : sort === 'replay' ? 'duplicate' : 'foreign'
   const replay = { group: group ?? seq, role, concurrent: false } as const
-  const chatBody = { cost: { usd: Number(formatPico(said)), diem: 0 } }
+  const chatBody = { cost: { usd: 0, diem: 0, [currency]: Number(formatPico(said)) } }
   switch (sort) {
     case 'rpc':
       return answered(singleAsked, 200, {}, cost)
