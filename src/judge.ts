@@ -5,6 +5,7 @@ import type { Contract } from './contract/contract.ts'
 import { evidenceOf } from './evidence.ts'
 import { pico } from './lib/money.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
+import { createSeries } from './metrics/series.ts'
 import { judgeThresholds, type ThresholdResult } from './metrics/thresholds.ts'
 import type { LogEnd, LogHead } from './observation/log.ts'
 import type { Observation, Sink } from './observation/observation.ts'
@@ -36,6 +37,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
   const checks = createChecks(contract, docket)
   const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs: head.startedAtMs }, docket)
   const metrics = createMetrics(plan)
+  const series = createSeries(plan, audits.billing)
   const kept = new Map<number, Observation>()
   let latestMs = 0
 
@@ -46,6 +48,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
     thresholds: () => thresholds(false, latestMs),
     add: observation => {
       checks(observation)
+      series.add(observation)
       audits.add(observation)
       metrics.add(observation)
       latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
@@ -70,6 +73,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
           ended: end?.ended ?? 'cut-short',
         },
         metrics,
+        series: series.series(),
         tallies: docket.tallies(),
         findings,
         evidence: new Map([...wanted].flatMap(seq => evidence(seq))),

@@ -55,7 +55,7 @@ const places: readonly Place[] = [
   },
   {
     name: 'report',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'observation', 'checks', 'audits', 'metrics'],
+    sees: ['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'observation', 'checks', 'audits', 'metrics'],
     because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
   },
   { name: 'service', sees: ['lib', 'contract'], because: 'Two independent readings: no arithmetic is shared.' },

@@ -4,9 +4,11 @@ import { clauses } from '../contract/clauses.ts'
 import { isOwnStage } from '../metrics/active-time.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentiles } from '../metrics/percentiles.ts'
+import type { Series } from '../metrics/series.ts'
 import type { ThresholdResult } from '../metrics/thresholds.ts'
 import type { Plan } from '../plan/plan.ts'
 import { callFacts } from './call-facts.ts'
+import { planFacts } from './plan-facts.ts'
 import type { Evidence, LoadFacts, Report, ReportedExample, ReportedFinding, RunFacts } from './report.ts'
 import { reachVerdict } from './verdict.ts'
 
@@ -15,6 +17,7 @@ export type ReportInput = {
   /** The rest of the facts is the plan's. */
   readonly run: Omit<RunFacts, 'scenario' | 'question' | 'seed' | 'profile'>
   readonly metrics: Metrics
+  readonly series: Series
   readonly tallies: readonly ClauseTally[]
   readonly findings: readonly Finding[]
   /** By `seq`: what was kept of the requests that findings and discrepancies name. A `seq` without evidence is listed without. */
@@ -50,6 +53,8 @@ export function buildReport(input: ReportInput): Report {
     clauses: tallies,
     findings,
     thresholds,
+    plan: planFacts(plan),
+    series: input.series,
   }
 }
 

@@ -116,6 +116,78 @@ const limit = z.object({
   missing429: tally,
 })
 
+const plan = z.object({
+  callers: z.object({ count: tally, tier: z.string(), shared: z.boolean() }),
+  budgetUsd: decimal.nullable(),
+  forecast: z.object({
+    requests: z.number(),
+    durationMs: z.number(),
+    credits: z.number(),
+    worstUsd: decimal.nullable(),
+  }),
+  stages: z.array(
+    z.object({
+      name: z.string(),
+      startMs: z.number(),
+      durationMs: z.number(),
+      callers: tally,
+      load: z.string().meta({ description: 'In words.' }),
+    }),
+  ),
+  calls: z.array(z.object({ call: z.string(), kind: z.string(), slo: z.record(z.string(), z.number()) })),
+})
+
+const times = z
+  .object({ stepMs: z.number(), p50: z.array(millis), p95: z.array(millis), max: z.array(millis) })
+  .meta({ id: 'TimesSeries', description: 'Milliseconds, one value for each stepMs; some 6 % coarse.' })
+
+const series = z
+  .object({
+    stepMs: z.number(),
+    stages: z.array(z.object({ name: z.string(), startMs: z.number(), endMs: z.number() })),
+    due: z.array(tally),
+    dropped: z.array(tally),
+    sent: z.array(tally),
+    answered: z.array(tally),
+    failed: z.array(tally),
+    refused: z.array(tally).meta({ description: 'Answers with 429.' }),
+    latenessMs: z.array(z.number()),
+    calls: z.array(
+      z.object({
+        call: z.string(),
+        count: tally,
+        latencyMs: times,
+        ttftMs: times.nullable(),
+        iclMs: times.nullable(),
+        latencies: z.object({ fromMs: z.number(), perOctave: z.number(), counts: z.array(tally) }),
+      }),
+    ),
+    heat: z.object({
+      stepMs: z.number(),
+      fromMs: z.number(),
+      perOctave: z.number(),
+      counts: z.array(z.array(tally)),
+    }),
+    spend: z.object({
+      expectedCredits: z.array(decimal),
+      claimedCredits: z.array(decimal),
+      expectedUsd: z.array(decimal),
+      claimedUsd: z.array(decimal),
+      billedUsd: z.array(decimal.nullable()),
+    }),
+    limits: z.array(
+      z.object({
+        caller: z.string(),
+        scope: z.string(),
+        limit: z.number().nullable(),
+        used: z.array(z.number().nullable()),
+        refusedMs: z.array(z.number()),
+        refusedSeqs: z.array(tally),
+      }),
+    ),
+  })
+  .meta({ description: 'The run over time: column i of a list begins i × stepMs after the start.' })
+
 /**
  * The form of `report.json`, for whoever reads one. Members are only ever added; those that older reports lack have a
  * default. The published `docs/report.schema.json` is made from it.
@@ -162,6 +234,8 @@ export const reportSchema = z
         why: z.string(),
       }),
     ),
+    plan: plan.nullable().default(null),
+    series: series.nullable().default(null),
   })
   .meta({ title: 'The report of a run of Turnpike', description: 'report.json; changes only ever add.' })
 

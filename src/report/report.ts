@@ -3,6 +3,7 @@ import type { ClauseTally } from '../checks/docket.ts'
 import type { JudgeName } from '../contract/clause.ts'
 import type { ClauseId } from '../contract/clauses.ts'
 import type { Percentiles } from '../metrics/percentiles.ts'
+import type { Series } from '../metrics/series.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 
 export type { Percentiles } from '../metrics/percentiles.ts'
@@ -22,6 +23,33 @@ export type Report = {
   readonly clauses: readonly ClauseTally[]
   readonly findings: readonly ReportedFinding[]
   readonly thresholds: readonly ThresholdResult[]
+  /** null: a report of a version that did not have it. */
+  readonly plan: PlanFacts | null
+  readonly series: Series | null
+}
+
+/** What was to be sent, in words where it is for people. */
+export type PlanFacts = {
+  readonly callers: { readonly count: number; readonly tier: string; readonly shared: boolean }
+  readonly budgetUsd: string | null
+  readonly forecast: {
+    readonly requests: number
+    readonly durationMs: number
+    readonly credits: number
+    readonly worstUsd: string | null
+  }
+  readonly stages: readonly {
+    readonly name: string
+    readonly startMs: number
+    readonly durationMs: number
+    readonly callers: number
+    readonly load: string
+  }[]
+  readonly calls: readonly {
+    readonly call: string
+    readonly kind: string
+    readonly slo: Readonly<Record<string, number>>
+  }[]
 }
 
 export type RunFacts = {

@@ -109,6 +109,8 @@ export const passingReport: Report = {
   ],
   findings: [],
   thresholds: [held],
+  plan: null,
+  series: null,
 }
 
 export const failingReport: Report = {

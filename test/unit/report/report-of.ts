@@ -1,5 +1,6 @@
 import { createDocket } from '../../../src/checks/docket.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
+import { createSeries } from '../../../src/metrics/series.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { buildReport, type ReportInput } from '../../../src/report/build-report.ts'
 import { aPlan } from '../metrics/fixtures.ts'
@@ -21,10 +22,13 @@ export const reportOf = (observations: readonly Observation[], changes: Partial<
   const metrics = createMetrics(plan)
   for (const observation of observations) metrics.add(observation)
   const docket = docketOf(0)
+  const series = createSeries(plan, () => passingReport.billing)
+  for (const observation of observations) series.add(observation)
   return buildReport({
     plan,
     run: runFacts,
     metrics,
+    series: series.series(),
     tallies: docket.tallies(),
     findings: docket.findings(),
     evidence: new Map(),

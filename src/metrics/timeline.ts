@@ -1,0 +1,87 @@
+/** The most columns that a run is shown in. */
+export const mostColumns = 600
+const finestStepMs = 1_000
+
+/** One number for each column of time. */
+export type Track = { readonly put: (column: number, value: number) => void; readonly at: (column: number) => number }
+
+/** Counts for each column of time and each row of something else. */
+export type Grid = {
+  readonly add: (column: number, row: number) => void
+  readonly at: (column: number, row: number) => number
+}
+
+/**
+ * The time of a run in columns of one second, at most `mostColumns` of them: where a run goes on for longer, two columns
+ * become one, again and again. So memory is fixed, and a record that is read again comes to the same columns.
+ */
+export type Timeline = {
+  /** A column for an instant on the clock of the run; -1 where it is no instant. It holds until the next call. */
+  readonly columnOf: (ms: number) => number
+  readonly columns: () => number
+  readonly stepMs: () => number
+  /** Values of a column, and columns that become one, are added up. */
+  readonly sums: () => Track
+  /** The largest value; 0 where there is none. */
+  readonly maxima: () => Track
+  readonly grid: (rows: number) => Grid
+  /** Called with the number of each column from which on two become one. */
+  readonly onHalving: (halve: () => void) => void
+}
+
+export function createTimeline(): Timeline {
+  const halvings: (() => void)[] = []
+  let stepMs = finestStepMs
+  let columns = 0
+
+  const track = (join: (a: number, b: number) => number): Track => {
+    const values = new Float64Array(mostColumns)
+    halvings.push(() => {
+      for (let column = 0; column < mostColumns; column++) {
+        const from = 2 * column
+        values[column] = from < mostColumns ? join(values[from] ?? 0, values[from + 1] ?? 0) : 0
+      }
+    })
+    return {
+      put: (column, value) => {
+        values[column] = join(values[column] ?? 0, value)
+      },
+      at: column => values[column] ?? 0,
+    }
+  }
+
+  return {
+    columnOf: ms => {
+      if (!(ms >= 0 && ms < Number.MAX_SAFE_INTEGER)) return -1
+      while (ms >= stepMs * mostColumns) {
+        stepMs *= 2
+        columns = Math.ceil(columns / 2)
+        for (const halve of halvings) halve()
+      }
+      const column = Math.floor(ms / stepMs)
+      if (column >= columns) columns = column + 1
+      return column
+    },
+    columns: () => columns,
+    stepMs: () => stepMs,
+    sums: () => track((a, b) => a + b),
+    maxima: () => track(Math.max),
+    grid: rows => {
+      const counts = new Uint32Array(mostColumns * rows)
+      halvings.push(() => {
+        for (let column = 0; column < mostColumns; column++) {
+          const from = 2 * column * rows
+          for (let row = 0; row < rows; row++)
+            counts[column * rows + row] = (counts[from + row] ?? 0) + (counts[from + rows + row] ?? 0)
+        }
+      })
+      return {
+        add: (column, row) => {
+          counts[column * rows + row] = (counts[column * rows + row] ?? 0) + 1
+        },
+        at: (column, row) => counts[column * rows + row] ?? 0,
+      }
+    },
+    onHalving: halve => void halvings.push(halve),
+  }
+}

@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import { createSeries, type Series } from '../../../src/metrics/series.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from './fixtures.ts'
+
+const billing = {
+  expectedCredits: '0',
+  expectedUsd: '0',
+  claimedCredits: '0',
+  claimedUsd: '0',
+  billedUsd: null,
+  discrepancies: [],
+}
+
+function seriesOf(observations: readonly Observation[]): Series {
+  const series = createSeries(aPlan({ stages: [aStage('steady', 10_000)] }), () => billing)
+  for (const observation of observations) series.add(observation)
+  return series.series()
+}
+
+describe('counts over time', () => {
+  test('what was due stands where it was due, an answer where it ended', () => {
+    const { due, sent, answered } = seriesOf([answeredWith(200, { dueMs: 900, sentMs: 1_001, endMs: 2_500 })])
+    expect([due, sent, answered]).toEqual([
+      [1, 0, 0],
+      [0, 1, 0],
+      [0, 0, 1],
+    ])
+  })
+
+  test('what was dropped was due and not sent; what failed was sent and not answered', () => {
+    const all = seriesOf([dropped(), failed(), answeredWith(429)])
+    expect(all).toMatchObject({ due: [3], dropped: [1], sent: [2], failed: [1], answered: [1], refused: [1] })
+  })
+
+  test("the program's own calls are left out", () => {
+    expect(seriesOf([anObservation({ stage: '(opening)', endMs: 1_500 })])).toMatchObject({
+      due: [0, 0],
+      answered: [0, 0],
+    })
+  })
+
+  test('the stages begin where the earliest arrival says that they did', () => {
+    expect(seriesOf([anObservation({ dueMs: 700 })]).stages).toEqual([{ name: 'steady', startMs: 700, endMs: 10_700 }])
+  })
+})
+
+describe('times over time', () => {
+  test('a percentile has a value where there are enough of them, and the largest always', () => {
+    const many = Array.from({ length: 60 }, (_, seq) => anObservation({ seq, endMs: 100 + seq }))
+    const [call] = seriesOf(many).calls
+    expect(call?.count).toBe(60)
+    expect(call?.latencyMs.max).toEqual([159])
+    expect(call?.latencyMs.p50[0]).toBeGreaterThan(120)
+    expect(call?.latencyMs.p50[0]).toBeLessThan(140)
+    expect(call?.latencyMs.p95[0]).toBeGreaterThan(145)
+    const [lonely] = seriesOf([anObservation()]).calls
+    expect(lonely?.latencyMs).toMatchObject({ p50: [null], p95: [null], max: [100] })
+  })
+
+  test('streams have times to the first token and between chunks, and others have none', () => {
+    const [stream] = seriesOf([streamed()]).calls
+    expect(stream?.ttftMs?.max).toEqual([20])
+    expect(stream?.iclMs?.max).toEqual([10])
+    expect(seriesOf([anObservation()]).calls[0]?.ttftMs).toBeNull()
+  })
+
+  test('the distribution and the heat map count every answer', () => {
+    const { calls, heat } = seriesOf([anObservation(), anObservation({ seq: 1, endMs: 7_000 })])
+    const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
+    expect(sum(calls[0]?.latencies.counts ?? [])).toBe(2)
+    expect(sum(heat.counts.map(sum))).toBe(2)
+    expect(heat.fromMs).toBeLessThanOrEqual(100)
+  })
+
+  test('beyond ten calls the rest share one place', () => {
+    const { calls } = seriesOf(Array.from({ length: 30 }, (_, seq) => anObservation({ seq, call: `call-${seq}` })))
+    expect(calls).toHaveLength(11)
+    expect(calls[0]).toMatchObject({ call: '(other calls)', count: 20 })
+  })
+})
+
+test('money over time is what the ledger had come to by then', () => {
+  let usd = 0
+  const series = createSeries(aPlan(), () => ({ ...billing, claimedUsd: String(usd) }))
+  for (const endMs of [100, 1_100, 3_100]) {
+    series.add(anObservation({ endMs }))
+    usd++
+  }
+  expect(series.series().spend.claimedUsd).toEqual(['1', '2', '2', '3'])
+})
+
+describe('limits over time', () => {
+  const headers = (remaining: number) => ({
+    'x-ratelimit-limit-requests': '50',
+    'x-ratelimit-remaining-requests': String(remaining),
+  })
+  const body = { kind: 'empty' } as const
+
+  test('each answer says how much of its window is used, and each 429 is marked', () => {
+    const { limits } = seriesOf([
+      anObservation({ answer: { status: 200, headers: headers(49), bytes: 0, body } }),
+      answeredWith(429, { seq: 7, headersMs: 1_500, answer: { status: 429, headers: headers(0), bytes: 0, body } }),
+    ])
+    expect(limits).toEqual([
+      { caller: 'c0', scope: 'chat:m', limit: 50, used: [1, 50], refusedMs: [1_500], refusedSeqs: [7] },
+    ])
+  })
+
+  test('junk in the headers is no number', () => {
+    const junk = { 'x-ratelimit-limit-requests': '-5e9', 'x-ratelimit-remaining-requests': 'NaN' }
+    const { limits } = seriesOf([anObservation({ answer: { status: 200, headers: junk, bytes: 0, body } })])
+    expect(limits[0]).toMatchObject({ limit: null, used: [null] })
+  })
+
+  test('callers are many and lanes are few: those that were refused come first', () => {
+    const answer = (status: number) => ({ status, headers: headers(20), bytes: 0, body })
+    const calm = Array.from({ length: 100 }, (_, at) => anObservation({ caller: `c${at}`, answer: answer(200) }))
+    const { limits } = seriesOf([...calm, answeredWith(429, { caller: 'late', answer: answer(429) })])
+    expect(limits).toHaveLength(24)
+    expect(limits[0]?.caller).toBe('late')
+  })
+})
