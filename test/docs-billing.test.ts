@@ -117,7 +117,12 @@ test.each(headers)('a cost header may say as much, and not a pico more or less: 
 const completions = titled(tableUnder(markdown, 'Cost of a completion'), 'Model', 'USD', 'Accepted from', 'To')
 test.each(completions)('a completion may cost as much, and not a pico more or less: %s', (_, row) => {
   const usage = { prompt_tokens: Number(row['Prompt tokens']), completion_tokens: Number(row['Completion tokens']) }
-  const list = models.find(({ id }) => id === row.Model)?.usdPerMillion ?? { input: '0', output: '0' }
+  const list = models.find(({ id }) => id === row.Model)?.usdPerMillion ?? {
+    input: '0',
+    output: '0',
+    cacheInput: null,
+    cacheWrite: null,
+  }
   const expected = listPricePico(usage, list)
   const isAccused = (usd: bigint) => {
     const docket = createDocket()

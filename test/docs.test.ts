@@ -169,7 +169,7 @@ describe('docs/profiles.md', () => {
   test('has the documented models', () => {
     const models = tableUnder(markdown, 'Models').map(row => Object.values(row).map(plain))
     const expected = documented.models.map(({ id, name, tier, maxCompletionTokens, logprobs, usdPerMillion }) =>
-      [id, name, tier, maxCompletionTokens, logprobs, usdPerMillion?.input, usdPerMillion?.output].map(String),
+      [id, name, tier, maxCompletionTokens, logprobs, ...Object.values(usdPerMillion ?? {})].map(String),
     )
     expect(models).toEqual(expected)
   })

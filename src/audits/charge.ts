@@ -1,6 +1,7 @@
 import { claimedPico } from '../checks/completion.ts'
 import { claimedCredits, expectedCredits } from '../checks/rpc-credits.ts'
 import { listPrice, tariffOf } from '../checks/tariff.ts'
+import { tokenCounts } from '../checks/token-counts.ts'
 import { isFromInFront } from '../checks/who-answered.ts'
 import { choicesOf, hasExtraPrice } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
@@ -128,8 +129,9 @@ function worstCase({ asked }: Observation, contract: Contract): bigint {
     return BigInt(2 * (probeOf(asked.probe).credits?.(contract) ?? 0)) * tariffOf(contract).picoUsdPerCredit
   if (asked.kind !== 'chat') return 0n
   if (hasExtraPrice(asked.options, contract)) return unpriced
-  const tokens = [asked.promptTokens * 2 + 4_000, asked.maxCompletionTokens * choicesOf(asked.options) * 2] as const
-  return listPrice(tariffOf(contract), asked.model, ...tokens) ?? unpriced
+  const prompt = asked.promptTokens * 2 + 4_000
+  const completion = asked.maxCompletionTokens * choicesOf(asked.options) * 2
+  return listPrice(tariffOf(contract), asked.model, { prompt, completion, cached: 0, written: 0 }) ?? unpriced
 }
 
 /** What the request costs by our own tariff; null where the tariff does not tell. */
@@ -146,10 +148,9 @@ export function expectedCharge(
   }
   if (asked.kind === 'probe') return expectedOfProbe(asked, answer, contract)
   if (asked.kind !== 'chat' || hasExtraPrice(asked.options, contract)) return null
-  const usage = asObject(streamOf(observation)?.usage ?? jsonObject(answer)?.usage)
-  const { prompt_tokens: prompt, completion_tokens: completion } = usage ?? {}
-  if (!Number.isSafeInteger(prompt) || !Number.isSafeInteger(completion)) return null
-  const usd = listPrice(tariffOf(contract), asked.model, Number(prompt), Number(completion))
+  const counts = tokenCounts(streamOf(observation)?.usage ?? jsonObject(answer)?.usage)
+  if (counts === null || counts.wrong !== null) return null
+  const usd = listPrice(tariffOf(contract), asked.model, counts)
   return usd === null ? null : { usd, credits: 0n }
 }
 

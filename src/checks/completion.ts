@@ -7,6 +7,7 @@ import type { ChatAsked, Observation } from '../observation/observation.ts'
 import { asObject } from '../observation/scope.ts'
 import { type Expect, expecting, quote, type Voice } from './check.ts'
 import { listPrice, share, tariffOf } from './tariff.ts'
+import { isCount, type TokenCounts, tokenCounts } from './token-counts.ts'
 
 /** The clauses that hold for a completion whether it was streamed or not. */
 type Shared = ClausesOf<'chat-answer'> & ClausesOf<'chat-stream'>
@@ -54,7 +55,8 @@ export function checkCompletion(
   if (cost !== undefined && cost !== null) checkCost(cost, counts, asked, contract, expect)
 }
 
-function checkCounts({ prompt, completion, total }: TokenCounts, bound: number, expect: Expect<Shared>): void {
+function checkCounts({ prompt, completion, total, wrong }: TokenCounts, bound: number, expect: Expect<Shared>): void {
+  expect('chat.usage.cached', wrong === null, () => `${wrong}`)
   expect(
     'chat.usage.sum',
     prompt + completion === total,
@@ -110,38 +112,25 @@ function checkCost(
   const { usd, diem } = asObject(cost) ?? {}
   const isCost = isAmount(usd) && isAmount(diem)
   expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
-  // Cached tokens have a price of their own, which is open, and so has what is searched.
-  if (!isCost || counts === null || counts.cached || hasExtraPrice(options, contract)) return
+  // What is searched has a price of its own, which is open.
+  if (!isCost || counts === null || counts.wrong !== null || hasExtraPrice(options, contract)) return
   const tariff = tariffOf(contract)
-  const expected = listPrice(tariff, model, counts.prompt, counts.completion)
+  const expected = listPrice(tariff, model, counts)
   if (expected === null) return
   // A cost may be rounded to what a balance can show.
   const tolerance = share(expected, contract.chat.costTolerance) + tariff.balanceGrain
+  const { prompt, completion, cached, written } = counts
+  const isCached = cached + written > 0
   expect(
-    'chat.cost.amount',
+    isCached ? 'chat.cost.cached' : 'chat.cost.amount',
     distance(claimedPico(usd) + claimedPico(diem), expected) <= tolerance,
-    () =>
-      `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${counts.prompt} + ${counts.completion} tokens`,
+    () => {
+      const apart = isCached ? `, of which ${cached} cached and ${written} written` : ''
+      return `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${prompt} + ${completion} tokens${apart}`
+    },
   )
 }
 
-type TokenCounts = {
-  readonly prompt: number
-  readonly completion: number
-  readonly total: number
-  readonly cached: boolean
-}
-
-function tokenCounts(usage: unknown): TokenCounts | null {
-  const said = asObject(usage)
-  const [prompt, completion, total] = [said?.prompt_tokens, said?.completion_tokens, said?.total_tokens]
-  if (!isCount(prompt) || !isCount(completion) || !isCount(total)) return null
-  const details = asObject(said?.prompt_tokens_details)
-  const cached = Number(details?.cached_tokens ?? 0) > 0 || Number(details?.cache_creation_input_tokens ?? 0) > 0
-  return { prompt, completion, total, cached }
-}
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
 /** A JSON number may carry the noise of a double behind its 12th decimal. */

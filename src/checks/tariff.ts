@@ -1,4 +1,4 @@
-import type { Contract } from '../contract/contract.ts'
+import type { Contract, Model } from '../contract/contract.ts'
 import { pico } from '../lib/money.ts'
 
 /** What the contract says about money, as the integers that judges reckon with. */
@@ -9,12 +9,20 @@ export type Tariff = {
   /** The smallest difference that a balance shows, in pico-USD. */
   readonly balanceGrain: bigint
   /** By model: pico-USD for a million tokens. A model without a known price is missing. */
-  readonly tokenPrices: ReadonlyMap<string, { readonly input: bigint; readonly output: bigint }>
+  readonly tokenPrices: ReadonlyMap<string, TokenPrices>
   readonly models: ReadonlySet<string>
   readonly creditsHeader: string
   readonly costHeader: string
   readonly usdHeader: string
   readonly diemHeader: string
+}
+
+type TokenPrices = {
+  readonly input: bigint
+  readonly output: bigint
+  /** Of tokens that came from a cache, and of those that were written to one; null where it is not known. */
+  readonly cacheInput: bigint | null
+  readonly cacheWrite: bigint | null
 }
 
 const known = new WeakMap<Contract, Tariff>()
@@ -30,9 +38,7 @@ export function tariffOf(contract: Contract): Tariff {
 
 function makeTariff({ rpc, billing, models, headerPrefix }: Contract): Tariff {
   const tokenPrices = models.flatMap(({ id, usdPerMillion }) =>
-    usdPerMillion === null
-      ? []
-      : [[id, { input: pico(usdPerMillion.input), output: pico(usdPerMillion.output) }] as const],
+    usdPerMillion === null ? [] : [[id, pricesOf(usdPerMillion)] as const],
   )
   return {
     picoUsdPerCredit: pico(rpc.usdPerCredit),
@@ -51,8 +57,29 @@ function makeTariff({ rpc, billing, models, headerPrefix }: Contract): Tariff {
 export const share = (amount: bigint, tolerance: number): bigint =>
   (amount * BigInt(Math.round(tolerance * 1e9))) / 1_000_000_000n
 
-/** What tokens cost by the list, in pico-USD; null where no price is known. */
-export function listPrice(tariff: Tariff, model: string, prompt: number, completion: number): bigint | null {
+const pricesOf = ({ input, output, cacheInput, cacheWrite }: NonNullable<Model['usdPerMillion']>): TokenPrices => ({
+  input: pico(input),
+  output: pico(output),
+  cacheInput: cacheInput === null ? null : pico(cacheInput),
+  cacheWrite: cacheWrite === null ? null : pico(cacheWrite),
+})
+
+export type PricedTokens = {
+  readonly prompt: number
+  readonly completion: number
+  /** Parts of the prompt. */
+  readonly cached: number
+  readonly written: number
+}
+
+/** What tokens cost by the list, in pico-USD; null where a price is not known. */
+export function listPrice(tariff: Tariff, model: string, tokens: PricedTokens): bigint | null {
   const price = tariff.tokenPrices.get(model)
-  return price === undefined ? null : (BigInt(prompt) * price.input + BigInt(completion) * price.output) / 1_000_000n
+  if (price === undefined) return null
+  const { prompt, completion, cached, written } = tokens
+  const plain = BigInt(prompt - cached - written) * price.input + BigInt(completion) * price.output
+  if (cached === 0 && written === 0) return plain / 1_000_000n
+  if ((cached > 0 && price.cacheInput === null) || (written > 0 && price.cacheWrite === null)) return null
+  const apart = BigInt(cached) * (price.cacheInput ?? 0n) + BigInt(written) * (price.cacheWrite ?? 0n)
+  return (plain + apart) / 1_000_000n
 }

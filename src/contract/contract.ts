@@ -26,7 +26,15 @@ const model = z.strictObject({
   /** Whether the model gives log probabilities; null: not known, and then not asserted. */
   logprobs: z.boolean().nullable().default(null),
   /** USD for one million tokens; null where no price is known, and then no amount is asserted. */
-  usdPerMillion: z.strictObject({ input: decimal, output: decimal }).nullable(),
+  usdPerMillion: z
+    .strictObject({
+      input: decimal,
+      output: decimal,
+      /** Of the prompt, what came from a cache and what was written to one; null: not known, and then not asserted. */
+      cacheInput: decimal.nullable().default(null),
+      cacheWrite: decimal.nullable().default(null),
+    })
+    .nullable(),
   /** Whether answers must warn that the model will be retired, or must not; null: not asserted. */
   lifecycle: z.enum(['current', 'deprecated']).nullable().default(null),
 })

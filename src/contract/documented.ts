@@ -34,13 +34,19 @@ export const documented: Contract = {
   },
   // Which model is in which tier, and what a token costs, is open; these are the reference service's.
   models: [
-    model('ref-nano-3b', 'Reference Nano 3B', 'XS', 4_096, '0.15', '0.60', true),
-    model('ref-small-24b', 'Reference Small 24B', 'S', 8_192, '0.50', '2.00'),
-    { ...model('ref-small-pro-24b', 'Reference Small Pro 24B', 'S', 8_192, '0.60', '2.40'), payingOnly: true },
-    model('ref-medium-70b', 'Reference Medium 70B', 'M', 8_192, '0.70', '2.80'),
-    model('ref-large-235b', 'Reference Large 235B', 'L', 16_384, '0.90', '4.50'),
+    model('ref-nano-3b', 'Reference Nano 3B', 'XS', 4_096, ['0.15', '0.60', '0.03', '0.20'], true),
+    model('ref-small-24b', 'Reference Small 24B', 'S', 8_192, ['0.50', '2.00', '0.10', '0.60']),
+    {
+      ...model('ref-small-pro-24b', 'Reference Small Pro 24B', 'S', 8_192, ['0.60', '2.40', '0.12', '0.75']),
+      payingOnly: true,
+    },
+    model('ref-medium-70b', 'Reference Medium 70B', 'M', 8_192, ['0.70', '2.80', '0.14', '0.90']),
+    model('ref-large-235b', 'Reference Large 235B', 'L', 16_384, ['0.90', '4.50', '0.18', '1.20']),
     // The last, so that it is nobody's first choice.
-    { ...model('ref-nano-1b', 'Reference Nano 1B', 'XS', 2_048, '0.10', '0.40'), lifecycle: 'deprecated' },
+    {
+      ...model('ref-nano-1b', 'Reference Nano 1B', 'XS', 2_048, ['0.10', '0.40', '0.02', '0.13']),
+      lifecycle: 'deprecated',
+    },
   ],
   chat: {
     systemPromptOption: 'include_venice_system_prompt',
@@ -127,8 +133,7 @@ function model(
   name: string,
   tier: Contract['models'][number]['tier'],
   maxCompletionTokens: number,
-  input: string,
-  output: string,
+  [input, output, cacheInput, cacheWrite]: readonly [string, string, string, string],
   logprobs = false,
 ): Contract['models'][number] {
   return {
@@ -138,7 +143,7 @@ function model(
     payingOnly: false,
     maxCompletionTokens,
     logprobs,
-    usdPerMillion: { input, output },
+    usdPerMillion: { input, output, cacheInput, cacheWrite },
     lifecycle: 'current',
   }
 }

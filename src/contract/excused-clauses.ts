@@ -14,6 +14,30 @@ export const excusedClauses = {
     excuse: 'unobservable',
     because: 'That is a duty of the caller, and what becomes of one who neglects it is not given.',
   },
+  'excused.prompt-cache-hit': {
+    section: '2.2',
+    says: 'The system prompt, and what cache_control marks, is cached.',
+    excuse: 'unobservable',
+    because: 'A cache may miss at any time. What an answer says of it, and what that costs, is judged.',
+  },
+  'excused.cache-ttl': {
+    section: '2.2',
+    says: 'The ttl of cache_control makes a cache last longer.',
+    excuse: 'unobservable',
+    because: 'It takes a header that the document does not name. That its type is looked at is judged.',
+  },
+  'excused.multimodal': {
+    section: '2.2',
+    says: 'Images, audio, video and files are taken by models that are compatible.',
+    excuse: 'unobservable',
+    because: 'Which models are is open, and so is the shape of these parts.',
+  },
+  'excused.files-as-text': {
+    section: '2.2',
+    says: 'Files are made text before they reach the model.',
+    excuse: 'unobservable',
+    because: 'No answer tells what the model was given.',
+  },
   'excused.scraping-bypasses-search': {
     section: '2.3',
     says: 'Scraped pages, and the third-party search, bypass the standard web search.',

@@ -1,5 +1,5 @@
 import { choicesOf } from '../contract/chat-options.ts'
-import { type Contract, methodTier } from '../contract/contract.ts'
+import { type Contract, type Model, methodTier } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import type { CallPlan, RpcPlan } from './plan.ts'
@@ -42,7 +42,7 @@ export function worstPicoUsd(call: CallPlan, contract: Contract): bigint | null 
   if (call.kind === 'chat') {
     const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
     if (price === null) return null
-    const prompt = costOf(countedPromptTokens(call.promptTokens), pico(price.input), 1_000_000n)
+    const prompt = costOf(countedPromptTokens(call.promptTokens), dearestPrompt(price), 1_000_000n)
     return prompt + costOf(call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
   }
   const { networks, multipliers, usdPerCredit } = contract.rpc
@@ -57,6 +57,12 @@ export function worstPicoUsd(call: CallPlan, contract: Contract): bigint | null 
   )
   const credits = (networks[rpc.network]?.baseCredits ?? 0) * dearest * (rpc.batchSize ?? 1)
   return costOf(credits * times, pico(usdPerCredit), 1n)
+}
+
+/** What is written to a cache may cost more than what is not. */
+function dearestPrompt({ input, cacheWrite }: NonNullable<Model['usdPerMillion']>): bigint {
+  const [plain, written] = [pico(input), pico(cacheWrite ?? '0')]
+  return written > plain ? written : plain
 }
 
 /** So many arrivals of each call. */

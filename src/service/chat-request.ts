@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Contract, Model } from '../contract/contract.ts'
 import { type AppliedOptions, isRefused, type OptionDecisions, optionsReader } from './applied-options.ts'
 import { isRecord } from './json.ts'
+import { type Prefix, prefixesOf } from './prompt-cache.ts'
 import {
   countTokens,
   systemPromptTokens,
@@ -28,6 +29,8 @@ export type ChatRequest = {
   /** The tool of the caller that is to be called; null: none. */
   readonly tool: string | null
   /** What the user says, in one. */
+  /** What of the prompt a cache may hold. */
+  readonly prefixes: () => readonly Prefix[]
   readonly userText: () => string
 }
 
@@ -113,6 +116,7 @@ export function chatRequestParser(
       options,
       echoes: inBody !== undefined || suffix !== '',
       tool: calledTool(request.tools, request.tool_choice),
+      prefixes: () => prefixesOf(request.messages),
       userText: () => userText(request.messages),
     }
   }

@@ -26,6 +26,7 @@ import type { Entry, Limiter } from './limiter.ts'
 import { logprobsOf } from './logprobs.ts'
 import type { Reply } from './message.ts'
 import { namedModel } from './named-model.ts'
+import { promptCache } from './prompt-cache.ts'
 import type { Timing } from './timing.ts'
 import { insufficient, json, refuse, type Visit } from './visit.ts'
 import { lookUp, type Source } from './web-search.ts'
@@ -44,6 +45,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
   const { contract, behaviour, limiter, identifiers, seed, timing } = options
   const { headerPrefix, chat } = contract
   const models = new Map(contract.models.map(model => [model.id, model]))
+  const cache = promptCache()
   const parseRequest = chatRequestParser(contract, behaviour)
 
   return (visit, account) => {
@@ -100,10 +102,12 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     if (account.completions === 0) visit.headers['x-retry-count'] = '1'
     const random = randomStream(seed, `completion/${account.tier}/${account.name}/${account.completions++}`)
     const { sources, pico: lookupPico } = lookUp(request.options, request.userText, behaviour)
+    const owner = `${account.tier}/${account.name}/${model.id}`
+    const cached = cache(owner, request.prefixes(), visit.arrivedMs)
     const drafts = Array.from({ length: request.choices }, () =>
       formDraft(draftChoice(request, behaviour, timing, random), request, sources, behaviour),
     )
-    const usage = usageOf(request.promptTokens, drafts, request.thinks)
+    const usage = usageOf(request.promptTokens, drafts, request.thinks, cached)
     const pico = model.usdPerMillion === null ? null : behaviour.chatCostPico(usage, model.usdPerMillion) + lookupPico
     const currency = currencyFor(account, pico ?? 0n)
     const endMs = lastTokenMs(drafts)

@@ -3,6 +3,7 @@ import { pico } from '../lib/money.ts'
 import type { Random } from '../lib/random.ts'
 import type { ChatRequest } from './chat-request.ts'
 import type { Logprobs } from './logprobs.ts'
+import type { CacheUse } from './prompt-cache.ts'
 import { logNormal, type Timing } from './timing.ts'
 
 /** What was generated for one choice: one word a token, each with its instant. */
@@ -89,24 +90,34 @@ export function draftChoice(
 
 export const text = (tokens: readonly Token[]): string => tokens.map(({ word }) => word).join(' ')
 
-export function usageOf(promptTokens: number, drafts: readonly Draft[], thinks: boolean): Usage {
+export function usageOf(promptTokens: number, drafts: readonly Draft[], thinks: boolean, cache: CacheUse): Usage {
   const reasoningTokens = drafts.reduce((total, { reasoning }) => total + reasoning.length, 0)
   const completionTokens = drafts.reduce((total, { content }) => total + content.length, reasoningTokens)
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
-    prompt_tokens_details: { cached_tokens: 0, cache_creation_input_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: cache.read, cache_creation_input_tokens: cache.written },
     completion_tokens_details: thinks ? { reasoning_tokens: reasoningTokens } : null,
   }
 }
 
+/** Without details nothing was cached. */
+type BilledUsage = Pick<Usage, 'prompt_tokens' | 'completion_tokens'> & Partial<Pick<Usage, 'prompt_tokens_details'>>
+
 /** Tokens × price, in 10⁻¹² of either currency; a price with more than six decimals is rounded, ties away from zero. */
 export function listPricePico(
-  { prompt_tokens, completion_tokens }: Pick<Usage, 'prompt_tokens' | 'completion_tokens'>,
-  { input, output }: NonNullable<Model['usdPerMillion']>,
+  { prompt_tokens, completion_tokens, prompt_tokens_details: details }: BilledUsage,
+  { input, output, cacheInput, cacheWrite }: NonNullable<Model['usdPerMillion']>,
 ): bigint {
-  const perMillion = BigInt(prompt_tokens) * pico(input) + BigInt(completion_tokens) * pico(output)
+  const read = BigInt(details?.cached_tokens ?? 0)
+  const written = BigInt(details?.cache_creation_input_tokens ?? 0)
+  const fresh = BigInt(prompt_tokens) - read - written
+  const perMillion =
+    fresh * pico(input) +
+    read * pico(cacheInput ?? input) +
+    written * pico(cacheWrite ?? input) +
+    BigInt(completion_tokens) * pico(output)
   return (perMillion + 500_000n) / 1_000_000n
 }
 

@@ -1,4 +1,4 @@
-import type { Contract } from '../contract/contract.ts'
+import type { Contract, Model } from '../contract/contract.ts'
 import { formatPico } from '../lib/money.ts'
 import type { Account } from './account.ts'
 import type { Behaviour } from './behaviour.ts'
@@ -42,8 +42,15 @@ export function modelList({ models }: Contract, behaviour: Behaviour): (visit: V
   return visit => json(visit, payload)
 }
 
-function pricing({ input, output }: { readonly input: string; readonly output: string }) {
-  return { input: { usd: Number(input), diem: Number(input) }, output: { usd: Number(output), diem: Number(output) } }
+function pricing({ input, output, cacheInput, cacheWrite }: NonNullable<Model['usdPerMillion']>) {
+  const priced = (name: string, price: string | null) =>
+    price === null ? {} : { [name]: { usd: Number(price), diem: Number(price) } }
+  return {
+    ...priced('input', input),
+    ...priced('output', output),
+    ...priced('cache_input', cacheInput),
+    ...priced('cache_write', cacheWrite),
+  }
 }
 
 /** What the caller may do in a minute, and what is left of its balance. */

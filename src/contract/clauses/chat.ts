@@ -45,6 +45,11 @@ export const chatClauses = {
     says: 'Total tokens are prompt tokens plus completion tokens.',
     judges: ['chat-answer', 'chat-stream'],
   },
+  'chat.usage.cached': {
+    section: '2.4',
+    says: 'prompt_tokens_details is null or counts cached and written tokens, which are part of the prompt.',
+    judges: ['chat-answer', 'chat-stream'],
+  },
   'chat.max-completion-tokens': {
     section: '2.1',
     says: 'max_completion_tokens bounds the generated tokens, reasoning included.',
@@ -58,6 +63,12 @@ export const chatClauses = {
   'chat.cost.amount': {
     section: '2.4',
     says: 'cost is tokens times the list price of the model.',
+    judges: ['chat-answer', 'chat-stream'],
+    basis: 'profile',
+  },
+  'chat.cost.cached': {
+    section: '2.4',
+    says: 'Tokens that came from a cache, or were written to one, cost what the list says of them.',
     judges: ['chat-answer', 'chat-stream'],
     basis: 'profile',
   },

@@ -136,19 +136,39 @@ export const chatLies = {
       cost: cost => amended(honest.cost(cost), { diem: undefined }),
     })),
   ],
+  // What is wrong with every price is wrong with that of cached tokens.
   'chat.cost.amount': [
-    lie('cost-ten-fold', 'A completion costs ten times its list price.', honest => ({
-      chatCostPico: (usage, price) => honest.chatCostPico(usage, price) * 10n,
-    })),
-    lie('prices-swapped', 'Prompts are billed as completions, completions as prompts.', honest => ({
-      chatCostPico: (usage, { input, output }) => honest.chatCostPico(usage, { input: output, output: input }),
-    })),
-    lie('free-prompts', 'Prompts are not billed.', honest => ({
-      chatCostPico: (usage, price) => honest.chatCostPico({ ...usage, prompt_tokens: 0 }, price),
-    })),
-    lie('one-token-unbilled', 'The last token of a completion is not billed.', honest => ({
-      chatCostPico: (usage, price) =>
-        honest.chatCostPico({ ...usage, completion_tokens: usage.completion_tokens - 1 }, price),
-    })),
+    lie(
+      'cost-ten-fold',
+      'A completion costs ten times its list price.',
+      honest => ({ chatCostPico: (usage, price) => honest.chatCostPico(usage, price) * 10n }),
+      ['chat.cost.cached'],
+    ),
+    lie(
+      'prices-swapped',
+      'Prompts are billed as completions, completions as prompts.',
+      honest => ({
+        chatCostPico: (usage, price) =>
+          honest.chatCostPico(usage, { ...price, input: price.output, output: price.input }),
+      }),
+      ['chat.cost.cached'],
+    ),
+    lie(
+      'free-prompts',
+      'Prompts are not billed.',
+      honest => ({
+        chatCostPico: (usage, price) => honest.chatCostPico(usage, { ...price, input: '0' }),
+      }),
+      ['chat.cost.cached'],
+    ),
+    lie(
+      'one-token-unbilled',
+      'The last token of a completion is not billed.',
+      honest => ({
+        chatCostPico: (usage, price) =>
+          honest.chatCostPico({ ...usage, completion_tokens: usage.completion_tokens - 1 }, price),
+      }),
+      ['chat.cost.cached'],
+    ),
   ],
 } as const satisfies Lies

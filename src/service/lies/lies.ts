@@ -2,6 +2,7 @@ import { type ClauseId, clauseIds } from '../../contract/clauses.ts'
 import { abuseLies } from './abuse-lies.ts'
 import { authLies } from './auth-lies.ts'
 import { billingLies } from './billing-lies.ts'
+import { cacheLies } from './cache-lies.ts'
 import { catalogueLies } from './catalogue-lies.ts'
 import { chatLies } from './chat-lies.ts'
 import { chatRequestLies } from './chat-request-lies.ts'
@@ -30,6 +31,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...chatLies,
   ...completionLies,
   ...chatRequestLies,
+  ...cacheLies,
   ...compressionLies,
   ...logprobsLies,
   ...streamLies,

@@ -18,8 +18,6 @@ const withChoice = (changes: object) => chatObserved({ ...completion, choices: [
 const withMessage = (message: object) => withChoice({ message })
 const withUsage = (usage: object, cost: unknown = undefined) => chatObserved({ ...completion, usage, cost })
 const calls = [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } }]
-const cached = { ...completion.usage, prompt_tokens_details: { cached_tokens: 128, cache_creation_input_tokens: 0 } }
-
 describe('completions', () => {
   sparesEach({
     'a completion as documented': chatObserved(completion),
@@ -55,7 +53,6 @@ describe('completions', () => {
       { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
       { usd: 0.00000351, diem: 0 },
     ),
-    'another cost where tokens came from the cache': withUsage(cached, { usd: 0.00025, diem: 0 }),
     'a media type with a charset, in capitals': chatObserved(completion, {
       'content-type': 'Application/JSON; charset=utf-8',
     }),

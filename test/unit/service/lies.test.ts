@@ -99,6 +99,8 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   await clock.advanceTo(103_000)
   say(chat({}, 'ref_default_dan'))
   say(...options.map((body, index) => chat(body, `ref_default_option-${index}`)))
+  const marked = user({ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } })
+  say(chat(marked, 'ref_default_again'), chat(marked, 'ref_default_again'))
   const zipped = (key: string, body: object) =>
     ask({ path: '/chat/completions', key, headers: { 'accept-encoding': 'gzip' }, body })
   const short = { model: 'ref-nano-3b', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 16 }
