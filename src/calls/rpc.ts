@@ -42,16 +42,17 @@ export function rpcCall(
 /** Ids of a conflicting request start here, so that its body differs from the first one's whatever was drawn. */
 const conflictIdOffset = 1000
 
-/** Every third id is a string, because both types must come back as they went. */
+/** Every third id is a string, because both types must come back as they went; so is that of every third single call. */
 function itemsOf(plan: RpcPlan, family: Network['family'], idOffset: number, random: Random): readonly RpcItem[] {
   const size = plan.batchSize ?? 1
+  const shift = plan.batchSize === null ? random.int(3) : 0
   const failing =
     plan.batchSize === null ? (random.next() < plan.failing ? [0] : []) : failingPositions(plan.failing, size, random)
   return Array.from({ length: size }, (_, index) => {
     const fails = failing.includes(index)
     const method = fails ? failingMethods[family] : random.weighted(plan.methods)
     const id = idOffset + index + 1
-    return { id: index % 3 === 2 ? `r-${id}` : id, method, failing: fails }
+    return { id: (index + shift) % 3 === 2 ? `r-${id}` : id, method, failing: fails }
   })
 }
 

@@ -105,6 +105,8 @@ export const contractSchema = z.strictObject({
     namesEveryMethod: z.boolean(),
     /** The status of a request for a network that is not listed; null: not asserted. */
     unknownNetworkStatus: positiveInt.nullable(),
+    /** The status of a request that is no JSON-RPC 2.0, which a node may be left to answer; null: not asserted. */
+    invalidRequestStatus: positiveInt.nullable(),
     /** Whether the error of an item has an integer code and a message, as JSON-RPC has it; null: not asserted. */
     errorLayout: z.enum(['json-rpc']).nullable(),
     networks: z.record(z.string(), network),

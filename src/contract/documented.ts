@@ -82,6 +82,7 @@ export const documented: Contract = {
     batchLimit: 100,
     namesEveryMethod: true,
     unknownNetworkStatus: 400, // public
+    invalidRequestStatus: 400, // as for any other parameter that is not valid
     errorLayout: 'json-rpc', // public
     networks: {
       ...family('ethereum', ['mainnet', 'sepolia', 'holesky']),

@@ -79,3 +79,7 @@ export const networkOf =
     Object.entries(rpc.networks).find(([, network]) => network.family === family)?.[0] ?? `${family}-mainnet`
 
 export const rpcItem = (method: string, id = 1) => ({ jsonrpc: '2.0', id, method, params: [] })
+
+/** The credits of one call, on the dearest network and in the dearest tier. */
+export const dearestCall = ({ rpc }: Contract): number =>
+  Math.max(...Object.values(rpc.networks).map(({ baseCredits }) => baseCredits)) * rpc.multipliers.large

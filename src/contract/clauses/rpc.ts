@@ -87,6 +87,17 @@ export const rpcClauses = {
     judges: ['probe'],
     basis: 'profile',
   },
+  'rpc.request': {
+    section: '7',
+    says: 'A request that is no JSON-RPC 2.0 is answered with 400: jsonrpc is 2.0, method a string, params a list.',
+    judges: ['probe'],
+    basis: 'profile',
+  },
+  'rpc.alternatives': {
+    section: '4.3',
+    says: 'eth_getLogs and eth_sendRawTransaction are there in place of filters and of keys.',
+    judges: ['probe'],
+  },
   'rpc.refused.free': {
     section: '4.3',
     says: 'A request that is refused as a whole is not charged.',

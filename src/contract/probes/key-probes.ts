@@ -1,5 +1,5 @@
 import type { Contract } from '../contract.ts'
-import { type Probe, type Probes, rpcItem, toRpc } from '../probe.ts'
+import { dearestCall, type Probe, type Probes, rpcItem, toRpc } from '../probe.ts'
 
 /** Every character that a key may have, as often as it may have characters. */
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-'
@@ -13,17 +13,13 @@ const request = (key: string) => toRpc(() => rpcItem('eth_chainId'), { 'idempote
 
 const matches = (key: string, { idempotency }: Contract) => new RegExp(idempotency.keyPattern).test(key)
 
-/** The price of the one call, in the dearest tier that it can be in. */
-const credits = ({ rpc }: Contract) =>
-  Math.max(...Object.values(rpc.networks).map(({ baseCredits }) => baseCredits)) * rpc.multipliers.large
-
 const good = (key: string): Probe => ({
   clause: 'rpc.replay.key',
   as: 'caller',
   draws: 'rpc',
   promised: contract => (matches(key, contract) ? [200] : []),
   names: [],
-  credits,
+  credits: dearestCall,
   request: request(key),
 })
 
@@ -36,7 +32,7 @@ const bad = (key: string): Probe => ({
     return badKey === null || matches(key, contract) ? [] : [badKey === 'rejected' ? 400 : 200]
   },
   names: [],
-  credits,
+  credits: dearestCall,
   request: request(key),
 })
 

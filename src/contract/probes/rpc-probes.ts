@@ -1,5 +1,5 @@
 import { methodTier, type Network } from '../contract.ts'
-import { networkOf, type Probe, type Probes, refused, rpcItem, toRpc } from '../probe.ts'
+import { dearestCall, networkOf, type Probe, type Probes, refused, rpcItem, toRpc } from '../probe.ts'
 import { unsupportedMethods } from '../rpc-methods.ts'
 
 type Family = Network['family']
@@ -27,6 +27,27 @@ const batch = (methods: readonly string[], offending: readonly string[] = method
   promised: refused,
   names: offending,
   request: toRpc(() => methods.map((method, index) => rpcItem(method, index + 1)), {}, networkOf(family)),
+})
+
+/** A request that is no call of JSON-RPC 2.0. */
+const malformed = (body: unknown): Probe => ({
+  clause: 'rpc.request',
+  as: 'caller',
+  draws: 'rpc',
+  promised: ({ rpc }) => (rpc.invalidRequestStatus === null ? [] : [rpc.invalidRequestStatus]),
+  names: [],
+  request: toRpc(() => body),
+})
+
+/** What the service names in place of a method that it does not support. That it lacks parameters is the node's. */
+const alternative = (method: string): Probe => ({
+  clause: 'rpc.alternatives',
+  as: 'caller',
+  draws: 'rpc',
+  promised: contract => (methodTier(contract, networkOf('evm')(contract), method) === null ? [] : [200]),
+  names: [],
+  credits: dearestCall,
+  request: toRpc(() => rpcItem(method)),
 })
 
 const {
@@ -75,6 +96,16 @@ export const rpcProbes = {
   'websocket-methods-in-batch': batch(['eth_chainId', ...subscriptions], subscriptions),
   'solana-subscriptions-in-batch': batch(solanaSubscriptions, solanaSubscriptions, 'solana'),
   'many-unlisted-methods-in-batch': batch(manyUnlisted),
+  'stateless-logs': alternative('eth_getLogs'),
+  'raw-transaction': alternative('eth_sendRawTransaction'),
+  'rpc-without-method': malformed({ jsonrpc: '2.0', id: 1, params: [] }),
+  'rpc-method-no-text': malformed({ ...rpcItem('eth_blockNumber'), method: 7 }),
+  'rpc-of-version-1': malformed({ ...rpcItem('eth_blockNumber'), jsonrpc: '1.0' }),
+  'rpc-params-no-list': malformed({ ...rpcItem('eth_blockNumber'), params: 'latest' }),
+  'rpc-no-json': {
+    ...malformed(null),
+    request: contract => ({ ...toRpc(() => null)(contract), body: '{"jsonrpc":"2.0","id":1,"method":' }),
+  },
   'batch-too-long': {
     clause: 'rpc.batch.limit',
     as: 'caller',

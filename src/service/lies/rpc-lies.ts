@@ -72,6 +72,12 @@ export const rpcLies = {
           ? honest.responses(responses, items).map(response => amended(response, { id: String(items[0]?.id) }))
           : honest.responses(responses, items),
     })),
+    lie('text-id-lost', 'The id of a single request is not echoed where it is a string.', honest => ({
+      responses: (responses, items) =>
+        items.length === 1 && typeof items[0]?.id === 'string'
+          ? honest.responses(responses, items).map(response => amended(response, { id: null }))
+          : honest.responses(responses, items),
+    })),
     lie('id-of-the-proxy', 'A single request is answered with the id that the proxy gave it upstream.', honest => {
       let forwarded = 1_000_000
       return {

@@ -1,7 +1,7 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import { unsupportedMethods } from '../../contract/rpc-methods.ts'
 import { type Lie, type Lies, lie, replyLie } from './lie.ts'
-import { textOf } from './reply-edit.ts'
+import { textOf, withText } from './reply-edit.ts'
 
 /** What breaks when methods of a sort are forwarded: their batches run, too. */
 const inBatches: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupported-method.named']
@@ -22,6 +22,16 @@ const answeredWith = (name: string, says: string, status: number, about: string,
     reply => (reply.status === 400 && textOf(reply).includes(about) ? { ...reply, status } : reply),
     also,
   )
+
+/** The node's own error comes back under 200. */
+const leftToNode = (name: string, says: string, about: string): Lie =>
+  replyLie(name, says, reply => {
+    const text = '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}'
+    return reply.status === 400 && textOf(reply).includes(about) ? withText({ ...reply, status: 200 }, text) : reply
+  })
+
+const withoutMethod = (name: string, says: string, without: string): Lie =>
+  lie(name, says, honest => ({ forwards: (method, network) => method !== without && honest.forwards(method, network) }))
 
 const everySort: readonly ClauseId[] = [
   'rpc.unsupported-method.websocket',
@@ -130,6 +140,16 @@ export const rpcRefusalLies = {
     lie('unknown-network-is-the-first', 'A network that is not known is taken for the first.', honest => ({
       network: (slug, networks) => honest.network(slug, networks) ?? [...networks.values()][0],
     })),
+  ],
+  'rpc.request': [
+    leftToNode('version-left-to-node', 'Another version of JSON-RPC is left to the node.', 'jsonrpc must'),
+    leftToNode('method-left-to-node', 'A method that is none is left to the node.', 'method must'),
+    leftToNode('params-left-to-node', 'Parameters that are no list are left to the node.', 'params must'),
+    answeredWith('no-json-is-500', 'A body that is no JSON is answered with 500.', 500, 'Invalid JSON request', []),
+  ],
+  'rpc.alternatives': [
+    withoutMethod('no-logs', 'eth_getLogs is not supported.', 'eth_getLogs'),
+    withoutMethod('no-raw-transactions', 'eth_sendRawTransaction is not supported.', 'eth_sendRawTransaction'),
   ],
   'rpc.refused.free': [
     lie('rejected-batch-billed', 'What could have run of a rejected batch is billed.', (honest, { rpc }) => ({

@@ -38,7 +38,7 @@ describe('a single RPC call', () => {
     const failing = calls.filter(({ asked }) => asked.kind === 'rpc' && asked.items[0]?.failing)
     expect(Math.abs(failing.length / 4_000 - 0.25)).toBeLessThan(0.021)
     expect(new Set(failing.map(each => each.request.body))).toEqual(
-      new Set(['{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["invalid"]}']),
+      new Set(['1', '"r-1"'].map(id => `{"jsonrpc":"2.0","id":${id},"method":"eth_getBalance","params":["invalid"]}`)),
     )
   })
 })

@@ -77,6 +77,16 @@ describe('probes', () => {
       'key-of-256-characters was answered with 200, expected 400',
       observed(probe('key-of-256-characters'), answerOf(200, {})),
     ],
+    'a call without a method that the node has answered': [
+      'rpc.request',
+      'rpc-without-method was answered with 200, expected 400',
+      observed(probe('rpc-without-method'), answerOf(200, {})),
+    ],
+    'eth_getLogs, which is refused': [
+      'rpc.alternatives',
+      'stateless-logs was answered with 400, expected 200',
+      refused(probe('stateless-logs'), 400),
+    ],
     'a network that is not known and answers': [
       'rpc.network',
       'unknown-network was answered with 200, expected 400',
@@ -91,12 +101,13 @@ describe('probes', () => {
 })
 
 describe('what a profile leaves open', () => {
-  const rpc = { ...documented.rpc, namesEveryMethod: false, unknownNetworkStatus: null }
+  const rpc = { ...documented.rpc, namesEveryMethod: false, unknownNetworkStatus: null, invalidRequestStatus: null }
   const idempotency = { ...documented.idempotency, badKey: null }
   sparesEach(
     {
       'a message that names no method': refused(asked, 400),
       'a network that is not known and answers': observed(probe('unknown-network'), answerOf(200, {})),
+      'a call without a method that the node has answered': observed(probe('rpc-without-method'), answerOf(200, {})),
       'a key that does not match and is taken': observed(probe('key-with-a-dot'), answerOf(200, {})),
     },
     { ...documented, rpc, idempotency },
