@@ -4,7 +4,7 @@ import { listPrice, tariffOf } from '../checks/tariff.ts'
 import { tokenCounts } from '../checks/token-counts.ts'
 import { isFromInFront } from '../checks/who-answered.ts'
 import { choicesOf, hasExtraPrice } from '../contract/chat-options.ts'
-import type { Contract } from '../contract/contract.ts'
+import { type Contract, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
 import {
@@ -39,7 +39,7 @@ const neverSent: readonly FailureReason[] = ['connect-refused', 'connect-timeout
 /** Null where it cannot be told: a success that does not say what it cost. */
 export function chargeOf(observation: Observation, contract: Contract): Charge | null {
   const { asked, answer, outcome } = observation
-  if (asked.kind !== 'chat' && asked.kind !== 'rpc' && asked.kind !== 'probe') return free
+  if (asked.kind === 'models' || asked.kind === 'networks' || asked.kind === 'rate-limits') return free
   // A probe that draws on no limit does not say who is asking, so nobody can be charged for it.
   if (asked.kind === 'probe' && probeOf(asked.probe).draws === null) return free
   if (outcome.kind === 'dropped') return free
@@ -52,6 +52,8 @@ export function chargeOf(observation: Observation, contract: Contract): Charge |
     return { sort: 'replay', least: 0n, most: 0n, said: claim?.said ?? 0n }
   const isRefused = isRefusal(observation)
   if (claim !== null && !(isRefused && claim.said === 0n)) return { sort: 'charged', ...claim }
+  // Nothing says what a resource cost, but its contract says at most how much.
+  if (asked.kind === 'resource') return outcome.status === 200 ? upToWorst(observation, contract) : free
   if (outcome.status === 200) return null
   return isRefused ? refused : free
 }
@@ -108,12 +110,10 @@ const around = (said: bigint, grain: bigint): Claim => ({
   said,
 })
 
-const upToWorst = (observation: Observation, contract: Contract): Charge => ({
-  sort: 'unknown',
-  least: 0n,
-  most: worstCase(observation, contract),
-  said: 0n,
-})
+function upToWorst(observation: Observation, contract: Contract): Charge {
+  const most = worstCase(observation, contract)
+  return most === 0n && observation.asked.kind === 'resource' ? free : { sort: 'unknown', least: 0n, most, said: 0n }
+}
 
 const unpriced = pico('1')
 
@@ -127,6 +127,10 @@ function worstCase({ asked }: Observation, contract: Contract): bigint {
   // What is refused is not charged, so that most probes cost nothing.
   if (asked.kind === 'probe')
     return BigInt(2 * (probeOf(asked.probe).credits?.(contract) ?? 0)) * tariffOf(contract).picoUsdPerCredit
+  if (asked.kind === 'resource') {
+    const worst = resourceOf(contract, asked.resource)?.worstUsd ?? null
+    return worst === null ? unpriced : pico(worst)
+  }
   if (asked.kind !== 'chat') return 0n
   if (hasExtraPrice(asked.options, contract)) return unpriced
   const prompt = asked.promptTokens * 2 + 4_000

@@ -4,6 +4,7 @@ import type { Call, Office } from './call.ts'
 import { chatCall } from './chat.ts'
 import { listCall } from './list.ts'
 import { probeCall } from './probe.ts'
+import { resourceCall } from './resource.ts'
 import { rpcCall } from './rpc.ts'
 
 /** Which request of which arrival: all that the content of a request depends on, but for who sends it. */
@@ -33,6 +34,8 @@ export function buildCall(
     case 'networks':
     case 'rate-limits':
       return listCall(plan.kind, headers, office)
+    case 'resource':
+      return resourceCall(plan, headSeq, headers, office)
     case 'probe':
       return probeCall(plan.probe, headers, office)
   }

@@ -14,6 +14,7 @@ import { checkLimitHeaders } from './limit-headers.ts'
 import { checkOccasionalHeaders } from './occasional-headers.ts'
 import { checkParameters } from './parameters.ts'
 import { checkProbe } from './probe.ts'
+import { checkResourceAnswer } from './resource-answer.ts'
 import { checkRpcAnswer } from './rpc-answer.ts'
 import { checkRpcCredits } from './rpc-credits.ts'
 
@@ -31,6 +32,7 @@ const checks: { readonly [Name in CheckName]: Check<Name> } = {
   'rpc-answer': checkRpcAnswer,
   'rpc-credits': checkRpcCredits,
   catalogue: checkCatalogue,
+  'resource-answer': checkResourceAnswer,
   probe: checkProbe,
 }
 

@@ -1,3 +1,5 @@
+import { type Contract, resourceOf } from '../contract/contract.ts'
+import type { Observation } from '../observation/observation.ts'
 import { authenticatedAnswer } from '../observation/scope.ts'
 import { type Check, quote } from './check.ts'
 import { tariffOf } from './tariff.ts'
@@ -14,9 +16,12 @@ const isHttpDate = (value: string) => httpDate.test(value)
 const isVersion = (value: string) => version.test(value)
 const isDecimal = (value: string) => decimal.test(value)
 
+const isInference = ({ asked }: Observation, contract: Contract): boolean =>
+  asked.kind === 'chat' || (asked.kind === 'resource' && resourceOf(contract, asked.resource)?.isInference === true)
+
 /** The headers that every answer carries, and those that depend only on who asked and for what. */
 export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
-  const { answer, asked, seq } = observation
+  const { answer, seq } = observation
   if (answer === null || isFromInFront(answer, contract)) return
   const { headers, status } = answer
   const prefix = contract.headerPrefix
@@ -38,7 +43,7 @@ export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
   const revision = `${prefix}version`
   expect('header.version', revision, isPresent, 'a revision')
   if (headers[revision]) expect('header.version.format', revision, isVersion, 'YYYYMMDD.HHMMSS')
-  if (asked.kind === 'chat' && isSuccess(status)) {
+  if (isSuccess(status) && isInference(observation, contract)) {
     expect('header.model-id', `${prefix}model-id`, isPresent, 'the model used')
     expect('header.model-name', `${prefix}model-name`, isPresent, 'a display name')
   }

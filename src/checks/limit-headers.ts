@@ -22,7 +22,11 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   const seqs = [observation.seq]
 
   if (areNumbers('limit.requests.headers', ofRequests))
-    compare('limit.requests.limit', headers[ofRequests.limit], scope?.requestsPerMinute)
+    compare(
+      observation.asked.kind === 'resource' ? 'limit.resources' : 'limit.requests.limit',
+      headers[ofRequests.limit],
+      scope?.requestsPerMinute,
+    )
 
   const isInference = observation.asked.kind === 'chat' && status === 200
   if (isInference && contract.limits.tokenHeaders && areNumbers('limit.tokens.headers', ofTokens)) {
@@ -53,7 +57,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   }
 
   function compare(
-    clause: 'limit.requests.limit' | 'limit.tokens.limit',
+    clause: 'limit.requests.limit' | 'limit.resources' | 'limit.tokens.limit',
     said: string | undefined,
     expected: number | null | undefined,
   ) {

@@ -26,6 +26,15 @@ export const checkOccasionalHeaders: Check<'occasional-headers'> = (observation,
   }
   checkDeprecation(observation, answer, known, expect)
   checkPaymentRequired(answer, expect)
+  const echoed = headers[known.requestTimestamp]
+  if (echoed !== undefined) {
+    const sent = asked.kind === 'resource' ? asked.timestampMs : null
+    expect(
+      'header.request-timestamp',
+      echoed === String(sent),
+      () => `${known.requestTimestamp} is ${quote(echoed)}, expected ${sent ?? 'none, since none was sent'}`,
+    )
+  }
   if (asked.kind !== 'chat' || !isSuccess(status)) return
 
   const used = headers[known.modelId]
@@ -120,6 +129,7 @@ type Knowledge = {
   readonly modelId: string
   readonly deprecationWarning: string
   readonly deprecationDate: string
+  readonly requestTimestamp: string
 }
 
 const knowledge = new WeakMap<Contract, Knowledge>()
@@ -135,6 +145,7 @@ function knowledgeOf(contract: Contract): Knowledge {
     modelId: `${prefix}model-id`,
     deprecationWarning: `${prefix}model-deprecation-warning`,
     deprecationDate: `${prefix}model-deprecation-date`,
+    requestTimestamp: `${prefix}request-timestamp-ms`,
   }
   knowledge.set(contract, made)
   return made
@@ -159,6 +170,7 @@ function rulesOf(prefix: string): ReadonlyMap<string, Rule> {
     ],
     [`${prefix}host-name`, text('header.host-name')],
     [`${prefix}model-router`, text('header.model-router')],
+    [`${prefix}control-instance`, text('header.control-instance')],
     [
       'x-retry-count',
       { clause: 'header.retry-count', fits: value => wholeNumber.test(value), expected: 'a whole number' },

@@ -12,6 +12,7 @@ export const checkNames = [
   'rpc-answer',
   'rpc-credits',
   'catalogue',
+  'resource-answer',
   'probe',
 ] as const
 export const auditNames = ['ledger', 'limiter', 'idempotency', 'uniqueness', 'abuse', 'coherence'] as const

@@ -13,6 +13,7 @@ import { limitClauses } from './clauses/limits.ts'
 import { occasionalHeaderClauses } from './clauses/occasional-headers.ts'
 import { parameterClauses } from './clauses/parameters.ts'
 import { replayClauses } from './clauses/replays.ts'
+import { resourceClauses } from './clauses/resources.ts'
 import { rpcClauses } from './clauses/rpc.ts'
 import { streamClauses } from './clauses/streams.ts'
 
@@ -34,6 +35,7 @@ export const clauses = {
   ...abuseClauses,
   ...billingClauses,
   ...catalogueClauses,
+  ...resourceClauses,
 } as const
 
 export type ClauseId = keyof typeof clauses

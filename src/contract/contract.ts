@@ -11,6 +11,8 @@ const milliseconds = z.number().nonnegative()
 
 export const modelTiers = ['XS', 'S', 'M', 'L'] as const
 export const accountTiers = ['default', 'partner'] as const
+/** The limits of what is neither text nor RPC. */
+export const resourceLimits = ['image', 'audio', 'embedding', 'video-queue', 'video-retrieve'] as const
 export const methodTiers = ['standard', 'advanced', 'large'] as const
 
 const textLimits = z.strictObject({ requestsPerMinute: positiveInt, tokensPerMinute: positiveInt })
@@ -48,6 +50,31 @@ const chatOption = z.strictObject({
   conditional: z.boolean(),
 })
 
+/** Requests a minute; null: not documented, and then not asserted. */
+const perMinute = positiveInt.nullable()
+const limitsOfResources = z.strictObject({
+  image: perMinute,
+  audio: perMinute,
+  embedding: perMinute,
+  'video-queue': perMinute,
+  'video-retrieve': perMinute,
+})
+
+const resource = z.strictObject({
+  method: z.enum(['GET', 'POST']),
+  path: z.string(),
+  /** The smallest body that is right; null: none is sent. */
+  body: z.record(z.string(), z.unknown()).nullable(),
+  draws: z.enum(resourceLimits).nullable(),
+  /** Whether its answers name the model used. */
+  isInference: z.boolean(),
+  isPaginated: z.boolean(),
+  /** Whether its answer is a file, with a Content-Disposition. */
+  isDownload: z.boolean(),
+  /** The most that a request can cost; null: not known. */
+  worstUsd: decimal.nullable(),
+})
+
 const network = z.strictObject({ baseCredits: positiveInt, family: z.enum(['evm', 'solana', 'starknet']) })
 
 export const contractSchema = z.strictObject({
@@ -68,6 +95,13 @@ export const contractSchema = z.strictObject({
   }),
   accounts: z.strictObject({ default: tierLimits, partner: tierLimits }),
   models: z.array(model).min(1),
+  /** All that is neither chat nor RPC, by the name that scenarios give it. */
+  resources: z.record(z.string(), resource),
+  resourceLimits: z.strictObject({ default: limitsOfResources, partner: limitsOfResources }),
+  /** The parameters by which a page of a list is asked for. */
+  pagination: z.strictObject({ pageParameter: z.string().min(1), limitParameter: z.string().min(1) }),
+  /** The request header by which a client states its own time in milliseconds; null: none is sent. */
+  requestTimestampHeader: z.string().min(1).nullable(),
   chat: z.strictObject({
     /** The member of `service_parameters` that switches the default system prompts off. */
     systemPromptOption: z.string(),
@@ -176,6 +210,8 @@ export const contractSchema = z.strictObject({
 export type Contract = z.infer<typeof contractSchema>
 export type ModelTier = (typeof modelTiers)[number]
 export type AccountTier = (typeof accountTiers)[number]
+export type ResourceLimit = (typeof resourceLimits)[number]
+export type Resource = Contract['resources'][string]
 export type MethodTier = (typeof methodTiers)[number]
 export type Model = Contract['models'][number]
 export type ChatOption = Contract['chat']['options'][string]
@@ -193,6 +229,8 @@ const failureMargin = 5
 
 /** The failures of one caller that a run may mean to cause in a window without being blocked for them. */
 export const failuresToCause = ({ abuse }: Contract): number => Math.max(1, abuse.failures - failureMargin)
+
+export const resourceOf = ({ resources }: Contract, name: string): Resource | null => own(resources, name)
 
 /** What a table says of a name that a stranger chose: `constructor` is not in it only because every object has it. */
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | null =>

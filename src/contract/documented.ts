@@ -1,4 +1,5 @@
 import type { ChatOption, Contract, Network } from './contract.ts'
+import { resources } from './resources.ts'
 import { rpcMethods } from './rpc-methods.ts'
 
 const flag: ChatOption = { values: 'boolean', default: false, conditional: false }
@@ -48,6 +49,13 @@ export const documented: Contract = {
       lifecycle: 'deprecated',
     },
   ],
+  resources,
+  resourceLimits: {
+    default: { image: 20, audio: 60, embedding: 500, 'video-queue': 40, 'video-retrieve': 120 },
+    partner: { image: 60, audio: 120, embedding: 500, 'video-queue': null, 'video-retrieve': null },
+  },
+  pagination: { pageParameter: 'page', limitParameter: 'limit' }, // public
+  requestTimestampHeader: 'x-service-request-timestamp-ms', // open: the name under which it is given back
   chat: {
     systemPromptOption: 'include_venice_system_prompt',
     parametersField: 'service_parameters',

@@ -1,4 +1,5 @@
 import type { ExcusedClause } from './clause.ts'
+import { laterClauses } from './later-clauses.ts'
 
 /** Every sentence of the document that no run judges, and why not. */
 export const excusedClauses = {
@@ -118,4 +119,66 @@ export const excusedClauses = {
     because:
       'What becomes of a batch with an item of a wrong form is not said. Methods that are not supported, and parameters that fail, are judged.',
   },
+  'excused.beta-analytics': {
+    section: '1',
+    says: 'Billing and usage analytics are in beta, and may change without notice.',
+    excuse: 'unobservable',
+    because: 'It promises nothing. That they are there, and their pages and headers, is judged.',
+  },
+  'excused.prices-of-media': {
+    section: '1',
+    says: 'Usage is paid from prepaid credits, that of images, audio, video and embeddings included.',
+    excuse: 'unobservable',
+    because:
+      'No price is given, and no answer tells what it cost. Whether a balance falls at most as far as the profile says is in the ledger.',
+  },
+  'excused.job-states': {
+    section: '3',
+    says: 'Audio and video are made by jobs that go on after their answer.',
+    excuse: 'unobservable',
+    because: 'Their states and transitions are not given. That they are there, and their limits, is judged.',
+  },
+  'excused.support-id': {
+    section: '4.4',
+    says: 'CF-RAY is to be logged for support.',
+    excuse: 'unobservable',
+    because: 'It is advice to the caller, which a run follows: a finding names it.',
+  },
+  'excused.content-violation': {
+    section: '4.4',
+    says: 'Whether content violates a rule, is adult or was blurred is in headers, where it does or was.',
+    excuse: 'unobservable',
+    because: 'A run does not ask for such content. That the headers are true or false is judged.',
+  },
+  'excused.contains-minor': {
+    section: '4.4',
+    says: 'The analysis of an image with age detection says whether it shows a minor.',
+    excuse: 'unobservable',
+    because: 'No endpoint for it is given. Where the header is sent, it must be true or false.',
+  },
+  'excused.web-client-version': {
+    section: '4.4',
+    says: 'Requests of the own web client of the service are answered with the version of its middle layer.',
+    excuse: 'unobservable',
+    because: 'A run is not that client.',
+  },
+  'excused.mobile-version': {
+    section: '4.4',
+    says: 'Requests of the mobile app are answered with its version.',
+    excuse: 'unobservable',
+    because: 'A run is not that app.',
+  },
+  'excused.auth-refreshed': {
+    section: '4.4',
+    says: 'A token that was refreshed during the request is said to be.',
+    excuse: 'unobservable',
+    because: 'An API key is not refreshed. Where the header is sent, it must be true or false.',
+  },
+  'excused.compatibility': {
+    section: '9',
+    says: 'Endpoints and parameters of v1 stay compatible.',
+    excuse: 'unobservable',
+    because: 'It is about the next version of the service; runs of today and of then show it together.',
+  },
+  ...laterClauses,
 } as const satisfies Readonly<Record<string, ExcusedClause>>

@@ -15,7 +15,7 @@ export type Probe = {
    * The limit that the request may draw on: a service need not count what it rejects. `control` is that of whatever is
    * neither a completion of a known model nor a call of the RPC proxy.
    */
-  readonly draws: 'chat' | 'rpc' | 'control' | null
+  readonly draws: 'chat' | 'rpc' | 'embedding' | 'control' | null
   /** The statuses that keep the promise; none where the contract is silent, and then nothing is asserted. */
   readonly promised: (contract: Contract) => readonly number[]
   /** What the error message must name. */
@@ -77,6 +77,19 @@ export const networkOf =
   (family: Network['family']) =>
   ({ rpc }: Contract): string =>
     Object.entries(rpc.networks).find(([, network]) => network.family === family)?.[0] ?? `${family}-mainnet`
+
+/** An embedding of this input. */
+export const toEmbed =
+  (input: unknown) =>
+  ({ resources }: Contract): CraftedRequest => {
+    const embedding = Object.values(resources).find(({ draws }) => draws === 'embedding')
+    return {
+      method: 'POST',
+      path: embedding?.path ?? '/embeddings',
+      headers: json,
+      body: JSON.stringify({ ...embedding?.body, input }),
+    }
+  }
 
 export const rpcItem = (method: string, id = 1) => ({ jsonrpc: '2.0', id, method, params: [] })
 

@@ -2,12 +2,20 @@ import type { Contract } from './contract.ts'
 import type { Probe } from './probe.ts'
 import { authProbes } from './probes/auth-probes.ts'
 import { chatProbes } from './probes/chat-probes.ts'
+import { embeddingProbes } from './probes/embedding-probes.ts'
 import { keyProbes } from './probes/key-probes.ts'
 import { parameterProbes } from './probes/parameter-probes.ts'
 import { rpcProbes } from './probes/rpc-probes.ts'
 
 /** Every crafted request by its name in scenarios. */
-const probes = { ...authProbes, ...chatProbes, ...parameterProbes, ...rpcProbes, ...keyProbes } as const
+const probes = {
+  ...authProbes,
+  ...chatProbes,
+  ...embeddingProbes,
+  ...parameterProbes,
+  ...rpcProbes,
+  ...keyProbes,
+} as const
 
 export type ProbeName = keyof typeof probes
 

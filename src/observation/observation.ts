@@ -77,7 +77,7 @@ export type Body =
   /** Not what its Content-Encoding says, or longer than may be kept. */
   | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string }
 
-export type Asked = ChatAsked | RpcAsked | ListAsked | ProbeAsked
+export type Asked = ChatAsked | RpcAsked | ListAsked | ResourceAsked | ProbeAsked
 
 export type ChatAsked = {
   readonly kind: 'chat'
@@ -114,6 +114,19 @@ export type ReplayRole = {
 }
 
 export type ListAsked = { readonly kind: 'models' | 'networks' | 'rate-limits' }
+
+/** What is neither chat nor RPC. */
+export type ResourceAsked = {
+  readonly kind: 'resource'
+  /** Its name in the contract. */
+  readonly resource: string
+  readonly body: Readonly<Record<string, unknown>> | null
+  /** The page of a list that was asked for, and how many items on it; null: none by name. */
+  readonly page: number | null
+  readonly limit: number | null
+  /** The time that the request stated in milliseconds; null: none. */
+  readonly timestampMs: number | null
+}
 
 /** A crafted request with the answer that the document promises. */
 export type ProbeAsked = { readonly kind: 'probe'; readonly probe: string }

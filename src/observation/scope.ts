@@ -1,11 +1,11 @@
-import type { Contract, ModelTier } from '../contract/contract.ts'
+import { type Contract, type ModelTier, type ResourceLimit, resourceOf } from '../contract/contract.ts'
 import type { Probe } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
 import type { Answer, Observation } from './observation.ts'
 
 /** The documented limits that a request draws on; null where no number is documented. */
 export type Scope = {
-  /** `chat:<model>`, `rpc` or `control`: requests of one caller and one scope share their windows. */
+  /** `chat:<model>`, `rpc`, `image`, ... or `control`: requests of one caller and one scope share their windows. */
   readonly name: string
   readonly tier: string
   readonly requestsPerMinute: number | null
@@ -24,6 +24,15 @@ export function scopeOf({ asked, accountTier }: Observation, contract: Contract)
     tokensPerMinute: null,
   }
   const control = { name: 'control', tier: accountTier, requestsPerMinute: null, tokensPerMinute: null }
+  const ofResource = (limit: ResourceLimit | null | undefined): Scope =>
+    limit === null || limit === undefined
+      ? control
+      : {
+          name: limit,
+          tier: accountTier,
+          requestsPerMinute: contract.resourceLimits[accountTier][limit],
+          tokensPerMinute: null,
+        }
   const drawnBy = (draws: Probe['draws']): Scope | null => {
     const [model] = contract.models
     switch (draws) {
@@ -33,6 +42,8 @@ export function scopeOf({ asked, accountTier }: Observation, contract: Contract)
         return rpc
       case 'control':
         return control
+      case 'embedding':
+        return ofResource(draws)
       case null:
         return null
     }
@@ -44,6 +55,8 @@ export function scopeOf({ asked, accountTier }: Observation, contract: Contract)
       return rpc
     case 'rate-limits':
       return control
+    case 'resource':
+      return ofResource(resourceOf(contract, asked.resource)?.draws)
     case 'probe':
       return drawnBy(probeOf(asked.probe).draws)
     case 'models':

@@ -74,10 +74,12 @@ function limitsOf(plan: Omit<Plan, 'forecast'>, contract: Contract): Forecast['l
     perMinute: Math.max(...callersToWatch(of).map(one => busiestMinute(drawOn(scopeName(scope), one)))),
     limit: limitPerMinute(scope, plan.callers.accountTier, contract),
   })
-  return [
+  const rows = [
     ...draws.flatMap(draw => [...draw.uses.values()].map(({ scope }) => row(draw.stage.name, scope, [draw]))),
     ...[...scopes.values()].map(scope => row(wholeRun, scope, draws)),
   ]
+  // What has no documented limit cannot be near it.
+  return rows.filter(({ limit }) => Number.isFinite(limit))
 }
 
 /** The draws of each caller who may be the busiest: where stages share most callers, one of them begins. */

@@ -1,5 +1,5 @@
 import { choicesOf } from '../contract/chat-options.ts'
-import { type Contract, type Model, methodTier } from '../contract/contract.ts'
+import { type Contract, type Model, methodTier, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import type { CallPlan, RpcPlan } from './plan.ts'
@@ -45,6 +45,7 @@ export function worstPicoUsd(call: CallPlan, contract: Contract): bigint | null 
     const prompt = costOf(countedPromptTokens(call.promptTokens), dearestPrompt(price), 1_000_000n)
     return prompt + costOf(call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
   }
+  if (call.kind === 'resource') return resourcePicoUsd(call.resource, contract)
   const { networks, multipliers, usdPerCredit } = contract.rpc
   if (call.kind === 'probe') return costOf(creditsPerArrival(call, contract), pico(usdPerCredit), 1n)
   const { rpc, times } =
@@ -65,6 +66,11 @@ function dearestPrompt({ input, cacheWrite }: NonNullable<Model['usdPerMillion']
   return written > plain ? written : plain
 }
 
+function resourcePicoUsd(name: string, contract: Contract): bigint | null {
+  const worst = resourceOf(contract, name)?.worstUsd ?? null
+  return worst === null ? null : pico(worst)
+}
+
 /** So many arrivals of each call. */
 export type Sent = readonly { readonly call: CallPlan; readonly arrivals: number }[]
 
@@ -77,6 +83,10 @@ export function worstUsd(sent: Sent, contract: Contract): string | null {
       if (price === null) return null
       picoUsd += costOf(arrivals * countedPromptTokens(call.promptTokens), pico(price.input), 1_000_000n)
       picoUsd += costOf(arrivals * call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
+    } else if (call.kind === 'resource') {
+      const price = resourcePicoUsd(call.resource, contract)
+      if (price === null) return null
+      picoUsd += costOf(arrivals, price, 1n)
     } else {
       picoUsd += costOf(arrivals * creditsPerArrival(call, contract), pico(contract.rpc.usdPerCredit), 1n)
     }

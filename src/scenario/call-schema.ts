@@ -77,6 +77,17 @@ export const callSchemas = {
   models: mapping({ kind: z.literal('models') }).describe('The list of models.'),
   networks: mapping({ kind: z.literal('networks') }).describe('The list of networks.'),
   'rate-limits': mapping({ kind: z.literal('rate-limits') }).describe("The caller's own limits."),
+  resource: mapping({
+    kind: z.literal('resource'),
+    resource: text('the name of a resource of the profile').describe(
+      'What is neither chat nor RPC, by its name in the profile: embeddings, image, characters and so on.',
+    ),
+    body: members('request members')
+      .optional()
+      .describe('Further members of the request, over those that the profile gives it.'),
+    page: whole(1, 1_000_000).optional().describe('The page of a list that is asked for, from 1.'),
+    limit: whole(1, 1_000_000).optional().describe('How many items of a list are asked for at once.'),
+  }).describe('A request of a resource that is neither chat nor RPC.'),
   probe: mapping({
     kind: z.literal('probe'),
     probe: z.enum(probeNames, { error: 'the name of a probe' }).describe('The crafted request.'),
@@ -96,6 +107,7 @@ export const callSchema = z.discriminatedUnion(
     callSchemas.models,
     callSchemas.networks,
     callSchemas['rate-limits'],
+    callSchemas.resource,
     callSchemas.probe,
   ],
   { error: issue => (issue.code === 'invalid_union' ? oneOf(callKinds) : 'a mapping with the key "kind"') },

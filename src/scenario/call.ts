@@ -1,5 +1,5 @@
 import type { ChatOptions } from '../contract/chat-options.ts'
-import type { ModelTier } from '../contract/contract.ts'
+import type { ModelTier, ResourceLimit } from '../contract/contract.ts'
 
 /** What is sent, with model, methods and weights decided by the contract. */
 export type Call =
@@ -34,6 +34,15 @@ export type Call =
       readonly otherKey: number
     }
   | { readonly kind: 'models' | 'networks' | 'rate-limits' }
+  | {
+      readonly kind: 'resource'
+      readonly resource: string
+      readonly draws: ResourceLimit | null
+      /** Members over those of the contract. */
+      readonly body: Readonly<Record<string, unknown>>
+      readonly page: number | null
+      readonly limit: number | null
+    }
   | { readonly kind: 'probe'; readonly probe: string }
 
 export type RpcCall = {

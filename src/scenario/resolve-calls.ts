@@ -1,4 +1,4 @@
-import type { Contract } from '../contract/contract.ts'
+import { type Contract, resourceOf } from '../contract/contract.ts'
 import type { Call, RpcCall } from './call.ts'
 import { callSchemas } from './call-schema.ts'
 import { type Complain, type Path, unknownWord } from './complaint.ts'
@@ -51,6 +51,8 @@ function resolveCall(path: Path, value: unknown, contract: Contract, complain: C
     case 'networks':
     case 'rate-limits':
       return { kind }
+    case 'resource':
+      return resolveResource(path, value, contract, complain)
     case 'probe': {
       const { probe } = salvage(callSchemas.probe, value)
       return probe === undefined ? null : { kind, probe }
@@ -58,6 +60,16 @@ function resolveCall(path: Path, value: unknown, contract: Contract, complain: C
     default:
       return null
   }
+}
+
+function resolveResource(path: Path, value: unknown, contract: Contract, complain: Complain): Call | null {
+  const { resource: name, body = {}, page = null, limit = null } = salvage(callSchemas.resource, value)
+  if (name === undefined) return null
+  const resource = resourceOf(contract, name)
+  if (resource !== null) return { kind: 'resource', resource: name, draws: resource.draws, body, page, limit }
+  const word = unknownWord(name, Object.keys(contract.resources), `a resource of the profile "${contract.name}"`)
+  complain({ path: [...path, 'resource'], at: 'value', ...word })
+  return null
 }
 
 function resolveBatch(path: Path, value: unknown, contract: Contract, complain: Complain): RpcCall | null {

@@ -1,5 +1,5 @@
 import { choicesOf } from '../contract/chat-options.ts'
-import type { AccountTier, Contract, ModelTier } from '../contract/contract.ts'
+import type { AccountTier, Contract, ModelTier, ResourceLimit } from '../contract/contract.ts'
 import type { Call, Mix } from './call.ts'
 import type { Rate } from './units.ts'
 
@@ -10,6 +10,7 @@ import type { Rate } from './units.ts'
 export type Scope =
   | { readonly kind: 'chat-requests' | 'chat-tokens'; readonly model: string; readonly modelTier: ModelTier }
   | { readonly kind: 'rpc-requests' }
+  | { readonly kind: 'resource-requests'; readonly limit: ResourceLimit }
 
 export type Use = { readonly scope: Scope; readonly amount: number }
 
@@ -30,6 +31,8 @@ export function usesOf(call: Call): readonly Use[] {
       return [{ scope: { kind: 'rpc-requests' }, amount: 1 }]
     case 'replay':
       return [{ scope: { kind: 'rpc-requests' }, amount: requestsPerArrival(call) }]
+    case 'resource':
+      return call.draws === null ? [] : [{ scope: { kind: 'resource-requests', limit: call.draws }, amount: 1 }]
     default:
       return []
   }
@@ -41,15 +44,18 @@ export function requestsPerArrival(call: Call): number {
   return 1 + call.duplicates + call.otherKey + call.conflicting + call.foreign + (call.againAfterMs === null ? 0 : 1)
 }
 
-/** How a scope is named in plans and reports: `chat:<model>`, `chat:<model> tokens` or `rpc`. */
+/** How a scope is named in plans and reports: `chat:<model>`, `chat:<model> tokens`, `rpc`, `image` and so on. */
 export function scopeName(scope: Scope): string {
   if (scope.kind === 'rpc-requests') return 'rpc'
+  if (scope.kind === 'resource-requests') return scope.limit
   return scope.kind === 'chat-requests' ? `chat:${scope.model}` : `chat:${scope.model} tokens`
 }
 
-/** How much of `scope` one caller may use a minute. */
+/** How much of `scope` one caller may use a minute; infinitely much where no limit is documented. */
 export function limitPerMinute(scope: Scope, accountTier: AccountTier, contract: Contract): number {
   if (scope.kind === 'rpc-requests') return contract.rpc.requestsPerMinute
+  if (scope.kind === 'resource-requests')
+    return contract.resourceLimits[accountTier][scope.limit] ?? Number.POSITIVE_INFINITY
   const limits = contract.accounts[accountTier][scope.modelTier]
   return scope.kind === 'chat-requests' ? limits.requestsPerMinute : limits.tokensPerMinute
 }

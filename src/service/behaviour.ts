@@ -1,4 +1,4 @@
-import type { Contract, Model, Network } from '../contract/contract.ts'
+import type { AccountTier, Contract, Model, Network, ResourceLimit } from '../contract/contract.ts'
 import { pico } from '../lib/money.ts'
 import { type Account, type Caller, covers, type Spend, spend } from './account.ts'
 import { honestOptions, type OptionDecisions } from './applied-options.ts'
@@ -91,6 +91,13 @@ export type Behaviour = OptionDecisions & {
   readonly cost: (cost: Cost) => unknown
   readonly events: (events: readonly StreamEvent[]) => readonly StreamEvent[]
 
+  /** Requests a minute that an account is allowed. */
+  readonly resourceLimit: (limit: ResourceLimit, tier: AccountTier) => number
+  /** Whether this is something of which an embedding can be made. */
+  readonly isEmbeddable: (input: unknown) => boolean
+  /** Which page of how many items is given to one who asked for these; null: for none by name. */
+  readonly page: (page: number | null, limit: number | null) => PageAsked
+
   readonly networks: (slugs: readonly string[]) => unknown
   readonly models: (models: readonly { readonly id: string }[]) => unknown
   readonly rateLimits: (limits: readonly ModelLimits[]) => readonly unknown[]
@@ -102,6 +109,8 @@ export type Behaviour = OptionDecisions & {
   /** The last word on every reply, before it is compressed. */
   readonly finish: (reply: Reply, visit: Visit) => Reply
 }
+
+export type PageAsked = { readonly page: number; readonly limit: number }
 
 export type BilledItem = {
   readonly family: Network['family']
@@ -116,9 +125,14 @@ export type ModelLimits = {
   readonly rateLimits: readonly { readonly amount: number; readonly type: 'RPM' | 'TPM' }[]
 }
 
+/** Requests a minute of what has no documented limit. */
+const unlimited = 1_000
+const usualPage = 20
+const longestPage = 100
+
 /** The service as documented. */
 export function honestBehaviour(contract: Contract): Behaviour {
-  const { rpc, idempotency, abuse } = contract
+  const { rpc, idempotency, abuse, resourceLimits } = contract
   const picoUsdPerCredit = pico(rpc.usdPerCredit)
   const keyPattern = new RegExp(idempotency.keyPattern)
   return {
@@ -175,6 +189,12 @@ export function honestBehaviour(contract: Contract): Behaviour {
     usage: usage => usage,
     cost: cost => cost,
     events: events => events,
+
+    resourceLimit: (limit, tier) => resourceLimits[tier][limit] ?? resourceLimits.default[limit] ?? unlimited,
+    isEmbeddable: input =>
+      typeof input === 'string' ||
+      (Array.isArray(input) && input.length > 0 && input.every(each => typeof each === 'string')),
+    page: (page, limit) => ({ page: page ?? 1, limit: Math.min(limit ?? usualPage, longestPage) }),
 
     networks: slugs => ({ networks: slugs }),
     models: models => ({ object: 'list', type: 'text', data: models }),

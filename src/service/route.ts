@@ -1,4 +1,4 @@
-import type { Contract } from '../contract/contract.ts'
+import type { Contract, Resource } from '../contract/contract.ts'
 
 export type Route =
   | { readonly kind: 'chat' }
@@ -6,22 +6,30 @@ export type Route =
   | { readonly kind: 'networks' }
   | { readonly kind: 'models' }
   | { readonly kind: 'rate-limits' }
+  | { readonly kind: 'resource'; readonly resource: Resource }
   | { readonly kind: 'wrong-method'; readonly allow: string }
   | { readonly kind: 'unknown' }
 
 const unknown: Route = { kind: 'unknown' }
 
 /** The routes of the contract, as a function of method and path. */
-export function router({ paths }: Contract): (method: string, path: string) => Route {
+export function router({ paths, resources }: Contract): (method: string, path: string) => Route {
   const gets = new Map<string, Route>([
     [paths.networks, { kind: 'networks' }],
     [paths.models, { kind: 'models' }],
     [paths.rateLimits, { kind: 'rate-limits' }],
   ])
+  const posts = new Map<string, Route>()
+  for (const resource of Object.values(resources)) {
+    const routes = resource.method === 'GET' ? gets : posts
+    if (!routes.has(resource.path)) routes.set(resource.path, { kind: 'resource', resource })
+  }
   const [before = '', after = ''] = paths.rpc.split('{network}')
 
   const posted = (path: string): Route => {
     if (path === paths.chat) return { kind: 'chat' }
+    const resource = posts.get(path)
+    if (resource !== undefined) return resource
     if (gets.has(path) || !path.startsWith(before) || !path.endsWith(after)) return unknown
     const network = path.slice(before.length, path.length - after.length)
     return network === '' || network.includes('/') ? unknown : { kind: 'rpc', network }

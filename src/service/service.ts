@@ -12,6 +12,7 @@ import { identifiers } from './identifiers.ts'
 import { bend, type Lie } from './lies/lie.ts'
 import { limiter } from './limiter.ts'
 import type { Reply, ServiceRequest } from './message.ts'
+import { resourceDesk } from './resource-desk.ts'
 import { router } from './route.ts'
 import { rpcProxy } from './rpc-proxy.ts'
 import type { Timing } from './timing.ts'
@@ -41,6 +42,7 @@ const hostName = 'reference-1'
 export function createService(options: ServiceOptions): Service {
   const { contract, clock, seed, timing, lies } = options
   const prefix = contract.headerPrefix
+  const timestampHeader = contract.requestTimestampHeader
   const openingPicoUsd = pico(options.openingBalanceUsd)
   const openingPicoDiem = pico(options.openingBalanceDiem)
   const behaviour = bend(honestBehaviour(contract), contract, lies)
@@ -52,6 +54,7 @@ export function createService(options: ServiceOptions): Service {
   const shared = { contract, behaviour, limiter: limits, identifiers: names, seed, timing }
   const chat = chatCompletions(shared)
   const rpc = rpcProxy(shared)
+  const resources = resourceDesk(shared)
   const networks = networkList(contract, behaviour)
   const models = modelList(contract, behaviour)
   const ownLimits = rateLimits(contract, behaviour)
@@ -71,6 +74,8 @@ export function createService(options: ServiceOptions): Service {
         [`${prefix}version`]: serviceVersion,
         [`${prefix}timestamp`]: new Date(arrivedMs).toISOString(),
       }
+      const stated = timestampHeader === null ? undefined : request.headers[timestampHeader]
+      if (stated !== undefined && /^\d+$/.test(stated)) headers[`${prefix}request-timestamp-ms`] = stated
       const visit = { request, route: route(request.method, request.path), account, arrivedMs, headers }
       if (account === null) return send(answerStranger(visit), visit)
       settle(account, arrivedMs, behaviour.spend)
@@ -94,6 +99,7 @@ export function createService(options: ServiceOptions): Service {
     const tooLarge = bodyBytes(request) > bodyLimitBytes
     if (route.kind === 'rpc' && !tooLarge) return rpc(visit, account, route.network)
     if (route.kind === 'chat' && !tooLarge) return chat(visit, account)
+    if (route.kind === 'resource' && !tooLarge) return resources(visit, account, route.resource)
     if (!limits.enter(visit, account, 'control', controlLimits).admitted) return limits.reject(visit)
     if (tooLarge) return refuse(visit, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })
     return route.kind === 'rate-limits' ? ownLimits(visit, account) : answerAnyone(visit)
@@ -102,8 +108,8 @@ export function createService(options: ServiceOptions): Service {
   /** No key is needed for what is public, but a wrong one is refused everywhere. */
   function answerStranger(visit: Visit): Reply {
     const { route, request } = visit
-    const needsKey = route.kind === 'rpc' || route.kind === 'chat' || route.kind === 'rate-limits'
-    if (needsKey || request.headers.authorization !== undefined) return refuse(visit, 401, 'Authentication failed')
+    if (needKeys.includes(route.kind) || request.headers.authorization !== undefined)
+      return refuse(visit, 401, 'Authentication failed')
     return answerAnyone(visit)
   }
 
@@ -141,6 +147,8 @@ export function createService(options: ServiceOptions): Service {
     if (always || picoDiem !== 0n) headers[`${prefix}balance-diem`] = formatPico(picoDiem)
   }
 }
+
+const needKeys: readonly Visit['route']['kind'][] = ['rpc', 'chat', 'resource', 'rate-limits']
 
 /** As received or, where the rest was not worth receiving, as announced. */
 function bodyBytes({ body, headers }: ServiceRequest): number {

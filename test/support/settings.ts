@@ -13,6 +13,7 @@ const withShortWindows = (name: string): Setting => ({
 /** The quickest first: a lie is looked for by those that exercise its clause, in this order. */
 export const settings: readonly Setting[] = [
   shipped('conformance'),
+  shipped('resources'),
   shipped('idempotency'),
   withShortWindows('idempotency'),
   shipped('billing'),

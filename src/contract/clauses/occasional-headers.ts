@@ -22,6 +22,11 @@ export const occasionalHeaderClauses = {
     says: 'An inference answer that says how it was routed names the router.',
     judges: ['occasional-headers'],
   },
+  'header.control-instance': {
+    section: '4.4',
+    says: 'An image that says which instance made it names one.',
+    judges: ['occasional-headers'],
+  },
   'header.deprecation.pair': {
     section: '4.4',
     says: 'The warning of a deprecated model and its date come together.',

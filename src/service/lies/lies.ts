@@ -17,6 +17,7 @@ import { logprobsLies } from './logprobs-lies.ts'
 import { occasionalHeaderLies } from './occasional-header-lies.ts'
 import { parameterLies } from './parameter-lies.ts'
 import { replayLies } from './replay-lies.ts'
+import { resourceLies } from './resource-lies.ts'
 import { rpcLies } from './rpc-lies.ts'
 import { rpcRefusalLies } from './rpc-refusal-lies.ts'
 import { streamLies } from './stream-lies.ts'
@@ -43,6 +44,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...abuseLies,
   ...billingLies,
   ...catalogueLies,
+  ...resourceLies,
 }
 
 export type ListedLie = { readonly clause: ClauseId; readonly name: string; readonly says: string }

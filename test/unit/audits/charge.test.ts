@@ -141,6 +141,21 @@ describe('what a request took', () => {
     expect(chargeOf(singleObserved({}, { 'x-service-rpc-cost-usd': undefined }), documented)).toBeNull()
   })
 
+  test('a resource does not say what it cost, and costs at most what its contract says', () => {
+    const resource = (name: string, status = 200) =>
+      observed(
+        { kind: 'resource', resource: name, body: null, page: null, limit: null, timestampMs: null },
+        answerOf(status, {}),
+      )
+    expect(chargeOf(resource('image'), documented)).toEqual({ sort: 'unknown', least: 0n, most: usd('0.25'), said: 0n })
+    expect(chargeOf(resource('characters'), documented)?.sort).toBe('free')
+    expect(chargeOf(resource('image', 400), documented)?.sort).toBe('free')
+    const { image } = documented.resources
+    if (image === undefined) throw new Error('no image')
+    const contract = { ...documented, resources: { image: { ...image, worstUsd: null } } }
+    expect(chargeOf(resource('image'), contract)?.most).toBe(usd('1'))
+  })
+
   test('a replay says what must not be taken again', () => {
     expect(chargeOf(replayed, documented)?.said).toBe(pico('0.0000125'))
   })

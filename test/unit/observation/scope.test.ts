@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { AccountTier } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
 import {
@@ -86,13 +87,34 @@ describe('the scope that a request draws on', () => {
     expect(scope).toMatchObject({ name: 'control', requestsPerMinute: null, tokensPerMinute: null })
   })
 
+  test('is that of the kind of resource, with its limit by account tier where there is one', () => {
+    const resource = (name: string): Asked => ({
+      ...{ kind: 'resource', resource: name, body: null },
+      ...{ page: null, limit: null, timestampMs: null },
+    })
+    const numbers = (accountTier: AccountTier) =>
+      Object.keys(documented.resources).map(name => {
+        const scope = scopeOf(observed({ asked: resource(name), accountTier }), documented)
+        return `${scope?.name} ${scope?.requestsPerMinute}`
+      })
+    const unlimited = ['control null', 'control null', 'control null']
+    expect(numbers('default')).toEqual([
+      ...['embedding 500', 'image 20', 'audio 60', 'video-queue 40', 'video-retrieve 120'],
+      ...unlimited,
+    ])
+    expect(numbers('partner')).toEqual([
+      ...['embedding 500', 'image 60', 'audio 120', 'video-queue null', 'video-retrieve null'],
+      ...unlimited,
+    ])
+  })
+
   test.each(['models', 'networks'] as const)('is none for the public list of %s', kind => {
     expect(scopeOf(observed({ asked: { kind } }), documented)).toBeNull()
   })
 
   test.each(probeNames)('of probe %s is the one that its table names', probe => {
     const scope = scopeOf(observed({ asked: { kind: 'probe', probe } }), documented)
-    const names = { chat: `chat:${documented.models[0]?.id}`, rpc: 'rpc', control: 'control' }
+    const names = { chat: `chat:${documented.models[0]?.id}`, rpc: 'rpc', embedding: 'embedding', control: 'control' }
     const { draws } = probeOf(probe)
     expect(scope?.name ?? null).toBe(draws === null ? null : names[draws])
   })

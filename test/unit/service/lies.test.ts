@@ -98,6 +98,12 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   say(chat({}, 'ref_default_dan'))
   await clock.advanceTo(103_000)
   say(chat({}, 'ref_default_dan'))
+  for (const { method, path, body } of Object.values(documented.resources)) {
+    say(ask({ method, path, body: body ?? '', headers: { 'x-service-request-timestamp-ms': '1767225600001' } }))
+  }
+  say(ask({ method: 'GET', path: '/characters?page=2&limit=3' }), ask({ method: 'GET', path: '/characters?limit=3' }))
+  for (const input of [['hello'], [1, 2], [[1], [2]], ['hello', 1]])
+    say(ask({ path: '/embeddings', body: { model: 'ref-embed', input } }))
   say(...options.map((body, index) => chat(body, `ref_default_option-${index}`)))
   const marked = user({ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } })
   say(chat(marked, 'ref_default_again'), chat(marked, 'ref_default_again'))
