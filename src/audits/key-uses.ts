@@ -52,6 +52,7 @@ export function judgeKey(uses: readonly KeyUse[], rules: KeyRules, say: Voice): 
   judgeBodies()
   for (const use of uses) if (use.role === 'conflict') judgeConflict(use)
   for (const use of uses) if (use.role === 'foreign') judgeForeign(use)
+  for (const use of uses) if (use.role === 'other-key') judgeOtherKey(use)
 
   function judgeMark(use: KeyUse) {
     const earlier = answered.find(other => isCachedFor(other, use))
@@ -133,6 +134,18 @@ export function judgeKey(uses: readonly KeyUse[], rules: KeyRules, say: Voice): 
     if (status === 400) return say.kept('rpc.replay.conflict')
     const because = `a used key with another body was answered with ${status}, expected 400`
     say.broken('rpc.replay.conflict', because, [seq])
+  }
+
+  function judgeOtherKey(use: KeyUse) {
+    const { status, isReplay, seq } = use
+    const earlier = answered.find(other => isCachedFor(other, use))
+    // Where the same API key gets no replay either, it is not for the sake of the key.
+    const isForAnother = answered.some(({ role, isReplay: isMarked }) => role === 'duplicate' && !isMarked)
+    if (earlier === undefined || isForAnother || status === null || isExcused(status)) return
+    if (status === 200 && isReplay) return say.kept('rpc.replay.any-key')
+    const got = status === 200 ? 'as a new request' : `with ${status}`
+    const because = `another API key of the same account was answered ${got}, expected the replay`
+    say.broken('rpc.replay.any-key', because, [earlier.seq, seq])
   }
 
   function judgeForeign({ status, isReplay, seq }: KeyUse) {

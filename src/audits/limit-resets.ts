@@ -12,6 +12,10 @@ export type NamedWindow = {
   namedMs: number
   namedBy: number
   isCutShort: boolean
+  /** Those with which the requests came that named it. */
+  readonly keys: Set<number>
+  /** Whether an answer said that it was the window's first: then whatever else was used is ours. */
+  hasFirst: boolean
 }
 
 export type ResetRules = {
@@ -58,8 +62,12 @@ export function judgeResets(
         window.isCutShort = true
         found = true
         const seconds = Math.round((window.resetMs - nowMs - early.namedMs) / 1000)
+        const isByKey = early.hasFirst && [...window.keys].every(key => !early.keys.has(key))
         const because = `a new window of ${scope} was named ${seconds} s before the reset of the one before, expected it not to begin earlier`
-        say.broken('limit.requests.window', because, [window.namedBy, early.namedBy])
+        say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.window', because, [
+          window.namedBy,
+          early.namedBy,
+        ])
       }
       return found
     },

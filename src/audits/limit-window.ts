@@ -1,9 +1,14 @@
 import type { Say } from '../checks/docket.ts'
+import { type ByKey, hasOtherKeys, noKeys, plusKey, withKey } from './by-key.ts'
 import { createReckoning, type Span, type View } from './reckoning.ts'
 
 /** One request of a window, as its limit sees it. It was counted between its sending and the arrival of its headers. */
 export type Member = Span & {
   readonly seq: number
+  /** Which of the caller's keys it came with. */
+  readonly key: number
+  /** Whether it was sent after the reset that a 429 of an earlier window named. */
+  readonly isRetry: boolean
   /**
    * accepted: it counts · rejected: a 429, which need not count · uncertain: another non-success, or no answer, or a
    * probe; whether it counts is open
@@ -27,6 +32,8 @@ export type WindowRules = {
   readonly isWhole: () => boolean
   /** Tokens that requests of the windows before can have drawn: a token window may begin earlier. */
   readonly earlierTokens: () => number
+  /** Requests of the window before. */
+  readonly earlierRequests: () => number
 }
 
 export type WindowVerdict = { readonly unexpected429: number; readonly missing429: number }
@@ -44,15 +51,19 @@ type Use = {
   readonly rejected: number
   readonly uncertain: number
   readonly tokensMost: number
+  readonly acceptedByKey: ByKey
+  readonly sentByKey: ByKey
 }
 
-const unused: Use = { accepted: 0, rejected: 0, uncertain: 0, tokensMost: 0 }
+const unused: Use = { accepted: 0, rejected: 0, uncertain: 0, tokensMost: 0, acceptedByKey: noKeys, sentByKey: noKeys }
 
-const plus = (use: Use, { sort, tokensMost }: Member): Use => ({
+const plus = (use: Use, { sort, key, tokensMost }: Member): Use => ({
   accepted: use.accepted + (sort === 'accepted' ? 1 : 0),
   rejected: use.rejected + (sort === 'rejected' ? 1 : 0),
   uncertain: use.uncertain + (sort === 'uncertain' ? 1 : 0),
   tokensMost: use.tokensMost + tokensMost,
+  acceptedByKey: sort === 'accepted' ? plusKey(use.acceptedByKey, key) : use.acceptedByKey,
+  sentByKey: plusKey(use.sentByKey, key),
 })
 
 const mostNamed = 8
@@ -63,6 +74,9 @@ export function createLimitWindow(rules: WindowRules, say: Say<'limiter'>): Limi
   let statedLeast = Number.POSITIVE_INFINITY
   let statedMost = 0
   let accepted = 0
+  let acceptedByKey = noKeys
+  /** The most requests that an answer said were used. */
+  let mostUsed = 0
   let rejected = 0
   let unexpected429 = 0
   const surplus: number[] = []
@@ -77,16 +91,34 @@ export function createLimitWindow(rules: WindowRules, say: Say<'limiter'>): Limi
 
   function judgeAccepted(member: Member, { certain, possible }: View<Use>) {
     accepted++
+    acceptedByKey = plusKey(acceptedByKey, member.key)
+    if (member.isRetry) say.kept('retry.after-reset')
     if (accepted > mostAllowed() && surplus.length < mostNamed) surplus.push(member.seq)
-    const { stated, remaining, seq } = member
+    const { stated, remaining, seq, key } = member
     if (stated === null || remaining === null || (limit !== null && stated !== limit)) return
     const used = stated - remaining
+    mostUsed = Math.max(mostUsed, used)
     // What is left is never said to be less than nothing.
     const least = Math.min(stated, 1 + certain.accepted)
     // A request that was rejected, or not answered, may count or not.
     const most = possible.accepted + possible.rejected + possible.uncertain
     const isWhole = rules.isWhole()
-    if (used >= least && (used <= most || !isWhole)) return say.kept('limit.requests.remaining')
+    const foundOtherKeys = hasOtherKeys(certain.acceptedByKey, key)
+    if (used >= least && (used <= most || !isWhole)) {
+      if (foundOtherKeys) say.kept('auth.keys-share-limits')
+      return say.kept('limit.requests.remaining')
+    }
+    const [leastOfKey, mostOfKey] = [1 + withKey(certain.acceptedByKey, key), withKey(possible.sentByKey, key)]
+    if (foundOtherKeys && used >= leastOfKey && used <= mostOfKey) {
+      const because = `${used} requests of ${scope} are said to be used, which are those of one key, expected ${least} of all keys`
+      return say.broken('auth.keys-share-limits', because, [seq])
+    }
+    // As many too many as the window before had for the greater part: it did not end.
+    const tooMany = used - most
+    if (tooMany > 1 && tooMany <= rules.earlierRequests() && tooMany * 2 >= rules.earlierRequests() - 1) {
+      const because = `${used} requests of ${scope} are said to be used where ${most} were sent since the reset, expected none of the window before`
+      return say.broken('limit.requests.window', because, [seq])
+    }
     const range = !isWhole ? `at least ${least}` : least === most ? String(least) : `${least} to ${most}`
     say.broken(
       'limit.requests.remaining',
@@ -101,6 +133,10 @@ export function createLimitWindow(rules: WindowRules, say: Say<'limiter'>): Limi
     const used = possible.accepted + possible.uncertain
     if (used >= leastAllowed() || mayLackTokens(member, possible)) return say.kept('limit.requests.not-early')
     unexpected429++
+    if (member.isRetry && possible.accepted === 0) {
+      const because = `a 429 of ${scope} came after the reset that an earlier one had named, expected the request to be admitted`
+      return say.broken('retry.after-reset', because, [member.seq])
+    }
     say.broken(
       'limit.requests.not-early',
       `a 429 came when at most ${used} of ${leastAllowed()} requests of ${scope} were used, expected it beyond them`,
@@ -128,7 +164,8 @@ export function createLimitWindow(rules: WindowRules, say: Say<'limiter'>): Limi
       const missing429 = Math.max(0, accepted - mostAllowed())
       if (missing429 > 0) {
         const because = `${accepted} requests of ${scope} were accepted in one window, expected ${mostAllowed()} at most`
-        say.broken('limit.requests.enforced', because, surplus)
+        const isByKey = acceptedByKey.length > 1 && mostUsed > 0 && mostUsed <= Math.max(...acceptedByKey)
+        say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', because, surplus)
       } else if (rejected > 0) say.kept('limit.requests.enforced')
       return { unexpected429, missing429 }
     },

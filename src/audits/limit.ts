@@ -2,6 +2,7 @@ import type { Say } from '../checks/docket.ts'
 import type { Scope } from '../observation/scope.ts'
 import type { AuditScope } from './audit.ts'
 import { grainMs, judgeResets, type NamedWindow } from './limit-resets.ts'
+import { judgeRetries } from './limit-retries.ts'
 import { createLimitWindow, type LimitWindow, type Member } from './limit-window.ts'
 import type { LimitUse } from './results.ts'
 import type { Offset } from './server-clock.ts'
@@ -33,20 +34,20 @@ const mostUnplaced = 10_000
 type OpenWindow = NamedWindow & {
   readonly judged: LimitWindow
   members: number
+  accepted: number
   tokensMost: number
-  /** Whether an answer said that it was the window's first: then whatever else was used is ours. */
-  hasFirst: boolean
 }
 
 export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
   const { contract, drawn, startedAtMs, shared, offset } = scope
   const windowMs = contract.limits.windowMs
   const resets = judgeResets({ scope: drawn.name, windowMs, startedAtMs, offset }, say)
+  const retries = judgeRetries({ scope: drawn.name, startedAtMs, offset }, say)
   const sameWindowMs = Math.min(grainMs, windowMs / 5)
   /** In the order of their reset. */
   let open: readonly OpenWindow[] = []
   let closedThroughMs = Number.NEGATIVE_INFINITY
-  let closedTokens: readonly { readonly resetMs: number; readonly tokensMost: number }[] = []
+  let closed: readonly Pick<OpenWindow, 'resetMs' | 'tokensMost' | 'accepted'>[] = []
   /** Requests that no answer placed in a window. */
   const unplaced = createSortedQueue<Member>(member => member.sentMs)
   let areAllRemembered = true
@@ -56,6 +57,7 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
   const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
 
   function place(member: Member, resetMs: number, watermarkMs: number) {
+    if (retries.isLate(member, resetMs)) return setAside(member, watermarkMs)
     // A reset that cannot be right does not tell the window either.
     if (!resets.judge(member, resetMs)) return setAside(member, watermarkMs)
     if (resetMs <= closedThroughMs + sameWindowMs) return
@@ -76,15 +78,18 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
           tokenLimit: drawn.tokensPerMinute,
           isWhole: () => isWhole(window),
           earlierTokens: () => tokensBefore(window),
+          earlierRequests: () => requestsBefore(window),
         },
         say,
       ),
       members: 0,
+      accepted: 0,
       tokensMost: 0,
       hasFirst: false,
       namedMs: Number.POSITIVE_INFINITY,
       namedBy: member.seq,
       isCutShort: false,
+      keys: new Set(),
     }
     open = [...open, window].sort((a, b) => a.resetMs - b.resetMs)
     sums.windows++
@@ -97,6 +102,9 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
 
   function join(window: OpenWindow, member: Member, watermarkMs: number) {
     window.members++
+    window.keys.add(member.key)
+    if (member.sort === 'accepted') window.accepted++
+    const retry = retries.mark(member, window.resetMs)
     if (member.sort !== 'uncertain' && member.shownMs < window.namedMs) {
       window.namedMs = member.shownMs
       window.namedBy = member.seq
@@ -104,7 +112,7 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
     if (member.sort === 'accepted' && member.stated !== null && member.stated - (member.remaining ?? 0) === 1)
       window.hasFirst = true
     if (resets.judgeOrder(open)) isDisputed = true
-    add(window, member, watermarkMs)
+    add(window, retry, watermarkMs)
   }
 
   function add(window: OpenWindow, member: Member, watermarkMs: number) {
@@ -137,9 +145,14 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
   }
 
   function tokensBefore({ resetMs }: OpenWindow): number {
-    return [...closedTokens, ...open]
+    return [...closed, ...open]
       .filter(other => other.resetMs < resetMs && other.resetMs > resetMs - 2 * windowMs)
       .reduce((sum, { tokensMost }) => sum + tokensMost, 0)
+  }
+
+  function requestsBefore({ resetMs }: OpenWindow): number {
+    const before = [...closed, ...open].findLast(other => other.resetMs < resetMs)
+    return before !== undefined && before.resetMs > resetMs - 2 * windowMs ? before.accepted : 0
   }
 
   function closeFirst() {
@@ -154,7 +167,7 @@ export function createLimit(scope: LimitScope, say: Say<'limiter'>): Limit {
     }
     open = open.slice(1)
     closedThroughMs = window.resetMs
-    closedTokens = [...closedTokens, window].slice(-2)
+    closed = [...closed, window].slice(-2)
   }
 
   return {

@@ -55,10 +55,12 @@ export function createLimiter(
 }
 
 function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): Member {
-  const { answer, asked, seq } = observation
+  const { answer, asked, seq, key } = observation
   const headers = answer?.headers
   return {
     seq,
+    key,
+    isRetry: false,
     sentMs,
     shownMs,
     settledMs: shownMs,

@@ -48,7 +48,7 @@ export function parseScenario(text: string, file: string, contract: Contract): S
   const mistakes = source.locate([...complaints, ...checkKeys(source.keys)])
   if (mistakes.length > 0) throw new UsageError(mistakes)
   const { name, record } = top
-  const { count, keys, tier: accountTier, shared } = callers
+  const { count, 'keys-each': keys, tier: accountTier, shared } = callers
   if (
     name === undefined ||
     record === undefined ||

@@ -12,7 +12,7 @@ export type Calls = ReadonlyMap<string, Call | null>
 /** Complains of what the contract does not know; the form of the file is the schema's business. */
 export function resolveCalls(
   value: unknown,
-  { count, keys }: { readonly count?: number | undefined; readonly keys?: number | undefined },
+  { count, 'keys-each': keys }: { readonly count?: number | undefined; readonly 'keys-each'?: number | undefined },
   contract: Contract,
   complain: Complain,
 ): Calls {
@@ -31,7 +31,7 @@ export function resolveCalls(
     if (foreign > 0 && count === 1)
       expectNone('foreign', foreign, '0, since there is one caller and a foreign request comes from another')
     if (otherKey > 0 && keys === 1)
-      expectNone('other-key', otherKey, '0, since callers have one key each: see "keys" of "callers"')
+      expectNone('other-key', otherKey, '0, since callers have one key each: see "keys-each" of "callers"')
   }
   return calls
 }

@@ -14,7 +14,7 @@ export const callersSchema = mapping({
     .enum(accountTiers, { error: oneOf(accountTiers) })
     .default('default')
     .describe('The account tier of the callers, which decides their limits.'),
-  keys: whole(1, 16).default(1).describe('How many API keys of one account a caller uses, in turn.'),
+  'keys-each': whole(1, 16).default(1).describe('How many API keys of one account a caller uses, in turn.'),
   'keys-file': text('the path of a file')
     .optional()
     .describe(

@@ -68,7 +68,7 @@ export type Behaviour = OptionDecisions & {
   /** How long an answer is kept for its key. */
   readonly replayTtlMs: number
   /** Whose cache a key is looked up in. */
-  readonly replayScope: (account: Account) => string
+  readonly replayScope: (account: Account, visit: Visit) => string
   readonly findStored: (stored: Stored | undefined, fingerprint: string) => Finding
   readonly replayed: (stored: Stored) => Stored
   readonly replayChargePicoUsd: (stored: Stored) => bigint

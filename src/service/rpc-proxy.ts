@@ -53,7 +53,7 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
     if (fate === 'ignored') return forward(visit, account, slug, network)
     if (fate === 'rejected') return refuse(visit, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
 
-    const place = `${behaviour.replayScope(account)}/${key}`
+    const place = `${behaviour.replayScope(account, visit)}/${key}`
     const fingerprint = createHash('sha256').update(`${slug}\n`).update(visit.request.body).digest('base64')
     const finding = behaviour.findStored(replays.find(place, visit.arrivedMs), fingerprint)
     switch (finding.kind) {

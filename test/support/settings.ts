@@ -20,4 +20,6 @@ export const settings: readonly Setting[] = [
   { name: 'billing in DIEM', run: { scenario: 'scenarios/billing.yaml', openingBalanceDiem: '0.0015' } },
   shipped('smoke'),
   shipped('abuse-block'),
+  shipped('rate-limit'),
+  shipped('partner-tiers'),
 ]

@@ -17,4 +17,10 @@ export const authClauses = {
     judges: ['probe'],
     needs: noCredentials,
   },
+  'auth.keys-share-limits': {
+    section: '5',
+    says: 'All keys of an account draw on the same limits.',
+    judges: ['limiter'],
+    needs: 'Callers with several keys: keys-each in the callers of the scenario.',
+  },
 } as const satisfies Clauses

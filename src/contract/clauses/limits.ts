@@ -32,6 +32,12 @@ export const limitClauses = {
     says: 'A request beyond the limit of its window is answered with 429.',
     judges: ['limiter'],
   },
+  'retry.after-reset': {
+    section: '7',
+    says: 'A request sent after the reset that a 429 named is within the limits again.',
+    judges: ['limiter'],
+    needs: 'A caller who is beyond a limit, and calls again when its window is over.',
+  },
   'limit.requests.not-early': {
     section: '7',
     says: 'No request within the limits is answered with 429.',

@@ -42,4 +42,10 @@ export const replayClauses = {
     judges: ['idempotency'],
     needs: 'a profile with a short lifetime',
   },
+  'rpc.replay.any-key': {
+    section: '4.3',
+    says: 'An idempotency key holds for all API keys of its user.',
+    judges: ['idempotency'],
+    needs: 'Callers with several API keys, and replays with other-key.',
+  },
 } as const satisfies Clauses

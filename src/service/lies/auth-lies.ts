@@ -53,4 +53,9 @@ export const authLies = {
       isForPayers(reply, visit) ? { ...reply, status: 403 } : reply,
     ),
   ],
+  'auth.keys-share-limits': [
+    lie('limits-by-key', 'Every key has windows of its own.', honest => ({
+      scope: (scope, visit) => `${honest.scope(scope, visit)} ${visit.request.headers.authorization}`,
+    })),
+  ],
 } as const satisfies Lies

@@ -1,4 +1,4 @@
-import type { AccountTier, Contract, Model } from '../../contract/contract.ts'
+import type { AccountTier, Contract, Model, ModelTier } from '../../contract/contract.ts'
 import type { Reply } from '../message.ts'
 import type { Visit } from '../visit.ts'
 import type { Window } from '../window.ts'
@@ -19,6 +19,15 @@ function otherLimits({ headers }: Reply, { account }: Visit, { models, accounts,
   const model: Model | undefined = models.find(({ id }) => id === headers[`${headerPrefix}model-id`])
   return account === null || model === undefined ? undefined : accounts[otherTier[account.tier]][model.tier]
 }
+
+/** Says of models of one tier what holds for another. */
+const asRow =
+  (tier: ModelTier, other: ModelTier) =>
+  (reply: Reply, { account }: Visit, { accounts, models, headerPrefix }: Contract): Reply => {
+    const model = models.find(({ id }) => id === reply.headers[`${headerPrefix}model-id`])
+    if (account === null || model?.tier !== tier) return reply
+    return withHeader(reply, limit, String(accounts[account.tier][other].requestsPerMinute))
+  }
 
 export const limitLies = {
   'limit.requests.headers': [
@@ -41,6 +50,8 @@ export const limitLies = {
         return limits === undefined ? reply : withHeader(reply, limit, String(limits.requestsPerMinute))
       },
     ),
+    replyLie('medium-models-as-small', 'The request limit of medium models is that of small ones.', asRow('M', 'S')),
+    replyLie('large-models-as-medium', 'The request limit of large models is that of medium ones.', asRow('L', 'M')),
     replyLie(
       'limit-one-lower',
       'The request limit is stated one lower than it is.',
@@ -83,6 +94,13 @@ export const limitLies = {
       windowAt: (previous, nowMs, windowMs) =>
         honest.windowAt(previous !== undefined && nowMs >= fifthMs(previous) ? undefined : previous, nowMs, windowMs),
     })),
+    lie('half-of-a-window-carried-over', 'A window begins with half of what was used in the one before.', honest => ({
+      windowAt: (previous, nowMs, windowMs) => {
+        const window = honest.windowAt(previous, nowMs, windowMs)
+        if (previous !== undefined && window !== previous) window.requests = Math.floor(previous.requests / 2)
+        return window
+      },
+    })),
     lie('window-that-slides', 'Every request puts off the reset of its window.', honest => ({
       windowAt: (previous, nowMs, windowMs) => {
         const fresh = honest.windowAt(undefined, nowMs, windowMs)
@@ -99,6 +117,45 @@ export const limitLies = {
       admits: (window, requests) => honest.admits(window, Math.ceil(requests * 1.1)),
     })),
     lie('no-request-limit', 'No request is ever refused for its number.', () => ({ admits: () => true })),
+  ],
+  'retry.after-reset': [
+    lie(
+      'refuses-past-the-reset',
+      'Whoever was refused is so until ten seconds after the reset that was named.',
+      honest => {
+        const refused = new WeakSet<Window>()
+        return {
+          admits: (window, limit) => {
+            const isAdmitted = honest.admits(window, limit)
+            if (!isAdmitted) refused.add(window)
+            return isAdmitted
+          },
+          windowAt: (previous, nowMs, windowMs) =>
+            previous !== undefined && refused.has(previous) && nowMs < previous.resetMs + penaltyMs
+              ? previous
+              : honest.windowAt(previous, nowMs, windowMs),
+        }
+      },
+    ),
+    lie('penalty-window', 'Whoever was refused gets nothing in the first ten seconds of the next window.', honest => {
+      const refused = new WeakSet<Window>()
+      const closedUntilMs = new WeakMap<Window, number>()
+      let atMs = 0
+      return {
+        admits: (window, limit) => {
+          const isAdmitted = honest.admits(window, limit)
+          if (!isAdmitted) refused.add(window)
+          return isAdmitted && atMs >= (closedUntilMs.get(window) ?? 0)
+        },
+        windowAt: (previous, nowMs, windowMs) => {
+          atMs = nowMs
+          const window = honest.windowAt(previous, nowMs, windowMs)
+          if (previous !== undefined && window !== previous && refused.has(previous))
+            closedUntilMs.set(window, nowMs + penaltyMs)
+          return window
+        },
+      }
+    }),
   ],
   'limit.requests.not-early': [
     lie('one-request-too-few', 'A window admits one request less than its limit.', honest => ({
@@ -122,6 +179,14 @@ export const limitLies = {
       (reply, visit, contract) => {
         const limits = otherLimits(reply, visit, contract)
         return limits === undefined ? reply : withHeader(reply, tokenLimit, String(limits.tokensPerMinute))
+      },
+    ),
+    replyLie(
+      'usual-tokens-for-partners',
+      'The token limit of the smallest models is the same for all accounts.',
+      (reply, _, { accounts, models, headerPrefix }) => {
+        const model = models.find(({ id }) => id === reply.headers[`${headerPrefix}model-id`])
+        return model?.tier === 'XS' ? withHeader(reply, tokenLimit, String(accounts.default.XS.tokensPerMinute)) : reply
       },
     ),
     replyLie('token-limit-in-thousands', 'The token limit is in thousands.', reply =>
@@ -150,6 +215,8 @@ export const limitLies = {
     ),
   ],
 } as const satisfies Lies
+
+const penaltyMs = 10_000
 
 /** A duration or a Unix time, in the unit of the request reset. */
 const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =>

@@ -60,6 +60,15 @@ export const replayLies = {
       reply.status === 400 && textOf(reply).includes('Idempotency-Key was used') ? { ...reply, status: 409 } : reply,
     ),
   ],
+  'rpc.replay.any-key': [
+    lie(
+      'replays-by-api-key',
+      'An idempotency key is looked up among those of the API key that it came with.',
+      honest => ({
+        replayScope: (account, visit) => `${honest.replayScope(account, visit)}/${visit.request.headers.authorization}`,
+      }),
+    ),
+  ],
   'rpc.replay.per-user': [
     lie('keys-for-all', 'An idempotency key is looked up among those of all accounts.', () => ({
       replayScope: () => 'all',

@@ -81,6 +81,15 @@ describe('an honest service is never accused', () => {
     }
   })
 
+  test('on an account whose keys are used in turn', () => {
+    for (const seed of seeds) {
+      const { findings, judged } = judge(gate({}, { seed, gapMs: 800 }).map(each => ({ ...each, key: each.seq % 2 })))
+      expect(findings).toEqual([])
+      expect(judged['auth.keys-share-limits']).toBeGreaterThan(0)
+      expect(judged['retry.after-reset']).toBeGreaterThan(0)
+    }
+  })
+
   test('on an account that others use as well', () => {
     for (const seed of seeds) {
       const seen = gate({}, { seed, gapMs: 400 })

@@ -74,6 +74,7 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   say(
     rpc(mixed, keyed('k')),
     rpc(mixed, keyed('k')),
+    rpc(mixed, keyed('k', 'ref_default_ada_2')),
     rpc(item('eth_call'), keyed('k')),
     rpc(mixed, keyed('k', 'ref_default_bob')),
   )
