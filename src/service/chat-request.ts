@@ -76,7 +76,7 @@ const furtherMembers = Object.fromEntries(
     'text fallbacks user store include metadata'
   )
     .split(' ')
-    .map(name => [name, z.unknown()] as const),
+    .map(name => [name, z.unknown().optional()] as const),
 )
 
 /** Reads the body of a chat request for `model`: the request, or what is wrong with it. */
@@ -86,7 +86,7 @@ export function chatRequestParser(
 ): (value: unknown, model: Model) => ChatRequest | { readonly issues: readonly ChatIssue[] } {
   const { parametersField, systemPromptOption } = contract.chat
   const readOptions = optionsReader(contract, decide)
-  const known = body.extend({ [parametersField]: z.unknown() })
+  const known = body.extend({ [parametersField]: z.unknown().optional() })
   const strict = contract.chat.unknownMembers === 'refused' ? known.extend(furtherMembers).strict() : null
 
   return (value, model) => {
