@@ -15,7 +15,7 @@ export function checkCitations(
   expect: Expect<'parameters.citations'>,
 ): void {
   if (text === null) return
-  const { citation, citationMark } = chat.search
+  const { citation, citationMark, firstSource } = chat.search
   const found = [...text.matchAll(new RegExp(citation, 'g'))]
   const isAsked = sent.enable_web_citations === true && (isSearching(sent) || sent.enable_web_scraping === true)
   if (!isAsked) {
@@ -29,7 +29,7 @@ export function checkCitations(
   const rest = text.replaceAll(new RegExp(citation, 'g'), ' ')
   const whole = isCut ? rest.slice(0, -longestCitation) : rest
   const mark = citationMark === null ? null : new RegExp(citationMark).exec(whole)
-  const unknown = found.find(([, numbers = '']) => isUnknown(numbers, sources.length))
+  const unknown = found.find(([, numbers = '']) => isUnknown(numbers, sources.length, firstSource))
   if (found.length === 0 && mark === null) return
   expect('parameters.citations', mark === null && unknown === undefined, () =>
     mark !== null
@@ -39,5 +39,8 @@ export function checkCitations(
 }
 
 /** Where the sources are not given, any of them may be meant. */
-const isUnknown = (numbers: string, sources: number): boolean =>
-  sources > 0 && numbers.split(/\D+/).some(number => number !== '' && Number(number) >= sources)
+const isUnknown = (numbers: string, sources: number, first: number): boolean =>
+  sources > 0 &&
+  numbers.split(/\D+/).some(number => number !== '' && !isBetween(Number(number), first, first + sources))
+
+const isBetween = (number: number, least: number, end: number): boolean => number >= least && number < end

@@ -112,8 +112,12 @@ export const contractSchema = z.strictObject({
     /** Whether an answer is cut for its length at its bound only; false: not asserted. */
     lengthIsBound: z.boolean(),
     search: z.strictObject({
-      /** A citation in the text; its first group holds the positions of the sources, from 0. */
+      /** A citation in the text; its first group holds the numbers of the sources. */
       citation: pattern,
+      /** As the reference service writes one: `{source}` stands for the number. */
+      citationForm: z.string().includes('{source}'),
+      /** The number of the first source. */
+      firstSource: z.int().min(0),
       /** What stands in citations only, so that elsewhere it is part of a malformed one; null: not asserted. */
       citationMark: pattern.nullable(),
       /** Where a stream has the search results that were asked for in it. */

@@ -75,6 +75,8 @@ export const documented: Contract = {
     lengthIsBound: true,
     search: {
       citation: '\\[REF\\]([0-9]+)\\[/REF\\]',
+      citationForm: '[REF]{source}[/REF]',
+      firstSource: 0,
       citationMark: '\\[/?REF\\]',
       resultsInStream: 'first',
       documentsTool: 'service_web_search_documents',

@@ -29,7 +29,7 @@ export type OptionIssue = { readonly code: string; readonly path: readonly strin
 /** Options as documented. */
 export function honestOptions(contract: Contract): OptionDecisions {
   const known = knownOptions(contract)
-  const { scrapedPages, documentsTool } = contract.chat.search
+  const { scrapedPages, documentsTool, citationForm, firstSource } = contract.chat.search
   return {
     takesOption: (name, value) => fits(known[name], value),
     suffixOptions: pairs => pairs,
@@ -37,7 +37,8 @@ export function honestOptions(contract: Contract): OptionDecisions {
     stripsThinking: ({ strip_thinking_response: strip, disable_thinking: disable }) =>
       strip === true || disable === true,
     thinksInTags: ({ disable_thinking: disable }) => disable !== true,
-    citation: (position, _, { enable_web_citations: cites }) => (cites === true ? `[REF]${position}[/REF]` : null),
+    citation: (position, _, { enable_web_citations: cites }) =>
+      cites === true ? citationForm.replace('{source}', String(firstSource + position)) : null,
     scrapedPages: named => Math.min(named, scrapedPages),
     documentsTool: ({ return_search_results_as_documents: asDocuments }) =>
       asDocuments === true ? documentsTool : null,

@@ -137,10 +137,11 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     }
     if (!request.stream) return whole(visit, request, head, drafts, closing, endMs)
     visit.headers['content-type'] = 'text/event-stream'
-    const isOpening = sources.length > 0 && request.options.include_search_results_in_stream === true
-    const opening = isOpening ? { [chat.parametersField]: { web_search_citations: sources } } : null
+    const isTold = sources.length > 0 && request.options.include_search_results_in_stream === true
+    const results = isTold ? { [chat.parametersField]: { web_search_citations: sources } } : null
     const { doneMarker } = chat.stream
-    const chunks = streamChunks({ head, drafts, opening, closing, doneMarker, decide: behaviour })
+    const resultsAt = chat.search.resultsInStream === 'last' ? 'last' : 'first'
+    const chunks = streamChunks({ head, drafts, results, resultsAt, closing, doneMarker, decide: behaviour })
     return { status: 200, headers: visit.headers, afterMs: streamHeadMs(drafts), body: { kind: 'stream', chunks } }
   }
 

@@ -12,8 +12,9 @@ export type StreamEvent = {
 export type StreamOptions = {
   readonly head: CompletionHead
   readonly drafts: readonly Draft[]
-  /** The fields of the first chunk, where there is one before the answer. */
-  readonly opening: Readonly<Record<string, unknown>> | null
+  /** The fields of a chunk of its own, before the answer or behind it; null: there is none. */
+  readonly results: Readonly<Record<string, unknown>> | null
+  readonly resultsAt: 'first' | 'last'
   /** The fields of the last chunk: usage, cost, and the echo of the options. */
   readonly closing: Readonly<Record<string, unknown>>
   readonly doneMarker: string
@@ -40,7 +41,8 @@ export const lastTokenMs = (drafts: readonly Draft[]): number =>
 export function streamChunks({
   head,
   drafts,
-  opening,
+  results,
+  resultsAt,
   closing,
   doneMarker,
   decide,
@@ -80,14 +82,16 @@ export function streamChunks({
     ),
   ])
   const endMs = lastTokenMs(drafts)
-  const first: StreamEvent = {
+  const told: StreamEvent = {
     part: 'results',
-    afterMs: headMs,
-    data: JSON.stringify({ ...common, choices: [], ...opening }),
+    afterMs: resultsAt === 'first' ? headMs : endMs,
+    data: JSON.stringify({ ...common, choices: [], ...results }),
   }
+  const resultsIf = (place: StreamOptions['resultsAt']) => (results !== null && resultsAt === place ? [told] : [])
   const events: readonly StreamEvent[] = [
-    ...(opening === null ? [] : [first]),
+    ...resultsIf('first'),
     ...perChoice.flat().sort((a, b) => a.afterMs - b.afterMs),
+    ...resultsIf('last'),
     { part: 'usage', afterMs: endMs, data: JSON.stringify({ ...common, choices: [], ...closing }) },
     { part: 'done', afterMs: endMs, data: doneMarker },
   ]

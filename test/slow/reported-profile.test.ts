@@ -18,15 +18,36 @@ for (const setting of reported) {
   exercised.set(setting, new Set(report.clauses.filter(({ judged }) => judged > 0).map(({ id }) => id)))
 }
 
-let caught = 0
-const told = allLies.filter(({ clause }) => reported.some(setting => exercised.get(setting)?.has(clause)))
+/** By what the lie is none there, or is not seen. */
+const exceptions: Readonly<Record<string, readonly string[]>> = {
+  'it is the truth': ['unknown-member-refused', 'results-last', 'bad-key-is-none', 'only-client-errors-count'],
+  'results are not first in any case': ['results-behind-role'],
+  'what is no key is ignored': [
+    ...['key-one-longer', 'key-of-any-length', 'key-with-dots', 'key-with-spaces', 'key-with-colons'],
+    ...['key-of-base64', 'empty-key-is-none'],
+  ],
+  'half of a day does not pass': ['key-expires-early'],
+  'the shipped scenario counts to 20': ['only-bad-requests-count', 'media-types-do-not-count', 'every-request-counts'],
+}
+const excepted = Object.values(exceptions).flat()
 
-test.each(told)('under it, $name is named by $clause', async ({ clause, name }) => {
+let caught = 0
+const told = allLies.filter(
+  ({ clause, name }) => !excepted.includes(name) && reported.some(setting => exercised.get(setting)?.has(clause)),
+)
+
+test('every exception is a lie', () => {
+  expect(excepted.filter(name => lieByName(name) === undefined)).toEqual([])
+})
+
+test.each(told)('under it, $name is found out, as what it is', async ({ clause, name }) => {
   const lie = lieByName(name)
   if (lie === undefined) throw new Error(`no lie is called ${name}`)
   for (const setting of reported.filter(each => exercised.get(each)?.has(clause))) {
     const { report } = await virtualRun({ ...setting.run, lies: [lie] })
-    if (!report.findings.some(finding => finding.clause === clause)) continue
+    // Where less is asserted, a lie may be seen by what it also breaks.
+    const named = [clause, ...lie.alsoBreaks]
+    if (!report.findings.some(finding => named.includes(finding.clause))) continue
     caught++
     return
   }

@@ -159,11 +159,12 @@ export const parameterLies = {
     })),
   ],
   'parameters.citations': [
-    lie('citations-unasked', 'Sources are cited where nobody asked for it.', () => ({
-      citation: position => `[REF]${position}[/REF]`,
+    lie('citations-unasked', 'Sources are cited where nobody asked for it.', honest => ({
+      citation: (position, sources, applied) =>
+        honest.citation(position, sources, { ...applied, enable_web_citations: true }),
     })),
     lie('citation-left-open', 'Citations are not closed.', honest => ({
-      citation: (position, sources, applied) => honest.citation(position, sources, applied)?.replace('[/', '[') ?? null,
+      citation: (position, sources, applied) => honest.citation(position, sources, applied)?.slice(0, -1) ?? null,
     })),
     lie('citations-from-one', 'Sources are counted from 1.', honest => ({
       citation: (position, sources, applied) => honest.citation(position + 1, sources, applied),
@@ -179,6 +180,14 @@ export const parameterLies = {
           .flatMap(event => (event.part === 'usage' ? [...results.map(at(event)), event] : [event]))
       },
     })),
+    lie('results-in-between', 'The search results come between two tokens.', honest => ({
+      events: events => {
+        const results = events.filter(({ part }) => part === 'results')
+        const others = honest.events(events).filter(({ part }) => part !== 'results')
+        const first = others.findIndex(({ part }) => part === 'content')
+        return others.flatMap((event, index) => (index === first ? [event, ...results.map(at(event))] : [event]))
+      },
+    })),
     lie('results-behind-role', 'The search results come behind the role.', honest => ({
       events: events => {
         const [first, second, ...others] = honest.events(events)
@@ -188,8 +197,8 @@ export const parameterLies = {
     })),
   ],
   'parameters.documents': [
-    lie('documents-of-another-name', 'The tool that holds the search results is called web_search.', honest => ({
-      documentsTool: applied => (honest.documentsTool(applied) === null ? null : 'web_search'),
+    lie('documents-of-another-name', 'The tool that holds the search results is called search_results.', honest => ({
+      documentsTool: applied => (honest.documentsTool(applied) === null ? null : 'search_results'),
     })),
     lie('documents-not-given', 'Search results are not given as documents.', () => ({ documentsTool: () => null })),
   ],
