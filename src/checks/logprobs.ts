@@ -30,7 +30,10 @@ export function checkLogprobs(
     if (positions === null) continue
     checkAsked(positions.length > 0, isAsked, top !== undefined, asked.model, contract, expect)
     if (isAsked && typeof top === 'number') {
-      const longest = Math.max(0, ...positions.map(({ top_logprobs: each }) => (Array.isArray(each) ? each.length : 0)))
+      const longest = positions.reduce(
+        (most, { top_logprobs: each }) => (Array.isArray(each) ? Math.max(most, each.length) : most),
+        0,
+      )
       expect(
         'chat.logprobs.top',
         longest <= top,

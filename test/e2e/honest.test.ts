@@ -19,6 +19,18 @@ const jittered = (seed: number) => {
 const withLimits = (limits: Partial<Contract['limits']>): Contract =>
   contractSchema.parse({ ...documented, limits: { ...documented.limits, ...limits } })
 
+const withChat = (chat: Partial<Contract['chat']>): Contract =>
+  contractSchema.parse({ ...documented, chat: { ...documented.chat, ...chat } })
+
+const unknownModels: Contract = contractSchema.parse({
+  ...withChat({ unknownMembers: null, compression: 'optional' }),
+  models: documented.models.map(({ usdPerMillion, ...model }) => ({
+    ...model,
+    logprobs: null,
+    usdPerMillion: usdPerMillion && { input: usdPerMillion.input, output: usdPerMillion.output },
+  })),
+})
+
 const oneAtATime: Contract = contractSchema.parse({
   ...documented,
   rpc: { ...documented.rpc, oneAtATime: { waitMs: 5, message: 'Another request is under way' } },
@@ -63,6 +75,18 @@ describe('nothing is held against the honest service', () => {
       contract: withLimits({ windowMs: 5000, requestsReset: 'unix-milliseconds', tokensReset: 'unix-milliseconds' }),
       skewMs: seed * 1000 - 3000,
     }),
+  }
+  const conformance = 'scenarios/conformance.yaml'
+  const rules: typeof circumstances = {
+    'when every rule is asked for': seed => ({ network: jittered(seed), skewMs: seed * 1000 - 3000 }),
+    'when it refuses members that it does not know': () => ({ contract: withChat({ unknownMembers: 'refused' }) }),
+    'when it is not known what its models can do and cost': () => ({ contract: unknownModels }),
+  }
+  for (const [when, circumstance] of Object.entries(rules)) {
+    test.each(seeds.slice(0, 2))(`${when}, seed %i`, async seed => {
+      const { findings, discrepancies } = await accusationsIn({ seed, scenario: conformance, ...circumstance(seed) })
+      expect({ findings, discrepancies }).toEqual({ findings: [], discrepancies: [] })
+    })
   }
   for (const [when, circumstance] of Object.entries(circumstances)) {
     test.each(seeds)(`${when}, seed %i`, async seed => {

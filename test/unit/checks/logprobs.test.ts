@@ -38,6 +38,10 @@ describe('log probabilities', () => {
     'none from a model that has none': given(null),
     'whatever comes when only the number of tokens was asked for': given(full, { top_logprobs: 2 }),
     'as many tokens as were asked for': given(full, { logprobs: true, top_logprobs: 2 }),
+    'more positions than a call has room for arguments': given(
+      { content: Array.from({ length: 200_000 }, () => position) },
+      { logprobs: true, top_logprobs: 2 },
+    ),
     'fewer than were asked for': given({ ...position, top_logprobs: [] }, { logprobs: true, top_logprobs: 5 }),
     'a prompt that has some': given(null, {}, { prompt_logprobs: { '0': null } }),
     'a prompt that has none': given(null, {}, { prompt_logprobs: null }),
