@@ -67,9 +67,10 @@ export const commands: readonly Command[] = [
   },
   {
     usage: 'service',
-    describe: 'Run the reference service on loopback',
+    describe: 'Run the reference service',
     arguments: {},
     flags: {
+      host: { type: 'string', describe: 'Address to listen at; 0.0.0.0 for all of them', default: '127.0.0.1' },
       port: { type: 'number', describe: 'Port; 0 for a free one', default: 8402 },
       seed: { type: 'number', describe: 'Seed of all that is drawn', default: 1 },
       lie: { type: 'string', describe: 'Tell this lie; may be repeated', array: true },

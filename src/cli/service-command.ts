@@ -9,8 +9,6 @@ import { defaultTiming } from '../service/timing.ts'
 import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { contractOf } from './load-plan.ts'
 
-const host = '127.0.0.1'
-
 export async function serviceCommand(values: Values): Promise<number> {
   if (values['list-lies'] === true) {
     const lines = allLies.map(({ clause, name, says }) => `${clause.padEnd(32)}${name.padEnd(34)}${says}`)
@@ -32,14 +30,14 @@ export async function serviceCommand(values: Values): Promise<number> {
     },
     lies: texts(values, 'lie').map(knownLie),
   })
+  const host = text(values, 'host') ?? '127.0.0.1'
   const server = await startServer({ service, host, port: whole(values, 'port', 65_535) }).catch(cause => {
-    throw new UsageError({
-      where: '--port',
-      got: String((cause as NodeJS.ErrnoException).code),
-      expected: 'a free port',
-    })
+    const got = String((cause as NodeJS.ErrnoException).code)
+    if (got === 'ENOTFOUND' || got === 'EADDRNOTAVAIL' || got === 'EAI_AGAIN')
+      throw new UsageError({ where: '--host', got: JSON.stringify(host), expected: 'an address of this machine' })
+    throw new UsageError({ where: '--port', got, expected: 'a free port' })
   })
-  await serveUntilTold(server.port)
+  await serveUntilTold(host, server.port)
   await server.close()
   return exitCodes.pass
 }
@@ -48,7 +46,7 @@ export async function serviceCommand(values: Values): Promise<number> {
  * A service that a run has started tells it the port and ends with it, however it ends; a signal to the whole group is
  * then the run's to handle. One that a person has started says where it is and ends on a signal.
  */
-function serveUntilTold(port: number): Promise<void> {
+function serveUntilTold(host: string, port: number): Promise<void> {
   return new Promise(resolve => {
     if (process.send !== undefined) {
       process.send({ port })
