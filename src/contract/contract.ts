@@ -129,6 +129,8 @@ export const contractSchema = z.strictObject({
     }),
     /** Relative tolerance of `cost` against tokens × list price. */
     costTolerance: z.number().min(0).max(1),
+    /** The status of a request that is not application/json. */
+    wrongMediaTypeStatus: z.int().min(400).max(499),
     /** What becomes of a request with a member that nobody knows; null: not asserted. */
     unknownMembers: z.enum(['tolerated', 'refused']).nullable(),
     /** Whether an unstreamed completion must be compressed where the client accepts that, or only may be. */

@@ -83,6 +83,7 @@ export const documented: Contract = {
       scrapedPages: 5,
     },
     costTolerance: 0.000001,
+    wrongMediaTypeStatus: 415,
     unknownMembers: 'tolerated',
     compression: 'required',
     stream: { chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]' }, // public

@@ -69,7 +69,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
       }
     }
     if (!behaviour.acceptsChatType(visit.request.headers['content-type']))
-      return refuse(visit, 415, 'Content-Type must be application/json')
+      return refuse(visit, chat.wrongMediaTypeStatus, 'Content-Type must be application/json')
     if (body === undefined) return refuse(visit, 400, 'Invalid JSON request')
     if (model === undefined)
       return refuse(visit, 400, 'The model is missing or unknown', { issues: [{ path: ['model'] }] })

@@ -32,7 +32,7 @@ const mediaType = (type: string | null): Probe => ({
   clause: 'chat.media-type',
   as: 'caller',
   draws: 'chat',
-  promised: () => [415],
+  promised: ({ chat }) => [chat.wrongMediaTypeStatus],
   names: [],
   request: contract => typed(toChat(() => ({}))(contract), type),
 })
@@ -40,7 +40,7 @@ const mediaType = (type: string | null): Probe => ({
 export const chatProbes = {
   'wrong-media-type': mediaType('text/plain'),
   'no-media-type': mediaType(null),
-  // It is to be refused for what it lacks, so that nothing is charged; any other answer than 415 has taken the type.
+  // It is to be refused for what it lacks, so that nothing is charged; any other answer than that of a wrong type has taken it.
   'media-type-with-charset': {
     ...mediaType(null),
     promised: () => [400, 200],
