@@ -102,6 +102,8 @@ const doors: Readonly<Record<string, Door>> = {
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
+      'src/contract/chat-terms.ts',
+      'src/contract/quantities.ts',
       ...['src/contract/contract.ts', 'src/report/report-schema.ts', 'src/scenario', 'src/service/chat-request.ts'],
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',

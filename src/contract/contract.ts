@@ -1,14 +1,11 @@
 import { z } from 'zod'
+import { chatTerms } from './chat-terms.ts'
+import { decimal, milliseconds, pattern, positiveInt } from './quantities.ts'
 
 /**
  * Everything that the harness and the reference service know about the service, as data. The documented values are in
  * `documented.ts`; a profile is a YAML file laid over them (`profile.ts`). What a profile leaves open is not asserted.
  */
-const decimal = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "0.000000625"')
-const pattern = z.string().refine(isPattern, 'a regular expression')
-const positiveInt = z.int().positive()
-const milliseconds = z.number().nonnegative()
-
 export const modelTiers = ['XS', 'S', 'M', 'L'] as const
 export const accountTiers = ['default', 'partner'] as const
 /** The limits of what is neither text nor RPC. */
@@ -39,15 +36,6 @@ const model = z.strictObject({
     .nullable(),
   /** Whether answers must warn that the model will be retired, or must not; null: not asserted. */
   lifecycle: z.enum(['current', 'deprecated']).nullable().default(null),
-})
-
-const chatOption = z.strictObject({
-  /** Any text, true or false, or one of a list. */
-  values: z.union([z.enum(['string', 'boolean']), z.array(z.string()).min(1)]),
-  /** What holds where it is not sent; null: not asserted. */
-  default: z.union([z.boolean(), z.string()]).nullable(),
-  /** Whether a model may be unable to do it: then neither a refusal nor another value in the echo is held against it. */
-  conditional: z.boolean(),
 })
 
 /** Requests a minute; null: not documented, and then not asserted. */
@@ -102,41 +90,7 @@ export const contractSchema = z.strictObject({
   pagination: z.strictObject({ pageParameter: z.string().min(1), limitParameter: z.string().min(1) }),
   /** The request header by which a client states its own time in milliseconds; null: none is sent. */
   requestTimestampHeader: z.string().min(1).nullable(),
-  chat: z.strictObject({
-    /** The member of `service_parameters` that switches the default system prompts off. */
-    systemPromptOption: z.string(),
-    parametersField: z.string(),
-    /** The other members of `service_parameters`. */
-    options: z.record(z.string(), chatOption),
-    finishReasons: z.array(z.string()).min(1),
-    /** Whether an answer is cut for its length at its bound only; false: not asserted. */
-    lengthIsBound: z.boolean(),
-    search: z.strictObject({
-      /** A citation in the text; its first group holds the numbers of the sources. */
-      citation: pattern,
-      /** As the reference service writes one: `{source}` stands for the number. */
-      citationForm: z.string().includes('{source}'),
-      /** The number of the first source. */
-      firstSource: z.int().min(0),
-      /** What stands in citations only, so that elsewhere it is part of a malformed one; null: not asserted. */
-      citationMark: pattern.nullable(),
-      /** Where a stream has the search results that were asked for in it. */
-      resultsInStream: z.enum(['first', 'last', 'anywhere']),
-      /** The tool whose call holds the search results; null: not asserted. */
-      documentsTool: z.string().nullable(),
-      /** The most pages that are scraped for one request. */
-      scrapedPages: positiveInt,
-    }),
-    /** Relative tolerance of `cost` against tokens × list price. */
-    costTolerance: z.number().min(0).max(1),
-    /** The status of a request that is not application/json. */
-    wrongMediaTypeStatus: z.int().min(400).max(499),
-    /** What becomes of a request with a member that nobody knows; null: not asserted. */
-    unknownMembers: z.enum(['tolerated', 'refused']).nullable(),
-    /** Whether an unstreamed completion must be compressed where the client accepts that, or only may be. */
-    compression: z.enum(['required', 'optional']),
-    stream: z.strictObject({ chunkObject: z.string(), doneMarker: z.string() }),
-  }),
+  chat: chatTerms,
   rpc: z.strictObject({
     /** Requests a minute of one caller; a batch is one request. */
     requestsPerMinute: positiveInt,
@@ -241,11 +195,3 @@ export const resourceOf = ({ resources }: Contract, name: string): Resource | nu
 /** What a table says of a name that a stranger chose: `constructor` is not in it only because every object has it. */
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | null =>
   Object.hasOwn(table, name) ? (table[name] ?? null) : null
-
-function isPattern(text: string): boolean {
-  try {
-    return new RegExp(text) instanceof RegExp
-  } catch {
-    return false
-  }
-}
