@@ -17,6 +17,8 @@ export function createCoherence({ contract, startedAtMs }: AuditScope, say: Say<
   const names = new Map<string, { readonly name: string; readonly seq: number }>()
   let stamp = ''
   let stampMs = Number.NaN
+  /** The day of the week that the stamp should name; null where it names that one, or none. */
+  let weekday: string | null = null
 
   return {
     add: observation => {
@@ -34,11 +36,12 @@ export function createCoherence({ contract, startedAtMs }: AuditScope, say: Say<
     if (date !== stamp) {
       stamp = date
       stampMs = Date.parse(date)
+      const right = weekdays[new Date(stampMs).getUTCDay()] ?? null
+      weekday = /^[A-Z][a-z]{2},/.test(date) && !date.startsWith(`${right},`) ? right : null
     }
     // Whether it is a date at all is another clause's business.
     if (Number.isNaN(stampMs) || headersMs === null) return
-    const weekday = weekdays[new Date(stampMs).getUTCDay()]
-    if (/^[A-Z][a-z]{2},/.test(date) && !date.startsWith(`${weekday},`))
+    if (weekday !== null)
       return say.broken('header.date.instant', `date is ${quote(date)}, expected ${weekday} of that day`, [seq])
     const nowMs = startedAtMs + headersMs
     if (Math.abs(stampMs - nowMs) <= dayMs) return say.kept('header.date.instant')

@@ -22,7 +22,8 @@ export const checkOccasionalHeaders: Check<'occasional-headers'> = (observation,
     const rule = known.rules.get(name)
     const value = headers[name]
     if (rule === undefined || value === undefined) continue
-    expect(rule.clause, rule.fits(value), () => `${name} is ${quote(value)} on a ${status}, expected ${rule.expected}`)
+    if (rule.fits(value)) say.kept(rule.clause)
+    else say.broken(rule.clause, `${name} is ${quote(value)} on a ${status}, expected ${rule.expected}`, [seq])
   }
   checkDeprecation(observation, answer, known, expect)
   checkPaymentRequired(answer, expect)
@@ -64,7 +65,8 @@ function checkDeprecation(
 ): void {
   const warning = headers[deprecationWarning]
   const date = headers[deprecationDate]
-  if (warning !== undefined || date !== undefined) {
+  const isWarned = warning !== undefined || date !== undefined
+  if (isWarned) {
     const got = () => `${deprecationWarning} is ${quote(warning)} and ${deprecationDate} is ${quote(date)}`
     expect('header.deprecation.pair', Boolean(warning) && Boolean(date), () => `${got()}, expected both or neither`)
     if (date !== undefined)
@@ -79,13 +81,13 @@ function checkDeprecation(
   if (lifecycle === 'deprecated')
     expect(
       'header.deprecation.present',
-      warning !== undefined || date !== undefined,
+      isWarned,
       () => `an answer of ${asked.model}, which is deprecated, has no ${deprecationWarning}, expected a warning`,
     )
   if (lifecycle === 'current')
     expect(
       'header.deprecation.absent',
-      warning === undefined && date === undefined,
+      !isWarned,
       () => `an answer of ${asked.model}, which is not deprecated, warns of its retirement, expected no warning`,
     )
 }

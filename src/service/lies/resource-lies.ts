@@ -51,6 +51,9 @@ export const resourceLies = {
     })),
   ],
   'limit.resources': [
+    lie('partners-as-others', 'Partners have the limits of everyone.', honest => ({
+      resourceLimit: limit => honest.resourceLimit(limit, 'default'),
+    })),
     allows('images-of-partners', 'Everyone may ask for as many images as a partner.', 'image', 61),
     allows('fewer-images', 'An image fewer than documented may be asked for.', 'image', 19),
     allows('speech-of-partners', 'More speech than documented may be asked for.', 'audio', 121),

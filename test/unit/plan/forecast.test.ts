@@ -188,3 +188,28 @@ describe('the provable percentile', () => {
     expect(provableOf(size)).toBe(percentile)
   })
 })
+
+describe('resources', () => {
+  const stage = 'duration: 60s, shape: sequence, callers: 1, calls: [image, image, video, characters]'
+
+  test('draw on the limit of their kind, and cost at most what the contract says', () => {
+    const plan = planOf({ only: stage })
+    expect(limit(plan, 'only', 'image')).toMatchObject({ perMinute: 2, limit: 20 })
+    expect(limit(plan, 'only', 'video-queue')).toMatchObject({ limit: 40 })
+    expect(plan.forecast.limits).toHaveLength(4)
+    expect(plan.forecast.worstUsd).toBe('5.5')
+  })
+
+  test('without a known price leave the forecast without one', () => {
+    const { image } = documented.resources
+    if (image === undefined) throw new Error('no image')
+    const contract = { ...documented, resources: { ...documented.resources, image: { ...image, worstUsd: null } } }
+    expect(planOf({ only: stage }, { contract }).forecast.worstUsd).toBeNull()
+  })
+
+  test('without a documented limit are in no row of limits', () => {
+    const none = { ...documented.resourceLimits.default, 'video-queue': null }
+    const contract = { ...documented, resourceLimits: { ...documented.resourceLimits, default: none } }
+    expect(limit(planOf({ only: stage }, { contract }), 'only', 'video-queue')).toBeUndefined()
+  })
+})

@@ -16,6 +16,9 @@ const callsFor = (callers: number) => `
   replay: { kind: replay, of: single, duplicates: 2, conflicting: 0.25, foreign: ${callers > 1 ? 0.5 : 0} }
   again: { kind: replay, of: single, duplicates: 0, again-after: 6s }
   models: { kind: models }
+  image: { kind: resource, resource: image }
+  video: { kind: resource, resource: video-queue }
+  characters: { kind: resource, resource: characters }
 `
 
 /** A plan of the named stages: each a line such as `duration: 10s, shape: constant, rate: 1/s, mix: { s: 1 }`. */

@@ -102,6 +102,7 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   for (const { method, path, body } of Object.values(documented.resources)) {
     say(ask({ method, path, body: body ?? '', headers: { 'x-service-request-timestamp-ms': '1767225600001' } }))
   }
+  say(ask({ path: '/image/generate', body: documented.resources.image?.body, key: 'ref_partner_ada' }))
   say(ask({ method: 'GET', path: '/characters?page=2&limit=3' }), ask({ method: 'GET', path: '/characters?limit=3' }))
   for (const input of [['hello'], [1, 2], [[1], [2]], ['hello', 1]])
     say(ask({ path: '/embeddings', body: { model: 'ref-embed', input } }))
