@@ -32,6 +32,7 @@ const circumstances: readonly (readonly [when: string, run: Omit<VirtualRun, 'sc
   ['callers are poor, and windows short', { seed: 8, contract: shortWindows, openingBalanceUsd: '0.01' }],
   ['all is as usual once more', { seed: 9, network: jittered(9) }],
   ['all is as usual for partners', { seed: 10, scenario: partners }],
+  ['callers pay in DIEM as long as they can', { seed: 11, network: jittered(11), openingBalanceDiem: '0.02' }],
 ]
 
 const seen = { calls: 0, mostInFlight: 0, refused: new Map<number, number>() }

@@ -156,6 +156,19 @@ export const rpcRefusalLies = {
       rejectionCredits: supported =>
         honest.rejectionCredits(supported) + supported * (Object.values(rpc.networks)[0]?.baseCredits ?? 0),
     })),
+    lie(
+      'every-refusal-billed',
+      'Whatever the proxy refuses to a caller is billed as a failing item.',
+      (honest, { rpc }) => ({
+        finish: (reply, visit) => {
+          const { account, route } = visit
+          if (route.kind === 'rpc' && account !== null && reply.status >= 400 && reply.status < 500)
+            honest.spend(account, { currency: 'usd', pico: honest.costPicoUsd(rpc.errorItemCredits) })
+          return honest.finish(reply, visit)
+        },
+      }),
+      ['billing.conservation', 'billing.balance-before'],
+    ),
     lie('rejection-billed-as-failure', 'A rejected request is billed as a failing item.', (honest, { rpc }) => ({
       rejectionCredits: supported => honest.rejectionCredits(supported) + rpc.errorItemCredits,
     })),
