@@ -3,7 +3,7 @@ import { claimedCredits, expectedCredits } from '../checks/rpc-credits.ts'
 import { listPrice, tariffOf } from '../checks/tariff.ts'
 import { tokenCounts } from '../checks/token-counts.ts'
 import { isFromInFront } from '../checks/who-answered.ts'
-import { choicesOf, hasExtraPrice } from '../contract/chat-options.ts'
+import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import { type Contract, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
@@ -132,10 +132,13 @@ function worstCase({ asked }: Observation, contract: Contract): bigint {
     return worst === null ? unpriced : pico(worst)
   }
   if (asked.kind !== 'chat') return 0n
-  if (hasExtraPrice(asked.options, contract)) return unpriced
+  const lookups = mostLookups(asked.options, contract)
+  const { usdPerLookup } = contract.chat.search
+  if (lookups > 0 && usdPerLookup === null) return unpriced
   const prompt = asked.promptTokens * 2 + 4_000
   const completion = asked.maxCompletionTokens * choicesOf(asked.options) * 2
-  return listPrice(tariffOf(contract), asked.model, { prompt, completion, cached: 0, written: 0 }) ?? unpriced
+  const tokens = listPrice(tariffOf(contract), asked.model, { prompt, completion, cached: 0, written: 0 })
+  return tokens === null ? unpriced : tokens + BigInt(lookups * 2) * pico(usdPerLookup ?? '0')
 }
 
 /** What the request costs by our own tariff; null where the tariff does not tell. */
@@ -151,7 +154,7 @@ export function expectedCharge(
     return credits === undefined ? null : { usd: credits * tariffOf(contract).picoUsdPerCredit, credits }
   }
   if (asked.kind === 'probe') return expectedOfProbe(asked, answer, contract)
-  if (asked.kind !== 'chat' || hasExtraPrice(asked.options, contract)) return null
+  if (asked.kind !== 'chat' || mostLookups(asked.options, contract) > 0) return null
   const counts = tokenCounts(streamOf(observation)?.usage ?? jsonObject(answer)?.usage)
   if (counts === null || counts.wrong !== null) return null
   const usd = listPrice(tariffOf(contract), asked.model, counts)

@@ -17,6 +17,7 @@ export type StreamFailure = {
 
 const mostIdentities = 3
 const mostFinishReasons = 16
+const mostChoices = 16
 const mostGaps = 2_000
 const mostMalformed = 3
 const longestMalformed = 200
@@ -61,6 +62,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
   const models: string[] = []
   const objects: string[] = []
   const finishReasons: string[] = []
+  const indices: unknown[] = []
   const stopReasons: unknown[] = []
   const misshapen: string[] = []
   const toolNames: string[] = []
@@ -119,8 +121,9 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
     let parts = 0
     for (const choice of choices) {
       if (!isObject(choice)) continue
+      if (choice.index !== indices[0] || indices.length === 0) collect(indices, mostChoices, choice.index ?? null)
       if (isObject(choice.delta)) parts |= readDelta(choice.delta)
-      if (isSaid(choice.stop_reason)) readStopReason(choice.stop_reason)
+      if (isSaid(choice.stop_reason)) collect(stopReasons, mostIdentities, choice.stop_reason)
       const reason = choice.finish_reason
       if (typeof reason !== 'string' || reason === '') continue
       parts |= FINISH
@@ -146,10 +149,6 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
     const wrong = wrongMember(delta)
     if (wrong !== null && misshapen.length < mostMisshapen) misshapen.push(wrong)
     return parts
-  }
-
-  const readStopReason = (reason: unknown): void => {
-    if (stopReasons.length < mostIdentities && !stopReasons.includes(reason)) stopReasons.push(clip(reason))
   }
 
   const readEcho = (echo: JsonObject): number => {
@@ -202,6 +201,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
         objects,
         created,
         finishReasons,
+        indices,
         stopReasons,
         misshapen,
         usage,
@@ -232,6 +232,10 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
 }
 
 const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
+
+function collect(seen: unknown[], most: number, value: unknown): void {
+  if (seen.length < most && !seen.includes(value)) seen.push(clip(value))
+}
 
 function remember(seen: string[], value: unknown): void {
   const said = typeof value === 'string' ? value : ''

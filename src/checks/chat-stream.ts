@@ -1,5 +1,6 @@
+import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
-import { mostRuns, type StreamPart, type StreamReading, streamOf } from '../observation/observation.ts'
+import { type ChatAsked, mostRuns, type StreamPart, type StreamReading, streamOf } from '../observation/observation.ts'
 import { isChat } from './chat-answer.ts'
 import { type Check, type Expect, expecting, quote } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
@@ -33,8 +34,10 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   checkChunks(stream, contract, expect)
   for (const reason of stream.finishReasons) checkFinishReason(reason, contract, expect)
   checkEnding(stream, expect)
+  checkIndices(stream, choicesOf(observation.asked.options), expect)
   // Of a grammar that was cut, only what stands in it is known.
-  const isUsageStated = stream.grammar.length < mostRuns ? checkGrammar(stream, contract, expect) : stream.usage
+  const isUsageStated =
+    stream.grammar.length < mostRuns ? checkGrammar(stream, observation.asked, contract, expect) : stream.usage
   if (!isUsageStated) return
   const { ids, models, created, usage, cost } = stream
   const isCut = stream.finishReasons.includes('length')
@@ -57,6 +60,17 @@ function checkChunks(
   })
 }
 
+/** The index is not said to be required of a choice. */
+function checkIndices({ indices }: StreamReading, most: number, expect: Expect<'chat.stream.index'>): void {
+  const isPosition = (index: unknown) =>
+    index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < most)
+  expect(
+    'chat.stream.index',
+    indices.every(isPosition),
+    () => `choices have the indices ${quote(indices)}, expected ${most === 1 ? '0' : `0 to ${most - 1}`}`,
+  )
+}
+
 /** Which reason belongs to which choice is known of a single choice only. */
 function checkEnding(
   { finishReasons, stopReasons, grammar, misshapen }: StreamReading,
@@ -73,16 +87,26 @@ function checkEnding(
 const tokens: readonly StreamPart[] = ['content', 'reasoning', 'tool-call']
 
 /** Judges what came in which order; gives whether usage was stated. */
-function checkGrammar({ grammar }: StreamReading, { chat }: Contract, expect: Expect<OfStream>): boolean {
+function checkGrammar(
+  { grammar, indices }: StreamReading,
+  { options }: ChatAsked,
+  { chat }: Contract,
+  expect: Expect<OfStream>,
+): boolean {
   const parts = grammar.map(([part]) => part)
   const count = (wanted: StreamPart) => grammar.reduce((sum, [part, times]) => sum + (part === wanted ? times : 0), 0)
   const got = () => `the stream is ${grammar.map(([part, n]) => (n > 1 ? `${part}×${n}` : part)).join(' ')}`
 
   const isDone = count('done') === 1 && parts.at(-1) === 'done'
   expect('chat.stream.done', isDone, () => `${got()}, expected one ${chat.stream.doneMarker} at its end`)
-  const hasLateToken = parts.slice(parts.indexOf('finish') + 1).some(part => tokens.includes(part))
-  const isFinished = count('finish') === 1 && !hasLateToken
-  expect('chat.stream.finish', isFinished, () => `${got()}, expected one finish reason behind the last token`)
+  const hasLateToken = parts.slice(parts.lastIndexOf('finish') + 1).some(part => tokens.includes(part))
+  // Of several choices some may go on when others have ended, and there may be fewer than were asked for.
+  const choices = choicesOf(options) === 1 ? 1 : indices.length
+  const isFinished = count('finish') === choices && !hasLateToken
+  expect('chat.stream.finish', isFinished, () => {
+    const expected = choices === 1 ? 'one finish reason' : `${choices} finish reasons, the last of them`
+    return `${got()}, expected ${expected} behind the last token`
+  })
   const usages = count('usage')
   // What comes behind the done marker is the business of that clause alone.
   const isBehindDone = usages === 0 && parts.includes('after-done')

@@ -1,4 +1,4 @@
-import { choicesOf, hasExtraPrice } from '../contract/chat-options.ts'
+import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import type { ClausesOf } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
 import { distance, formatPico, parsePico, pico } from '../lib/money.ts'
@@ -112,23 +112,45 @@ function checkCost(
   const { usd, diem } = asObject(cost) ?? {}
   const isCost = isAmount(usd) && isAmount(diem)
   expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
-  // What is searched has a price of its own, which is open.
-  if (!isCost || counts === null || counts.wrong !== null || hasExtraPrice(options, contract)) return
+  if (!isCost || counts === null || counts.wrong !== null) return
   const tariff = tariffOf(contract)
   const expected = listPrice(tariff, model, counts)
   if (expected === null) return
   // A cost may be rounded to what a balance can show.
   const tolerance = share(expected, contract.chat.costTolerance) + tariff.balanceGrain
+  const said = claimedPico(usd) + claimedPico(diem)
+  const lookups = mostLookups(options, contract)
+  if (lookups > 0) {
+    const tokens = { least: expected - tolerance, most: expected + tolerance }
+    checkLookups(cost, said, tokens, lookups, contract, expect)
+    return
+  }
   const { prompt, completion, cached, written } = counts
   const isCached = cached + written > 0
-  expect(
-    isCached ? 'chat.cost.cached' : 'chat.cost.amount',
-    distance(claimedPico(usd) + claimedPico(diem), expected) <= tolerance,
-    () => {
-      const apart = isCached ? `, of which ${cached} cached and ${written} written` : ''
-      return `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${prompt} + ${completion} tokens${apart}`
-    },
-  )
+  expect(isCached ? 'chat.cost.cached' : 'chat.cost.amount', distance(said, expected) <= tolerance, () => {
+    const apart = isCached ? `, of which ${cached} cached and ${written} written` : ''
+    return `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${prompt} + ${completion} tokens${apart}`
+  })
+}
+
+type Range = { readonly least: bigint; readonly most: bigint }
+
+/** Tokens cost `tokens`; how much of what may be searched or scraped was, is open. */
+function checkLookups(
+  cost: unknown,
+  said: bigint,
+  tokens: Range,
+  lookups: number,
+  { chat }: Contract,
+  expect: Expect<Shared>,
+): void {
+  const { usdPerLookup } = chat.search
+  if (usdPerLookup === null) return
+  const most = tokens.most + BigInt(lookups) * pico(usdPerLookup)
+  expect('parameters.price', said >= tokens.least && said <= most, () => {
+    const range = `${formatPico(tokens.least)} to ${formatPico(most)}`
+    return `cost is ${quote(cost)}, expected ${range} for its tokens and at most ${lookups} lookups`
+  })
 }
 
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0

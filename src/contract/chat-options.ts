@@ -65,9 +65,17 @@ export const sentOptions = (options: ChatOptions, contract: Contract): Options =
 export const isSearching = (options: Options): boolean =>
   options.enable_web_search === 'on' || options.enable_web_search === 'auto' || options.enable_x_search === true
 
-/** Whether something is asked for that has a price of its own, which is open. */
-export function hasExtraPrice(options: ChatOptions | null, contract: Contract): boolean {
-  if (options === null) return false
-  const sent = sentOptions(options, contract)
-  return isSearching(sent) || sent.enable_web_scraping === true
+/** How many results a third-party search has is open; a page of them is not longer. */
+const mostResults = 20
+
+/** The most searches, pages and results that a request can be charged for, each of which has a price of its own. */
+export function mostLookups(options: ChatOptions | null, contract: Contract): number {
+  if (options === null) return 0
+  const {
+    enable_web_search: search,
+    enable_x_search: third,
+    enable_web_scraping: scrapes,
+  } = sentOptions(options, contract)
+  const searches = search === 'on' || search === 'auto' ? 1 : 0
+  return searches + (scrapes === true ? contract.chat.search.scrapedPages : 0) + (third === true ? mostResults : 0)
 }

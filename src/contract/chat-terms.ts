@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pattern, positiveInt } from './quantities.ts'
+import { decimal, pattern, positiveInt } from './quantities.ts'
 
 const chatOption = z.strictObject({
   /** Any text, true or false, or one of a list. */
@@ -35,6 +35,8 @@ export const chatTerms = z.strictObject({
     documentsTool: z.string().nullable(),
     /** The most pages that are scraped for one request. */
     scrapedPages: positiveInt,
+    /** Of a search, of a page that is scraped, and of a result of the third-party search; null: not known. */
+    usdPerLookup: decimal.nullable(),
   }),
   /** Relative tolerance of `cost` against tokens × list price. */
   costTolerance: z.number().min(0).max(1),

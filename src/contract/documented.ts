@@ -81,6 +81,7 @@ export const documented: Contract = {
       resultsInStream: 'first',
       documentsTool: 'service_web_search_documents',
       scrapedPages: 5,
+      usdPerLookup: '0.01', // public
     },
     costTolerance: 0.000001,
     wrongMediaTypeStatus: 415,

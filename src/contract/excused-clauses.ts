@@ -51,12 +51,6 @@ export const excusedClauses = {
     excuse: 'unobservable',
     because: 'The price is open, and no answer tells which pages could not be read.',
   },
-  'excused.search-price': {
-    section: '2.3',
-    says: 'Web search, scraping and the third-party search have a price of their own, by use.',
-    excuse: 'unobservable',
-    because: 'The price is open. What such an answer says that it costs is held against the balance all the same.',
-  },
   'excused.search-auto': {
     section: '2.3',
     says: 'With the mode auto the model decides whether to search.',

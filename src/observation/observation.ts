@@ -146,6 +146,8 @@ export type StreamReading = {
   readonly objects: readonly string[]
   readonly created: number | null
   readonly finishReasons: readonly string[]
+  /** Distinct indices of choices, at most 16; a missing one is null. */
+  readonly indices: readonly unknown[]
   /** Distinct ones that were said, at most 3. */
   readonly stopReasons: readonly unknown[]
   /** What was wrong with the members of a delta, at most 3. */

@@ -1,4 +1,4 @@
-import { choicesOf } from '../contract/chat-options.ts'
+import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import { type Contract, type Model, methodTier, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { formatPico, pico } from '../lib/money.ts'
@@ -43,7 +43,9 @@ export function worstPicoUsd(call: CallPlan, contract: Contract): bigint | null 
     const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
     if (price === null) return null
     const prompt = costOf(countedPromptTokens(call.promptTokens), dearestPrompt(price), 1_000_000n)
-    return prompt + costOf(call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
+    const completion = costOf(call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
+    const lookups = lookupsPicoUsd(call, 1, contract)
+    return lookups === null ? null : prompt + completion + lookups
   }
   if (call.kind === 'resource') return resourcePicoUsd(call.resource, contract)
   const { networks, multipliers, usdPerCredit } = contract.rpc
@@ -71,6 +73,18 @@ function resourcePicoUsd(name: string, contract: Contract): bigint | null {
   return worst === null ? null : pico(worst)
 }
 
+/** What is searched and scraped at most; null when its price is not known. */
+function lookupsPicoUsd(
+  call: Extract<CallPlan, { kind: 'chat' }>,
+  arrivals: number,
+  contract: Contract,
+): bigint | null {
+  const lookups = arrivals * mostLookups(call.options, contract)
+  const { usdPerLookup } = contract.chat.search
+  if (lookups === 0) return 0n
+  return usdPerLookup === null ? null : costOf(lookups, pico(usdPerLookup), 1n)
+}
+
 /** So many arrivals of each call. */
 export type Sent = readonly { readonly call: CallPlan; readonly arrivals: number }[]
 
@@ -80,7 +94,9 @@ export function worstUsd(sent: Sent, contract: Contract): string | null {
   for (const { call, arrivals } of sent) {
     if (call.kind === 'chat') {
       const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
-      if (price === null) return null
+      const lookups = lookupsPicoUsd(call, arrivals, contract)
+      if (price === null || lookups === null) return null
+      picoUsd += lookups
       picoUsd += costOf(arrivals * countedPromptTokens(call.promptTokens), pico(price.input), 1_000_000n)
       picoUsd += costOf(arrivals * call.maxCompletionTokens * choicesOf(call.options), pico(price.output), 1_000_000n)
     } else if (call.kind === 'resource') {

@@ -1,4 +1,5 @@
 import type { ChatOption, Contract } from '../contract/contract.ts'
+import { pico } from '../lib/money.ts'
 import { isRecord } from './json.ts'
 
 /** Every service-specific option with its value, sent or by default. One without a default is there only if it was sent. */
@@ -19,6 +20,8 @@ export type OptionDecisions = {
   readonly citation: (position: number, sources: number, applied: AppliedOptions) => string | null
   /** How many pages are scraped, of so many that a message names. */
   readonly scrapedPages: (named: number) => number
+  /** What a request costs whose tokens cost so much, and for which so often something was looked up. */
+  readonly withLookups: (tokensPico: bigint, lookups: number) => bigint
   /** The tool whose call holds the search results; null: there is no such call. */
   readonly documentsTool: (applied: AppliedOptions) => string | null
 }
@@ -29,7 +32,8 @@ export type OptionIssue = { readonly code: string; readonly path: readonly strin
 /** Options as documented. */
 export function honestOptions(contract: Contract): OptionDecisions {
   const known = knownOptions(contract)
-  const { scrapedPages, documentsTool, citationForm, firstSource } = contract.chat.search
+  const { scrapedPages, documentsTool, usdPerLookup, citationForm, firstSource } = contract.chat.search
+  const lookupPico = pico(usdPerLookup ?? '0')
   return {
     takesOption: (name, value) => fits(known[name], value),
     suffixOptions: pairs => pairs,
@@ -40,6 +44,7 @@ export function honestOptions(contract: Contract): OptionDecisions {
     citation: (position, _, { enable_web_citations: cites }) =>
       cites === true ? citationForm.replace('{source}', String(firstSource + position)) : null,
     scrapedPages: named => Math.min(named, scrapedPages),
+    withLookups: (tokensPico, lookups) => tokensPico + BigInt(lookups) * lookupPico,
     documentsTool: ({ return_search_results_as_documents: asDocuments }) =>
       asDocuments === true ? documentsTool : null,
   }

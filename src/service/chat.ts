@@ -101,14 +101,17 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     // The model has to be loaded for the first.
     if (account.completions === 0) visit.headers['x-retry-count'] = '1'
     const random = randomStream(seed, `completion/${account.tier}/${account.name}/${account.completions++}`)
-    const { sources, pico: lookupPico } = lookUp(request.options, request.userText, behaviour)
+    const { sources, lookups } = lookUp(request.options, request.userText, behaviour)
     const owner = `${account.tier}/${account.name}/${model.id}`
     const cached = cache(owner, request.prefixes(), visit.arrivedMs)
     const drafts = Array.from({ length: request.choices }, () =>
       formDraft(draftChoice(request, behaviour, timing, random), request, sources, behaviour),
     )
     const usage = usageOf(request.promptTokens, drafts, request.thinks, cached)
-    const pico = model.usdPerMillion === null ? null : behaviour.chatCostPico(usage, model.usdPerMillion) + lookupPico
+    const pico =
+      model.usdPerMillion === null
+        ? null
+        : behaviour.withLookups(behaviour.chatCostPico(usage, model.usdPerMillion), lookups)
     const currency = currencyFor(account, pico ?? 0n)
     const endMs = lastTokenMs(drafts)
     account.unsettled = [

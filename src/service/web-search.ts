@@ -1,4 +1,3 @@
-import { pico } from '../lib/money.ts'
 import type { AppliedOptions, OptionDecisions } from './applied-options.ts'
 
 export type Source = {
@@ -8,13 +7,8 @@ export type Source = {
   readonly date: string
 }
 
-/** What was looked up for a request, and what that costs. */
-export type Lookup = { readonly sources: readonly Source[]; readonly pico: bigint }
-
-export const nothingFound: Lookup = { sources: [], pico: 0n }
-
-/** A search, or a page, of any sort. */
-const lookupPico = pico('0.01')
+/** What was found for a request, and how often something was looked up for it. */
+export type Found = { readonly sources: readonly Source[]; readonly lookups: number }
 
 const library: readonly Source[] = [
   {
@@ -32,14 +26,14 @@ const library: readonly Source[] = [
 ]
 
 /** Pages that the message names are scraped instead of a search. A search that is left to the model is not made. */
-export function lookUp(applied: AppliedOptions, userText: () => string, decide: OptionDecisions): Lookup {
+export function lookUp(applied: AppliedOptions, userText: () => string, decide: OptionDecisions): Found {
   if (applied.enable_web_scraping === true) {
     const named = [...new Set(userText().match(/https?:\/\/[^\s"'<>]+/g))]
     const pages = named.slice(0, decide.scrapedPages(named.length))
-    if (pages.length > 0) return { sources: pages.map(pageOf), pico: lookupPico * BigInt(pages.length) }
+    if (pages.length > 0) return { sources: pages.map(pageOf), lookups: pages.length }
   }
   const isSearched = applied.enable_web_search === 'on' || applied.enable_x_search === true
-  return isSearched ? { sources: library, pico: lookupPico } : nothingFound
+  return isSearched ? { sources: library, lookups: 1 } : { sources: [], lookups: 0 }
 }
 
 const pageOf = (url: string): Source => ({

@@ -28,6 +28,12 @@ export const completionClauses = {
     says: 'completion_tokens_details is null or has whole reasoning_tokens, not more than were generated.',
     judges: ['chat-answer', 'chat-stream'],
   },
+  'chat.stream.index': {
+    section: '4.2',
+    says: 'A chunk names the choice that it adds to by its position.',
+    judges: ['chat-stream'],
+    basis: 'profile',
+  },
   'chat.stream.delta': {
     section: '4.2',
     says: 'What a chunk adds to a message has the types of a message.',

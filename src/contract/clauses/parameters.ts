@@ -62,4 +62,10 @@ export const parameterClauses = {
     says: 'Of the pages that a message names at most five are scraped.',
     judges: ['parameters'],
   },
+  'parameters.price': {
+    section: '2.3',
+    says: 'What is searched or scraped costs extra by use, on top of the tokens and at the listed price.',
+    judges: ['chat-answer', 'chat-stream'],
+    basis: 'profile',
+  },
 } as const satisfies Clauses

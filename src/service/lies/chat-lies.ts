@@ -142,7 +142,7 @@ export const chatLies = {
       'cost-ten-fold',
       'A completion costs ten times its list price.',
       honest => ({ chatCostPico: (usage, price) => honest.chatCostPico(usage, price) * 10n }),
-      ['chat.cost.cached'],
+      ['chat.cost.cached', 'parameters.price'],
     ),
     lie(
       'prices-swapped',
@@ -151,7 +151,7 @@ export const chatLies = {
         chatCostPico: (usage, price) =>
           honest.chatCostPico(usage, { ...price, input: price.output, output: price.input }),
       }),
-      ['chat.cost.cached'],
+      ['chat.cost.cached', 'parameters.price'],
     ),
     lie(
       'free-prompts',
@@ -159,7 +159,7 @@ export const chatLies = {
       honest => ({
         chatCostPico: (usage, price) => honest.chatCostPico(usage, { ...price, input: '0' }),
       }),
-      ['chat.cost.cached'],
+      ['chat.cost.cached', 'parameters.price'],
     ),
     lie(
       'one-token-unbilled',
@@ -168,7 +168,7 @@ export const chatLies = {
         chatCostPico: (usage, price) =>
           honest.chatCostPico({ ...usage, completion_tokens: usage.completion_tokens - 1 }, price),
       }),
-      ['chat.cost.cached'],
+      ['chat.cost.cached', 'parameters.price'],
     ),
   ],
 } as const satisfies Lies

@@ -25,6 +25,16 @@ function withDelta(event: StreamEvent, members: Members): StreamEvent {
   return { ...event, data: JSON.stringify({ ...chunk, choices }) }
 }
 
+function reindexed(event: StreamEvent, change: (index: number) => unknown): StreamEvent {
+  if (!event.data.includes('"choices":[{')) return event
+  const chunk = JSON.parse(event.data)
+  const choices = chunk.choices.map((choice: { readonly index: number }) => ({
+    ...choice,
+    index: change(choice.index),
+  }))
+  return { ...event, data: JSON.stringify({ ...chunk, choices }) }
+}
+
 export const completionLies = {
   'chat.choice.stop-reason': [
     lie(
@@ -96,6 +106,14 @@ export const completionLies = {
         amended(honest.usage(usage), {
           completion_tokens_details: usage.completion_tokens_details?.reasoning_tokens ?? 0,
         }),
+    })),
+  ],
+  'chat.stream.index': [
+    lie('streamed-choices-from-one', 'Choices in a stream are counted from 1.', honest => ({
+      events: events => honest.events(events).map(event => reindexed(event, index => index + 1)),
+    })),
+    lie('streamed-index-as-text', 'The index of a choice in a stream is a text.', honest => ({
+      events: events => honest.events(events).map(event => reindexed(event, String)),
     })),
   ],
   'chat.stream.delta': [

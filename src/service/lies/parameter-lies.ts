@@ -203,7 +203,20 @@ export const parameterLies = {
     lie('documents-not-given', 'Search results are not given as documents.', () => ({ documentsTool: () => null })),
   ],
   'parameters.scraping': [
-    lie('scrapes-every-page', 'Every page that a message names is scraped.', () => ({ scrapedPages: named => named })),
+    lie('scrapes-every-page', 'Every page that a message names is scraped.', () => ({ scrapedPages: named => named }), [
+      'parameters.price',
+    ]),
+  ],
+  'parameters.price': [
+    lie('lookups-tenfold', 'A search costs ten times its price.', honest => ({
+      withLookups: (pico, lookups) => honest.withLookups(pico, lookups * 10),
+    })),
+    lie('one-lookup-too-many', 'One search, or one page, more is charged than was asked for.', honest => ({
+      withLookups: (pico, lookups) => honest.withLookups(pico, lookups === 0 ? 0 : lookups + 1),
+    })),
+    lie('free-with-lookups', 'A request that searches or scrapes is free.', honest => ({
+      withLookups: (pico, lookups) => (lookups === 0 ? honest.withLookups(pico, 0) : 0n),
+    })),
   ],
 } as const satisfies Lies
 

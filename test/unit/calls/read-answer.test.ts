@@ -119,6 +119,7 @@ const reading = {
   objects: [],
   created: null,
   finishReasons: [],
+  indices: [],
   stopReasons: [],
   misshapen: [],
   parameters: null,

@@ -63,6 +63,12 @@ describe('of what a choice says', () => {
     expect(reading.toolNames).toEqual(['a', 'b', 'c'])
   })
 
+  test('the indices of choices are kept, at most 16', () => {
+    const at = (index: unknown) => event({ choices: [{ index }] })
+    expect(readPlain(at(0), at(1), at(0), at(undefined), at('a')).indices).toEqual([0, 1, null, 'a'])
+    expect(readPlain(...Array.from({ length: 40 }, (_, index) => at(index))).indices).toHaveLength(16)
+  })
+
   test('stop reasons are kept, at most 3, whatever they are', () => {
     const stop = (stop_reason: unknown) => event({ choices: [{ stop_reason }] })
     const reading = readPlain(stop(null), stop('stop'), stop('stop'), stop(7), stop('x'.repeat(999)), stop('y'))

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
+import type { Observation, StreamReading } from '../../../src/observation/observation.ts'
 import {
   accusations,
   accusesEach,
@@ -40,6 +41,12 @@ const grammarOf = (...parts: readonly ('role' | 'content' | 'tool-call' | 'finis
   grammar: parts.map(part => [part, 1] as const),
 })
 
+/** Two answers were asked for, which end in two ways. */
+function streamOfTwo(stream: Partial<StreamReading>): Observation {
+  const two = { finishReasons: ['stop', 'length'], stopReasons: ['length', 'stop'], ...stream }
+  return { ...streamObserved(two), asked: { ...bounded(120, { n: 2 }), stream: true } }
+}
+
 describe('how an answer ends', () => {
   sparesEach({
     'no stop reason': withChoice({ stop_reason: undefined }),
@@ -71,19 +78,14 @@ describe('how an answer ends', () => {
       finishReasons: ['tool_calls'],
       stopReasons: ['stop'],
     }),
-    'a stream of two choices that end in two ways': streamObserved({
-      finishReasons: ['stop', 'length'],
-      stopReasons: ['length', 'stop'],
-      grammar: [
-        ['role', 1],
-        ['content', 1],
-        ['finish', 1],
-        ['usage', 1],
-        ['done', 1],
-      ],
-      usage: usageOf(120),
-      cost: null,
+    'a stream of two choices, one of which goes on when the other has ended': streamOfTwo({
+      ...grammarOf('role', 'content', 'finish', 'content', 'finish', 'usage', 'done'),
+      indices: [1, 0],
     }),
+    'a stream of one choice where two were allowed': streamOfTwo({
+      ...grammarOf('role', 'content', 'finish', 'usage', 'done'),
+    }),
+    'a stream whose choices have no index': streamObserved({ indices: [null] }),
   })
 
   accusesEach({
@@ -121,6 +123,21 @@ describe('how an answer ends', () => {
       'chat.choice.tool-calls',
       'finish_reason is "tool_calls" without any, expected one',
       streamObserved({ finishReasons: ['tool_calls'] }),
+    ],
+    'a choice of a stream that does not end': [
+      'chat.stream.finish',
+      'the stream is role content finish usage done, expected 2 finish reasons, the last of them behind the last token',
+      streamOfTwo({ ...grammarOf('role', 'content', 'finish', 'usage', 'done'), indices: [0, 1] }),
+    ],
+    'a choice of a stream that nobody asked for': [
+      'chat.stream.index',
+      'choices have the indices [2], expected 0 to 1',
+      streamOfTwo({ ...grammarOf('role', 'content', 'finish', 'usage', 'done'), indices: [2] }),
+    ],
+    'a choice of a stream with a text for its index': [
+      'chat.stream.index',
+      'choices have the indices ["0"], expected 0',
+      streamObserved({ indices: ['0'] }),
     ],
     'an answer that is cut a token before its bound': [
       'chat.choice.length',

@@ -119,6 +119,7 @@ export const reading: StreamReading = {
   objects: ['chat.completion.chunk'],
   created: completion.created,
   finishReasons: ['stop'],
+  indices: [0],
   stopReasons: [],
   misshapen: [],
   parameters: null,

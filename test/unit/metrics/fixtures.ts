@@ -90,6 +90,7 @@ export const aStream = (changes: Partial<StreamReading> = {}): StreamReading => 
   objects: ['chat.completion.chunk'],
   created: 1,
   finishReasons: ['stop'],
+  indices: [0],
   stopReasons: [],
   misshapen: [],
   parameters: null,

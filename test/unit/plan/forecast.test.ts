@@ -92,6 +92,14 @@ describe('the worst spend', () => {
   const worstOf = (mix: string, contract: Contract = documented) =>
     planOf({ only: `duration: 10s, shape: constant, rate: 1/s, mix: { ${mix} }` }, { contract }).forecast.worstUsd
 
+  test('of what searches and scrapes is that of a search and of every page, on top of the tokens', () => {
+    expect(Number(worstOf('scraping: 1')) - Number(worstOf('xs: 1'))).toBeCloseTo(10 * 6 * 0.01, 9)
+    const search = { ...documented.chat.search, usdPerLookup: null }
+    const open = { ...documented, chat: { ...documented.chat, search } }
+    expect(worstOf('scraping: 1', open)).toBeNull()
+    expect(worstOf('xs: 1', open)).not.toBeNull()
+  })
+
   test('of a chat call is a prompt of 5 % and 50 tokens more, and a completion of full length', () => {
     // 260 tokens at $0.50 and 120 at $2 for a million are $0.00013 + $0.00024 a call.
     expect(worstOf('s: 1')).toBe('0.0037')

@@ -15,6 +15,7 @@ const callsFor = (callers: number) => `
   single: { kind: rpc, network: ethereum-mainnet, methods: { eth_call: 1 }, failing: 0.1 }
   replay: { kind: replay, of: single, duplicates: 2, conflicting: 0.25, foreign: ${callers > 1 ? 0.5 : 0} }
   again: { kind: replay, of: single, duplicates: 0, again-after: 6s }
+  scraping: { kind: chat, model-tier: XS, prompt-tokens: 100, max-completion-tokens: 60, parameters: { enable_web_search: auto, enable_web_scraping: true } }
   models: { kind: models }
   image: { kind: resource, resource: image }
   video: { kind: resource, resource: video-queue }
