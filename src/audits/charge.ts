@@ -39,7 +39,8 @@ const neverSent: readonly FailureReason[] = ['connect-refused', 'connect-timeout
 /** Null where it cannot be told: a success that does not say what it cost. */
 export function chargeOf(observation: Observation, contract: Contract): Charge | null {
   const { asked, answer, outcome } = observation
-  if (asked.kind === 'models' || asked.kind === 'networks' || asked.kind === 'rate-limits') return free
+  if (asked.kind === 'models' || asked.kind === 'networks') return free
+  if (asked.kind === 'rate-limits' || asked.kind === 'rate-limit-logs') return free
   // A probe that draws on no limit does not say who is asking, so nobody can be charged for it.
   if (asked.kind === 'probe' && probeOf(asked.probe).draws === null) return free
   if (outcome.kind === 'dropped') return free

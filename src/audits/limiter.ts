@@ -6,6 +6,7 @@ import type { Observation } from '../observation/observation.ts'
 import { scopeOf } from '../observation/scope.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { createLimit, type Limit } from './limit.ts'
+import { createLimitLogs } from './limit-logs.ts'
 import type { Member } from './limit-window.ts'
 import type { LimitUse } from './results.ts'
 import { createServerClock } from './server-clock.ts'
@@ -23,6 +24,7 @@ export function createLimiter(
   const clock = createServerClock(startedAtMs)
   const limits = new Map<string, Limit>()
   const tokens = createTokenWindow(scope, clock.offset, say)
+  const logs = createLimitLogs(scope, clock.offset, say)
   let firstSentMs: number | null = null
 
   return {
@@ -31,6 +33,7 @@ export function createLimiter(
       if (sentMs === null || endMs === null) return
       firstSentMs ??= sentMs
       clock.add(observation)
+      logs.add(observation)
       const drawn = scopeOf(observation, contract)
       if (drawn === null || (outcome.kind === 'failed' && outcome.reason === 'connect-refused')) return
 
@@ -49,6 +52,7 @@ export function createLimiter(
       if (!isWhole) return
       for (const limit of limits.values()) limit.conclude()
       tokens.conclude()
+      logs.conclude()
     },
     limits: () => [...limits.values()].map(limit => limit.use()),
   }

@@ -33,6 +33,7 @@ export function buildCall(
     case 'models':
     case 'networks':
     case 'rate-limits':
+    case 'rate-limit-logs':
       return listCall(plan.kind, headers, office)
     case 'resource':
       return resourceCall(plan, headSeq, headers, office)

@@ -2,7 +2,7 @@ import type { AccountTier, Contract } from '../contract/contract.ts'
 import { asObject, jsonObject } from '../observation/scope.ts'
 import { type Check, expecting, quote } from './check.ts'
 
-/** The lists of networks, of models and of the caller's rate limits. */
+/** The lists of networks, of models, of the caller's rate limits and of the requests that hit them. */
 export const checkCatalogue: Check<'catalogue'> = ({ answer, asked, seq, accountTier }, contract, say) => {
   if (answer === null || answer.status >= 500 || unrelated.includes(answer.status)) return
   const expect = expecting(say, seq)
@@ -15,6 +15,10 @@ export const checkCatalogue: Check<'catalogue'> = ({ answer, asked, seq, account
     case 'models': {
       const wrong = wrongModels(body)
       return expect('catalogue.models', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+    }
+    case 'rate-limit-logs': {
+      const wrong = wrongLog(body, contract)
+      return expect('logs.layout', wrong === null, () => `${wrong}${notFound(answer.status)}`)
     }
     case 'rate-limits': {
       const wrong = wrongLimits(asObject(body?.data)?.rateLimits, accountTier, contract)
@@ -62,3 +66,21 @@ function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contr
 
 const isTextList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.length > 0 && value.every(item => typeof item === 'string' && item !== '')
+
+const logTexts = ['apiKeyId', 'modelId', 'rateLimitTier', 'rateLimitType']
+
+function wrongLog(body: Readonly<Record<string, unknown>> | null, { limitLogs }: Contract): string | null {
+  if (body?.object !== 'list') return `object is ${quote(body?.object)}, expected "list"`
+  const rows = body.data
+  if (!Array.isArray(rows)) return `data is ${quote(rows)}, expected a list`
+  if (rows.length > limitLogs.rows) return `there are ${rows.length} rows, expected ${limitLogs.rows} at most`
+  for (const row of rows.map(asObject)) {
+    const unfit = logTexts.find(name => typeof row?.[name] !== 'string')
+    if (unfit !== undefined) return `a row has ${quote(row?.[unfit])} as ${unfit}, expected a text`
+    if (!isTime(row?.timestamp)) return `a row has ${quote(row?.timestamp)} as timestamp, expected a time`
+  }
+  return null
+}
+
+const isTime = (value: unknown): boolean =>
+  (typeof value === 'string' && !Number.isNaN(Date.parse(value))) || (typeof value === 'number' && value > 0)

@@ -76,6 +76,7 @@ export const contractSchema = z.strictObject({
     networks: z.string(),
     models: z.string(),
     rateLimits: z.string(),
+    rateLimitLogs: z.string(),
   }),
   auth: z.strictObject({
     /** The statuses with which a request without any credentials may be answered; none: not asserted. */
@@ -154,6 +155,12 @@ export const contractSchema = z.strictObject({
     /** What the message must match, whatever the case; `{seconds}` stands for the length of the block. */
     saysWait: pattern,
     saysRetry: pattern,
+  }),
+  limitLogs: z.strictObject({
+    /** The log lists so many of the last refusals of an account. */
+    rows: positiveInt,
+    /** What the log calls the RPC proxy, where it names a model otherwise. */
+    rpcId: z.string(),
   }),
   billing: z.strictObject({
     /** After this much quiet every charge is in the balance. */

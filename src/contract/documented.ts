@@ -17,6 +17,7 @@ export const documented: Contract = {
     networks: '/crypto/rpc/networks',
     models: '/models',
     rateLimits: '/api_keys/rate_limits',
+    rateLimitLogs: '/api_keys/rate_limit_logs',
   },
   auth: { noKey: [401] },
   accounts: {
@@ -138,6 +139,7 @@ export const documented: Contract = {
     saysWait: 'wait (for )?{seconds} ?s(ec|\\b)',
     saysRetry: 'retry|again',
   },
+  limitLogs: { rows: 50, rpcId: 'endpoint:api/v1/crypto/rpc' }, // public
   billing: { settleMs: 1_000, balanceResolutionUsd: '0.00000001', balanceHeaders: true, balanceRemaining: 'wallets' },
 }
 

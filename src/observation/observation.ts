@@ -113,7 +113,7 @@ export type ReplayRole = {
   readonly concurrent: boolean
 }
 
-export type ListAsked = { readonly kind: 'models' | 'networks' | 'rate-limits' }
+export type ListAsked = { readonly kind: 'models' | 'networks' | 'rate-limits' | 'rate-limit-logs' }
 
 /** What is neither chat nor RPC. */
 export type ResourceAsked = {

@@ -54,6 +54,7 @@ export function scopeOf({ asked, accountTier }: Observation, contract: Contract)
     case 'rpc':
       return rpc
     case 'rate-limits':
+    case 'rate-limit-logs':
       return control
     case 'resource':
       return ofResource(resourceOf(contract, asked.resource)?.draws)

@@ -77,6 +77,9 @@ export const callSchemas = {
   models: mapping({ kind: z.literal('models') }).describe('The list of models.'),
   networks: mapping({ kind: z.literal('networks') }).describe('The list of networks.'),
   'rate-limits': mapping({ kind: z.literal('rate-limits') }).describe("The caller's own limits."),
+  'rate-limit-logs': mapping({ kind: z.literal('rate-limit-logs') }).describe(
+    'Which requests of the caller hit a limit.',
+  ),
   resource: mapping({
     kind: z.literal('resource'),
     resource: text('the name of a resource of the profile').describe(
@@ -107,6 +110,7 @@ export const callSchema = z.discriminatedUnion(
     callSchemas.models,
     callSchemas.networks,
     callSchemas['rate-limits'],
+    callSchemas['rate-limit-logs'],
     callSchemas.resource,
     callSchemas.probe,
   ],

@@ -33,7 +33,7 @@ export type Call =
       /** Probability that another key of the same account follows with the same body. */
       readonly otherKey: number
     }
-  | { readonly kind: 'models' | 'networks' | 'rate-limits' }
+  | { readonly kind: 'models' | 'networks' | 'rate-limits' | 'rate-limit-logs' }
   | {
       readonly kind: 'resource'
       readonly resource: string

@@ -50,6 +50,7 @@ function resolveCall(path: Path, value: unknown, contract: Contract, complain: C
     case 'models':
     case 'networks':
     case 'rate-limits':
+    case 'rate-limit-logs':
       return { kind }
     case 'resource':
       return resolveResource(path, value, contract, complain)

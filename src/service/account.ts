@@ -1,4 +1,5 @@
 import type { AccountTier } from '../contract/contract.ts'
+import type { Refusal } from './refusal.ts'
 import type { Window } from './window.ts'
 
 /** Whose request it is. */
@@ -18,6 +19,8 @@ export type Account = Caller & {
   readonly windows: Map<string, Window>
   /** By whom failures block. */
   readonly records: Map<string, FailureRecord>
+  /** The last requests that were refused for a limit, in their order. */
+  readonly refusals: Refusal[]
   /** What falls due later, because a completion is billed when it is complete. */
   unsettled: readonly Settlement[]
 }
@@ -38,7 +41,15 @@ export type Settlement = {
 }
 
 export function openAccount(caller: Caller, picoUsd: bigint, picoDiem: bigint): Account {
-  const empty = { ...caller, picoUsd: 0n, picoDiem: 0n, completions: 0, windows: new Map(), records: new Map() }
+  const empty = {
+    ...caller,
+    picoUsd: 0n,
+    picoDiem: 0n,
+    completions: 0,
+    windows: new Map(),
+    records: new Map(),
+    refusals: [],
+  }
   return { ...empty, ...(caller.means !== 'empty' && { picoUsd, picoDiem }), unsettled: [] }
 }
 

@@ -16,6 +16,7 @@ import { compress, type Encoding, encodingFor } from './encode.ts'
 import { isJson, parseJson } from './json.ts'
 import type { Reply } from './message.ts'
 import { namedModel } from './named-model.ts'
+import type { LogRow, Refusal } from './refusal.ts'
 import { type Finding, findStored, type Stored } from './replays.ts'
 import type { RpcItem, RpcResponse } from './rpc-item.ts'
 import type { Visit } from './visit.ts'
@@ -47,6 +48,9 @@ export type Behaviour = OptionDecisions & {
   readonly windowAt: (previous: Window | undefined, nowMs: number, windowMs: number) => Window
   readonly admits: (window: Window, limit: number) => boolean
   readonly spend: Spend
+  /** Keeps a refusal for the log. */
+  readonly logRefusal: (refusals: Refusal[], refusal: Refusal) => void
+  readonly limitLogs: (rows: readonly LogRow[]) => unknown
 
   /** undefined: it is not known. */
   readonly network: (slug: string, networks: ReadonlyMap<string, Network>) => Network | undefined
@@ -156,6 +160,11 @@ export function honestBehaviour(contract: Contract): Behaviour {
     windowAt,
     admits: (window, limit) => window.requests < limit,
     spend,
+    logRefusal: (refusals, refusal) => {
+      refusals.push(refusal)
+      if (refusals.length > contract.limitLogs.rows) refusals.shift()
+    },
+    limitLogs: rows => ({ object: 'list', data: rows }),
 
     network: (slug, networks) => networks.get(slug),
     batchLimit: rpc.batchLimit,

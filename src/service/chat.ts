@@ -59,7 +59,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
       model === undefined ? 'control' : model.id,
       limits === undefined ? controlLimits : { requests: limits.requestsPerMinute, tokens: limits.tokensPerMinute },
     )
-    if (!entry.admitted) return limiter.reject(visit)
+    if (!entry.admitted) return limiter.reject(visit, model?.id ?? 'control')
     if (model !== undefined) {
       visit.headers[`${headerPrefix}model-id`] = model.id
       visit.headers[`${headerPrefix}model-name`] = model.name
@@ -84,7 +84,8 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     if (model.usdPerMillion !== null && !behaviour.covers(account, listPricePico(most, model.usdPerMillion))) {
       return insufficient(visit)
     }
-    if (!limiter.reserve(visit, entry, request.promptTokens + allowed)) return limiter.reject(visit)
+    if (!limiter.reserve(visit, entry, request.promptTokens + allowed))
+      return limiter.reject(visit, model.id, {}, 'TPM')
     return complete(visit, account, model, request, entry, request.promptTokens + allowed)
   }
 

@@ -2,6 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import type { Account } from './account.ts'
 import type { Behaviour } from './behaviour.ts'
 import type { Reply } from './message.ts'
+import type { Refusal } from './refusal.ts'
 import { refuse, type Visit } from './visit.ts'
 import type { Window } from './window.ts'
 
@@ -16,7 +17,13 @@ export type Limiter = {
   readonly enter: (visit: Visit, account: Account, scope: string, limits: ScopeLimits) => Entry
   /** Sets tokens aside; false, and the request no longer counts, where they do not fit. */
   readonly reserve: (visit: Visit, entry: Entry, tokens: number) => boolean
-  readonly reject: (visit: Visit, more?: Readonly<Record<string, unknown>>) => Reply
+  /** `modelId`: what the log calls that which was asked for. `limit`: which one is reached, requests where it is left out. */
+  readonly reject: (
+    visit: Visit,
+    modelId: string,
+    more?: Readonly<Record<string, unknown>>,
+    limit?: Refusal['limit'],
+  ) => Reply
 }
 
 export function limiter(contract: Contract, behaviour: Behaviour): Limiter {
@@ -56,7 +63,9 @@ export function limiter(contract: Contract, behaviour: Behaviour): Limiter {
       writeHeaders(visit, entry)
       return fits
     },
-    reject: (visit, more = {}) => {
+    reject: (visit, modelId, more = {}, limit = 'RPM') => {
+      const { account, arrivedMs } = visit
+      if (account !== null) behaviour.logRefusal(account.refusals, { modelId, limit, atMs: arrivedMs })
       visit.headers['x-ratelimit-type'] = 'user'
       return refuse(visit, 429, 'Rate limit exceeded', more)
     },

@@ -34,7 +34,8 @@ export function resourceDesk({
     const { draws } = resource
     const limits =
       draws === null ? controlLimits : { requests: behaviour.resourceLimit(draws, account.tier), tokens: null }
-    if (!limiter.enter(visit, account, draws ?? 'control', limits).admitted) return limiter.reject(visit)
+    if (!limiter.enter(visit, account, draws ?? 'control', limits).admitted)
+      return limiter.reject(visit, draws ?? 'control')
     const body = resource.method === 'POST' ? parseJson(visit.request.body) : {}
     if (resource.method === 'POST' && !isJson(visit.request.headers['content-type']))
       return refuse(visit, 415, 'Content-Type must be application/json')

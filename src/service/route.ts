@@ -6,6 +6,7 @@ export type Route =
   | { readonly kind: 'networks' }
   | { readonly kind: 'models' }
   | { readonly kind: 'rate-limits' }
+  | { readonly kind: 'rate-limit-logs' }
   | { readonly kind: 'resource'; readonly resource: Resource }
   | { readonly kind: 'wrong-method'; readonly allow: string }
   | { readonly kind: 'unknown' }
@@ -18,6 +19,7 @@ export function router({ paths, resources }: Contract): (method: string, path: s
     [paths.networks, { kind: 'networks' }],
     [paths.models, { kind: 'models' }],
     [paths.rateLimits, { kind: 'rate-limits' }],
+    [paths.rateLimitLogs, { kind: 'rate-limit-logs' }],
   ])
   const posts = new Map<string, Route>()
   for (const resource of Object.values(resources)) {

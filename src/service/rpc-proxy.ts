@@ -35,7 +35,9 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
   const bill = rpcBill(rpc, behaviour)
   const delays = randomStream(seed, 'rpc-delays')
   const replays = replayCache()
-  const turns = rpcTurns(rpc.oneAtATime, (visit, customMessage) => limiter.reject(visit, { customMessage }))
+  const turns = rpcTurns(rpc.oneAtATime, (visit, customMessage) =>
+    limiter.reject(visit, contract.limitLogs.rpcId, { customMessage }),
+  )
 
   return (visit, account, slug) => {
     const entry = limiter.enter(visit, account, 'rpc', limits)
@@ -117,7 +119,7 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
     visit.headers['x-ratelimit-remaining'] = '0'
     visit.headers['x-ratelimit-reset'] = String(resetSeconds)
     const customMessage = `The limit of ${limits.requests} RPC requests a minute is reached. Retry at ${resetSeconds}.`
-    return limiter.reject(visit, { customMessage })
+    return limiter.reject(visit, contract.limitLogs.rpcId, { customMessage })
   }
 }
 

@@ -10,6 +10,7 @@ import { encoded } from './encode.ts'
 import { httpDates } from './http-date.ts'
 import { identifiers } from './identifiers.ts'
 import { bend, type Lie } from './lies/lie.ts'
+import { rateLimitLogs } from './limit-logs.ts'
 import { limiter } from './limiter.ts'
 import type { Reply, ServiceRequest } from './message.ts'
 import { resourceDesk } from './resource-desk.ts'
@@ -58,6 +59,7 @@ export function createService(options: ServiceOptions): Service {
   const networks = networkList(contract, behaviour)
   const models = modelList(contract, behaviour)
   const ownLimits = rateLimits(contract, behaviour)
+  const ownRefusals = rateLimitLogs(behaviour)
 
   const accounts = new Map<string, Account>()
   const byAuthorization = new Map<string | undefined, Account>()
@@ -100,9 +102,10 @@ export function createService(options: ServiceOptions): Service {
     if (route.kind === 'rpc' && !tooLarge) return rpc(visit, account, route.network)
     if (route.kind === 'chat' && !tooLarge) return chat(visit, account)
     if (route.kind === 'resource' && !tooLarge) return resources(visit, account, route.resource)
-    if (!limits.enter(visit, account, 'control', controlLimits).admitted) return limits.reject(visit)
+    if (!limits.enter(visit, account, 'control', controlLimits).admitted) return limits.reject(visit, 'control')
     if (tooLarge) return refuse(visit, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })
-    return route.kind === 'rate-limits' ? ownLimits(visit, account) : answerAnyone(visit)
+    if (route.kind === 'rate-limits') return ownLimits(visit, account)
+    return route.kind === 'rate-limit-logs' ? ownRefusals(visit, account) : answerAnyone(visit)
   }
 
   /** No key is needed for what is public, but a wrong one is refused everywhere. */
@@ -148,7 +151,7 @@ export function createService(options: ServiceOptions): Service {
   }
 }
 
-const needKeys: readonly Visit['route']['kind'][] = ['rpc', 'chat', 'resource', 'rate-limits']
+const needKeys: readonly Visit['route']['kind'][] = ['rpc', 'chat', 'resource', 'rate-limits', 'rate-limit-logs']
 
 /** As received or, where the rest was not worth receiving, as announced. */
 function bodyBytes({ body, headers }: ServiceRequest): number {

@@ -73,4 +73,22 @@ export const limitClauses = {
     says: 'A 429 of the RPC proxy has a customMessage and X-RateLimit headers.',
     judges: ['error-answer'],
   },
+  'logs.layout': {
+    section: '4.1',
+    says: 'The log of rate limits is a list of rows with key, model, tier, type and time, no more than the last 50.',
+    judges: ['catalogue'],
+    basis: 'profile',
+  },
+  'logs.shows-429': {
+    section: '4.1',
+    says: 'The log of rate limits shows the requests of the account that were refused for a limit.',
+    judges: ['limiter'],
+    needs: 'A caller who was beyond a limit, and asks for the log.',
+  },
+  'logs.no-phantom': {
+    section: '4.1',
+    says: 'The log of rate limits shows nothing else.',
+    judges: ['limiter'],
+    needs: 'A caller who asks for the log.',
+  },
 } as const satisfies Clauses

@@ -13,6 +13,7 @@ import { errorLies } from './error-lies.ts'
 import { headerLies } from './header-lies.ts'
 import type { Lie } from './lie.ts'
 import { limitLies } from './limit-lies.ts'
+import { logLies } from './log-lies.ts'
 import { logprobsLies } from './logprobs-lies.ts'
 import { occasionalHeaderLies } from './occasional-header-lies.ts'
 import { parameterLies } from './parameter-lies.ts'
@@ -29,6 +30,7 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...authLies,
   ...errorLies,
   ...limitLies,
+  ...logLies,
   ...chatLies,
   ...completionLies,
   ...chatRequestLies,

@@ -56,7 +56,7 @@ export const limitLies = {
       'limit-one-lower',
       'The request limit is stated one lower than it is.',
       reply => withHeader(reply, limit, value => String(Number(value) - 1)),
-      ['limit.requests.remaining'],
+      ['limit.requests.remaining', 'limit.resources'],
     ),
   ],
   'limit.requests.remaining': [

@@ -84,7 +84,7 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   await clock.advanceTo(65_000)
   say(chat(large), chat(), rpc(item('eth_call')))
   await clock.advanceTo(72_000)
-  say(chat(large), rpc(item('eth_call')))
+  say(chat(large), rpc(item('eth_call')), ask({ method: 'GET', path: '/api_keys/rate_limit_logs' }))
   // Each by an account of its own, so that none is refused for the sake of another.
   say(...probeNames.map(name => ask({ ...probeOf(name).request(documented), ...sender(name) })))
   say(...['', '_2'].map(which => ask({ method: 'GET', path: '/api_keys/rate_limits', key: `ref_default_two${which}` })))
