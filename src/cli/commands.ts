@@ -2,7 +2,7 @@ import type { Format } from '../report/renderers.ts'
 import type { Command, Flag } from './command.ts'
 
 /** Written here and not read from the renderers, so that `--help` need not load them. */
-const formats: readonly Format[] = ['text', 'json', 'junit', 'markdown']
+const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown']
 
 const scenario: Flag = { type: 'string', describe: 'A scenario file (YAML)' }
 const runDirectory: Flag = { type: 'string', describe: 'The directory of a run' }

@@ -1,3 +1,4 @@
+import { renderHtml } from './render-html.ts'
 import { renderJson } from './render-json.ts'
 import { renderJunit } from './render-junit.ts'
 import { renderMarkdown } from './render-markdown.ts'
@@ -10,6 +11,7 @@ export type Renderer = (report: Report, options: TextOptions) => string
 export const renderers = {
   text: renderText,
   json: renderJson,
+  html: renderHtml,
   junit: renderJunit,
   markdown: renderMarkdown,
 } as const satisfies Readonly<Record<string, Renderer>>

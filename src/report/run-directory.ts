@@ -7,6 +7,7 @@ import { UsageError } from '../lib/usage-error.ts'
 import { type LogEnd, type LogHead, openLog, readLog } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
+import { renderHtml } from './render-html.ts'
 import { renderJson } from './render-json.ts'
 import { renderJunit } from './render-junit.ts'
 import { renderMarkdown } from './render-markdown.ts'
@@ -21,6 +22,7 @@ const files = {
   observations: 'observations.ndjson.gz',
   report: 'report.json',
   text: 'report.txt',
+  html: 'report.html',
   junit: 'junit.xml',
   markdown: 'report.md',
   findings: 'findings.ndjson',
@@ -74,6 +76,7 @@ async function writeReport(path: string, report: Report): Promise<void> {
   )
   await replaceFile(join(path, files.findings), lines.join(''))
   await replaceFile(join(path, files.text), renderText(report, { columns: 100, colour: false, directory: path }))
+  await replaceFile(join(path, files.html), renderHtml(report))
   await replaceFile(join(path, files.junit), renderJunit(report))
   await replaceFile(join(path, files.markdown), renderMarkdown(report))
   await replaceFile(join(path, files.report), renderJson(report))

@@ -1,0 +1,69 @@
+import { count, duration, NO_VALUE, plural } from '../metrics/quantity.ts'
+import { type Html, html, nothing } from './html.ts'
+import { endOf } from './html-load.ts'
+import type { Report } from './report.ts'
+import { timeChart } from './svg-chart.ts'
+
+/** What the harness says about itself. */
+export function harnessSection({ load, series }: Report): Html {
+  const { planned, sent, answered, failed, dropped, failures, latenessMs, eventLoopDelayMs: loop } = load
+  const reasons = Object.entries(failures).map(([reason, times]) => `${reason} × ${count(times)}`)
+  const facts = [
+    ['requests', `${count(sent)} sent, ${count(planned)} forecast`],
+    [
+      'ends',
+      `${count(answered)} answered, ${count(failed)} failed${reasons.length === 0 ? '' : ` (${reasons.join(', ')})`}, ${count(dropped)} dropped`,
+    ],
+    ['lateness', `p50 ${duration(latenessMs.p50)}, p99 ${duration(latenessMs.p99)}, max ${duration(latenessMs.max)}`],
+    ['event loop delay', loop === null ? NO_VALUE : `p99 ${duration(loop.p99)}, max ${duration(loop.max)}`],
+  ] as const
+  const chart =
+    series === null
+      ? nothing
+      : timeChart({
+          title: 'Lateness',
+          note: 'the longest time from due to sent in each step: what the harness itself adds',
+          endMs: endOf(series),
+          height: 130,
+          stages: series.stages,
+          format: value => (value === 0 ? '0' : duration(value)),
+          curves: [
+            {
+              name: 'longest lateness',
+              colour: 'violet',
+              filled: true,
+              stepMs: series.stepMs,
+              values: series.latenessMs,
+            },
+          ],
+        })
+  return html`<section id="harness"><h2>The harness itself</h2><dl class="pairs small">${facts.map(([name, text]) => html`<dt>${name}</dt><dd>${text}</dd>`)}</dl>${chart}</section>`
+}
+
+/** Every clause as a dot, by chapter of the document; then all of them by name. */
+export function coverageSection({ clauses }: Report): Html {
+  if (clauses.length === 0) return nothing
+  const of = (verdict: Report['clauses'][number]['verdict']) =>
+    clauses.filter(clause => clause.verdict === verdict).length
+  const judged = clauses.reduce((sum, clause) => sum + clause.judged, 0)
+  const sections = [...new Set(clauses.map(({ section }) => section))].toSorted(bySection)
+  const words = { pass: 'kept', fail: 'broken', 'not-exercised': 'not exercised' } as const
+  const tones = { pass: 'good', fail: 'bad', 'not-exercised': 'quiet' } as const
+  return html`<section id="clauses"><h2>Clauses of the interface document</h2>
+<p class="small quiet"><b class="good">${of('pass')} kept</b>, <b class="${of('fail') > 0 ? 'bad' : 'quiet'}">${of('fail')} broken</b>, ${of('not-exercised')} not exercised by this run, in ${plural(judged, 'judgement')}.</p>
+<div class="clauses">${sections.map(
+    section =>
+      html`<span class="quiet">§${section}</span><ul class="dots">${clauses
+        .filter(clause => clause.section === section)
+        .map(
+          ({ id, verdict, judged: times }) =>
+            html`<li class="${verdict}" title="${id}: ${words[verdict]}, ${plural(times, 'judgement')}"></li>`,
+        )}</ul>`,
+  )}</div>
+<details><summary>All clauses</summary><div class="wide"><table><thead><tr><th>clause</th><th>§</th><th></th><th class="n">judged</th><th class="n">violated</th></tr></thead><tbody>
+${clauses.map(({ id, section, verdict, judged: times, violated }) => html`<tr><td><code>${id}</code></td><td>${section}</td><td class="keep ${tones[verdict]}">${words[verdict]}</td><td class="n">${count(times)}</td><td class="n">${count(violated)}</td></tr>`)}
+</tbody></table></div></details></section>`
+}
+
+/** 2.10 comes behind 2.9. */
+const bySection = (a: string, b: string): number => a.localeCompare(b, 'en', { numeric: true })

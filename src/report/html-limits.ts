@@ -1,0 +1,89 @@
+import type { LimitUse } from '../audits/results.ts'
+import type { LimitLane } from '../metrics/limit-lanes.ts'
+import { count, duration, NO_VALUE } from '../metrics/quantity.ts'
+import type { Series } from '../metrics/series.ts'
+import { type Html, html, nothing } from './html.ts'
+import { endOf } from './html-load.ts'
+import type { Report } from './report.ts'
+import { timeAxis } from './svg-chart.ts'
+import { percent, pixels } from './svg-scale.ts'
+
+const laneHeight = 30
+/** The judge whose findings a refusal that should not have come is among. */
+const limiter = 'limiter'
+
+export function limitsSection(report: Report): Html {
+  const { limits, series, findings } = report
+  if (limits.length === 0) return nothing
+  const lanes = series?.limits.filter(({ limit, refusedMs }) => limit !== null || refusedMs.length > 0) ?? []
+  const accused = new Set(
+    findings.filter(({ check }) => check === limiter).flatMap(({ examples }) => examples.flatMap(({ seqs }) => seqs)),
+  )
+  const drawn =
+    series === null || lanes.length === 0
+      ? nothing
+      : html`<figure><figcaption><h3>Windows of each caller</h3><span class="quiet">how much of the limit was used, as the answers said; each line is a 429, red where a finding names it. ${limits.length > lanes.length ? `The ${lanes.length} busiest of ${limits.length}.` : ''}</span></figcaption>
+<div class="lanes">${lanes.map(lane => laneRow(lane, series, accused, windowOf(limits, lane)))}<svg class="chart axis" height="1" aria-hidden="true">${timeAxis(endOf(series), 0)}</svg></div></figure>`
+  return html`<section id="limits"><h2>Limits</h2>${scopesTable(limits)}${drawn}</section>`
+}
+
+const windowOf = (limits: readonly LimitUse[], { caller, scope }: LimitLane): number =>
+  limits.find(use => use.caller === caller && use.scope === scope)?.windowMs ?? 0
+
+function laneRow(
+  { caller, scope, limit, used, refusedMs, refusedSeqs }: LimitLane,
+  series: Series,
+  accused: ReadonlySet<number>,
+  windowMs: number,
+): Html {
+  const endMs = endOf(series)
+  const width = series.stepMs / endMs
+  const most = Math.max(1, limit ?? 0, ...used.map(value => value ?? 0))
+  const bar = (value: number, column: number, kind: string) => {
+    const height = (value / most) * laneHeight
+    return html`<rect class="${kind}" x="${percent(column * width)}" width="${percent(width)}" y="${pixels(laneHeight - height)}" height="${pixels(height)}"><title>${value} of ${limit ?? NO_VALUE} used</title></rect>`
+  }
+  // What was used stays used until its window is over, although no answer says so again.
+  let last = { value: 0, column: Number.NEGATIVE_INFINITY }
+  const bars = used.map((value, column) => {
+    if (value !== null) last = { value, column }
+    else if (last.value === 0 || (column - last.column) * series.stepMs > windowMs) return null
+    return bar(last.value, column, value === null ? 'held f-teal' : 'f-teal')
+  })
+  const marks = refusedMs.map((ms, index) => {
+    const seq = refusedSeqs[index] ?? -1
+    const kind = accused.has(seq) ? 'refusal accused' : 'refusal'
+    return html`<line class="${kind}" x1="${percent(ms / endMs)}" x2="${percent(ms / endMs)}" y1="-2" y2="${laneHeight + 2}"><title>429 to request ${seq} at ${duration(ms)}</title></line>`
+  })
+  const peak = Math.max(0, ...used.map(value => value ?? 0))
+  const refusals = refusedMs.length === 0 ? '' : `, ${refusedMs.length} × 429`
+  return html`<span class="who">${caller} <span class="quiet">${scope}</span></span><svg class="chart lane" height="${laneHeight}" role="img" aria-label="Use of ${scope} by ${caller}"><rect class="room" x="0" y="0" width="100%" height="${laneHeight}"/>${bars}${marks}</svg><span class="end">${peak} of ${limit ?? NO_VALUE}${refusals}</span>`
+}
+
+function scopesTable(limits: readonly LimitUse[]): Html {
+  const keyOf = ({ scope, tier, windowMs }: LimitUse) => JSON.stringify([scope, tier, windowMs])
+  const groups = [...new Set(limits.map(keyOf))].map(key => limits.filter(use => keyOf(use) === key))
+  const sum = (uses: readonly LimitUse[], of: (use: LimitUse) => number) =>
+    uses.reduce((total, use) => total + of(use), 0)
+  const cell = (value: number, isBad: boolean) =>
+    html`<td class="n ${isBad && value > 0 ? 'bad' : ''}">${count(value)}</td>`
+  return html`<div class="wide"><table><thead><tr><th>limit</th><th>tier</th><th class="n">callers</th><th class="n">allowed</th><th class="n">accepted</th><th class="n">429</th><th class="n">unexpected 429</th><th class="n">missing 429</th></tr></thead><tbody>
+${groups.map(uses => {
+  const [first] = uses
+  const allowed =
+    first?.limit === null || first === undefined ? NO_VALUE : `${count(first.limit)} per ${duration(first.windowMs)}`
+  return html`<tr><td class="words">${first?.scope ?? ''}</td><td>${first?.tier ?? ''}</td>${cell(new Set(uses.map(({ caller }) => caller)).size, false)}<td class="n">${allowed}</td>${cell(
+    sum(uses, use => use.accepted),
+    false,
+  )}${cell(
+    sum(uses, use => use.rejected),
+    false,
+  )}${cell(
+    sum(uses, use => use.unexpected429),
+    true,
+  )}${cell(
+    sum(uses, use => use.missing429),
+    true,
+  )}</tr>`
+})}</tbody></table></div>`
+}

@@ -1,0 +1,49 @@
+import { count, threeDigits } from '../metrics/quantity.ts'
+import type { Series } from '../metrics/series.ts'
+import { type Html, html } from './html.ts'
+import { timeChart } from './svg-chart.ts'
+
+/** Until when the charts go: all columns. */
+export const endOf = ({ stepMs, due }: Series): number => Math.max(1, due.length) * stepMs
+
+export const perSecondOf = (values: readonly number[], stepMs: number): readonly number[] =>
+  values.map(value => (value * 1_000) / stepMs)
+
+/** What was offered and what came of it. */
+export function loadSection(series: Series): Html {
+  const { stepMs, stages, due, answered, refused, failed, dropped } = series
+  const rate = (values: readonly number[]) => perSecondOf(values, stepMs)
+  const optional = [
+    { name: 'refused with 429', colour: 'amber', values: refused },
+    { name: 'failed', colour: 'red', values: failed },
+    { name: 'dropped, never sent', colour: 'violet', values: dropped },
+  ] as const
+  const shared = { endMs: endOf(series), stages, height: 200 }
+  return html`<section id="load"><h2>Load</h2><div class="charts">${timeChart({
+    ...shared,
+    title: 'Offered and achieved rate',
+    note: 'requests per second: offered when due, achieved when answered',
+    format: value => `${threeDigits(value)}/s`,
+    curves: [
+      { name: 'offered', colour: 'grey', stroke: 'dashed', stepMs, values: rate(due) },
+      { name: 'achieved', colour: 'blue', filled: true, stepMs, values: rate(answered) },
+      ...optional
+        .filter(({ values }) => values.some(value => value > 0))
+        .map(({ name, colour, values }) => ({ name, colour, stepMs, values: rate(values) })),
+    ],
+  })}${timeChart({
+    ...shared,
+    title: 'In flight',
+    note: 'sent and not ended, at the end of each step',
+    format: count,
+    curves: [{ name: 'requests', colour: 'teal', filled: true, stepMs, atEnd: true, values: inFlight(series) }],
+  })}</div></section>`
+}
+
+function inFlight({ sent, answered, failed }: Series): readonly number[] {
+  let flying = 0
+  return sent.map((value, column) => {
+    flying += value - (answered[column] ?? 0) - (failed[column] ?? 0)
+    return Math.max(0, flying)
+  })
+}

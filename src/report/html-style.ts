@@ -1,0 +1,112 @@
+const dark = `
+  --page: #0d1117; --card: #151b23; --text: #e6edf3; --quiet: #9aa7b5; --line: #2a323d; --faint: #1c232d;
+  --blue: #6aa7ff; --teal: #3fc7b4; --amber: #f0a94b; --red: #ff7b72; --green: #4fc46a; --violet: #b899ff;
+  --pass: #12351f; --fail: #451a1a; --inconclusive: #3d2c0b; --code: #0d1117;`
+
+/** The whole look of the report: light and dark, a phone, a screen and a sheet of paper. */
+export const css = `
+:root { color-scheme: light dark;
+  --page: #f6f7f9; --card: #fff; --text: #16191f; --quiet: #5b6472; --line: #e1e5eb; --faint: #f1f3f6;
+  --blue: #2563eb; --teal: #0c8577; --amber: #c2710c; --red: #d12f2f; --green: #15803d; --violet: #7446d8;
+  --pass: #dcf5e4; --fail: #fde3e1; --inconclusive: #fdeecb; --code: #f6f7f9; }
+@media (prefers-color-scheme: dark) { :root {${dark} } }
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body { margin: 0; background: var(--page); color: var(--text); overflow-wrap: anywhere;
+  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+main { max-width: 1180px; margin: 0 auto; padding: 28px 20px 56px; display: grid; gap: 20px; grid-template-columns: minmax(0, 1fr); }
+h1, h2, h3, p, ul, figure, dl, dd { margin: 0; padding: 0; }
+h1 { font-size: 30px; line-height: 1.2; letter-spacing: -.02em; }
+h2 { font-size: 18px; letter-spacing: -.01em; }
+h3 { font-size: 14px; font-weight: 600; }
+code, pre { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .88em; }
+a { color: var(--blue); }
+.quiet { color: var(--quiet); }
+.small { font-size: 13px; }
+section, header { background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 20px 22px 22px;
+  display: grid; gap: 14px; grid-template-columns: minmax(0, 1fr); }
+section > p { max-width: 78ch; }
+header { gap: 12px; padding: 26px 26px 24px; border-top: 6px solid var(--tone); }
+header.pass { --tone: var(--green); } header.fail { --tone: var(--red); } header.inconclusive { --tone: var(--amber); }
+.verdict { justify-self: start; padding: 4px 14px; border-radius: 99px; font-weight: 700; letter-spacing: .06em; font-size: 13px;
+  text-transform: uppercase; color: var(--tone); border: 1px solid var(--tone); }
+header.pass .verdict { background: var(--pass); } header.fail .verdict { background: var(--fail); }
+header.inconclusive .verdict { background: var(--inconclusive); }
+.question { font-size: 17px; color: var(--quiet); }
+.because { list-style: none; display: grid; gap: 6px; }
+.because li { padding-left: 14px; border-left: 3px solid var(--tone); }
+.facts { display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 13px; color: var(--quiet); }
+.facts b { font-weight: 500; color: var(--text); }
+.tiles { display: grid; gap: 12px; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); }
+.tile { background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 14px 18px; }
+.tile dt { font-size: 13px; color: var(--quiet); } .tile dd { font-size: 25px; font-weight: 650; letter-spacing: -.02em; line-height: 1.3; }
+.tile dd.note { font-size: 12.5px; font-weight: 400; letter-spacing: 0; color: var(--quiet); }
+.bad { color: var(--red); } .good { color: var(--green); } .doubtful { color: var(--amber); }
+.wide { overflow-x: auto; margin: 0 -6px; padding: 0 6px; }
+table { border-collapse: collapse; width: 100%; overflow-wrap: normal; font-size: 13.5px; font-variant-numeric: tabular-nums; }
+th { text-align: left; font-weight: 500; color: var(--quiet); font-size: 12.5px; white-space: nowrap; }
+th, td { padding: 7px 10px; border-bottom: 1px solid var(--line); vertical-align: top; }
+tbody tr:last-child > * { border-bottom: 0; }
+.n { text-align: right; white-space: nowrap; } td.sub { padding-left: 26px; color: var(--quiet); }
+td.words { min-width: 170px; overflow-wrap: anywhere; } .keep { white-space: nowrap; }
+.finding { border: 1px solid var(--line); border-left: 4px solid var(--red); border-radius: 8px; padding: 14px 16px; display: grid; gap: 8px;
+  grid-template-columns: minmax(0, 1fr); }
+.finding h3 code { font-size: 14.5px; }
+.finding dl, .pairs { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 4px 14px; }
+.finding dt, .pairs dt { color: var(--quiet); }
+pre { margin: 0; padding: 12px 14px; background: var(--code); border: 1px solid var(--line); border-radius: 8px; white-space: pre-wrap;
+  overflow-wrap: anywhere; line-height: 1.45; max-height: 460px; overflow-y: auto; }
+pre.command { border-left: 3px solid var(--blue); }
+details > summary { cursor: pointer; color: var(--quiet); font-size: 13.5px; }
+details[open] > summary { margin-bottom: 8px; } details > * + * { margin-top: 8px; }
+.charts { display: grid; gap: 24px 30px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 430px), 1fr)); }
+figure { display: grid; gap: 8px; align-content: end; grid-template-columns: minmax(0, 1fr); }
+figcaption { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; }
+figcaption .quiet { font-size: 12.5px; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: 12.5px; color: var(--quiet); list-style: none; }
+.legend li { display: flex; align-items: center; gap: 6px; white-space: nowrap; }
+.legend svg { width: 18px; height: 10px; }
+.plot { padding: 14px 8px 24px 54px; }
+.chart { display: block; width: 100%; overflow: visible; }
+.chart text { fill: var(--quiet); font-size: 11px; font-variant-numeric: tabular-nums; }
+.grid { stroke: var(--line); stroke-width: 1; shape-rendering: crispEdges; }
+.base { stroke: var(--quiet); stroke-width: 1; opacity: .6; shape-rendering: crispEdges; }
+.stage { fill: var(--faint); } .bound { stroke: var(--line); stroke-dasharray: 2 3; }
+.curve { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; vector-effect: non-scaling-stroke; }
+.thin { stroke-width: 1.2; } .dashed { stroke-dasharray: 6 4; } .dotted { stroke-dasharray: 2 4; }
+.area { stroke: none; fill-opacity: .16; }
+.blue { stroke: var(--blue); } .teal { stroke: var(--teal); } .amber { stroke: var(--amber); } .red { stroke: var(--red); }
+.green { stroke: var(--green); } .violet { stroke: var(--violet); } .grey { stroke: var(--quiet); }
+.f-blue { fill: var(--blue); } .f-teal { fill: var(--teal); } .f-amber { fill: var(--amber); } .f-red { fill: var(--red); }
+.f-green { fill: var(--green); } .f-violet { fill: var(--violet); } .f-grey { fill: var(--quiet); }
+.cell { fill: var(--blue); shape-rendering: crispEdges; }
+.reach { fill: transparent; } .reach:hover { fill: var(--quiet); fill-opacity: .16; }
+.lanes { display: grid; gap: 2px 14px; grid-template-columns: minmax(90px, 190px) minmax(0, 1fr) max-content; align-items: center; font-size: 13px; }
+.lanes .axis { grid-column: 2; padding-bottom: 20px; } .lanes .end { color: var(--quiet); text-align: right; font-size: 12.5px; white-space: nowrap; }
+.room { fill: var(--faint); } .held { fill-opacity: .35; } .lane rect { shape-rendering: crispEdges; }
+.refusal { stroke: var(--amber); stroke-width: 2; } .refusal.accused { stroke: var(--red); stroke-width: 3; }
+.clauses { display: grid; gap: 8px 16px; grid-template-columns: max-content minmax(0, 1fr); align-items: center; font-size: 13px; }
+.dots { display: flex; flex-wrap: wrap; gap: 4px; list-style: none; }
+.dots li { width: 13px; height: 13px; border-radius: 4px; background: var(--green); }
+.dots li.fail { background: var(--red); } .dots li.not-exercised { background: transparent; border: 1.5px solid var(--line); }
+footer { color: var(--quiet); font-size: 12.5px; text-align: center; }
+@media (max-width: 620px) {
+  main { padding: 12px 10px 32px; gap: 12px; } section, header { padding: 16px 14px; border-radius: 11px; } h1 { font-size: 24px; }
+  .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; } .tile { padding: 10px 12px; } .tile dd:not(.note) { font-size: 20px; }
+  .plot { padding-left: 44px; padding-right: 2px; }
+  .lanes { grid-template-columns: minmax(0, 1fr) max-content; } .lanes .axis { grid-column: 1 / -1; } .lanes > .lane { grid-column: 1 / -1; grid-row: auto; }
+  .lanes > .end { grid-column: 2; } .lanes > .who { grid-column: 1; }
+  .stack thead { display: none; } .stack tr { display: grid; grid-template-columns: max-content minmax(0, 1fr) max-content; border-bottom: 1px solid var(--line); }
+  .stack td { border: 0; } .stack td:last-child { grid-column: 1 / -1; padding-top: 0; } .stack td.words { min-width: 0; }
+  .finding dl, .pairs { grid-template-columns: minmax(0, 1fr); gap: 0; } .finding dd, .pairs dd { margin-bottom: 6px; }
+}
+@media print {
+  :root { color-scheme: light; --page: #fff; --card: #fff; --text: #000; --quiet: #444; --line: #ccc; --faint: #f2f2f2; --code: #fff;
+    --blue: #2563eb; --teal: #0c8577; --amber: #c2710c; --red: #d12f2f; --green: #15803d; --violet: #7446d8;
+    --pass: #fff; --fail: #fff; --inconclusive: #fff; }
+  body { font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { padding: 0; gap: 10px; max-width: none; }
+  section, header { border-radius: 0; border: 0; border-top: 2px solid var(--line); padding: 10px 0; }
+  .finding, figure, .tile, tr { break-inside: avoid; } h2 { break-after: avoid; } pre { max-height: none; }
+  details::details-content { content-visibility: visible; display: block; } .wide { overflow: visible; }
+}
+`

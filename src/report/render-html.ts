@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import { count, duration, NO_VALUE, plural, ratio, threeDigits } from '../metrics/quantity.ts'
+import { type Html, html, nothing, styleSheet } from './html.ts'
+import { findingsSection } from './html-findings.ts'
+import { coverageSection, harnessSection } from './html-harness.ts'
+import { latencySection, streamSection } from './html-latency.ts'
+import { limitsSection } from './html-limits.ts'
+import { loadSection } from './html-load.ts'
+import { moneySection } from './html-money.ts'
+import { css } from './html-style.ts'
+import { callsSection, planSection, thresholdsSection } from './html-tables.ts'
+import type { Report, Status } from './report.ts'
+
+/** Nothing is loaded and nothing runs: the one style sheet is known by its digest. */
+const policy = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(css).digest('base64')}'`,
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ')
+
+/** One file that opens anywhere, without a network and without a script: the verdict, why, and what it rests on. */
+export function renderHtml(report: Report): string {
+  const { series, run, verdict, calls } = report
+  const page = html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
+<link rel="icon" href="data:,"><title>${verdict}: ${run.scenario}</title>
+${styleSheet(css)}</head><body><main>
+${verdictHeader(report)}
+${tiles(report)}
+${findingsSection(report)}
+${thresholdsSection(report)}
+${series === null ? nothing : loadSection(series)}
+${callsSection(report)}
+${series === null ? nothing : latencySection(series, calls)}
+${series === null ? nothing : streamSection(series)}
+${moneySection(report)}
+${limitsSection(report)}
+${planSection(report)}
+${coverageSection(report)}
+${harnessSection(report)}
+<footer>Turnpike ${run.version} · run ${run.id}</footer>
+</main></body></html>
+`
+  return page.markup
+}
+
+const endings: Readonly<Record<Report['run']['ended'], string>> = {
+  complete: 'complete',
+  interrupted: 'interrupted',
+  'target-unreachable': 'target unreachable',
+  'keys-refused': 'keys refused',
+  'budget-reached': 'budget reached',
+  'cut-short': 'cut short',
+}
+
+function verdictHeader({ verdict, because, run }: Report): Html {
+  const facts = [
+    ['target', run.target],
+    ['profile', run.profile],
+    ['seed', String(run.seed)],
+    ['started', run.startedAt.replace('T', ' ').replace(/\.\d+Z$/, ' UTC')],
+  ] as const
+  return html`<header class="${verdict}"><span class="verdict">${verdict}</span><h1>${run.scenario}</h1>
+${run.question === null ? nothing : html`<p class="question">${run.question}</p>`}
+<ul class="because">${because.map(reason => html`<li>${reason}</li>`)}</ul>
+<div class="facts">${facts.map(([name, text]) => html`<span>${name} <b>${text}</b></span>`)}</div></header>`
+}
+
+type Tile = readonly [name: string, value: string, note: string, tone: '' | 'bad' | 'doubtful']
+
+function tiles(report: Report): Html {
+  const { load, clauses, calls, billing, thresholds, findings, run } = report
+  const all = calls.filter(({ stage, goodRatio }) => stage === null && goodRatio !== null)
+  const due = all.reduce((sum, { count: sent, dropped }) => sum + sent + dropped, 0)
+  const good = all.reduce((sum, { goodRatio, count: sent, dropped }) => sum + (goodRatio ?? 0) * (sent + dropped), 0)
+  const kept = clauses.filter(({ verdict }) => verdict === 'pass').length
+  const exercised = clauses.filter(({ verdict }) => verdict !== 'not-exercised').length
+  const of = (status: Status) => thresholds.filter(({ verdict }) => verdict === status).length
+  const violations = findings.reduce((sum, finding) => sum + finding.count, 0)
+  const sorts = billing.discrepancies.length
+  const shown: readonly Tile[] = [
+    [
+      'answers',
+      count(load.answered),
+      `${count(load.failed)} failed, ${count(load.dropped)} dropped`,
+      load.answered === 0 ? 'bad' : '',
+    ],
+    ['good answers', due === 0 ? NO_VALUE : ratio(good / due), 'of all that was due', ''],
+    ['clauses kept', `${kept} of ${exercised}`, plural(violations, 'violation'), kept < exercised ? 'bad' : ''],
+    [
+      'thresholds held',
+      `${of('pass')} of ${thresholds.length}`,
+      'of this scenario',
+      of('fail') > 0 ? 'bad' : of('inconclusive') > 0 ? 'doubtful' : '',
+    ],
+    [
+      'claimed',
+      `$${threeDigits(Number(billing.claimedUsd))}`,
+      sorts === 0 ? 'no discrepancy' : plural(sorts, 'sort of discrepancy', 'sorts of discrepancy'),
+      sorts > 0 ? 'bad' : '',
+    ],
+    ['took', duration(run.durationMs), endings[run.ended], run.ended === 'complete' ? '' : 'doubtful'],
+  ]
+  return html`<dl class="tiles">${shown.map(([name, value, note, tone]) => html`<div class="tile"><dt>${name}</dt><dd class="${tone}">${value}</dd><dd class="note">${note}</dd></div>`)}</dl>`
+}
