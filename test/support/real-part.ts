@@ -5,6 +5,7 @@ import { describe, test } from 'vitest'
 const programs = {
   prometheus: ['prometheus', 'promtool'],
   compose: ['docker-compose'],
+  chromium: ['chromium'],
 } as const
 export type RealPart = keyof typeof programs
 

@@ -1,0 +1,116 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { renderHtml } from '../../src/report/render-html.ts'
+import { lieByName } from '../../src/service/lies/lies.ts'
+import { describeWith } from '../support/real-part.ts'
+import { freshDirectory } from '../support/turnpike.ts'
+import { virtualRun } from '../support/virtual-run.ts'
+import { hostileReport } from '../unit/report/hostile-report.ts'
+
+const widths = [390, 1_440] as const
+const schemes = ['light', 'dark'] as const
+
+/** What a page did that no report may do. */
+type Watched = { readonly page: Page; readonly faults: readonly string[] }
+
+describeWith('chromium', 'the page of a report in a real browser', () => {
+  let browser: Browser
+  const files = new Map<string, string>()
+
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+    const folder = freshDirectory()
+    const scenario = 'scenarios/smoke.yaml'
+    const lies = ['failed-item-in-full', 'sudden-429', 'charged-twice'].map(lieByName).filter(lie => lie !== undefined)
+    const passing = (await virtualRun({ scenario })).report
+    const failing = (await virtualRun({ scenario, lies })).report
+    expect([passing.verdict, failing.verdict]).toEqual(['pass', 'fail'])
+    const hostile = { ...hostileReport, plan: failing.plan, series: failing.series }
+    for (const [name, report] of Object.entries({ passing, failing, hostile })) {
+      const file = join(folder, `${name}.html`)
+      writeFileSync(file, renderHtml(report))
+      files.set(name, file)
+    }
+  }, 120_000)
+  afterAll(() => browser?.close())
+
+  async function open(name: string, width: number, colorScheme: 'light' | 'dark'): Promise<Watched> {
+    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
+    const faults: string[] = []
+    page.on('console', message => faults.push(`console: ${message.text()}`))
+    page.on('pageerror', error => faults.push(`error: ${error.message}`))
+    page.on('dialog', dialog => faults.push(`dialog: ${dialog.message()}`))
+    page.on('request', request => {
+      if (!/^(?:file|data):/.test(request.url())) faults.push(`request: ${request.url()}`)
+    })
+    await page.goto(pathToFileURL(files.get(name) ?? '').href)
+    return { page, faults }
+  }
+
+  describe.each(['passing', 'failing', 'hostile'])('of a %s run', name => {
+    test.each(widths.flatMap(width => schemes.map(scheme => [width, scheme] as const)))(
+      'asks nothing of the network, has no error, and fits %i pixels (%s)',
+      async (width, scheme) => {
+        const { page, faults } = await open(name, width, scheme)
+        const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+        const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+        await page.close()
+        expect(faults).toEqual([])
+        expect(wider).toBeLessThanOrEqual(0)
+        // Were the style sheet refused, there would be none.
+        expect(background).toBe(scheme === 'dark' ? 'rgb(13, 17, 23)' : 'rgb(246, 247, 249)')
+      },
+    )
+  })
+
+  test.each(widths.flatMap(width => schemes.map(scheme => [width, scheme] as const)))(
+    'every chart has ink at %i pixels (%s)',
+    async (width, scheme) => {
+      const { page } = await open('failing', width, scheme)
+      const figures = await page.locator('figure').all()
+      const titles = await page.locator('figure h3').allTextContents()
+      const drawn = await picturesOf(figures)
+      await page.evaluate(removeMarks)
+      const blank = await picturesOf(figures)
+      await page.close()
+      expect(titles).toEqual(expect.arrayContaining(expected))
+      expect(titles.filter((_, figure) => drawn[figure] === blank[figure])).toEqual([])
+    },
+    90_000,
+  )
+
+  test('it can be printed', async () => {
+    const { page } = await open('failing', 1_440, 'dark')
+    const pdf = await page.pdf({ format: 'A4' })
+    await page.close()
+    expect(pdf.subarray(0, 5).toString()).toBe('%PDF-')
+    expect(pdf.length).toBeGreaterThan(50_000)
+  })
+})
+
+const expected = [
+  'Offered and achieved rate',
+  'In flight',
+  'All latencies',
+  'How latencies are distributed',
+  'Time to first token: chat',
+  'Between chunks: chat',
+  'Dollars spent',
+  'Credits spent',
+  'Windows of each caller',
+  'Lateness',
+]
+
+async function picturesOf(figures: readonly Locator[]): Promise<readonly string[]> {
+  const pictures: string[] = []
+  for (const figure of figures) pictures.push((await figure.screenshot({ animations: 'disabled' })).toString('base64'))
+  return pictures
+}
+
+/** Takes away what was measured, and leaves axes, grid and stages. */
+const removeMarks = `document
+  .querySelectorAll('.chart path, .chart circle, .chart .cell, .chart [class*="f-"], .chart .refusal')
+  .forEach(mark => mark.remove())`
