@@ -69,9 +69,10 @@ export const chatRequestLies = {
       ...body,
       messages: Array.isArray(body.messages) ? body.messages : [{ role: 'user', content: 'hello' }],
     })),
-    objects('short-prompts-refused', 'A prompt of less than four words is refused.', body => {
+    objects('short-prompts-refused', 'A prompt of two or three words is held to be a slip, and refused.', body => {
       const [message, ...others] = messagesOf(body)
-      return others.length === 0 && isText(message?.content) && message.content.split(' ').length < 4
+      const words = isText(message?.content) ? message.content.split(' ').length : 0
+      return others.length === 0 && (words === 2 || words === 3)
     }),
   ],
   'chat.request.message': [

@@ -139,7 +139,7 @@ const options: readonly Readonly<Record<string, unknown>>[] = [
   { prompt_cache_key: 'key' },
   { no_such_member: true },
   { model: 'ref-nano-1b' },
-  { messages: [{ role: 'user', content: 'Hello' }] },
+  { messages: [{ role: 'user', content: 'Hello there' }] },
   { messages: [{ role: 'system', content: 'Be brief.' }] },
   user({ type: 'text', text: 'a' }),
   user({ type: 'text', text: 'Hello' }, { type: 'text', text: 'there' }),
