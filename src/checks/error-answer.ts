@@ -1,9 +1,24 @@
 import { asObject, jsonObject } from '../observation/scope.ts'
 import { type Check, quote } from './check.ts'
+import { codeOf, isForWallet, isPaymentOffer, lackOfDetailed, lackOfStandard } from './error-layout.ts'
 import { isAbuseBlock, isFromInFront, isOutOfTurn } from './who-answered.ts'
 
 const wholeNumber = /^\d+$/
 const rpcLimitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+
+/** The clause about the error object of a status. */
+const byStatus: Readonly<Partial<Record<number, StatusClause>>> = {
+  400: 'error.400.object',
+  401: 'error.401.object',
+  402: 'error.402.object',
+  415: 'error.415.object',
+  429: 'error.429.object',
+  500: 'error.500.object',
+  503: 'error.503.object',
+  504: 'error.504.object',
+}
+
+type StatusClause = `error.${400 | 401 | 402 | 415 | 429 | 500 | 503 | 504}.object`
 
 /** The bodies of answers that are no success. */
 export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, contract, say) => {
@@ -12,8 +27,10 @@ export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, 
   const body = jsonObject(answer)
   const error = body?.error
   const isErrorObject = (typeof error === 'string' && error !== '') || asObject(error) !== null
-  if (isErrorObject || (answer.status === 402 && isPaymentOffer(body))) say.kept('error.object')
-  else {
+  if (body !== null && (isErrorObject || (answer.status === 402 && isPaymentOffer(body)))) {
+    say.kept('error.object')
+    judgeLayout(body)
+  } else {
     const got = body === null ? 'is no JSON object' : `has error ${quote(error)}`
     say.broken('error.object', `the body of a ${answer.status} ${got}, expected a text or an object as error`, [seq])
   }
@@ -31,8 +48,23 @@ export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, 
       `a 429 of the RPC proxy lacks ${missing.join(', ')}, expected a message and whole numbers`,
       [seq],
     )
-}
 
-/** The structured form of a 402, which a caller without credit can get in place of an error. */
-const isPaymentOffer = (body: Readonly<Record<string, unknown>> | null): boolean =>
-  body?.x402Version !== undefined && Array.isArray(body.accepts)
+  /** That there is an error at all is looked at before. */
+  function judgeLayout(body: Readonly<Record<string, unknown>>) {
+    const { status } = answer ?? {}
+    const clause = status === undefined ? undefined : byStatus[status]
+    if (clause === undefined) return
+    const lack =
+      status === 402 && isPaymentOffer(body)
+        ? null
+        : (clause === 'error.400.object' ? lackOfDetailed : lackOfStandard)(body)
+    if (lack === null) say.kept(clause)
+    else say.broken(clause, `the body of a ${status} has ${lack}`, [seq])
+    const { insufficientBalanceCode: expected } = contract.errors
+    if (status !== 402 || expected === null || isForWallet(body) || answer?.headers['payment-required'] !== undefined)
+      return
+    const code = codeOf(body)
+    if (code === expected) say.kept('error.402.code')
+    else say.broken('error.402.code', `the code of a 402 is ${quote(code)}, expected ${expected}`, [seq])
+  }
+}

@@ -75,6 +75,11 @@ export const commands: readonly Command[] = [
       seed: { type: 'number', describe: 'Seed of all that is drawn', default: 1 },
       lie: { type: 'string', describe: 'Tell this lie; may be repeated', array: true },
       'list-lies': { type: 'boolean', describe: 'List the lies and the clause that each breaks', default: false },
+      fault: {
+        type: 'string',
+        describe: 'Fail so: status:probability, such as 503:0.05; may be repeated',
+        array: true,
+      },
       'opening-balance': { type: 'string', describe: 'USD that a new account starts with', default: '10' },
       'opening-balance-diem': { type: 'string', describe: 'DIEM that a new account starts with', default: '0' },
       ttft: { type: 'number', describe: 'Median time to the first token, in ms' },

@@ -1,6 +1,7 @@
 import { systemClock } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
 import { nearest, UsageError } from '../lib/usage-error.ts'
+import { type Fault, faultStatuses } from '../service/faults.ts'
 import type { Lie } from '../service/lies/lie.ts'
 import { allLies, lieByName } from '../service/lies/lies.ts'
 import { startServer } from '../service/server.ts'
@@ -29,6 +30,7 @@ export async function serviceCommand(values: Values): Promise<number> {
       rpcMs: milliseconds(values, 'rpc', rpcMs),
     },
     lies: texts(values, 'lie').map(knownLie),
+    faults: faultsOf(texts(values, 'fault')),
   })
   const host = text(values, 'host') ?? '127.0.0.1'
   const server = await startServer({ service, host, port: whole(values, 'port', 65_535) }).catch(cause => {
@@ -71,6 +73,19 @@ function knownLie(name: string): Lie {
     expected: 'a lie of --list-lies',
     ...nearest(name, names),
   })
+}
+
+function faultsOf(written: readonly string[]): readonly Fault[] {
+  const expected = `a status and a probability, such as 503:0.05; statuses are ${faultStatuses.join(', ')}`
+  const faults = written.map(text => {
+    const [, said, share] = /^(\d{3}):(0?\.\d+|[01])$/.exec(text) ?? []
+    const status = faultStatuses.find(each => String(each) === said)
+    if (status === undefined) throw new UsageError({ where: '--fault', got: JSON.stringify(text), expected })
+    return { status, probability: Number(share) }
+  })
+  const total = faults.reduce((sum, { probability }) => sum + probability, 0)
+  if (total <= 1) return faults
+  throw new UsageError({ where: '--fault', got: `${total} in all`, expected: 'probabilities of at most 1 in all' })
 }
 
 function whole(values: Values, name: string, most: number): number {

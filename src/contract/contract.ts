@@ -137,6 +137,10 @@ export const contractSchema = z.strictObject({
     /** Whether inference answers must carry the three token headers. */
     tokenHeaders: z.boolean(),
   }),
+  errors: z.strictObject({
+    /** The code of a 402 to a caller with a key; null: not asserted. */
+    insufficientBalanceCode: z.string().min(1).nullable(),
+  }),
   abuse: z.strictObject({
     /** More failures than so many within `windowMs` block the caller for `blockMs`. */
     failures: positiveInt,
@@ -190,12 +194,6 @@ export function methodTier(contract: Contract, network: string, method: string):
   const known = own(networks, network)
   return known && own(methods[known.family], method)
 }
-
-/** So many failures that could not be helped fit in beside those that a run means to cause. */
-const failureMargin = 5
-
-/** The failures of one caller that a run may mean to cause in a window without being blocked for them. */
-export const failuresToCause = ({ abuse }: Contract): number => Math.max(1, abuse.failures - failureMargin)
 
 export const resourceOf = ({ resources }: Contract, name: string): Resource | null => own(resources, name)
 

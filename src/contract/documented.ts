@@ -127,6 +127,7 @@ export const documented: Contract = {
     concurrent: 'one-charge',
   },
   limits: { windowMs: 60_000, requestsReset: 'unix-seconds', tokensReset: 'seconds', tokenHeaders: true },
+  errors: { insufficientBalanceCode: 'INSUFFICIENT_BALANCE' },
   abuse: {
     failures: 20,
     windowMs: 30_000,

@@ -20,6 +20,7 @@ import {
 } from './completion.ts'
 import { calls, lastTokenMs, streamChunks, streamHeadMs } from './completion-stream.ts'
 import { controlLimits, retirementDate } from './control.ts'
+import type { Strike } from './faults.ts'
 import type { Identifiers } from './identifiers.ts'
 import { isRecord, parseJson } from './json.ts'
 import type { Entry, Limiter } from './limiter.ts'
@@ -37,12 +38,13 @@ export type ChatOptions = {
   readonly limiter: Limiter
   readonly identifiers: Identifiers
   readonly seed: number
+  readonly strike: Strike
   readonly timing: Timing
 }
 
 /** Chat completions, whole or streamed, billed in tokens once they are complete. */
 export function chatCompletions(options: ChatOptions): (visit: Visit, account: Account) => Reply {
-  const { contract, behaviour, limiter, identifiers, seed, timing } = options
+  const { contract, behaviour, limiter, identifiers, seed, timing, strike } = options
   const { headerPrefix, chat } = contract
   const models = new Map(contract.models.map(model => [model.id, model]))
   const cache = promptCache()
@@ -82,8 +84,10 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     const allowed = request.choices * request.maxCompletionTokens
     const most = { prompt_tokens: request.promptTokens, completion_tokens: allowed }
     if (model.usdPerMillion !== null && !behaviour.covers(account, listPricePico(most, model.usdPerMillion))) {
-      return insufficient(visit)
+      return insufficient(visit, contract)
     }
+    const fault = strike(visit)
+    if (fault !== null) return fault
     if (!limiter.reserve(visit, entry, request.promptTokens + allowed))
       return limiter.reject(visit, model.id, {}, 'TPM')
     return complete(visit, account, model, request, entry, request.promptTokens + allowed)

@@ -4,6 +4,7 @@ import { pico, roundPico } from '../lib/money.ts'
 import { randomStream } from '../lib/random.ts'
 import { type Account, currencyFor } from './account.ts'
 import type { Behaviour } from './behaviour.ts'
+import type { Strike } from './faults.ts'
 import type { Identifiers } from './identifiers.ts'
 import { isJson } from './json.ts'
 import type { Entry, Limiter } from './limiter.ts'
@@ -22,12 +23,13 @@ export type RpcProxyOptions = {
   readonly limiter: Limiter
   readonly identifiers: Identifiers
   readonly seed: number
+  readonly strike: Strike
   readonly timing: Timing
 }
 
 /** JSON-RPC, single or batch, forwarded to a simulated node and billed in credits. */
 export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Account, slug: string) => Reply {
-  const { contract, behaviour, limiter, identifiers, seed, timing } = options
+  const { contract, behaviour, limiter, identifiers, seed, timing, strike } = options
   const { rpc, idempotency, headerPrefix } = contract
   const networks = new Map(Object.entries(rpc.networks))
   const limits = { requests: rpc.requestsPerMinute, tokens: null }
@@ -76,7 +78,10 @@ export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Acco
       charge(account, behaviour.costPicoUsd(behaviour.rejectionCredits(request.supported)))
       return refuse(visit, 400, request.rejected, request.more)
     }
-    if (!behaviour.covers(account, behaviour.costPicoUsd(bill.estimate(request, network)))) return insufficient(visit)
+    if (!behaviour.covers(account, behaviour.costPicoUsd(bill.estimate(request, network))))
+      return insufficient(visit, contract)
+    const fault = strike(visit)
+    if (fault !== null) return fault
 
     const responses = request.items.map(item => node(slug, network, item))
     const credits = bill.credits(request, network, responses)

@@ -7,6 +7,7 @@ import { honestBehaviour } from './behaviour.ts'
 import { chatCompletions } from './chat.ts'
 import { controlLimits, modelList, networkList, rateLimits } from './control.ts'
 import { encoded } from './encode.ts'
+import { type Fault, injectFaults } from './faults.ts'
 import { httpDates } from './http-date.ts'
 import { identifiers } from './identifiers.ts'
 import { bend, type Lie } from './lies/lie.ts'
@@ -27,6 +28,8 @@ export type ServiceOptions = {
   readonly openingBalanceUsd: string
   readonly openingBalanceDiem: string
   readonly timing: Timing
+  /** What fails now and then although nobody is at fault; none left out. */
+  readonly faults?: readonly Fault[]
   /** What the service gets wrong; none for the service as documented. */
   readonly lies: readonly Lie[]
 }
@@ -52,7 +55,15 @@ export function createService(options: ServiceOptions): Service {
   const guard = abuseGuard(contract, behaviour)
   const route = router(contract)
   const httpDate = httpDates()
-  const shared = { contract, behaviour, limiter: limits, identifiers: names, seed, timing }
+  const shared = {
+    contract,
+    behaviour,
+    limiter: limits,
+    identifiers: names,
+    seed,
+    timing,
+    strike: injectFaults(options.faults ?? [], seed),
+  }
   const chat = chatCompletions(shared)
   const rpc = rpcProxy(shared)
   const resources = resourceDesk(shared)

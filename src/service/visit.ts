@@ -1,3 +1,4 @@
+import type { Contract } from '../contract/contract.ts'
 import type { Account } from './account.ts'
 import type { Reply, ServiceRequest } from './message.ts'
 import type { Route } from './route.ts'
@@ -27,5 +28,11 @@ export function refuse(
   return { status, headers: visit.headers, afterMs: 0, body: { kind: 'whole', text } }
 }
 
-export const insufficient = (visit: Visit): Reply =>
-  refuse(visit, 402, 'Insufficient USD or DIEM balance to complete the request', { code: 'INSUFFICIENT_BALANCE' })
+/** A profile may have no code for it. */
+export const insufficient = (visit: Visit, { errors }: Contract): Reply =>
+  refuse(
+    visit,
+    402,
+    'Insufficient USD or DIEM balance to complete the request',
+    errors.insufficientBalanceCode === null ? {} : { code: errors.insufficientBalanceCode },
+  )

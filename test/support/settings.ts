@@ -29,4 +29,15 @@ export const settings: readonly Setting[] = [
   shipped('abuse-block'),
   shipped('rate-limit'),
   shipped('partner-tiers'),
+  {
+    name: 'smoke with faults',
+    run: {
+      scenario: 'scenarios/smoke.yaml',
+      faults: [
+        { status: 500, probability: 0.02 },
+        { status: 503, probability: 0.02 },
+        { status: 504, probability: 0.02 },
+      ],
+    },
+  },
 ]

@@ -10,6 +10,7 @@ import type { Plan } from '../../src/plan/plan.ts'
 import type { Report } from '../../src/report/report.ts'
 import { carryOut } from '../../src/run.ts'
 import { loadScenario, parseScenario } from '../../src/scenario/load.ts'
+import type { Fault } from '../../src/service/faults.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { createService } from '../../src/service/service.ts'
 import { defaultTiming } from '../../src/service/timing.ts'
@@ -26,6 +27,7 @@ export type VirtualRun = {
   readonly profile?: string
   readonly openingBalanceUsd?: string
   readonly openingBalanceDiem?: string
+  readonly faults?: readonly Fault[]
   readonly network?: Network
   /** How far the target's clock is ahead. */
   readonly skewMs?: number
@@ -52,6 +54,7 @@ export async function virtualRun(
     openingBalanceDiem: options.openingBalanceDiem ?? '0',
     timing: defaultTiming,
     lies: options.lies ?? [],
+    faults: options.faults ?? [],
   })
   const observations: Observation[] = []
   const never = new AbortController().signal

@@ -53,6 +53,13 @@ export const billingLies = {
     replyLie('dollars-shown-as-diem', 'The DIEM balance is the one of dollars.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}balance-diem`, () => reply.headers[`${headerPrefix}balance-usd`] ?? '0'),
     ),
+    lie('failure-charged', 'A request that the service could not carry out is charged like the cheapest.', honest => ({
+      finish: (reply, visit) => {
+        const cheapest = { currency: 'usd', pico: 12_500_000n } as const
+        if (reply.status >= 500 && visit.account !== null) honest.spend(visit.account, cheapest)
+        return honest.finish(reply, visit)
+      },
+    })),
     lie('charge-rounded-up', 'Charges are rounded up to whole millionths.', honest => ({
       spend: (account, charge) =>
         honest.spend(account, { ...charge, pico: ((charge.pico + 999_999n) / 1_000_000n) * 1_000_000n }),

@@ -1,9 +1,25 @@
+import { isRecord, parseJson } from '../json.ts'
 import type { Reply } from '../message.ts'
-import { type Lies, lie, replyLie } from './lie.ts'
-import { isError, withHeader, withoutHeaders, withText } from './reply-edit.ts'
+import { type Lie, type Lies, lie, replyLie } from './lie.ts'
+import { isError, textOf, withHeader, withoutHeaders, withText } from './reply-edit.ts'
 
 /** A limit has clauses of its own for its error. */
 const isPlainError = (reply: Reply): boolean => isError(reply) && reply.status !== 429
+
+/** The error object of a status with other members; undefined removes one. */
+function amendError(
+  reply: Reply,
+  status: number,
+  changes: (body: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>,
+): Reply {
+  const body = reply.status === status ? parseJson(textOf(reply)) : undefined
+  return isRecord(body) ? withText(reply, JSON.stringify({ ...body, ...changes(body) })) : reply
+}
+
+const wordless = (name: string, status: number, code: string): Lie =>
+  replyLie(name, `The error of a ${status} is a code and no words.`, reply =>
+    amendError(reply, status, () => ({ error: { code } })),
+  )
 
 export const errorLies = {
   'error.402': [
@@ -41,6 +57,35 @@ export const errorLies = {
       ['rpc.unsupported-method.named'],
     ),
   ],
+  'error.400.object': [
+    replyLie('issues-as-text', 'What is wrong with a request is said in one line of issues.', reply =>
+      amendError(reply, 400, ({ issues }) => (issues === undefined ? {} : { issues: 'see the documentation' })),
+    ),
+    replyLie('details-as-list', 'The details of a bad request are a list of words.', reply =>
+      amendError(reply, 400, () => ({ details: ['invalid'] })),
+    ),
+    replyLie(
+      'bad-request-without-words',
+      'A bad request is told a code and no words.',
+      reply => amendError(reply, 400, () => ({ error: { code: 'INVALID_REQUEST' } })),
+      ['rpc.unsupported-method.named'],
+    ),
+  ],
+  'error.401.object': [wordless('bad-key-without-words', 401, 'AUTHENTICATION_FAILED')],
+  'error.402.object': [wordless('poverty-without-words', 402, 'INSUFFICIENT_BALANCE')],
+  'error.402.code': [
+    replyLie('no-code-of-poverty', 'A caller without balance is told no code.', reply =>
+      amendError(reply, 402, () => ({ code: undefined })),
+    ),
+    replyLie('other-code-of-poverty', 'A caller without balance is told the code of a wallet.', reply =>
+      amendError(reply, 402, () => ({ code: 'NO_FUNDS' })),
+    ),
+  ],
+  'error.415.object': [wordless('media-type-without-words', 415, 'INVALID_CONTENT_TYPE')],
+  'error.429.object': [wordless('limit-without-words', 429, 'RATE_LIMIT_EXCEEDED')],
+  'error.500.object': [wordless('failure-without-words', 500, 'INFERENCE_FAILED')],
+  'error.503.object': [wordless('capacity-without-words', 503, 'MODEL_AT_CAPACITY')],
+  'error.504.object': [wordless('timeout-without-words', 504, 'REQUEST_TIMEOUT')],
   'limit.type': [
     replyLie('limit-type-of-its-own', 'The limit is of the type account.', reply =>
       withHeader(reply, 'x-ratelimit-type', 'account'),

@@ -24,8 +24,7 @@ const asking = (body: Body, more: Partial<ChatAsked> = {}): ChatAsked => ({
   ...more,
 })
 const taken = (body: Body, answer: unknown = completion) => observed(asking(body), answerOf(200, answer, tokenHeaders))
-const denied = (body: Body, status = 400, error: unknown = { error: 'No' }) =>
-  refused(asking(body), status, error, tokenHeaders)
+const denied = (body: Body, status = 400, error?: unknown) => refused(asking(body), status, error, tokenHeaders)
 const said = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] })
 const [choice] = completion.choices
 const choices = (...indices: readonly unknown[]) => ({

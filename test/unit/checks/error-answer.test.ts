@@ -7,6 +7,7 @@ const limits = {
   'x-ratelimit-remaining': '0',
   'x-ratelimit-reset': '1768478460',
 }
+const badRequest = { kind: 'probe', probe: 'unlisted-method' } as const
 const discovery = { x402Version: 2, resource: {}, accepts: [{ scheme: 'exact' }], extensions: {} }
 
 describe('error answers', () => {
@@ -22,11 +23,60 @@ describe('error answers', () => {
       singleAsked,
       answerOf(504, '', { 'x-service-version': undefined, 'cf-ray': undefined }),
     ),
+    'a bad request in plain words': refused(badRequest, 400, { error: 'The voice is not supported' }),
+    'a bad request with a tree of details': refused(badRequest, 400, {
+      error: 'No',
+      details: { n: { _errors: ['low'] } },
+    }),
+    'a bad request with details in words': refused(badRequest, 400, { error: 'No', details: 'n is too low' }),
+    'a bad request with issues alone': refused(badRequest, 400, {
+      error: 'No',
+      issues: [{ code: 'too_big', path: ['n'] }],
+    }),
+    'a bad request with nothing in them': refused(badRequest, 400, { error: 'No', issues: null, details: null }),
+    'a bad request of another style': refused(badRequest, 400, {
+      error: { message: 'Too long', type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' },
+    }),
+    'a 402 with its code': refused(chatAsked, 402, { error: 'Poor', code: 'INSUFFICIENT_BALANCE' }),
+    'a 402 with its code in the error': refused(chatAsked, 402, {
+      error: { message: 'Poor', code: 'INSUFFICIENT_BALANCE' },
+    }),
+    'a 402 to a wallet': refused(chatAsked, 402, { error: 'Pay', code: 'PAYMENT_REQUIRED', topUpInstructions: {} }),
     'a custom message beside the error': refused(singleAsked, 429, { error: 'No', customMessage: 'Wait' }, limits),
     'a custom message in the error': refused(singleAsked, 429, { error: { customMessage: 'Wait' } }, limits),
   })
 
   accusesEach({
+    'a bad request with issues in words': [
+      'error.400.object',
+      'the body of a 400 has issues "n is too low", which is no list of objects',
+      refused(badRequest, 400, { error: 'No', issues: 'n is too low' }),
+    ],
+    'a bad request with a number as details': [
+      'error.400.object',
+      'the body of a 400 has details 7, which is neither an object nor a text',
+      refused(badRequest, 400, { error: 'No', details: 7 }),
+    ],
+    'a bad request without words': [
+      'error.400.object',
+      'the body of a 400 has error {"code":"X"}, which has no message',
+      refused(badRequest, 400, { error: { code: 'X' } }),
+    ],
+    'a 401 without words': [
+      'error.401.object',
+      'the body of a 401 has error {"code":401}, which has no message',
+      refused(chatAsked, 401, { error: { code: 401 } }),
+    ],
+    'a 503 whose message is no text': [
+      'error.503.object',
+      'the body of a 503 has error {"message":{"text":"later"}}, which has no message',
+      refused(chatAsked, 503, { error: { message: { text: 'later' } } }),
+    ],
+    'a 402 without a code': [
+      'error.402.code',
+      'the code of a 402 is nothing, expected INSUFFICIENT_BALANCE',
+      refused(chatAsked, 402, { error: 'Poor' }),
+    ],
     'a line of text': [
       'error.object',
       'the body of a 404 is no JSON object, expected a text or an object as error',

@@ -105,7 +105,7 @@ describe('headers', () => {
     'a DIEM balance that is left out of a refusal': [
       'header.balance.diem',
       'x-service-balance-diem is nothing on a 402, expected a decimal string',
-      refused(chatAsked, 402, { error: 'No' }, { 'x-service-balance-diem': undefined }),
+      refused(chatAsked, 402, undefined, { 'x-service-balance-diem': undefined }),
     ],
   })
 

@@ -191,8 +191,10 @@ export const batchObserved = (
   return observed(batchAsked, answerOf(200, body, { ...rpcHeaders, ...price, ...headers }), changes)
 }
 
+const honestError = (status: number) => ({ error: 'No', ...(status === 402 && { code: 'INSUFFICIENT_BALANCE' }) })
+
 /** A refusal of a request that was to have `asked`. */
-export const refused = (asked: Asked, status: number, body: unknown = { error: 'No' }, headers: Headers = {}) =>
+export const refused = (asked: Asked, status: number, body: unknown = honestError(status), headers: Headers = {}) =>
   observed(asked, answerOf(status, body, { ...(asked.kind === 'rpc' ? rpcHeaders : {}), ...headers }))
 
 /** Everything that all checks hold against the observation: the clause, and the first reason. */

@@ -70,7 +70,7 @@ describe('occasional headers', () => {
       { error: 'Pay' },
       { 'payment-required': encoded({ resource: 'x'.repeat(1000) }).slice(0, 512) },
     ),
-    'a 402 of an API key, which has none': refused(chatAsked, 402, { error: 'Pay' }),
+    'a 402 of an API key, which has none': refused(chatAsked, 402),
     'whatever a gateway says that gave up': observed(
       chatAsked,
       answerOf(502, 'Bad Gateway', { 'x-service-version': undefined, 'x-retry-count': 'many' }),

@@ -15,7 +15,11 @@ const answered = (resource: string, answer: Answer, more: Partial<ResourceAsked>
 const ofModel = { 'x-service-model-id': 'ref', 'x-service-model-name': 'Ref' } as const
 const limitOf = (limit: number) => ({ 'x-ratelimit-limit-requests': String(limit) })
 const embedded = (status = 200, headers = {}) =>
-  answerOf(status, status === 200 ? { data: [] } : { error: 'No' }, { ...ofModel, ...limitOf(500), ...headers })
+  answerOf(status, status === 200 ? { data: [] } : { error: 'No', code: 'INSUFFICIENT_BALANCE' }, {
+    ...ofModel,
+    ...limitOf(500),
+    ...headers,
+  })
 const speech = (headers = {}) =>
   answerOf(200, 'ID3', { 'content-type': 'audio/mpeg', ...ofModel, ...limitOf(60), ...headers })
 

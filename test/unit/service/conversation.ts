@@ -1,5 +1,6 @@
 import type { Contract } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
+import type { Fault } from '../../../src/service/faults.ts'
 import type { Lie } from '../../../src/service/lies/lie.ts'
 import type { Reply } from '../../../src/service/message.ts'
 import { createService } from '../../../src/service/service.ts'
@@ -31,6 +32,7 @@ type Options = {
   readonly usd?: string
   readonly diem?: string
   readonly seed?: number
+  readonly faults?: readonly Fault[]
 }
 
 /** A service of its own under a manual clock, and short ways to ask it. */
@@ -40,6 +42,7 @@ export function conversation({
   usd = '10',
   diem = '0',
   seed = 7,
+  faults = [],
 }: Options = {}): Conversation {
   const clock = manualClock(startWallMs)
   const service = createService({
@@ -50,6 +53,7 @@ export function conversation({
     openingBalanceDiem: diem,
     timing: steadyTiming,
     lies,
+    faults,
   })
   const ask = ({ method = 'POST', path, key = 'ref_default_ada', headers = {}, body = '' }: Asked) =>
     service.answer({

@@ -118,6 +118,12 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   say(rpc(mixed, keyed('k')))
   await clock.advanceTo(25 * 3_600_000)
   say(rpc(mixed, keyed('k')))
+  const faults = ([500, 503, 504] as const).map(status => ({ status, probability: 0.3 }))
+  const faulty = conversation({ lies: told, faults })
+  const poor = conversation({ lies: told, usd: '0' })
+  say(...times(20, () => faulty.chat()), poor.chat(), poor.rpc(item('eth_call')))
+  const inDiem = conversation({ lies: told, diem: '0.0001' })
+  say(inDiem.chat(), ...times(4, () => inDiem.rpc(item('eth_call', 'text'))))
   return JSON.stringify(replies)
 }
 
