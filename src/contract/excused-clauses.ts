@@ -9,6 +9,13 @@ export const excusedClauses = {
     excuse: 'unobservable',
     because: 'No answer tells which backend gave it, and a cache may miss for other reasons.',
   },
+  'excused.system-prompt': {
+    section: '2.3',
+    says: 'The default system prompts come with a request, and go where they are switched off.',
+    excuse: 'unobservable',
+    because:
+      'A service need not count the tokens of its own prompts, which are not given. That the option is taken and echoed is judged.',
+  },
   'excused.reasoning-returned': {
     section: '2.4',
     says: 'reasoning_details and thought_signature are passed back exactly as received.',

@@ -34,7 +34,7 @@ export const callSchemas = {
       .describe('Further members of the request, over those that it has, such as logprobs or messages.'),
     parameters: members('service-specific options')
       .optional()
-      .describe('Service-specific options, over those that are always sent.'),
+      .describe('Service-specific options, over those that are always sent; null leaves one out.'),
     suffix: text('options behind the name of the model')
       .optional()
       .describe("Options behind the model's name: enable_web_search=auto."),
