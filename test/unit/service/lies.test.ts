@@ -113,6 +113,9 @@ async function transcript(told: readonly Lie[]): Promise<string> {
     ask({ path: '/chat/completions', key, headers: { 'accept-encoding': 'gzip' }, body })
   const short = { model: 'ref-nano-3b', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 16 }
   say(zipped('ref_default_zip', short), zipped('ref_default_zip', { ...short, stream: true }))
+  // An account that has DIEM is charged in DIEM.
+  const diem = conversation({ lies: told, diem: '1' })
+  say(diem.chat(), diem.rpc(item('eth_call', 'text')), diem.rpc(item('eth_call')), diem.rpc(item('eth_call')))
   // Half of a day after it was used, a key is used still, and on the next day no more.
   await clock.advanceTo(13 * 3_600_000)
   say(rpc(mixed, keyed('k')))
