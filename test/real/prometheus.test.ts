@@ -40,7 +40,7 @@ describeWith('prometheus', 'a real Prometheus that scrapes a real run', () => {
     // Two scrapes more, by which the series of the run are stale.
     await pause(5_000)
     span = { from, to: nowSeconds() }
-  }, 60_000)
+  }, 90_000)
 
   afterAll(() => {
     for (const { child } of started) child.kill('SIGKILL')
