@@ -12,7 +12,7 @@ export type TimesSeries = {
 /** How many values there were of each size: `counts[i]` of at least `fromMs × 2^(i / perOctave)` and below the next. */
 export type Distribution = { readonly fromMs: number; readonly perOctave: number; readonly counts: readonly number[] }
 
-/** How times were distributed in each column of a timeline: good for pictures, some 6 % coarse. */
+/** How times were distributed in each column of a timeline: good for pictures, up to 12 % coarse. */
 export type TimeGrid = {
   readonly add: (column: number, ms: number) => void
   readonly series: () => TimesSeries
@@ -25,15 +25,19 @@ export const perOctave = 6
 export const lowestMs = 0.064
 export const rows = 21 * perOctave
 
-const enoughValues = 12
+const enoughForMedian = 12
 const fewestPoints = 12
+/** A p95 is worth wider points as long as these are many. */
+const enoughForP95 = 80
+const manyPoints = 90
 
 const rowOf = (ms: number): number => {
   const row = Math.floor(Math.log2(ms / lowestMs) * perOctave)
   return row > 0 ? Math.min(row, rows - 1) : 0
 }
 
-const middleMs = (row: number): number => lowestMs * 2 ** ((row + 0.5) / perOctave)
+/** `share` of the way from the lower end of a row to its upper one. */
+const withinRow = (row: number, share: number): number => lowestMs * 2 ** ((row + share) / perOctave)
 
 export function createTimeGrid(timeline: Timeline): TimeGrid {
   const grid = timeline.grid(rows)
@@ -55,7 +59,9 @@ export function createTimeGrid(timeline: Timeline): TimeGrid {
       left -= each
       return left <= 0
     })
-    return threeDigits(Math.min(middleMs(row), slowest(from, to)))
+    // The values of a row are taken to be spread evenly over it, or else a curve would go in steps.
+    const above = (left - 0.5) / Math.max(1, counts[row] ?? 0)
+    return threeDigits(Math.min(withinRow(row, 1 + above), slowest(from, to)))
   }
 
   const slowest = (from: number, to: number): number => {
@@ -64,12 +70,16 @@ export function createTimeGrid(timeline: Timeline): TimeGrid {
     return max
   }
 
-  /** So many columns taken together that most of them hold enough values for a median. */
+  /** So many columns taken together that most of them hold enough values for a median, or even for a p95. */
   const width = (): number => {
     const columns = Array.from({ length: timeline.columns() }, (_, column) => maxima.at(column) > 0)
     const used = columns.filter(Boolean).length
-    const most = Math.max(1, Math.floor(columns.length / fewestPoints))
-    return added === 0 ? 1 : Math.min(most, Math.max(1, Math.ceil((enoughValues * used) / added)))
+    const holding = (values: number) => Math.max(1, Math.ceil((values * used) / Math.max(1, added)))
+    const leaving = (points: number) => Math.max(1, Math.floor(columns.length / points))
+    return Math.max(
+      Math.min(holding(enoughForMedian), leaving(fewestPoints)),
+      Math.min(holding(enoughForP95), leaving(manyPoints)),
+    )
   }
 
   return {

@@ -1,6 +1,6 @@
 import { count, duration, NO_VALUE, plural } from '../metrics/quantity.ts'
 import { type Html, html, nothing } from './html.ts'
-import { endOf } from './html-load.ts'
+import { coarsely, endOf } from './html-load.ts'
 import type { Report } from './report.ts'
 import { timeChart } from './svg-chart.ts'
 
@@ -32,8 +32,7 @@ export function harnessSection({ load, series }: Report): Html {
               name: 'longest lateness',
               colour: 'violet',
               filled: true,
-              stepMs: series.stepMs,
-              values: series.latenessMs,
+              ...coarsely(series, series.latenessMs, part => Math.max(...part)),
             },
           ],
         })

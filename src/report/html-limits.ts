@@ -9,6 +9,8 @@ import { timeAxis } from './svg-chart.ts'
 import { percent, pixels } from './svg-scale.ts'
 
 const laneHeight = 30
+/** The width of a lane in its own units; it is stretched to whatever there is. */
+const unitWidth = 1_000
 /** The judge whose findings a refusal that should not have come is among. */
 const limiter = 'limiter'
 
@@ -37,19 +39,21 @@ function laneRow(
   windowMs: number,
 ): Html {
   const endMs = endOf(series)
-  const width = series.stepMs / endMs
+  const width = (series.stepMs / endMs) * unitWidth
   const most = Math.max(1, limit ?? 0, ...used.map(value => value ?? 0))
-  const bar = (value: number, column: number, kind: string) => {
-    const height = (value / most) * laneHeight
-    return html`<rect class="${kind}" x="${percent(column * width)}" width="${percent(width)}" y="${pixels(laneHeight - height)}" height="${pixels(height)}"><title>${value} of ${limit ?? NO_VALUE} used</title></rect>`
+  const bar = (value: number, column: number) => {
+    const top = pixels(laneHeight - (value / most) * laneHeight)
+    return `M${pixels(column * width)} ${laneHeight}V${top}h${pixels(width)}V${laneHeight}Z`
   }
   // What was used stays used until its window is over, although no answer says so again.
   let last = { value: 0, column: Number.NEGATIVE_INFINITY }
-  const bars = used.map((value, column) => {
+  const held = used.map((value, column) => {
     if (value !== null) last = { value, column }
-    else if (last.value === 0 || (column - last.column) * series.stepMs > windowMs) return null
-    return bar(last.value, column, value === null ? 'held f-teal' : 'f-teal')
+    const isHeld = value === null && last.value > 0 && (column - last.column) * series.stepMs <= windowMs
+    return isHeld ? bar(last.value, column) : ''
   })
+  const said = used.map((value, column) => (value === null ? '' : bar(value, column)))
+  const bars = html`<svg width="100%" height="${laneHeight}" viewBox="0 0 ${unitWidth} ${laneHeight}" preserveAspectRatio="none"><path class="held f-teal" d="${held.join('')}"/><path class="f-teal" d="${said.join('')}"/></svg>`
   const marks = refusedMs.map((ms, index) => {
     const seq = refusedSeqs[index] ?? -1
     const kind = accused.has(seq) ? 'refusal accused' : 'refusal'

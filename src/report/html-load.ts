@@ -6,13 +6,25 @@ import { timeChart } from './svg-chart.ts'
 /** Until when the charts go: all columns. */
 export const endOf = ({ stepMs, due }: Series): number => Math.max(1, due.length) * stepMs
 
-export const perSecondOf = (values: readonly number[], stepMs: number): readonly number[] =>
-  values.map(value => (value * 1_000) / stepMs)
+/** More points than this are noise at the width of a page. */
+const mostPoints = 150
+
+/** Columns side by side as one, where there are many. */
+export function coarsely(
+  { stepMs }: Series,
+  values: readonly number[],
+  join: (part: readonly number[]) => number,
+): { readonly stepMs: number; readonly values: readonly number[] } {
+  const across = Math.max(1, Math.ceil(values.length / mostPoints))
+  const points = Array.from({ length: Math.ceil(values.length / across) }, (_, point) => point * across)
+  return { stepMs: stepMs * across, values: points.map(from => join(values.slice(from, from + across))) }
+}
 
 /** What was offered and what came of it. */
 export function loadSection(series: Series): Html {
   const { stepMs, stages, due, answered, refused, failed, dropped } = series
-  const rate = (values: readonly number[]) => perSecondOf(values, stepMs)
+  const rate = (values: readonly number[]) =>
+    coarsely(series, values, part => (part.reduce((sum, value) => sum + value, 0) * 1_000) / (part.length * stepMs))
   const optional = [
     { name: 'refused with 429', colour: 'amber', values: refused },
     { name: 'failed', colour: 'red', values: failed },
@@ -25,18 +37,26 @@ export function loadSection(series: Series): Html {
     note: 'requests per second: offered when due, achieved when answered',
     format: value => `${threeDigits(value)}/s`,
     curves: [
-      { name: 'offered', colour: 'grey', stroke: 'dashed', stepMs, values: rate(due) },
-      { name: 'achieved', colour: 'blue', filled: true, stepMs, values: rate(answered) },
+      { name: 'offered', colour: 'grey', stroke: 'dashed', ...rate(due) },
+      { name: 'achieved', colour: 'blue', filled: true, ...rate(answered) },
       ...optional
         .filter(({ values }) => values.some(value => value > 0))
-        .map(({ name, colour, values }) => ({ name, colour, stepMs, values: rate(values) })),
+        .map(({ name, colour, values }) => ({ name, colour, ...rate(values) })),
     ],
   })}${timeChart({
     ...shared,
     title: 'In flight',
-    note: 'sent and not ended, at the end of each step',
+    note: 'sent and not ended, the most at the end of a step',
     format: count,
-    curves: [{ name: 'requests', colour: 'teal', filled: true, stepMs, atEnd: true, values: inFlight(series) }],
+    curves: [
+      {
+        name: 'requests',
+        colour: 'teal',
+        filled: true,
+        atEnd: true,
+        ...coarsely(series, inFlight(series), part => Math.max(...part)),
+      },
+    ],
   })}</div></section>`
 }
 

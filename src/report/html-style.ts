@@ -83,7 +83,7 @@ figcaption .quiet { font-size: 12.5px; }
 .reach { fill: transparent; } .reach:hover { fill: var(--quiet); fill-opacity: .16; }
 .lanes { display: grid; gap: 2px 14px; grid-template-columns: minmax(90px, 190px) minmax(0, 1fr) max-content; align-items: center; font-size: 13px; }
 .lanes .axis { grid-column: 2; padding-bottom: 20px; } .lanes .end { color: var(--quiet); text-align: right; font-size: 12.5px; white-space: nowrap; }
-.room { fill: var(--faint); } .held { fill-opacity: .35; } .lane rect { shape-rendering: crispEdges; }
+.room { fill: var(--faint); } .held { fill-opacity: .35; } .lane rect, .lane path { shape-rendering: crispEdges; }
 .refusal { stroke: var(--amber); stroke-width: 2; } .refusal.accused { stroke: var(--red); stroke-width: 3; }
 .clauses { display: grid; gap: 8px 16px; grid-template-columns: max-content minmax(0, 1fr); align-items: center; font-size: 13px; }
 .dots { display: flex; flex-wrap: wrap; gap: 4px; list-style: none; }
@@ -106,6 +106,9 @@ footer { color: var(--quiet); font-size: 12.5px; text-align: center; }
     --pass: #fff; --fail: #fff; --inconclusive: #fff; }
   body { font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { padding: 0; gap: 10px; max-width: none; }
   section, header { border-radius: 0; border: 0; border-top: 2px solid var(--line); padding: 10px 0; }
+  table { font-size: 9.5px; } th { white-space: normal; font-size: 9px; } th, td { padding: 4px 5px; } .tile dd { font-size: 17px; }
+  .tiles { grid-template-columns: repeat(6, minmax(0, 1fr)); gap: 6px; } .tile { padding: 6px 10px; border-radius: 6px; }
+  h1 { font-size: 24px; } .question { font-size: 13px; } .small, .pairs { font-size: 11px; }
   .finding, figure, .tile, tr { break-inside: avoid; } h2 { break-after: avoid; } pre { max-height: none; }
   details::details-content { content-visibility: visible; display: block; } .wide { overflow: visible; }
 }

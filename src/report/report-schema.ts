@@ -139,7 +139,7 @@ const plan = z.object({
 
 const times = z
   .object({ stepMs: z.number(), p50: z.array(millis), p95: z.array(millis), max: z.array(millis) })
-  .meta({ id: 'TimesSeries', description: 'Milliseconds, one value for each stepMs; some 6 % coarse.' })
+  .meta({ id: 'TimesSeries', description: 'Milliseconds, one value for each stepMs; up to 12 % coarse.' })
 
 const series = z
   .object({
