@@ -6,7 +6,7 @@ import type { Discrepancies } from './discrepancies.ts'
 import { createLateCharges } from './late-charges.ts'
 import { readQuiet } from './reading.ts'
 import { createReckoning, type Span, type View } from './reckoning.ts'
-import { accuseDisplay, accuseUndecided, type Suspicion } from './suspicion.ts'
+import { accuseDisplay, accuseUndecided, mayBeMoney, type Suspicion } from './suspicion.ts'
 import { addCharge, nothing, since, type Turnover } from './turnover.ts'
 
 /** One request, as its account sees it. It is settled when its charge is in the balance for sure. */
@@ -100,6 +100,7 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
     const areAllKnown = turnover.chargedRequests <= charges.length
     switch (readQuiet({ spent, range, resolution, own, charges, areAllKnown })) {
       case 'fits':
+        if (suspicion !== null && mayBeMoney(suspicion, spent, range, resolution)) return moveOn(here(balance))
         return settle(here(balance), turnover, seq)
       case 'own-charge': {
         const because = `the balance shown is lower by ${formatPico(own)} USD, the request's own charge, expected the one before it`

@@ -1,6 +1,6 @@
 import type { Say } from '../checks/docket.ts'
 import { formatPico } from '../lib/money.ts'
-import { describeRange, excessOf, type Range } from './anchor.ts'
+import { describeRange, excessOf, fits, type Range } from './anchor.ts'
 import type { Discrepancies } from './discrepancies.ts'
 
 /** A balance that was out of bounds, which may be a fault of the money or of what was shown. */
@@ -11,6 +11,11 @@ export type Suspicion = {
   readonly range: Range
   /** The last charge, where it is that which is missing. */
   readonly missing: bigint | null
+}
+
+/** Whether a later balance fits as well if the suspicion was right: then what is open about its charges hides it. */
+export function mayBeMoney(suspicion: Suspicion, spent: bigint, range: Range, resolution: bigint): boolean {
+  return fits(spent - excessOf(suspicion.spent, suspicion.range), range, resolution)
 }
 
 /** The money is right, so what was shown was not the balance. */
