@@ -131,7 +131,9 @@ export function createLimitWindow(rules: WindowRules, say: Say<'limiter'>): Limi
     rejected++
     if (!rules.isWhole()) return
     const used = possible.accepted + possible.uncertain
-    if (used >= leastAllowed() || mayLackTokens(member, possible)) return say.kept('limit.requests.not-early')
+    const isForTokens = used < leastAllowed() && mayLackTokens(member, possible)
+    if (isForTokens) say.kept('limit.tokens.enforced')
+    if (isForTokens || used >= leastAllowed()) return say.kept('limit.requests.not-early')
     unexpected429++
     if (member.isRetry && possible.accepted === 0) {
       const because = `a 429 of ${scope} came after the reset that an earlier one had named, expected the request to be admitted`

@@ -27,8 +27,8 @@ export type TokenWindow = {
 }
 
 /**
- * Judges `x-ratelimit-remaining-tokens`: whatever else a service counts, what completed requests used in the same window
- * cannot remain. The window is known only by its end in whole seconds, which each answer of the window bounds anew; it
+ * Judges the token limit: whatever else a service counts, what completed requests used in the same window cannot remain,
+ * and beyond the limit no request is accepted. The window is known only by its end in whole seconds, which each answer of the window bounds anew; it
  * is taken as short as it may be.
  */
 export function createTokenWindow(scope: AuditScope, offset: () => Offset, say: Say<'limiter'>): TokenWindow {
@@ -92,8 +92,14 @@ export function createTokenWindow(scope: AuditScope, offset: () => Offset, say: 
       const earlier = past.find(({ atMs }) => atMs >= endsToMs - windowMs)?.tokens ?? before
       const used = certain - earlier
       if (used <= 0) return
-      if (remaining <= limit - used) return say.kept('limit.tokens.remaining')
-      const because = `${remaining} of ${limit} tokens of ${name} are said to remain when ${used} were used, expected at most ${limit - used}`
+      if (used > limit && limit > 0) {
+        const because = `a request of ${name} was accepted when ${used} of ${limit} tokens were used, expected a 429`
+        say.broken('limit.tokens.enforced', because, [seq])
+      }
+      // What is left is never said to be less than nothing.
+      const most = Math.max(0, limit - used)
+      if (remaining <= most) return say.kept('limit.tokens.remaining')
+      const because = `${remaining} of ${limit} tokens of ${name} are said to remain when ${used} were used, expected at most ${most}`
       say.broken('limit.tokens.remaining', because, [seq])
     }
 

@@ -47,6 +47,8 @@ export type Behaviour = OptionDecisions & {
   readonly scope: (scope: string, visit: Visit) => string
   readonly windowAt: (previous: Window | undefined, nowMs: number, windowMs: number) => Window
   readonly admits: (window: Window, limit: number) => boolean
+  /** Whether a request that may take so many tokens fits into the window. */
+  readonly admitsTokens: (window: Window, limit: number, tokens: number) => boolean
   readonly spend: Spend
   /** Keeps a refusal for the log. */
   readonly logRefusal: (refusals: Refusal[], refusal: Refusal) => void
@@ -159,6 +161,7 @@ export function honestBehaviour(contract: Contract): Behaviour {
     scope: scope => scope,
     windowAt,
     admits: (window, limit) => window.requests < limit,
+    admitsTokens: (window, limit, tokens) => window.tokens + tokens <= limit,
     spend,
     logRefusal: (refusals, refusal) => {
       refusals.push(refusal)

@@ -57,7 +57,7 @@ export function limiter(contract: Contract, behaviour: Behaviour): Limiter {
     },
     reserve: (visit, entry, tokens) => {
       const { window, limits } = entry
-      const fits = limits.tokens === null || window.tokens + tokens <= limits.tokens
+      const fits = limits.tokens === null || behaviour.admitsTokens(window, limits.tokens, tokens)
       if (fits) window.tokens += tokens
       else window.requests--
       writeHeaders(visit, entry)

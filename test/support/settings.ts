@@ -28,6 +28,7 @@ export const settings: readonly Setting[] = [
   shipped('smoke'),
   shipped('abuse-block'),
   shipped('rate-limit'),
+  withShortWindows('rate-limit'),
   shipped('partner-tiers'),
   {
     name: 'smoke with faults',

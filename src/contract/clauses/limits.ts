@@ -58,6 +58,12 @@ export const limitClauses = {
     says: 'Remaining tokens are at most the limit less the tokens used in the window.',
     judges: ['limiter'],
   },
+  'limit.tokens.enforced': {
+    section: '7',
+    says: 'A request beyond the token limit of its window is answered with 429.',
+    judges: ['limiter'],
+    needs: 'a profile with a token limit that costs little to reach',
+  },
   'limit.tokens.reset': {
     section: '4.4',
     says: 'The token reset is a number of seconds, at most one window.',

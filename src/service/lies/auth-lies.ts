@@ -54,8 +54,13 @@ export const authLies = {
     ),
   ],
   'auth.keys-share-limits': [
-    lie('limits-by-key', 'Every key has windows of its own.', honest => ({
-      scope: (scope, visit) => `${honest.scope(scope, visit)} ${visit.request.headers.authorization}`,
-    })),
+    lie(
+      'limits-by-key',
+      'Every key has windows of its own.',
+      honest => ({
+        scope: (scope, visit) => `${honest.scope(scope, visit)} ${visit.request.headers.authorization}`,
+      }),
+      ['limit.tokens.remaining'],
+    ),
   ],
 } as const satisfies Lies

@@ -204,6 +204,12 @@ export const limitLies = {
       usedTokens: usage => usage.prompt_tokens,
     })),
   ],
+  'limit.tokens.enforced': [
+    lie('no-token-limit', 'No request is ever refused for its tokens.', () => ({ admitsTokens: () => true })),
+    lie('ten-times-the-tokens', 'A window admits ten times the tokens of its limit.', honest => ({
+      admitsTokens: (window, limit, tokens) => honest.admitsTokens(window, limit * 10, tokens),
+    })),
+  ],
   'limit.tokens.reset': [
     replyLie('token-reset-as-unix-time', 'The token reset is the Unix time of the request reset.', reply =>
       withHeader(reply, tokenReset, reply.headers[reset] ?? ''),

@@ -113,6 +113,9 @@ async function transcript(told: readonly Lie[]): Promise<string> {
     ask({ path: '/chat/completions', key, headers: { 'accept-encoding': 'gzip' }, body })
   const short = { model: 'ref-nano-3b', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 16 }
   say(zipped('ref_default_zip', short), zipped('ref_default_zip', { ...short, stream: true }))
+  // More than half of what a minute allows each: the second is refused for its tokens.
+  const huge = { ...large, n: 16, max_completion_tokens: 16_384 }
+  say(...times(2, () => chat(huge, 'ref_default_tok')))
   // An account that has DIEM is charged in DIEM.
   const diem = conversation({ lies: told, diem: '1' })
   say(diem.chat(), diem.rpc(item('eth_call', 'text')), diem.rpc(item('eth_call')), diem.rpc(item('eth_call')))
