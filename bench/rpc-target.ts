@@ -10,15 +10,20 @@ const openingUnits = 10_000_000_000_000n // of 10⁻⁷ USD; one call costs 125 
 let served = 0
 let statements = 0
 
-const rpcBody = '{"jsonrpc":"2.0","id":1,"result":"0x1312d00"}'
+const rpcBodies = { number: rpcBody('1'), text: rpcBody('"r-1"') }
 const statementBody = JSON.stringify({ data: { rateLimits: [{ apiModelId: 'other', rateLimits: [] }] } })
+
+function rpcBody(id: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":"0x1312d00"}`
+}
 
 const server = createServer(socket => {
   socket.setNoDelay(true)
   socket.on('error', () => {})
   socket.on('data', bytes => {
     const isRpc = bytes[0] === 0x50 // P of POST
-    const body = isRpc ? rpcBody : statementBody
+    // The id of a single call is 1 or "r-1".
+    const body = !isRpc ? statementBody : bytes.includes('"r-1"') ? rpcBodies.text : rpcBodies.number
     // A balance is the one before the request, a remainder the one behind it.
     const balance = (openingUnits - BigInt(served) * 125n).toString()
     if (isRpc) served++

@@ -21,6 +21,6 @@ export const authClauses = {
     section: '5',
     says: 'All keys of an account draw on the same limits.',
     judges: ['limiter'],
-    needs: 'Callers with several keys: keys-each in the callers of the scenario.',
+    needs: 'callers with several keys: keys-each in the callers of the scenario',
   },
 } as const satisfies Clauses

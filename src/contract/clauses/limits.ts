@@ -36,7 +36,7 @@ export const limitClauses = {
     section: '7',
     says: 'A request sent after the reset that a 429 named is within the limits again.',
     judges: ['limiter'],
-    needs: 'A caller who is beyond a limit, and calls again when its window is over.',
+    needs: 'a caller who is beyond a limit, and calls again when its window is over',
   },
   'limit.requests.not-early': {
     section: '7',
@@ -89,12 +89,12 @@ export const limitClauses = {
     section: '4.1',
     says: 'The log of rate limits shows the requests of the account that were refused for a limit.',
     judges: ['limiter'],
-    needs: 'A caller who was beyond a limit, and asks for the log.',
+    needs: 'a caller who was beyond a limit, and asks for the log',
   },
   'logs.no-phantom': {
     section: '4.1',
     says: 'The log of rate limits shows nothing else.',
     judges: ['limiter'],
-    needs: 'A caller who asks for the log.',
+    needs: 'a caller who asks for the log',
   },
 } as const satisfies Clauses

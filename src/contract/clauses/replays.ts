@@ -46,6 +46,6 @@ export const replayClauses = {
     section: '4.3',
     says: 'An idempotency key holds for all API keys of its user.',
     judges: ['idempotency'],
-    needs: 'Callers with several API keys, and replays with other-key.',
+    needs: 'callers with several API keys, and replays with other-key',
   },
 } as const satisfies Clauses
