@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
+import { isAbuseBlock } from '../../src/checks/who-answered.ts'
 import { type Contract, contractSchema } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { randomStream } from '../../src/lib/random.ts'
@@ -35,7 +36,7 @@ const circumstances: readonly (readonly [when: string, run: Omit<VirtualRun, 'sc
   ['callers pay in DIEM as long as they can', { seed: 11, network: jittered(11), openingBalanceDiem: '0.02' }],
 ]
 
-const seen = { calls: 0, mostInFlight: 0, refused: new Map<number, number>() }
+const seen = { calls: 0, mostInFlight: 0, blocked: 0, released: 0, refused: new Map<number, number>() }
 
 test.each(circumstances)('nothing is held against the honest service when %s', async (_, run) => {
   const { report, observations } = await virtualRun({ scenario: crowd, ...run })
@@ -50,14 +51,22 @@ test.each(circumstances)('nothing is held against the honest service when %s', a
 test('the circumstances were hard enough', () => {
   expect(seen.calls).toBeGreaterThanOrEqual(100_000)
   expect(seen.mostInFlight).toBeGreaterThanOrEqual(200)
+  expect(seen.blocked).toBeGreaterThan(100)
+  expect(seen.released).toBeGreaterThan(10)
   for (const status of [400, 402, 429]) expect(seen.refused.get(status) ?? 0).toBeGreaterThan(100)
 })
 
 function count(observations: readonly Observation[]): void {
   const sent = observations.filter(({ sentMs }) => sentMs !== null)
   seen.calls += sent.length
-  for (const { answer } of sent) {
+  const blocked = new Set<string>()
+  const ofCallers = sent.filter(({ asked }) => asked.kind !== 'models' && asked.kind !== 'networks')
+  for (const { answer, caller } of ofCallers.toSorted((a, b) => (a.sentMs ?? 0) - (b.sentMs ?? 0))) {
     const status = answer?.status ?? 0
+    if (answer !== null && isAbuseBlock(answer, documented)) {
+      seen.blocked++
+      blocked.add(caller)
+    } else if (status === 200 && blocked.delete(caller)) seen.released++
     if (status >= 400) seen.refused.set(status, (seen.refused.get(status) ?? 0) + 1)
   }
   const edges = sent
@@ -73,6 +82,6 @@ function count(observations: readonly Observation[]): void {
 afterAll(() => {
   const refusals = [...seen.refused].map(([status, times]) => `${times} × ${status}`).join(', ')
   process.stdout.write(
-    `\n${seen.calls} honest calls, up to ${seen.mostInFlight} at once, ${refusals}: nothing held against them\n`,
+    `\n${seen.calls} honest calls, up to ${seen.mostInFlight} at once, ${refusals}, ${seen.blocked} while blocked, ${seen.released} times released: nothing held against them\n`,
   )
 })

@@ -1,6 +1,6 @@
 import type { Clauses } from '../clause.ts'
 
-const noCredentials = 'A key of such a user: TURNPIKE_UNPAYING_KEY, or the reference service.'
+const noCredentials = 'a key of such a user: TURNPIKE_UNPAYING_KEY, or the reference service'
 
 /** Who may call. */
 export const authClauses = {
