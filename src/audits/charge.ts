@@ -7,13 +7,7 @@ import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import { type Contract, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
-import {
-  type Answer,
-  type FailureReason,
-  type Observation,
-  type ProbeAsked,
-  streamOf,
-} from '../observation/observation.ts'
+import { type Answer, neverSent, type Observation, type ProbeAsked, streamOf } from '../observation/observation.ts'
 import { asObject, isReplayed, jsonObject } from '../observation/scope.ts'
 
 /** What one request took from a balance, as far as can be told. All amounts in pico-USD; a DIEM counts as a USD. */
@@ -32,9 +26,6 @@ export type Charge = {
 
 const free: Charge = { sort: 'free', least: 0n, most: 0n, said: 0n }
 const refused: Charge = { ...free, sort: 'refused' }
-
-/** Failures that came before a byte of the request was on its way. */
-const neverSent: readonly FailureReason[] = ['connect-refused', 'connect-timeout', 'name-not-resolved', 'tls']
 
 /** Null where it cannot be told: a success that does not say what it cost. */
 export function chargeOf(observation: Observation, contract: Contract): Charge | null {

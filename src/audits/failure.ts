@@ -1,13 +1,10 @@
 import { isAbuseBlock, isFromInFront, isSuccess } from '../checks/who-answered.ts'
 import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
-import type { Asked, FailureReason, Observation } from '../observation/observation.ts'
+import { type Asked, neverSent, type Observation } from '../observation/observation.ts'
 
 /** certain: it counts towards the abuse block of its caller · possible: it may count, or may have been another's answer */
 export type Failure = 'certain' | 'possible'
-
-/** Failures that came before a byte of the request was on its way. */
-const neverSent: readonly FailureReason[] = ['connect-refused', 'connect-timeout', 'name-not-resolved', 'tls']
 
 /** Whether a request counts towards the abuse block of its caller; null where it does not. */
 export function failureOf({ asked, answer, outcome }: Observation, contract: Contract): Failure | null {

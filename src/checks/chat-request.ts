@@ -6,7 +6,7 @@ import { asObject, jsonObject } from '../observation/scope.ts'
 import { clauseOfMessages } from './chat-messages.ts'
 import { type Check, type Expect, expecting, quote } from './check.ts'
 import { checkLogprobs } from './logprobs.ts'
-import { isSuccess } from './who-answered.ts'
+import { isSuccess, textOf } from './who-answered.ts'
 
 type Judged = ClausesOf<'chat-request'>
 
@@ -30,9 +30,6 @@ const refusals: readonly number[] = [400, 422]
 
 /** A refusal that speaks of the model, or of its context, says what that model cannot do, and not what a request may not say. */
 export const isAboutModel = (answer: Answer): boolean => /\b(models?\b|context)/i.test(textOf(answer))
-
-const textOf = ({ body }: Answer): string =>
-  body.kind === 'json' ? JSON.stringify(body.value) : body.kind === 'text' ? body.head : ''
 
 function checkTaken(answer: Answer, asked: ChatAsked, contract: Contract, expect: Expect<Judged>): void {
   const clause = clauseOf(asked, contract)

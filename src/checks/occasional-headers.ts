@@ -1,5 +1,6 @@
 import type { ClausesOf } from '../contract/clauses.ts'
-import type { Contract, Model } from '../contract/contract.ts'
+import type { Model } from '../contract/contract.ts'
+import { perContract } from '../contract/per-contract.ts'
 import type { Answer, Observation } from '../observation/observation.ts'
 import { asObject } from '../observation/scope.ts'
 import { type Check, type Expect, expecting, quote } from './check.ts'
@@ -134,24 +135,16 @@ type Knowledge = {
   readonly requestTimestamp: string
 }
 
-const knowledge = new WeakMap<Contract, Knowledge>()
-
-/** Made once for each contract, because every answer is judged by it. */
-function knowledgeOf(contract: Contract): Knowledge {
-  const found = knowledge.get(contract)
-  if (found !== undefined) return found
-  const { headerPrefix: prefix, models } = contract
-  const made: Knowledge = {
+const knowledgeOf = perContract(
+  ({ headerPrefix: prefix, models }): Knowledge => ({
     rules: rulesOf(prefix),
     models: new Map(models.map(model => [model.id, model])),
     modelId: `${prefix}model-id`,
     deprecationWarning: `${prefix}model-deprecation-warning`,
     deprecationDate: `${prefix}model-deprecation-date`,
     requestTimestamp: `${prefix}request-timestamp-ms`,
-  }
-  knowledge.set(contract, made)
-  return made
-}
+  }),
+)
 
 function rulesOf(prefix: string): ReadonlyMap<string, Rule> {
   const boolean: Rule = {

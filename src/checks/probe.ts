@@ -3,7 +3,7 @@ import { probeOf } from '../contract/probes.ts'
 import type { Answer } from '../observation/observation.ts'
 import { type Check, expecting, quote } from './check.ts'
 import { briefly } from './correlate.ts'
-import { isAbuseBlock, isFromInFront } from './who-answered.ts'
+import { isAbuseBlock, isFromInFront, textOf } from './who-answered.ts'
 
 /** Whether a crafted request got the answer that the document promises. */
 export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say) => {
@@ -21,7 +21,7 @@ export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say
     () => `${asked.probe} was answered with ${answer.status}, expected ${statuses.join(' or ')}`,
   )
   if (!isPromised || names.length === 0 || !contract.rpc.namesEveryMethod) return
-  const said = messageOf(answer)
+  const said = textOf(answer)
   const unnamed = names.filter(name => !said.includes(name))
   if (unnamed.length > 0 && !isWhole(answer)) return
   expect(
@@ -34,10 +34,6 @@ export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say
 /** Too often, nobody there, no money: says nothing about the request. A stranger has no money to be asked for. */
 const isElsewhere = (status: number, as: Sender): boolean =>
   [429, 502, 503, 504].includes(status) || (status === 402 && (as === 'caller' || as === 'unpaying'))
-
-/** The whole body: where in it the message stands is open. */
-const messageOf = ({ body }: Answer): string =>
-  body.kind === 'json' ? JSON.stringify(body.value) : body.kind === 'text' ? body.head : ''
 
 /** Long bodies are not kept whole: of JSON the long strings are cut, of text all but its head. */
 const isWhole = ({ body, bytes }: Answer): boolean => bytes <= (body.kind === 'text' ? longestText : clippedAboveBytes)

@@ -1,4 +1,5 @@
 import type { Contract, Model } from '../contract/contract.ts'
+import { perContract } from '../contract/per-contract.ts'
 import { pico } from '../lib/money.ts'
 
 /** What the contract says about money, as the integers that judges reckon with. */
@@ -25,16 +26,7 @@ type TokenPrices = {
   readonly cacheWrite: bigint | null
 }
 
-const known = new WeakMap<Contract, Tariff>()
-
-/** Made once for each contract, because every answer is judged by it. */
-export function tariffOf(contract: Contract): Tariff {
-  const found = known.get(contract)
-  if (found !== undefined) return found
-  const tariff = makeTariff(contract)
-  known.set(contract, tariff)
-  return tariff
-}
+export const tariffOf = perContract(makeTariff)
 
 function makeTariff({ rpc, billing, models, headerPrefix }: Contract): Tariff {
   const tokenPrices = models.flatMap(({ id, usdPerMillion }) =>

@@ -25,6 +25,10 @@ export function saidBy(answer: Answer): string {
   return texts.filter(text => typeof text === 'string').join(' ')
 }
 
+/** The whole body, as far as it was kept: where in it a message stands is open. */
+export const textOf = ({ body }: Answer): string =>
+  body.kind === 'json' ? JSON.stringify(body.value) : body.kind === 'text' ? body.head : ''
+
 /** A 429 to an RPC request that came while another of its caller was answered says nothing about a limit either. */
 export function isOutOfTurn(answer: Answer, { rpc }: Contract): boolean {
   if (rpc.oneAtATime === null || answer.status !== 429) return false

@@ -57,6 +57,9 @@ export const failureReasons = [
 ] as const
 export type FailureReason = (typeof failureReasons)[number]
 
+/** Failures that came before a byte of the request was on its way. */
+export const neverSent: readonly FailureReason[] = ['connect-refused', 'connect-timeout', 'name-not-resolved', 'tls']
+
 export type Answer = {
   readonly status: number
   /** Names in lower case; repeated ones joined with ", "; each value cut at 512 characters. */

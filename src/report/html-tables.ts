@@ -1,5 +1,6 @@
 import { count, duration, exact, NO_VALUE, plural, ratio, threeDigits } from '../metrics/quantity.ts'
 import { type Html, html, nothing } from './html.ts'
+import { type Ends, isProbe, totalOf } from './probe-facts.ts'
 import type { CallFacts, PlanFacts, Report, Status } from './report.ts'
 
 const tones: Readonly<Record<Status, string>> = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' }
@@ -51,22 +52,13 @@ export function callsSection({ calls }: Report): Html {
   return html`<section id="calls"><h2>Calls</h2><div class="wide"><table><thead><tr><th></th>${columns.map(({ title }) => html`<th class="n">${title}</th>`)}<th>ended</th></tr></thead><tbody>${rows}${probesRow(probes)}</tbody></table></div></section>`
 }
 
-/** No answer to a probe is good or bad by itself: what it was promised is for its clause to say. */
-const isProbe = ({ goodRatio }: CallFacts): boolean => goodRatio === null
-
 function probesRow(probes: readonly CallFacts[]): Html {
   if (probes.length === 0) return nothing
-  const sum = (of: (facts: CallFacts) => number) => probes.reduce((total, facts) => total + of(facts), 0)
-  const statuses = [...new Set(probes.flatMap(facts => Object.keys(facts.statuses)))].toSorted()
-  const all = {
-    statuses: Object.fromEntries(statuses.map(status => [status, sum(facts => facts.statuses[status] ?? 0)])),
-    failed: sum(facts => facts.failed),
-    dropped: sum(facts => facts.dropped),
-  }
-  return html`<tr><td class="keep"><b>${plural(probes.length, 'probe')}</b></td><td class="n">${count(sum(facts => facts.count))}</td><td colspan="${columns.length - 1}"></td><td class="words small">${ends(all)}</td></tr>`
+  const all = totalOf(probes)
+  return html`<tr><td class="keep"><b>${plural(probes.length, 'probe')}</b></td><td class="n">${count(all.count)}</td><td colspan="${columns.length - 1}"></td><td class="words small">${ends(all)}</td></tr>`
 }
 
-const ends = ({ statuses, failed, dropped }: Pick<CallFacts, 'statuses' | 'failed' | 'dropped'>): string =>
+const ends = ({ statuses, failed, dropped }: Ends): string =>
   [
     ...Object.entries(statuses).map(([status, times]) => `${status} × ${count(times)}`),
     ...(failed > 0 ? [`failed × ${count(failed)}`] : []),

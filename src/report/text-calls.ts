@@ -1,5 +1,6 @@
 import { count, duration, NO_VALUE, plural, ratio, threeDigits } from '../metrics/quantity.ts'
 import { clip, heading, type Page, paint, right, type TableCell, table, tableWidth, wrap } from './layout.ts'
+import { type Ends, isProbe, totalOf } from './probe-facts.ts'
 import type { CallFacts, Report } from './report.ts'
 
 /** A column that no call has a value for is left out; so are, where the page is narrow, those of the highest `rank`. */
@@ -33,20 +34,10 @@ export function callsText(report: Report, page: Page): readonly string[] {
   return [...heading(page, 'Calls'), paint(page, 'dim', titles), ...body, ...probes]
 }
 
-/** No answer to a probe is good or bad by itself: what it was promised is for its clause to say. */
-const isProbe = ({ goodRatio }: CallFacts): boolean => goodRatio === null
-
-/** There may be dozens, each sent once or twice: how all of them ended says enough. */
 function probesText(probes: readonly CallFacts[], page: Page): readonly string[] {
   if (probes.length === 0) return []
-  const sum = (of: (facts: CallFacts) => number) => probes.reduce((total, facts) => total + of(facts), 0)
-  const statuses = [...new Set(probes.flatMap(facts => Object.keys(facts.statuses)))].toSorted()
-  const all = {
-    statuses: Object.fromEntries(statuses.map(status => [status, sum(facts => facts.statuses[status] ?? 0)])),
-    failed: sum(facts => facts.failed),
-    dropped: sum(facts => facts.dropped),
-  }
-  const title = `${plural(probes.length, 'probe')}, ${count(sum(facts => facts.count))} sent`
+  const all = totalOf(probes)
+  const title = `${plural(probes.length, 'probe')}, ${count(all.count)} sent`
   return [`  ${paint(page, 'bold', title)}`, ...ends(all, page)]
 }
 
@@ -75,10 +66,7 @@ const name = ({ call, stage }: CallFacts): TableCell =>
   stage === null ? { text: clip(call, LONGEST_NAME), style: 'bold' } : { text: clip(`  in ${stage}`, LONGEST_NAME) }
 
 /** How the requests of a call ended. */
-function ends(
-  { statuses, failed, dropped }: Pick<CallFacts, 'statuses' | 'failed' | 'dropped'>,
-  page: Page,
-): readonly string[] {
+function ends({ statuses, failed, dropped }: Ends, page: Page): readonly string[] {
   const parts = [
     ...Object.entries(statuses).map(([status, n]) => `${status} × ${count(n)}`),
     ...(failed > 0 ? [`failed × ${count(failed)}`] : []),
