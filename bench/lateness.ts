@@ -1,4 +1,5 @@
 import { runChild, startChild } from './child.ts'
+import type { Bench, Figure } from './figure.ts'
 
 type Run = {
   readonly verdict: string
@@ -8,7 +9,10 @@ type Run = {
 }
 
 /** How late the open driver sends at rates that are far above any tier, every judge on. */
-export async function benchLateness(rates: readonly number[], seconds: number): Promise<void> {
+export const benchLateness: Bench = async ({ short }) => {
+  const rates = short ? [500, 1000] : [500, 1000, 2000]
+  const seconds = short ? 3 : 10
+  const figures: Figure[] = []
   console.log(`\nLateness of the open driver, ${seconds} s each, every judge on`)
   console.log('  calls/s   sent/s   p50 ms   p99 ms   p99.9 ms   max ms')
   for (const rate of rates) {
@@ -21,5 +25,8 @@ export async function benchLateness(rates: readonly number[], seconds: number): 
     console.log(
       `  ${String(rate).padStart(7)}${run.perSecond.toFixed(0).padStart(9)}${cells.join('')}   ${run.verdict}`,
     )
+    const aim = rate === 2000 ? ({ kind: 'at-most', bound: 2 } as const) : null
+    figures.push({ name: `lateness p99 at ${rate} calls a second`, value: p99, unit: 'ms', aim })
   }
+  return figures
 }

@@ -1,9 +1,26 @@
 import { cpus } from 'node:os'
+import { type Bench, showFigures } from './figure.ts'
 import { benchLateness } from './lateness.ts'
 import { benchThroughput } from './throughput.ts'
 
-/** The instrument, measured. Figures of one machine at one time: only the ratios travel. `--short` takes half a minute. */
-const short = process.argv.includes('--short')
+/**
+ * The instrument, measured. Figures of one machine at one time: only the ratios travel. `npm run bench` runs everything,
+ * `npm run bench -- lateness throughput` what it names, `--short` for a tenth of the time.
+ */
+const benches: Readonly<Record<string, Bench>> = {
+  lateness: benchLateness,
+  throughput: benchThroughput,
+}
+
+const words = process.argv.slice(2)
+const short = words.includes('--short')
+const names = words.filter(word => !word.startsWith('--'))
+const unknown = names.filter(name => !(name in benches))
+if (unknown.length > 0) throw new Error(`no bench ${unknown.join(', ')}; there are ${Object.keys(benches).join(', ')}`)
+
 console.log(`${new Date().toISOString()}  ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}  Node ${process.version}`)
-await benchLateness(short ? [500, 1000] : [500, 1000, 2000], short ? 3 : 10)
-await benchThroughput(short ? 1 : 5, short ? 3 : 5)
+const figures = []
+for (const [name, bench] of Object.entries(benches)) {
+  if (names.length === 0 || names.includes(name)) figures.push(...(await bench({ short })))
+}
+console.log(`\nAll figures${short ? ', of a short run' : ''}\n${showFigures(figures)}`)

@@ -1,4 +1,5 @@
 import { median, runChild, startChild } from './child.ts'
+import type { Bench } from './figure.ts'
 
 type Ours = {
   readonly verdict: string
@@ -11,7 +12,9 @@ type Theirs = { readonly perSecond: number; readonly non2xx: number; readonly er
 const connections = '64'
 
 /** Single RPC calls a second: Turnpike with every judge on, beside bare autocannon, in turn on the same target. */
-export async function benchThroughput(rounds: number, seconds: number): Promise<void> {
+export const benchThroughput: Bench = async ({ short }) => {
+  const rounds = short ? 1 : 5
+  const seconds = short ? 3 : 5
   const ours: number[] = []
   const theirs: number[] = []
   let judged = 0
@@ -32,7 +35,14 @@ export async function benchThroughput(rounds: number, seconds: number): Promise<
   console.log(`\nCalls a second, ${connections} connections, ${rounds} rounds of ${seconds} s in turn, medians`)
   console.log(`  turnpike, every judge on (${judged.toFixed(0)} judgements a call)   ${median(ours).toFixed(0)}`)
   console.log(`  autocannon, no check                              ${median(theirs).toFixed(0)}`)
-  console.log(`  ratio                                             ${ratio.toFixed(2)}`)
+  return [
+    {
+      name: 'RPC calls a second, beside bare autocannon',
+      value: ratio,
+      unit: '',
+      aim: { kind: 'at-least', bound: 0.5 },
+    },
+  ]
 }
 
 async function onFreshTarget<T>(work: (port: string) => Promise<T>): Promise<T> {

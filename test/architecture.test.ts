@@ -114,7 +114,7 @@ const doors: Readonly<Record<string, Door>> = {
       ...[
         'src/calls/read-answer.ts',
         'src/cli/run-command.ts',
-        'src/report/render-html.ts',
+        'src/report/html/render-html.ts',
         'src/service/rpc-proxy.ts',
       ],
     ],

@@ -1,6 +1,6 @@
 import { count, duration, NO_VALUE, plural, rate, ratio } from '../metrics/quantity.ts'
-import { clip, oneLine } from './layout.ts'
 import type { ProgressSnapshot } from './progress-snapshot.ts'
+import { clip, oneLine } from './text/layout.ts'
 
 /** A few lines for a terminal, none wider than it. */
 export function progressBlock(snapshot: ProgressSnapshot, columns: number): readonly string[] {

@@ -1,9 +1,9 @@
-import { renderHtml } from './render-html.ts'
+import { renderHtml } from './html/render-html.ts'
 import { renderJson } from './render-json.ts'
 import { renderJunit } from './render-junit.ts'
 import { renderMarkdown } from './render-markdown.ts'
-import { renderText, type TextOptions } from './render-text.ts'
 import type { Report } from './report.ts'
+import { renderText, type TextOptions } from './text/render-text.ts'
 
 export type Renderer = (report: Report, options: TextOptions) => string
 

@@ -7,13 +7,13 @@ import { UsageError } from '../lib/usage-error.ts'
 import { type LogEnd, type LogHead, openLog, readLog } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
-import { renderHtml } from './render-html.ts'
+import { renderHtml } from './html/render-html.ts'
 import { renderJson } from './render-json.ts'
 import { renderJunit } from './render-junit.ts'
 import { renderMarkdown } from './render-markdown.ts'
-import { renderText } from './render-text.ts'
 import type { Report } from './report.ts'
 import { reportSchema } from './report-schema.ts'
+import { renderText } from './text/render-text.ts'
 
 /** Names that stay as they are, so that scripts can rely on them. */
 const files = {

@@ -1,4 +1,4 @@
-import { duration } from '../metrics/quantity.ts'
+import { duration } from '../../metrics/quantity.ts'
 
 const secondSteps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400]
 const mostTimeTicks = 6

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decadeTicks, percent, timeLabel, timeTicks, valueTicks } from '../../../src/report/svg-scale.ts'
+import { decadeTicks, percent, timeLabel, timeTicks, valueTicks } from '../../../../src/report/html/svg-scale.ts'
 
 test.each([
   [4_000, [0, 1_000, 2_000, 3_000, 4_000]],

@@ -1,7 +1,7 @@
-import { plural } from '../metrics/quantity.ts'
+import { plural } from '../../metrics/quantity.ts'
+import { evidenceLines, requestList, shownEvidence } from '../plain-evidence.ts'
+import type { Report, ReportedDiscrepancy, ReportedExample, ReportedFinding } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
-import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'
-import type { Report, ReportedDiscrepancy, ReportedExample, ReportedFinding } from './report.ts'
 
 /** The first ones are open; who has more to read opens what he wants. */
 const mostOpen = 3

@@ -1,7 +1,7 @@
-import type { LimitUse } from '../audits/results.ts'
-import { count, duration, NO_VALUE } from '../metrics/quantity.ts'
+import type { LimitUse } from '../../audits/results.ts'
+import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
+import type { Report } from '../report.ts'
 import { heading, type Page, paint, right, type TableCell, table } from './layout.ts'
-import type { Report } from './report.ts'
 
 /** The limits of all callers of one scope, together. */
 export function limitsText({ limits }: Report, page: Page): readonly string[] {

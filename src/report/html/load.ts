@@ -1,5 +1,5 @@
-import { count, threeDigits } from '../metrics/quantity.ts'
-import type { Series } from '../metrics/series.ts'
+import { count, threeDigits } from '../../metrics/quantity.ts'
+import type { Series } from '../../metrics/series.ts'
 import { type Html, html } from './html.ts'
 import { timeChart } from './svg-chart.ts'
 

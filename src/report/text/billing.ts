@@ -1,8 +1,8 @@
-import { groupThousands, NO_VALUE, plural } from '../metrics/quantity.ts'
+import { groupThousands, NO_VALUE, plural } from '../../metrics/quantity.ts'
+import { requestList } from '../plain-evidence.ts'
+import type { Report, ReportedDiscrepancy } from '../report.ts'
+import { evidenceText } from './evidence.ts'
 import { heading, type Page, paint, right, table, wrap } from './layout.ts'
-import { requestList } from './plain-evidence.ts'
-import type { Report, ReportedDiscrepancy } from './report.ts'
-import { evidenceText } from './text-evidence.ts'
 
 export function billingText({ billing }: Report, page: Page): readonly string[] {
   const { expectedCredits, claimedCredits, expectedUsd, claimedUsd, billedUsd, discrepancies } = billing

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { renderHtml } from '../../../src/report/render-html.ts'
-import type { Report } from '../../../src/report/report.ts'
-import { anObservation, answeredWith, streamed } from '../metrics/fixtures.ts'
-import { failingReport, passingReport } from './fixtures.ts'
-import { hostile, hostileReport } from './hostile-report.ts'
-import { reportOf } from './report-of.ts'
+import { renderHtml } from '../../../../src/report/html/render-html.ts'
+import type { Report } from '../../../../src/report/report.ts'
+import { anObservation, answeredWith, streamed } from '../../metrics/fixtures.ts'
+import { failingReport, passingReport } from '../fixtures.ts'
+import { hostile, hostileReport } from '../hostile-report.ts'
+import { reportOf } from '../report-of.ts'
 
 const { plan, series } = reportOf(
   Array.from({ length: 40 }, (_, seq) => {

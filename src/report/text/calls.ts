@@ -1,7 +1,7 @@
-import { count, duration, NO_VALUE, plural, ratio, threeDigits } from '../metrics/quantity.ts'
+import { count, duration, NO_VALUE, plural, ratio, threeDigits } from '../../metrics/quantity.ts'
+import { type Ends, isProbe, totalOf } from '../probe-facts.ts'
+import type { CallFacts, Report } from '../report.ts'
 import { clip, heading, type Page, paint, right, type TableCell, table, tableWidth, wrap } from './layout.ts'
-import { type Ends, isProbe, totalOf } from './probe-facts.ts'
-import type { CallFacts, Report } from './report.ts'
 
 /** A column that no call has a value for is left out; so are, where the page is narrow, those of the highest `rank`. */
 type Column = { readonly title: string; readonly rank: number; readonly text: (facts: CallFacts) => string }

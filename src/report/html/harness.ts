@@ -1,7 +1,7 @@
-import { count, duration, NO_VALUE, plural } from '../metrics/quantity.ts'
+import { count, duration, NO_VALUE, plural } from '../../metrics/quantity.ts'
+import type { Report } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
-import { coarsely, endOf } from './html-load.ts'
-import type { Report } from './report.ts'
+import { coarsely, endOf } from './load.ts'
 import { timeChart } from './svg-chart.ts'
 
 /** What the harness says about itself. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { html, styleSheet } from '../../../src/report/html.ts'
+import { html, styleSheet } from '../../../../src/report/html/html.ts'
 
 test('what is filled in is text, and markup only where it was made as such', () => {
   const inner = html`<b>${'<i>'}</b>`

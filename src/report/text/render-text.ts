@@ -1,12 +1,12 @@
-import { duration, plural } from '../metrics/quantity.ts'
+import { duration, plural } from '../../metrics/quantity.ts'
+import type { Report } from '../report.ts'
+import { billingText } from './billing.ts'
+import { callsText } from './calls.ts'
+import { findingsText } from './findings.ts'
+import { harnessText } from './harness.ts'
 import { oneLine, type Page, paint, table, verdictStyles, wrap } from './layout.ts'
-import type { Report } from './report.ts'
-import { billingText } from './text-billing.ts'
-import { callsText } from './text-calls.ts'
-import { findingsText } from './text-findings.ts'
-import { harnessText } from './text-harness.ts'
-import { limitsText } from './text-limits.ts'
-import { thresholdsText } from './text-thresholds.ts'
+import { limitsText } from './limits.ts'
+import { thresholdsText } from './thresholds.ts'
 
 export type TextOptions = Page & {
   /** Where the rest of the evidence is; null: nowhere. */

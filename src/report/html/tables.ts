@@ -1,7 +1,7 @@
-import { count, duration, exact, NO_VALUE, plural, ratio, threeDigits } from '../metrics/quantity.ts'
+import { count, duration, exact, NO_VALUE, plural, ratio, threeDigits } from '../../metrics/quantity.ts'
+import { type Ends, isProbe, totalOf } from '../probe-facts.ts'
+import type { CallFacts, PlanFacts, Report, Status } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
-import { type Ends, isProbe, totalOf } from './probe-facts.ts'
-import type { CallFacts, PlanFacts, Report, Status } from './report.ts'
 
 const tones: Readonly<Record<Status, string>> = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' }
 const signs: Readonly<Record<Status, string>> = { pass: '✓ holds', fail: '✗ crossed', inconclusive: '? open' }

@@ -1,6 +1,6 @@
-import { count, duration, NO_VALUE } from '../metrics/quantity.ts'
+import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
+import type { Report } from '../report.ts'
 import { heading, type Page, wrap } from './layout.ts'
-import type { Report } from './report.ts'
 
 /** What the harness says about itself. */
 export function harnessText({ load, calls }: Report, page: Page): readonly string[] {

@@ -1,8 +1,8 @@
-import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../metrics/quantity.ts'
-import type { Series } from '../metrics/series.ts'
+import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../metrics/quantity.ts'
+import type { Series } from '../../metrics/series.ts'
+import type { Report } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
-import { endOf } from './html-load.ts'
-import type { Report } from './report.ts'
+import { endOf } from './load.ts'
 import { timeChart } from './svg-chart.ts'
 
 export function moneySection({ billing, series }: Report): Html {

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
-import { renderers } from '../../../src/report/renderers.ts'
-import { failingReport, passingReport } from './fixtures.ts'
+import { renderers } from '../../../../src/report/renderers.ts'
+import { failingReport, passingReport } from '../fixtures.ts'
 
-const golden = (name: string) => `../../golden/${name}`
+const golden = (name: string) => `../../../golden/${name}`
 const page = { columns: 100, colour: false, directory: 'runs/20260102-030405-replay' }
 
 test('text: a run that fails says first that it does, then why, then what it rests on', async () => {

@@ -1,7 +1,7 @@
-import { exact, NO_VALUE } from '../metrics/quantity.ts'
-import type { ThresholdResult } from '../metrics/thresholds.ts'
+import { exact, NO_VALUE } from '../../metrics/quantity.ts'
+import type { ThresholdResult } from '../../metrics/thresholds.ts'
+import type { Report } from '../report.ts'
 import { heading, type Page, type TableCell, table, verdictStyles, wrap } from './layout.ts'
-import type { Report } from './report.ts'
 
 export function thresholdsText({ thresholds }: Report, page: Page): readonly string[] {
   if (thresholds.length === 0) return []
