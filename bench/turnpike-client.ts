@@ -1,7 +1,7 @@
 import { loadCallers } from '../src/callers/callers.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { makePlan } from '../src/plan/make-plan.ts'
-import { carryOut } from '../src/run.ts'
+import { carryOut } from '../src/run/carry-out.ts'
 import { parseScenario } from '../src/scenario/load.ts'
 import { undiciTransport } from '../src/transport/undici-transport.ts'
 import { benchContract } from './bench-contract.ts'

@@ -70,7 +70,7 @@ const places: readonly Place[] = [
     because: 'The judging half as one piece, for a run that goes and for one that is read again.',
   },
   {
-    name: 'run.ts',
+    name: 'run',
     sees: [
       ...['lib', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport', 'callers'],
       ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'report', 'judge.ts'],
@@ -81,7 +81,7 @@ const places: readonly Place[] = [
     name: 'cli',
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'report', 'service'],
-      ...['judge.ts', 'run.ts'],
+      ...['judge.ts', 'run'],
     ],
     because: 'It reads a command line, calls one function, and writes. Nobody else starts the reference service.',
   },

@@ -11,7 +11,7 @@ import { describePlan } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import { offeredNow, snapshotProgress } from '../report/progress-snapshot.ts'
 import { createProgressWriter, type ProgressWriter } from '../report/progress-writer.ts'
-import type { Live } from '../run.ts'
+import type { Live } from '../run/carry-out.ts'
 import { text, type Values } from './command.ts'
 
 /** What a person, or Prometheus, sees of a run while it goes. */

@@ -1,0 +1,35 @@
+import type { Draw } from '../arrivals/arrivals.ts'
+import { driveClosed } from '../drivers/closed.ts'
+import type { Cab, InFlight } from '../drivers/driver.ts'
+import { driveOpen } from '../drivers/open.ts'
+import { driveSequence, type Turn } from '../drivers/sequence.ts'
+import type { StagePlan } from '../plan/plan.ts'
+
+/** What every model of load works with. */
+export type LoadDesk = {
+  readonly cab: Cab
+  readonly draw: Draw
+  readonly inFlight: InFlight
+  readonly maxInFlight: number
+  /** The next turn of a caller in a sequence; free of the bound on failures where the stage means to exceed it. */
+  readonly turnOf: (stage: string, call: string, caller: number, isFree: boolean) => Turn
+}
+
+/** Has the driver of its model send the load of a stage. `startMs` of the stage and `endMs` are on the clock of the run. */
+export function driveLoad(stage: StagePlan, endMs: number, desk: LoadDesk): Promise<void> {
+  const { draw, inFlight, maxInFlight, turnOf } = desk
+  const { load, beyondFailures } = stage
+  const cab: Cab = beyondFailures ? { ...desk.cab, isHeldBack: () => false } : desk.cab
+  switch (load.model) {
+    case 'open':
+      return driveOpen(cab, draw.open(stage), inFlight, maxInFlight)
+    case 'closed':
+      return driveClosed(cab, draw.closed(stage), inFlight, { ...load, endMs })
+    case 'sequence': {
+      const queues = Array.from({ length: stage.callers }, (_, index) =>
+        load.calls.map(call => turnOf(stage.name, call, stage.firstCaller + index, beyondFailures)),
+      )
+      return driveSequence(cab, queues, inFlight, { lanes: queues.length, endMs })
+    }
+  }
+}

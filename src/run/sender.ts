@@ -1,0 +1,88 @@
+import type { Arrival } from '../arrivals/arrivals.ts'
+import { chargeOf } from '../audits/charge.ts'
+import { failureOf } from '../audits/failure.ts'
+import type { Caller } from '../callers/callers.ts'
+import type { SpareKeys } from '../callers/spare-keys.ts'
+import type { Office } from '../calls/call.ts'
+import { deliberateFailures } from '../calls/deliberate-failures.ts'
+import { dropArrival, type Sender, sendArrival } from '../calls/send-arrival.ts'
+import type { Contract } from '../contract/contract.ts'
+import type { Cab } from '../drivers/driver.ts'
+import type { Ending } from '../drivers/ending.ts'
+import type { Governor } from '../drivers/governor.ts'
+import type { Purse } from '../drivers/purse.ts'
+import { watchReachability } from '../drivers/reachability.ts'
+import type { Judgement } from '../judge.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { LogHead } from '../observation/log.ts'
+import type { Sink } from '../observation/observation.ts'
+import type { Plan } from '../plan/plan.ts'
+import type { Transport } from '../transport/transport.ts'
+
+/** What a run may spend, and how often its callers may fail. */
+export type Restraint = { readonly purse: Purse; readonly governor: Governor }
+
+/** What it takes to send, and who wants to know what came of it. */
+export type Outfit = {
+  readonly plan: Plan
+  readonly contract: Contract
+  readonly callers: readonly Caller[]
+  readonly spareKeys: SpareKeys
+  readonly head: LogHead
+  readonly clock: Clock
+  readonly transport: Transport
+  readonly ending: Ending
+  readonly judgement: Judgement
+  /** Where observations go beside the judges. */
+  readonly write: Sink
+  /** Where a live view keeps what the judges do not. */
+  readonly watch: Sink
+}
+
+/** Sends arrivals, with a sink that every observation goes through. */
+export function makeSender(
+  { plan, contract, callers, spareKeys, head, clock, transport, ending, judgement, write, watch }: Outfit,
+  calls: Plan['calls'],
+  { purse, governor }: Restraint,
+): Sender {
+  const reachability = watchReachability(() => ending.halt('target-unreachable'))
+  const isRecorded = (seq: number) =>
+    plan.record === 'all' || (plan.record === 'findings' && judgement.docket.names(seq))
+  const sink: Sink = observation => {
+    judgement.add(observation)
+    if (isRecorded(observation.seq)) write(observation)
+    reachability(observation)
+    watch(observation)
+    const { caller, endMs } = observation
+    if (endMs !== null && failureOf(observation, contract) !== null) governor.note(caller, endMs)
+    purse.spend(observation.call, chargeOf(observation, contract)?.most ?? null)
+  }
+  const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
+  const { accountTier } = plan.callers
+  const { abandoned: abort, halted: stop } = ending
+  return { office, calls, callers, spareKeys, accountTier, clock, transport, abort, stop, sink }
+}
+
+/** What drivers work with: an arrival goes out as long as the purse holds the worst that it can cost. */
+export function makeCab(sender: Sender, ending: Ending, { purse, governor }: Restraint): Cab {
+  const { clock, callers, calls, office } = sender
+  const nameOf = ({ caller }: Arrival) => callers[caller]?.name ?? ''
+  const failuresOf = ({ call, steps }: Arrival) => deliberateFailures(calls[call], steps, office.contract)
+  return {
+    clock,
+    signal: sender.stop,
+    drop: (arrival, reason) => dropArrival(arrival, reason, sender),
+    isHeldBack: arrival => governor.heldUntilMs(nameOf(arrival), failuresOf(arrival), clock.nowMs()) !== null,
+    fire: async arrival => {
+      if (!purse.reserve(arrival.call)) {
+        ending.halt('budget-reached')
+        return dropArrival(arrival, 'budget', sender)
+      }
+      const failures = failuresOf(arrival)
+      governor.begin(nameOf(arrival), failures)
+      await sendArrival(arrival, sender)
+      governor.end(nameOf(arrival), failures)
+      purse.release(arrival.call)
+    },
+  }
+}
