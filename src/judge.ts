@@ -6,6 +6,7 @@ import { evidenceOf } from './evidence.ts'
 import { pico } from './lib/money.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createSeries } from './metrics/series.ts'
+import { createSlices, type Slices } from './metrics/slices.ts'
 import { judgeThresholds, type ThresholdResult } from './metrics/thresholds.ts'
 import type { LogEnd, LogHead } from './observation/log.ts'
 import type { Observation, Sink } from './observation/observation.ts'
@@ -21,6 +22,8 @@ export type Judgement = {
   readonly docket: Pick<Docket, 'tallies' | 'violations' | 'names'>
   readonly audits: Pick<Audits, 'billing' | 'limits'>
   readonly thresholds: () => readonly ThresholdResult[]
+  /** What other runs can be compared with. */
+  readonly slices: () => Slices
   /**
    * The verdict. `recall` gives the observations of the record again: of those that findings name, only what a check
    * broke on is still at hand. To be called once. A run without an end was cut short.
@@ -38,6 +41,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
   const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs: head.startedAtMs }, docket)
   const metrics = createMetrics(plan)
   const series = createSeries(plan, audits.billing)
+  const slices = createSlices(plan, contract)
   const kept = new Map<number, Observation>()
   let latestMs = 0
 
@@ -46,11 +50,13 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
     docket,
     audits,
     thresholds: () => thresholds(false, latestMs),
+    slices: slices.slices,
     add: observation => {
       checks(observation)
       series.add(observation)
       audits.add(observation)
       metrics.add(observation)
+      slices.add(observation)
       latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
       if (docket.names(observation.seq)) kept.set(observation.seq, observation)
     },

@@ -73,7 +73,7 @@ const places: readonly Place[] = [
     name: 'run',
     sees: [
       ...['lib', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport', 'callers'],
-      ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'report', 'judge.ts'],
+      ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'metrics/slices.ts', 'report', 'judge.ts'],
     ],
     because: 'The composition root: it hands each part its part of the plan, and prices what is sent and answered.',
   },

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Contract, contractSchema } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import type { Slices } from '../metrics/slices.ts'
 import { type LogEnd, type LogHead, openLog, readLog } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -20,6 +21,7 @@ const files = {
   plan: 'plan.json',
   contract: 'contract.json',
   observations: 'observations.ndjson.gz',
+  slices: 'slices.json',
   report: 'report.json',
   text: 'report.txt',
   html: 'report.html',
@@ -31,7 +33,7 @@ const files = {
 export type RunDirectory = {
   readonly path: string
   readonly write: Sink
-  readonly end: (end: LogEnd) => Promise<void>
+  readonly end: (end: LogEnd, slices: Slices) => Promise<void>
   readonly recall: () => AsyncIterable<Observation>
   readonly writeReport: (report: Report) => Promise<void>
 }
@@ -64,7 +66,10 @@ export async function createRunDirectory(
   return {
     path,
     write: log.write,
-    end: log.end,
+    end: async (end, slices) => {
+      await log.end(end)
+      await replaceFile(join(path, files.slices), `${JSON.stringify(slices)}\n`)
+    },
     recall: () => observationsIn(file),
     writeReport: report => writeReport(path, report),
   }

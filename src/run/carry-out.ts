@@ -1,5 +1,6 @@
 import { createEnding } from '../drivers/ending.ts'
 import { createJudgement, type Judgement } from '../judge.ts'
+import type { Slices } from '../metrics/slices.ts'
 import type { LogEnd } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Report } from '../report/report.ts'
@@ -14,7 +15,7 @@ export type RunOptions = Omit<Outfit, 'ending' | 'judgement' | 'write'> & {
   /** Where the observations go beside the judges. */
   readonly record: {
     readonly write: Sink
-    readonly end: (end: LogEnd) => Promise<void>
+    readonly end: (end: LogEnd, slices: Slices) => Promise<void>
     readonly recall: () => AsyncIterable<Observation>
   }
   readonly eventLoopDelayMs: () => LogEnd['eventLoopDelayMs']
@@ -51,6 +52,6 @@ export async function carryOut(options: RunOptions): Promise<Report> {
     ending.abandon()
   }
   const end = { ended: ending.why(), durationMs: clock.nowMs(), eventLoopDelayMs: options.eventLoopDelayMs() }
-  await record.end(end)
+  await record.end(end, judgement.slices())
   return judgement.conclude(end, record.recall)
 }

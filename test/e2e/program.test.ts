@@ -58,6 +58,7 @@ describe.concurrent('a run against the reference service that it starts itself',
       'report.json',
       'report.md',
       'report.txt',
+      'slices.json',
     ])
     const audit = await turnpike(['audit', out, '--format', 'json'])
     expect(audit.code).toBe(0)

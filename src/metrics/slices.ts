@@ -1,0 +1,168 @@
+import { chargeOf } from '../audits/charge.ts'
+import { claimedCredits } from '../checks/rpc-credits.ts'
+import type { Contract } from '../contract/contract.ts'
+import { formatPico } from '../lib/money.ts'
+import { latenessMs, type Observation, type Sink } from '../observation/observation.ts'
+import { isReplayed } from '../observation/scope.ts'
+import type { Plan, Timing } from '../plan/plan.ts'
+import { isGood, isSuccess } from './good.ts'
+import { gapsMs, timingMs } from './timing-values.ts'
+
+/** Timings that runs are compared by, and the lateness that may spoil them. */
+export const slicedTimings = ['latency', 'service-time', 'ttft', 'tpot', 'icl', 'lateness'] as const satisfies Timing[]
+export type SlicedTiming = (typeof slicedTimings)[number]
+
+/** Cell *i* of a distribution holds what took at least 2^(i / cellsPerOctave) µs and less than the next: 0.5 % apart. */
+export const cellsPerOctave = 128
+const highestCell = Math.ceil(Math.log2(3_600_000_000) * cellsPerOctave)
+
+/** How many values each cell holds, for the cells that hold any, in ascending order: `[[cell, count], …]`. */
+export type Cells = readonly (readonly [cell: number, count: number])[]
+
+/**
+ * What a run was, call by call and stage by stage, in slices of time: `slices.json`, which runs are compared by. Counts
+ * and sums, so that what several have recorded of one run can be added up slice by slice.
+ */
+export type Slices = { readonly schema: 1; readonly cellsPerOctave: number; readonly calls: readonly CallSlices[] }
+
+export type CallSlices = { readonly call: string; readonly stage: string; readonly slices: readonly Slice[] }
+
+/** What was due within a slice of a stage, and what became of it. */
+export type Slice = {
+  /** The slice is from `index × stage duration ÷ slicesPerStage` on, on the clock of the run. */
+  readonly index: number
+  /** How much of the stage lies in it. */
+  readonly activeMs: number
+  readonly sent: number
+  readonly answered: number
+  readonly failed: number
+  readonly dropped: number
+  /** Of the answered: 2xx, 4xx and 5xx. */
+  readonly succeeded: number
+  readonly refused: number
+  readonly faulty: number
+  readonly good: number
+  readonly claimedCredits: string
+  readonly claimedUsd: string
+  readonly times: Readonly<Partial<Record<SlicedTiming, Cells>>>
+}
+
+/** A slice is short beside a stage and long beside a request, so that a stage shows how steady it was. */
+const slicesPerStage = 20
+
+type Counts = { -readonly [Name in Exclude<keyof Slice, 'claimedCredits' | 'claimedUsd' | 'times'>]: number }
+type Growing = Counts & { credits: bigint; picoUsd: bigint; readonly times: Map<SlicedTiming, Map<number, number>> }
+
+export type SlicesFold = { readonly add: Sink; readonly slices: () => Slices }
+
+/** A fold over observations. Memory is bounded by the calls and stages of the plan, not by the observations. */
+export function createSlices(plan: Plan, contract: Contract): SlicesFold {
+  const stages = new Map(plan.stages.map(stage => [stage.name, stage]))
+  const found = new Map<string, Map<string, Map<number, Growing>>>()
+  // As in the metrics: the first stage began where the earliest arrival of a stage says that it did.
+  let loadStartMs = Number.POSITIVE_INFINITY
+
+  function sliceOf(o: Observation, sliceMs: number): Growing {
+    const ofStage = getOrAdd(found, o.stage, () => new Map<string, Map<number, Growing>>())
+    const ofCall = getOrAdd(ofStage, o.call, () => new Map<number, Growing>())
+    const index = Math.floor(o.dueMs / sliceMs)
+    return getOrAdd(ofCall, index, () => emptySlice(index))
+  }
+
+  return {
+    add: o => {
+      const stage = stages.get(o.stage)
+      if (stage === undefined || plan.calls[o.call] === undefined || !(stage.durationMs > 0)) return
+      loadStartMs = Math.min(loadStartMs, o.dueMs - stage.startMs)
+      addTo(sliceOf(o, stage.durationMs / slicesPerStage), o, plan.slo[o.call] ?? {}, contract)
+    },
+    slices: () => ({
+      schema: 1,
+      cellsPerOctave,
+      calls: plan.stages.flatMap(({ name: stage, startMs, durationMs }) => {
+        const sliceMs = durationMs / slicesPerStage
+        const from = loadStartMs + startMs
+        const overlapMs = (index: number) =>
+          Math.min(from + durationMs, (index + 1) * sliceMs) - Math.max(from, index * sliceMs)
+        const first = Math.floor(from / sliceMs)
+        const last = Math.ceil((from + durationMs) / sliceMs) - 1
+        return [...(found.get(stage) ?? [])].map(([call, slices]) => ({
+          call,
+          stage,
+          // One in which nothing was due is a part of the stage, too.
+          slices: Array.from({ length: last - first + 1 }, (_, position) => {
+            const index = first + position
+            return finished({ ...(slices.get(index) ?? emptySlice(index)), activeMs: Math.max(0, overlapMs(index)) })
+          }),
+        }))
+      }),
+    }),
+  }
+}
+
+function addTo(slice: Growing, o: Observation, slo: Plan['slo'][string], contract: Contract): void {
+  if (o.outcome.kind === 'dropped') {
+    if (o.outcome.reason !== 'no-credentials') slice.dropped++
+    return
+  }
+  slice.sent++
+  record(slice, 'lateness', latenessMs(o))
+  const charge = chargeOf(o, contract)
+  if (charge?.sort === 'charged') slice.picoUsd += charge.said
+  if (o.asked.kind === 'rpc' && o.answer !== null && !isReplayed(o.answer))
+    slice.credits += claimedCredits(o.answer, contract) ?? 0n
+  if (o.outcome.kind === 'failed') {
+    slice.failed++
+    return
+  }
+  slice.answered++
+  const { status } = o.outcome
+  if (status >= 500) slice.faulty++
+  else if (status >= 400) slice.refused++
+  if (!isSuccess(o)) return
+  slice.succeeded++
+  if (isGood(o, slo)) slice.good++
+  for (const timing of ['latency', 'service-time', 'ttft', 'tpot'] as const) record(slice, timing, timingMs(timing, o))
+  for (const ms of gapsMs('icl', o) ?? []) record(slice, 'icl', ms)
+}
+
+function record({ times }: Growing, timing: SlicedTiming, ms: number | null): void {
+  if (ms === null || Number.isNaN(ms)) return
+  const cells = getOrAdd(times, timing, () => new Map<number, number>())
+  const cell = Math.min(Math.max(0, Math.floor(Math.log2(ms * 1000) * cellsPerOctave)), highestCell)
+  cells.set(cell, (cells.get(cell) ?? 0) + 1)
+}
+
+const emptySlice = (index: number): Growing => ({
+  index,
+  activeMs: 0,
+  sent: 0,
+  answered: 0,
+  failed: 0,
+  dropped: 0,
+  succeeded: 0,
+  refused: 0,
+  faulty: 0,
+  good: 0,
+  credits: 0n,
+  picoUsd: 0n,
+  times: new Map(),
+})
+
+function finished({ credits, picoUsd, times, ...counts }: Growing): Slice {
+  const ascending = (cells: ReadonlyMap<number, number>): Cells => [...cells].toSorted(([a], [b]) => a - b)
+  return {
+    ...counts,
+    claimedCredits: String(credits),
+    claimedUsd: formatPico(picoUsd),
+    times: Object.fromEntries([...times].map(([timing, cells]) => [timing, ascending(cells)])),
+  }
+}
+
+function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}
