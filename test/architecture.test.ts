@@ -31,7 +31,11 @@ const places: readonly Place[] = [
     sees: ['lib', 'contract', 'scenario'],
     because: 'It decides everything: past it there is no optional field, no default, and no unit in a string.',
   },
-  { name: 'arrivals', sees: ['lib', 'plan/plan.ts'], because: 'When what is due follows from plan and seed alone.' },
+  {
+    name: 'arrivals',
+    sees: ['lib', 'plan/plan.ts', 'plan/rate-line.ts'],
+    because: 'When what is due follows from plan and seed alone: rates are what the plan says of a shape.',
+  },
   { name: 'observation', sees: ['lib', 'contract'], because: 'The waist: it does not know who makes the records.' },
   { name: 'transport', sees: ['lib', 'plan/plan.ts', 'observation'], because: 'The wire knows nothing of calls.' },
   { name: 'callers', sees: ['lib', 'plan/plan.ts'], because: 'The only place that holds a secret.' },
@@ -55,7 +59,10 @@ const places: readonly Place[] = [
   },
   {
     name: 'report',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'observation', 'checks', 'audits', 'metrics'],
+    sees: [
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'plan/rate-line.ts', 'observation', 'checks'],
+      ...['audits', 'metrics'],
+    ],
     because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
   },
   { name: 'service', sees: ['lib', 'contract'], because: 'Two independent readings: no arithmetic is shared.' },

@@ -1,5 +1,6 @@
 import type { Random } from '../lib/random.ts'
 import type { Shape } from '../plan/plan.ts'
+import { arrivalsIn, type RatePiece, ratePieces } from '../plan/rate-line.ts'
 
 /**
  * The instants, in milliseconds from the start of the stage and in order, at which a shape wants its arrivals. Each is
@@ -7,46 +8,59 @@ import type { Shape } from '../plan/plan.ts'
  */
 export function* dueTimes(shape: Shape, durationMs: number, random: Random): Iterable<number> {
   switch (shape.kind) {
-    case 'pause':
+    case 'constant':
+    case 'ramp':
+    case 'stairs':
+    case 'spike':
+      yield* alongLine(ratePieces(shape, durationMs) ?? [])
       return
-    case 'constant': {
-      const { perSecond } = shape
-      yield* series((perSecond * durationMs) / 1000, index => (index * 1000) / perSecond)
-      return
-    }
-    case 'ramp': {
-      const { fromPerSecond, toPerSecond } = shape
-      const area = ((fromPerSecond + toPerSecond) * durationMs) / 2000
-      yield* series(area, rampInstant(fromPerSecond, toPerSecond, durationMs))
-      return
-    }
     case 'burst': {
       const { size, everyMs } = shape
-      yield* series(size * Math.ceil(durationMs / everyMs), index => Math.floor(index / size) * everyMs)
+      const bursts = everyMs > 0 ? Math.ceil(durationMs / everyMs) : 0
+      for (let index = 0; index < size * bursts; index++) yield Math.floor(index / size) * everyMs
       return
     }
     case 'poisson': {
       const instant = (sum: number) => (sum * 1000) / shape.perSecond
       for (let sum = random.exponential(); instant(sum) < durationMs; sum += random.exponential()) yield instant(sum)
+      return
     }
+    case 'pause':
   }
 }
 
 /**
- * The instants of the arrivals 0, 1, 2, … that are below `area`: so many have come by the end of the stage. It is
- * rounded first, because 0.9 a minute for an hour are 54 arrivals and not, by the last digit of a double, 55.
+ * Arrival i is due when i arrivals have come by the line: where the area below it is i. An arrival on the edge of two
+ * pieces is the first of the later one, and one at the end of the stage belongs to the next stage.
  */
-function* series(area: number, instant: (index: number) => number): Iterable<number> {
-  const end = Number(area.toPrecision(12))
-  for (let index = 0; index < end; index++) yield instant(index)
+function* alongLine(pieces: readonly RatePiece[]): Iterable<number> {
+  let area = 0
+  let index = 0
+  for (const piece of pieces) {
+    const before = settled(area)
+    area += arrivalsIn(piece, piece.startMs, piece.endMs)
+    const end = settled(area)
+    for (; index < end; index++) yield Math.min(piece.endMs, piece.startMs + msUntil(piece, index - before))
+  }
 }
 
 /**
- * With a rate that goes from a to b in D, a·t + (b − a)·t² ∕ 2D arrivals have come by t. Arrival i is due where that
- * equals i. The root is written so that it stays exact when a and b are nearly the same.
+ * An area that is a whole number but for the last digits of a double is that number: 0.9 a minute for an hour are 54
+ * arrivals and not 55.
  */
-function rampInstant(fromPerSecond: number, toPerSecond: number, durationMs: number): (index: number) => number {
+function settled(area: number): number {
+  const whole = Math.round(area)
+  return Math.abs(area - whole) <= whole * 5e-12 ? whole : area
+}
+
+/**
+ * Milliseconds from the start of a piece until so many arrivals have come. With a rate that goes from a to b in D these
+ * are a·t + (b − a)·t² ∕ 2D by t. The root is written so that it stays exact when a and b are nearly the same.
+ */
+function msUntil({ startMs, endMs, fromPerSecond, toPerSecond }: RatePiece, arrivals: number): number {
+  if (arrivals === 0) return 0
+  if (fromPerSecond === toPerSecond) return (arrivals * 1000) / fromPerSecond
   const a = fromPerSecond / 1000
-  const slope = (toPerSecond - fromPerSecond) / 1000 / durationMs
-  return index => (index === 0 ? 0 : (2 * index) / (a + Math.sqrt(a * a + 2 * slope * index)))
+  const slope = (toPerSecond - fromPerSecond) / 1000 / (endMs - startMs)
+  return (2 * arrivals) / (a + Math.sqrt(Math.max(0, a * a + 2 * slope * arrivals)))
 }

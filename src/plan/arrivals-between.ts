@@ -1,11 +1,12 @@
 import type { StagePlan } from './plan.ts'
+import { arrivalsIn, ratePieces } from './rate-line.ts'
 
 /** Without a pause between calls a closed user is taken to call every 10 ms: no answer is quicker over a network. */
 const quickestAnswerMs = 10
 
 /**
- * Arrivals of all callers that a stage expects in [fromMs, toMs), counted from the start of the stage. Exact for ramps,
- * constant rates, bursts and sequences; the mean of a poisson stage; for closed users the most that they could send,
+ * Arrivals of all callers that a stage expects in [fromMs, toMs), counted from the start of the stage. Exact for bursts,
+ * sequences and what has a rate; the mean of a poisson stage; for closed users the most that they could send,
  * since how often they call depends on how quickly they are answered.
  */
 export function arrivalsBetween(stage: StagePlan, fromMs: number, toMs: number): number {
@@ -15,27 +16,15 @@ export function arrivalsBetween(stage: StagePlan, fromMs: number, toMs: number):
   if (load.model === 'sequence') return from === 0 && to > 0 ? load.calls.length * stage.callers : 0
   if (load.model === 'closed') return (load.users * (to - from)) / Math.max(load.thinkMs, quickestAnswerMs)
   const { shape } = load
-  switch (shape.kind) {
-    case 'constant':
-    case 'poisson':
-      return (shape.perSecond * (to - from)) / 1_000
-    case 'ramp': {
-      const rise = (shape.toPerSecond - shape.fromPerSecond) / stage.durationMs
-      return ((shape.fromPerSecond + (rise * (from + to)) / 2) * (to - from)) / 1_000
-    }
-    case 'burst':
-      return shape.size * (Math.ceil(to / shape.everyMs) - Math.ceil(from / shape.everyMs))
-    case 'pause':
-      return 0
-  }
+  if (shape.kind === 'burst') return shape.size * (Math.ceil(to / shape.everyMs) - Math.ceil(from / shape.everyMs))
+  return (ratePieces(shape, stage.durationMs) ?? []).reduce((sum, piece) => sum + arrivalsIn(piece, from, to), 0)
 }
 
 /** The highest rate of a stage, of all callers together; null where arrivals come at once and not at a rate. */
-export function peakPerSecond({ load }: StagePlan): number | null {
+export function peakPerSecond({ load, durationMs }: StagePlan): number | null {
   if (load.model === 'sequence') return null
   if (load.model === 'closed') return (load.users * 1_000) / Math.max(load.thinkMs, quickestAnswerMs)
-  const { shape } = load
-  if (shape.kind === 'burst') return null
-  if (shape.kind === 'ramp') return Math.max(shape.fromPerSecond, shape.toPerSecond)
-  return shape.kind === 'pause' ? 0 : shape.perSecond
+  const pieces = ratePieces(load.shape, durationMs)
+  if (pieces === null) return null
+  return Math.max(...pieces.flatMap(({ fromPerSecond, toPerSecond }) => [fromPerSecond, toPerSecond]))
 }

@@ -25,6 +25,17 @@ function describeShape(shape: Shape, durationMs: number): string {
       return `${shape.kind} ${digits(shape.perSecond)}/s`
     case 'ramp':
       return `ramp ${digits(shape.fromPerSecond)} to ${digits(shape.toPerSecond)}/s`
+    case 'stairs': {
+      const { fromPerSecond, toPerSecond, steps, rampMs } = shape
+      const ramps = rampMs === 0 ? '' : `, ${seconds(rampMs)} from each to the next`
+      return `stairs ${digits(fromPerSecond)} to ${digits(toPerSecond)}/s in ${steps} levels${ramps}`
+    }
+    case 'spike': {
+      const { basePerSecond, peakPerSecond, atMs, forMs, rampUpMs, rampDownMs } = shape
+      const ramps = rampUpMs + rampDownMs === 0 ? '' : `, ramps of ${seconds(rampUpMs)} and ${seconds(rampDownMs)}`
+      const peak = `${digits(peakPerSecond)}/s at ${seconds(atMs)} for ${seconds(forMs)}`
+      return `spike from ${digits(basePerSecond)} to ${peak}${ramps}`
+    }
     case 'burst':
       return `burst of ${shape.size}${shape.everyMs < durationMs ? ` every ${seconds(shape.everyMs)}` : ''}`
     case 'pause':

@@ -1,6 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { isOwnRefusal } from '../contract/probes.ts'
-import { arrivalsBetween } from './arrivals-between.ts'
+import { busiestWindow } from './busiest-window.ts'
 import type { CallPlan, Forecast, Mix, Plan, StagePlan } from './plan.ts'
 
 /**
@@ -17,12 +17,7 @@ export function failuresForecast(
   return stages.flatMap(({ stage, mix }) => {
     const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
     const share = mix.reduce((sum, [name, weight]) => sum + (failuresOf(calls[name], contract) * weight) / total, 0)
-    const { durationMs, callers } = stage
-    const arrivals = Math.max(
-      arrivalsBetween(stage, 0, windowMs),
-      arrivalsBetween(stage, durationMs - windowMs, durationMs),
-    )
-    const meant = (arrivals * (total === 0 ? 0 : share)) / callers
+    const meant = busiestWindow([{ stage, perArrival: (total === 0 ? 0 : share) / stage.callers }], windowMs)
     const beyond = limits
       .filter(row => row.stage === stage.name && !row.scope.endsWith(' tokens'))
       .reduce((sum, { perMinute, limit }) => sum + Math.max(0, perMinute - limit), 0)

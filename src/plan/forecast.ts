@@ -10,11 +10,13 @@ import {
   usesOfMix,
 } from '../scenario/tier-rate.ts'
 import { arrivalsBetween } from './arrivals-between.ts'
-import { busiestMinute } from './busiest-minute.ts'
+import { busiestWindow } from './busiest-window.ts'
 import { failuresForecast } from './failures-forecast.ts'
 import type { CallPlan, Forecast, Mix, Plan, StagePlan } from './plan.ts'
 import { provablePercentile } from './provable-percentile.ts'
 import { countedPromptTokens, creditsPerArrival, worstUsd } from './spend.ts'
+
+const minuteMs = 60_000
 
 /** The stage under which the forecast shows the busiest minute of the whole run. */
 export const wholeRun = '(run)'
@@ -71,7 +73,7 @@ function limitsOf(plan: Omit<Plan, 'forecast'>, contract: Contract): Forecast['l
   const row = (stage: string, scope: Scope, of: typeof draws) => ({
     stage,
     scope: scopeName(scope),
-    perMinute: Math.max(...callersToWatch(of).map(one => busiestMinute(drawOn(scopeName(scope), one)))),
+    perMinute: Math.max(...callersToWatch(of).map(one => busiestWindow(drawOn(scopeName(scope), one), minuteMs))),
     limit: limitPerMinute(scope, plan.callers.accountTier, contract),
   })
   const rows = [

@@ -35,6 +35,19 @@ function loadOf(stage: Stage, perMinuteOfCaller: number | null): Load {
       const toPerSecond = arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers)
       return { model: 'open', shape: { kind: 'ramp', fromPerSecond, toPerSecond }, mix: stage.mix }
     }
+    case 'stairs': {
+      const fromPerSecond = arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers)
+      const toPerSecond = arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers)
+      const { steps, rampMs } = stage
+      return { model: 'open', shape: { kind: 'stairs', fromPerSecond, toPerSecond, steps, rampMs }, mix: stage.mix }
+    }
+    case 'spike': {
+      const basePerSecond = arrivalsPerSecond(stage.base, perMinuteOfCaller, stage.callers)
+      const peakPerSecond = arrivalsPerSecond(stage.peak, perMinuteOfCaller, stage.callers)
+      const { atMs, forMs, rampUpMs, rampDownMs } = stage
+      const shape = { kind: 'spike', basePerSecond, peakPerSecond, atMs, forMs, rampUpMs, rampDownMs } as const
+      return { model: 'open', shape, mix: stage.mix }
+    }
     case 'burst': {
       const share = stage.size.kind === 'of-tier' ? stage.size.share : null
       const size =

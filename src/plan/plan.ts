@@ -66,6 +66,24 @@ export type Shape =
   | { readonly kind: 'constant'; readonly perSecond: number }
   | { readonly kind: 'poisson'; readonly perSecond: number }
   | { readonly kind: 'ramp'; readonly fromPerSecond: number; readonly toPerSecond: number }
+  /** Levels of equal length; from one to the next the rate goes evenly within `rampMs`. */
+  | {
+      readonly kind: 'stairs'
+      readonly fromPerSecond: number
+      readonly toPerSecond: number
+      readonly steps: number
+      readonly rampMs: number
+    }
+  /** All of the peak from `atMs` on for `forMs`, with a ramp before and a ramp behind it. */
+  | {
+      readonly kind: 'spike'
+      readonly basePerSecond: number
+      readonly peakPerSecond: number
+      readonly atMs: number
+      readonly forMs: number
+      readonly rampUpMs: number
+      readonly rampDownMs: number
+    }
   /** `size` arrivals at once, at the start of the stage and then every `everyMs`. */
   | { readonly kind: 'burst'; readonly size: number; readonly everyMs: number }
   | { readonly kind: 'pause' }

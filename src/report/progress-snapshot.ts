@@ -2,6 +2,7 @@ import { isOwnStage, perSecond } from '../metrics/active-time.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentileMs } from '../metrics/percentiles.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
+import { rateAt, ratePieces } from '../plan/rate-line.ts'
 import { statusCounts } from './call-facts.ts'
 
 /** A run as it goes. */
@@ -105,17 +106,7 @@ const plannedStages = (plan: Plan): readonly StagePlan[] => plan.stages.filter(s
 function offeredPerSecond({ load, durationMs }: StagePlan, elapsedMs: number): number | null {
   if (load.model !== 'open') return null
   const { shape } = load
-  switch (shape.kind) {
-    case 'constant':
-    case 'poisson':
-      return shape.perSecond
-    case 'ramp': {
-      const done = durationMs === 0 ? 1 : elapsedMs / durationMs
-      return shape.fromPerSecond + (shape.toPerSecond - shape.fromPerSecond) * done
-    }
-    case 'burst':
-      return (shape.size * 1000) / Math.min(shape.everyMs, durationMs)
-    case 'pause':
-      return 0
-  }
+  if (shape.kind === 'burst') return (shape.size * 1000) / Math.min(shape.everyMs, durationMs)
+  const piece = ratePieces(shape, durationMs)?.findLast(({ startMs }) => startMs <= elapsedMs)
+  return piece === undefined ? 0 : rateAt(piece, elapsedMs)
 }

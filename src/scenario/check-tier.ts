@@ -82,13 +82,18 @@ function callsOf(mix: Mix, { calls }: StageSurroundings): Known | null {
 }
 
 function ratesOf(stage: Stage): readonly (readonly [key: string, rate: Rate])[] {
-  if (stage.shape === 'constant' || stage.shape === 'poisson') return [['rate', stage.rate]]
-  if (stage.shape === 'ramp')
-    return [
-      ['from', stage.from],
-      ['to', stage.to],
-    ]
-  return []
+  switch (stage.shape) {
+    case 'constant':
+    case 'poisson':
+      return [['rate', stage.rate]]
+    case 'ramp':
+    case 'stairs':
+      return Object.entries({ from: stage.from, to: stage.to })
+    case 'spike':
+      return Object.entries({ base: stage.base, peak: stage.peak })
+    default:
+      return []
+  }
 }
 
 function sharesOf(stage: Stage): readonly (readonly [key: string, share: number | null])[] {

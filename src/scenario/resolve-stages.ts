@@ -97,6 +97,10 @@ function resolveLoad(path: Path, written: unknown, complain: Complain): Loaded |
       if (from === undefined || to === undefined || mix === undefined) return null
       return { shape, from, to, mix: Object.entries(mix) }
     }
+    case 'stairs':
+      return resolveStairs(path, written, complain)
+    case 'spike':
+      return resolveSpike(path, written, complain)
     case 'burst': {
       const { size, every: everyMs = null, mix } = salvage(stageSchemas.burst, written)
       if (everyMs !== null && everyMs < 10) {
@@ -118,4 +122,34 @@ function resolveLoad(path: Path, written: unknown, complain: Complain): Loaded |
     default:
       return null
   }
+}
+
+function resolveStairs(path: Path, written: unknown, complain: Complain): Loaded | null {
+  const { duration: durationMs, from, to, steps, ramp: rampMs = 0, mix } = salvage(stageSchemas.stairs, written)
+  if (durationMs !== undefined && steps !== undefined && (steps - 1) * rampMs >= durationMs) {
+    const most = Math.ceil(durationMs / (steps - 1)) - 1
+    const expected = `at most ${most}ms, so that ${steps} levels fit into ${durationMs}ms`
+    complain({ path: [...path, 'ramp'], at: 'value', got: `${rampMs}ms`, expected })
+    return null
+  }
+  if (from === undefined || to === undefined || steps === undefined || mix === undefined) return null
+  return { shape: 'stairs', from, to, steps, rampMs, mix: Object.entries(mix) }
+}
+
+function resolveSpike(path: Path, written: unknown, complain: Complain): Loaded | null {
+  const { duration: durationMs, base, peak, mix, ...when } = salvage(stageSchemas.spike, written)
+  const { at: atMs, for: forMs, 'ramp-up': rampUpMs = 0, 'ramp-down': rampDownMs = 0 } = when
+  if (atMs === undefined || forMs === undefined || durationMs === undefined) return null
+  if (atMs < rampUpMs) {
+    const expected = `at least ${rampUpMs}ms, the ramp up to it`
+    complain({ path: [...path, 'at'], at: 'value', got: `${atMs}ms`, expected })
+    return null
+  }
+  if (atMs + forMs + rampDownMs > durationMs) {
+    const expected = `at most ${durationMs - atMs - rampDownMs}ms, which is left of the stage`
+    complain({ path: [...path, 'for'], at: 'value', got: `${forMs}ms`, expected })
+    return null
+  }
+  if (base === undefined || peak === undefined || mix === undefined) return null
+  return { shape: 'spike', base, peak, atMs, forMs, rampUpMs, rampDownMs, mix: Object.entries(mix) }
 }

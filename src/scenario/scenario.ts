@@ -44,6 +44,25 @@ export type Stage = {
 export type StageLoad =
   | { readonly shape: 'constant' | 'poisson'; readonly rate: Rate; readonly mix: Mix }
   | { readonly shape: 'ramp'; readonly from: Rate; readonly to: Rate; readonly mix: Mix }
+  | {
+      readonly shape: 'stairs'
+      readonly from: Rate
+      readonly to: Rate
+      readonly steps: number
+      readonly rampMs: number
+      readonly mix: Mix
+    }
+  | {
+      readonly shape: 'spike'
+      readonly base: Rate
+      readonly peak: Rate
+      /** The peak is reached at `atMs`, where a ramp up ends, and lasts for `forMs`. */
+      readonly atMs: number
+      readonly forMs: number
+      readonly rampUpMs: number
+      readonly rampDownMs: number
+      readonly mix: Mix
+    }
   | { readonly shape: 'burst'; readonly size: BurstSize; readonly everyMs: number | null; readonly mix: Mix }
   | { readonly shape: 'pause' }
   | { readonly shape: 'closed'; readonly users: number; readonly thinkMs: number; readonly mix: Mix }

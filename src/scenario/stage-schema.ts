@@ -55,6 +55,26 @@ export const stageSchemas = {
     from: rateOrZero.default({ kind: 'absolute', perSecond: 0 }).describe('The first rate; left out: 0.'),
     to: rate.describe('The last rate.'),
   }).describe('A rate that rises or falls evenly.'),
+  stairs: mapping({
+    ...paced,
+    shape: z.literal('stairs'),
+    from: rateOrZero.describe('The rate of the first level.'),
+    to: rate.describe('The rate of the last level.'),
+    steps: whole(2, 100).describe('How many levels there are, each as long as the others.'),
+    ramp: durationOrZero.optional().describe('How long the rate takes from one level to the next; left out: it jumps.'),
+  }).describe('Levels of a constant rate, each higher, or lower, than the one before by the same amount.'),
+  spike: mapping({
+    ...paced,
+    shape: z.literal('spike'),
+    base: rateOrZero.describe('The rate before and after the peak.'),
+    peak: rate.describe('The rate of the peak.'),
+    at: durationOrZero.describe('When the peak is reached, from the start of the stage.'),
+    for: duration.describe('How long the peak lasts, without its ramps.'),
+    'ramp-up': durationOrZero
+      .optional()
+      .describe('How long before the peak the rate begins to change; left out: it jumps.'),
+    'ramp-down': durationOrZero.optional().describe('How long the rate takes back to the base; left out: it jumps.'),
+  }).describe('A base rate with one peak.'),
   burst: mapping({
     ...paced,
     shape: z.literal('burst'),
@@ -97,6 +117,8 @@ export const stageSchema = z.discriminatedUnion(
     stageSchemas.constant,
     stageSchemas.poisson,
     stageSchemas.ramp,
+    stageSchemas.stairs,
+    stageSchemas.spike,
     stageSchemas.burst,
     stageSchemas.pause,
     stageSchemas.closed,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
+import { describeLoad } from '../../../src/plan/describe-load.ts'
 import { describePlan } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { loadScenario } from '../../../src/scenario/load.ts'
@@ -83,6 +84,21 @@ Thresholds
   p(95) ttft of s in steady < 1s
   violations == 0
 `)
+})
+
+test('stairs and spikes read as what they do', () => {
+  const plan = planOf({
+    jumps: 'duration: 9s, shape: stairs, from: 20% of tier, to: 100% of tier, steps: 5, mix: { s: 1 }',
+    climbs: 'duration: 9s, shape: stairs, from: 0/s, to: 1/s, steps: 3, ramp: 500ms, mix: { s: 1 }',
+    sudden: 'duration: 9s, shape: spike, base: 1/s, peak: 5/s, at: 2s, for: 3s, mix: { s: 1 }',
+    soft: 'duration: 9s, shape: spike, base: 1/s, peak: 5/s, at: 2s, for: 3s, ramp-up: 1s, ramp-down: 500ms, mix: { s: 1 }',
+  })
+  expect(plan.stages.map(describeLoad)).toEqual([
+    'stairs 1 to 5/s in 5 levels (75/min a caller): s 100%',
+    'stairs 0 to 1/s in 3 levels, 500 ms from each to the next (15/min a caller): s 100%',
+    'spike from 1 to 5/s at 2 s for 3 s (75/min a caller): s 100%',
+    'spike from 1 to 5/s at 2 s for 3 s, ramps of 1 s and 500 ms (75/min a caller): s 100%',
+  ])
 })
 
 test('a plan without limits, thresholds and prices has no empty sections', () => {

@@ -14,6 +14,12 @@ describe('expected requests', () => {
     ['of poisson arrivals are their mean', 'duration: 30s, shape: poisson, rate: 20/m, mix: { s: 1 }', 10],
     ['of a ramp are the area under it', 'duration: 10s, shape: ramp, from: 1/s, to: 4/s, mix: { s: 1 }', 25],
     ['of a falling ramp too', 'duration: 10s, shape: ramp, from: 4/s, to: 0.5/s, mix: { s: 1 }', 22.5],
+    ['of stairs are their levels', 'duration: 8s, shape: stairs, from: 1/s, to: 4/s, steps: 4, mix: { s: 1 }', 20],
+    [
+      'of a spike are its base, its peak and half of its ramps',
+      'duration: 60s, shape: spike, base: 20/m, peak: 100/m, at: 20s, for: 9s, ramp-up: 3s, ramp-down: 3s, mix: { s: 1 }',
+      20 + 12 + 4,
+    ],
     ['of one burst are its size', 'duration: 5s, shape: burst, size: 12, mix: { s: 1 }', 12],
     ['of bursts are all that begin in the stage', 'duration: 5s, shape: burst, size: 4, every: 2s, mix: { s: 1 }', 12],
     ['do not count a burst that is due at the end', 'duration: 4s, shape: burst, size: 4, every: 2s, mix: { s: 1 }', 8],
@@ -118,62 +124,6 @@ describe('the worst spend', () => {
     const models = documented.models.map(model => (model.tier === 'S' ? { ...model, usdPerMillion: null } : model))
     expect(worstOf('s: 1', { ...documented, models })).toBeNull()
     expect(worstOf('xs: 1', { ...documented, models })).not.toBeNull()
-  })
-})
-
-describe('the busiest minute of one caller', () => {
-  test('of a stage that is longer is a minute at its rate', () => {
-    const plan = planOf({ a: 'duration: 5m, shape: constant, rate: 80% of tier, mix: { s: 1 }' })
-    expect(limit(plan, 'a', 'chat:ref-small-24b')).toMatchObject({ perMinute: 60, limit: 75 })
-  })
-
-  test('of a shorter stage is what it sends', () => {
-    const plan = planOf({ a: 'duration: 20s, shape: poisson, rate: 80% of tier, mix: { s: 1 }' })
-    expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(20)
-  })
-
-  test('of a rising ramp is its last', () => {
-    const plan = planOf({ a: 'duration: 2m, shape: ramp, to: 4/s, mix: { s: 1 }' })
-    // From 2/s to 4/s in the last minute, 180 arrivals of 4 callers.
-    expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(45)
-  })
-
-  test('of bursts holds those that fit into 60 s, and not the one after', () => {
-    const plan = planOf({ a: 'duration: 5m, shape: burst, size: 20, every: 20s, mix: { s: 1 }' })
-    expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(15)
-  })
-
-  test('counts tokens as a service does, prompt and completion', () => {
-    const plan = planOf({ a: 'duration: 10s, shape: constant, rate: 4/s, mix: { s: 1 }' })
-    // Ten calls of a caller, 260 + 120 tokens each.
-    expect(limit(plan, 'a', 'chat:ref-small-24b tokens')).toMatchObject({ perMinute: 3_800, limit: 750_000 })
-  })
-
-  test('of the whole run spans stages', () => {
-    const steady = 'duration: 50s, shape: constant, rate: 4/s, mix: { s: 1 }'
-    const plan = planOf({ a: steady, b: 'duration: 5s, shape: pause', c: steady })
-    expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(50)
-    expect(limit(plan, '(run)', 'chat:ref-small-24b')?.perMinute).toBe(55)
-  })
-
-  test('of the whole run finds the summit between two ramps', () => {
-    const plan = planOf(
-      {
-        up: 'duration: 60s, shape: ramp, to: 1/s, mix: { s: 1 }',
-        down: 'duration: 30s, shape: ramp, from: 1/s, to: 0.001/s, mix: { s: 1 }',
-      },
-      { count: 1 },
-    )
-    // The window that ends where the rate has fallen to that of its beginning: t/60 = 1 − t/30, t = 20.
-    // Area: (60² − 20²)/120 + 20 − 20²/60 = 40.
-    expect(limit(plan, '(run)', 'chat:ref-small-24b')?.perMinute).toBeCloseTo(40, 1)
-  })
-
-  test('of a sequence is what one caller sends', () => {
-    const plan = planOf({
-      a: 'duration: 1s, shape: sequence, callers: 3, calls: [single, batch, replay, models]',
-    })
-    expect(limit(plan, 'a', 'rpc')).toMatchObject({ perMinute: 5.75, limit: 100 })
   })
 })
 

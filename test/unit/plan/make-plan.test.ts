@@ -80,6 +80,9 @@ describe('the plan', () => {
       poisson: 'duration: 1s, shape: poisson, rate: 2/s, mix: { s: 1 }',
       once: 'duration: 9s, shape: burst, size: 130% of tier, beyond-tier: true, callers: 2, mix: { long: 1 }',
       often: 'duration: 9s, shape: burst, size: 3, every: 2s, mix: { single: 1 }',
+      stairs: 'duration: 9s, shape: stairs, from: 20% of tier, to: 100% of tier, steps: 5, ramp: 1s, mix: { s: 1 }',
+      jumps: 'duration: 9s, shape: stairs, from: 0/s, to: 1/s, steps: 2, mix: { s: 1 }',
+      spike: 'duration: 9s, shape: spike, base: 40% of tier, peak: 5/s, at: 2s, for: 3s, ramp-down: 4s, mix: { s: 1 }',
       pause: 'duration: 1s, shape: pause',
       users: 'duration: 1s, shape: closed, users: 8, think: 100ms, mix: { s: 1 }',
       list: 'duration: 1s, shape: sequence, calls: [models, s]',
@@ -91,6 +94,16 @@ describe('the plan', () => {
       // 130 % of 8.33 is 10.83 a caller: 11, since less than a whole one more would not exceed the limit.
       { model: 'open', shape: { kind: 'burst', size: 22, everyMs: 9_000 }, mix: [['long', 1]] },
       { model: 'open', shape: { kind: 'burst', size: 3, everyMs: 2_000 }, mix: [['single', 1]] },
+      { model: 'open', shape: { kind: 'stairs', fromPerSecond: 1, toPerSecond: 5, steps: 5, rampMs: 1_000 }, mix: s },
+      { model: 'open', shape: { kind: 'stairs', fromPerSecond: 0, toPerSecond: 1, steps: 2, rampMs: 0 }, mix: s },
+      {
+        model: 'open',
+        shape: {
+          ...{ kind: 'spike', basePerSecond: 2, peakPerSecond: 5 },
+          ...{ atMs: 2_000, forMs: 3_000, rampUpMs: 0, rampDownMs: 4_000 },
+        },
+        mix: s,
+      },
       { model: 'open', shape: { kind: 'pause' }, mix: [] },
       { model: 'closed', users: 8, thinkMs: 100, mix: s },
       { model: 'sequence', calls: ['models', 's'] },

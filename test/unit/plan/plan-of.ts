@@ -17,6 +17,7 @@ const callsFor = (callers: number) => `
   again: { kind: replay, of: single, duplicates: 0, again-after: 6s }
   scraping: { kind: chat, model-tier: XS, prompt-tokens: 100, max-completion-tokens: 60, parameters: { enable_web_search: auto, enable_web_scraping: true } }
   models: { kind: models }
+  unlisted: { kind: probe, probe: unlisted-method }
   image: { kind: resource, resource: image }
   video: { kind: resource, resource: video-queue }
   characters: { kind: resource, resource: characters }
