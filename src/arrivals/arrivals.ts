@@ -1,11 +1,14 @@
 import { type Random, randomStream } from '../lib/random.ts'
 import type { CallPlan, Mix, Plan, StagePlan } from '../plan/plan.ts'
 import { dueTimes } from './due-times.ts'
+import { isOwn, ownCallers, wholeRun } from './share.ts'
 
 /** One call that is due. */
 export type Arrival = {
-  /** The `seq` of its first request; the others follow it. */
+  /** The `seq` of its first request; that of the others is in `seqOf`. */
   readonly seq: number
+  /** The `place` of its first request; the others follow it. */
+  readonly place: number
   readonly stage: string
   readonly call: string
   /** Position in `plan.callers.names`. */
@@ -19,9 +22,13 @@ export type Arrival = {
 
 export type Step = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'foreign' | 'again'
 
-/** Draws the arrivals of a run one after the other; each stage, and each replay, has random streams of its own. */
+/**
+ * Draws the arrivals of a worker one after the other. Each stage, and each replay, has random streams of its own, and
+ * what a caller sends hangs on how much it has sent before and on nobody else: so it is the same however many workers
+ * there are.
+ */
 export type Draw = {
-  /** The arrivals of an open stage, lazily and in order. */
+  /** The own arrivals of an open stage, lazily and in order: those of all workers together are the whole schedule. */
   readonly open: (stage: StagePlan) => Iterable<Arrival>
   /** Endless arrivals of a closed stage, due when they are asked for. */
   readonly closed: (stage: StagePlan) => (dueMs: number) => Arrival
@@ -29,18 +36,22 @@ export type Draw = {
   readonly single: (stage: string, call: string, caller: number, dueMs: number) => Arrival
 }
 
-export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>): Draw {
-  const turns = new Map<number, number>()
-  let seq = 0
+export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share = wholeRun): Draw {
+  const { names, keysEach } = plan.callers
+  const isOurs = isOwn(plan, share)
+  /** What each caller has been given so far. */
+  const given = new Map<number, { readonly arrivals: number; readonly requests: number }>()
+  let place = 0
 
   const single: Draw['single'] = (stage, call, caller, dueMs) => {
     const what = plan.calls[call]
+    const { arrivals, requests } = given.get(caller) ?? { arrivals: 0, requests: 0 }
+    const seq = requests * names.length + caller
     const steps =
       what?.kind === 'replay' ? replaySteps(what, randomStream(plan.seed, `replay/${seq}`), plan.callers) : only
-    const turn = turns.get(caller) ?? 0
-    turns.set(caller, turn + 1)
-    const arrival = { seq, stage, call, caller, key: turn % plan.callers.keysEach, dueMs, steps }
-    seq += steps.length
+    given.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
+    const arrival = { seq, place, stage, call, caller, key: arrivals % keysEach, dueMs, steps }
+    place += steps.length
     return arrival
   }
 
@@ -52,22 +63,29 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>): Draw
       const choice = randomStream(plan.seed, `mix/${stage.name}`)
       let index = 0
       for (const offsetMs of dueTimes(shape, stage.durationMs, randomStream(plan.seed, `arrivals/${stage.name}`))) {
-        yield single(
-          stage.name,
-          choice.weighted(mix),
-          stage.firstCaller + (index++ % stage.callers),
-          stage.startMs + offsetMs,
-        )
+        const call = choice.weighted(mix)
+        const caller = stage.firstCaller + (index++ % stage.callers)
+        if (isOurs(caller)) yield single(stage.name, call, caller, stage.startMs + offsetMs)
       }
     },
     closed: stage => {
       const mix: Mix = stage.load.model === 'closed' ? stage.load.mix : []
-      const choice = randomStream(plan.seed, `mix/${stage.name}`)
+      const users = ownCallers(stage, isOurs).map(caller => ({
+        caller,
+        choice: randomStream(plan.seed, `mix/${stage.name}/${names[caller]}`),
+      }))
       let index = 0
-      return dueMs => single(stage.name, choice.weighted(mix), stage.firstCaller + (index++ % stage.callers), dueMs)
+      return dueMs => {
+        const user = users[index++ % users.length]
+        if (user === undefined) throw new RangeError(`${stage.name} has no caller of this worker`)
+        return single(stage.name, user.choice.weighted(mix), user.caller, dueMs)
+      }
     },
   }
 }
+
+/** The `seq` of each request of an arrival: each caller counts its own, and leaves room for those of the others. */
+export const seqOf = ({ seq }: Arrival, index: number, callers: number): number => seq + index * callers
 
 const only: readonly Step[] = ['only']
 

@@ -5,8 +5,8 @@ import type { Audit } from './audit.ts'
 const longestQueue = 10_000
 
 /**
- * Observations arrive as they end; audits want them as they were sent. Each `seq` is observed exactly once, sent or not,
- * so whatever stands in an unbroken row can be let go. While one that others overtook is missing, the watermark stays at
+ * Observations arrive as they end; audits want them as they were sent. Each `place` is observed exactly once, sent or
+ * not, so whatever stands in an unbroken row can be let go. While one that others overtook is missing, the watermark stays at
  * what was sent before it: audits wait, with the little that they keep of an observation, and nothing is misjudged.
  */
 export function createSequencer(
@@ -29,24 +29,24 @@ export function createSequencer(
     }
   }
   const flush = () => {
-    for (const seq of [...waiting.keys()].sort((a, b) => a - b)) {
-      if (seq > next) gaps = [...gaps, { from: next, missing: seq - next, behind: seq, heldAtMs: lastHeadMs }]
-      next = Math.max(next, seq)
+    for (const place of [...waiting.keys()].sort((a, b) => a - b)) {
+      if (place > next) gaps = [...gaps, { from: next, missing: place - next, behind: place, heldAtMs: lastHeadMs }]
+      next = Math.max(next, place)
       letGoRow()
     }
   }
 
   return {
     add: observation => {
-      const { seq } = observation
-      if (seq < next) {
+      const { place } = observation
+      if (place < next) {
         gaps = gaps
-          .map(gap => (seq >= gap.from && seq < gap.behind ? { ...gap, missing: gap.missing - 1 } : gap))
+          .map(gap => (place >= gap.from && place < gap.behind ? { ...gap, missing: gap.missing - 1 } : gap))
           .filter(gap => gap.missing > 0)
         letGo(observation)
         return
       }
-      waiting.set(seq, observation)
+      waiting.set(place, observation)
       letGoRow()
       if (waiting.size > queueLimit) flush()
     },
@@ -54,7 +54,7 @@ export function createSequencer(
   }
 }
 
-/** Numbers that others went ahead of. What they stand for was sent at `heldAtMs` or after it. */
+/** Places that others went ahead of. What they stand for was sent at `heldAtMs` or after it. */
 type Gap = {
   readonly from: number
   readonly behind: number
@@ -62,6 +62,6 @@ type Gap = {
   readonly heldAtMs: number
 }
 
-/** Arrivals are sent in the order of `seq`; the further requests of a replay have low numbers and are sent later. */
+/** Arrivals are sent in the order of `place`; the further requests of a replay have low places and are sent later. */
 const isHead = ({ asked, seq }: Observation): boolean =>
   asked.kind !== 'rpc' || asked.replay === null || asked.replay.group === seq

@@ -1,4 +1,5 @@
-import type { Arrival, Step } from '../arrivals/arrivals.ts'
+import { type Arrival, type Step, seqOf } from '../arrivals/arrivals.ts'
+import { neighbourOf } from '../arrivals/share.ts'
 import { bearer, type Caller, credentials } from '../callers/callers.ts'
 import type { SpareKeys } from '../callers/spare-keys.ts'
 import type { AccountTier } from '../contract/contract.ts'
@@ -123,7 +124,7 @@ const callOf = (arrival: Arrival, index: number, plan: CallPlan, headers: Header
 
 function senderOf(arrival: Arrival, step: Step, { callers }: Sender): From {
   // A foreign request tries the key of the group from the account next door.
-  const position = (arrival.caller + (step === 'foreign' ? 1 : 0)) % callers.length
+  const position = step === 'foreign' ? neighbourOf(arrival.caller, callers.length) : arrival.caller
   const caller = callers[position]
   if (caller === undefined) throw new RangeError(`no caller at ${position}`)
   return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % caller.keys.length }
@@ -143,7 +144,8 @@ const stepAt = (arrival: Arrival, index: number): Step => arrival.steps[index] ?
 
 function subject(arrival: Arrival, index: number, call: Call, { caller, key }: From, sender: Sender) {
   return {
-    seq: arrival.seq + index,
+    seq: seqOf(arrival, index, sender.callers.length),
+    place: arrival.place + index,
     stage: arrival.stage,
     call: arrival.call,
     caller: caller.name,

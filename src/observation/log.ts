@@ -119,7 +119,12 @@ function lineOf(line: string): LogLine | null {
   if (typeof value !== 'object' || value === null) return null
   if ('turnpike' in value) return { kind: 'head', head: value as LogHead }
   if ('ended' in value) return { kind: 'end', end: value as LogEnd }
-  return { kind: 'observation', observation: value as Observation }
+  // Records of earlier versions have no place: there the numbers of requests were their places.
+  const observation = value as Observation
+  return {
+    kind: 'observation',
+    observation: 'place' in value ? observation : { ...observation, place: observation.seq },
+  }
 }
 
 /** zlib's words for bytes that are no gzip. */

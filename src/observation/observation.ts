@@ -7,8 +7,10 @@ import type { AccountTier, ModelTier } from '../contract/contract.ts'
  * All instants are milliseconds since the start of the run. Plain JSON.
  */
 export type Observation = {
-  /** Position in the schedule, from 0, unique; the requests of one arrival are consecutive. */
+  /** Names the request in its run: the n-th of caller c of C, both from 0, is n × C + c. What it asks hangs on it. */
   readonly seq: number
+  /** Position among the requests of its worker, from 0, in the order in which arrivals are sent; none is left out. */
+  readonly place: number
   readonly stage: string
   /** The name of the call in the scenario. */
   readonly call: string

@@ -48,6 +48,7 @@ function observationOf(request: string, seq: number, sentMs: number, balance: st
   const endMs = sentMs + tookMs
   return {
     seq,
+    place: seq,
     stage: 'story',
     call: kind,
     caller: 'c0',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Arrival, createDraw } from '../../../src/arrivals/arrivals.ts'
+import { type Arrival, createDraw, seqOf } from '../../../src/arrivals/arrivals.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 import { planFor, stageOf, steady } from './plans.ts'
 
@@ -86,10 +86,21 @@ describe('the numbers of arrivals', () => {
     ...draw.open(stageOf(steady(20, mixed), { name: 'again' })),
   ]
 
-  test('leave one for each request, over all stages, without a gap', () => {
+  test('name each request by its caller and how many that had before, over all stages', () => {
+    const given = [0, 0, 0, 0]
+    for (const arrival of arrivals) {
+      const { caller, steps } = arrival
+      for (const index of steps.keys()) {
+        expect(seqOf(arrival, index, 4)).toBe((given[caller] ?? 0) * 4 + caller)
+        given[caller] = (given[caller] ?? 0) + 1
+      }
+    }
+  })
+
+  test('leave a place for each request, over all stages, without a gap', () => {
     let next = 0
-    for (const { seq, steps } of arrivals) {
-      expect(seq).toBe(next)
+    for (const { place, steps } of arrivals) {
+      expect(place).toBe(next)
       next += steps.length
     }
   })

@@ -101,8 +101,8 @@ describe('an honest service is never accused', () => {
 
 const bySeq = (a: Observation, b: Observation) => (a.sentMs ?? 0) - (b.sentMs ?? 0)
 const renumber = (observations: readonly Observation[]) => {
-  const order = new Map(observations.toSorted(bySeq).map((each, seq) => [each, seq]))
-  return observations.map(each => ({ ...each, seq: order.get(each) ?? 0 }))
+  const order = new Map(observations.toSorted(bySeq).map((each, place) => [each, place]))
+  return observations.map(each => ({ ...each, seq: order.get(each) ?? 0, place: order.get(each) ?? 0 }))
 }
 const withHeaders = (each: Observation, headers: Readonly<Record<string, string>>): Observation =>
   each.answer === null ? each : { ...each, answer: { ...each.answer, headers: { ...each.answer.headers, ...headers } } }

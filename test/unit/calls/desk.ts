@@ -62,6 +62,7 @@ export function desk(reply: (request: WireRequest) => Reply = () => ({})) {
 
 export const arrival = (call: string, steps: readonly Step[] = ['only'], caller = 0): Arrival => ({
   seq: 40,
+  place: 40,
   stage: 'steady',
   call,
   caller,

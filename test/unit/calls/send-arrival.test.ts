@@ -13,6 +13,7 @@ describe('an arrival that is sent', () => {
     expect(observations).toEqual([
       {
         seq: 40,
+        place: 40,
         stage: 'steady',
         call: 'rpc',
         caller: 'b',
@@ -81,10 +82,10 @@ describe('a replay', () => {
     await send(arrival('replay', wholeReplay))
     expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
       [40, 0, 0],
-      [41, 10, 10],
-      [42, 20, 20],
-      [43, 30, 30],
-      [44, 40, 40],
+      [43, 10, 10],
+      [46, 20, 20],
+      [49, 30, 30],
+      [52, 40, 40],
     ])
   })
 
@@ -93,10 +94,10 @@ describe('a replay', () => {
     await send(arrival('race', wholeReplay))
     expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
       [40, 0, 0],
-      [41, 0, 0],
-      [42, 0, 0],
-      [43, 10, 10],
-      [44, 20, 20],
+      [43, 0, 0],
+      [46, 0, 0],
+      [49, 10, 10],
+      [52, 20, 20],
     ])
   })
 
@@ -105,8 +106,8 @@ describe('a replay', () => {
     await send(arrival('late', ['original', 'duplicate', 'again']))
     expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
       [40, 0, 0],
-      [41, 10, 10],
-      [42, 3_020, 3_020],
+      [43, 10, 10],
+      [46, 3_020, 3_020],
     ])
   })
 
@@ -120,13 +121,13 @@ describe('a replay', () => {
     expect(observations.map(({ outcome }) => outcome.kind)).toEqual(['answered', 'dropped'])
   })
 
-  test('sends the foreign request as the next caller, the last one as the first', async () => {
+  test('sends the foreign request as the neighbour, who is the one before where there is none behind', async () => {
     const { send, observations, requests } = desk()
     await send(arrival('replay', wholeReplay, 2))
-    expect(observations.map(({ caller }) => caller)).toEqual(['c', 'c', 'c', 'c', 'a'])
+    expect(observations.map(({ caller }) => caller)).toEqual(['c', 'c', 'c', 'c', 'b'])
     expect(requests.map(({ headers }) => headers.authorization)).toEqual([
       ...Array(4).fill('Bearer key-of-c'),
-      'Bearer key-of-a',
+      'Bearer key-of-b',
     ])
   })
 
@@ -196,10 +197,10 @@ test('an arrival that is dropped is observed once for each request that it would
   dropArrival(arrival('replay', wholeReplay), 'max-in-flight', sender)
   expect(observations.map(({ seq, caller, sentMs, endMs }) => [seq, caller, sentMs, endMs])).toEqual([
     [40, 'a', null, null],
-    [41, 'a', null, null],
-    [42, 'a', null, null],
     [43, 'a', null, null],
-    [44, 'b', null, null],
+    [46, 'a', null, null],
+    [49, 'a', null, null],
+    [52, 'b', null, null],
   ])
   expect(observations.every(({ outcome }) => outcome.kind === 'dropped' && outcome.reason === 'max-in-flight')).toBe(
     true,

@@ -49,6 +49,7 @@ export function answerOf(status: number, body: unknown, headers: Headers = {}): 
 export function observed(asked: Asked, answer: Answer | null, changes: Partial<Observation> = {}): Observation {
   return {
     seq: 5,
+    place: changes.seq ?? 5,
     stage: 'steady',
     call: 'a call',
     caller: 'c0',

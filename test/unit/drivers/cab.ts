@@ -23,6 +23,7 @@ export type TestCab = Cab & {
 
 export const arrivalAt = (dueMs: number, seq = 0, caller = 0): Arrival => ({
   seq,
+  place: seq,
   stage: 'test',
   call: 'rpc',
   caller,

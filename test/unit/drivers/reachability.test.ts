@@ -9,6 +9,7 @@ import {
 
 const seen = (outcome: Outcome, endMs: number | null): Observation => ({
   seq: 0,
+  place: 0,
   stage: 'test',
   call: 'models',
   caller: 'c0',

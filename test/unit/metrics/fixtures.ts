@@ -51,6 +51,7 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
 /** Due at 0, sent at 1 ms, headers at 5 ms, ended at 100 ms with 200. */
 export const anObservation = (changes: Partial<Observation> = {}): Observation => ({
   seq: 0,
+  place: changes.seq ?? 0,
   stage: 'steady',
   call: 'chat',
   caller: 'c0',

@@ -18,6 +18,7 @@ const end: LogEnd = { ended: 'complete', durationMs: 1_234.5, eventLoopDelayMs: 
 
 const observation = (seq: number, text = 'é\u2028\n"'): Observation => ({
   seq,
+  place: seq,
   stage: 'steady',
   call: 'rpc',
   caller: `c${seq % 4}`,

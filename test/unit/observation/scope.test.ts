@@ -23,6 +23,7 @@ const answerWith = (value: unknown, more: Partial<Answer> = {}): Answer => ({
 
 const observed = (more: Partial<Observation> = {}): Observation => ({
   seq: 0,
+  place: 0,
   stage: 's',
   call: 'c',
   caller: 'c0',
