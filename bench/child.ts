@@ -4,9 +4,10 @@ import { fileURLToPath } from 'node:url'
 export type Child = { readonly process: ChildProcess; readonly said: Promise<unknown>; readonly stop: () => void }
 
 /** A process of its own for `file` of this folder; `said` is the first message that it sends. */
-export function startChild(file: string, args: readonly string[] = []): Child {
+export function startChild(file: string, args: readonly string[] = [], nodeFlags: readonly string[] = []): Child {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), [...args], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    execArgv: [...nodeFlags],
   })
   const said = new Promise<unknown>((resolve, reject) => {
     child.once('message', resolve)
@@ -17,8 +18,12 @@ export function startChild(file: string, args: readonly string[] = []): Child {
 }
 
 /** Runs `file` to its end and gives what it said. */
-export async function runChild<T>(file: string, args: readonly string[]): Promise<T> {
-  const child = startChild(file, args)
+export async function runChild<T>(
+  file: string,
+  args: readonly string[],
+  nodeFlags: readonly string[] = [],
+): Promise<T> {
+  const child = startChild(file, args, nodeFlags)
   const value = (await child.said) as T
   child.stop()
   return value

@@ -3,12 +3,19 @@ import { createServer } from 'node:net'
 /**
  * A target that costs next to nothing and still keeps every promise of a single `eth_blockNumber`: ids are new, limits
  * and balance count down. It answers each read with one answer, so a client must not pipeline. Tells its port by IPC.
+ * Argument: a `Stall` as JSON, or nothing.
  */
 const limit = 1_000_000_000
 const resetSeconds = Math.floor(Date.now() / 1000) + 3_600
 const openingUnits = 10_000_000_000_000n // of 10⁻⁷ USD; one call costs 125 of them
+const stall = process.argv[2] === undefined ? null : (JSON.parse(process.argv[2]) as Stall)
+/** What is to be said when the stall is over; null: there is none just now. */
+let held: (() => void)[] | null = null
 let served = 0
 let statements = 0
+
+/** A time in which nobody is answered: it begins so long after the request of this number, from 0, had come. */
+export type Stall = { readonly afterRequest: number; readonly phaseMs: number; readonly stallMs: number }
 
 const rpcBodies = { number: rpcBody('1'), text: rpcBody('"r-1"') }
 const statementBody = JSON.stringify({ data: { rateLimits: [{ apiModelId: 'other', rateLimits: [] }] } })
@@ -17,11 +24,25 @@ function rpcBody(id: string): string {
   return `{"jsonrpc":"2.0","id":${id},"result":"0x1312d00"}`
 }
 
+function stallSoon({ phaseMs, stallMs }: Stall): void {
+  const begin = () => {
+    held = []
+    setTimeout(end, stallMs)
+  }
+  const end = () => {
+    for (const answer of held ?? []) answer()
+    held = null
+  }
+  if (phaseMs === 0) begin()
+  else setTimeout(begin, phaseMs)
+}
+
 const server = createServer(socket => {
   socket.setNoDelay(true)
   socket.on('error', () => {})
   socket.on('data', bytes => {
     const isRpc = bytes[0] === 0x50 // P of POST
+    if (isRpc && stall?.afterRequest === served) stallSoon(stall)
     // The id of a single call is 1 or "r-1".
     const body = !isRpc ? statementBody : bytes.includes('"r-1"') ? rpcBodies.text : rpcBodies.number
     // A balance is the one before the request, a remainder the one behind it.
@@ -44,7 +65,9 @@ const server = createServer(socket => {
       'x-service-rpc-cost-usd: 0.00001250',
       `x-request-id: r${served}`,
     ]
-    socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`)
+    const answer = () => socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`)
+    if (held === null) answer()
+    else held.push(answer)
   })
 })
 

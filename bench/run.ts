@@ -1,6 +1,9 @@
 import { cpus } from 'node:os'
 import { type Bench, showFigures } from './figure.ts'
 import { benchLateness } from './lateness.ts'
+import { benchMemory } from './memory.ts'
+import { benchStall } from './stall.ts'
+import { benchStartup } from './startup.ts'
 import { benchThroughput } from './throughput.ts'
 
 /**
@@ -10,6 +13,9 @@ import { benchThroughput } from './throughput.ts'
 const benches: Readonly<Record<string, Bench>> = {
   lateness: benchLateness,
   throughput: benchThroughput,
+  stall: benchStall,
+  memory: benchMemory,
+  startup: benchStartup,
 }
 
 const words = process.argv.slice(2)

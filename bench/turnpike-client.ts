@@ -52,6 +52,8 @@ process.send?.({
   verdict: report.verdict,
   because: report.because,
   perSecond: (load?.count ?? 0) / Number(seconds),
+  count: load?.count ?? 0,
+  latency: load?.latencyMs,
   lateness: report.load.latenessMs,
   judgements: report.clauses.reduce((sum, clause) => sum + clause.judged, 0),
   rssMb: process.memoryUsage.rss() / 1e6,

@@ -391,7 +391,7 @@ test('every place, door and edge of the tables is there, and has its reason', ()
 /** Every text file of the project, but for what is installed, built or written by runs. */
 function readTree(folder: string): readonly SourceFile[] {
   const root = fileURLToPath(new URL('..', import.meta.url))
-  const left = ['node_modules', '.git', 'dist', 'runs', 'package-lock.json']
+  const left = ['node_modules', '.git', 'dist', 'dist-bench', 'runs', 'package-lock.json']
   return readdirSync(root + folder, { withFileTypes: true })
     .filter(({ name }) => !left.includes(name))
     .flatMap(entry => {

@@ -1,0 +1,42 @@
+import { documented } from '../src/contract/documented.ts'
+import { createJudgement } from '../src/judge.ts'
+import { recordRun } from './retold-run.ts'
+
+/**
+ * Judges very many observations and says by IPC what that did to its memory. Arguments: how many, and how many of them
+ * come before the first look at the memory.
+ */
+const [total, warmUp] = process.argv.slice(2).map(Number) as [number, number]
+const looks = 10
+
+const { plan, head, size, tell } = await recordRun()
+const judgement = createJudgement(plan, documented, head)
+const samples: { readonly judged: number; readonly rssMb: number; readonly heapMb: number }[] = []
+const look = (judged: number) => {
+  gc?.()
+  const { rss, heapUsed } = process.memoryUsage()
+  samples.push({ judged, rssMb: rss / 1e6, heapMb: heapUsed / 1e6 })
+}
+
+let judged = 0
+let cpuMs = 0
+for (let turn = 0; judged < total; turn++) {
+  const began = process.cpuUsage()
+  for (const observation of tell(turn)) judgement.add(observation)
+  const { user, system } = process.cpuUsage(began)
+  cpuMs += (user + system) / 1e3
+  judged += size
+  if (judged >= warmUp + (samples.length * (total - warmUp)) / looks) look(judged)
+}
+const end = { ended: 'complete', durationMs: cpuMs, eventLoopDelayMs: null } as const
+const { findings, billing } = await judgement.conclude(end, async function* () {})
+process.send?.({
+  judged,
+  cpuMs,
+  samples,
+  faults: [
+    ...findings.map(({ clause, because }) => `${clause}: ${because}`),
+    ...billing.discrepancies.map(({ kind, examples }) => `${kind}: ${examples[0]?.because}`),
+  ],
+})
+process.once('disconnect', () => process.exit())
