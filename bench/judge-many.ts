@@ -28,7 +28,7 @@ for (let turn = 0; judged < total; turn++) {
   judged += size
   if (judged >= warmUp + (samples.length * (total - warmUp)) / looks) look(judged)
 }
-const end = { ended: 'complete', durationMs: cpuMs, eventLoopDelayMs: null } as const
+const end = { ended: 'complete', durationMs: cpuMs, eventLoopDelayMs: null, unrecorded: 0 } as const
 const { findings, billing } = await judgement.conclude(end, async function* () {})
 process.send?.({
   judged,

@@ -40,13 +40,16 @@ export async function recordRun(): Promise<RetoldRun> {
   const size = observations.length
   const lastMs = Math.max(...observations.map(({ endMs, dueMs }) => endMs ?? dueMs))
   const turnMs = Math.ceil((lastMs + pauseMs) / windowMs) * windowMs
+  // Of a seq, the rest of the division by the number of callers tells whose it is.
+  const callers = plan.callers.names.length
+  const seqs = Math.ceil((Math.max(...observations.map(({ seq }) => seq)) + 1) / callers) * callers
   const spent = spentByCaller(observations)
   return {
     plan,
     head,
     size,
     tell: function* (turn) {
-      const shift: Shift = { turn, ms: turn * turnMs, seqs: turn * size }
+      const shift: Shift = { turn, ms: turn * turnMs, seqs: turn * seqs, places: turn * size }
       for (const [index, observation] of observations.entries()) {
         const later = retell(observation, shift, spent.get(observation.caller) ?? 0n)
         yield (index + turn) % 97 === 0 ? lose(later) : later
@@ -55,7 +58,7 @@ export async function recordRun(): Promise<RetoldRun> {
   }
 }
 
-type Shift = { readonly turn: number; readonly ms: number; readonly seqs: number }
+type Shift = { readonly turn: number; readonly ms: number; readonly seqs: number; readonly places: number }
 
 const balanceOf = ({ answer }: Observation): bigint | null => parsePico(answer?.headers[usdHeader] ?? '')
 
@@ -73,12 +76,13 @@ function spentByCaller(observations: readonly Observation[]): ReadonlyMap<string
 }
 
 function retell(o: Observation, shift: Shift, spent: bigint): Observation {
-  const { ms, seqs } = shift
+  const { ms, seqs, places } = shift
   const later = (atMs: number | null) => atMs && atMs + ms
   const { asked } = o
   return {
     ...o,
     seq: o.seq + seqs,
+    place: o.place + places,
     asked:
       asked.kind === 'rpc' && asked.replay !== null
         ? { ...asked, replay: { ...asked.replay, group: asked.replay.group + seqs } }

@@ -41,7 +41,7 @@ const report = await carryOut({
   transport: transport.send,
   stop: never,
   quit: never,
-  record: { write: () => {}, end: async () => {}, recall: async function* () {} },
+  record: { write: () => {}, unrecorded: () => 0, end: async () => {}, recall: async function* () {} },
   eventLoopDelayMs: () => null,
   onStart: () => {},
   watch: () => {},

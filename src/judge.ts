@@ -88,6 +88,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
         blocks: audits.blocks(),
         thresholds: thresholds(end?.ended === 'complete', durationMs),
         eventLoopDelayMs: end?.eventLoopDelayMs ?? null,
+        unrecorded: end?.unrecorded ?? 0,
       })
     },
   }

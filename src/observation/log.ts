@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gzip } from 'node:zlib'
@@ -22,56 +22,97 @@ export type LogEnd = {
   readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'keys-refused' | 'budget-reached'
   readonly durationMs: number
   readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
+  /** Observations that were judged and are not in the log: the disk had not kept up. */
+  readonly unrecorded: number
 }
 
 export type LogWriter = {
-  /** Returns at once; the line is on disk within a second. */
+  /** Returns at once; the line is on disk within a second, unless it is left out. */
   readonly write: (observation: Observation) => void
+  /** How many were left out so far. */
+  readonly unrecorded: () => number
   readonly end: (end: LogEnd) => Promise<void>
+}
+
+/** Where a log goes to; may be as slow as it likes. */
+export type LogFile = {
+  readonly append: (bytes: Buffer) => Promise<void>
+  readonly close: () => Promise<void>
 }
 
 const flushEveryMs = 500
 const flushAtCharacters = 256 * 1024
+/** Characters that wait for the disk; with more of them, observations are left out. */
+const mostWaiting = 33_554_432
+
+/** Throws what the file system does when the file cannot be made. */
+export async function openLog(file: string, head: LogHead, clock: Clock): Promise<LogWriter> {
+  const handle = await open(file, 'w')
+  return writeLog({ append: bytes => handle.appendFile(bytes), close: () => handle.close() }, head, clock)
+}
 
 /**
  * Writes observations as gzipped NDJSON. Every flush is one write of a whole gzip member that holds whole lines, so a
- * log can be read up to the last flush whatever happens to its writer. Compression runs off the main thread.
+ * log can be read up to the last flush whatever happens to its writer. Compression runs off the main thread. Nobody waits
+ * for the disk: what it cannot take in time is left out, and a line in its place says how much that is.
  */
-export async function openLog(file: string, head: LogHead, clock: Clock): Promise<LogWriter> {
-  const handle = await open(file, 'w')
+export function writeLog(file: LogFile, head: LogHead, clock: Clock, most = mostWaiting): LogWriter {
   let pending: string[] = [JSON.stringify(head)]
+  /** Of the lines that are pending, and of all that the disk does not have yet. */
   let characters = 0
+  let waiting = 0
   let tail: Promise<void> = Promise.resolve()
   let timer: Cancel | null = null
+  let unrecorded = 0
+  let told = 0
 
   const flush = () => {
     timer?.()
     timer = null
     if (pending.length === 0) return
     const text = `${pending.join('\n')}\n`
+    const flushed = characters
     pending = []
     characters = 0
-    tail = tail.then(() => append(handle, text))
+    tail = tail
+      .then(async () => file.append(await compress(text, { level: 4 })))
+      .then(() => {
+        waiting -= flushed
+      })
     // Whoever awaits `end` learns of a failed write; until then it must not count as unhandled.
     tail.catch(() => {})
+  }
+  const put = (line: string) => {
+    pending.push(line)
+    characters += line.length
+    waiting += line.length
+  }
+  const tellGap = () => {
+    if (unrecorded > told) put(JSON.stringify({ leftOut: unrecorded - told }))
+    told = unrecorded
   }
   flush()
 
   return {
     write: observation => {
-      const line = JSON.stringify(observation)
-      pending.push(line)
-      characters += line.length
+      if (waiting >= most) {
+        unrecorded++
+        return
+      }
+      tellGap()
+      put(JSON.stringify(observation))
       if (characters >= flushAtCharacters) flush()
       else timer ??= clock.at(clock.nowMs() + flushEveryMs, flush)
     },
+    unrecorded: () => unrecorded,
     end: async end => {
-      pending.push(JSON.stringify(end))
+      tellGap()
+      put(JSON.stringify(end))
       flush()
       try {
         await tail
       } finally {
-        await handle.close()
+        await file.close()
       }
     },
   }
@@ -79,13 +120,11 @@ export async function openLog(file: string, head: LogHead, clock: Clock): Promis
 
 const compress = promisify(gzip)
 
-async function append(handle: FileHandle, text: string): Promise<void> {
-  await handle.appendFile(await compress(text, { level: 4 }))
-}
-
 export type LogLine =
   | { readonly kind: 'head'; readonly head: LogHead }
   | { readonly kind: 'observation'; readonly observation: Observation }
+  /** So many observations were left out here. */
+  | { readonly kind: 'gap'; readonly leftOut: number }
   | { readonly kind: 'end'; readonly end: LogEnd }
 
 /**
@@ -118,6 +157,7 @@ function lineOf(line: string): LogLine | null {
   }
   if (typeof value !== 'object' || value === null) return null
   if ('turnpike' in value) return { kind: 'head', head: value as LogHead }
+  if ('leftOut' in value) return { kind: 'gap', leftOut: Number(value.leftOut) }
   if ('ended' in value) return { kind: 'end', end: value as LogEnd }
   // Records of earlier versions have no place: there the numbers of requests were their places.
   const observation = value as Observation

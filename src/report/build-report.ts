@@ -27,6 +27,7 @@ export type ReportInput = {
   readonly blocks: Blocks
   readonly thresholds: readonly ThresholdResult[]
   readonly eventLoopDelayMs: LoadFacts['eventLoopDelayMs']
+  readonly unrecorded: number
 }
 
 export function buildReport(input: ReportInput): Report {
@@ -58,7 +59,7 @@ export function buildReport(input: ReportInput): Report {
   }
 }
 
-function loadFacts({ plan, metrics, blocks, eventLoopDelayMs }: ReportInput): LoadFacts {
+function loadFacts({ plan, metrics, blocks, eventLoopDelayMs, unrecorded }: ReportInput): LoadFacts {
   const { sent, answered, failed, dropped, leftOut, failures, timing } = metrics.all()
   return {
     planned: plan.forecast.requests,
@@ -71,6 +72,7 @@ function loadFacts({ plan, metrics, blocks, eventLoopDelayMs }: ReportInput): Lo
     blocked: unmeant(plan, blocks),
     latenessMs: percentiles(timing('lateness')),
     eventLoopDelayMs,
+    unrecorded,
   }
 }
 

@@ -2,6 +2,7 @@ import type { LimitUse } from '../audits/results.ts'
 import { count, duration, exact, NO_VALUE, plural, ratio } from '../metrics/quantity.ts'
 import { code, codeBlock, details, markdownTable, plainText } from './markdown.ts'
 import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'
+import { recordGap } from './record-gap.ts'
 import type { CallFacts, Report, ReportedExample, Status } from './report.ts'
 
 type Lines = readonly string[]
@@ -192,6 +193,7 @@ function harness({ load }: Report): Lines {
   const { planned, sent, answered, failed, dropped, latenessMs, eventLoopDelayMs } = load
   const ends = `${count(answered)} answered, ${count(failed)} failed, ${count(dropped)} dropped`
   const { p50, p99, max } = latenessMs
+  const gap = recordGap(load)
   const delay =
     eventLoopDelayMs === null
       ? NO_VALUE
@@ -201,6 +203,7 @@ function harness({ load }: Report): Lines {
     '',
     `${plural(sent, 'request')} sent, ${count(planned)} forecast; ${ends}.`,
     `Lateness p50 ${duration(p50)}, p99 ${duration(p99)}, max ${duration(max)}; event loop delay ${delay}.`,
+    ...(gap === null ? [] : ['', `${gap}.`]),
   ]
 }
 

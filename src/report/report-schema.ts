@@ -71,6 +71,7 @@ const load = z.object({
   failures: z.record(z.string(), tally),
   latenessMs: percentiles,
   eventLoopDelayMs: z.object({ p99: z.number(), max: z.number() }).nullable(),
+  unrecorded: tally.default(0),
 })
 
 const call = z.object({

@@ -84,6 +84,8 @@ export type LoadFacts = {
   readonly blocked: number
   readonly latenessMs: Percentiles
   readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
+  /** Observations that were judged but are not in the record, since the disk had not kept up. */
+  readonly unrecorded: number
 }
 
 export type CallFacts = {

@@ -33,6 +33,7 @@ const files = {
 export type RunDirectory = {
   readonly path: string
   readonly write: Sink
+  readonly unrecorded: () => number
   readonly end: (end: LogEnd, slices: Slices) => Promise<void>
   readonly recall: () => AsyncIterable<Observation>
   readonly writeReport: (report: Report) => Promise<void>
@@ -66,6 +67,7 @@ export async function createRunDirectory(
   return {
     path,
     write: log.write,
+    unrecorded: log.unrecorded,
     end: async (end, slices) => {
       await log.end(end)
       await replaceFile(join(path, files.slices), `${JSON.stringify(slices)}\n`)

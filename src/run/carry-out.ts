@@ -15,6 +15,7 @@ export type RunOptions = Omit<Outfit, 'ending' | 'judgement' | 'write'> & {
   /** Where the observations go beside the judges. */
   readonly record: {
     readonly write: Sink
+    readonly unrecorded: () => number
     readonly end: (end: LogEnd, slices: Slices) => Promise<void>
     readonly recall: () => AsyncIterable<Observation>
   }
@@ -51,7 +52,12 @@ export async function carryOut(options: RunOptions): Promise<Report> {
     // Whatever went wrong here, nobody goes on sending.
     ending.abandon()
   }
-  const end = { ended: ending.why(), durationMs: clock.nowMs(), eventLoopDelayMs: options.eventLoopDelayMs() }
+  const end: LogEnd = {
+    ended: ending.why(),
+    durationMs: clock.nowMs(),
+    eventLoopDelayMs: options.eventLoopDelayMs(),
+    unrecorded: record.unrecorded(),
+  }
   await record.end(end, judgement.slices())
   return judgement.conclude(end, record.recall)
 }

@@ -28,7 +28,12 @@ describe('a run that is judged again from its record', () => {
       const run = await virtualRun({ scenario, lies: lie === undefined ? [] : [lie] })
       const { ended, durationMs } = run.report.run
       if (ended === 'cut-short') throw new Error('a run that was carried out has an end')
-      const again = await judgeAgain(run, run.observations, { ended, durationMs, eventLoopDelayMs: null })
+      const again = await judgeAgain(run, run.observations, {
+        ended,
+        durationMs,
+        eventLoopDelayMs: null,
+        unrecorded: 0,
+      })
       expect(again).toEqual(JSON.parse(JSON.stringify(run.report)))
     },
   )

@@ -73,6 +73,7 @@ export async function virtualRun(
       stop: never,
       quit: never,
       record: {
+        unrecorded: () => 0,
         write: observation => observations.push(observation),
         end: async () => {},
         recall: async function* () {

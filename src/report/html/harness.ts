@@ -1,4 +1,5 @@
 import { count, duration, NO_VALUE, plural } from '../../metrics/quantity.ts'
+import { recordGap } from '../record-gap.ts'
 import type { Report } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
 import { coarsely, endOf } from './load.ts'
@@ -8,6 +9,7 @@ import { timeChart } from './svg-chart.ts'
 export function harnessSection({ load, series }: Report): Html {
   const { planned, sent, answered, failed, dropped, failures, latenessMs, eventLoopDelayMs: loop } = load
   const reasons = Object.entries(failures).map(([reason, times]) => `${reason} × ${count(times)}`)
+  const gap = recordGap(load)
   const facts = [
     ['requests', `${count(sent)} sent, ${count(planned)} forecast`],
     [
@@ -16,6 +18,7 @@ export function harnessSection({ load, series }: Report): Html {
     ],
     ['lateness', `p50 ${duration(latenessMs.p50)}, p99 ${duration(latenessMs.p99)}, max ${duration(latenessMs.max)}`],
     ['event loop delay', loop === null ? NO_VALUE : `p99 ${duration(loop.p99)}, max ${duration(loop.max)}`],
+    ...(gap === null ? [] : [['record', gap] as const]),
   ] as const
   const chart =
     series === null

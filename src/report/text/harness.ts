@@ -1,4 +1,5 @@
 import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
+import { recordGap } from '../record-gap.ts'
 import type { Report } from '../report.ts'
 import { heading, type Page, wrap } from './layout.ts'
 
@@ -13,6 +14,7 @@ export function harnessText({ load, calls }: Report, page: Page): readonly strin
   const ofCalls = calls.filter(facts => facts.stage === null).reduce((sum, facts) => sum + facts.count, 0)
   const own = sent > ofCalls ? ` (${count(sent - ofCalls)} the program's own)` : ''
   const { p50, p99, max } = latenessMs
+  const gap = recordGap(load)
   return [
     ...heading(page, 'The harness itself'),
     ...wrap(page, `${count(sent)} requests sent${own}, ${count(planned)} forecast; ${ends}`, 2),
@@ -21,5 +23,6 @@ export function harnessText({ load, calls }: Report, page: Page): readonly strin
       `lateness p50 ${duration(p50)}, p99 ${duration(p99)}, max ${duration(max)}; event loop delay ${delay}`,
       2,
     ),
+    ...(gap === null ? [] : wrap(page, gap, 2)),
   ]
 }

@@ -80,6 +80,7 @@ export const passingReport: Report = {
     blocked: 0,
     latenessMs: { count: 621, mean: 0.3, p50: 0.21, p90: 0.4, p95: 0.6, p99: 1.4, p999: null, max: 3.9 },
     eventLoopDelayMs: { p99: 1.2, max: 6.1 },
+    unrecorded: 0,
   },
   calls: [aBatchCall(), aBatchCall({ stage: 'steady' })],
   billing: {

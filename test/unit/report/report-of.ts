@@ -37,6 +37,7 @@ export const reportOf = (observations: readonly Observation[], changes: Partial<
     blocks: {},
     thresholds: [],
     eventLoopDelayMs: null,
+    unrecorded: 0,
     ...changes,
   })
 }

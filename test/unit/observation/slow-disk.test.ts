@@ -1,0 +1,107 @@
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { type LogEnd, type LogHead, writeLog } from '../../../src/observation/log.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import { manualClock } from '../../support/manual-clock.ts'
+
+const head: LogHead = { turnpike: 1, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', startedAtMs: 17 }
+const end: LogEnd = { ended: 'complete', durationMs: 9, eventLoopDelayMs: null, unrecorded: 2 }
+
+const observation = (seq: number): Observation => ({
+  seq,
+  stage: 'steady',
+  call: 'list',
+  caller: 'c0',
+  key: 0,
+  place: seq,
+  accountTier: 'default',
+  asked: { kind: 'models' },
+  dueMs: seq,
+  sentMs: seq,
+  headersMs: null,
+  endMs: seq + 1,
+  outcome: { kind: 'failed', reason: 'connection-lost', detail: 'x'.repeat(1_000) },
+  answer: null,
+})
+
+/** Room for three observations of this size, of which the last goes beyond it. */
+const mostWaiting = 3_000
+
+/** A file that takes nothing until it is told to, and then everything. */
+function stuckFile() {
+  const taken: Buffer[] = []
+  let isStuck = true
+  let release = () => {}
+  const free = new Promise<void>(resolve => {
+    release = resolve
+  })
+  let asked = () => {}
+  const isAsked = new Promise<void>(resolve => {
+    asked = resolve
+  })
+  return {
+    file: {
+      append: async (bytes: Buffer) => {
+        asked()
+        if (isStuck) await free
+        taken.push(bytes)
+      },
+      close: async () => {},
+    },
+    /** Resolves when the disk has been given something for the first time. */
+    isAsked,
+    free: () => {
+      isStuck = false
+      release()
+    },
+    lines: () =>
+      taken.flatMap(bytes => gunzipSync(bytes).toString().trimEnd().split('\n')).map(line => JSON.parse(line)),
+  }
+}
+
+describe('a disk that does not keep up', () => {
+  test('holds nobody up: beyond the bound observations are left out, and counted', async () => {
+    const { file, isAsked } = stuckFile()
+    const log = writeLog(file, head, manualClock(), mostWaiting)
+    await isAsked
+    for (let seq = 0; seq < 1_000; seq++) log.write(observation(seq))
+    expect(log.unrecorded()).toBe(997)
+  })
+
+  test('is given the observations again as soon as there is room, behind a line that says what is missing', async () => {
+    const { file, free, lines } = stuckFile()
+    const clock = manualClock()
+    const log = writeLog(file, head, clock, mostWaiting)
+    for (let seq = 0; seq < 5; seq++) log.write(observation(seq))
+    await clock.advanceTo(500)
+    free()
+    while (lines().length < 4) await new Promise(resolve => setImmediate(resolve))
+    log.write(observation(5))
+    await log.end(end)
+    expect(lines()).toEqual([head, ...[0, 1, 2].map(observation), { leftOut: 2 }, observation(5), end])
+  })
+
+  test('is told at the end what was left out behind the last observation', async () => {
+    const { file, free, lines } = stuckFile()
+    const log = writeLog(file, head, manualClock(), mostWaiting)
+    for (let seq = 0; seq < 5; seq++) log.write(observation(seq))
+    free()
+    await log.end(end)
+    expect(lines().slice(-2)).toEqual([{ leftOut: 2 }, end])
+  })
+
+  test('that keeps up is given everything, however much that is', async () => {
+    const { file, free, lines } = stuckFile()
+    free()
+    const clock = manualClock()
+    const log = writeLog(file, head, clock, mostWaiting)
+    for (let seq = 0; seq < 40; seq++) {
+      log.write(observation(seq))
+      await clock.advanceTo(clock.nowMs() + 500)
+      while (lines().length < seq + 2) await new Promise(resolve => setImmediate(resolve))
+    }
+    await log.end(end)
+    expect(log.unrecorded()).toBe(0)
+    expect(lines()).toHaveLength(42)
+  })
+})
