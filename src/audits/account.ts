@@ -1,9 +1,12 @@
 import type { Say } from '../checks/docket.ts'
 import { formatPico } from '../lib/money.ts'
-import { type Anchor, describeRange, excessOf, fits, type Range, rangeSince } from './anchor.ts'
+import { type Anchor, rangeSince } from './anchor.ts'
 import type { Charge } from './charge.ts'
+import { createCurrencies } from './currencies.ts'
 import type { Discrepancies } from './discrepancies.ts'
 import { createLateCharges } from './late-charges.ts'
+import type { Balances, Paid } from './paid.ts'
+import { describeRange, excessOf, fits, type Range } from './range.ts'
 import { readQuiet } from './reading.ts'
 import { createReckoning, type Span, type View } from './reckoning.ts'
 import { accuseDisplay, accuseUndecided, mayBeMoney, type Suspicion } from './suspicion.ts'
@@ -14,15 +17,16 @@ export type Entry = Span & {
   readonly seq: number
   /** null: a success that does not say what it cost. */
   readonly charge: Charge | null
-  /** What the answer said the caller had before the request, in pico-USD; null: nothing. */
-  readonly balance: bigint | null
+  readonly paid: Paid | null
+  /** What the answer said the caller had before the request; null: not both of them. Which is spent first is open. */
+  readonly balances: Balances | null
   /** The day, by the clock of the target, that the request lies in; null: the one or the other. */
   readonly day: number | null
 }
 
 export type AccountRules = {
-  /** The smallest difference between two balances that can be seen, in pico-USD. */
-  readonly resolution: bigint
+  /** The last digit of a balance, in pico-USD. */
+  readonly grain: bigint
   readonly judged: boolean
 }
 
@@ -44,7 +48,9 @@ const recentKept = 8
  * bounds in between is told at the next quiet point, when it is known whether the money was wrong or what was shown.
  */
 export function createAccount(rules: AccountRules, discrepancies: Discrepancies, say: Say<'ledger'>): Account {
-  const { resolution } = rules
+  // Two currencies are shown, each to its last digit.
+  const resolution = 2n * rules.grain
+  const judgeCurrencies = createCurrencies(rules.grain, say)
   let opening: bigint | null = null
   let latest: bigint | null = null
   /** The last quiet point, and the first one since a fault: what is too little to be seen once is seen over many. */
@@ -53,15 +59,20 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
   let suspicion: Suspicion | null = null
   /** Whether a charge was missing from a balance and came in later: then the balances are old, and the money is right. */
   let isStale = false
-  let recent: readonly Entry[] = []
+  let recent: Entry[] = []
   const late = createLateCharges()
   const reckoning = createReckoning<Entry, Turnover>(nothing, addCharge, (entry, view) => {
-    if (entry.balance !== null) {
-      opening ??= entry.balance
-      latest = entry.balance
-      if (rules.judged) judge(entry, entry.balance, view)
+    const balance = balanceOf(entry)
+    if (balance !== null) {
+      opening ??= balance
+      latest = balance
+      if (rules.judged) {
+        judge(entry, balance, view)
+        judgeCurrencies(entry, view)
+      }
     }
-    recent = [...recent, entry].slice(-recentKept)
+    recent.push(entry)
+    if (recent.length > recentKept) recent.shift()
     if (entry.charge?.sort === 'unknown') late.add(entry.charge.most, entry.settledMs)
   })
 
@@ -94,7 +105,7 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
     turnover: Turnover,
   ) {
     const { seq } = entry
-    const balance = entry.balance ?? 0n
+    const balance = balanceOf(entry) ?? 0n
     const own = ownCharge(entry)
     const charges = recent.map(ownCharge).filter(charge => charge > 0n)
     const areAllKnown = turnover.chargedRequests <= charges.length
@@ -184,6 +195,9 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
     billed: () => (opening === null || latest === null ? null : opening - latest),
   }
 }
+
+/** Both currencies together, where a DIEM counts as a USD. */
+const balanceOf = ({ balances }: Entry): bigint | null => balances && balances.usd + balances.diem
 
 /** What the request itself was charged; a replay was not. */
 const ownCharge = ({ charge }: Entry): bigint => (charge?.sort === 'charged' ? charge.said : 0n)

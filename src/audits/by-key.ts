@@ -4,6 +4,8 @@ export type ByKey = readonly number[]
 export const noKeys: ByKey = []
 
 export function plusKey(counts: ByKey, key: number): ByKey {
+  // Most accounts have one key.
+  if (key === 0 && counts.length < 2) return [(counts[0] ?? 0) + 1]
   const next = [...counts]
   while (next.length <= key) next.push(0)
   next[key] = (next[key] ?? 0) + 1

@@ -7,6 +7,7 @@ import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import { type Contract, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
+import { rememberLast } from '../lib/remember-last.ts'
 import { type Answer, neverSent, type Observation, type ProbeAsked, streamOf } from '../observation/observation.ts'
 import { asObject, isReplayed, jsonObject } from '../observation/scope.ts'
 
@@ -28,7 +29,9 @@ const free: Charge = { sort: 'free', least: 0n, most: 0n, said: 0n }
 const refused: Charge = { ...free, sort: 'refused' }
 
 /** Null where it cannot be told: a success that does not say what it cost. */
-export function chargeOf(observation: Observation, contract: Contract): Charge | null {
+export const chargeOf = rememberLast(readCharge)
+
+function readCharge(observation: Observation, contract: Contract): Charge | null {
   const { asked, answer, outcome } = observation
   if (asked.kind === 'models' || asked.kind === 'networks') return free
   if (asked.kind === 'rate-limits' || asked.kind === 'rate-limit-logs') return free
@@ -142,7 +145,7 @@ export function expectedCharge(
   if (outcome.kind !== 'answered' || answer?.status !== 200) return null
   if (asked.kind === 'rpc') {
     if (isReplayed(answer)) return null
-    const credits = expectedCredits(answer, asked, contract)?.total
+    const credits = expectedCredits(observation, contract)?.total
     return credits === undefined ? null : { usd: credits * tariffOf(contract).picoUsdPerCredit, credits }
   }
   if (asked.kind === 'probe') return expectedOfProbe(asked, answer, contract)

@@ -4,12 +4,11 @@ import { tariffOf } from '../checks/tariff.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
 import type { Observation } from '../observation/observation.ts'
 import { authenticatedAnswer, isReplayed } from '../observation/scope.ts'
-import { type Account, createAccount } from './account.ts'
+import { type Account, createAccount, type Entry } from './account.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { type Charge, chargeOf, expectedCharge, isRefusal } from './charge.ts'
-import { createCurrencies } from './currencies.ts'
-import { type Balances, partsOf } from './currency-parts.ts'
 import { createDiscrepancies } from './discrepancies.ts'
+import { type Balances, paidOf } from './paid.ts'
 import type { Billing } from './results.ts'
 
 const dayMs = 86_400_000
@@ -24,11 +23,10 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
   const { contract, shared, startedAtMs } = scope
   const { settleMs, balanceHeaders } = contract.billing
   const tariff = tariffOf(contract)
-  const accounts = new Map<string, Books>()
+  const accounts = new Map<string, Account>()
   const discrepancies = createDiscrepancies(say)
   const total = { expectedUsd: 0n, claimedUsd: 0n, expectedCredits: 0n, claimedCredits: 0n }
-  // Two currencies are shown, each to its last digit.
-  const rules = { resolution: 2n * tariff.balanceGrain, judged: balanceHeaders && !shared }
+  const rules = { grain: tariff.balanceGrain, judged: balanceHeaders && !shared }
 
   return {
     add: (observation, watermarkMs) => {
@@ -44,29 +42,30 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
         accuseRefusal(observation, charge)
       const { seq, caller, sentMs, headersMs, endMs } = observation
       if (sentMs === null || endMs === null) return
-      let books = accounts.get(caller)
-      if (books === undefined) {
-        const currencies = createCurrencies(tariff.balanceGrain, rules.judged ? say : null)
-        books = { account: createAccount(rules, discrepancies, say), currencies }
-        accounts.set(caller, books)
+      let account = accounts.get(caller)
+      if (account === undefined) {
+        account = createAccount(rules, discrepancies, say)
+        accounts.set(caller, account)
       }
       // What costs nothing is settled as soon as it is answered.
-      const span = { sentMs, shownMs: headersMs ?? endMs, settledMs: charge?.most === 0n ? endMs : endMs + settleMs }
-      const day = dayOf(startedAtMs + sentMs, startedAtMs + endMs)
-      const balances = balancesOf(observation)
-      const balance = balances && balances.usd + balances.diem
-      books.account.add({ seq, ...span, charge, balance, day }, watermarkMs)
-      books.currencies.add({ seq, ...span, parts: partsOf(observation, charge), balances, day }, watermarkMs)
+      const entry: Entry = {
+        seq,
+        sentMs,
+        shownMs: headersMs ?? endMs,
+        settledMs: charge?.most === 0n ? endMs : endMs + settleMs,
+        charge,
+        paid: paidOf(observation, charge),
+        balances: balancesOf(observation),
+        day: dayOf(startedAtMs + sentMs, startedAtMs + endMs),
+      }
+      account.add(entry, watermarkMs)
     },
     conclude: isWhole => {
-      for (const { account, currencies } of isWhole ? accounts.values() : []) {
-        account.conclude()
-        currencies.conclude()
-      }
+      for (const account of isWhole ? accounts.values() : []) account.conclude()
       discrepancies.conclude()
     },
     billing: () => {
-      const billed = [...accounts.values()].map(({ account }) => account.billed())
+      const billed = [...accounts.values()].map(account => account.billed())
       const known = billed.filter(amount => amount !== null)
       const isWhole = known.length > 0 && known.length === billed.length
       return {
@@ -97,7 +96,7 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
     say.broken('rpc.refused.free', because, [seq])
   }
 
-  /** Null where one of them is not said. Which is spent first is open. */
+  /** Null where one of them is not said. */
   function balancesOf(observation: Observation): Balances | null {
     const headers = authenticatedAnswer(observation)?.headers
     const usd = parsePico(headers?.[tariff.usdHeader] ?? '')
@@ -105,9 +104,6 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
     return usd === null || diem === null ? null : { usd, diem }
   }
 }
-
-/** One caller's money: both currencies together, and each by itself. */
-type Books = { readonly account: Account; readonly currencies: ReturnType<typeof createCurrencies> }
 
 function dayOf(fromMs: number, toMs: number): number | null {
   const day = Math.floor((fromMs - midnightMs) / dayMs)

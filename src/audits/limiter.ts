@@ -2,6 +2,7 @@ import type { Say } from '../checks/docket.ts'
 import { isAbuseBlock, isOutOfTurn, isSuccess } from '../checks/who-answered.ts'
 import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
+import { isDecimal } from '../lib/number-text.ts'
 import type { Observation } from '../observation/observation.ts'
 import { scopeOf } from '../observation/scope.ts'
 import type { Audit, AuditScope } from './audit.ts'
@@ -22,7 +23,8 @@ export function createLimiter(
 ): Audit & { readonly limits: () => readonly LimitUse[] } {
   const { contract, startedAtMs } = scope
   const clock = createServerClock(startedAtMs)
-  const limits = new Map<string, Limit>()
+  const limits: Limit[] = []
+  const limitsOf = new Map<string, Map<string, Limit>>()
   const tokens = createTokenWindow(scope, clock.offset, say)
   const logs = createLimitLogs(scope, clock.offset, say)
   let firstSentMs: number | null = null
@@ -37,11 +39,16 @@ export function createLimiter(
       const drawn = scopeOf(observation, contract)
       if (drawn === null || (outcome.kind === 'failed' && outcome.reason === 'connect-refused')) return
 
-      const key = `${caller} ${drawn.name}`
-      let limit = limits.get(key)
+      let ofCaller = limitsOf.get(caller)
+      if (ofCaller === undefined) {
+        ofCaller = new Map()
+        limitsOf.set(caller, ofCaller)
+      }
+      let limit = ofCaller.get(drawn.name)
       if (limit === undefined) {
         limit = createLimit({ ...scope, caller, drawn, offset: clock.offset, firstSentMs }, say)
-        limits.set(key, limit)
+        ofCaller.set(drawn.name, limit)
+        limits.push(limit)
       }
       // A request was counted, and its headers written, before they arrived; a stream goes on long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
@@ -50,11 +57,11 @@ export function createLimiter(
     },
     conclude: isWhole => {
       if (!isWhole) return
-      for (const limit of limits.values()) limit.conclude()
+      for (const limit of limits) limit.conclude()
       tokens.conclude()
       logs.conclude()
     },
-    limits: () => [...limits.values()].map(limit => limit.use()),
+    limits: () => limits.map(limit => limit.use()),
   }
 }
 
@@ -92,7 +99,5 @@ function resetOf({ answer }: Observation, { limits }: Contract): number | null {
   return limits.requestsReset === 'unix-seconds' ? stamp * 1000 : stamp
 }
 
-const number = /^\d+(\.\d+)?$/
-
 const numberIn = (text: string | undefined): number | null =>
-  text !== undefined && number.test(text) ? Number(text) : null
+  text !== undefined && isDecimal(text) ? Number(text) : null

@@ -1,4 +1,4 @@
-import { fits, type Range } from './anchor.ts'
+import { fits, type Range } from './range.ts'
 
 /**
  * What the balance of a request that was alone means. fits: it accounts for everything · own-charge: the request's own

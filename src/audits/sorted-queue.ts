@@ -15,13 +15,15 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
   let items: Item[] = []
   let head = 0
 
-  /** The first position in `items` for which all before it are in front. */
-  const search = (isInFront: (key: number) => boolean): number => {
-    let [low, high] = [head, items.length]
+  /** How many positions of `items` come before all keys that are at least `key`, or above it. */
+  const search = (key: number, isAbove: boolean): number => {
+    let low = head
+    let high = items.length
     while (low < high) {
       const middle = (low + high) >>> 1
       const item = items[middle]
-      if (item !== undefined && isInFront(keyOf(item))) low = middle + 1
+      const other = item === undefined ? Number.POSITIVE_INFINITY : keyOf(item)
+      if (isAbove ? other <= key : other < key) low = middle + 1
       else high = middle
     }
     return low
@@ -32,12 +34,7 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
       const key = keyOf(item)
       const last = items[items.length - 1]
       if (items.length === head || last === undefined || keyOf(last) <= key) items.push(item)
-      else
-        items.splice(
-          search(other => other <= key),
-          0,
-          item,
-        )
+      else items.splice(search(key, true), 0, item)
     },
     shift: () => {
       if (head === items.length) return undefined
@@ -49,7 +46,7 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
       return first
     },
     at: index => items[head + index],
-    countBelow: key => search(other => other < key) - head,
+    countBelow: key => search(key, false) - head,
     size: () => items.length - head,
   }
 }

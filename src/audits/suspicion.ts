@@ -1,7 +1,7 @@
 import type { Say } from '../checks/docket.ts'
 import { formatPico } from '../lib/money.ts'
-import { describeRange, excessOf, fits, type Range } from './anchor.ts'
 import type { Discrepancies } from './discrepancies.ts'
+import { describeRange, excessOf, fits, type Range } from './range.ts'
 
 /** A balance that was out of bounds, which may be a fault of the money or of what was shown. */
 export type Suspicion = {

@@ -34,17 +34,19 @@ export type Sender = {
  * Sends the requests of an arrival and resolves when each has been observed; never rejects. Racing duplicates go out
  * together with the original; whatever follows is due when those before it have ended.
  */
-export async function sendArrival(arrival: Arrival, sender: Sender): Promise<void> {
+export function sendArrival(arrival: Arrival, sender: Sender): Promise<void> {
+  return arrival.steps.length > 1 ? sendSteps(arrival, sender) : sendStep(arrival, 0, arrival.dueMs, sender)
+}
+
+async function sendSteps(arrival: Arrival, sender: Sender): Promise<void> {
   const plan = planOf(arrival, sender)
   const racing = plan.kind === 'replay' && plan.concurrent ? 1 + plan.duplicates : 1
-  await Promise.all(
-    arrival.steps.slice(0, racing).map((_, index) => sendStep(arrival, index, arrival.dueMs, plan, sender)),
-  )
+  await Promise.all(arrival.steps.slice(0, racing).map((_, index) => sendStep(arrival, index, arrival.dueMs, sender)))
   for (let index = racing; index < arrival.steps.length; index++) {
     if (plan.kind === 'replay' && plan.againAfterMs !== null && stepAt(arrival, index) === 'again')
       await sleepUntil(sender.clock, sender.clock.nowMs() + plan.againAfterMs, sender.stop)
     if (sender.stop.aborted) sender.sink(unsent(arrival, index, plan, 'interrupted', sender))
-    else await sendStep(arrival, index, sender.clock.nowMs(), plan, sender)
+    else await sendStep(arrival, index, sender.clock.nowMs(), sender)
   }
 }
 
@@ -54,12 +56,19 @@ export function dropArrival(arrival: Arrival, reason: DropReason, sender: Sender
   for (const index of arrival.steps.keys()) sender.sink(unsent(arrival, index, plan, reason, sender))
 }
 
-async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: CallPlan, sender: Sender): Promise<void> {
+async function sendStep(arrival: Arrival, index: number, dueMs: number, sender: Sender): Promise<void> {
+  const plan = planOf(arrival, sender)
   const prepared = prepare(arrival, index, plan, sender)
   if (prepared === null) return sender.sink(unsent(arrival, index, plan, 'no-credentials', sender))
   const { call, from } = prepared
   const reader = call.asked.kind === 'chat' && call.asked.stream ? readerOf(call.asked, sender.office) : null
-  const exchange = await sender.transport({ ...call.request, onStreamBytes: reader?.push ?? null }, sender.abort)
+  const { method, path, headers, body, timeouts, maxBodyBytes } = call.request
+  const onStreamBytes = reader?.push ?? null
+  // Both records are written out: a spread would copy them member by member, for every request.
+  const exchange = await sender.transport(
+    { method, path, headers, body, timeouts, maxBodyBytes, onStreamBytes },
+    sender.abort,
+  )
   // Anything else that was answered to a streamed request (an error, say) has a body like any other.
   const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
   const result = stream && {
@@ -67,7 +76,14 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: Ca
     failure: stream.failure && { kind: 'failed' as const, ...stream.failure },
   }
   sender.sink({
-    ...subject(arrival, index, call, from, sender),
+    seq: seqOf(arrival, index, sender.callers.length),
+    place: arrival.place + index,
+    stage: arrival.stage,
+    call: arrival.call,
+    caller: from.caller.name,
+    key: from.key,
+    accountTier: sender.accountTier,
+    asked: call.asked,
     dueMs,
     sentMs: exchange.sentMs,
     headersMs: exchange.headersMs,
@@ -75,7 +91,7 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, plan: Ca
     outcome: outcomeOf(exchange, result),
     answer: answerOf(exchange, result, {
       digest: call.asked.kind === 'rpc' && call.asked.replay !== null,
-      maxBytes: call.request.maxBodyBytes,
+      maxBytes: maxBodyBytes,
     }),
   })
 }
@@ -88,14 +104,22 @@ function readerOf({ options }: ChatAsked, { contract: { chat } }: Office): Strea
 }
 
 function unsent(arrival: Arrival, index: number, plan: CallPlan, reason: DropReason, sender: Sender): Observation {
-  const from = senderOf(arrival, stepAt(arrival, index), sender)
-  const call = callOf(arrival, index, plan, {}, sender)
-  const never = { sentMs: null, headersMs: null, endMs: null, answer: null }
+  const { caller, key } = senderOf(arrival, stepAt(arrival, index), sender)
   return {
-    ...subject(arrival, index, call, from, sender),
-    ...never,
+    seq: seqOf(arrival, index, sender.callers.length),
+    place: arrival.place + index,
+    stage: arrival.stage,
+    call: arrival.call,
+    caller: caller.name,
+    key,
+    accountTier: sender.accountTier,
+    asked: callOf(arrival, index, plan, {}, sender).asked,
     dueMs: arrival.dueMs,
+    sentMs: null,
+    headersMs: null,
+    endMs: null,
     outcome: { kind: 'dropped', reason },
+    answer: null,
   }
 }
 
@@ -141,16 +165,3 @@ function credentialsFor(plan: CallPlan, { caller, key }: From, { spareKeys }: Se
 }
 
 const stepAt = (arrival: Arrival, index: number): Step => arrival.steps[index] ?? 'only'
-
-function subject(arrival: Arrival, index: number, call: Call, { caller, key }: From, sender: Sender) {
-  return {
-    seq: seqOf(arrival, index, sender.callers.length),
-    place: arrival.place + index,
-    stage: arrival.stage,
-    call: arrival.call,
-    caller: caller.name,
-    key,
-    accountTier: sender.accountTier,
-    asked: call.asked,
-  }
-}

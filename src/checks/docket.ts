@@ -55,11 +55,14 @@ export const shorten = ({ because, seqs }: Example): Example => ({
 export function createDocket(): Docket {
   const named = new Set<number>()
   let violations = 0
-  const judged = new Map<ClauseId, number>()
+  const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, { clause: ClauseId; judge: JudgeName; count: number; examples: Example[] }>()
 
   const voice = <Name extends JudgeName>(judge: Name): Say<Name> => {
-    const kept = (clause: ClauseId) => judged.set(clause, (judged.get(clause) ?? 0) + 1)
+    const kept = (clause: ClauseId) => {
+      const sum = judged.get(clause)
+      if (sum !== undefined) sum.count++
+    }
     return {
       kept,
       broken: (clause, because, seqs) => {
@@ -84,7 +87,7 @@ export function createDocket(): Docket {
     tallies: () =>
       clauseIds.map(id => {
         const violated = [...findings.values()].filter(f => f.clause === id).reduce((sum, f) => sum + f.count, 0)
-        const count = judged.get(id) ?? 0
+        const count = judged.get(id)?.count ?? 0
         const verdict = violated > 0 ? 'fail' : count > 0 ? 'pass' : 'not-exercised'
         return { id, section: clauses[id].section, judged: count, violated, verdict }
       }),

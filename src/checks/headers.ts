@@ -1,4 +1,6 @@
 import { type Contract, resourceOf } from '../contract/contract.ts'
+import { isDecimal } from '../lib/number-text.ts'
+import { rememberLast } from '../lib/remember-last.ts'
 import type { Observation } from '../observation/observation.ts'
 import { authenticatedAnswer } from '../observation/scope.ts'
 import { type Check, quote } from './check.ts'
@@ -9,12 +11,12 @@ const httpDate =
   /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/
 /** How many digits the time has is open; hours and minutes are the least. */
 const version = /^\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\.([01]\d|2[0-3])[0-5]\d([0-5]\d+)?$/
-const decimal = /^-?\d+(\.\d+)?$/
 
 const isPresent = (value: string) => value !== ''
-const isHttpDate = (value: string) => httpDate.test(value)
-const isVersion = (value: string) => version.test(value)
-const isDecimal = (value: string) => decimal.test(value)
+// These are the same in one answer after the other.
+const isHttpDate = rememberLast((value: string) => httpDate.test(value))
+const isVersion = rememberLast((value: string) => version.test(value))
+const isBalance = (value: string) => isDecimal(value.startsWith('-') ? value.slice(1) : value)
 
 const isInference = ({ asked }: Observation, contract: Contract): boolean =>
   asked.kind === 'chat' || (asked.kind === 'resource' && resourceOf(contract, asked.resource)?.isInference === true)
@@ -49,7 +51,7 @@ export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
   }
   if (contract.billing.balanceHeaders && authenticatedAnswer(observation) !== null) {
     const { usdHeader, diemHeader } = tariffOf(contract)
-    expect('header.balance.usd', usdHeader, isDecimal, 'a decimal string')
-    expect('header.balance.diem', diemHeader, isDecimal, 'a decimal string')
+    expect('header.balance.usd', usdHeader, isBalance, 'a decimal string')
+    expect('header.balance.diem', diemHeader, isBalance, 'a decimal string')
   }
 }

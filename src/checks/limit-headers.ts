@@ -1,8 +1,8 @@
+import { isDecimal } from '../lib/number-text.ts'
 import { authenticatedAnswer, scopeOf } from '../observation/scope.ts'
 import { type Check, quote } from './check.ts'
 import { isAbuseBlock } from './who-answered.ts'
 
-const number = /^\d+(\.\d+)?$/
 const types = ['user', 'api_key', 'global']
 
 const headersOf = (kind: 'requests' | 'tokens') => ({
@@ -53,7 +53,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
 
   function isNumber(name: string): boolean {
     const value = headers[name]
-    return value !== undefined && number.test(value)
+    return value !== undefined && isDecimal(value)
   }
 
   function compare(

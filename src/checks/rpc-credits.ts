@@ -1,16 +1,16 @@
 import { type Contract, methodTier } from '../contract/contract.ts'
 import { distance, formatPico, parsePico } from '../lib/money.ts'
-import type { Answer, RpcAsked } from '../observation/observation.ts'
+import { isDecimal, isWholeNumber } from '../lib/number-text.ts'
+import { rememberLast } from '../lib/remember-last.ts'
+import type { Answer, Observation, RpcAsked } from '../observation/observation.ts'
 import { isReplayed } from '../observation/scope.ts'
 import { type Check, type Expect, expecting, quote } from './check.ts'
 import { correlate, isError } from './correlate.ts'
 import { share, tariffOf } from './tariff.ts'
 
-const wholeNumber = /^\d+$/
-const decimal = /^\d+(\.\d+)?$/
-
 /** Credits and cost of an answer of the RPC proxy, to the credit. */
-export const checkRpcCredits: Check<'rpc-credits'> = ({ answer, asked, seq, outcome }, contract, say) => {
+export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say) => {
+  const { answer, asked, seq, outcome } = observation
   if (asked.kind !== 'rpc' || answer?.status !== 200 || outcome.kind !== 'answered') return
   const expect = expecting(say, seq)
   const tariff = tariffOf(contract)
@@ -19,7 +19,7 @@ export const checkRpcCredits: Check<'rpc-credits'> = ({ answer, asked, seq, outc
   const credits = claimedCredits(answer, contract)
   expect('rpc.credits.header', credits !== null, () => `${tariff.creditsHeader} is ${quote(said)}, expected an integer`)
   const price = answer.headers[tariff.costHeader] ?? ''
-  const cost = decimal.test(price) ? parsePico(price) : null
+  const cost = isDecimal(price) ? parsePico(price) : null
   expect(
     'rpc.cost.header',
     cost !== null,
@@ -37,14 +37,14 @@ export const checkRpcCredits: Check<'rpc-credits'> = ({ answer, asked, seq, outc
       () => `${credits} credits cost ${price} USD, expected about ${formatPico(expected)}`,
     )
   }
-  const bill = expectedCredits(answer, asked, contract)
+  const bill = expectedCredits(observation, contract)
   if (bill !== null) checkAmount(credits, bill, asked, contract, expect)
 }
 
 /** The credits that an answer says were charged; null where it does not say. */
 export function claimedCredits(answer: Answer, contract: Contract): bigint | null {
   const said = answer.headers[tariffOf(contract).creditsHeader] ?? ''
-  return wholeNumber.test(said) ? BigInt(said) : null
+  return isWholeNumber(said) ? BigInt(said) : null
 }
 
 export type Bill = {
@@ -92,7 +92,11 @@ function isErrorPrice(difference: bigint, failed: number, failedInFull: number, 
 }
 
 /** What the request costs by the tariff; null where a tier is not known or the responses cannot be paired. */
-export function expectedCredits(answer: Answer, { network, items, batch }: RpcAsked, contract: Contract): Bill | null {
+export const expectedCredits = rememberLast(({ answer, asked }: Observation, contract: Contract): Bill | null =>
+  asked.kind !== 'rpc' || answer === null ? null : billOf(answer, asked, contract),
+)
+
+function billOf(answer: Answer, { network, items, batch }: RpcAsked, contract: Contract): Bill | null {
   const { multipliers, networks, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
   const base = networks[network]?.baseCredits
   const value = answer.body.kind === 'json' ? answer.body.value : undefined

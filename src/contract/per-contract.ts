@@ -1,13 +1,10 @@
 import type { Contract } from './contract.ts'
 
-/** What `make` makes of a contract, made once for each: every answer is judged by it. */
+/** What `make` makes of a contract, made once for a run, which has one: every answer is judged by it. */
 export function perContract<T>(make: (contract: Contract) => T): (contract: Contract) => T {
-  const made = new WeakMap<Contract, { readonly value: T }>()
+  let last: { readonly contract: Contract; readonly value: T } | null = null
   return contract => {
-    const found = made.get(contract)
-    if (found !== undefined) return found.value
-    const value = make(contract)
-    made.set(contract, { value })
-    return value
+    if (last === null || last.contract !== contract) last = { contract, value: make(contract) }
+    return last.value
   }
 }

@@ -1,3 +1,5 @@
+import { isDecimal } from './number-text.ts'
+
 /**
  * Money as integers of 10⁻¹² of a unit ("pico"), because a token costs less than a nano-dollar and floats do not
  * reconcile. A name says the currency (`picoUsd`, `picoDiem`); amounts of different currencies are never added.
@@ -6,6 +8,32 @@ const PICO_DIGITS = 12
 
 /** `"0.0000125"`, `1.25e-5` or `"-3"` as pico-units; null when it is no plain decimal or needs more than 12 decimals. */
 export function parsePico(value: string | number): bigint | null {
+  return (typeof value === 'string' ? shortPico(value) : null) ?? anyPico(value)
+}
+
+/** So many digits are exact as a double. */
+const mostDigits = 15
+/** What the last digit is worth, by the number of decimals. */
+const worths = Array.from({ length: PICO_DIGITS + 1 }, (_, decimals) => 10n ** BigInt(PICO_DIGITS - decimals))
+
+/** A short decimal without sign and exponent, as nearly all are that headers carry; null: this cannot tell. */
+function shortPico(text: string): bigint | null {
+  if (text.length > mostDigits || !isDecimal(text)) return null
+  const point = text.indexOf('.')
+  const worth = worths[point < 0 ? 0 : text.length - 1 - point]
+  return worth === undefined ? null : BigInt(withoutPoint(text)) * worth
+}
+
+function withoutPoint(decimal: string): number {
+  let value = 0
+  for (let at = 0; at < decimal.length; at++) {
+    const digit = decimal.charCodeAt(at) - 48
+    if (digit >= 0) value = value * 10 + digit
+  }
+  return value
+}
+
+function anyPico(value: string | number): bigint | null {
   const match = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/.exec(String(value).trim())
   if (match === null) return null
   const [, sign, whole = '', fraction = '', exponent = '0'] = match

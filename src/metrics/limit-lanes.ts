@@ -1,3 +1,4 @@
+import { isWholeNumber } from '../lib/number-text.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Timeline, Track } from './timeline.ts'
 
@@ -98,7 +99,7 @@ export function createLimitLanes(timeline: Timeline): LimitLanes {
   }
 }
 
-const digits = /^\d{1,9}$/
+const mostDigits = 9
 
 const wholeNumber = (text: string | undefined): number | null =>
-  text !== undefined && digits.test(text) ? Number(text) : null
+  text !== undefined && text.length <= mostDigits && isWholeNumber(text) ? Number(text) : null

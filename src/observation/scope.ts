@@ -1,6 +1,13 @@
-import { type Contract, type ModelTier, type ResourceLimit, resourceOf } from '../contract/contract.ts'
+import {
+  type AccountTier,
+  type Contract,
+  type ModelTier,
+  type ResourceLimit,
+  resourceOf,
+} from '../contract/contract.ts'
 import type { Probe } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
+import { rememberLast } from '../lib/remember-last.ts'
 import type { Answer, Observation } from './observation.ts'
 
 /** The documented limits that a request draws on; null where no number is documented. */
@@ -12,56 +19,55 @@ export type Scope = {
   readonly tokensPerMinute: number | null
 }
 
-export function scopeOf({ asked, accountTier }: Observation, contract: Contract): Scope | null {
-  const chat = (model: string, modelTier: ModelTier): Scope => {
-    const { requestsPerMinute, tokensPerMinute } = contract.accounts[accountTier][modelTier]
-    return { name: `chat:${model}`, tier: `${accountTier} ${modelTier}`, requestsPerMinute, tokensPerMinute }
-  }
-  const rpc = {
-    name: 'rpc',
-    tier: accountTier,
-    requestsPerMinute: contract.rpc.requestsPerMinute,
-    tokensPerMinute: null,
-  }
-  const control = { name: 'control', tier: accountTier, requestsPerMinute: null, tokensPerMinute: null }
-  const ofResource = (limit: ResourceLimit | null | undefined): Scope =>
-    limit === null || limit === undefined
-      ? control
-      : {
-          name: limit,
-          tier: accountTier,
-          requestsPerMinute: contract.resourceLimits[accountTier][limit],
-          tokensPerMinute: null,
-        }
-  const drawnBy = (draws: Probe['draws']): Scope | null => {
-    const [model] = contract.models
-    switch (draws) {
-      case 'chat':
-        return model === undefined ? null : chat(model.id, model.tier)
-      case 'rpc':
-        return rpc
-      case 'control':
-        return control
-      case 'embedding':
-        return ofResource(draws)
-      case null:
-        return null
-    }
-  }
+export const scopeOf = rememberLast(({ asked, accountTier }: Observation, contract: Contract): Scope | null => {
   switch (asked.kind) {
     case 'chat':
-      return chat(asked.model, asked.modelTier)
+      return ofChat(asked.model, asked.modelTier, accountTier, contract)
     case 'rpc':
-      return rpc
+      return ofRpc(accountTier, contract)
     case 'rate-limits':
     case 'rate-limit-logs':
-      return control
+      return ofControl(accountTier)
     case 'resource':
-      return ofResource(resourceOf(contract, asked.resource)?.draws)
+      return ofResource(resourceOf(contract, asked.resource)?.draws ?? null, accountTier, contract)
     case 'probe':
-      return drawnBy(probeOf(asked.probe).draws)
+      return ofProbe(probeOf(asked.probe).draws, accountTier, contract)
     case 'models':
     case 'networks':
+      return null
+  }
+})
+
+function ofChat(model: string, modelTier: ModelTier, accountTier: AccountTier, { accounts }: Contract): Scope {
+  const { requestsPerMinute, tokensPerMinute } = accounts[accountTier][modelTier]
+  return { name: `chat:${model}`, tier: `${accountTier} ${modelTier}`, requestsPerMinute, tokensPerMinute }
+}
+
+function ofRpc(tier: AccountTier, { rpc }: Contract): Scope {
+  return { name: 'rpc', tier, requestsPerMinute: rpc.requestsPerMinute, tokensPerMinute: null }
+}
+
+function ofControl(tier: AccountTier): Scope {
+  return { name: 'control', tier, requestsPerMinute: null, tokensPerMinute: null }
+}
+
+function ofResource(limit: ResourceLimit | null, tier: AccountTier, { resourceLimits }: Contract): Scope {
+  if (limit === null) return ofControl(tier)
+  return { name: limit, tier, requestsPerMinute: resourceLimits[tier][limit], tokensPerMinute: null }
+}
+
+function ofProbe(draws: Probe['draws'], tier: AccountTier, contract: Contract): Scope | null {
+  const [model] = contract.models
+  switch (draws) {
+    case 'chat':
+      return model === undefined ? null : ofChat(model.id, model.tier, tier, contract)
+    case 'rpc':
+      return ofRpc(tier, contract)
+    case 'control':
+      return ofControl(tier)
+    case 'embedding':
+      return ofResource(draws, tier, contract)
+    case null:
       return null
   }
 }

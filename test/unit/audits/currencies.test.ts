@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { createCurrencies } from '../../../src/audits/currencies.ts'
-import type { Parts } from '../../../src/audits/currency-parts.ts'
+import type { Charge } from '../../../src/audits/charge.ts'
+import { type CurrencyEntry, createCurrencies } from '../../../src/audits/currencies.ts'
+import { createReckoning, type Span } from '../../../src/audits/reckoning.ts'
+import { addCharge, nothing, type Taken, type Turnover } from '../../../src/audits/turnover.ts'
 import { createDocket } from '../../../src/checks/docket.ts'
 import { pico } from '../../../src/lib/money.ts'
 
@@ -10,37 +12,38 @@ type Step = readonly [took: string, usd: number, diem: number]
 const exactly = (amount: bigint) => ({ least: amount, most: amount })
 const none = exactly(0n)
 
-function partsOf(took: string): Parts | null {
+function takenBy(took: string): Taken {
   const [amount = '0', unit] = (took === '' ? '0' : took).split(' ')
   const taken = pico(amount)
-  const open = { least: 0n, most: taken }
+  const charge: Charge = { sort: 'charged', ...exactly(taken), said: taken }
   switch (unit) {
     case 'USD':
-      return { usd: exactly(taken), diem: none, both: exactly(taken), late: 0n }
+      return { charge, paid: { usd: exactly(taken), diem: none } }
     case 'DIEM':
-      return { usd: none, diem: exactly(taken), both: exactly(taken), late: 0n }
+      return { charge, paid: { usd: none, diem: exactly(taken) } }
     case 'either':
-      return { usd: open, diem: open, both: exactly(taken), late: 0n }
+      return { charge, paid: null }
     case 'lost':
-      return { usd: open, diem: open, both: open, late: taken }
+      return { charge: { sort: 'unknown', least: 0n, most: taken, said: 0n }, paid: null }
     case 'unsaid':
-      return null
+      return { charge: null, paid: null }
     default:
-      return { usd: none, diem: none, both: none, late: 0n }
+      return { charge: { sort: 'free', ...none, said: 0n }, paid: null }
   }
 }
 
 /** Requests that are far from each other, or that all overlap. */
 function judge(steps: readonly Step[], { overlap = false, days = false, resolution = 0n } = {}) {
   const docket = createDocket()
-  const currencies = createCurrencies(resolution, docket.voice('ledger'))
+  const judgeCurrencies = createCurrencies(resolution, docket.voice('ledger'))
+  const reckoning = createReckoning<Span & Taken & CurrencyEntry, Turnover>(nothing, addCharge, judgeCurrencies)
   for (const [seq, [took, usd, diem]] of steps.entries()) {
     const sentMs = overlap ? seq : seq * 1_000
     const balances = { usd: pico(usd), diem: pico(diem) }
     const span = { seq, sentMs, shownMs: sentMs + 100, settledMs: sentMs + 200 }
-    currencies.add({ ...span, parts: partsOf(took), balances, day: days ? seq : 0 }, sentMs)
+    reckoning.add({ ...span, ...takenBy(took), balances, day: days ? seq : 0 }, sentMs)
   }
-  currencies.conclude()
+  reckoning.conclude()
   const kept = docket.tallies().find(({ id }) => id === 'billing.currency')?.judged ?? 0
   return { accused: docket.findings().map(({ because }) => because), kept }
 }
