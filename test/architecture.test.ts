@@ -33,8 +33,8 @@ const places: readonly Place[] = [
   },
   {
     name: 'arrivals',
-    sees: ['lib', 'plan/plan.ts', 'plan/rate-line.ts'],
-    because: 'When what is due follows from plan and seed alone: rates are what the plan says of a shape.',
+    sees: ['lib', 'plan/plan.ts', 'plan/rate-line.ts', 'plan/packed-arrivals.ts'],
+    because: 'When what is due follows from plan and seed alone: what the plan says of a shape, it also unfolds.',
   },
   { name: 'observation', sees: ['lib', 'contract'], because: 'The waist: it does not know who makes the records.' },
   { name: 'transport', sees: ['lib', 'plan/plan.ts', 'observation'], because: 'The wire knows nothing of calls.' },

@@ -1,4 +1,5 @@
 import { type Random, randomStream } from '../lib/random.ts'
+import { unpackArrivals } from '../plan/packed-arrivals.ts'
 import type { CallPlan, Mix, Plan, StagePlan } from '../plan/plan.ts'
 import { dueTimes } from './due-times.ts'
 import { isOwn, ownCallers, wholeRun } from './share.ts'
@@ -60,6 +61,11 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share
     open: function* (stage) {
       if (stage.load.model !== 'open') return
       const { shape, mix } = stage.load
+      if (shape.kind === 'recorded') {
+        for (const { offsetMs, call, caller } of unpackArrivals(shape.packed))
+          if (isOurs(caller)) yield single(stage.name, mix[call]?.[0] ?? '', caller, stage.startMs + offsetMs)
+        return
+      }
       const choice = randomStream(plan.seed, `mix/${stage.name}`)
       let index = 0
       for (const offsetMs of dueTimes(shape, stage.durationMs, randomStream(plan.seed, `arrivals/${stage.name}`))) {

@@ -2,11 +2,14 @@ import type { Random } from '../lib/random.ts'
 import type { Shape } from '../plan/plan.ts'
 import { arrivalsIn, type RatePiece, ratePieces } from '../plan/rate-line.ts'
 
+/** What is computed and not read. */
+export type Computed = Exclude<Shape, { readonly kind: 'recorded' }>
+
 /**
  * The instants, in milliseconds from the start of the stage and in order, at which a shape wants its arrivals. Each is
  * computed from its index, never from the one before it, so that nothing drifts; only poisson adds up its gaps.
  */
-export function* dueTimes(shape: Shape, durationMs: number, random: Random): Iterable<number> {
+export function* dueTimes(shape: Computed, durationMs: number, random: Random): Iterable<number> {
   switch (shape.kind) {
     case 'constant':
     case 'ramp':

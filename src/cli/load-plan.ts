@@ -5,6 +5,7 @@ import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import { loadScenario } from '../scenario/load.ts'
 import { number, text, type Values } from './command.ts'
+import { readRecordings } from './read-recordings.ts'
 
 /** The contract that the flags name. */
 export function contractOf(values: Values): Contract {
@@ -13,11 +14,12 @@ export function contractOf(values: Values): Contract {
 }
 
 /** The plan of a scenario file under the flags. */
-export function loadPlan(file: string, contract: Contract, values: Values): Plan {
+export async function loadPlan(file: string, contract: Contract, values: Values): Promise<Plan> {
   const overrides = {
     seed: number(values, 'seed'),
     target: text(values, 'target'),
     budgetUsd: text(values, 'budget-usd'),
   }
-  return makePlan(loadScenario(file, contract), contract, overrides)
+  const scenario = loadScenario(file, contract)
+  return makePlan(scenario, contract, overrides, await readRecordings(scenario))
 }

@@ -23,7 +23,8 @@ import { watchRun } from './watch-run.ts'
 export async function runCommand(values: Values): Promise<number> {
   const contract = contractOf(values)
   // All of them are read before the first is carried out: a mistake in the last must not come after an hour.
-  const plans = texts(values, 'scenarios').map(file => loadPlan(file, contract, values))
+  const plans: Plan[] = []
+  for (const file of texts(values, 'scenarios')) plans.push(await loadPlan(file, contract, values))
   for (const plan of plans) assertAffordable(plan)
   const codes: number[] = []
   for (const plan of plans) {

@@ -1,3 +1,4 @@
+import { unpackArrivals } from './packed-arrivals.ts'
 import type { StagePlan } from './plan.ts'
 import { arrivalsIn, ratePieces } from './rate-line.ts'
 
@@ -16,8 +17,15 @@ export function arrivalsBetween(stage: StagePlan, fromMs: number, toMs: number):
   if (load.model === 'sequence') return from === 0 && to > 0 ? load.calls.length * stage.callers : 0
   if (load.model === 'closed') return (load.users * (to - from)) / Math.max(load.thinkMs, quickestAnswerMs)
   const { shape } = load
+  if (shape.kind === 'recorded') return countRecorded(shape.packed, from, to)
   if (shape.kind === 'burst') return shape.size * (Math.ceil(to / shape.everyMs) - Math.ceil(from / shape.everyMs))
   return (ratePieces(shape, stage.durationMs) ?? []).reduce((sum, piece) => sum + arrivalsIn(piece, from, to), 0)
+}
+
+function countRecorded(packed: string, fromMs: number, toMs: number): number {
+  let count = 0
+  for (const { offsetMs } of unpackArrivals(packed)) if (offsetMs >= fromMs && offsetMs < toMs) count++
+  return count
 }
 
 /** The highest rate of a stage, of all callers together; null where arrivals come at once and not at a rate. */

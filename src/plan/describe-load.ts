@@ -38,6 +38,11 @@ function describeShape(shape: Shape, durationMs: number): string {
     }
     case 'burst':
       return `burst of ${shape.size}${shape.everyMs < durationMs ? ` every ${seconds(shape.everyMs)}` : ''}`
+    case 'recorded': {
+      const stage = shape.stage === null ? '' : `, its stage ${shape.stage}`
+      const speed = shape.speed === 1 ? '' : `, ${digits(shape.speed)} times as fast`
+      return `recorded in ${shape.run}${stage}${speed}`
+    }
     case 'pause':
       return 'pause'
   }

@@ -1,8 +1,9 @@
 import { usesOfMix } from '../scenario/tier-rate.ts'
 import { peakPerSecond } from './arrivals-between.ts'
 import { describeLoad, seconds } from './describe-load.ts'
-import { countedUses, mixOf, wholeRun } from './forecast.ts'
+import { countedUses, wholeRun } from './forecast.ts'
 import type { Plan, StagePlan } from './plan.ts'
+import { mixOf } from './stage-mix.ts'
 import { table } from './table.ts'
 import { unprovable } from './unprovable.ts'
 

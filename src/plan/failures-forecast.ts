@@ -1,23 +1,20 @@
 import type { Contract } from '../contract/contract.ts'
 import { isOwnRefusal } from '../contract/probes.ts'
-import { busiestWindow } from './busiest-window.ts'
-import type { CallPlan, Forecast, Mix, Plan, StagePlan } from './plan.ts'
+import { busiestOfCaller } from './caller-draw.ts'
+import type { CallPlan, Forecast, Plan } from './plan.ts'
 
 /**
  * How often one caller is expected to fail on purpose, by stage, in the time in which a service counts failures: by
  * requests that are to be refused, and by those beyond a limit. Stages in which nobody does are left out.
  */
 export function failuresForecast(
-  stages: readonly { readonly stage: StagePlan; readonly mix: Mix }[],
-  calls: Plan['calls'],
+  { stages, calls }: Pick<Plan, 'stages' | 'calls'>,
   limits: Forecast['limits'],
   contract: Contract,
 ): Forecast['failures'] {
   const { failures: tolerated, windowMs } = contract.abuse
-  return stages.flatMap(({ stage, mix }) => {
-    const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
-    const share = mix.reduce((sum, [name, weight]) => sum + (failuresOf(calls[name], contract) * weight) / total, 0)
-    const meant = busiestWindow([{ stage, perArrival: (total === 0 ? 0 : share) / stage.callers }], windowMs)
+  return stages.flatMap(stage => {
+    const meant = busiestOfCaller([stage], windowMs, call => failuresOf(calls[call], contract))
     const beyond = limits
       .filter(row => row.stage === stage.name && !row.scope.endsWith(' tokens'))
       .reduce((sum, { perMinute, limit }) => sum + Math.max(0, perMinute - limit), 0)

@@ -10,11 +10,12 @@ import {
   usesOfMix,
 } from '../scenario/tier-rate.ts'
 import { arrivalsBetween } from './arrivals-between.ts'
-import { busiestWindow } from './busiest-window.ts'
+import { busiestOfCaller } from './caller-draw.ts'
 import { failuresForecast } from './failures-forecast.ts'
-import type { CallPlan, Forecast, Mix, Plan, StagePlan } from './plan.ts'
+import type { CallPlan, Forecast, Plan, StagePlan } from './plan.ts'
 import { provablePercentile } from './provable-percentile.ts'
 import { countedPromptTokens, creditsPerArrival, worstUsd } from './spend.ts'
+import { mixOf } from './stage-mix.ts'
 
 const minuteMs = 60_000
 
@@ -30,22 +31,15 @@ export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract): Fore
   })
   const credits = rows.reduce((sum, { call, arrivals }) => sum + arrivals * creditsPerArrival(call, contract), 0)
   const limits = limitsOf(plan, contract)
-  const mixes = plan.stages.map(stage => ({ stage, mix: mixOf(stage) }))
   return {
     requests: calls.reduce((sum, { requests }) => sum + requests, 0),
     durationMs: plan.stages.reduce((sum, { durationMs }) => sum + durationMs, 0),
     credits: Math.round(credits),
     worstUsd: worstUsd(rows, contract),
     calls,
-    failures: failuresForecast(mixes, plan.calls, limits, contract),
+    failures: failuresForecast(plan, limits, contract),
     limits,
   }
-}
-
-/** The calls of a stage with their weights; those of a sequence count once for each time that they are in it. */
-export function mixOf({ load }: StagePlan): Mix {
-  if (load.model !== 'sequence') return load.mix
-  return [...new Set(load.calls)].map(name => [name, load.calls.filter(each => each === name).length])
 }
 
 type Row = { readonly stage: StagePlan; readonly name: string; readonly call: CallPlan; readonly arrivals: number }
@@ -60,36 +54,26 @@ function rowsOf(stage: StagePlan, calls: Plan['calls']): readonly Row[] {
   })
 }
 
-function limitsOf(plan: Omit<Plan, 'forecast'>, contract: Contract): Forecast['limits'] {
-  const draws = plan.stages.map(stage => ({ stage, uses: usesOfMix(mixOf(stage), plan.calls, countedUses) }))
-  const scopes = new Map<string, Scope>(
-    draws.flatMap(({ uses }) => [...uses].map(([name, { scope }]) => [name, scope])),
-  )
-  const drawOn = (name: string, of: readonly (typeof draws)[number][]) =>
-    of.flatMap(({ stage, uses }) => {
-      const use = uses.get(name)
-      return use === undefined ? [] : [{ stage, perArrival: use.amount / stage.callers }]
-    })
-  const row = (stage: string, scope: Scope, of: typeof draws) => ({
-    stage,
+function limitsOf({ stages, calls, callers }: Omit<Plan, 'forecast'>, contract: Contract): Forecast['limits'] {
+  const row = (name: string, scope: Scope, of: readonly StagePlan[]) => ({
+    stage: name,
     scope: scopeName(scope),
-    perMinute: Math.max(...callersToWatch(of).map(one => busiestWindow(drawOn(scopeName(scope), one), minuteMs))),
-    limit: limitPerMinute(scope, plan.callers.accountTier, contract),
+    perMinute: busiestOfCaller(of, minuteMs, call => amountOf(calls[call], scope)),
+    limit: limitPerMinute(scope, callers.accountTier, contract),
   })
+  const drawn = stages.map(stage => ({ stage, uses: usesOfMix(mixOf(stage), calls, countedUses) }))
+  const scopes = new Map(drawn.flatMap(({ uses }) => [...uses].map(([name, { scope }]) => [name, scope])))
   const rows = [
-    ...draws.flatMap(draw => [...draw.uses.values()].map(({ scope }) => row(draw.stage.name, scope, [draw]))),
-    ...[...scopes.values()].map(scope => row(wholeRun, scope, draws)),
+    ...drawn.flatMap(({ stage, uses }) => [...uses.values()].map(({ scope }) => row(stage.name, scope, [stage]))),
+    ...[...scopes.values()].map(scope => row(wholeRun, scope, stages)),
   ]
   // What has no documented limit cannot be near it.
   return rows.filter(({ limit }) => Number.isFinite(limit))
 }
 
-/** The draws of each caller who may be the busiest: where stages share most callers, one of them begins. */
-function callersToWatch<D extends { readonly stage: StagePlan }>(draws: readonly D[]): readonly (readonly D[])[] {
-  const starts = [...new Set(draws.map(({ stage }) => stage.firstCaller))]
-  return starts.map(caller =>
-    draws.filter(({ stage }) => stage.firstCaller <= caller && caller < stage.firstCaller + stage.callers),
-  )
+function amountOf(call: CallPlan | undefined, scope: Scope): number {
+  const uses = call === undefined ? [] : countedUses(call)
+  return uses.find(use => scopeName(use.scope) === scopeName(scope))?.amount ?? 0
 }
 
 /** What a call takes, with its tokens as they are counted in forecasts. */

@@ -7,6 +7,7 @@ import { planBounds } from './bounds.ts'
 import { forecast } from './forecast.ts'
 import type { Plan } from './plan.ts'
 import { planStages } from './plan-stages.ts'
+import type { Recordings } from './recorded-stage.ts'
 
 /** What the flags say; null where they are silent. A flag wins over the scenario. */
 export type Overrides = {
@@ -18,7 +19,12 @@ export type Overrides = {
 const defaultSeed = 1
 
 /** Decides everything that the scenario leaves open. The same inputs give the same plan, byte for byte. */
-export function makePlan(scenario: Scenario, contract: Contract, overrides: Overrides): Plan {
+export function makePlan(
+  scenario: Scenario,
+  contract: Contract,
+  overrides: Overrides,
+  recordings: Recordings = new Map(),
+): Plan {
   const { count, keys, accountTier, shared, keysFile } = scenario.callers
   const plan = {
     schema: 1,
@@ -35,7 +41,7 @@ export function makePlan(scenario: Scenario, contract: Contract, overrides: Over
       keysFile,
     },
     calls: scenario.calls,
-    stages: planStages(scenario, contract),
+    stages: planStages(scenario, contract, recordings),
     slo: scenario.slo,
     thresholds: scenario.thresholds,
     budgetUsd: budgetOf(overrides.budgetUsd) ?? scenario.budgetUsd,

@@ -1,29 +1,33 @@
 import type { Contract } from '../contract/contract.ts'
-import type { Scenario, Stage } from '../scenario/scenario.ts'
+import type { Recorded, Scenario, Stage } from '../scenario/scenario.ts'
 import { arrivalsPerSecond, burstArrivals, tierPerMinute } from '../scenario/tier-rate.ts'
 import type { Load, StagePlan } from './plan.ts'
+import { type Recordings, recordedLoad } from './recorded-stage.ts'
 
 /** The stages one after the other, with their rates in arrivals a second of all callers. */
-export function planStages({ stages, calls, callers }: Scenario, contract: Contract): readonly StagePlan[] {
+export function planStages(scenario: Scenario, contract: Contract, recordings: Recordings): readonly StagePlan[] {
+  const { stages, calls, callers } = scenario
   let startMs = 0
   return stages.map(stage => {
-    const perMinute = 'mix' in stage ? tierPerMinute(stage.mix, calls, callers.accountTier, contract) : null
-    const { name, durationMs } = stage
-    const planned = {
-      name,
-      startMs,
-      durationMs,
-      callers: stage.callers,
-      firstCaller: stage.firstCaller,
-      beyondFailures: stage.beyondFailures,
-      load: loadOf(stage, perMinute),
-    }
-    startMs += durationMs
+    const { name, firstCaller, beyondFailures } = stage
+    const planned = { name, startMs, ...lasting(stage), callers: stage.callers, firstCaller, beyondFailures }
+    startMs += planned.durationMs
     return planned
   })
+
+  function lasting(stage: Stage): Pick<StagePlan, 'durationMs' | 'load'> {
+    if (stage.shape !== 'recorded') {
+      const perMinute = 'mix' in stage ? tierPerMinute(stage.mix, calls, callers.accountTier, contract) : null
+      return { durationMs: stage.durationMs, load: loadOf(stage, perMinute) }
+    }
+    const recording = recordings.get(stage.name)
+    if (recording === undefined) throw new TypeError(`nobody has read what stage ${stage.name} repeats`)
+    const load = recordedLoad(stage.name, stage, recording, scenario)
+    return { durationMs: recording.durationMs / stage.speed, load }
+  }
 }
 
-function loadOf(stage: Stage, perMinuteOfCaller: number | null): Load {
+function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | null): Load {
   switch (stage.shape) {
     case 'constant':
     case 'poisson': {

@@ -86,6 +86,15 @@ export type Shape =
     }
   /** `size` arrivals at once, at the start of the stage and then every `everyMs`. */
   | { readonly kind: 'burst'; readonly size: number; readonly everyMs: number }
+  /** As in another run: the arrivals are packed (`packed-arrivals.ts`), their calls are positions in the mix. */
+  | {
+      readonly kind: 'recorded'
+      readonly run: string
+      /** The only stage that is repeated; null: all of them. */
+      readonly stage: string | null
+      readonly speed: number
+      readonly packed: string
+    }
   | { readonly kind: 'pause' }
 
 export type Bounds = {

@@ -56,6 +56,7 @@ export function ratePieces(shape: Shape, durationMs: number): readonly RatePiece
     case 'pause':
       return [level(0, durationMs, 0)]
     case 'burst':
+    case 'recorded':
       return null
   }
 }

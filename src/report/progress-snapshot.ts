@@ -106,6 +106,7 @@ const plannedStages = (plan: Plan): readonly StagePlan[] => plan.stages.filter(s
 function offeredPerSecond({ load, durationMs }: StagePlan, elapsedMs: number): number | null {
   if (load.model !== 'open') return null
   const { shape } = load
+  if (shape.kind === 'recorded') return (load.mix.reduce((sum, [, count]) => sum + count, 0) * 1000) / durationMs
   if (shape.kind === 'burst') return (shape.size * 1000) / Math.min(shape.everyMs, durationMs)
   const piece = ratePieces(shape, durationMs)?.findLast(({ startMs }) => startMs <= elapsedMs)
   return piece === undefined ? 0 : rateAt(piece, elapsedMs)

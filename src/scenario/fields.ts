@@ -11,6 +11,7 @@ const maxDurationMs = 7 * 24 * 3_600_000
 export const durationText = 'a duration such as 250ms, 5s or 1m30s'
 const rateText = 'a rate such as 20/s, 20/m or 80% of tier'
 const sizeText = 'a whole number of arrivals from 1 to 1000000, or a share such as 130% of tier'
+const speedText = 'a number from 0.001 to 1000'
 const nameText = 'a name of lower-case letters, digits and hyphens, at most 64'
 const namePattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 
@@ -31,6 +32,8 @@ export function probability() {
   const expected = 'a probability from 0 to 1'
   return z.number({ error: expected }).min(0, { error: expected }).max(1, { error: expected })
 }
+
+export const speed = z.number({ error: speedText }).min(0.001, { error: speedText }).max(1_000, { error: speedText })
 
 /** `{ chat: 3, rpc: 5 }`: what the keys are is checked where they are known. */
 export function weights(what: string) {

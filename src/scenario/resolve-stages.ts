@@ -3,7 +3,7 @@ import { checkTier, type StageSurroundings } from './check-tier.ts'
 import { type Complain, type Path, quote, unknownWord } from './complaint.ts'
 import type { Calls } from './resolve-calls.ts'
 import { entriesOf, salvage } from './salvage.ts'
-import type { Stage } from './scenario.ts'
+import type { Stage, StageLoad } from './scenario.ts'
 import { stageSchemas } from './stage-schema.ts'
 import { parseTurn, turnsOf } from './turns.ts'
 
@@ -54,6 +54,7 @@ function checkNames(path: Path, written: unknown, calls: Calls, complain: Compla
 }
 
 function resolveStage(path: Path, written: unknown, around: StageSurroundings, complain: Complain): Stage | null {
+  if (entriesOf(written).shape === 'recorded') return resolveRecorded(written, around)
   const {
     name,
     duration: durationMs,
@@ -78,13 +79,19 @@ function resolveStage(path: Path, written: unknown, around: StageSurroundings, c
   return { name, durationMs, callers, firstCaller: first, beyondFailures, ...load }
 }
 
-type Loaded = Stage extends infer S
-  ? S extends Stage
-    ? Omit<S, 'name' | 'durationMs' | 'callers' | 'firstCaller' | 'beyondFailures'>
-    : never
-  : never
+function resolveRecorded(written: unknown, { callers }: StageSurroundings): Stage | null {
+  const {
+    name,
+    run,
+    stage = null,
+    speed,
+    'beyond-failures': beyondFailures = false,
+  } = salvage(stageSchemas.recorded, written)
+  if (name === undefined || run === undefined || speed === undefined || callers === undefined) return null
+  return { name, callers, firstCaller: 0, beyondFailures, shape: 'recorded', run, stage, speed }
+}
 
-function resolveLoad(path: Path, written: unknown, complain: Complain): Loaded | null {
+function resolveLoad(path: Path, written: unknown, complain: Complain): StageLoad | null {
   const { shape } = entriesOf(written)
   switch (shape) {
     case 'constant':
@@ -124,7 +131,7 @@ function resolveLoad(path: Path, written: unknown, complain: Complain): Loaded |
   }
 }
 
-function resolveStairs(path: Path, written: unknown, complain: Complain): Loaded | null {
+function resolveStairs(path: Path, written: unknown, complain: Complain): StageLoad | null {
   const { duration: durationMs, from, to, steps, ramp: rampMs = 0, mix } = salvage(stageSchemas.stairs, written)
   if (durationMs !== undefined && steps !== undefined && (steps - 1) * rampMs >= durationMs) {
     const most = Math.ceil(durationMs / (steps - 1)) - 1
@@ -136,7 +143,7 @@ function resolveStairs(path: Path, written: unknown, complain: Complain): Loaded
   return { shape: 'stairs', from, to, steps, rampMs, mix: Object.entries(mix) }
 }
 
-function resolveSpike(path: Path, written: unknown, complain: Complain): Loaded | null {
+function resolveSpike(path: Path, written: unknown, complain: Complain): StageLoad | null {
   const { duration: durationMs, base, peak, mix, ...when } = salvage(stageSchemas.spike, written)
   const { at: atMs, for: forMs, 'ramp-up': rampUpMs = 0, 'ramp-down': rampDownMs = 0 } = when
   if (atMs === undefined || forMs === undefined || durationMs === undefined) return null

@@ -33,13 +33,21 @@ export type CallersSpec = {
 
 export type Stage = {
   readonly name: string
-  readonly durationMs: number
   /** So many callers take part, from this one on. */
   readonly callers: number
   readonly firstCaller: number
   /** Whether its callers may fail more often than the service tolerates. */
   readonly beyondFailures: boolean
-} & StageLoad
+} & (({ readonly durationMs: number } & StageLoad) | Recorded)
+
+/** What another run sent, at the instants at which it was due there. How long that lasts, that run knows. */
+export type Recorded = {
+  readonly shape: 'recorded'
+  /** Its directory, as it was written. */
+  readonly run: string
+  readonly stage: string | null
+  readonly speed: number
+}
 
 export type StageLoad =
   | { readonly shape: 'constant' | 'poisson'; readonly rate: Rate; readonly mix: Mix }

@@ -2,6 +2,7 @@ import type { Contract } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { makePlan, type Overrides } from '../../../src/plan/make-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
+import type { Recordings } from '../../../src/plan/recorded-stage.ts'
 import { parseScenario } from '../../../src/scenario/load.ts'
 
 /** What the flags say when nobody gave one. */
@@ -31,16 +32,18 @@ export function planOf(
     more = '',
     contract = documented,
     flags = noFlags,
+    recordings = new Map(),
   }: {
     readonly count?: number
     readonly more?: string
     readonly contract?: Contract
     readonly flags?: Overrides
+    readonly recordings?: Recordings
   } = {},
 ): Plan {
   const lines = Object.entries(stages).map(([name, stage]) => `  - { name: ${name}, ${stage} }`)
   const text = `name: worked\ncallers: { count: ${count} }\ncalls:${callsFor(count)}stages:\n${lines.join('\n')}\n${more}`
-  return makePlan(parseScenario(text, 's.yaml', contract), contract, flags)
+  return makePlan(parseScenario(text, 's.yaml', contract), contract, flags, recordings)
 }
 
 /** Arrivals a second of all callers in the only stage. */

@@ -1,0 +1,98 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Observation } from '../../src/observation/observation.ts'
+import type { Plan } from '../../src/plan/plan.ts'
+import { freshDirectory, turnpike } from '../support/turnpike.ts'
+
+const first = join(freshDirectory(), 'first')
+const short = readFileSync('test/e2e/short.yaml', 'utf8')
+
+/** The short scenario with another name and other stages. */
+function scenarioWith(stages: string, more: (text: string) => string = text => text): string {
+  const file = join(freshDirectory(), 'again.yaml')
+  const text = short
+    .replace('name: short', 'name: again')
+    .replace(/stages:[\s\S]*?\nthresholds/, `stages:\n${stages}\nthresholds`)
+  writeFileSync(file, more(text))
+  return file
+}
+
+/** The first request of each arrival in the order in which they were due. */
+function arrivalsIn(directory: string): readonly Observation[] {
+  return gunzipSync(readFileSync(join(directory, 'observations.ndjson.gz')))
+    .toString()
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as Observation)
+    .filter(({ stage }) => stage !== undefined && !stage.startsWith('('))
+    .filter(({ asked, seq }) => asked.kind !== 'rpc' || asked.replay === null || asked.replay.group === seq)
+    .sort((a, b) => a.dueMs - b.dueMs || a.seq - b.seq)
+}
+
+beforeAll(async () => {
+  const run = await turnpike(['run', 'test/e2e/short.yaml', '--out', first])
+  expect(run.stdout).toMatch(/^PASS/)
+}, 60_000)
+
+describe.concurrent('a run that repeats another', () => {
+  test('sends the same calls by the same callers at the same distances, and can be judged and repeated itself', async () => {
+    const out = join(freshDirectory(), 'second')
+    const run = await turnpike([
+      'run',
+      scenarioWith(`  - { name: again, shape: recorded, run: ${first}, speed: 5 }`),
+      '--out',
+      out,
+    ])
+    expect(run.stdout).toMatch(/^PASS {2}again/)
+    const [was, is] = [arrivalsIn(first), arrivalsIn(out)]
+    expect(is.map(({ call, caller }) => [call, caller])).toEqual(was.map(({ call, caller }) => [call, caller]))
+    const since = (arrivals: readonly Observation[]) => arrivals.map(({ dueMs }) => dueMs - (arrivals[0]?.dueMs ?? 0))
+    const off = since(is).map((dueMs, index) => Math.abs(dueMs - (since(was)[index] ?? 0) / 5))
+    expect(Math.max(...off)).toBeLessThan(0.002)
+
+    const audit = await turnpike(['audit', out, '--format', 'json'])
+    expect(JSON.parse(audit.stdout)).toEqual(JSON.parse(readFileSync(join(out, 'report.json'), 'utf8')))
+    const third = await turnpike([
+      'plan',
+      scenarioWith(`  - { name: third, shape: recorded, run: ${out}, stage: again }`),
+      '--format',
+      'json',
+    ])
+    const plan = JSON.parse(third.stdout) as Plan
+    expect(plan.stages[0]?.load).toMatchObject({ model: 'open', shape: { kind: 'recorded', speed: 1 } })
+    expect(plan.forecast.durationMs).toBe(500)
+  }, 60_000)
+
+  const mistakes: readonly (readonly [what: string, stages: string, more: (text: string) => string, says: string])[] = [
+    ['calls that are not there', `run: ${first}`, text => text.replace('  chat:', '  talk:'), 'calls of run'],
+    ['a stage that is not there', `run: ${first}, stage: stedy`, text => text, 'got "stedy", expected a stage of run'],
+    ['a directory without a run', 'run: test', text => text, 'test/plan.json: got ENOENT, expected a run directory'],
+    ['fewer callers', `run: ${first}`, text => text.replace('count: 3', 'count: 2'), 'got 3 callers in run'],
+  ]
+  test.each(mistakes)(
+    'is refused for %s, and nothing is made',
+    async (_, stage, more, says) => {
+      const out = join(freshDirectory(), 'none')
+      const file = scenarioWith(`  - { name: again, shape: recorded, ${stage} }`, more)
+      const run = await turnpike(['run', file, '--out', out])
+      expect(run.code).toBe(2)
+      expect(run.stderr).toContain(says)
+      expect(() => readFileSync(join(out, 'plan.json'))).toThrow()
+    },
+    60_000,
+  )
+
+  test('is refused where the run has not kept its observations', async () => {
+    const out = join(freshDirectory(), 'unkept')
+    const file = scenarioWith(
+      '  - { name: a, duration: 100ms, shape: burst, size: 1, mix: { rpc: 1 } }',
+      text => `${text}record: none\n`,
+    )
+    await turnpike(['run', file, '--out', out])
+    const run = await turnpike(['plan', scenarioWith(`  - { name: again, shape: recorded, run: ${out} }`)])
+    expect(run.code).toBe(2)
+    expect(run.stderr).toContain('got a run with "record: none", expected one with "record: all"')
+  }, 60_000)
+})
