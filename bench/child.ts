@@ -29,5 +29,16 @@ export async function runChild<T>(
   return value
 }
 
+/** A target that has served nothing yet: its balance and its windows are those of one run. */
+export async function onFreshTarget<T>(work: (port: string) => Promise<T>, args: readonly string[] = []): Promise<T> {
+  const target = startChild('./rpc-target.js', args)
+  const { port } = (await target.said) as { readonly port: number }
+  try {
+    return await work(String(port))
+  } finally {
+    target.stop()
+  }
+}
+
 export const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN

@@ -1,4 +1,4 @@
-import { runChild, startChild } from './child.ts'
+import { onFreshTarget, runChild } from './child.ts'
 import type { Bench } from './figure.ts'
 import type { Stall } from './rpc-target.ts'
 
@@ -66,12 +66,8 @@ function trueLatencyMs(q: number, phaseMs: number, stallMs: number, n: number): 
   return stallMs + phaseMs - (above + (phaseMs === 0 ? 0 : 1)) * gapMs
 }
 
-async function runWith(stall: Stall, seconds: number): Promise<Run> {
-  const target = startChild('./rpc-target.js', [JSON.stringify(stall)])
-  const { port } = (await target.said) as { readonly port: number }
-  try {
-    return await runChild<Run>('./turnpike-client.js', [String(port), 'open', String(perSecond), String(seconds)])
-  } finally {
-    target.stop()
-  }
-}
+const runWith = (stall: Stall, seconds: number): Promise<Run> =>
+  onFreshTarget(
+    port => runChild<Run>('./turnpike-client.js', [port, 'open', String(perSecond), String(seconds)]),
+    [JSON.stringify(stall)],
+  )

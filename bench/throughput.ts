@@ -1,4 +1,4 @@
-import { median, runChild, startChild } from './child.ts'
+import { median, onFreshTarget, runChild } from './child.ts'
 import type { Bench } from './figure.ts'
 
 type Ours = {
@@ -19,7 +19,6 @@ export const benchThroughput: Bench = async ({ short }) => {
   const theirs: number[] = []
   let judged = 0
   for (let round = 0; round < rounds; round++) {
-    // A target that has served nothing yet for each: its balance and its windows are the run's own.
     const bare = await onFreshTarget(port =>
       runChild<Theirs>('./autocannon-client.js', [port, connections, String(seconds)]),
     )
@@ -43,14 +42,4 @@ export const benchThroughput: Bench = async ({ short }) => {
       aim: { kind: 'at-least', bound: 0.5 },
     },
   ]
-}
-
-async function onFreshTarget<T>(work: (port: string) => Promise<T>): Promise<T> {
-  const target = startChild('./rpc-target.js')
-  const { port } = (await target.said) as { readonly port: number }
-  try {
-    return await work(String(port))
-  } finally {
-    target.stop()
-  }
 }

@@ -3,15 +3,21 @@ import { systemClock } from '../src/lib/clock.ts'
 import { makePlan } from '../src/plan/make-plan.ts'
 import { carryOut } from '../src/run/carry-out.ts'
 import { parseScenario } from '../src/scenario/load.ts'
+import { autocannonLanes } from '../src/transport/autocannon-lanes.ts'
 import { undiciTransport } from '../src/transport/undici-transport.ts'
 import { benchContract } from './bench-contract.ts'
 
 /**
  * One run of single RPC calls in a process of its own, every judge on, nothing recorded.
- * Arguments: port, `closed` or `open`, users or calls a second, seconds. Says what it did by IPC.
+ * Arguments: port, `closed`, `saturate` or `open`, users, connections or calls a second, seconds. Says what it did by IPC.
  */
 const [port, model, amount, seconds] = process.argv.slice(2)
-const stage = model === 'closed' ? `shape: closed, users: ${amount}` : `shape: constant, rate: ${amount}/s`
+const shapes: Readonly<Record<string, string>> = {
+  closed: `shape: closed, users: ${amount}`,
+  saturate: `shape: saturate, connections: ${amount}, max-calls: 10000000`,
+  open: `shape: constant, rate: ${amount}/s`,
+}
+const stage = shapes[model ?? '']
 const scenario = `
 name: bench
 callers: { count: 1 }
@@ -31,6 +37,7 @@ const clock = systemClock()
 const runId = `bench${process.pid}`
 const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096 })
 const never = new AbortController().signal
+const began = process.cpuUsage()
 const report = await carryOut({
   plan,
   contract: benchContract,
@@ -39,6 +46,7 @@ const report = await carryOut({
   head: { turnpike: 1, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
   clock,
   transport: transport.send,
+  saturate: autocannonLanes({ baseUrl: target, clock }),
   stop: never,
   quit: never,
   record: { write: () => {}, unrecorded: () => 0, end: async () => {}, recall: async function* () {} },
@@ -46,12 +54,14 @@ const report = await carryOut({
   onStart: () => {},
   watch: () => {},
 })
+const { user, system } = process.cpuUsage(began)
 await transport.close()
 const load = report.calls.find(call => call.stage === 'load')
 process.send?.({
   verdict: report.verdict,
   because: report.because,
   perSecond: (load?.count ?? 0) / Number(seconds),
+  cpuMsPerCall: (user + system) / 1e3 / (load?.count ?? 0),
   count: load?.count ?? 0,
   latency: load?.latencyMs,
   lateness: report.load.latenessMs,

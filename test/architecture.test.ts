@@ -97,6 +97,10 @@ const places: readonly Place[] = [
 
 /** One package, one door: its types stay behind it, and it can be replaced in an afternoon. */
 const doors: Readonly<Record<string, Door>> = {
+  autocannon: {
+    files: ['src/transport/autocannon-lanes.ts'],
+    because: 'connections that are kept busy; what it says of itself stays behind it',
+  },
   'hdr-histogram-js': { files: ['src/metrics/histogram.ts'], because: 'numbers go in and percentiles come out' },
   leven: { files: ['src/lib/usage-error.ts'], because: 'it guesses the word that was meant' },
   pino: { files: ['src/lib/log.ts'], because: 'the log' },
@@ -140,7 +144,7 @@ const doors: Readonly<Record<string, Door>> = {
   },
   'node:http': { files: ['src/metrics/metrics-server.ts', 'src/service/server.ts'], because: 'the two servers' },
   'node:net': {
-    files: ['src/service/server.ts', 'src/transport/connections.ts'],
+    files: ['src/service/server.ts', 'src/transport/autocannon-lanes.ts', 'src/transport/connections.ts'],
     because: 'addresses, and how the far end of a connection went away',
   },
   'node:perf_hooks': { files: ['src/metrics/event-loop.ts'], because: 'the delay of our own event loop' },

@@ -31,7 +31,7 @@ export type Step = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' 
 export type Draw = {
   /** The own arrivals of an open stage, lazily and in order: those of all workers together are the whole schedule. */
   readonly open: (stage: StagePlan) => Iterable<Arrival>
-  /** Endless arrivals of a closed stage, due when they are asked for. */
+  /** Endless arrivals of a stage whose answers set the pace, due when they are asked for. */
   readonly closed: (stage: StagePlan) => (dueMs: number) => Arrival
   /** The next arrival of this very call by this caller. */
   readonly single: (stage: string, call: string, caller: number, dueMs: number) => Arrival
@@ -75,7 +75,7 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share
       }
     },
     closed: stage => {
-      const mix: Mix = stage.load.model === 'closed' ? stage.load.mix : []
+      const mix: Mix = stage.load.model === 'closed' || stage.load.model === 'saturate' ? stage.load.mix : []
       const users = ownCallers(stage, isOurs).map(caller => ({
         caller,
         choice: randomStream(plan.seed, `mix/${stage.name}/${names[caller]}`),

@@ -65,7 +65,11 @@ export function mostWorkers(plan: Divided): { readonly most: number; readonly be
       : { most: count, because: `${count} callers, each of whom belongs to one worker` },
     { most: bounds.maxInFlight, because: `a most of ${bounds.maxInFlight} requests in flight` },
     ...stages.flatMap(({ name, load }) =>
-      load.model === 'closed' ? [{ most: load.users, because: `${load.users} users in the stage ${name}` }] : [],
+      load.model === 'closed'
+        ? [{ most: load.users, because: `${load.users} users in the stage ${name}` }]
+        : load.model === 'saturate'
+          ? [{ most: load.connections, because: `${load.connections} connections in the stage ${name}` }]
+          : [],
     ),
   ]
   return limits.reduce((least, limit) => (limit.most < least.most ? limit : least))

@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { loadCallers } from '../callers/callers.ts'
 import { loadSpareKeys } from '../callers/spare-keys.ts'
 import type { Contract } from '../contract/contract.ts'
-import { systemClock } from '../lib/clock.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { monitorEventLoop } from '../metrics/event-loop.ts'
 import type { LogHead } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { createRunDirectory } from '../report/run-directory.ts'
 import { carryOut, type RunOptions } from '../run/carry-out.ts'
+import type { Saturate } from '../transport/transport.ts'
 import { undiciTransport } from '../transport/undici-transport.ts'
 import { assertAffordable, isLoopback } from './affordable.ts'
 import { exitCodes, text, texts, type Values } from './command.ts'
@@ -77,6 +78,7 @@ async function carryOutAt(target: string, errand: Errand): Promise<number> {
   const eventLoop = monitorEventLoop()
   const maxConnections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections })
+  const saturate = await saturateFor(plan, target, clock)
   try {
     const directory = await createRunDirectory(path, { plan, contract, head, clock })
     const report = await carryOut({
@@ -87,6 +89,7 @@ async function carryOutAt(target: string, errand: Errand): Promise<number> {
       head,
       clock,
       transport: transport.send,
+      saturate,
       stop: interrupts.stop,
       quit: interrupts.quit,
       record: directory,
@@ -105,6 +108,13 @@ async function carryOutAt(target: string, errand: Errand): Promise<number> {
     eventLoop.stop()
     await transport.close()
   }
+}
+
+/** autocannon takes long to load, so it is only where a stage wants it. */
+async function saturateFor(plan: Plan, baseUrl: string, clock: Clock): Promise<Saturate> {
+  if (!plan.stages.some(({ load }) => load.model === 'saturate')) return async () => {}
+  const { autocannonLanes } = await import('../transport/autocannon-lanes.ts')
+  return autocannonLanes({ baseUrl, clock })
 }
 
 /** A time that sorts, and enough chance to tell two runs of one second apart. */

@@ -6,16 +6,23 @@ export type Selection = { readonly call: string | null; readonly stage: string |
 /** How far a run went: whether it ended by itself and, if not, when on its clock. */
 export type Extent = { readonly complete: boolean; readonly elapsedMs: number }
 
+/** On the clock of the run: when the first stage began, and when the last request of each stage had ended. */
+export type Seen = { readonly loadStartMs: number; readonly lastEndMs: ReadonlyMap<string, number> }
+
 /** Stages that the program adds on its own account, such as the opening balance statement. */
 export const isOwnStage = (stage: string): boolean => stage.startsWith('(')
 
 /**
  * Milliseconds of the stages in which the call takes part; null where there are none, and then there is no rate. A run
- * that was cut short did only a part of them, counted from `loadStartMs`, when the first stage began.
+ * that was cut short did only a part of them, and a stage that saturates the target is over with its last call.
  */
-export function activeMs(plan: Plan, selection: Selection, extent: Extent, loadStartMs: number): number | null {
-  const doneMs = ({ startMs, durationMs }: StagePlan): number =>
-    extent.complete ? durationMs : Math.min(durationMs, Math.max(0, extent.elapsedMs - loadStartMs - startMs))
+export function activeMs(plan: Plan, selection: Selection, extent: Extent, seen: Seen): number | null {
+  const { loadStartMs, lastEndMs } = seen
+  const doneMs = ({ name, load, startMs, durationMs }: StagePlan): number => {
+    const upTo = (atMs: number) => Math.min(durationMs, Math.max(0, atMs - loadStartMs - startMs))
+    const planned = extent.complete ? durationMs : upTo(extent.elapsedMs)
+    return load.model === 'saturate' ? Math.min(planned, upTo(lastEndMs.get(name) ?? 0)) : planned
+  }
   const ms = plan.stages
     .filter(stage => (selection.stage === null ? !isOwnStage(stage.name) : stage.name === selection.stage))
     .filter(stage => takesPart(stage, selection.call))

@@ -42,13 +42,16 @@ export function createMetrics(plan: Plan): Metrics {
   // The program's own requests come before the stages and take as long as they take: the first stage began where the
   // earliest arrival of a stage says that it did.
   let loadStartMs = Number.POSITIVE_INFINITY
+  const lastEndMs = new Map<string, number>()
   const stageStartMs = new Map(plan.stages.map(stage => [stage.name, stage.startMs]))
 
   return {
     add: o => {
       cellOf(o).add(o)
       const startMs = stageStartMs.get(o.stage)
-      if (startMs !== undefined) loadStartMs = Math.min(loadStartMs, o.dueMs - startMs)
+      if (startMs === undefined) return
+      loadStartMs = Math.min(loadStartMs, o.dueMs - startMs)
+      if (o.endMs !== null) lastEndMs.set(o.stage, Math.max(lastEndMs.get(o.stage) ?? 0, o.endMs))
     },
     select: selection =>
       sumFigures(
@@ -58,7 +61,7 @@ export function createMetrics(plan: Plan): Metrics {
       ),
     all: () => sumFigures(list().map(cell => cell.figures)),
     cells: list,
-    activeMs: (selection, extent) => activeMs(plan, selection, extent, loadStartMs),
+    activeMs: (selection, extent) => activeMs(plan, selection, extent, { loadStartMs, lastEndMs }),
   }
 }
 

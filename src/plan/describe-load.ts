@@ -9,6 +9,8 @@ export function describeLoad(stage: StagePlan): string {
       return `in sequence: ${inTurns(load.calls)}`
     case 'closed':
       return `${load.users} users, thinking ${seconds(load.thinkMs)}: ${describeMix(load.mix)}`
+    case 'saturate':
+      return `${load.connections} connections kept busy, at most ${load.maxCalls} calls: ${describeMix(load.mix)}`
     case 'open': {
       const peak = peakPerSecond(stage)
       const each = peak === null || peak === 0 ? '' : ` (${digits((peak * 60) / stage.callers)}/min a caller)`

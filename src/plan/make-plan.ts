@@ -26,12 +26,14 @@ export function makePlan(
   recordings: Recordings = new Map(),
 ): Plan {
   const { count, keys, accountTier, shared, keysFile } = scenario.callers
+  const target = targetOf(overrides.target) ?? scenario.target
+  checkSaturated(scenario, target)
   const plan = {
     schema: 1,
     scenario: scenario.name,
     question: scenario.question,
     seed: seedOf(overrides.seed) ?? scenario.seed ?? defaultSeed,
-    target: targetOf(overrides.target) ?? scenario.target,
+    target,
     profile: contract.name,
     callers: {
       names: Array.from({ length: count }, (_, index) => `c${index}`),
@@ -61,6 +63,14 @@ function targetOf(target: string | null): string | null {
   return checkTarget(target, problem => {
     throw new UsageError({ where: '--target', ...problem })
   })
+}
+
+/** autocannon, which keeps connections busy, verifies no certificate: a key would go to whoever is there. */
+function checkSaturated({ stages }: Scenario, target: string | null): void {
+  const stage = stages.find(({ shape }) => shape === 'saturate')
+  if (stage === undefined || target === null || new URL(target).protocol === 'http:') return
+  const expected = 'an http: target, for connections that are kept busy verify no certificate'
+  throw new UsageError({ where: `target of the stage ${stage.name}`, got: target, expected })
 }
 
 function budgetOf(budgetUsd: string | null): string | null {

@@ -69,6 +69,8 @@ function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | nul
       return { model: 'open', shape: { kind: 'pause' }, mix: [] }
     case 'closed':
       return { model: 'closed', users: stage.users, thinkMs: stage.thinkMs, mix: stage.mix }
+    case 'saturate':
+      return { model: 'saturate', connections: stage.connections, maxCalls: stage.maxCalls, mix: stage.mix }
     case 'sequence':
       return { model: 'sequence', calls: stage.calls }
   }

@@ -58,6 +58,8 @@ export type Load =
   | { readonly model: 'open'; readonly shape: Shape; readonly mix: Mix }
   /** Users who call, wait for the answer, think, and call again. */
   | { readonly model: 'closed'; readonly users: number; readonly thinkMs: number; readonly mix: Mix }
+  /** Connections that send their next call as soon as they have an answer; at most so many calls in all. */
+  | { readonly model: 'saturate'; readonly connections: number; readonly maxCalls: number; readonly mix: Mix }
   /** Each caller sends the calls in order, one at a time. */
   | { readonly model: 'sequence'; readonly calls: readonly string[] }
 

@@ -2,12 +2,20 @@ import type { Draw } from '../arrivals/arrivals.ts'
 import { driveClosed } from '../drivers/closed.ts'
 import type { Cab, InFlight } from '../drivers/driver.ts'
 import { driveOpen } from '../drivers/open.ts'
+import { driveSaturate } from '../drivers/saturate.ts'
 import { driveSequence, type Turn } from '../drivers/sequence.ts'
 import type { StagePlan } from '../plan/plan.ts'
+import type { Saturate, Transport } from '../transport/transport.ts'
+import { busyConnections } from './busy-connections.ts'
 
 /** What every model of load works with. */
 export type LoadDesk = {
   readonly cab: Cab
+  /** The same over another transport. */
+  readonly cabOver: (transport: Transport) => Cab
+  readonly saturate: Saturate
+  /** Aborted when what is under way is to end now. */
+  readonly abandoned: AbortSignal
   readonly draw: Draw
   readonly inFlight: InFlight
   readonly maxInFlight: number
@@ -25,6 +33,12 @@ export function driveLoad(stage: StagePlan, endMs: number, desk: LoadDesk): Prom
       return driveOpen(cab, draw.open(stage), inFlight, maxInFlight)
     case 'closed':
       return driveClosed(cab, draw.closed(stage), inFlight, { ...load, endMs })
+    case 'saturate': {
+      const { cabOver, saturate, abandoned } = desk
+      const { transport, keepBusy } = busyConnections(saturate)
+      const busy = (fireNext: () => boolean) => keepBusy(fireNext, load.connections, abandoned)
+      return driveSaturate(cabOver(transport), draw.closed(stage), inFlight, busy, { maxCalls: load.maxCalls, endMs })
+    }
     case 'sequence': {
       const queues = Array.from({ length: stage.callers }, (_, index) =>
         load.calls.map(call => turnOf(stage.name, call, stage.firstCaller + index, beyondFailures)),

@@ -17,7 +17,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { LogHead } from '../observation/log.ts'
 import type { Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { Transport } from '../transport/transport.ts'
+import type { Saturate, Transport } from '../transport/transport.ts'
 
 /** What a run may spend, and how often its callers may fail. */
 export type Restraint = { readonly purse: Purse; readonly governor: Governor }
@@ -31,6 +31,8 @@ export type Outfit = {
   readonly head: LogHead
   readonly clock: Clock
   readonly transport: Transport
+  /** What keeps connections busy in stages that saturate the target. */
+  readonly saturate: Saturate
   readonly ending: Ending
   readonly judgement: Judgement
   /** Where observations go beside the judges. */

@@ -40,7 +40,16 @@ export function createShard(outfit: Outfit, quit: AbortSignal): Shard {
   const governor = createGovernor({ most: failuresToCause(contract), windowMs: contract.abuse.windowMs })
   const sender = makeSender(outfit, calls, { purse, governor })
   const cab = makeCab(sender, ending, { purse, governor })
-  const desk: LoadDesk = { cab, draw, inFlight, maxInFlight: plan.bounds.maxInFlight, turnOf }
+  const desk: LoadDesk = {
+    cab,
+    cabOver: transport => makeCab({ ...sender, transport }, ending, { purse, governor }),
+    saturate: outfit.saturate,
+    abandoned: ending.abandoned,
+    draw,
+    inFlight,
+    maxInFlight: plan.bounds.maxInFlight,
+    turnOf,
+  }
   let stageName = '(opening)'
 
   return {

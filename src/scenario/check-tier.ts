@@ -27,7 +27,7 @@ export function checkTier(
   const calls = callsOf(stage.mix, around)
   // A stage whose calls are not all known has complaints enough, and its rate cannot be judged.
   if (calls === null) return
-  if (stage.shape === 'closed') return
+  if (stage.shape === 'closed' || stage.shape === 'saturate') return
 
   const field = (key: string, value: unknown) => ({ path: [...path, key], at: 'value', got: quote(value) }) as const
   const source = entriesOf(written)

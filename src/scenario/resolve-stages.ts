@@ -1,4 +1,5 @@
 import { probeNames } from '../contract/probes.ts'
+import { checkSaturation } from './check-saturation.ts'
 import { checkTier, type StageSurroundings } from './check-tier.ts'
 import { type Complain, type Path, quote, unknownWord } from './complaint.ts'
 import type { Calls } from './resolve-calls.ts'
@@ -27,6 +28,7 @@ export function resolveStages(
     // Where a call is not known, what the stage sends is not known either.
     if (stage === null || !named) return null
     checkTier(path, written, stage, around, complain)
+    checkSaturation(path, stage, around.calls, complain)
     return stage
   })
 }
@@ -121,6 +123,11 @@ function resolveLoad(path: Path, written: unknown, complain: Complain): StageLoa
     case 'closed': {
       const { users, think: thinkMs = 0, mix } = salvage(stageSchemas.closed, written)
       return users === undefined || mix === undefined ? null : { shape, users, thinkMs, mix: Object.entries(mix) }
+    }
+    case 'saturate': {
+      const { connections, 'max-calls': maxCalls, mix } = salvage(stageSchemas.saturate, written)
+      if (connections === undefined || maxCalls === undefined || mix === undefined) return null
+      return { shape, connections, maxCalls, mix: Object.entries(mix) }
     }
     case 'sequence': {
       const { calls } = salvage(stageSchemas.sequence, written)

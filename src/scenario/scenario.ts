@@ -74,6 +74,7 @@ export type StageLoad =
   | { readonly shape: 'burst'; readonly size: BurstSize; readonly everyMs: number | null; readonly mix: Mix }
   | { readonly shape: 'pause' }
   | { readonly shape: 'closed'; readonly users: number; readonly thinkMs: number; readonly mix: Mix }
+  | { readonly shape: 'saturate'; readonly connections: number; readonly maxCalls: number; readonly mix: Mix }
   | { readonly shape: 'sequence'; readonly calls: readonly string[] }
 
 /** Arrivals of all callers together, or the share of what one window allows to each caller. */

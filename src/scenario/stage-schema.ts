@@ -101,6 +101,18 @@ export const stageSchemas = {
     users: whole(1, 100_000).describe('How many call, wait for the answer, think, and call again.'),
     think: durationOrZero.optional().describe('Pause between an answer and the next call; left out: none.'),
   }).describe('A fixed number of users who wait for their answers. A slow service is called less often.'),
+  saturate: mapping({
+    ...every,
+    ...taking,
+    mix,
+    shape: z.literal('saturate'),
+    connections: whole(1, 1_024).describe('How many connections are kept busy.'),
+    'max-calls': whole(1, 100_000_000).describe(
+      'The stage ends after so many calls: what it may cost is known before.',
+    ),
+  }).describe(
+    'Connections that send their next call as soon as they have an answer, as fast as the target can. For an http: target only.',
+  ),
   sequence: mapping({
     ...every,
     ...taking,
@@ -132,6 +144,7 @@ export const stageSchema = z.discriminatedUnion(
     stageSchemas.recorded,
     stageSchemas.pause,
     stageSchemas.closed,
+    stageSchemas.saturate,
     stageSchemas.sequence,
   ],
   { error: issue => (issue.code === 'invalid_union' ? oneOf(stageShapes) : 'a mapping with the key "shape"') },

@@ -118,12 +118,13 @@ export function startExchange(
   })
 }
 
-function joined(kept: readonly Buffer[]): Buffer {
+export function joined(kept: readonly Buffer[]): Buffer {
   const [first] = kept
   return kept.length < 2 ? (first ?? nothing) : Buffer.concat(kept)
 }
 
-function lateness(limit: Phase | 'total', { timeouts }: WireRequest): string {
+/** Which limit of a request was passed, in words. */
+export function lateness(limit: Phase | 'total', { timeouts }: Pick<WireRequest, 'timeouts'>): string {
   switch (limit) {
     case 'connect':
       return `no connection within ${timeouts.connectMs} ms`

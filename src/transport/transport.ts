@@ -34,3 +34,15 @@ export type Exchange = {
 
 /** Sends one request once: no retry, no redirect. Never rejects; aborting ends it as `cancelled`. */
 export type Transport = (request: WireRequest, signal: AbortSignal) => Promise<Exchange>
+
+/** A request without a stream, and who is told once what became of it. */
+export type Errand = {
+  readonly request: Omit<WireRequest, 'onStreamBytes'>
+  readonly onEnd: (exchange: Exchange) => void
+}
+
+/**
+ * Keeps so many connections busy: each of them asks for its next errand as soon as it has its answer, and is done when
+ * there is none. Resolves when all of them are; aborting ends what is under way as `cancelled`.
+ */
+export type Saturate = (next: () => Errand | null, connections: number, signal: AbortSignal) => Promise<void>

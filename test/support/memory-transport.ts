@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/lib/clock.ts'
 import type { Service } from '../../src/service/service.ts'
-import type { Exchange, Transport } from '../../src/transport/transport.ts'
+import type { Exchange, Saturate, Transport } from '../../src/transport/transport.ts'
 
 export type Network = {
   /** Milliseconds that a request, and an answer, take on their way; drawn anew for each. */
@@ -47,3 +47,14 @@ export function memoryTransport(service: Service, clock: Clock, network: Network
 function after(clock: Clock, delayMs: number, then: () => void): void {
   clock.at(clock.nowMs() + delayMs, then)
 }
+
+/** Connections that are kept busy over any transport. */
+export const busyOver =
+  (transport: Transport): Saturate =>
+  async (next, connections, signal) => {
+    const lane = async () => {
+      for (let errand = next(); errand !== null; errand = next())
+        errand.onEnd(await transport({ ...errand.request, onStreamBytes: null }, signal))
+    }
+    await Promise.all(Array.from({ length: connections }, lane))
+  }

@@ -15,7 +15,7 @@ import type { Lie } from '../../src/service/lies/lie.ts'
 import { createService } from '../../src/service/service.ts'
 import { defaultTiming } from '../../src/service/timing.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
-import { memoryTransport, type Network } from './memory-transport.ts'
+import { busyOver, memoryTransport, type Network } from './memory-transport.ts'
 
 export type VirtualRun = {
   /** A file of `scenarios/`, or the text of a scenario. */
@@ -56,6 +56,7 @@ export async function virtualRun(
     lies: options.lies ?? [],
     faults: options.faults ?? [],
   })
+  const transport = memoryTransport(service, clock, options.network)
   const observations: Observation[] = []
   const never = new AbortController().signal
   const runId = 'virtual'
@@ -69,7 +70,8 @@ export async function virtualRun(
       spareKeys: loadSpareKeys({}, plan.callers, ownKeys),
       head,
       clock,
-      transport: memoryTransport(service, clock, options.network),
+      transport,
+      saturate: busyOver(transport),
       stop: never,
       quit: never,
       record: {

@@ -158,4 +158,15 @@ describe('metrics: a rate is over the stages in which its call took part', () =>
     expect(metrics.activeMs(everything, short)).toBe(4000)
     expect(metrics.activeMs({ call: 'chat', stage: 'c' }, short)).toBe(1000)
   })
+
+  test('a stage that saturates lasts until its last call has ended, at most as long as was planned', () => {
+    const load = { model: 'saturate', connections: 2, maxCalls: 9, mix: [['rpc', 1]] } as const
+    const saturating = createMetrics(aPlan({ stages: [aStage('flood', 5000, { load })] }))
+    const rateMs = () => saturating.activeMs({ call: 'rpc', stage: 'flood' }, complete)
+    expect(rateMs()).toBeNull()
+    saturating.add(anObservation({ stage: 'flood', call: 'rpc', dueMs: 600, endMs: 1850 }))
+    expect(rateMs()).toBe(1250)
+    saturating.add(anObservation({ stage: 'flood', call: 'rpc', dueMs: 700, endMs: 9000 }))
+    expect(rateMs()).toBe(5000)
+  })
 })

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { lieByName } from '../../src/service/lies/lies.ts'
+import { freshDirectory, turnpike } from '../support/turnpike.ts'
+import { virtualRun } from '../support/virtual-run.ts'
+
+const scenario = 'test/e2e/busy.yaml'
+
+describe.concurrent('a run that keeps connections busy', () => {
+  test('sends as many calls as it may, has every answer judged, and an audit comes to the same', async () => {
+    const out = freshDirectory()
+    const run = await turnpike(['run', scenario, '--out', out])
+    expect(run.stdout).toMatch(/^PASS {2}busy/)
+    const report = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
+    const { answered, failed, dropped } = report.load
+    // Eight callers state their balance before and after.
+    expect({ answered, failed, dropped }).toEqual({ answered: 56, failed: 0, dropped: 0 })
+    expect(report.billing.billedUsd).toBe(report.billing.claimedUsd)
+    const audit = await turnpike(['audit', out, '--format', 'json'])
+    expect(JSON.parse(audit.stdout)).toEqual(report)
+  })
+
+  test('is refused where nobody would verify the certificate, and sends nothing', async () => {
+    const run = await turnpike(['run', scenario, '--target', 'https://localhost:1/api/v1', '--budget-usd', '1'])
+    expect(run.code).toBe(2)
+    expect(run.stderr).toContain('got https://localhost:1/api/v1, expected an http: target')
+  })
+})
+
+test('such a run accuses a service that says wrongly what it takes, and of nothing else', async () => {
+  const lie = lieByName('credits-with-decimals')
+  const { report } = await virtualRun({ scenario, lies: lie === undefined ? [] : [lie] })
+  expect(report.findings.map(({ clause }) => clause)).toEqual(['rpc.credits.header'])
+})
+
+test('its budget ends it before it could be exceeded', async () => {
+  const text = `${readFileSync(scenario, 'utf8').replace('max-calls: 40', 'max-calls: 400')}budget: { usd: 0.002 }\n`
+  const { report, observations } = await virtualRun({ scenario: text })
+  expect(report.run.ended).toBe('budget-reached')
+  expect(Number(report.billing.claimedUsd)).toBeLessThanOrEqual(0.002)
+  expect(observations.length).toBeGreaterThan(50)
+})

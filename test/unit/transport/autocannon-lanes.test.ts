@@ -1,0 +1,150 @@
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { autocannonLanes } from '../../../src/transport/autocannon-lanes.ts'
+import type { Exchange, WireRequest } from '../../../src/transport/transport.ts'
+import { answering, limits, ok, plainRequest } from './loopback.ts'
+
+/** Keeps connections busy with so many requests, of which the nth says n; gives what became of each, in its place. */
+async function saturate(
+  url: string,
+  {
+    calls,
+    connections = 1,
+    signal = new AbortController().signal,
+    ...request
+  }: { readonly calls: number; readonly connections?: number; readonly signal?: AbortSignal } & Partial<WireRequest>,
+): Promise<readonly Exchange[]> {
+  const ends: Exchange[] = []
+  let asked = 0
+  const next = () => {
+    if (asked === calls || signal.aborted) return null
+    const call = asked++
+    const body = JSON.stringify({ call })
+    return {
+      request: { ...plainRequest, body, ...request },
+      onEnd: (exchange: Exchange) => {
+        if (ends[call] !== undefined) throw new Error(`call ${call} ended twice`)
+        ends[call] = exchange
+      },
+    }
+  }
+  await autocannonLanes({ baseUrl: `${url}/api/v1/`, clock: systemClock() })(next, connections, signal)
+  return ends
+}
+
+/** The server answers the nth request, counted from 0 over all connections, by the nth of these, and then by the last. */
+async function script(...answers: readonly (string | ((socket: Socket) => void))[]) {
+  let served = 0
+  return answering(socket => {
+    const answer = answers[Math.min(served++, answers.length - 1)]
+    if (typeof answer === 'string') socket.write(answer, 'latin1')
+    else answer?.(socket)
+  })
+}
+
+const outcomes = (ends: readonly Exchange[]) =>
+  ends.map(({ failure, status, body }) => failure?.reason ?? `${status} ${body.toString()}`)
+
+describe('connections that are kept busy', () => {
+  test('send each request once, as it is, and give the answer with its instants in order', async () => {
+    const { url, seen } = await answering(ok('{"ok":true}', 'X-Twice: a\r\nx-twice: b\r\n'))
+    const ends = await saturate(url, { calls: 200, connections: 8, headers: { authorization: 'Bearer k' } })
+    const sent = seen.requests.map(text => text.slice(text.indexOf('\r\n\r\n') + 4))
+    expect(sent.toSorted()).toEqual(Array.from({ length: 200 }, (_, call) => JSON.stringify({ call })).toSorted())
+    expect(seen.connections).toBe(8)
+    expect(seen.requests[0]).toMatch(/^POST \/api\/v1\/chat\/completions HTTP\/1\.1\r\n/)
+    expect(seen.requests[199]).toContain('authorization: Bearer k')
+    expect(ends).toHaveLength(200)
+    for (const { sentMs, headersMs, endMs, status, headers, body, bytes, failure } of ends) {
+      expect(sentMs <= (headersMs ?? Number.NaN) && (headersMs ?? Number.NaN) <= endMs).toBe(true)
+      expect({ status, failure, bytes, body: body.toString() }).toEqual({
+        status: 200,
+        failure: null,
+        bytes: 11,
+        body: '{"ok":true}',
+      })
+      expect(headers).toMatchObject({ 'content-length': '11', 'x-twice': 'a, b' })
+    }
+  })
+
+  test('send a GET without a body', async () => {
+    const { url, seen } = await answering(ok('{}'))
+    await saturate(url, { calls: 2, method: 'GET', path: '/models', body: null })
+    expect(seen.requests.map(text => text.split('\r\n')[0])).toEqual(Array(2).fill('GET /api/v1/models HTTP/1.1'))
+    expect(seen.requests.join()).not.toMatch(/content-length/i)
+  })
+
+  test('end when there is nothing to send, and have sent nothing', async () => {
+    const { url, seen } = await answering(ok('{}'))
+    expect(await saturate(url, { calls: 0, connections: 3 })).toEqual([])
+    expect(await saturate(url, { calls: 1, connections: 3 })).toHaveLength(1)
+    expect(seen.requests).toHaveLength(1)
+  })
+
+  test('give the bytes of a body whose characters arrive in pieces', async () => {
+    const text = Buffer.from('{"text":"größer €"}')
+    const { url } = await answering(socket => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n`)
+      const pieces = [...text].map(byte => Buffer.from([byte]))
+      const writeNext = () => {
+        const piece = pieces.shift()
+        if (piece !== undefined) socket.write(piece, () => setImmediate(writeNext))
+      }
+      socket.setNoDelay(true)
+      writeNext()
+    })
+    expect(outcomes(await saturate(url, { calls: 2 }))).toEqual(Array(2).fill('200 {"text":"größer €"}'))
+  })
+
+  test('give a chunked body whole', async () => {
+    const { url } = await answering(
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{"a\r\n4\r\n":1}\r\n0\r\n\r\n',
+    )
+    expect(outcomes(await saturate(url, { calls: 2 }))).toEqual(Array(2).fill('200 {"a":1}'))
+  })
+})
+
+describe('what goes wrong on one connection is told of one request, and the next has another connection', () => {
+  const closing = (text: string) => (socket: Socket) => void socket.end(text, 'latin1')
+
+  test.each([
+    ['is closed inside the body', closing('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{"a'), 'connection-lost'],
+    ['is closed without an answer', closing(''), 'connection-lost'],
+    ['is reset', (socket: Socket) => void socket.resetAndDestroy(), 'connection-lost'],
+    ['says what is no HTTP', 'SSH-2.0-OpenSSH_9.6\r\n\r\n', 'protocol'],
+    ['says more than may be kept', ok('x'.repeat(100_001)), 'body-too-large'],
+    ['says something in between first', 'HTTP/1.1 103 Early Hints\r\n\r\n', 'cancelled'],
+    ['is closed at the end of a body of no length', closing('HTTP/1.1 200 OK\r\n\r\nall of it'), '200 all of it'],
+    ['is said to be closed', ok('last', 'Connection: close\r\n'), '200 last'],
+  ])('when it %s', async (_, answer, outcome) => {
+    const { url, seen } = await script(ok('first'), answer, ok('third'))
+    expect(outcomes(await saturate(url, { calls: 4 }))).toEqual(['200 first', outcome, '200 third', '200 third'])
+    expect(seen.connections).toBe(2)
+  })
+
+  test('when no answer comes within its time', async () => {
+    const { url, seen } = await script(ok('first'), () => {}, ok('third'))
+    const ends = await saturate(url, { calls: 3, timeouts: { ...limits, headersMs: 40 } })
+    expect(outcomes(ends)).toEqual(['200 first', 'headers-timeout', '200 third'])
+    expect(seen.connections).toBe(2)
+  })
+})
+
+test('a target that nobody listens at refuses each request, and is tried again', async () => {
+  const ends = await saturate('http://127.0.0.1:1', { calls: 3 })
+  expect(outcomes(ends)).toEqual(Array(3).fill('connect-refused'))
+})
+
+test('what is under way when the run is aborted is cancelled, and nothing is sent behind it', async () => {
+  const abort = new AbortController()
+  const { url, seen } = await answering(() => {
+    if (seen.requests.length === 4) abort.abort()
+  })
+  const ends = await saturate(url, { calls: 100, connections: 4, signal: abort.signal })
+  expect(outcomes(ends)).toEqual(Array(4).fill('cancelled'))
+})
+
+test('a target whose certificate nobody would verify is refused', () => {
+  expect(() => autocannonLanes({ baseUrl: 'https://localhost', clock: systemClock() })).toThrow('https:')
+})
