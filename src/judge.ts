@@ -3,6 +3,7 @@ import { createChecks } from './checks/all-checks.ts'
 import { createDocket, type Docket } from './checks/docket.ts'
 import type { Contract } from './contract/contract.ts'
 import { evidenceOf } from './evidence.ts'
+import { inBatches } from './lib/in-batches.ts'
 import { pico } from './lib/money.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createSeries } from './metrics/series.ts'
@@ -16,8 +17,11 @@ import type { Evidence, Report } from './report/report.ts'
 
 /** The judging half of a run: everything that reads observations, and nothing that makes them. */
 export type Judgement = {
+  /** Takes an observation, which is judged a little later, together with others. */
   readonly add: Sink
-  /** As of now, for whoever watches. */
+  /** Judges what waits. To be called by whoever keeps one of the parts below, before it is read. */
+  readonly catchUp: () => void
+  /** As of now, for whoever watches: each has caught up when it is asked for. */
   readonly metrics: Metrics
   readonly docket: Pick<Docket, 'tallies' | 'violations' | 'names'>
   readonly audits: Pick<Audits, 'billing' | 'limits'>
@@ -35,6 +39,12 @@ export type Judgement = {
 export const statementCall = '(statement)'
 export const ownCalls = { [statementCall]: { kind: 'rate-limits' } } as const
 
+/**
+ * Judging takes more code than fits into the nearest caches, and so does sending: by turns, each pushes the other out.
+ * Together, so many observations take half the time that they take one by one.
+ */
+const judgedTogether = 32
+
 export function createJudgement(plan: Plan, contract: Contract, head: LogHead): Judgement {
   const docket = createDocket()
   const checks = createChecks(contract, docket)
@@ -44,23 +54,28 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
   const slices = createSlices(plan, contract)
   const kept = new Map<number, Observation>()
   let latestMs = 0
+  const batch = inBatches(judgedTogether, judge)
+  const caughtUp = <Part>(part: Part): Part => {
+    batch.flush()
+    return part
+  }
 
   return {
-    metrics,
-    docket,
-    audits,
-    thresholds: () => thresholds(false, latestMs),
-    slices: slices.slices,
-    add: observation => {
-      checks(observation)
-      series.add(observation)
-      audits.add(observation)
-      metrics.add(observation)
-      slices.add(observation)
-      latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
-      if (docket.names(observation.seq)) kept.set(observation.seq, observation)
+    add: batch.add,
+    catchUp: batch.flush,
+    get metrics() {
+      return caughtUp(metrics)
     },
+    get docket() {
+      return caughtUp(docket)
+    },
+    get audits() {
+      return caughtUp(audits)
+    },
+    thresholds: () => caughtUp(thresholds)(false, latestMs),
+    slices: () => caughtUp(slices).slices(),
     conclude: async (end, recall) => {
+      batch.flush()
       audits.conclude(end !== null)
       const durationMs = Math.round(end?.durationMs ?? latestMs)
       const findings = docket.findings()
@@ -91,6 +106,16 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
         unrecorded: end?.unrecorded ?? 0,
       })
     },
+  }
+
+  function judge(observation: Observation): void {
+    checks(observation)
+    series.add(observation)
+    audits.add(observation)
+    metrics.add(observation)
+    slices.add(observation)
+    latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
+    if (docket.names(observation.seq)) kept.set(observation.seq, observation)
   }
 
   function thresholds(complete: boolean, elapsedMs: number): readonly ThresholdResult[] {

@@ -123,9 +123,9 @@ function exposition(
   meters: Meters,
   { plan, head, clock }: Pick<Watched, 'plan' | 'head' | 'clock'>,
 ): Render {
-  const { metrics, audits, docket, thresholds } = judgement
+  const { metrics, audits, docket, thresholds, catchUp } = judgement
   const loadElapsedMs = () => clock.nowMs() - (loadStartMs() ?? clock.nowMs())
-  return createExposition({
+  const { render } = createExposition({
     run: { id: head.runId, scenario: plan.scenario, seed: plan.seed, version: head.version },
     metrics,
     meters,
@@ -135,5 +135,9 @@ function exposition(
     tallies: docket.tallies,
     limits: audits.limits,
     thresholds,
-  }).render
+  })
+  return () => {
+    catchUp()
+    return render()
+  }
 }
