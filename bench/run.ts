@@ -2,6 +2,7 @@ import { cpus } from 'node:os'
 import { type Bench, showFigures } from './figure.ts'
 import { benchLateness } from './lateness.ts'
 import { benchMemory } from './memory.ts'
+import { benchPacing } from './pacing.ts'
 import { benchSaturate } from './saturate.ts'
 import { benchStall } from './stall.ts'
 import { benchStartup } from './startup.ts'
@@ -14,6 +15,7 @@ import { benchThroughput } from './throughput.ts'
 const benches: Readonly<Record<string, Bench>> = {
   lateness: benchLateness,
   throughput: benchThroughput,
+  pacing: benchPacing,
   saturate: benchSaturate,
   stall: benchStall,
   memory: benchMemory,

@@ -69,5 +69,5 @@ function trueLatencyMs(q: number, phaseMs: number, stallMs: number, n: number): 
 const runWith = (stall: Stall, seconds: number): Promise<Run> =>
   onFreshTarget(
     port => runChild<Run>('./turnpike-client.js', [port, 'open', String(perSecond), String(seconds)]),
-    [JSON.stringify(stall)],
+    [JSON.stringify({ kind: 'stall', ...stall })],
   )
