@@ -1,13 +1,20 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 export type Child = { readonly process: ChildProcess; readonly said: Promise<unknown>; readonly stop: () => void }
 
+/** How the process is started: with flags of Node.js, and on one core of the machine where that can be asked for. */
+export type Setup = { readonly nodeFlags?: readonly string[]; readonly core?: number }
+
+export const canPin = spawnSync('taskset', ['--version']).status === 0
+
 /** A process of its own for `file` of this folder; `said` is the first message that it sends. */
-export function startChild(file: string, args: readonly string[] = [], nodeFlags: readonly string[] = []): Child {
+export function startChild(file: string, args: readonly string[] = [], { nodeFlags = [], core }: Setup = {}): Child {
+  const pinned = core === undefined || !canPin ? null : ['-c', String(core), process.execPath]
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), [...args], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    execArgv: [...nodeFlags],
+    execArgv: [...(pinned ?? []), ...nodeFlags],
+    ...(pinned !== null && { execPath: 'taskset' }),
   })
   const said = new Promise<unknown>((resolve, reject) => {
     child.once('message', resolve)
@@ -18,12 +25,8 @@ export function startChild(file: string, args: readonly string[] = [], nodeFlags
 }
 
 /** Runs `file` to its end and gives what it said. */
-export async function runChild<T>(
-  file: string,
-  args: readonly string[],
-  nodeFlags: readonly string[] = [],
-): Promise<T> {
-  const child = startChild(file, args, nodeFlags)
+export async function runChild<T>(file: string, args: readonly string[], setup: Setup = {}): Promise<T> {
+  const child = startChild(file, args, setup)
   const value = (await child.said) as T
   child.stop()
   return value
@@ -39,6 +42,13 @@ export async function onFreshTarget<T>(work: (port: string) => Promise<T>, args:
     target.stop()
   }
 }
+
+/** When RPC requests came at a target that stamps them, in milliseconds, by the key that they came with. */
+export const tellStamps = ({ process: child }: Child): Promise<readonly (readonly number[])[]> =>
+  new Promise(resolve => {
+    child.once('message', stamps => resolve(stamps as number[][]))
+    child.send('tell')
+  })
 
 export const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN

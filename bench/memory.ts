@@ -14,7 +14,9 @@ type Memory = {
  */
 export const benchMemory: Bench = async ({ short }) => {
   const [total, warmUp] = short ? [300_000, 100_000] : [11_000_000, 1_000_000]
-  const memory = await runChild<Memory>('./judge-many.js', [String(total), String(warmUp)], ['--expose-gc'])
+  const memory = await runChild<Memory>('./judge-many.js', [String(total), String(warmUp)], {
+    nodeFlags: ['--expose-gc'],
+  })
   if (memory.faults.length > 0)
     throw new Error(`an honest run that is told again is honest, but was accused: ${memory.faults.join(', ')}`)
   console.log(

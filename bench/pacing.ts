@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Child, startChild } from './child.ts'
+import { startChild, tellStamps } from './child.ts'
 import type { Bench, Figure } from './figure.ts'
 
 /**
@@ -74,7 +74,7 @@ async function stampsOf(pace: Pace, workerCount: number): Promise<readonly (read
     const flags = ['--target', `http://127.0.0.1:${port}/api/v1`, '--profile', profile, '--out', join(directory, 'run')]
     const divided = workerCount === 1 ? [] : ['--workers', String(workerCount)]
     await runTurnpike(['run', scenario, '--quiet', ...flags, ...divided])
-    return await tell(target)
+    return await tellStamps(target)
   } finally {
     target.stop()
     rmSync(directory, { recursive: true })
@@ -99,9 +99,3 @@ function runTurnpike(args: readonly string[]): Promise<void> {
     child.once('close', code => (code === 0 ? resolve() : reject(new Error(`the run was no pass:\n${said}`))))
   })
 }
-
-const tell = ({ process: child }: Child): Promise<readonly (readonly number[])[]> =>
-  new Promise(resolve => {
-    child.once('message', stamps => resolve(stamps as number[][]))
-    child.send('tell')
-  })

@@ -1,4 +1,5 @@
 import { cpus } from 'node:os'
+import { benchArtillery } from './artillery.ts'
 import { type Bench, showFigures } from './figure.ts'
 import { benchLateness } from './lateness.ts'
 import { benchMemory } from './memory.ts'
@@ -20,6 +21,7 @@ const benches: Readonly<Record<string, Bench>> = {
   stall: benchStall,
   memory: benchMemory,
   startup: benchStartup,
+  artillery: benchArtillery,
 }
 
 const words = process.argv.slice(2)
