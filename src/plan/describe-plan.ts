@@ -114,14 +114,18 @@ function peakPerMinute(stage: StagePlan, scope: string, calls: Plan['calls']): n
 }
 
 function requestsTable({ forecast: { calls }, stages }: Plan): string {
-  const durations = new Map(stages.map(({ name, durationMs }) => [name, durationMs]))
+  const perSecond = (name: string, requests: number): string => {
+    const { load, durationMs = 1_000 } = stages.find(stage => stage.name === name) ?? {}
+    // How quickly they come is what such a stage is to find out.
+    return load?.model === 'saturate' ? '' : count((requests * 1_000) / durationMs)
+  }
   return table(
     ['stage', 'call', 'requests', 'per second', 'provable'],
     calls.map(({ stage, call, requests, provablePercentile }) => [
       stage,
       call,
       count(requests),
-      count((requests * 1_000) / (durations.get(stage) ?? 1_000)),
+      perSecond(stage, requests),
       provablePercentile === null ? 'no percentile' : `up to p${provablePercentile}`,
     ]),
   )

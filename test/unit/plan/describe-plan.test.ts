@@ -127,3 +127,13 @@ test.each(['smoke', 'chat-only', 'rpc-only'])('no line about %s is longer than 1
   const plan = makePlan(loadScenario(`scenarios/${name}.yaml`, documented), documented, noFlags)
   for (const line of describePlan(plan).split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
+
+test('of connections that are kept busy it says how many calls they may send, and no rate', () => {
+  const flood = 'duration: 10s, shape: saturate, connections: 8, max-calls: 300, mix: { models: 3, xs: 1 }'
+  const plan = describePlan(planOf({ flood }))
+  expect(plan).toContain('8 connections kept busy, at most 300 calls: models 75%, xs 25%')
+  expect(plan).toMatch(/flood {2}models +225 +up to p95\n/)
+  // All of them may come within a minute.
+  expect(plan).toMatch(/flood +chat:ref-nano-3b +19 +500 +4%\n/)
+  expect(plan).toContain('forecast  300 requests')
+})

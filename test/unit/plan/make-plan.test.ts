@@ -174,3 +174,19 @@ describe('flags', () => {
     expect(() => planOf(stages, { flags })).toThrow(message)
   })
 })
+
+describe('a stage that saturates', () => {
+  const stages = { flood: 'duration: 1s, shape: saturate, connections: 8, max-calls: 300, mix: { models: 1 }' }
+  const at = (target: string) => () => planOf(stages, { flags: { ...noFlags, target } })
+
+  test('is for targets without a certificate, for nobody would verify it', () => {
+    expect(at('https://api.example.com/v1')).toThrow(
+      new UsageError({
+        where: 'target of the stage flood',
+        got: 'https://api.example.com/v1',
+        expected: 'an http: target, for connections that are kept busy verify no certificate',
+      }),
+    )
+    expect(at('http://127.0.0.1:8402/api/v1')).not.toThrow()
+  })
+})
