@@ -1,5 +1,6 @@
 import { cpus } from 'node:os'
 import { benchArtillery } from './artillery.ts'
+import { benchCapacity } from './capacity.ts'
 import { type Bench, showFigures } from './figure.ts'
 import { benchLateness } from './lateness.ts'
 import { benchMemory } from './memory.ts'
@@ -19,6 +20,7 @@ const benches: Readonly<Record<string, Bench>> = {
   pacing: benchPacing,
   saturate: benchSaturate,
   stall: benchStall,
+  capacity: benchCapacity,
   memory: benchMemory,
   startup: benchStartup,
   artillery: benchArtillery,

@@ -5,6 +5,7 @@ import type { Contract } from './contract/contract.ts'
 import { evidenceOf } from './evidence.ts'
 import { inBatches } from './lib/in-batches.ts'
 import { pico } from './lib/money.ts'
+import { type Capacity, createCapacity } from './metrics/capacity.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createSeries } from './metrics/series.ts'
 import { createSlices, type Slices } from './metrics/slices.ts'
@@ -25,6 +26,8 @@ export type Judgement = {
   readonly metrics: Metrics
   readonly docket: Pick<Docket, 'tallies' | 'violations' | 'names'>
   readonly audits: Pick<Audits, 'billing' | 'limits'>
+  /** What searches are to try, and what they have found. */
+  readonly capacity: Capacity
   readonly thresholds: () => readonly ThresholdResult[]
   /** What other runs can be compared with. */
   readonly slices: () => Slices
@@ -52,6 +55,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
   const metrics = createMetrics(plan)
   const series = createSeries(plan, audits.billing)
   const slices = createSlices(plan, contract)
+  const capacity = createCapacity(plan, contract)
   const kept = new Map<number, Observation>()
   let latestMs = 0
   const batch = inBatches(judgedTogether, judge)
@@ -68,6 +72,9 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
     },
     get docket() {
       return caughtUp(docket)
+    },
+    get capacity() {
+      return caughtUp(capacity)
     },
     get audits() {
       return caughtUp(audits)
@@ -101,6 +108,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
         billing,
         limits: audits.limits(),
         blocks: audits.blocks(),
+        capacity: capacity.results(end?.ended === 'complete'),
         thresholds: thresholds(end?.ended === 'complete', durationMs),
         eventLoopDelayMs: end?.eventLoopDelayMs ?? null,
         unrecorded: end?.unrecorded ?? 0,
@@ -114,6 +122,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
     audits.add(observation)
     metrics.add(observation)
     slices.add(observation)
+    capacity.add(observation)
     latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
     if (docket.names(observation.seq)) kept.set(observation.seq, observation)
   }
@@ -126,6 +135,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
       unexpected429: audits.limits().reduce((sum, limit) => sum + limit.unexpected429, 0),
       credits: BigInt(claimedCredits),
       picoUsd: pico(claimedUsd),
+      capacity: capacity.results(complete),
       complete,
       elapsedMs,
     })

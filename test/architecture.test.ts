@@ -27,13 +27,19 @@ const places: readonly Place[] = [
   { name: 'contract', sees: ['lib'], because: 'What the document says is data, and knows nobody who reads it.' },
   { name: 'scenario', sees: ['lib', 'contract'], because: 'It is what a person writes; only plan and cli see it.' },
   {
+    name: 'capacity',
+    sees: [],
+    because:
+      'How a search goes on from what was seen: the half that sends and the half that judges follow the same rules.',
+  },
+  {
     name: 'plan',
-    sees: ['lib', 'contract', 'scenario'],
+    sees: ['lib', 'contract', 'scenario', 'capacity'],
     because: 'It decides everything: past it there is no optional field, no default, and no unit in a string.',
   },
   {
     name: 'arrivals',
-    sees: ['lib', 'plan/plan.ts', 'plan/rate-line.ts', 'plan/packed-arrivals.ts'],
+    sees: ['lib', 'capacity', 'plan/plan.ts', 'plan/rate-line.ts', 'plan/packed-arrivals.ts'],
     because: 'When what is due follows from plan and seed alone: what the plan says of a shape, it also unfolds.',
   },
   { name: 'observation', sees: ['lib', 'contract'], because: 'The waist: it does not know who makes the records.' },
@@ -46,14 +52,23 @@ const places: readonly Place[] = [
   },
   {
     name: 'drivers',
-    sees: ['lib', 'arrivals', 'observation'],
+    sees: ['lib', 'capacity', 'arrivals', 'observation'],
     because: 'A scheduler that sees neither wire nor plan is tested without time and network.',
   },
   { name: 'checks', sees: ['lib', 'contract', 'observation'], because: 'The judging half runs from a file alone.' },
   { name: 'audits', sees: ['lib', 'contract', 'observation', 'checks'], because: 'As the checks, over many records.' },
   {
     name: 'metrics',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'plan/provable-percentile.ts', 'observation', 'checks', 'audits'],
+    sees: [
+      'lib',
+      'contract',
+      'capacity',
+      'plan/plan.ts',
+      'plan/provable-percentile.ts',
+      'observation',
+      'checks',
+      'audits',
+    ],
     because:
       'It judges thresholds, which the plan states, proves percentiles as the forecast promised them, and counts credits.',
   },
@@ -80,7 +95,7 @@ const places: readonly Place[] = [
     name: 'run',
     sees: [
       ...['lib', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport', 'callers'],
-      ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'metrics/slices.ts', 'report', 'judge.ts'],
+      ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'metrics', 'report', 'judge.ts'],
     ],
     because: 'The composition root: it hands each part its part of the plan, and prices what is sent and answered.',
   },
@@ -115,7 +130,8 @@ const doors: Readonly<Record<string, Door>> = {
     files: [
       'src/contract/chat-terms.ts',
       'src/contract/quantities.ts',
-      ...['src/contract/contract.ts', 'src/report/report-schema.ts', 'src/scenario', 'src/service/chat-request.ts'],
+      ...['src/contract/contract.ts', 'src/scenario', 'src/service/chat-request.ts'],
+      ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',
   },

@@ -18,6 +18,7 @@ test('docs/measurement.md lists every metric with its labels, in their order, an
     tallies: () => [],
     limits: () => [],
     thresholds: () => [],
+    capacity: () => [],
   })
   const all = [...histogramFamilies.map(({ name }) => ({ name, labels: ['call', 'stage'] })), ...known]
   const told = tableUnder(readFileSync('docs/measurement.md', 'utf8'), 'Prometheus')

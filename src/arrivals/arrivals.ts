@@ -1,7 +1,8 @@
+import type { Trial } from '../capacity/search-terms.ts'
 import { type Random, randomStream } from '../lib/random.ts'
 import { unpackArrivals } from '../plan/packed-arrivals.ts'
 import type { CallPlan, Mix, Plan, StagePlan } from '../plan/plan.ts'
-import { dueTimes } from './due-times.ts'
+import { dueTimes, trialTimes } from './due-times.ts'
 import { isOwn, ownCallers, wholeRun } from './share.ts'
 
 /** One call that is due. */
@@ -11,6 +12,8 @@ export type Arrival = {
   /** The `place` of its first request; the others follow it. */
   readonly place: number
   readonly stage: string
+  /** Which trial of a search it is of; null in every other stage. */
+  readonly trial: number | null
   readonly call: string
   /** Position in `plan.callers.names`. */
   readonly caller: number
@@ -31,6 +34,8 @@ export type Step = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' 
 export type Draw = {
   /** The own arrivals of an open stage, lazily and in order: those of all workers together are the whole schedule. */
   readonly open: (stage: StagePlan) => Iterable<Arrival>
+  /** The arrivals of one trial of a search that begins at `startMs`. */
+  readonly trial: (stage: StagePlan, trial: Trial, startMs: number) => Iterable<Arrival>
   /** Endless arrivals of a stage whose answers set the pace, due when they are asked for. */
   readonly closed: (stage: StagePlan) => (dueMs: number) => Arrival
   /** The next arrival of this very call by this caller. */
@@ -43,6 +48,8 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share
   /** What each caller has been given so far. */
   const given = new Map<number, { readonly arrivals: number; readonly requests: number }>()
   let place = 0
+  /** Over all trials: a caller who is next after one is next in the one that follows. */
+  let tried = 0
 
   const single: Draw['single'] = (stage, call, caller, dueMs) => {
     const what = plan.calls[call]
@@ -51,7 +58,7 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share
     const steps =
       what?.kind === 'replay' ? replaySteps(what, randomStream(plan.seed, `replay/${seq}`), plan.callers) : only
     given.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
-    const arrival = { seq, place, stage, call, caller, key: arrivals % keysEach, dueMs, steps }
+    const arrival = { seq, place, stage, call, caller, key: arrivals % keysEach, dueMs, steps, trial: null }
     place += steps.length
     return arrival
   }
@@ -72,6 +79,16 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share
         const call = choice.weighted(mix)
         const caller = stage.firstCaller + (index++ % stage.callers)
         if (isOurs(caller)) yield single(stage.name, call, caller, stage.startMs + offsetMs)
+      }
+    },
+    trial: function* (stage, trial, startMs) {
+      if (stage.load.model !== 'capacity') return
+      const { spacing, mix } = stage.load
+      const name = `${stage.name}/${trial.index}`
+      const choice = randomStream(plan.seed, `mix/${name}`)
+      for (const offsetMs of trialTimes(trial, spacing, randomStream(plan.seed, `arrivals/${name}`))) {
+        const caller = stage.firstCaller + (tried++ % stage.callers)
+        yield { ...single(stage.name, choice.weighted(mix), caller, startMs + offsetMs), trial: trial.index }
       }
     },
     closed: stage => {

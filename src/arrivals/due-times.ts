@@ -1,3 +1,4 @@
+import type { Trial } from '../capacity/search-terms.ts'
 import type { Random } from '../lib/random.ts'
 import type { Shape } from '../plan/plan.ts'
 import { arrivalsIn, type RatePiece, ratePieces } from '../plan/rate-line.ts'
@@ -29,6 +30,19 @@ export function* dueTimes(shape: Computed, durationMs: number, random: Random): 
       return
     }
     case 'pause':
+  }
+}
+
+/** The instants of a trial, of which there is one for each of its arrivals. */
+export function* trialTimes(
+  { arrivals, perSecond }: Pick<Trial, 'arrivals' | 'perSecond'>,
+  spacing: 'even' | 'poisson',
+  random: Random,
+): Iterable<number> {
+  let gaps = 0
+  for (let index = 0; index < arrivals; index++) {
+    yield ((spacing === 'even' ? index : gaps) * 1000) / perSecond
+    gaps += random.exponential()
   }
 }
 

@@ -80,6 +80,18 @@ export const commands: readonly Command[] = [
         describe: 'Fail so: status:probability, such as 503:0.05; may be repeated',
         array: true,
       },
+      slots: { type: 'number', describe: 'Requests that are carried out at a time; default: all of them' },
+      'service-time': { type: 'string', describe: 'How long a request takes its slot, such as 20ms' },
+      spread: {
+        type: 'string',
+        describe: 'How that time varies',
+        choices: ['constant', 'exponential'],
+        default: 'constant',
+      },
+      queue: {
+        type: 'number',
+        describe: 'Requests that wait for a slot, beyond which is 503; default: as many as slots',
+      },
       'opening-balance': { type: 'string', describe: 'USD that a new account starts with', default: '10' },
       'opening-balance-diem': { type: 'string', describe: 'DIEM that a new account starts with', default: '0' },
       ttft: { type: 'number', describe: 'Median time to the first token, in ms' },

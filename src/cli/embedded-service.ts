@@ -1,5 +1,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import type { ServicePlan } from '../plan/plan.ts'
+import { capacityFlags } from './service-capacity.ts'
 
 export type EmbeddedService = { readonly baseUrl: string; readonly stop: () => void }
 
@@ -7,9 +9,10 @@ export type EmbeddedService = { readonly baseUrl: string; readonly stop: () => v
 export function startEmbeddedService(options: {
   readonly seed: number
   readonly profile: string | null
+  readonly service: ServicePlan | null
 }): Promise<EmbeddedService> {
   const main = fileURLToPath(new URL('../main.js', import.meta.url))
-  const flags = ['service', '--port', '0', '--seed', String(options.seed)]
+  const flags = ['service', '--port', '0', '--seed', String(options.seed), ...capacityFlags(options.service)]
   const child = fork(main, options.profile === null ? flags : [...flags, '--profile', options.profile], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     execArgv: [],

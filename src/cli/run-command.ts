@@ -54,7 +54,11 @@ async function runPlan(plan: Plan, contract: Contract, values: Values, several: 
   const spareKeys = loadSpareKeys(plan.target === null ? {} : { unpaying, empty }, plan.callers, source)
   const errand = { plan, contract, callers, spareKeys, runId, path, values }
   if (plan.target !== null) return carryOutAt(plan.target, errand)
-  const service = await startEmbeddedService({ seed: plan.seed, profile: text(values, 'profile') })
+  const service = await startEmbeddedService({
+    seed: plan.seed,
+    profile: text(values, 'profile'),
+    service: plan.service,
+  })
   try {
     return await carryOutAt(service.baseUrl, errand)
   } finally {

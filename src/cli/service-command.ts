@@ -9,6 +9,7 @@ import { createService } from '../service/service.ts'
 import { defaultTiming } from '../service/timing.ts'
 import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { contractOf } from './load-plan.ts'
+import { serviceCapacity } from './service-capacity.ts'
 
 export async function serviceCommand(values: Values): Promise<number> {
   if (values['list-lies'] === true) {
@@ -29,6 +30,7 @@ export async function serviceCommand(values: Values): Promise<number> {
       itlMs: milliseconds(values, 'itl', itlMs),
       rpcMs: milliseconds(values, 'rpc', rpcMs),
     },
+    capacity: serviceCapacity(values),
     lies: texts(values, 'lie').map(knownLie),
     faults: faultsOf(texts(values, 'fault')),
   })

@@ -123,7 +123,7 @@ function exposition(
   meters: Meters,
   { plan, head, clock }: Pick<Watched, 'plan' | 'head' | 'clock'>,
 ): Render {
-  const { metrics, audits, docket, thresholds, catchUp } = judgement
+  const { metrics, audits, docket, thresholds, capacity, catchUp } = judgement
   const loadElapsedMs = () => clock.nowMs() - (loadStartMs() ?? clock.nowMs())
   const { render } = createExposition({
     run: { id: head.runId, scenario: plan.scenario, seed: plan.seed, version: head.version },
@@ -135,6 +135,7 @@ function exposition(
     tallies: docket.tallies,
     limits: audits.limits,
     thresholds,
+    capacity: () => capacity.results(false),
   })
   return () => {
     catchUp()

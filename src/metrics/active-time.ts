@@ -23,10 +23,12 @@ export function activeMs(plan: Plan, selection: Selection, extent: Extent, seen:
     const planned = extent.complete ? durationMs : upTo(extent.elapsedMs)
     return load.model === 'saturate' ? Math.min(planned, upTo(lastEndMs.get(name) ?? 0)) : planned
   }
-  const ms = plan.stages
+  const stages = plan.stages
     .filter(stage => (selection.stage === null ? !isOwnStage(stage.name) : stage.name === selection.stage))
     .filter(stage => takesPart(stage, selection.call))
-    .reduce((sum, stage) => sum + doneMs(stage), 0)
+  // The trials of a search have rates of their own; all of them together have none.
+  if (stages.some(({ load }) => load.model === 'capacity')) return null
+  const ms = stages.reduce((sum, stage) => sum + doneMs(stage), 0)
   return ms > 0 ? ms : null
 }
 

@@ -1,6 +1,7 @@
 import type { Billing, LimitUse } from '../audits/results.ts'
 import type { ClauseTally } from '../checks/docket.ts'
 import type { Timing } from '../plan/plan.ts'
+import type { CapacityResult } from './capacity-result.ts'
 import { type Figures, sumFigures } from './figures.ts'
 import type { Meters } from './meters.ts'
 import { type Metrics, OTHER_NAME } from './metrics.ts'
@@ -18,6 +19,7 @@ export type ExpositionSource = {
   readonly tallies: () => readonly Pick<ClauseTally, 'id' | 'violated'>[]
   readonly limits: () => readonly LimitUse[]
   readonly thresholds: () => readonly ThresholdResult[]
+  readonly capacity: () => readonly CapacityResult[]
 }
 
 export type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }

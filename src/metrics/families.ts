@@ -34,7 +34,7 @@ export const histogramFamilies: readonly { readonly name: string; readonly timin
 export const mostShownCallers = 50
 
 export function families(source: ExpositionSource): readonly Family[] {
-  const { metrics, meters, billing, tallies, limits, thresholds, run } = source
+  const { metrics, meters, billing, tallies, limits, thresholds, capacity, run } = source
   const shown = new Set<string>()
   /** A caller who was shown by name stays so. */
   const callerOf = (name: string): string => {
@@ -190,6 +190,16 @@ export function families(source: ExpositionSource): readonly Family[] {
 
     counter('turnpike_violations_total', 'Violations of a clause.', ['clause'], () =>
       tallies().map(({ id, violated }) => ({ labels: { clause: id }, value: violated })),
+    ),
+    gauge('turnpike_capacity_rate', 'Arrivals a second that a search has confirmed.', ['stage'], () =>
+      capacity().flatMap(({ stage, perSecond }) =>
+        perSecond === null ? [] : [{ labels: { stage }, value: perSecond }],
+      ),
+    ),
+    gauge('turnpike_capacity_trial_rate', 'Arrivals a second of the latest trial of a search.', ['stage'], () =>
+      capacity().flatMap(({ stage, trials }) =>
+        trials.slice(-1).map(({ offeredPerSecond: value }) => ({ labels: { stage }, value })),
+      ),
     ),
     gauge('turnpike_threshold_ok', '1: holds so far, 0: crossed.', ['threshold'], () => thresholdSamples(thresholds())),
     gauge('turnpike_run_info', 'Always 1.', ['run_id', 'scenario', 'seed', 'version'], () => [

@@ -17,10 +17,14 @@ export function latenessDoubt(threshold: Threshold, metrics: Metrics): string | 
   const { measure, bound } = threshold
   if (measure.kind !== 'timing' || measure.timing === 'lateness') return null
   const { name, ms } = aggregateOf(metrics.select(threshold).timing('lateness'), measure.of)
-  const tolerated = Math.max(TOLERATED_MS, bound * TOLERATED_SHARE_OF_BOUND)
+  const tolerated = toleratedLatenessMs(bound)
   if (ms === null || ms <= tolerated) return null
   return `the harness did not keep its schedule: lateness ${name} ${duration(ms)}, tolerated ${duration(tolerated)}`
 }
+
+/** So late may a request be sent whose time has this bound; null: it has none. */
+export const toleratedLatenessMs = (boundMs: number | null): number =>
+  Math.max(TOLERATED_MS, (boundMs ?? 0) * TOLERATED_SHARE_OF_BOUND)
 
 function aggregateOf(lateness: Histogram, of: Aggregate): { readonly name: string; readonly ms: number | null } {
   const count = lateness.count()

@@ -1,8 +1,11 @@
 import { formatPico } from '../lib/money.ts'
 import type { Aggregate, Count, Threshold } from '../plan/plan.ts'
 import { type Extent, perSecond, type Selection } from './active-time.ts'
+import type { CapacityResult } from './capacity-result.ts'
 import type { Figures } from './figures.ts'
 import type { Histogram } from './histogram.ts'
+import { measureCapacity } from './measure-capacity.ts'
+import type { Measured } from './measured.ts'
 import type { Metrics } from './metrics.ts'
 import { meanMs, percentileMs, samplesNeeded } from './percentiles.ts'
 import { exact, type Unit } from './quantity.ts'
@@ -15,20 +18,8 @@ export type Totals = Extent & {
   /** Claimed by the answers, over the whole run. */
   readonly credits: bigint | number
   readonly picoUsd: bigint
+  readonly capacity: readonly CapacityResult[]
 }
-
-/** The number that a threshold is about, or why there is none. */
-export type Measured = {
-  readonly subject: string
-  /** Of the value and of the bound. */
-  readonly unit: Unit
-  readonly samples: number
-  /**
-   * How it moves while a run goes on. `only`: it never falls. `both`: it goes by what became of requests, so that
-   * requests which were cancelled or never sent distort it. `neither`: a statistic of those that were answered.
-   */
-  readonly grows: 'only' | 'both' | 'neither'
-} & ({ readonly value: number } | { readonly value: null; readonly because: string })
 
 export function measure(threshold: Threshold, metrics: Metrics, totals: Totals): Measured {
   const { measure } = threshold
@@ -44,6 +35,8 @@ export function measure(threshold: Threshold, metrics: Metrics, totals: Totals):
       return measureTotal('credits', Number(totals.credits), 'credits', metrics)
     case 'spend':
       return measureTotal('spend', Number(formatPico(totals.picoUsd)), 'usd', metrics)
+    case 'capacity':
+      return measureCapacity(threshold, totals.capacity)
     case 'count':
     case 'ratio':
     case 'per-second':

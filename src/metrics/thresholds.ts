@@ -1,6 +1,8 @@
 import type { Operator, Threshold } from '../plan/plan.ts'
 import { latenessDoubt } from './lateness-doubt.ts'
-import { type Measured, measure, type Totals } from './measure.ts'
+import { measure, type Totals } from './measure.ts'
+import { capacityUpTo, rangeDoubt } from './measure-capacity.ts'
+import type { Measured } from './measured.ts'
 import type { Metrics } from './metrics.ts'
 import { exact, type Unit } from './quantity.ts'
 
@@ -39,7 +41,10 @@ function judge(threshold: Threshold, metrics: Metrics, totals: Totals): Threshol
 
   const holds = compare(value, operator, bound)
   const sentence = `${subject} was ${exact(value, unit)}, ${holds ? '' : 'not '}${required} (n = ${samples})`
-  const doubt = latenessDoubt(threshold, metrics) ?? cutShortDoubt(threshold, measured, totals)
+  const doubt =
+    latenessDoubt(threshold, metrics) ??
+    cutShortDoubt(threshold, measured, totals) ??
+    capacityDoubt(threshold, value, totals)
   if (doubt !== null) return result('inconclusive', `${sentence}, but ${doubt}`)
   return result(holds ? 'pass' : 'fail', sentence)
 }
@@ -53,6 +58,14 @@ function cutShortDoubt({ operator, bound }: Threshold, measured: Measured, total
   const settled = compare(measured.value, operator, bound) === compare(Number.POSITIVE_INFINITY, operator, bound)
   if (measured.grows === 'only' && settled && measured.value >= bound) return null
   return 'the run did not end by itself'
+}
+
+/** A capacity that is known to lie in a range proves only what is the same at both of its ends. */
+function capacityDoubt(threshold: Threshold, value: number, { capacity }: Totals): string | null {
+  const { measure, operator, bound } = threshold
+  const upTo = measure.kind === 'capacity' ? capacityUpTo(threshold, capacity) : null
+  if (upTo === null || compare(value, operator, bound) === compare(upTo, operator, bound)) return null
+  return rangeDoubt(upTo)
 }
 
 function compare(value: number, operator: Operator, bound: number): boolean {

@@ -12,6 +12,8 @@ export type Observation = {
   /** Position among the requests of its worker, from 0, in the order in which arrivals are sent; none is left out. */
   readonly place: number
   readonly stage: string
+  /** Which trial of a search for a capacity it is of, from 0; left out in every other stage. */
+  readonly trial?: number | undefined
   /** The name of the call in the scenario. */
   readonly call: string
   /** The name of the caller; never its key. */

@@ -11,6 +11,14 @@ export function describeLoad(stage: StagePlan): string {
       return `${load.users} users, thinking ${seconds(load.thinkMs)}: ${describeMix(load.mix)}`
     case 'saturate':
       return `${load.connections} connections kept busy, at most ${load.maxCalls} calls: ${describeMix(load.mix)}`
+    case 'capacity': {
+      const { fromPerSecond, toPerSecond, good, precision, confirmMs, confirmSamples } = load.search
+      const each = digits((toPerSecond * 60) / stage.callers)
+      const range = `from ${digits(fromPerSecond)} to ${digits(toPerSecond)}/s at most (${each}/min a caller)`
+      const proof = `confirmed over ${seconds(confirmMs)} and ${confirmSamples} answers a call`
+      const goal = `for what stays ${exactPercent(good)} good, to ${exactPercent(precision)}`
+      return `search ${range} ${goal}, ${proof}: ${describeMix(load.mix)}`
+    }
     case 'open': {
       const peak = peakPerSecond(stage)
       const each = peak === null || peak === 0 ? '' : ` (${digits((peak * 60) / stage.callers)}/min a caller)`
@@ -54,6 +62,9 @@ function describeMix(mix: Mix): string {
   const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
   return mix.map(([call, weight]) => `${call} ${percent(weight / total)}`).join(', ')
 }
+
+/** A share that someone wrote, and not one that was reckoned. */
+const exactPercent = (share: number): string => `${Number((share * 100).toPrecision(6))}%`
 
 const percent = (share: number): string => `${Number((share * 100).toPrecision(2))}%`
 

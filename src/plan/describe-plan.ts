@@ -25,13 +25,13 @@ export function describePlan(plan: Plan): string {
 const section = (title: string, body: string): string => (body === '' ? '' : `${title}\n\n${indent(body)}`)
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
 
-function heading({ scenario, question, seed, target, profile, callers, budgetUsd, forecast }: Plan): string {
+function heading({ scenario, question, seed, target, service, profile, callers, budgetUsd, forecast }: Plan): string {
   const { credits, worstUsd, durationMs, requests } = forecast
   const worst = worstUsd === null ? 'unknown, since a price is not known' : `$${worstUsd}`
   const keys = callers.keysEach === 1 ? '' : `, ${callers.keysEach} keys each`
   const shared = callers.shared ? ', shared with others' : ''
   const facts = [
-    ['target', target ?? 'a reference service of our own'],
+    ['target', target ?? `a reference service of our own${busyService(service)}`],
     ['profile', profile],
     ['callers', `${callers.names.length} of tier ${callers.accountTier}${keys}${shared}`],
     ['seed', String(seed)],
@@ -41,6 +41,13 @@ function heading({ scenario, question, seed, target, profile, callers, budgetUsd
   ]
   const title = question === null ? scenario : `${scenario}: ${question}`
   return `${title}\n\n${indent(table([], facts))}`
+}
+
+function busyService(service: Plan['service']): string {
+  if (service === null) return ''
+  const { slots, serviceTimeMs, spread, queue } = service
+  const perSecond = Number(((slots * 1_000) / serviceTimeMs).toPrecision(4))
+  return `: ${slots} slots, ${seconds(serviceTimeMs)} each (${spread}), so ${perSecond}/s; ${queue} may wait`
 }
 
 function overBudget(worstUsd: string | null, budgetUsd: string): string {

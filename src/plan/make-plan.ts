@@ -34,6 +34,7 @@ export function makePlan(
     question: scenario.question,
     seed: seedOf(overrides.seed) ?? scenario.seed ?? defaultSeed,
     target,
+    service: scenario.service,
     profile: contract.name,
     callers: {
       names: Array.from({ length: count }, (_, index) => `c${index}`),

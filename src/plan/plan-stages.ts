@@ -1,7 +1,8 @@
 import type { Contract } from '../contract/contract.ts'
 import type { Recorded, Scenario, Stage } from '../scenario/scenario.ts'
 import { arrivalsPerSecond, burstArrivals, tierPerMinute } from '../scenario/tier-rate.ts'
-import type { Load, StagePlan } from './plan.ts'
+import type { Load, Mix, StagePlan } from './plan.ts'
+import { samplesToProve } from './provable-percentile.ts'
 import { type Recordings, recordedLoad } from './recorded-stage.ts'
 
 /** The stages one after the other, with their rates in arrivals a second of all callers. */
@@ -65,6 +66,20 @@ function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | nul
         mix: stage.mix,
       }
     }
+    case 'capacity': {
+      const { good, precision, trialMs, confirmMs, spacing, coolDownMs, mix } = stage
+      const search = {
+        fromPerSecond: arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers),
+        toPerSecond: arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers),
+        good,
+        precision,
+        trialMs,
+        confirmMs,
+        confirmSamples: samplesToProve(good * 100),
+        shares: sharesOf(mix),
+      }
+      return { model: 'capacity', search, spacing, coolDownMs, mix }
+    }
     case 'pause':
       return { model: 'open', shape: { kind: 'pause' }, mix: [] }
     case 'closed':
@@ -74,4 +89,9 @@ function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | nul
     case 'sequence':
       return { model: 'sequence', calls: stage.calls }
   }
+}
+
+function sharesOf(mix: Mix): Readonly<Record<string, number>> {
+  const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
+  return Object.fromEntries(mix.map(([call, weight]) => [call, weight / total]))
 }

@@ -1,3 +1,4 @@
+import type { SearchTerms } from '../capacity/search-terms.ts'
 import type { AccountTier } from '../contract/contract.ts'
 import type { Call as CallPlan, Mix } from '../scenario/call.ts'
 import type { Threshold, Timing } from '../scenario/threshold.ts'
@@ -14,6 +15,8 @@ export type Plan = {
   readonly seed: number
   /** Base address of the target; null: a reference service of our own. */
   readonly target: string | null
+  /** What the reference service can do at once, where it is the target; null: everything. */
+  readonly service: ServicePlan | null
   /** Name of the profile that the target is judged by. */
   readonly profile: string
   readonly callers: CallersPlan
@@ -27,6 +30,14 @@ export type Plan = {
   /** Which observations are kept: all of them, those on which a check has found something, or none. */
   readonly record: 'all' | 'findings' | 'none'
   readonly forecast: Forecast
+}
+
+/** So many requests at a time, each of which takes so long, and so many more that wait; whoever comes then is refused. */
+export type ServicePlan = {
+  readonly slots: number
+  readonly serviceTimeMs: number
+  readonly spread: 'constant' | 'exponential'
+  readonly queue: number
 }
 
 export type CallersPlan = {
@@ -60,6 +71,15 @@ export type Load =
   | { readonly model: 'closed'; readonly users: number; readonly thinkMs: number; readonly mix: Mix }
   /** Connections that send their next call as soon as they have an answer; at most so many calls in all. */
   | { readonly model: 'saturate'; readonly connections: number; readonly maxCalls: number; readonly mix: Mix }
+  /** Tries rates until the highest is found at which answers stay good. */
+  | {
+      readonly model: 'capacity'
+      readonly search: SearchTerms
+      readonly spacing: 'even' | 'poisson'
+      /** How long nothing is sent before a rate that is not higher than the last. */
+      readonly coolDownMs: number
+      readonly mix: Mix
+    }
   /** Each caller sends the calls in order, one at a time. */
   | { readonly model: 'sequence'; readonly calls: readonly string[] }
 

@@ -1,11 +1,14 @@
-import type { CallPlan, Plan, Threshold, Timing } from './plan.ts'
+import { arrivalsOf } from '../capacity/next-trial.ts'
+import { seconds } from './describe-load.ts'
+import type { CallPlan, Plan, StagePlan, Threshold, Timing } from './plan.ts'
 import { samplesToProve } from './provable-percentile.ts'
 
 /**
  * Why the samples that a plan expects cannot prove a threshold, or may not; null when they can. How many there are is up
  * to chance, as arrivals and mixes are drawn: with a mean of n they are fewer than n − 2√n one time in forty.
  */
-export function unprovable({ calls, forecast }: Plan, { measure, call, stage }: Threshold): string | null {
+export function unprovable({ calls, stages, forecast }: Plan, { measure, call, stage }: Threshold): string | null {
+  if (measure.kind === 'capacity') return unconfirmable(stages.find(({ name }) => name === stage))
   if (measure.kind !== 'timing' || measure.of.kind !== 'percentile') return null
   const expected = forecast.calls
     .filter(row => (call === null || row.call === call) && (stage === null || row.stage === stage))
@@ -21,4 +24,12 @@ function samplesPerRequest(call: CallPlan | undefined, timing: Timing): number {
   if (timing === 'latency' || timing === 'service-time' || timing === 'lateness') return 1
   if (call?.kind !== 'chat' || !call.stream) return 0
   return timing === 'itl' || timing === 'icl' ? call.maxCompletionTokens - 1 : 1
+}
+
+/** A search whose time does not even allow for a confirmation of its highest rate, which has its answers soonest. */
+function unconfirmable(stage: StagePlan | undefined): string | null {
+  if (stage?.load.model !== 'capacity') return null
+  const { search } = stage.load
+  const ms = (arrivalsOf(search, 'confirm', search.toPerSecond) * 1_000) / search.toPerSecond
+  return ms <= stage.durationMs ? null : `cannot be proved: to confirm the highest rate takes ${seconds(ms)}`
 }

@@ -2,6 +2,7 @@ import type { Billing, Blocks, LimitUse } from '../audits/results.ts'
 import type { ClauseTally, Example, Finding } from '../checks/docket.ts'
 import { clauses } from '../contract/clauses.ts'
 import { isOwnStage } from '../metrics/active-time.ts'
+import type { CapacityResult } from '../metrics/capacity-result.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentiles } from '../metrics/percentiles.ts'
 import type { Series } from '../metrics/series.ts'
@@ -25,13 +26,14 @@ export type ReportInput = {
   readonly billing: Billing
   readonly limits: readonly LimitUse[]
   readonly blocks: Blocks
+  readonly capacity: readonly CapacityResult[]
   readonly thresholds: readonly ThresholdResult[]
   readonly eventLoopDelayMs: LoadFacts['eventLoopDelayMs']
   readonly unrecorded: number
 }
 
 export function buildReport(input: ReportInput): Report {
-  const { plan, limits, thresholds, tallies, evidence } = input
+  const { plan, limits, capacity, thresholds, tallies, evidence } = input
   const { scenario, question, seed, profile } = plan
   const run: RunFacts = { ...input.run, scenario, question, seed, profile }
   const load = loadFacts(input)
@@ -42,7 +44,17 @@ export function buildReport(input: ReportInput): Report {
   }))
   const billing = { ...input.billing, discrepancies }
   const findings = input.findings.map(finding => reportedFinding(finding, evidence))
-  const evident = { run, load, calls, billing, clauses: tallies, findings, thresholds, planned: plan.thresholds }
+  const evident = {
+    run,
+    load,
+    calls,
+    billing,
+    clauses: tallies,
+    findings,
+    capacity,
+    thresholds,
+    planned: plan.thresholds,
+  }
   return {
     schema: 1,
     ...reachVerdict(evident),
@@ -54,6 +66,7 @@ export function buildReport(input: ReportInput): Report {
     clauses: tallies,
     findings,
     thresholds,
+    capacity,
     plan: planFacts(plan),
     series: input.series,
   }

@@ -1,9 +1,11 @@
 import type { LimitUse } from '../audits/results.ts'
+import { capacityWords } from '../metrics/capacity-words.ts'
 import { count, duration, exact, NO_VALUE, plural, ratio } from '../metrics/quantity.ts'
 import { code, codeBlock, details, markdownTable, plainText } from './markdown.ts'
 import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'
 import { recordGap } from './record-gap.ts'
 import type { CallFacts, Report, ReportedExample, Status } from './report.ts'
+import { trialColumns, trialWords } from './trial-table.ts'
 
 type Lines = readonly string[]
 
@@ -20,6 +22,7 @@ export function renderMarkdown(report: Report): string {
   const sections = [
     fitting(findingSections(report), longestFindingsBytes, 'findings'),
     thresholds(report),
+    capacity(report),
     calls(report),
     money(report),
     limits(report),
@@ -118,6 +121,20 @@ function thresholds({ thresholds: all }: Report): Lines {
     ])
   const table = markdownTable(['', 'threshold', 'value', 'bound', ''], ['left', 'left', 'right', 'left', 'left'], rows)
   return ['### Thresholds', '', ...table, ...omitted(all.length)]
+}
+
+function capacity({ capacity: all }: Report): Lines {
+  if (all.length === 0) return []
+  const titles = [...trialColumns.map(({ title }) => title), '']
+  const sides = titles.map((_, index) => (index < trialColumns.length ? 'right' : 'left'))
+  return [
+    '### Capacity',
+    ...all.flatMap(result => {
+      const rows = result.trials.map(trial => [...trialColumns.map(({ text }) => text(trial)), trialWords(trial)])
+      const said = `**${code(result.stage)}: ${plainText(capacityWords(result))}.** ${plainText(result.because)}`
+      return ['', said, '', ...markdownTable(titles, sides, rows)]
+    }),
+  ]
 }
 
 const callTitles = ['call', 'sent', 'latency p50', 'p95', 'p99', 'TTFT p50', 'p95', 'good', 'ended']

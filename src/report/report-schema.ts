@@ -1,23 +1,9 @@
 import { z } from 'zod'
+import { capacity } from './capacity-schema.ts'
+import { millis, percentiles, tally } from './figures-schema.ts'
 
 const decimal = z.string().meta({ description: 'A decimal number, so that no float rounds it.' })
 const status = z.enum(['pass', 'fail', 'inconclusive'])
-const tally = z.number().int().nonnegative()
-const millis = z.number().nullable()
-
-const percentiles = z
-  .object({
-    count: tally,
-    mean: millis,
-    p50: millis,
-    p90: millis,
-    p95: millis,
-    p99: millis,
-    p999: millis,
-    max: millis,
-  })
-  .meta({ id: 'Percentiles', description: 'Milliseconds; null where the sample is too small to bound it.' })
-
 const evidence = z
   .object({
     seq: tally,
@@ -235,6 +221,7 @@ export const reportSchema = z
         why: z.string(),
       }),
     ),
+    capacity: z.array(capacity).default([]),
     plan: plan.nullable().default(null),
     series: series.nullable().default(null),
   })

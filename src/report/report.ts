@@ -2,10 +2,12 @@ import type { Billing, Discrepancy, LimitUse } from '../audits/results.ts'
 import type { ClauseTally } from '../checks/docket.ts'
 import type { JudgeName } from '../contract/clause.ts'
 import type { ClauseId } from '../contract/clauses.ts'
+import type { CapacityResult } from '../metrics/capacity-result.ts'
 import type { Percentiles } from '../metrics/percentiles.ts'
 import type { Series } from '../metrics/series.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 
+export type { CapacityResult, TrialResult } from '../metrics/capacity-result.ts'
 export type { Percentiles } from '../metrics/percentiles.ts'
 export type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 
@@ -23,6 +25,8 @@ export type Report = {
   readonly clauses: readonly ClauseTally[]
   readonly findings: readonly ReportedFinding[]
   readonly thresholds: readonly ThresholdResult[]
+  /** One for each stage that searched for a capacity. */
+  readonly capacity: readonly CapacityResult[]
   /** null: a report of a version that did not have it. */
   readonly plan: PlanFacts | null
   readonly series: Series | null

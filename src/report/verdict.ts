@@ -2,7 +2,7 @@ import type { ClauseTally } from '../checks/docket.ts'
 import { duration, plural } from '../metrics/quantity.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 import type { Threshold } from '../plan/plan.ts'
-import type { CallFacts, LoadFacts, ReportedBilling, ReportedFinding, RunFacts } from './report.ts'
+import type { CallFacts, CapacityResult, LoadFacts, ReportedBilling, ReportedFinding, RunFacts } from './report.ts'
 
 export type Evident = {
   readonly run: RunFacts
@@ -11,6 +11,7 @@ export type Evident = {
   readonly billing: ReportedBilling
   readonly clauses: readonly ClauseTally[]
   readonly findings: readonly ReportedFinding[]
+  readonly capacity: readonly CapacityResult[]
   readonly thresholds: readonly ThresholdResult[]
   readonly planned: readonly Threshold[]
 }
@@ -59,6 +60,7 @@ function reasonsToDoubt(evident: Evident): readonly string[] {
     dropped > 0
       ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and no threshold says how many may be.`
       : null,
+    ...unfound(evident),
     load.answered > 0 && !judged ? 'Nothing was judged: no clause was exercised and the plan has no threshold.' : null,
   ].filter(reason => reason !== null)
 }
@@ -71,17 +73,34 @@ const endings: Readonly<Record<Exclude<RunFacts['ended'], 'complete'>, (run: Run
   'cut-short': run => `The record of the run ends after ${duration(run.durationMs)} without an end, as after a kill.`,
 }
 
+const unfoundStatuses: readonly CapacityResult['status'][] = ['limited-by-tier', 'harness-limited', 'inconclusive']
+
+/** Searches that came to nothing, but for those that a threshold speaks of already. */
+function unfound({ capacity, thresholds, planned }: Evident): readonly string[] {
+  const told = planned.filter(
+    ({ measure }, index) => measure.kind === 'capacity' && thresholds[index]?.verdict === 'inconclusive',
+  )
+  return capacity
+    .filter(({ status, stage }) => unfoundStatuses.includes(status) && !told.some(each => each.stage === stage))
+    .map(({ stage, because }) => `No capacity was found in ${stage}: ${because}`)
+}
+
 const ofVerdict = (thresholds: readonly ThresholdResult[], verdict: Status, word: string): readonly string[] =>
   thresholds.filter(t => t.verdict === verdict).map(t => `Threshold ${word}: ${t.expression}: ${t.because}.`)
 
-/** Failures or drops that no threshold of the plan is about. One without a stage is about the program's own too. */
-function unjudged({ load, calls, planned }: Evident, kind: 'failed' | 'dropped'): number {
+/**
+ * Failures or drops that no threshold of the plan is about, and no search, to which they are an answer. A threshold
+ * without a stage is about the program's own too.
+ */
+function unjudged({ load, calls, capacity, planned }: Evident, kind: 'failed' | 'dropped'): number {
   const about = planned.filter(({ measure }) => 'count' in measure && measure.count.kind === kind)
   if (about.some(({ call, stage }) => call === null && stage === null)) return 0
   const judged = calls
     .filter(cell => cell.stage !== null)
-    .filter(cell =>
-      about.some(({ call, stage }) => (call ?? cell.call) === cell.call && (stage ?? cell.stage) === cell.stage),
+    .filter(
+      cell =>
+        about.some(({ call, stage }) => (call ?? cell.call) === cell.call && (stage ?? cell.stage) === cell.stage) ||
+        capacity.some(({ stage }) => stage === cell.stage),
     )
     .reduce((sum, cell) => sum + cell[kind], 0)
   return load[kind] - judged

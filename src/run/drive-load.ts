@@ -1,4 +1,4 @@
-import type { Draw } from '../arrivals/arrivals.ts'
+import { driveCapacity } from '../drivers/capacity.ts'
 import { driveClosed } from '../drivers/closed.ts'
 import type { Cab, InFlight } from '../drivers/driver.ts'
 import { driveOpen } from '../drivers/open.ts'
@@ -7,16 +7,16 @@ import { driveSequence, type Turn } from '../drivers/sequence.ts'
 import type { StagePlan } from '../plan/plan.ts'
 import type { Saturate, Transport } from '../transport/transport.ts'
 import { busyConnections } from './busy-connections.ts'
+import { type SearchDesk, searchOf } from './search-of.ts'
 
 /** What every model of load works with. */
-export type LoadDesk = {
+export type LoadDesk = SearchDesk & {
   readonly cab: Cab
   /** The same over another transport. */
   readonly cabOver: (transport: Transport) => Cab
   readonly saturate: Saturate
   /** Aborted when what is under way is to end now. */
   readonly abandoned: AbortSignal
-  readonly draw: Draw
   readonly inFlight: InFlight
   readonly maxInFlight: number
   /** The next turn of a caller in a sequence; free of the bound on failures where the stage means to exceed it. */
@@ -39,6 +39,8 @@ export function driveLoad(stage: StagePlan, endMs: number, desk: LoadDesk): Prom
       const busy = (fireNext: () => boolean) => keepBusy(fireNext, load.connections, abandoned)
       return driveSaturate(cabOver(transport), draw.closed(stage), inFlight, busy, { maxCalls: load.maxCalls, endMs })
     }
+    case 'capacity':
+      return driveCapacity(cab, searchOf(stage, load.coolDownMs, endMs, desk), inFlight, maxInFlight)
     case 'sequence': {
       const queues = Array.from({ length: stage.callers }, (_, index) =>
         load.calls.map(call => turnOf(stage.name, call, stage.firstCaller + index, beyondFailures)),

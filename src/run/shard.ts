@@ -31,7 +31,7 @@ const statementLanes = 16
 const statementsMs = 120_000
 
 export function createShard(outfit: Outfit, quit: AbortSignal): Shard {
-  const { plan, contract, callers, clock, ending } = outfit
+  const { plan, contract, callers, clock, ending, judgement } = outfit
   const inFlight = countInFlight()
   const calls: Plan['calls'] = { ...plan.calls, ...ownCalls }
   const draw = createDraw({ seed: plan.seed, calls, callers: plan.callers })
@@ -48,6 +48,8 @@ export function createShard(outfit: Outfit, quit: AbortSignal): Shard {
     draw,
     inFlight,
     maxInFlight: plan.bounds.maxInFlight,
+    capacity: () => judgement.capacity,
+    heldUntilMs,
     turnOf,
   }
   let stageName = '(opening)'
@@ -87,7 +89,9 @@ export function createShard(outfit: Outfit, quit: AbortSignal): Shard {
     const driven = driveLoad(stage, endMs, desk)
     work.push(driven)
     await Promise.race([driven, over])
-    await over
+    // A search is over when it has found what it looks for, and with the last stage so is the run.
+    const isLastSearch = stage.load.model === 'capacity' && stage.name === plan.stages.at(-1)?.name
+    if (!isLastSearch) await over
   }
 
   function turnOf(stage: string, call: string, caller: number, isFree: boolean): Turn {
@@ -96,6 +100,10 @@ export function createShard(outfit: Outfit, quit: AbortSignal): Shard {
       make: dueMs => draw.single(stage, call, caller, dueMs),
       heldUntilMs: nowMs => governor.heldUntilMs(callers[caller]?.name ?? '', failures, nowMs),
     }
+  }
+
+  function heldUntilMs(caller: number, failures: number): number | null {
+    return governor.heldUntilMs(callers[caller]?.name ?? '', failures, clock.nowMs())
   }
 
   /** Waits for what is under way, at most as long as the plan allows, and then ends it. */

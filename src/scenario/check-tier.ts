@@ -88,6 +88,7 @@ function ratesOf(stage: Stage): readonly (readonly [key: string, rate: Rate])[] 
       return [['rate', stage.rate]]
     case 'ramp':
     case 'stairs':
+    case 'capacity':
       return Object.entries({ from: stage.from, to: stage.to })
     case 'spike':
       return Object.entries({ base: stage.base, peak: stage.peak })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseBytes, parseDuration, parseRate, parseShareOfTier, parseUsd, type Rate } from './units.ts'
+import { parseBytes, parseDuration, parsePercent, parseRate, parseShareOfTier, parseUsd, type Rate } from './units.ts'
 
 /**
  * The fields that a scenario is made of. The message of every rule is what was expected, in words that complete the
@@ -64,6 +64,15 @@ export const rateOrZero = quantity(parseRate, rateText, ['80% of tier', '20/s', 
   `a rate of at most ${maxPerSecond}/s`,
 )
 export const rate = rateOrZero.refine(value => amountOf(value) > 0, 'a rate above 0')
+
+/** `99%` as 0.99, strictly between two bounds. */
+export function share(above: number, below: number, example: string) {
+  const expected = `a share above ${above}% and below ${below}%, such as ${example}`
+  return quantity(parsePercent, expected, [example]).refine(
+    value => value > above / 100 && value < below / 100,
+    expected,
+  )
+}
 
 export const burstSize = z
   .union([z.int().min(1).max(1_000_000), z.string().meta({ examples: ['130% of tier'] })], { error: sizeText })

@@ -9,8 +9,8 @@ import { resolveCalls } from './resolve-calls.ts'
 import { resolveStages } from './resolve-stages.ts'
 import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
 import { entriesOf, salvage } from './salvage.ts'
-import type { LimitsSpec, Scenario, TimeoutsSpec } from './scenario.ts'
-import { budgetSchema, callersSchema, limitsSchema, scenarioSchema } from './schema.ts'
+import type { LimitsSpec, Scenario, ServiceSpec, TimeoutsSpec } from './scenario.ts'
+import { budgetSchema, callersSchema, limitsSchema, scenarioSchema, serviceSchema } from './schema.ts'
 import { readSource } from './source.ts'
 import { checkTarget } from './target.ts'
 
@@ -63,6 +63,7 @@ export function parseScenario(text: string, file: string, contract: Contract): S
     name,
     question: top.question ?? null,
     target,
+    service: serviceOf(written.service),
     seed: top.seed ?? null,
     callers: { count, keys, accountTier, shared, keysFile: callers['keys-file'] ?? null },
     calls: Object.fromEntries([...calls].map(([call, value]) => [call, whole(value)])),
@@ -73,6 +74,12 @@ export function parseScenario(text: string, file: string, contract: Contract): S
     record,
     thresholds: thresholds.map(whole),
   }
+}
+
+function serviceOf(value: unknown): ServiceSpec | null {
+  const { slots, 'service-time': serviceTimeMs, spread, queue } = salvage(serviceSchema, value)
+  if (slots === undefined || serviceTimeMs === undefined || spread === undefined || queue === undefined) return null
+  return { slots, serviceTimeMs, spread, queue }
 }
 
 function limitsOf(value: unknown): LimitsSpec {

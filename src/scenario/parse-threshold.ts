@@ -19,11 +19,21 @@ export type Problem = { readonly at: number; readonly got: string; readonly expe
 type Token = { readonly text: string; readonly at: number }
 /** The bound decides whether a count is meant as a number, a ratio or a rate. */
 type MeasureDraft =
-  | Extract<Measure, { kind: 'timing' | 'credits' | 'spend' }>
+  | Extract<Measure, { kind: 'timing' | 'capacity' | 'credits' | 'spend' }>
   | { readonly kind: 'count'; readonly count: Count }
 
-const measureWords = ['p(95)', 'mean', 'min', 'max', ...plainCounts, 'status(429)', 'credits', 'spend'] as const
-const measureText = 'a measure such as p(95) ttft, mean latency, failed, status(429), credits or spend'
+const measureWords = [
+  'p(95)',
+  'mean',
+  'min',
+  'max',
+  ...plainCounts,
+  'status(429)',
+  'capacity',
+  'credits',
+  'spend',
+] as const
+const measureText = 'a measure such as p(95) ttft, mean latency, failed, status(429), capacity, credits or spend'
 
 /** The threshold that `expression` states about `calls` and `stages`, or what is wrong with it. */
 export function parseThreshold(
@@ -74,7 +84,7 @@ function readMeasure({ next, fail }: Cursor): MeasureDraft | null {
     if (timing !== undefined) return { kind: 'timing', timing, of: aggregate }
     return fail(word, `a time: ${oneOf(timings)}`, nearest(word.text, timings))
   }
-  if (token.text === 'credits' || token.text === 'spend') return { kind: token.text }
+  if (token.text === 'credits' || token.text === 'spend' || token.text === 'capacity') return { kind: token.text }
   const count = readCount(token.text)
   if (count !== null) return { kind: 'count', count }
   const timing = timings.find(each => each === token.text)
@@ -137,13 +147,14 @@ function readBound(measure: MeasureDraft, text: string): Bounded | null {
       return bounded(parseDuration(text))
     case 'credits':
       return bounded(readWhole(text))
+    case 'capacity':
+      return bounded(perSecondOf(text))
     case 'spend': {
       const amount = text.startsWith('$') ? parseUsd(text) : null
       return bounded(amount === null ? null : Number(amount))
     }
     case 'count': {
-      const rate = parseRate(text)
-      const perSecond = rate?.kind === 'absolute' ? rate.perSecond : null
+      const perSecond = perSecondOf(text)
       return (
         bounded(readWhole(text)) ??
         bounded(parsePercent(text), { kind: 'ratio', count: measure.count }) ??
@@ -158,6 +169,11 @@ const isOfWholeRun = (measure: MeasureDraft): boolean =>
   measure.kind === 'credits' || measure.kind === 'spend' || (measure.kind === 'count' && totals.has(measure.count.kind))
 const totals: ReadonlySet<string> = new Set(['violations', 'discrepancies', 'unexpected-429'])
 
+function perSecondOf(text: string): number | null {
+  const rate = parseRate(text)
+  return rate?.kind === 'absolute' ? rate.perSecond : null
+}
+
 const readWhole = (text: string): number | null =>
   /^\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null
 
@@ -165,6 +181,7 @@ function boundText(measure: MeasureDraft): string {
   const texts = {
     timing: 'a duration such as 400ms',
     count: 'a count such as 0, 1% or 5/s',
+    capacity: 'a rate such as 50/s',
     credits: 'a whole number of credits',
     spend: 'an amount such as $0.25',
   }

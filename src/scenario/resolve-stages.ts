@@ -3,6 +3,7 @@ import { checkSaturation } from './check-saturation.ts'
 import { checkTier, type StageSurroundings } from './check-tier.ts'
 import { type Complain, type Path, quote, unknownWord } from './complaint.ts'
 import type { Calls } from './resolve-calls.ts'
+import { checkCapacity, resolveCapacity } from './resolve-capacity.ts'
 import { entriesOf, salvage } from './salvage.ts'
 import type { Stage, StageLoad } from './scenario.ts'
 import { stageSchemas } from './stage-schema.ts'
@@ -29,6 +30,7 @@ export function resolveStages(
     if (stage === null || !named) return null
     checkTier(path, written, stage, around, complain)
     checkSaturation(path, stage, around.calls, complain)
+    if (stage.shape === 'capacity') checkCapacity(path, written, stage, around, complain)
     return stage
   })
 }
@@ -118,6 +120,8 @@ function resolveLoad(path: Path, written: unknown, complain: Complain): StageLoa
       }
       return size === undefined || mix === undefined ? null : { shape, size, everyMs, mix: Object.entries(mix) }
     }
+    case 'capacity':
+      return resolveCapacity(written)
     case 'pause':
       return { shape }
     case 'closed': {

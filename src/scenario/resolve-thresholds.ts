@@ -25,7 +25,7 @@ export function resolveThresholds(value: unknown, around: Summary, complain: Com
       for (const problem of parsed) complain({ path, ...problem })
       return null
     }
-    const threshold = { expression, why: why ?? '', ...parsed }
+    const threshold = ofSearch({ expression, why: why ?? '', ...parsed }, around)
     checkSampled(path, threshold, around, complain)
     return threshold
   })
@@ -59,6 +59,16 @@ export function resolveSlo(
   )
 }
 
+/** A capacity without a stage is that of the one stage that searches for one. */
+function ofSearch(threshold: Threshold, { stages }: Summary): Threshold {
+  if (threshold.measure.kind !== 'capacity' || threshold.stage !== null) return threshold
+  const searches = searchesOf(stages)
+  return searches.length === 1 ? { ...threshold, stage: searches[0] ?? null } : threshold
+}
+
+const searchesOf = (stages: readonly (Stage | null)[]): readonly string[] =>
+  stages.flatMap(stage => (stage?.shape === 'capacity' ? [stage.name] : []))
+
 /** A measure that nothing in the scenario yields would be without data for ever, so it is refused now. */
 function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summary, complain: Complain): void {
   const { measure, call: name, stage: stageName, expression } = threshold
@@ -70,7 +80,15 @@ function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summa
       complain({ path, at: at(measure.timing), got: quote(measure.timing), expected })
     }
   }
-  if (name === null || stages.includes(null)) return
+  if (stages.includes(null)) return
+  if (measure.kind === 'capacity' && !searchesOf(stages).includes(stageName ?? '')) {
+    const searches = searchesOf(stages)
+    const expected =
+      searches.length === 0 ? 'a stage of shape "capacity"' : `"in" and a stage of shape "capacity": ${oneOf(searches)}`
+    complain({ path, at: 0, got: stageName === null ? 'no stage' : quote(stageName), expected })
+    return
+  }
+  if (name === null) return
   const senders = stages.flatMap(stage => (stage !== null && sends(stage, name) ? [stage.name] : []))
   if (senders.length === 0) {
     const expected = 'a call that some stage sends'

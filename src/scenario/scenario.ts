@@ -11,6 +11,7 @@ export type Scenario = {
   readonly name: string
   readonly question: string | null
   readonly target: string | null
+  readonly service: ServiceSpec | null
   readonly seed: number | null
   readonly callers: CallersSpec
   readonly calls: Readonly<Record<string, Call>>
@@ -20,6 +21,14 @@ export type Scenario = {
   readonly limits: LimitsSpec
   readonly record: 'all' | 'findings' | 'none'
   readonly thresholds: readonly Threshold[]
+}
+
+/** What the reference service can do at once. */
+export type ServiceSpec = {
+  readonly slots: number
+  readonly serviceTimeMs: number
+  readonly spread: 'constant' | 'exponential'
+  readonly queue: number
 }
 
 export type CallersSpec = {
@@ -75,7 +84,20 @@ export type StageLoad =
   | { readonly shape: 'pause' }
   | { readonly shape: 'closed'; readonly users: number; readonly thinkMs: number; readonly mix: Mix }
   | { readonly shape: 'saturate'; readonly connections: number; readonly maxCalls: number; readonly mix: Mix }
+  | ({ readonly shape: 'capacity'; readonly mix: Mix } & CapacitySpec)
   | { readonly shape: 'sequence'; readonly calls: readonly string[] }
+
+/** What a search for a capacity goes by; `good` and `precision` are shares, of which 1 is all. */
+export type CapacitySpec = {
+  readonly from: Rate
+  readonly to: Rate
+  readonly good: number
+  readonly precision: number
+  readonly trialMs: number
+  readonly confirmMs: number
+  readonly coolDownMs: number
+  readonly spacing: 'even' | 'poisson'
+}
 
 /** Arrivals of all callers together, or the share of what one window allows to each caller. */
 export type BurstSize =

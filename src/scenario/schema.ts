@@ -8,6 +8,18 @@ import { type Timing, timings } from './threshold.ts'
 
 const records = ['all', 'findings', 'none'] as const
 
+const spreads = ['constant', 'exponential'] as const
+
+export const serviceSchema = mapping({
+  slots: whole(1, 100_000).describe('So many requests are carried out at a time.'),
+  'service-time': duration.describe('How long a request takes its slot.'),
+  spread: z
+    .enum(spreads, { error: oneOf(spreads) })
+    .default('constant')
+    .describe('Whether each takes as long, or they vary.'),
+  queue: whole(0, 1_000_000).describe('So many more wait for a slot; beyond them is 503.'),
+})
+
 export const callersSchema = mapping({
   count: whole(1, 10_000).describe('How many callers there are: accounts with limits of their own.'),
   tier: z
@@ -55,6 +67,9 @@ export const scenarioSchema = mapping({
   name: name.describe('What reports call the scenario.'),
   question: text('the question that the run answers').optional().describe('The question that the run answers.'),
   target: text('an http or https address').optional().describe('Base address of the service, version included.'),
+  service: serviceSchema
+    .optional()
+    .describe('What the reference service can do at once, where no target is given; left out: everything.'),
   seed: whole(0, Number.MAX_SAFE_INTEGER).optional().describe('Decides every random choice of the run.'),
   callers: callersSchema.describe('Who is calling.'),
   calls: z

@@ -9,6 +9,7 @@ import {
   name,
   rate,
   rateOrZero,
+  share,
   speed,
   text,
   weights,
@@ -38,6 +39,8 @@ const paced = {
   mix,
   'beyond-tier': flag.default(false).describe("Allows a rate above the callers' own limits, to see them enforced."),
 }
+
+const spacings = ['even', 'poisson'] as const
 
 export const stageSchemas = {
   constant: mapping({
@@ -93,6 +96,28 @@ export const stageSchemas = {
     speed: speed.default(1).describe('How many times as fast as it was.'),
   }).describe('What another run sent, when it was due there: the same calls by the same callers.'),
   pause: mapping({ ...every, shape: z.literal('pause') }).describe('No arrivals.'),
+  capacity: mapping({
+    ...paced,
+    duration: duration.describe('The longest that the search may take.'),
+    shape: z.literal('capacity'),
+    from: rate.describe('The rate to begin with, of all callers together.'),
+    to: rate.describe('The highest rate to be tried, of all callers together.'),
+    good: share(50, 100, '99%').describe('The share of the answers to each call that must be good.'),
+    precision: share(0, 50, '3%')
+      .default(0.03)
+      .describe('How far the lowest rate that breaks may lie above the highest that holds; left out: 3%.'),
+    trial: duration.default(3_000).describe('How long a rate is tried; left out: 3s.'),
+    confirm: duration
+      .default(10_000)
+      .describe('How long the rate that was found has to hold, at least; left out: 10s.'),
+    'cool-down': durationOrZero
+      .default(1_000)
+      .describe('How long nothing is sent before a rate that is not higher than the last; left out: 1s.'),
+    spacing: z
+      .enum(spacings, { error: oneOf(spacings) })
+      .default('even')
+      .describe('Whether arrivals are evenly spaced, or at random moments.'),
+  }).describe('Searches for the highest rate at which answers stay good.'),
   closed: mapping({
     ...every,
     ...taking,
@@ -143,6 +168,7 @@ export const stageSchema = z.discriminatedUnion(
     stageSchemas.burst,
     stageSchemas.recorded,
     stageSchemas.pause,
+    stageSchemas.capacity,
     stageSchemas.closed,
     stageSchemas.saturate,
     stageSchemas.sequence,

@@ -5,6 +5,7 @@
  *   measure   := ( "p(" number ")" | "mean" | "min" | "max" ) timing     bound: a duration, `400ms`
  *              | count                                                  bound: `0`, `1%` (of the requests sent) or `5/s`
  *              | "credits"                                              bound: a whole number
+ *              | "capacity"                                             bound: a rate, `50/s`
  *              | "spend"                                                bound: dollars, `$0.25`
  *   timing    := "latency" | "service-time" | "ttft" | "ttfct" | "tpot" | "itl" | "icl" | "lateness"
  *   count     := "sent" | "answered" | "good" | "failed" | "dropped" | "status(" number ")"
@@ -12,7 +13,7 @@
  *   operator  := "<" | "<=" | ">" | ">=" | "==" | "!="
  *
  * What judges and bills add up is known for the whole run only: violations, discrepancies, unexpected-429, credits and
- * spend take neither "of" nor "in".
+ * spend take neither "of" nor "in". A capacity is that of a stage that searches for it; of one call, its share of it.
  */
 export type Threshold = {
   /** As it was written. */
@@ -31,6 +32,7 @@ export type Threshold = {
 export type Measure =
   | { readonly kind: 'timing'; readonly timing: Timing; readonly of: Aggregate }
   | { readonly kind: 'count' | 'ratio' | 'per-second'; readonly count: Count }
+  | { readonly kind: 'capacity' }
   | { readonly kind: 'credits' }
   | { readonly kind: 'spend' }
 

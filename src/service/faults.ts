@@ -14,6 +14,9 @@ export const faultStatuses: readonly FaultStatus[] = [500, 503, 504]
 
 export type Fault = { readonly status: FaultStatus; readonly probability: number }
 
+/** What is answered to a request that is right and cannot be carried out. */
+export const failFor = (visit: Visit, status: FaultStatus): Reply => refuse(visit, status, words[status])
+
 /** Strikes a request that is right and would be carried out: the answer to it then, or null. It is not charged. */
 export type Strike = (visit: Visit) => Reply | null
 
@@ -24,7 +27,7 @@ export function injectFaults(faults: readonly Fault[], seed: number): Strike {
     let rest = random.next()
     for (const { status, probability } of faults) {
       rest -= probability
-      if (rest < 0) return refuse(visit, status, words[status])
+      if (rest < 0) return failFor(visit, status)
     }
     return null
   }

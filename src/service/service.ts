@@ -7,7 +7,7 @@ import { honestBehaviour } from './behaviour.ts'
 import { chatCompletions } from './chat.ts'
 import { controlLimits, modelList, networkList, rateLimits } from './control.ts'
 import { encoded } from './encode.ts'
-import { type Fault, injectFaults } from './faults.ts'
+import { type Fault, failFor, injectFaults } from './faults.ts'
 import { httpDates } from './http-date.ts'
 import { identifiers } from './identifiers.ts'
 import { bend, type Lie } from './lies/lie.ts'
@@ -17,6 +17,7 @@ import type { Reply, ServiceRequest } from './message.ts'
 import { resourceDesk } from './resource-desk.ts'
 import { router } from './route.ts'
 import { rpcProxy } from './rpc-proxy.ts'
+import { createSlots, delayed, type ServiceCapacity } from './slots.ts'
 import type { Timing } from './timing.ts'
 import { refuse, type Visit } from './visit.ts'
 
@@ -30,6 +31,8 @@ export type ServiceOptions = {
   readonly timing: Timing
   /** What fails now and then although nobody is at fault; none left out. */
   readonly faults?: readonly Fault[]
+  /** What it can do at once; null, or left out, for a service that is never busy. */
+  readonly capacity?: ServiceCapacity | null
   /** What the service gets wrong; none for the service as documented. */
   readonly lies: readonly Lie[]
 }
@@ -55,6 +58,10 @@ export function createService(options: ServiceOptions): Service {
   const guard = abuseGuard(contract, behaviour)
   const route = router(contract)
   const httpDate = httpDates()
+  const slots = createSlots(options.capacity ?? null, seed)
+  const strikeAtRandom = injectFaults(options.faults ?? [], seed)
+  /** What was let in, and takes a slot when it turns out that it is carried out. */
+  const admitted = new WeakSet<Visit>()
   const shared = {
     contract,
     behaviour,
@@ -62,7 +69,7 @@ export function createService(options: ServiceOptions): Service {
     identifiers: names,
     seed,
     timing,
-    strike: injectFaults(options.faults ?? [], seed),
+    strike,
   }
   const chat = chatCompletions(shared)
   const rpc = rpcProxy(shared)
@@ -100,11 +107,20 @@ export function createService(options: ServiceOptions): Service {
     },
   }
 
+  function strike(visit: Visit): Reply | null {
+    const fault = strikeAtRandom(visit)
+    if (fault !== null) return fault
+    if (slots.isFull(visit.arrivedMs)) return failFor(visit, 503)
+    admitted.add(visit)
+    return null
+  }
+
   function send(reply: Reply, visit: Visit): Reply {
     if (reply.status >= 400) visit.headers[`${prefix}host-name`] = hostName
     const finished = behaviour.finish(reply, visit)
     const encoding = behaviour.encoding(visit.request.headers['accept-encoding'], finished, visit)
-    return encoding === null ? finished : encoded(finished, encoding, text => behaviour.compress(text, encoding))
+    const coded = encoding === null ? finished : encoded(finished, encoding, text => behaviour.compress(text, encoding))
+    return reply.status === 200 && admitted.has(visit) ? delayed(coded, slots.take(visit.arrivedMs)) : coded
   }
 
   function answerCaller(visit: Visit, account: Account): Reply {

@@ -30,6 +30,7 @@ export const settings: readonly Setting[] = [
   shipped('rate-limit'),
   withShortWindows('rate-limit'),
   shipped('partner-tiers'),
+  shipped('capacity'),
   {
     name: 'smoke with faults',
     run: {

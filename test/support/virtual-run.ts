@@ -55,6 +55,7 @@ export async function virtualRun(
     timing: defaultTiming,
     lies: options.lies ?? [],
     faults: options.faults ?? [],
+    capacity: plan.service,
   })
   const transport = memoryTransport(service, clock, options.network)
   const observations: Observation[] = []

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { count, duration, NO_VALUE, plural, ratio, threeDigits } from '../../metrics/quantity.ts'
 import type { Report, Status } from '../report.ts'
+import { capacitySection } from './capacity.ts'
 import { findingsSection } from './findings.ts'
 import { coverageSection, harnessSection } from './harness.ts'
 import { type Html, html, nothing, styleSheet } from './html.ts'
@@ -32,6 +33,7 @@ ${verdictHeader(report)}
 ${tiles(report)}
 ${findingsSection(report)}
 ${thresholdsSection(report)}
+${capacitySection(report)}
 ${series === null ? nothing : loadSection(series)}
 ${callsSection(report)}
 ${series === null ? nothing : latencySection(series, calls)}

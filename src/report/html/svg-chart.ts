@@ -120,7 +120,7 @@ function reaches(curves: readonly Curve[], endMs: number, height: number, format
   })}`
 }
 
-const legend = (curves: readonly Curve[]): Html =>
+export const legend = (curves: readonly Pick<Curve, 'name' | 'colour' | 'stroke'>[]): Html =>
   html`<ul class="legend">${curves.map(
     ({ name, colour, stroke }) =>
       html`<li><svg aria-hidden="true"><line class="curve ${colour} ${stroke ?? ''}" x1="1" x2="17" y1="5" y2="5"/></svg>${name}</li>`,

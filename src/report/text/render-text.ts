@@ -2,6 +2,7 @@ import { duration, plural } from '../../metrics/quantity.ts'
 import type { Report } from '../report.ts'
 import { billingText } from './billing.ts'
 import { callsText } from './calls.ts'
+import { capacityText } from './capacity.ts'
 import { findingsText } from './findings.ts'
 import { harnessText } from './harness.ts'
 import { oneLine, type Page, paint, table, verdictStyles, wrap } from './layout.ts'
@@ -19,6 +20,7 @@ export function renderText(report: Report, options: TextOptions): string {
     ...verdictText(report, options),
     ...findingsText(report, options),
     ...thresholdsText(report, options),
+    ...capacityText(report, options),
     ...callsText(report, options),
     ...billingText(report, options),
     ...limitsText(report, options),

@@ -64,6 +64,7 @@ export const arrival = (call: string, steps: readonly Step[] = ['only'], caller 
   seq: 40,
   place: 40,
   stage: 'steady',
+  trial: null,
   call,
   caller,
   key: 0,

@@ -25,6 +25,7 @@ export const arrivalAt = (dueMs: number, seq = 0, caller = 0): Arrival => ({
   seq,
   place: seq,
   stage: 'test',
+  trial: null,
   call: 'rpc',
   caller,
   key: 0,

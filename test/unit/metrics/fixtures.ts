@@ -30,6 +30,7 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
   question: null,
   seed: 1,
   target: null,
+  service: null,
   profile: 'documented',
   callers: { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null },
   calls: { chat, rpc: { kind: 'rpc', network: 'n', methods: [['m', 1]], batchSize: null, failing: 0 } },

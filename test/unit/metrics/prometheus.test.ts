@@ -56,6 +56,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
     }),
     tallies: () => [{ id: 'rpc.credits.amount', violated: 2 }],
     limits: () => [limit(), limit({ scope: 'chat:m', unexpected429: 0, missing429: 4, limit: null })],
+    capacity: () => [],
     thresholds: () => [result('p(95) latency < 2ms', 'pass'), result('b', 'fail'), result('c', 'inconclusive')],
     ...changes,
   }

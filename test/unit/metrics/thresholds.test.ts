@@ -12,6 +12,7 @@ const totals: Totals = {
   unexpected429: 0,
   credits: 0n,
   picoUsd: 0n,
+  capacity: [],
   complete: true,
   elapsedMs: 10_000,
 }

@@ -137,3 +137,18 @@ test('of connections that are kept busy it says how many calls they may send, an
   expect(plan).toMatch(/flood +chat:ref-nano-3b +19 +500 +4%\n/)
   expect(plan).toContain('forecast  300 requests')
 })
+
+test('a search reads as its range, what it asks for, and how it is proved; its forecast is the most that it could send', () => {
+  const search =
+    'duration: 60s, shape: capacity, from: 1/s, to: 50% of tier, good: 99.9%, precision: 2%, mix: { xs: 3, models: 1 }'
+  const more = `service: { slots: 4, service-time: 20ms, queue: 8 }
+thresholds: [{ expect: capacity >= 5/s, why: A wish. }]`
+  const plan = planOf({ search }, { more })
+  const text = describePlan(plan)
+  expect(text).toContain('a reference service of our own: 4 slots, 20 ms each (constant), so 200/s; 8 may wait')
+  expect(text.replace(/\s+/g, ' ')).toContain(
+    'search from 1 to 22.2/s at most (333/min a caller) for what stays 99.9% good, to 2%, confirmed over 10 s and 2995 answers a call: xs 75%, models 25%',
+  )
+  expect(text).toContain('capacity >= 5/s\n    cannot be proved: to confirm the highest rate takes 569 s')
+  expect(plan.forecast.requests).toBe(Math.round((60 * 4 * 0.5 * 500) / 0.75 / 60))
+})

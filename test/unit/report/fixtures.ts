@@ -109,6 +109,7 @@ export const passingReport: Report = {
     { id: 'auth.bearer', section: '5', judged: 0, violated: 0, verdict: 'not-exercised' },
   ],
   findings: [],
+  capacity: [],
   thresholds: [held],
   plan: null,
   series: null,

@@ -35,6 +35,7 @@ export const reportOf = (observations: readonly Observation[], changes: Partial<
     billing: passingReport.billing,
     limits: [],
     blocks: {},
+    capacity: [],
     thresholds: [],
     eventLoopDelayMs: null,
     unrecorded: 0,

@@ -11,6 +11,7 @@ test('a scenario is read with its units as numbers and its names resolved', () =
   const text = `name: whole
 question: Is all of it read?
 target: http://127.0.0.1:8402/api/v1/
+service: { slots: 4, service-time: 50ms, queue: 40 }
 seed: 7
 callers: { count: 3, tier: partner, keys-file: keys.txt, shared: true }
 calls:
@@ -35,6 +36,7 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
     name: 'whole',
     question: 'Is all of it read?',
     target: 'http://127.0.0.1:8402/api/v1',
+    service: { slots: 4, serviceTimeMs: 50, spread: 'constant', queue: 40 },
     seed: 7,
     callers: { count: 3, keys: 1, accountTier: 'partner', shared: true, keysFile: 'keys.txt' },
     calls: {

@@ -1,0 +1,41 @@
+import { UsageError } from '../lib/usage-error.ts'
+import type { ServicePlan } from '../plan/plan.ts'
+import { parseDuration } from '../scenario/units.ts'
+import { type ServiceCapacity, spreads } from '../service/slots.ts'
+import { number, text, type Values } from './command.ts'
+
+const longestServiceMs = 600_000
+const most = { slots: 100_000, queue: 1_000_000 }
+
+/** What the flags say that the reference service can do at once; null: everything. Throws a UsageError. */
+export function serviceCapacity(values: Values): ServiceCapacity | null {
+  const slots = whole(values, 'slots', 1)
+  const serviceTime = text(values, 'service-time')
+  const queue = whole(values, 'queue', 0)
+  if (slots === null && serviceTime === null && queue === null) return null
+  if (slots === null) throw new UsageError({ where: '--slots', got: 'nothing', expected: 'a number of slots' })
+  const serviceTimeMs = parseDuration(serviceTime ?? '')
+  if (serviceTimeMs === null || serviceTimeMs <= 0 || serviceTimeMs > longestServiceMs) {
+    const got = serviceTime === null ? 'nothing' : JSON.stringify(serviceTime)
+    throw new UsageError({ where: '--service-time', got, expected: 'how long a slot is taken, such as 20ms' })
+  }
+  // Any other word has been refused with the rest of the command line.
+  const spread = spreads.find(each => each === text(values, 'spread')) ?? 'constant'
+  return { slots, serviceTimeMs, spread, queue: queue ?? slots }
+}
+
+/** The same as flags, for a service that a run starts. */
+export const capacityFlags = (plan: ServicePlan | null): readonly string[] =>
+  plan === null
+    ? []
+    : [
+        ...['--slots', String(plan.slots), '--service-time', `${plan.serviceTimeMs}ms`],
+        ...['--spread', plan.spread, '--queue', String(plan.queue)],
+      ]
+
+function whole(values: Values, name: 'slots' | 'queue', least: number): number | null {
+  const value = number(values, name)
+  if (value === null || (Number.isSafeInteger(value) && value >= least && value <= most[name])) return value
+  const expected = `a whole number from ${least} to ${most[name]}`
+  throw new UsageError({ where: `--${name}`, got: String(value), expected })
+}

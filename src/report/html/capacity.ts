@@ -1,0 +1,53 @@
+import { hasBroken } from '../../metrics/capacity-result.ts'
+import { capacityWords } from '../../metrics/capacity-words.ts'
+import { duration, rate } from '../../metrics/quantity.ts'
+import type { CapacityResult, Report, TrialResult } from '../report.ts'
+import { trialColumns, trialWords } from '../trial-table.ts'
+import { type Html, html, nothing } from './html.ts'
+import { rateChart } from './rate-chart.ts'
+
+/** What searches have found: goodput and latency against what was offered, and each rate that they tried. */
+export function capacitySection({ capacity }: Report): Html {
+  if (capacity.length === 0) return nothing
+  return html`<section id="capacity"><h2>Capacity</h2>${capacity.map(result)}</section>`
+}
+
+const tones: Partial<Record<CapacityResult['status'], string>> = { found: 'good', 'not-reached': 'good' }
+
+function result(found: CapacityResult): Html {
+  const { stage, status, because, trials, perSecond } = found
+  return html`<h3>${stage}: <span class="${tones[status] ?? 'doubtful'}">${capacityWords(found)}</span></h3><p>${because}</p>
+<div class="charts">${rateChart({
+    title: 'Goodput',
+    note: 'good answers a second against arrivals a second; on the dashed line all are good',
+    trials: trials.map(point),
+    isDiagonal: true,
+    markPerSecond: perSecond,
+    format: rate,
+    curves: [{ name: 'goodput', colour: 'blue', values: trials.map(trial => trial.goodputPerSecond) }],
+  })}${rateChart({
+    title: 'Latency',
+    note: 'of complete 2xx answers, against arrivals a second',
+    trials: trials.map(point),
+    isDiagonal: false,
+    markPerSecond: perSecond,
+    format: value => (value === 0 ? '0' : duration(value)),
+    curves: [
+      { name: 'p99', colour: 'grey', values: trials.map(({ latencyMs }) => latencyMs.p99) },
+      { name: 'p95', colour: 'amber', values: trials.map(({ latencyMs }) => latencyMs.p95) },
+      { name: 'median', colour: 'blue', values: trials.map(({ latencyMs }) => latencyMs.p50) },
+    ],
+  })}</div>
+<div class="wide"><table><thead><tr>${trialColumns.map(({ title }) => html`<th class="n">${title}</th>`)}<th>what came of it</th></tr></thead><tbody>
+${trials.map(trial => html`<tr>${trialColumns.map(({ text }) => html`<td class="n">${text(trial)}</td>`)}<td class="words small ${toneOf(trial)}">${trialWords(trial)}</td></tr>`)}
+</tbody></table></div>`
+}
+
+const point = (trial: TrialResult) => ({
+  perSecond: trial.offeredPerSecond,
+  colour: trial.outcome === 'held' ? ('green' as const) : hasBroken(trial) ? ('red' as const) : ('amber' as const),
+  says: `${rate(trial.offeredPerSecond)}: ${trialWords(trial)}`,
+})
+
+const toneOf = (trial: TrialResult): string =>
+  trial.outcome === 'held' ? 'good' : hasBroken(trial) ? 'bad' : 'doubtful'

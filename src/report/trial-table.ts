@@ -1,0 +1,26 @@
+import { outcomeWords } from '../metrics/capacity-words.ts'
+import { count, duration, rate, ratio } from '../metrics/quantity.ts'
+import type { TrialResult } from './report.ts'
+
+type Column = { readonly title: string; readonly text: (trial: TrialResult) => string }
+
+/** What every form of a report shows of a trial, from left to right. */
+export const trialColumns: readonly Column[] = [
+  { title: 'offered', text: trial => rate(trial.offeredPerSecond) },
+  { title: 'achieved', text: trial => rate(trial.achievedPerSecond) },
+  { title: 'goodput', text: trial => rate(trial.goodputPerSecond) },
+  { title: 'good', text: trial => ratio(trial.goodRatio) },
+  { title: 'p50', text: trial => duration(trial.latencyMs.p50) },
+  { title: 'p95', text: trial => duration(trial.latencyMs.p95) },
+  { title: 'p99', text: trial => duration(trial.latencyMs.p99) },
+  { title: '503', text: trial => count(trial.atCapacity) },
+  { title: '429', text: trial => count(trial.refused) },
+  { title: 'piled up', text: trial => rate(trial.inFlightPerSecond) },
+]
+
+/** `held`, `confirm: held`, or `too many bad answers, 115/480` of a trial that was ended after so many of its arrivals. */
+export function trialWords({ purpose, outcome, arrivals, planned }: TrialResult): string {
+  const words = purpose === 'confirm' ? 'confirm: ' : ''
+  const early = arrivals < planned ? `, ${count(arrivals)}/${count(planned)}` : ''
+  return `${words}${outcomeWords[outcome]}${early}`
+}

@@ -1,0 +1,24 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { freshDirectory, turnpike } from '../support/turnpike.ts'
+
+const scenario = `name: busy
+callers: { count: 4 }
+calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
+service: { slots: 1, service-time: 400ms, queue: 1 }
+stages: [{ name: rush, duration: 1s, shape: burst, size: 4, mix: { rpc: 1 } }]
+thresholds:
+  - { expect: violations == 0, why: A busy service keeps its word. }
+  - { expect: min service-time of rpc >= 400ms, why: A slot is taken for so long. }
+`
+
+test('the service that a run starts has the capacity that the scenario gives it', async () => {
+  const folder = freshDirectory()
+  const file = join(folder, 'busy.yaml')
+  writeFileSync(file, scenario)
+  const { code, stdout } = await turnpike(['run', file, '--out', join(folder, 'run'), '--format', 'json', '--quiet'])
+  const report = JSON.parse(stdout)
+  expect(report.calls[0].statuses).toEqual({ 200: 2, 503: 2 })
+  expect([code, report.verdict]).toEqual([0, 'pass'])
+})
