@@ -1,6 +1,7 @@
 import { cpus } from 'node:os'
 import { benchArtillery } from './artillery.ts'
 import { benchCapacity } from './capacity.ts'
+import { benchCompare } from './compare.ts'
 import { type Bench, showFigures } from './figure.ts'
 import { benchLateness } from './lateness.ts'
 import { benchMemory } from './memory.ts'
@@ -24,6 +25,7 @@ const benches: Readonly<Record<string, Bench>> = {
   memory: benchMemory,
   startup: benchStartup,
   artillery: benchArtillery,
+  compare: benchCompare,
 }
 
 const words = process.argv.slice(2)

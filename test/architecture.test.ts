@@ -73,10 +73,15 @@ const places: readonly Place[] = [
       'It judges thresholds, which the plan states, proves percentiles as the forecast promised them, and counts credits.',
   },
   {
+    name: 'compare',
+    sees: ['contract', 'plan/plan.ts', 'metrics'],
+    because: 'Whether a run is worse than others follows from what they keep; how it is told is for the report.',
+  },
+  {
     name: 'report',
     sees: [
       ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'plan/rate-line.ts', 'observation', 'checks'],
-      ...['audits', 'metrics'],
+      ...['audits', 'metrics', 'compare'],
     ],
     because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
   },
@@ -102,8 +107,8 @@ const places: readonly Place[] = [
   {
     name: 'cli',
     sees: [
-      ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'report', 'service'],
-      ...['judge.ts', 'run'],
+      ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
+      ...['report', 'service', 'judge.ts', 'run'],
     ],
     because: 'It reads a command line, calls one function, and writes. Nobody else starts the reference service.',
   },
@@ -132,18 +137,14 @@ const doors: Readonly<Record<string, Door>> = {
       'src/contract/quantities.ts',
       ...['src/contract/contract.ts', 'src/scenario', 'src/service/chat-request.ts'],
       ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
+      ...['src/report/slices-schema.ts', 'src/report/comparison/comparison-schema.ts'],
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',
   },
   'node:child_process': { files: ['src/cli/embedded-service.ts'], because: 'a service in a process of its own' },
   'node:crypto': {
     files: [
-      ...[
-        'src/calls/read-answer.ts',
-        'src/cli/run-command.ts',
-        'src/report/html/render-html.ts',
-        'src/service/rpc-proxy.ts',
-      ],
+      ...['src/calls/read-answer.ts', 'src/cli/run-command.ts', 'src/report/html/page.ts', 'src/service/rpc-proxy.ts'],
     ],
     because: 'fingerprints of bodies, and of the style that a page allows; the chance in the name of a run',
   },

@@ -1,8 +1,11 @@
+import type { ComparisonFormat } from '../report/comparison/render-comparison.ts'
 import type { Format } from '../report/renderers.ts'
 import type { Command, Flag } from './command.ts'
 
 /** Written here and not read from the renderers, so that `--help` need not load them. */
 const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown']
+
+const comparisonFormats: readonly ComparisonFormat[] = ['text', 'json', 'html', 'markdown']
 
 const scenario: Flag = { type: 'string', describe: 'A scenario file (YAML)' }
 const runDirectory: Flag = { type: 'string', describe: 'The directory of a run' }
@@ -11,6 +14,10 @@ const seed: Flag = { type: 'number', describe: 'Seed of all that is drawn, befor
 const target: Flag = { type: 'string', describe: 'Base address of the service under test' }
 const budget: Flag = { type: 'string', describe: 'Dollars that may be spent at most, before those of the scenario' }
 const format: Flag = { type: 'string', describe: 'How to render', choices: formats, default: 'text' }
+const criteria = {
+  'minimal-effect': { type: 'string', describe: 'A smaller change does not matter; default: 5%' },
+  'noise-floor': { type: 'string', describe: 'How much runs of the same vary, at least; default: 2%' },
+} as const satisfies Readonly<Record<string, Flag>>
 
 /** Every command, in the order of `--help`. */
 export const commands: readonly Command[] = [
@@ -24,6 +31,12 @@ export const commands: readonly Command[] = [
       seed,
       'budget-usd': budget,
       profile,
+      baseline: {
+        type: 'string',
+        describe: 'Directory of a run that this one must not be worse than; may be repeated',
+        array: true,
+      },
+      ...criteria,
       metrics: { type: 'string', describe: 'Serve /metrics during the run, at [host]:port' },
       progress: { type: 'boolean', describe: 'Show progress', default: true },
       quiet: { type: 'boolean', describe: 'Neither progress nor notes', default: false },
@@ -57,6 +70,17 @@ export const commands: readonly Command[] = [
     arguments: { 'run-dir': runDirectory },
     flags: { profile: { ...profile, describe: 'Judge by this profile instead of the recorded one' }, format },
     run: async values => (await import('./audit-command.ts')).auditCommand(values),
+  },
+  {
+    usage: 'compare <run-dirs..>',
+    describe: 'Compare a run, the last one named, with its baselines before it',
+    arguments: { 'run-dirs': { ...runDirectory, array: true } },
+    flags: {
+      ...criteria,
+      out: { type: 'string', describe: 'Directory to write the comparison to, in every format' },
+      format: { ...format, choices: comparisonFormats },
+    },
+    run: async values => (await import('./compare-command.ts')).compareCommand(values),
   },
   {
     usage: 'clauses [run-dirs..]',
@@ -97,6 +121,7 @@ export const commands: readonly Command[] = [
       ttft: { type: 'number', describe: 'Median time to the first token, in ms' },
       itl: { type: 'number', describe: 'Median time between tokens, in ms' },
       rpc: { type: 'number', describe: 'Median time of an RPC request, in ms' },
+      slowdown: { type: 'number', describe: 'Take so much longer for everything: 0.1 is 10 %', default: 0 },
       profile,
     },
     run: async values => (await import('./service-command.ts')).serviceCommand(values),

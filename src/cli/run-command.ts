@@ -12,6 +12,7 @@ import { carryOut, type RunOptions } from '../run/carry-out.ts'
 import type { Saturate } from '../transport/transport.ts'
 import { undiciTransport } from '../transport/undici-transport.ts'
 import { assertAffordable, isLoopback } from './affordable.ts'
+import { type Baselines, baselinesOf, heldAgainst } from './baselines.ts'
 import { exitCodes, text, texts, type Values } from './command.ts'
 import { startEmbeddedService } from './embedded-service.ts'
 import { tellGitHub } from './github-actions.ts'
@@ -27,9 +28,13 @@ export async function runCommand(values: Values): Promise<number> {
   const plans: Plan[] = []
   for (const file of texts(values, 'scenarios')) plans.push(await loadPlan(file, contract, values))
   for (const plan of plans) assertAffordable(plan)
+  const baselines = await baselinesOf(
+    values,
+    plans.map(plan => ({ plan, contract })),
+  )
   const codes: number[] = []
   for (const plan of plans) {
-    const code = await runPlan(plan, contract, values, plans.length > 1)
+    const code = await runPlan(plan, { contract, values, baselines, several: plans.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
   }
@@ -42,7 +47,14 @@ function worstOf(codes: readonly number[]): number {
   return order.find(code => codes.includes(code)) ?? exitCodes.pass
 }
 
-async function runPlan(plan: Plan, contract: Contract, values: Values, several: boolean): Promise<number> {
+type Order = {
+  readonly contract: Contract
+  readonly values: Values
+  readonly baselines: Baselines | null
+  readonly several: boolean
+}
+
+async function runPlan(plan: Plan, { contract, values, baselines, several }: Order): Promise<number> {
   const runId = nameRun()
   const path = directoryOf(plan, runId, text(values, 'out'), several)
   // The accounts of a service of our own are made for the run; keys for another service are none of its business.
@@ -52,7 +64,7 @@ async function runPlan(plan: Plan, contract: Contract, values: Values, several: 
   const callers = loadCallers(plan.callers, source)
   const { TURNPIKE_UNPAYING_KEY: unpaying = '', TURNPIKE_EMPTY_KEY: empty = '' } = process.env
   const spareKeys = loadSpareKeys(plan.target === null ? {} : { unpaying, empty }, plan.callers, source)
-  const errand = { plan, contract, callers, spareKeys, runId, path, values }
+  const errand = { plan, contract, callers, spareKeys, runId, path, values, baselines }
   if (plan.target !== null) return carryOutAt(plan.target, errand)
   const service = await startEmbeddedService({
     seed: plan.seed,
@@ -70,10 +82,11 @@ type Errand = Pick<RunOptions, 'plan' | 'contract' | 'callers' | 'spareKeys'> & 
   readonly runId: string
   readonly path: string
   readonly values: Values
+  readonly baselines: Baselines | null
 }
 
 async function carryOutAt(target: string, errand: Errand): Promise<number> {
-  const { plan, contract, callers, spareKeys, runId, path, values } = errand
+  const { plan, contract, callers, spareKeys, runId, path, values, baselines } = errand
   const clock = systemClock()
   const head: LogHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
   const watch = await watchRun({ plan, contract, head, clock, values, path })
@@ -85,7 +98,7 @@ async function carryOutAt(target: string, errand: Errand): Promise<number> {
   const saturate = await saturateFor(plan, target, clock)
   try {
     const directory = await createRunDirectory(path, { plan, contract, head, clock })
-    const report = await carryOut({
+    const judged = await carryOut({
       plan,
       contract,
       callers,
@@ -102,6 +115,7 @@ async function carryOutAt(target: string, errand: Errand): Promise<number> {
       watch: watch.add,
     })
     watch.stop()
+    const report = heldAgainst(baselines, judged, { plan, contract }, path)
     await directory.writeReport(report)
     showReport(report, path, values)
     tellGitHub(report)

@@ -6,7 +6,7 @@ import type { Lie } from '../service/lies/lie.ts'
 import { allLies, lieByName } from '../service/lies/lies.ts'
 import { startServer } from '../service/server.ts'
 import { createService } from '../service/service.ts'
-import { defaultTiming } from '../service/timing.ts'
+import { defaultTiming, slowed, type Timing } from '../service/timing.ts'
 import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { contractOf } from './load-plan.ts'
 import { serviceCapacity } from './service-capacity.ts'
@@ -17,19 +17,13 @@ export async function serviceCommand(values: Values): Promise<number> {
     process.stdout.write(`${lines.join('\n')}\n`)
     return exitCodes.pass
   }
-  const { ttftMs, itlMs, rpcMs } = defaultTiming
   const service = createService({
     contract: contractOf(values),
     clock: systemClock(),
     seed: whole(values, 'seed', Number.MAX_SAFE_INTEGER),
     openingBalanceUsd: amount(values, 'opening-balance', '10'),
     openingBalanceDiem: amount(values, 'opening-balance-diem', '0'),
-    timing: {
-      ...defaultTiming,
-      ttftMs: milliseconds(values, 'ttft', ttftMs),
-      itlMs: milliseconds(values, 'itl', itlMs),
-      rpcMs: milliseconds(values, 'rpc', rpcMs),
-    },
+    timing: timingOf(values),
     capacity: serviceCapacity(values),
     lies: texts(values, 'lie').map(knownLie),
     faults: faultsOf(texts(values, 'fault')),
@@ -88,6 +82,24 @@ function faultsOf(written: readonly string[]): readonly Fault[] {
   const total = faults.reduce((sum, { probability }) => sum + probability, 0)
   if (total <= 1) return faults
   throw new UsageError({ where: '--fault', got: `${total} in all`, expected: 'probabilities of at most 1 in all' })
+}
+
+function timingOf(values: Values): Timing {
+  const { ttftMs, itlMs, rpcMs } = defaultTiming
+  const share = number(values, 'slowdown') ?? 0
+  if (!(share > -1 && share <= 100))
+    throw new UsageError({
+      where: '--slowdown',
+      got: String(share),
+      expected: 'a share above -1, such as 0.1 for 10 %',
+    })
+  const timing = {
+    ...defaultTiming,
+    ttftMs: milliseconds(values, 'ttft', ttftMs),
+    itlMs: milliseconds(values, 'itl', itlMs),
+    rpcMs: milliseconds(values, 'rpc', rpcMs),
+  }
+  return slowed(timing, share)
 }
 
 function whole(values: Values, name: string, most: number): number {

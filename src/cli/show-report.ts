@@ -1,5 +1,6 @@
 import { type Format, renderers } from '../report/renderers.ts'
 import type { Report } from '../report/report.ts'
+import type { Page } from '../report/text/layout.ts'
 import { withoutCommands } from '../report/workflow-commands.ts'
 import { exitCodes, text, type Values } from './command.ts'
 import { isOnGitHub } from './github-actions.ts'
@@ -8,13 +9,21 @@ const widestColumns = 120
 
 /** Writes the report to stdout, in the format that the flags name. */
 export function showReport(report: Report, directory: string | null, values: Values): void {
+  const format = (text(values, 'format') ?? 'text') as Format
+  show(renderers[format](report, { ...stdoutPage(), directory }), format)
+}
+
+/** What programs read stays as it is; on a page of GitHub, people read. */
+export function show(rendered: string, format: Format): void {
+  process.stdout.write(
+    isOnGitHub() && (format === 'text' || format === 'markdown') ? withoutCommands(rendered) : rendered,
+  )
+}
+
+export function stdoutPage(): Page {
   const { stdout } = process
   const columns = Math.min(stdout.columns ?? 100, widestColumns)
-  const colour = stdout.isTTY === true && process.env.NO_COLOR === undefined
-  const format = (text(values, 'format') ?? 'text') as Format
-  const rendered = renderers[format](report, { columns, colour, directory })
-  // What programs read stays as it is; on a page of GitHub, people read.
-  stdout.write(isOnGitHub() && (format === 'text' || format === 'markdown') ? withoutCommands(rendered) : rendered)
+  return { columns, colour: stdout.isTTY === true && process.env.NO_COLOR === undefined }
 }
 
 /** The verdict as an exit code. An interrupted run says so, whatever it had found. */

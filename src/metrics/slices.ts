@@ -129,7 +129,8 @@ function addTo(slice: Growing, o: Observation, slo: Plan['slo'][string], contrac
 function record({ times }: Growing, timing: SlicedTiming, ms: number | null): void {
   if (ms === null || Number.isNaN(ms)) return
   const cells = getOrAdd(times, timing, () => new Map<number, number>())
-  const cell = Math.min(Math.max(0, Math.floor(Math.log2(ms * 1000) * cellsPerOctave)), highestCell)
+  // A clock that is read twice may seem to have gone back by less than it can tell.
+  const cell = ms * 1000 > 1 ? Math.min(Math.floor(Math.log2(ms * 1000) * cellsPerOctave), highestCell) : 0
   cells.set(cell, (cells.get(cell) ?? 0) + 1)
 }
 

@@ -69,6 +69,7 @@ export function buildReport(input: ReportInput): Report {
     capacity,
     plan: planFacts(plan),
     series: input.series,
+    comparison: null,
   }
 }
 

@@ -1,5 +1,6 @@
 import { discrepancyKinds } from '../audits/results.ts'
 import { plural } from '../metrics/quantity.ts'
+import { rowWords } from './comparison/comparison-words.ts'
 import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'
 import type { Report, ReportedExample, ThresholdResult } from './report.ts'
 import { element, xmlText } from './xml.ts'
@@ -20,7 +21,13 @@ const longestCommand = 4_000
 /** For CI tools: the verdict, clauses, thresholds and discrepancies as test cases, in the form that Jenkins made common. */
 export function renderJunit(report: Report): string {
   const seconds = (report.run.durationMs / 1000).toFixed(3)
-  const suites = bounded([runSuite(report), ...clauseSuites(report), thresholdSuite(report), billingSuite(report)])
+  const suites = bounded([
+    runSuite(report),
+    ...clauseSuites(report),
+    thresholdSuite(report),
+    billingSuite(report),
+    ...comparisonSuites(report),
+  ])
   const cases = suites.flatMap(suite => suite.cases)
   const elements = suites.map(({ name, cases: own }, index) => {
     const time = index === 0 ? seconds : '0.000'
@@ -114,6 +121,20 @@ function billingSuite({ billing, load }: Report): Suite {
     return { name: kind, result: { kind: 'failure', message, text: [message, ...seen].join('\n') } as const }
   })
   return { name: 'billing', cases }
+}
+
+/** A number that cannot be told is skipped: if there are too many of them, it is the verdict that is in error. */
+function comparisonSuites({ comparison }: Report): readonly Suite[] {
+  if (comparison === null) return []
+  const cases = comparison.rows.map((row): Case => {
+    const name = `${row.call} in ${row.stage} ${row.measure}`
+    const { base, run, effect, range, because } = rowWords(row)
+    if (row.verdict === 'cannot-tell') return { name, result: { kind: 'skipped', message: because, text: '' } }
+    if (row.verdict !== 'regressed') return { name, result: null }
+    const message = `regressed ${effect}: ${run}, was ${base}`
+    return { name, result: { kind: 'failure', message, text: `${message}\n${range} with 95 % confidence` } }
+  })
+  return [{ name: 'comparison', cases }]
 }
 
 function exampleLines(example: ReportedExample | undefined, about: string): readonly string[] {

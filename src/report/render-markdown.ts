@@ -1,6 +1,7 @@
 import type { LimitUse } from '../audits/results.ts'
 import { capacityWords } from '../metrics/capacity-words.ts'
 import { count, duration, exact, NO_VALUE, plural, ratio } from '../metrics/quantity.ts'
+import { comparisonMarkdown } from './comparison/comparison-markdown.ts'
 import { code, codeBlock, details, markdownTable, plainText } from './markdown.ts'
 import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'
 import { recordGap } from './record-gap.ts'
@@ -21,6 +22,7 @@ const mostRows = 200
 export function renderMarkdown(report: Report): string {
   const sections = [
     fitting(findingSections(report), longestFindingsBytes, 'findings'),
+    comparisonMarkdown(report),
     thresholds(report),
     capacity(report),
     calls(report),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { capacity } from './capacity-schema.ts'
+import { comparisonSchema } from './comparison/comparison-schema.ts'
 import { millis, percentiles, tally } from './figures-schema.ts'
 
 const decimal = z.string().meta({ description: 'A decimal number, so that no float rounds it.' })
@@ -224,6 +225,7 @@ export const reportSchema = z
     capacity: z.array(capacity).default([]),
     plan: plan.nullable().default(null),
     series: series.nullable().default(null),
+    comparison: comparisonSchema.nullable().default(null),
   })
   .meta({ title: 'The report of a run of Turnpike', description: 'report.json; changes only ever add.' })
 

@@ -1,5 +1,6 @@
 import type { Billing, Discrepancy, LimitUse } from '../audits/results.ts'
 import type { ClauseTally } from '../checks/docket.ts'
+import type { Comparison } from '../compare/comparison.ts'
 import type { JudgeName } from '../contract/clause.ts'
 import type { ClauseId } from '../contract/clauses.ts'
 import type { CapacityResult } from '../metrics/capacity-result.ts'
@@ -30,6 +31,8 @@ export type Report = {
   /** null: a report of a version that did not have it. */
   readonly plan: PlanFacts | null
   readonly series: Series | null
+  /** null: the run was compared with no other. */
+  readonly comparison: Comparison | null
 }
 
 /** What was to be sent, in words where it is for people. */

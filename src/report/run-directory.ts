@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Comparison } from '../compare/comparison.ts'
 import { type Contract, contractSchema } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
@@ -8,12 +9,14 @@ import type { Slices } from '../metrics/slices.ts'
 import { type LogEnd, type LogHead, openLog, readLog } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
+import { comparisonRenderers } from './comparison/render-comparison.ts'
 import { renderHtml } from './html/render-html.ts'
 import { renderJson } from './render-json.ts'
 import { renderJunit } from './render-junit.ts'
 import { renderMarkdown } from './render-markdown.ts'
 import type { Report } from './report.ts'
 import { reportSchema } from './report-schema.ts'
+import { slicesSchema } from './slices-schema.ts'
 import { renderText } from './text/render-text.ts'
 
 /** Names that stay as they are, so that scripts can rely on them. */
@@ -89,6 +92,17 @@ async function writeReport(path: string, report: Report): Promise<void> {
   await replaceFile(join(path, files.report), renderJson(report))
 }
 
+/** A comparison in every form, into a directory that need not be a run's. */
+export async function writeComparison(path: string, comparison: Comparison): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true })
+    for (const { file, render } of Object.values(comparisonRenderers))
+      await replaceFile(join(path, file), render(comparison, { columns: 120, colour: false }))
+  } catch (cause) {
+    throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a directory that can be written to' })
+  }
+}
+
 /** A reader sees the old file or the new one, never half of it. */
 async function replaceFile(file: string, text: string): Promise<void> {
   await writeFile(`${file}.new`, text)
@@ -102,8 +116,8 @@ export type RecordedRun = {
   readonly file: string
 }
 
-/** What `path` says a run was to do, and where its observations are. Throws a UsageError when it is no run directory. */
-export async function openRecordedRun(path: string): Promise<RecordedRun> {
+/** What `path` says a run was to do, and what it was judged by. Throws a UsageError when it is no run directory. */
+export function readIntent(path: string): Pick<RecordedRun, 'plan' | 'contract'> {
   const plan = readJson(path, files.plan) as Plan
   if (plan?.schema !== 1) {
     throw new UsageError({
@@ -120,10 +134,16 @@ export async function openRecordedRun(path: string): Promise<RecordedRun> {
       expected: 'a contract as a run writes it',
     })
   }
+  return { plan, contract: contract.data }
+}
+
+/** The same, and where its observations are. Throws a UsageError where there are none. */
+export async function openRecordedRun(path: string): Promise<RecordedRun> {
+  const intent = readIntent(path)
   const file = join(path, files.observations)
   if (existsSync(file)) {
     for await (const line of readLog(file)) {
-      if (line.kind === 'head') return { plan, contract: contract.data, head: line.head, file }
+      if (line.kind === 'head') return { ...intent, head: line.head, file }
       break
     }
   }
@@ -141,6 +161,18 @@ export function readReport(path: string): Report {
     got: `${issue?.path.join('.') || 'the whole'}: ${issue?.message}`,
     expected: 'a report of schema 1',
   })
+}
+
+/** Whether a run came to its report, which is the last that it writes. */
+export const hasReport = (path: string): boolean => existsSync(join(path, files.report))
+
+/** What a run can be compared by. Throws a UsageError when there is none, as of an older version. */
+export function readSlices(path: string): Slices {
+  const read = slicesSchema.safeParse(readJson(path, files.slices))
+  if (read.success) return read.data
+  const [issue] = read.error.issues
+  const got = `${issue?.path.join('.') || 'the whole'}: ${issue?.message}`
+  throw new UsageError({ where: join(path, files.slices), got, expected: 'slices of schema 1' })
 }
 
 function readJson(path: string, name: string): unknown {

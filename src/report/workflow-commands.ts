@@ -15,7 +15,15 @@ export function annotationLines(report: Report): readonly string[] {
   return [...first('error'), ...first('warning')].map(line)
 }
 
-function annotations({ verdict, because, run, findings, billing, thresholds }: Report): readonly Annotation[] {
+function annotations({
+  verdict,
+  because,
+  run,
+  findings,
+  billing,
+  thresholds,
+  comparison,
+}: Report): readonly Annotation[] {
   if (verdict === 'pass') return []
   const error = (title: string, message: string): Annotation => ({ kind: 'error', title, message })
   const broken = [
@@ -29,6 +37,9 @@ function annotations({ verdict, because, run, findings, billing, thresholds }: R
       ),
     ),
     ...thresholds.filter(each => each.verdict === 'fail').map(each => error(each.expression, each.because)),
+    ...(comparison?.verdict === 'regressed'
+      ? comparison.because.map(reason => error(`${run.scenario} regressed`, reason))
+      : []),
   ]
   const doubts = thresholds
     .filter(each => each.verdict === 'inconclusive')

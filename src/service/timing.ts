@@ -22,6 +22,14 @@ export const defaultTiming: Timing = {
   rpcSigma: 0.35,
 }
 
+/** Everything takes longer by this share: 0.1 is 10 %. A known slowdown, for whoever wants to see it found. */
+export const slowed = (timing: Timing, share: number): Timing => ({
+  ...timing,
+  ttftMs: timing.ttftMs * (1 + share),
+  itlMs: timing.itlMs * (1 + share),
+  rpcMs: timing.rpcMs * (1 + share),
+})
+
 /** median · e^(sigma · z), z standard normal by Box and Muller. Exactly the median when there is nothing to spread. */
 export function logNormal(random: Random, medianMs: number, sigma: number): number {
   if (sigma === 0 || medianMs === 0) return medianMs

@@ -3,6 +3,7 @@ import { loadSpareKeys } from '../../src/callers/spare-keys.ts'
 import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
+import { cellsPerOctave, type Slices } from '../../src/metrics/slices.ts'
 import type { LogHead } from '../../src/observation/log.ts'
 import type { Observation, Sink } from '../../src/observation/observation.ts'
 import { makePlan } from '../../src/plan/make-plan.ts'
@@ -12,8 +13,8 @@ import { carryOut } from '../../src/run/carry-out.ts'
 import { loadScenario, parseScenario } from '../../src/scenario/load.ts'
 import type { Fault } from '../../src/service/faults.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
-import { createService } from '../../src/service/service.ts'
-import { defaultTiming } from '../../src/service/timing.ts'
+import { createService, type Service } from '../../src/service/service.ts'
+import { defaultTiming, type Timing } from '../../src/service/timing.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { busyOver, memoryTransport, type Network } from './memory-transport.ts'
 
@@ -29,6 +30,11 @@ export type VirtualRun = {
   readonly openingBalanceDiem?: string
   readonly faults?: readonly Fault[]
   readonly network?: Network
+  readonly timing?: Timing
+  /** Of what the service draws, where it is another than that of the run. */
+  readonly serviceSeed?: number
+  /** How much longer everything takes that is asked for at an instant of the run. */
+  readonly slowness?: (nowMs: number) => number
   /** How far the target's clock is ahead. */
   readonly skewMs?: number
   /** Sees every observation after the judges. */
@@ -38,7 +44,7 @@ export type VirtualRun = {
 /** A whole run against the reference service, in virtual time and without sockets. */
 export async function virtualRun(
   options: VirtualRun,
-): Promise<{ report: Report; plan: Plan; head: LogHead; observations: readonly Observation[] }> {
+): Promise<{ report: Report; plan: Plan; head: LogHead; observations: readonly Observation[]; slices: Slices }> {
   const contract = options.profile === undefined ? (options.contract ?? documented) : loadProfile(options.profile)
   const seed = options.seed ?? null
   const scenario = options.scenario.includes('\n')
@@ -49,16 +55,17 @@ export async function virtualRun(
   const service = createService({
     contract,
     clock: skewed(clock, options.skewMs ?? 0),
-    seed: seed ?? 1,
+    seed: options.serviceSeed ?? seed ?? 1,
     openingBalanceUsd: options.openingBalanceUsd ?? '10',
     openingBalanceDiem: options.openingBalanceDiem ?? '0',
-    timing: defaultTiming,
+    timing: options.timing ?? defaultTiming,
     lies: options.lies ?? [],
     faults: options.faults ?? [],
     capacity: plan.service,
   })
-  const transport = memoryTransport(service, clock, options.network)
+  const transport = memoryTransport(disturbed(service, clock, options.slowness), clock, options.network)
   const observations: Observation[] = []
+  let slices: Slices = { schema: 1, cellsPerOctave, calls: [] }
   const never = new AbortController().signal
   const runId = 'virtual'
   const ownKeys = { environment: undefined, loopback: true, runId }
@@ -78,7 +85,9 @@ export async function virtualRun(
       record: {
         unrecorded: () => 0,
         write: observation => observations.push(observation),
-        end: async () => {},
+        end: async (_, sliced) => {
+          slices = sliced
+        },
         recall: async function* () {
           yield* observations
         },
@@ -88,7 +97,22 @@ export async function virtualRun(
       watch: options.watch ?? (() => {}),
     }),
   )
-  return { report, plan, head, observations }
+  return { report, plan, head, observations, slices }
+}
+
+function disturbed(service: Service, clock: ManualClock, slowness: VirtualRun['slowness']): Service {
+  if (slowness === undefined) return service
+  return {
+    ...service,
+    answer: request => {
+      const reply = service.answer(request)
+      const factor = slowness(clock.nowMs())
+      const { body } = reply
+      const chunks =
+        body.kind === 'stream' ? body.chunks.map(chunk => ({ ...chunk, afterMs: chunk.afterMs * factor })) : []
+      return { ...reply, afterMs: reply.afterMs * factor, body: body.kind === 'stream' ? { ...body, chunks } : body }
+    },
+  }
 }
 
 const skewed = (clock: ManualClock, skewMs: number) => ({ ...clock, wallMs: () => clock.wallMs() + skewMs })

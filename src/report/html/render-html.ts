@@ -1,37 +1,26 @@
-import { createHash } from 'node:crypto'
 import { count, duration, NO_VALUE, plural, ratio, threeDigits } from '../../metrics/quantity.ts'
+import { comparisonSection } from '../comparison/comparison-html.ts'
 import type { Report, Status } from '../report.ts'
 import { capacitySection } from './capacity.ts'
 import { findingsSection } from './findings.ts'
 import { coverageSection, harnessSection } from './harness.ts'
-import { type Html, html, nothing, styleSheet } from './html.ts'
+import { type Html, html, nothing } from './html.ts'
 import { latencySection, streamSection } from './latency.ts'
 import { limitsSection } from './limits.ts'
 import { loadSection } from './load.ts'
 import { moneySection } from './money.ts'
-import { css } from './style.ts'
+import { renderPage } from './page.ts'
 import { callsSection, planSection, thresholdsSection } from './tables.ts'
-
-/** Nothing is loaded and nothing runs: the one style sheet is known by its digest. */
-const policy = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(css).digest('base64')}'`,
-  'img-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-].join('; ')
 
 /** One file that opens anywhere, without a network and without a script: the verdict, why, and what it rests on. */
 export function renderHtml(report: Report): string {
   const { series, run, verdict, calls } = report
-  const page = html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,"><title>${verdict}: ${run.scenario}</title>
-${styleSheet(css)}</head><body><main>
-${verdictHeader(report)}
+  return renderPage(
+    `${verdict}: ${run.scenario}`,
+    html`${verdictHeader(report)}
 ${tiles(report)}
 ${findingsSection(report)}
+${comparisonSection(report)}
 ${thresholdsSection(report)}
 ${capacitySection(report)}
 ${series === null ? nothing : loadSection(series)}
@@ -43,10 +32,8 @@ ${limitsSection(report)}
 ${planSection(report)}
 ${coverageSection(report)}
 ${harnessSection(report)}
-<footer>Turnpike ${run.version} · run ${run.id}</footer>
-</main></body></html>
-`
-  return page.markup
+<footer>Turnpike ${run.version} · run ${run.id}</footer>`,
+  )
 }
 
 const endings: Readonly<Record<Report['run']['ended'], string>> = {

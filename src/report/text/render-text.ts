@@ -1,4 +1,5 @@
 import { duration, plural } from '../../metrics/quantity.ts'
+import { comparisonText } from '../comparison/comparison-text.ts'
 import type { Report } from '../report.ts'
 import { billingText } from './billing.ts'
 import { callsText } from './calls.ts'
@@ -19,6 +20,7 @@ export function renderText(report: Report, options: TextOptions): string {
   const lines = [
     ...verdictText(report, options),
     ...findingsText(report, options),
+    ...comparisonText(report, options),
     ...thresholdsText(report, options),
     ...capacityText(report, options),
     ...callsText(report, options),

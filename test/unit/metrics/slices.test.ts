@@ -109,8 +109,12 @@ describe('a slice', () => {
   })
 
   test('puts a time of nothing, and one beyond an hour, into the outermost cells', () => {
-    const [slice] = only([anObservation({ endMs: 0 }), anObservation({ endMs: 9_000_000 })])
-    expect(slice?.times.latency?.map(([, count]) => count)).toEqual([1, 1])
+    const [slice] = only([
+      anObservation({ endMs: 0 }),
+      anObservation({ endMs: -0.001 }),
+      anObservation({ endMs: 9_000_000 }),
+    ])
+    expect(slice?.times.latency?.map(([, count]) => count)).toEqual([2, 1])
     expect(slice?.times.latency?.[0]?.[0]).toBe(0)
   })
 

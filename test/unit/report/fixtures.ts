@@ -113,6 +113,7 @@ export const passingReport: Report = {
   thresholds: [held],
   plan: null,
   series: null,
+  comparison: null,
 }
 
 export const failingReport: Report = {

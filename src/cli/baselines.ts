@@ -1,0 +1,58 @@
+import { compareRuns } from '../compare/compare-runs.ts'
+import { type Criteria, defaultCriteria } from '../compare/comparison.ts'
+import type { Intent } from '../compare/plan-differences.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import {
+  assertComparable,
+  assertDistinct,
+  comparedRun,
+  type RecordedComparedRun,
+  readComparedRun,
+} from '../report/compared-run.ts'
+import { withComparison } from '../report/comparison/with-comparison.ts'
+import type { Report } from '../report/report.ts'
+import { readSlices } from '../report/run-directory.ts'
+import { text, texts, type Values } from './command.ts'
+
+/** The runs that a run is to be compared with when it is over, read before anything is sent. */
+export type Baselines = { readonly runs: readonly RecordedComparedRun[]; readonly criteria: Criteria }
+
+/** null: the flags name none. Throws a UsageError where they are of another plan. */
+export async function baselinesOf(values: Values, intents: readonly Intent[]): Promise<Baselines | null> {
+  const criteria = criteriaOf(values)
+  const paths = texts(values, 'baseline')
+  const [intent, ...others] = intents
+  if (paths.length === 0 || intent === undefined) return null
+  if (others.length > 0) {
+    throw new UsageError({ where: '--baseline', got: `${intents.length} scenarios`, expected: 'one scenario' })
+  }
+  const runs = await Promise.all(paths.map(readComparedRun))
+  assertDistinct(runs)
+  for (const baseline of runs) assertComparable(baseline, intent.plan.scenario, intent)
+  return { runs, criteria }
+}
+
+/** The report with what the run is against its baselines. */
+export function heldAgainst(baselines: Baselines | null, report: Report, intent: Intent, path: string): Report {
+  if (baselines === null) return report
+  const run = comparedRun(report, intent, readSlices(path))
+  const all = baselines.runs.map(baseline => baseline.run)
+  return withComparison(report, compareRuns(all, run, baselines.criteria))
+}
+
+export const criteriaOf = (values: Values): Criteria => ({
+  minimalEffect: share(values, 'minimal-effect', defaultCriteria.minimalEffect, 0.001),
+  noiseFloor: share(values, 'noise-floor', defaultCriteria.noiseFloor, 0),
+})
+
+const most = 0.5
+
+function share(values: Values, flag: string, usual: number, least: number): number {
+  const said = text(values, flag)
+  if (said === null) return usual
+  const [, percent] = /^(\d+(?:\.\d+)?) ?%$/.exec(said) ?? []
+  const value = Number(percent) / 100
+  if (value >= least && value <= most) return value
+  const expected = `a share from ${least * 100}% to ${most * 100}%, such as ${usual * 100}%`
+  throw new UsageError({ where: `--${flag}`, got: JSON.stringify(said), expected })
+}

@@ -1,0 +1,110 @@
+import { samplesNeeded } from '../metrics/percentiles.ts'
+import { type Cells, cellsPerOctave, type Slice, type SlicedTiming } from '../metrics/slices.ts'
+
+/**
+ * A number of one run, and how well the run shows it. What lies near together in time is alike, so that slices are counted
+ * as independent and never the values in them.
+ */
+export type Estimate = {
+  /** As it is reported. */
+  readonly value: number
+  /** As it is compared: its logarithm, where changes are relative. */
+  readonly point: number
+  /** Of the point, as far as the run itself shows. */
+  readonly variance: number
+  /** Degrees of freedom of that variance. */
+  readonly freedom: number
+}
+
+type Amount = (slice: Slice) => number
+
+/** Of fewer slices with values in them it cannot be said how steady they are. */
+const fewestSlices = 4
+
+/** A percentile of a timing in ms; null where there are too few values to bound it. */
+export function estimatePercentile(slices: readonly Slice[], timing: SlicedTiming, percent: number): Estimate | null {
+  const all = sumCells(slices.map(({ times }) => times[timing] ?? []))
+  const count = countOf(all)
+  if (count < samplesNeeded(percent)) return null
+  const share = percent / 100
+  const position = positionOf(all, share)
+  const below = (slice: Slice) => countBelow(slice.times[timing] ?? [], position)
+  const values = (slice: Slice) => countOf(slice.times[timing] ?? [])
+  const found = ratioOf(slices, below, values)
+  if (found === null) return null
+  // How far the share below the percentile may be off says how far the percentile may be (Woodruff's interval).
+  const off = Math.sqrt(Math.max(found.variance, (share * (1 - share)) / count))
+  const margin = 0.5 / count
+  const low = positionOf(all, Math.max(margin, share - off))
+  const high = positionOf(all, Math.min(1 - margin, share + off))
+  const deviation = ((high - low) * Math.LN2) / cellsPerOctave / 2
+  const value = positionMs(position)
+  return { value, point: Math.log(value), variance: deviation ** 2, freedom: found.freedom }
+}
+
+/** So many a second, of the time that the stage lasted. */
+export function estimateRate(slices: readonly Slice[], count: Amount): Estimate | null {
+  const seconds = (slice: Slice) => slice.activeMs / 1000
+  const found = ratioOf(slices, count, seconds)
+  if (found === null) return null
+  const { total, of, ratio, variance, freedom } = found
+  // Half of one for none: its logarithm is very low and very uncertain.
+  const shown = total === 0 ? 0.5 / of : ratio
+  const relative = total === 0 ? 2 : variance / ratio ** 2
+  return { value: ratio, point: Math.log(shown), variance: relative, freedom }
+}
+
+/** The share of those that are so, from 0 to 1. One of each kind is added, lest a few be taken for never. */
+export function estimateShare(slices: readonly Slice[], count: Amount, among: Amount): Estimate | null {
+  const found = ratioOf(slices, count, among)
+  if (found === null) return null
+  const { total, of, ratio, variance, freedom } = found
+  const point = (total + 1) / (of + 2)
+  return { value: ratio, point, variance: Math.max(variance, (point * (1 - point)) / (of + 2)), freedom }
+}
+
+/** What one of them costs on average; null where there are too few to say. */
+export function estimateMean(slices: readonly Slice[], amount: Amount, among: Amount): Estimate | null {
+  const found = ratioOf(slices, amount, among)
+  if (found === null || found.of < samplesNeeded(50)) return null
+  const { ratio, variance, freedom } = found
+  return { value: ratio, point: Math.log(ratio), variance: ratio === 0 ? 0 : variance / ratio ** 2, freedom }
+}
+
+/** Σ amount ÷ Σ among, and its variance by how far each slice is from it; null where too few slices hold any. */
+function ratioOf(slices: readonly Slice[], amount: Amount, among: Amount) {
+  const used = slices.filter(slice => among(slice) > 0)
+  if (used.length < fewestSlices) return null
+  const total = used.reduce((sum, slice) => sum + amount(slice), 0)
+  const of = used.reduce((sum, slice) => sum + among(slice), 0)
+  const ratio = total / of
+  const freedom = used.length - 1
+  const squares = used.reduce((sum, slice) => sum + (amount(slice) - ratio * among(slice)) ** 2, 0)
+  return { total, of, ratio, variance: (squares * used.length) / freedom / of ** 2, freedom }
+}
+
+/** A place on the scale of cells; what lies between whole numbers lies within a cell. */
+type Position = number
+
+/** Where so large a share of the values lies below; the values of a cell are taken to be spread evenly over it. */
+export function positionOf(cells: Cells, share: number): Position {
+  let left = share * countOf(cells)
+  for (const [cell, count] of cells) {
+    if (left <= count) return cell + left / count
+    left -= count
+  }
+  return (cells.at(-1)?.[0] ?? 0) + 1
+}
+
+export const positionMs = (position: Position): number => 2 ** (position / cellsPerOctave) / 1000
+
+const countBelow = (cells: Cells, position: Position): number =>
+  cells.reduce((sum, [cell, count]) => sum + count * Math.min(1, Math.max(0, position - cell)), 0)
+
+export const countOf = (cells: Cells): number => cells.reduce((sum, [, count]) => sum + count, 0)
+
+export function sumCells(parts: readonly Cells[]): Cells {
+  const sums = new Map<number, number>()
+  for (const cells of parts) for (const [cell, count] of cells) sums.set(cell, (sums.get(cell) ?? 0) + count)
+  return [...sums].toSorted(([a], [b]) => a - b)
+}

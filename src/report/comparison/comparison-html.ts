@@ -1,0 +1,45 @@
+import type { ComparedRow, Comparison } from '../../compare/comparison.ts'
+import { type Html, html, nothing } from '../html/html.ts'
+import { renderPage } from '../html/page.ts'
+import { cellCounts, criteriaWords, isChanged, outcomeStatus, outcomeWords, rowWords } from './comparison-words.ts'
+
+const tones = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' } as const
+
+/** A page of its own: the verdict, why, and every number. */
+export function renderComparisonHtml(comparison: Comparison): string {
+  const { verdict, scenario, because, run, baselines } = comparison
+  const facts = [run, ...baselines].map(
+    ({ id, startedAt, target }, index) =>
+      html`<span>${index === 0 ? 'run' : 'baseline'} <b>${id}</b> ${startedAt} ${target}</span>`,
+  )
+  return renderPage(
+    `${outcomeWords[verdict]}: ${scenario}`,
+    html`<header class="${outcomeStatus[verdict]}"><span class="verdict">${outcomeWords[verdict]}</span><h1>${scenario}</h1>
+<ul class="because">${because.map(reason => html`<li>${reason}</li>`)}</ul>
+<div class="facts">${facts}</div></header>
+${comparisonSection({ comparison })}
+<footer>Turnpike ${run.version} · run ${run.id}</footer>`,
+  )
+}
+
+/** A section of a report: what has changed first, the rest to unfold. */
+export function comparisonSection({ comparison }: { readonly comparison: Comparison | null }): Html {
+  if (comparison === null) return nothing
+  const { verdict, rows } = comparison
+  const changed = rows.filter(isChanged)
+  const others = rows.filter(row => !isChanged(row))
+  return html`<section id="comparison"><h2>Against the baseline</h2>
+<p><b class="${tones[outcomeStatus[verdict]]}">${outcomeWords[verdict]}</b> <span class="quiet">${criteriaWords(comparison)}</span></p>
+${changed.length === 0 ? nothing : rowTable(changed)}
+<ul class="quiet small">${cellCounts(comparison).map(line => html`<li>${line}</li>`)}</ul>
+${others.length === 0 ? nothing : html`<details><summary>What has not changed, and what cannot be told</summary>${rowTable(others)}</details>`}</section>`
+}
+
+const rowTable = (rows: readonly ComparedRow[]): Html =>
+  html`<div class="wide"><table><thead><tr><th></th><th>call</th><th>measure</th><th class="n">baseline</th><th class="n">run</th><th class="n">effect</th><th>with 95 % confidence</th><th class="n">sure</th></tr></thead><tbody>${rows.map(tableRow)}</tbody></table></div>`
+
+function tableRow(row: ComparedRow): Html {
+  const { base, run, effect, range, confidence, because } = rowWords(row)
+  const tone = isChanged(row) || row.verdict === 'cannot-tell' ? tones[outcomeStatus[row.verdict]] : 'quiet'
+  return html`<tr><td class="keep ${tone}">${outcomeWords[row.verdict]}</td><td class="keep">${row.call} <span class="quiet">in ${row.stage}</span></td><td class="keep">${row.measure}</td><td class="n">${base}</td><td class="n">${run}</td><td class="n">${effect}</td><td class="words">${because === '' ? range : because}</td><td class="n">${confidence}</td></tr>`
+}

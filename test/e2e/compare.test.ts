@@ -1,0 +1,126 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { comparisonSchema } from '../../src/report/comparison/comparison-schema.ts'
+import { defaultTiming, slowed } from '../../src/service/timing.ts'
+import { recordedRun } from '../support/recorded-run.ts'
+import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
+
+const scenario = `
+name: minute
+callers: { count: 12 }
+calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_call: 1 } } }
+stages: [{ name: steady, duration: 60s, shape: constant, rate: 18/s, mix: { rpc: 1 } }]
+record: none
+thresholds: [{ expect: failed == 0, why: There is something to judge. }]
+`
+const short = 'test/e2e/short.yaml'
+
+describe('turnpike compare', () => {
+  const runs = freshDirectory()
+  const of = (name: string) => join(runs, name)
+  beforeAll(async () => {
+    for (const seed of [1, 2, 3]) await recordedRun(of(`base-${seed}`), { scenario, seed })
+    await recordedRun(of('same'), { scenario, seed: 4 })
+    await recordedRun(of('slow'), { scenario, seed: 5, timing: slowed(defaultTiming, 0.5) })
+    await recordedRun(of('other'), { scenario: 'scenarios/idempotency.yaml' })
+    await recordedRun(of('killed'), { scenario, seed: 6 }, true)
+  }, 60_000)
+
+  test('ends with 1 where the run has regressed, and writes it in every form', async () => {
+    const out = freshDirectory()
+    const bases = [1, 2, 3].map(seed => of(`base-${seed}`))
+    const { code, stdout } = await turnpike(['compare', ...bases, of('slow'), '--out', out])
+    expect(stdout).toMatch(/^REGRESSED {2}minute/)
+    expect(code).toBe(1)
+    expect(readdirSync(out).sort()).toEqual(['comparison.html', 'comparison.json', 'comparison.md', 'comparison.txt'])
+    const written = comparisonSchema.parse(JSON.parse(readFileSync(join(out, 'comparison.json'), 'utf8')))
+    expect(written.baselines.map(({ id }) => id)).toEqual(bases)
+    expect(written.verdict).toBe('regressed')
+  })
+
+  test('ends with 0 where it is the same, and prints the form that was asked for', async () => {
+    const { code, stdout } = await turnpike([
+      'compare',
+      of('base-1'),
+      of('same'),
+      '--format',
+      'json',
+      '--noise-floor',
+      '1%',
+    ])
+    expect(comparisonSchema.parse(JSON.parse(stdout))).toMatchObject({
+      verdict: 'unchanged',
+      criteria: { noiseFloor: 0.01 },
+    })
+    expect(code).toBe(0)
+  })
+
+  test('ends with 3 where a run was killed', async () => {
+    const { code, stdout } = await turnpike(['compare', of('base-1'), of('killed')])
+    expect(stdout).toMatch(/^CANNOT TELL {2}minute\n {2}- The run did not end by itself\./)
+    expect(code).toBe(3)
+  })
+
+  test.each([
+    ['runs of different plans', ['base-1', 'other'], /other: calls\.\S+: got .*, expected .*, as in the baseline/],
+    ['a run with itself', ['base-1', 'base-1'], /got run .*base-1, as in .*base-1, expected another run/],
+    ['a single run', ['base-1'], /got one run, expected baselines, and behind them the run/],
+    ['what is no run', ['base-1', 'none'], /none\/plan\.json: got ENOENT, expected a run directory/],
+  ])('refuses %s with 2', async (_, names, words) => {
+    const { code, stderr, stdout } = await turnpike(['compare', ...names.map(of)])
+    expect(stderr).toMatch(words)
+    expect(stdout).toBe('')
+    expect(code).toBe(2)
+  })
+
+  test.each([
+    ['--minimal-effect', '0%'],
+    ['--noise-floor', '0.02'],
+  ])('refuses %s %s', async (flag, value) => {
+    const { code, stderr } = await turnpike(['compare', of('base-1'), of('same'), flag, value])
+    expect(stderr).toContain(`${flag}: got "${value}", expected a share from`)
+    expect(code).toBe(2)
+  })
+})
+
+describe('turnpike run --baseline', () => {
+  test('fails a run of which more fails than of its baseline, whatever else it finds', async ({ onTestFinished }) => {
+    const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario: short })
+    const out = freshDirectory()
+    const service = startTurnpike(['service', '--port', '0', '--fault', '503:0.5'])
+    onTestFinished(() => void service.child.kill('SIGKILL'))
+    let said = ''
+    service.child.stderr?.on('data', bytes => {
+      said += bytes
+    })
+    await service.said('/api/v1')
+    const target = /http:\S+\/api\/v1/.exec(said)?.[0] ?? ''
+    const { code, stdout } = await turnpike(['run', short, '--target', target, '--out', out, '--baseline', baseline])
+    expect(stdout).toMatch(/Against the baseline: \w+ in steady regressed: [^\n]*failures \+\d/)
+    expect(code).toBe(1)
+    const report = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
+    expect(report).toMatchObject({
+      verdict: 'fail',
+      comparison: { verdict: 'regressed', baselines: [{ id: baseline }] },
+    })
+    expect(readFileSync(join(out, 'junit.xml'), 'utf8')).toContain('name="comparison"')
+    const again = await turnpike(['report', out])
+    expect(again.stdout).toBe(stdout)
+  }, 30_000)
+
+  test('refuses a baseline of another plan before anything is sent', async () => {
+    const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario: 'scenarios/rpc-only.yaml' })
+    const out = join(freshDirectory(), 'out')
+    const { code, stderr } = await turnpike(['run', short, '--out', out, '--baseline', baseline])
+    expect(stderr).toMatch(/^short: callers\.count: got 3, expected \d+, as in the baseline/m)
+    expect(code).toBe(2)
+    expect(existsSync(out)).toBe(false)
+  })
+
+  test('takes one scenario at a time', async () => {
+    const { code, stderr } = await turnpike(['run', short, short, '--baseline', 'none'])
+    expect(stderr).toContain('--baseline: got 2 scenarios, expected one scenario')
+    expect(code).toBe(2)
+  })
+})

@@ -1,0 +1,106 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { recordedRun } from '../support/recorded-run.ts'
+import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
+
+const scenario = 'test/e2e/short.yaml'
+
+/** As it is, in the address of a page, in hex, and in base64 wherever it may stand within what was encoded. */
+function formsOf(secret: string): readonly string[] {
+  const base64 = (['base64', 'base64url'] as const).flatMap(encoding =>
+    [0, 1, 2].map(before => {
+      const text = Buffer.from(`${'.'.repeat(before)}${secret}`).toString(encoding)
+      // The first and the last characters hang on what stands beside the secret.
+      return text.slice(before === 0 ? 0 : 4, -4)
+    }),
+  )
+  return [secret, encodeURIComponent(secret), Buffer.from(secret).toString('hex'), ...base64]
+}
+
+/** Every file of the directory, whole. */
+const textsIn = (directory: string): readonly string[] =>
+  readdirSync(directory).map(name => {
+    const bytes = readFileSync(join(directory, name))
+    return name.endsWith('.gz') ? gunzipSync(bytes).toString() : bytes.toString()
+  })
+
+function expectNoneOf(secrets: readonly string[], texts: readonly string[]): void {
+  for (const form of secrets.flatMap(formsOf))
+    for (const text of texts) if (text.includes(form)) expect.fail(`${form} stands in ${text.slice(0, 200)}`)
+}
+
+test('the forms of a secret are found in what was made of it', () => {
+  const secret = 'sk+hush/alpha=93&x'
+  const made = [
+    `Bearer ${secret}`,
+    `?key=${encodeURIComponent(secret)}`,
+    ...['', 'a', 'ab', 'Bearer '].map(before => Buffer.from(`${before}${secret} and more`).toString('base64')),
+    Buffer.from(`:${secret}`).toString('base64url'),
+  ]
+  for (const text of made) expect(() => expectNoneOf([secret], [text]), text).toThrow()
+  expectNoneOf([secret], ['Bearer $TURNPIKE_KEY'])
+})
+
+test('no key stands in anything that a run, its findings, its metrics or a comparison leave behind', async ({
+  onTestFinished,
+}) => {
+  const service = startTurnpike(['service', '--port', '0', '--lie', 'failed-item-in-full', '--fault', '503:0.2'])
+  onTestFinished(() => void service.child.kill('SIGKILL'))
+  let said = ''
+  service.child.stderr?.on('data', bytes => {
+    said += bytes
+  })
+  await service.said('/api/v1')
+  const target = /http:\S+\/api\/v1/.exec(said)?.[0] ?? ''
+  const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario })
+  const out = freshDirectory()
+  const keys = ['ref_default_hush-alpha-93', 'ref_default_hush-beta-93', 'ref_default_hush-gamma-93']
+  const [unpaying, empty] = ['ref_unpaying_hush-delta-93', 'ref_empty_hush-epsilon-93']
+  const flags = ['--target', target, '--out', out, '--baseline', baseline, '--metrics', ':0']
+  const run = startTurnpike(['run', scenario, ...flags], {
+    TURNPIKE_KEYS: keys.join(','),
+    TURNPIKE_UNPAYING_KEY: unpaying,
+    TURNPIKE_EMPTY_KEY: empty,
+    GITHUB_ACTIONS: 'true',
+  })
+  onTestFinished(() => void run.child.kill('SIGKILL'))
+  let notes = ''
+  run.child.stderr?.on('data', bytes => {
+    notes += bytes
+  })
+  await run.said('/metrics')
+  const endpoint = /http:\S+\/metrics/.exec(notes)?.[0] ?? ''
+  let metrics = ''
+  // Before the first answer there is nothing to show; behind the run nobody answers, which ends the test.
+  while (!metrics.includes('turnpike_requests_total{')) metrics = await (await fetch(endpoint)).text()
+  const { code, stdout, stderr } = await run.ended
+  expect(code).toBe(1)
+
+  const compared = freshDirectory()
+  const comparison = await turnpike(['compare', baseline, out, '--out', compared])
+  const written = textsIn(out)
+  expect(written).toHaveLength(10)
+  expect(written.join('')).toContain('"caller":"c0"')
+  expect(written.join('')).toContain('TURNPIKE_KEY')
+  expect(textsIn(compared)).toHaveLength(4)
+  expect(stderr).toContain('::error')
+  const shown = [stdout, stderr, comparison.stdout, comparison.stderr, metrics]
+  expectNoneOf([...keys, unpaying, empty], [...written, ...textsIn(compared), ...shown])
+}, 40_000)
+
+test('nor one of signs that an address or a page would have to encode', async ({ onTestFinished }) => {
+  const target = createServer((_, answer) => answer.writeHead(401, { 'content-type': 'application/json' }).end('{}'))
+  onTestFinished(() => void target.close())
+  await new Promise<void>(resolve => target.listen(0, '127.0.0.1', resolve))
+  const address = target.address()
+  const port = typeof address === 'object' ? address?.port : address
+  const keys = ['sk+hush/alpha=93&<x>"', "sk+hush/beta=93%&'y'", 'sk+hush/gamma=93|$(z)`']
+  const out = freshDirectory()
+  const flags = ['--target', `http://127.0.0.1:${port}/api/v1`, '--out', out, '--log', 'json']
+  const { code, stdout, stderr } = await turnpike(['run', scenario, ...flags], { TURNPIKE_KEYS: keys.join(',') })
+  expect(code).not.toBe(2)
+  expectNoneOf(keys, [...textsIn(out), stdout, stderr])
+}, 40_000)

@@ -1,0 +1,20 @@
+import { compareRuns } from '../../../../src/compare/compare-runs.ts'
+import { type Comparison, defaultCriteria } from '../../../../src/compare/comparison.ts'
+import { simulatedRun } from '../../compare/simulated-run.ts'
+
+const baselines = [1, 2, 3].map(seed => simulatedRun({ seed }))
+
+export const regressed = compareRuns(baselines, simulatedRun({ seed: 9, factor: 1.15 }), defaultCriteria)
+export const unchanged = compareRuns(baselines, simulatedRun({ seed: 9 }), defaultCriteria)
+export const improved = compareRuns(baselines, simulatedRun({ seed: 9, factor: 0.8 }), defaultCriteria)
+export const untold = compareRuns(baselines, simulatedRun({ seed: 9, isComplete: false }), defaultCriteria)
+
+/** Whatever a target, a scenario or a file may bring into one. */
+export const hostileComparison = (hostile: string): Comparison => ({
+  ...regressed,
+  because: [hostile],
+  scenario: hostile,
+  run: { ...regressed.run, id: hostile, target: hostile },
+  baselines: regressed.baselines.map(each => ({ ...each, id: hostile, target: hostile, startedAt: hostile })),
+  rows: regressed.rows.map(row => ({ ...row, call: hostile, stage: hostile, because: hostile })),
+})
