@@ -75,9 +75,10 @@ function spentByCaller(observations: readonly Observation[]): ReadonlyMap<string
   return spent
 }
 
+const later = (at: number | null, by: number): number | null => (at === null ? null : at + by)
+
 function retell(o: Observation, shift: Shift, spent: bigint): Observation {
   const { ms, seqs, places } = shift
-  const later = (atMs: number | null) => atMs && atMs + ms
   const { asked } = o
   return {
     ...o,
@@ -88,9 +89,9 @@ function retell(o: Observation, shift: Shift, spent: bigint): Observation {
         ? { ...asked, replay: { ...asked.replay, group: asked.replay.group + seqs } }
         : asked,
     dueMs: o.dueMs + ms,
-    sentMs: later(o.sentMs),
-    headersMs: later(o.headersMs),
-    endMs: later(o.endMs),
+    sentMs: later(o.sentMs, ms),
+    headersMs: later(o.headersMs, ms),
+    endMs: later(o.endMs, ms),
     answer: o.answer && retellAnswer(o.answer, shift, spent),
   }
 }
@@ -130,14 +131,13 @@ function retellHeader(name: string, value: string, { turn, ms }: Shift, spent: b
 }
 
 function retellStream(stream: StreamReading, { turn, ms }: Shift): StreamReading {
-  const later = (atMs: number | null) => atMs && atMs + ms
   return {
     ...stream,
     ids: stream.ids.map(id => `${id}${turn}`),
-    created: stream.created && stream.created + ms / 1000,
-    firstTokenMs: later(stream.firstTokenMs),
-    firstContentMs: later(stream.firstContentMs),
-    lastTokenMs: later(stream.lastTokenMs),
+    created: later(stream.created, ms / 1000),
+    firstTokenMs: later(stream.firstTokenMs, ms),
+    firstContentMs: later(stream.firstContentMs, ms),
+    lastTokenMs: later(stream.lastTokenMs, ms),
   }
 }
 
