@@ -1,9 +1,12 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
-import { sleepUntil } from '../lib/clock.ts'
+import { sleepSharplyUntil } from '../lib/clock.ts'
 import type { Cab, InFlight } from './driver.ts'
 
-/** Overdue arrivals are sent without a pause for at most so long; then answers and signals have their turn. */
-const longestTurnMs = 20
+/**
+ * Overdue arrivals are sent without a pause for at most so long; then answers have their turn, for they are stamped when
+ * they are read, and so have signals.
+ */
+const longestTurnMs = 5
 
 /**
  * The open model: every arrival is sent when it is due, whatever became of those before it. With `maxInFlight` under
@@ -20,7 +23,7 @@ export async function driveOpen(
   for (const arrival of arrivals) {
     const nowMs = clock.nowMs()
     if (arrival.dueMs > nowMs || nowMs > turnEndMs) {
-      await sleepUntil(clock, Math.max(arrival.dueMs, nowMs), signal)
+      await sleepSharplyUntil(clock, Math.max(arrival.dueMs, nowMs), signal)
       turnEndMs = clock.nowMs() + longestTurnMs
     }
     if (signal.aborted) return

@@ -6,6 +6,8 @@ export type Clock = {
   readonly wallMs: () => number
   /** Calls `wake` once, at or after `dueMs`, and never before `at` has returned. The result cancels it. */
   readonly at: (dueMs: number, wake: () => void) => Cancel
+  /** As `at`, and less late: for what is measured by when it happens. It costs up to two milliseconds of CPU. */
+  readonly sharplyAt: (dueMs: number, wake: () => void) => Cancel
 }
 
 export type Cancel = () => void
@@ -23,11 +25,41 @@ export function systemClock(): Clock {
       const timer = setTimeout(wake, Math.max(0, Math.ceil(dueMs - nowMs())))
       return () => clearTimeout(timer)
     },
+    sharplyAt: (dueMs, wake) => wakeSharply(nowMs, dueMs, wake),
   }
 }
 
+/** A timer of Node.js may wake two milliseconds after it was set to wake in one. */
+const coarseMs = 2
+
+/** Sleeps as long as no timer can be late, and waits for the rest turn by turn of the event loop, which serves all others. */
+function wakeSharply(nowMs: () => number, dueMs: number, wake: () => void): Cancel {
+  const wait = (): Cancel => {
+    const sleepMs = Math.floor(dueMs - nowMs()) - 1
+    if (sleepMs >= coarseMs - 1) {
+      const timer = setTimeout(check, sleepMs)
+      return () => clearTimeout(timer)
+    }
+    const turn = setImmediate(check)
+    return () => clearImmediate(turn)
+  }
+  const check = () => {
+    if (nowMs() >= dueMs) wake()
+    else cancel = wait()
+  }
+  let cancel = wait()
+  return () => cancel()
+}
+
 /** Resolves at `dueMs`, or as soon as `signal` aborts; never rejects. */
-export function sleepUntil(clock: Clock, dueMs: number, signal?: AbortSignal): Promise<void> {
+export const sleepUntil = (clock: Clock, dueMs: number, signal?: AbortSignal): Promise<void> =>
+  sleep(clock.at, dueMs, signal)
+
+/** As `sleepUntil`, by `sharplyAt`. */
+export const sleepSharplyUntil = (clock: Clock, dueMs: number, signal?: AbortSignal): Promise<void> =>
+  sleep(clock.sharplyAt, dueMs, signal)
+
+function sleep(at: Clock['at'], dueMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise(resolve => {
     if (signal?.aborted) return resolve()
     const wake = () => {
@@ -35,7 +67,7 @@ export function sleepUntil(clock: Clock, dueMs: number, signal?: AbortSignal): P
       signal?.removeEventListener('abort', wake)
       resolve()
     }
-    const cancel = clock.at(dueMs, wake)
+    const cancel = at(dueMs, wake)
     signal?.addEventListener('abort', wake, { once: true })
   })
 }

@@ -39,16 +39,19 @@ export function manualClock(startWallMs = Date.UTC(2026, 0, 15, 12)): ManualCloc
     return true
   }
 
+  const at: Clock['at'] = (dueMs, wake) => {
+    const timer = { dueMs, order: order++, wake }
+    timers.push(timer)
+    return () => {
+      timers = timers.filter(other => other !== timer)
+    }
+  }
+
   return {
     nowMs: () => now,
     wallMs: () => startWallMs + now,
-    at: (dueMs, wake) => {
-      const timer = { dueMs, order: order++, wake }
-      timers.push(timer)
-      return () => {
-        timers = timers.filter(other => other !== timer)
-      }
-    },
+    at,
+    sharplyAt: at,
     advanceTo: async ms => {
       await settle()
       while (await step(ms));

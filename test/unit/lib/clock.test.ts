@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { sleepUntil, systemClock } from '../../../src/lib/clock.ts'
+import { sleepSharplyUntil, sleepUntil, systemClock } from '../../../src/lib/clock.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 
 describe('sleepUntil', () => {
@@ -97,5 +97,54 @@ describe('the clock of the machine', () => {
     expect(wake).not.toHaveBeenCalled()
     vi.advanceTimersByTime(1)
     expect(wake).toHaveBeenCalledTimes(1)
+  })
+})
+
+describe('a sharp waking', () => {
+  const clock = systemClock()
+  const wakingAt = (dueMs: number) =>
+    new Promise<number>(resolve => clock.sharplyAt(dueMs, () => resolve(clock.nowMs())))
+
+  test.each([0.3, 1.4, 2.5, 6.7])('comes in %f ms, and not before', async ms => {
+    const dueMs = clock.nowMs() + ms
+    expect(await wakingAt(dueMs)).toBeGreaterThanOrEqual(dueMs)
+  })
+
+  test('for what is past comes in a turn of its own, never inside the call', async () => {
+    const wake = vi.fn()
+    clock.sharplyAt(-5, wake)
+    expect(wake).not.toHaveBeenCalled()
+    await wakingAt(0)
+    expect(wake).toHaveBeenCalledTimes(1)
+  })
+
+  test.each([-5, 1, 5])(
+    'that was cancelled does not come, whether it is asleep or takes turns: %d ms ahead',
+    async ms => {
+      const wake = vi.fn()
+      const cancel = clock.sharplyAt(clock.nowMs() + ms, wake)
+      if (ms === 1) await wakingAt(0)
+      cancel()
+      await wakingAt(clock.nowMs() + 2 * Math.abs(ms))
+      expect(wake).not.toHaveBeenCalled()
+    },
+  )
+
+  test('serves timers and answers while it waits: what is due before it comes first', async () => {
+    const order: string[] = []
+    clock.at(clock.nowMs() + 1, () => order.push('timer'))
+    await wakingAt(clock.nowMs() + 5)
+    expect(order).toEqual(['timer'])
+  })
+
+  test('ends a sleep, as does an abort', async () => {
+    const stop = new AbortController()
+    const dueMs = clock.nowMs() + 1.5
+    await sleepSharplyUntil(clock, dueMs)
+    expect(clock.nowMs()).toBeGreaterThanOrEqual(dueMs)
+    const sleep = sleepSharplyUntil(clock, dueMs + 60_000, stop.signal)
+    stop.abort()
+    await sleep
+    expect(clock.nowMs()).toBeLessThan(dueMs + 60_000)
   })
 })

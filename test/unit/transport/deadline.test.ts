@@ -9,18 +9,15 @@ function standingClock() {
   let nowMs = 0
   let timers: { dueMs: number; wake: () => void }[] = []
   let set = 0
-  const clock: Clock = {
-    nowMs: () => nowMs,
-    wallMs: () => nowMs,
-    at: (dueMs, wake) => {
-      set++
-      const timer = { dueMs, wake }
-      timers.push(timer)
-      return () => {
-        timers = timers.filter(each => each !== timer)
-      }
-    },
+  const at: Clock['at'] = (dueMs, wake) => {
+    set++
+    const timer = { dueMs, wake }
+    timers.push(timer)
+    return () => {
+      timers = timers.filter(each => each !== timer)
+    }
   }
+  const clock: Clock = { nowMs: () => nowMs, wallMs: () => nowMs, at, sharplyAt: at }
   /** Wakes the timer that is due first, if one is due by then. */
   const wakeOnce = (untilMs = nowMs): boolean => {
     const next = timers.filter(({ dueMs }) => dueMs <= untilMs).toSorted((a, b) => a.dueMs - b.dueMs)[0]

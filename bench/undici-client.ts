@@ -1,0 +1,43 @@
+import { Client } from 'undici'
+
+/**
+ * Bare undici on one call, without any check, each connection a client of its own as in our transport: what is left of a
+ * core before we do anything. Arguments: port, connections, seconds.
+ */
+const [port, connections, seconds] = process.argv.slice(2)
+const request = {
+  path: '/api/v1/crypto/rpc/ethereum-mainnet',
+  method: 'POST',
+  headers: {
+    'content-type': 'application/json',
+    accept: 'application/json',
+    authorization: 'Bearer ref_default_bench',
+  },
+  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] }),
+} as const
+const endMs = performance.now() + Number(seconds) * 1000
+let answered = 0
+
+await Promise.all(Array.from({ length: Number(connections) }, keepBusy))
+process.send?.({ perSecond: answered / Number(seconds) })
+process.once('disconnect', () => process.exit())
+
+function keepBusy(): Promise<void> {
+  const client = new Client(`http://127.0.0.1:${port}`, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+  return new Promise((resolve, reject) => {
+    const next = () => {
+      if (performance.now() >= endMs) return resolve(client.destroy())
+      client.dispatch(request, {
+        onRequestStart: () => {},
+        onResponseStart: () => {},
+        onResponseData: () => {},
+        onResponseEnd: () => {
+          answered++
+          next()
+        },
+        onResponseError: (_, error) => reject(error),
+      })
+    }
+    next()
+  })
+}
