@@ -13,16 +13,17 @@ const cutOffAt = 256
 
 export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQueue<Item> {
   let items: Item[] = []
+  /** Beside the items, place by place: to look for a key is what is done most. */
+  let keys: number[] = []
   let head = 0
 
-  /** How many positions of `items` come before all keys that are at least `key`, or above it. */
+  /** The first place whose key is at least `key`, or above it. */
   const search = (key: number, isAbove: boolean): number => {
     let low = head
-    let high = items.length
+    let high = keys.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      const item = items[middle]
-      const other = item === undefined ? Number.POSITIVE_INFINITY : keyOf(item)
+      const other = keys[middle] ?? Number.NaN
       if (isAbove ? other <= key : other < key) low = middle + 1
       else high = middle
     }
@@ -32,15 +33,22 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
   return {
     insert: item => {
       const key = keyOf(item)
-      const last = items[items.length - 1]
-      if (items.length === head || last === undefined || keyOf(last) <= key) items.push(item)
-      else items.splice(search(key, true), 0, item)
+      const last = keys[keys.length - 1]
+      if (keys.length === head || last === undefined || last <= key) {
+        items.push(item)
+        keys.push(key)
+        return
+      }
+      const place = search(key, true)
+      items.splice(place, 0, item)
+      keys.splice(place, 0, key)
     },
     shift: () => {
       if (head === items.length) return undefined
       const first = items[head++]
       if (head > cutOffAt && head * 2 > items.length) {
         items = items.slice(head)
+        keys = keys.slice(head)
         head = 0
       }
       return first

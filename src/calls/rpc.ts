@@ -48,12 +48,14 @@ function itemsOf(plan: RpcPlan, family: Network['family'], idOffset: number, ran
   const shift = plan.batchSize === null ? random.int(3) : 0
   const failing =
     plan.batchSize === null ? (random.next() < plan.failing ? [0] : []) : failingPositions(plan.failing, size, random)
-  return Array.from({ length: size }, (_, index) => {
+  const items: RpcItem[] = []
+  for (let index = 0; index < size; index++) {
     const fails = failing.includes(index)
     const method = fails ? failingMethods[family] : random.weighted(plan.methods)
     const id = idOffset + index + 1
-    return { id: (index + shift) % 3 === 2 ? `r-${id}` : id, method, failing: fails }
-  })
+    items.push({ id: (index + shift) % 3 === 2 ? `r-${id}` : id, method, failing: fails })
+  }
+  return items
 }
 
 function failingPositions(count: number, size: number, random: Random): readonly number[] {

@@ -21,10 +21,12 @@ export function randomStream(seed: number, name: string): Random {
     int: bound => Math.floor(next() * bound),
     exponential: () => -Math.log(1 - next()),
     weighted: choices => {
-      let rest = next() * choices.reduce((sum, [, weight]) => sum + weight, 0)
-      for (const [value, weight] of choices) {
-        rest -= weight
-        if (rest < 0) return value
+      let total = 0
+      for (const choice of choices) total += choice[1]
+      let rest = next() * total
+      for (const choice of choices) {
+        rest -= choice[1]
+        if (rest < 0) return choice[0]
       }
       const last = choices.findLast(([, weight]) => weight > 0)
       if (last === undefined) throw new RangeError('a weighted choice needs a positive weight')

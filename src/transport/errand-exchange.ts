@@ -3,7 +3,7 @@ import type { FailureReason } from '../observation/observation.ts'
 import { startDeadline } from './deadline.ts'
 import { joined, lateness } from './exchange.ts'
 import type { Failure } from './failure-of.ts'
-import { headerRecord } from './header-record.ts'
+import { headerRecord, noHeaders } from './header-record.ts'
 import type { Errand } from './transport.ts'
 
 /** One errand on its way, told of each thing that happens to it. What comes after its end is of no account. */
@@ -19,8 +19,6 @@ export type ErrandExchange = {
   /** Whether the answer asks for the connection to be closed behind it. */
   readonly closesConnection: () => boolean
 }
-
-const noHeaders: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 
 /** The errand is sent now. `giveUp` closes its connection, which is of no use once it was broken off. */
 export function startErrand(

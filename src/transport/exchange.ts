@@ -6,7 +6,7 @@ import type { Connections, Lane } from './connections.ts'
 import { type Phase, startDeadline } from './deadline.ts'
 import { isEventStream } from './event-stream.ts'
 import { type ConnectionState, type Failure, failureOf } from './failure-of.ts'
-import { headerRecord } from './header-record.ts'
+import { headerRecord, noHeaders } from './header-record.ts'
 import type { Exchange, OnStreamBytes, WireRequest } from './transport.ts'
 
 /** What every exchange of a transport shares. */
@@ -19,7 +19,6 @@ export type Wire = {
 }
 
 const nothing = Buffer.alloc(0)
-const noHeaders: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 
 /**
  * Sends the request and reports to `onEnd` once. The exchange can end before undici is done with the request (a limit
