@@ -46,8 +46,13 @@ export function createSequencer(
         letGo(observation)
         return
       }
+      if (place === next) {
+        next++
+        letGo(observation)
+        letGoRow()
+        return
+      }
       waiting.set(place, observation)
-      letGoRow()
       if (waiting.size > queueLimit) flush()
     },
     flush,

@@ -1,4 +1,5 @@
 import { type Contract, resourceOf } from '../contract/contract.ts'
+import { perContract } from '../contract/per-contract.ts'
 import { isDecimal } from '../lib/number-text.ts'
 import { rememberLast } from '../lib/remember-last.ts'
 import type { Observation } from '../observation/observation.ts'
@@ -10,23 +11,29 @@ import { isFromInFront, isSuccess } from './who-answered.ts'
 const httpDate =
   /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/
 /** How many digits the time has is open; hours and minutes are the least. */
-const version = /^\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\.([01]\d|2[0-3])[0-5]\d([0-5]\d+)?$/
+const versionTime = /^\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\.([01]\d|2[0-3])[0-5]\d([0-5]\d+)?$/
 
 const isPresent = (value: string) => value !== ''
 // These are the same in one answer after the other.
 const isHttpDate = rememberLast((value: string) => httpDate.test(value))
-const isVersion = rememberLast((value: string) => version.test(value))
+const isVersion = rememberLast((value: string) => versionTime.test(value))
 const isBalance = (value: string) => isDecimal(value.startsWith('-') ? value.slice(1) : value)
 
 const isInference = ({ asked }: Observation, contract: Contract): boolean =>
   asked.kind === 'chat' || (asked.kind === 'resource' && resourceOf(contract, asked.resource)?.isInference === true)
+
+const namesOf = perContract(({ headerPrefix }) => ({
+  version: `${headerPrefix}version`,
+  modelId: `${headerPrefix}model-id`,
+  modelName: `${headerPrefix}model-name`,
+}))
 
 /** The headers that every answer carries, and those that depend only on who asked and for what. */
 export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
   const { answer, seq } = observation
   if (answer === null || isFromInFront(answer, contract)) return
   const { headers, status } = answer
-  const prefix = contract.headerPrefix
+  const { version, modelId, modelName } = namesOf(contract)
 
   const expect = (
     clause: Parameters<typeof say.kept>[0],
@@ -42,12 +49,11 @@ export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
   expect('header.content-type', 'content-type', isPresent, 'a media type')
   expect('header.date', 'date', isHttpDate, 'an HTTP date')
   expect('header.cf-ray', 'cf-ray', isPresent, 'a request id')
-  const revision = `${prefix}version`
-  expect('header.version', revision, isPresent, 'a revision')
-  if (headers[revision]) expect('header.version.format', revision, isVersion, 'YYYYMMDD.HHMMSS')
+  expect('header.version', version, isPresent, 'a revision')
+  if (headers[version]) expect('header.version.format', version, isVersion, 'YYYYMMDD.HHMMSS')
   if (isSuccess(status) && isInference(observation, contract)) {
-    expect('header.model-id', `${prefix}model-id`, isPresent, 'the model used')
-    expect('header.model-name', `${prefix}model-name`, isPresent, 'a display name')
+    expect('header.model-id', modelId, isPresent, 'the model used')
+    expect('header.model-name', modelName, isPresent, 'a display name')
   }
   if (contract.billing.balanceHeaders && authenticatedAnswer(observation) !== null) {
     const { usdHeader, diemHeader } = tariffOf(contract)
