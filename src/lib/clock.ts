@@ -29,15 +29,15 @@ export function systemClock(): Clock {
   }
 }
 
-/** A timer of Node.js may wake two milliseconds after it was set to wake in one. */
+/** A timer that is set for one millisecond may wake after two. */
 const coarseMs = 2
 
-/** Sleeps as long as no timer can be late, and waits for the rest turn by turn of the event loop, which serves all others. */
+/** Sleeps as long as a timer cannot be late, and waits for the rest in turns of the event loop, which serves all others. */
 function wakeSharply(nowMs: () => number, dueMs: number, wake: () => void): Cancel {
   const wait = (): Cancel => {
-    const sleepMs = Math.floor(dueMs - nowMs()) - 1
-    if (sleepMs >= coarseMs - 1) {
-      const timer = setTimeout(check, sleepMs)
+    const leftMs = dueMs - nowMs()
+    if (leftMs > coarseMs) {
+      const timer = setTimeout(check, Math.floor(leftMs) - 1)
       return () => clearTimeout(timer)
     }
     const turn = setImmediate(check)
