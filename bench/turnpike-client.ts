@@ -51,6 +51,7 @@ const report = await carryOut({
   quit: never,
   record: { write: () => {}, unrecorded: () => 0, end: async () => {}, recall: async function* () {} },
   eventLoopDelayMs: () => null,
+  pushed: () => null,
   onStart: () => {},
   watch: () => {},
 })

@@ -112,6 +112,7 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
         thresholds: thresholds(end?.ended === 'complete', durationMs),
         eventLoopDelayMs: end?.eventLoopDelayMs ?? null,
         unrecorded: end?.unrecorded ?? 0,
+        pushed: end?.pushed ?? null,
       })
     },
   }

@@ -85,6 +85,12 @@ const places: readonly Place[] = [
     ],
     because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
   },
+  {
+    name: 'push',
+    sees: ['lib', 'observation', 'transport', 'metrics', 'report'],
+    because:
+      'What is known of a run goes out to whoever watches; the judging half knows no network, and hears nothing back.',
+  },
   { name: 'service', sees: ['lib', 'contract'], because: 'Two independent readings: no arithmetic is shared.' },
   {
     name: 'evidence.ts',
@@ -108,7 +114,7 @@ const places: readonly Place[] = [
     name: 'cli',
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
-      ...['report', 'service', 'judge.ts', 'run'],
+      ...['report', 'push', 'service', 'judge.ts', 'run'],
     ],
     because: 'It reads a command line, calls one function, and writes. Nobody else starts the reference service.',
   },
@@ -125,6 +131,7 @@ const doors: Readonly<Record<string, Door>> = {
   leven: { files: ['src/lib/usage-error.ts'], because: 'it guesses the word that was meant' },
   pino: { files: ['src/lib/log.ts'], because: 'the log' },
   'prom-client': { files: ['src/metrics/prometheus.ts'], because: 'it sees numbers when Prometheus asks' },
+  snappyjs: { files: ['src/push/scribe.ts'], because: 'remote write is compressed so, and no other way' },
   undici: {
     files: ['src/transport/connections.ts', 'src/transport/exchange.ts', 'src/transport/failure-of.ts'],
     because: 'connections, the five instants of an exchange, and the codes of its errors',
@@ -219,6 +226,8 @@ const rules: readonly Kept[] = [
       ['src/audits/spy.ts', "import { driveOpen } from '../drivers/open.ts'"],
       ['src/metrics/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
       ['src/metrics/spy.ts', "import { createDraw } from '../arrivals/arrivals.ts'"],
+      ['src/metrics/spy.ts', "import { createOutbox } from '../push/outbox.ts'"],
+      ['src/push/spy.ts', "import type { Cab } from '../drivers/driver.ts'"],
       ['src/report/spy.ts', "import { buildCall } from '../calls/build-call.ts'"],
       ['src/report/spy.ts', "const { send } = await import('../transport/undici-transport.ts')"],
       ['src/service/spy.ts', "import { credits } from '../checks/rpc-credits.ts'"],

@@ -4,11 +4,21 @@ import { documented } from '../src/contract/documented.ts'
 import { families, histogramFamilies } from '../src/metrics/families.ts'
 import { createMeters } from '../src/metrics/meters.ts'
 import { createMetrics } from '../src/metrics/metrics.ts'
+import { verdictFamilies } from '../src/push/verdict-families.ts'
 import { plain, tableUnder } from './support/markdown.ts'
 import { aPlan } from './unit/metrics/fixtures.ts'
+import { passingReport } from './unit/report/fixtures.ts'
+
+test('docs/measurement.md lists every metric of the end of a run, with its labels', () => {
+  const told = tableUnder(readFileSync('docs/measurement.md', 'utf8'), 'Pushed')
+  expect(told.map(({ Metric = '', Labels }) => [plain(Metric), Labels])).toEqual(
+    verdictFamilies(passingReport).map(({ name, labels }) => [name, labels.join(', ')]),
+  )
+})
 
 test('docs/measurement.md lists every metric with its labels, in their order, and no other', () => {
   const known = families({
+    catchUp: () => {},
     run: { id: '', scenario: '', seed: 1, version: '' },
     metrics: createMetrics(aPlan()),
     meters: createMeters(documented),
@@ -19,6 +29,7 @@ test('docs/measurement.md lists every metric with its labels, in their order, an
     limits: () => [],
     thresholds: () => [],
     capacity: () => [],
+    pushed: () => null,
   })
   const all = [...histogramFamilies.map(({ name }) => ({ name, labels: ['call', 'stage'] })), ...known]
   const told = tableUnder(readFileSync('docs/measurement.md', 'utf8'), 'Prometheus')

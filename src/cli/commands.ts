@@ -38,6 +38,8 @@ export const commands: readonly Command[] = [
       },
       ...criteria,
       metrics: { type: 'string', describe: 'Serve /metrics during the run, at [host]:port' },
+      'remote-write': { type: 'string', describe: 'Address of a Prometheus that is sent all metrics during the run' },
+      'push-gateway': { type: 'string', describe: 'Address of a Pushgateway that is given the verdict' },
       progress: { type: 'boolean', describe: 'Show progress', default: true },
       quiet: { type: 'boolean', describe: 'Neither progress nor notes', default: false },
       log: {

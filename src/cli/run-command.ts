@@ -18,6 +18,7 @@ import { startEmbeddedService } from './embedded-service.ts'
 import { tellGitHub } from './github-actions.ts'
 import { listenForInterrupts } from './interrupts.ts'
 import { contractOf, loadPlan } from './load-plan.ts'
+import { type Receivers, receiversOf } from './push-run.ts'
 import { exitCodeOf, showReport } from './show-report.ts'
 import { version } from './version.ts'
 import { watchRun } from './watch-run.ts'
@@ -28,13 +29,14 @@ export async function runCommand(values: Values): Promise<number> {
   const plans: Plan[] = []
   for (const file of texts(values, 'scenarios')) plans.push(await loadPlan(file, contract, values))
   for (const plan of plans) assertAffordable(plan)
+  const receivers = receiversOf(values, process.env)
   const baselines = await baselinesOf(
     values,
     plans.map(plan => ({ plan, contract })),
   )
   const codes: number[] = []
   for (const plan of plans) {
-    const code = await runPlan(plan, { contract, values, baselines, several: plans.length > 1 })
+    const code = await runPlan(plan, { contract, values, baselines, receivers, several: plans.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
   }
@@ -51,10 +53,11 @@ type Order = {
   readonly contract: Contract
   readonly values: Values
   readonly baselines: Baselines | null
+  readonly receivers: Receivers
   readonly several: boolean
 }
 
-async function runPlan(plan: Plan, { contract, values, baselines, several }: Order): Promise<number> {
+async function runPlan(plan: Plan, { contract, values, baselines, receivers, several }: Order): Promise<number> {
   const runId = nameRun()
   const path = directoryOf(plan, runId, text(values, 'out'), several)
   // The accounts of a service of our own are made for the run; keys for another service are none of its business.
@@ -64,7 +67,7 @@ async function runPlan(plan: Plan, { contract, values, baselines, several }: Ord
   const callers = loadCallers(plan.callers, source)
   const { TURNPIKE_UNPAYING_KEY: unpaying = '', TURNPIKE_EMPTY_KEY: empty = '' } = process.env
   const spareKeys = loadSpareKeys(plan.target === null ? {} : { unpaying, empty }, plan.callers, source)
-  const errand = { plan, contract, callers, spareKeys, runId, path, values, baselines }
+  const errand = { plan, contract, callers, spareKeys, runId, path, values, baselines, receivers }
   if (plan.target !== null) return carryOutAt(plan.target, errand)
   const service = await startEmbeddedService({
     seed: plan.seed,
@@ -83,13 +86,14 @@ type Errand = Pick<RunOptions, 'plan' | 'contract' | 'callers' | 'spareKeys'> & 
   readonly path: string
   readonly values: Values
   readonly baselines: Baselines | null
+  readonly receivers: Receivers
 }
 
 async function carryOutAt(target: string, errand: Errand): Promise<number> {
-  const { plan, contract, callers, spareKeys, runId, path, values, baselines } = errand
+  const { plan, contract, callers, spareKeys, runId, path, values, baselines, receivers } = errand
   const clock = systemClock()
   const head: LogHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
-  const watch = await watchRun({ plan, contract, head, clock, values, path })
+  const watch = await watchRun({ plan, contract, head, clock, values, path, receivers })
   const interrupts = listenForInterrupts()
   interrupts.onFirst(() => watch.log('Interrupted: waiting for what is under way. Once more to quit.'))
   const eventLoop = monitorEventLoop()
@@ -111,6 +115,7 @@ async function carryOutAt(target: string, errand: Errand): Promise<number> {
       quit: interrupts.quit,
       record: directory,
       eventLoopDelayMs: eventLoop.delayMs,
+      pushed: watch.pushed,
       onStart: watch.start,
       watch: watch.add,
     })
@@ -119,6 +124,7 @@ async function carryOutAt(target: string, errand: Errand): Promise<number> {
     await directory.writeReport(report)
     showReport(report, path, values)
     tellGitHub(report)
+    await watch.conclude(report, interrupts.quit)
     return exitCodeOf(report)
   } finally {
     await watch.close()

@@ -2,6 +2,7 @@ import type { Contract } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
 import { jsonLines, type Lines } from '../lib/log.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import type { ExpositionSource } from '../metrics/exposition.ts'
 import { createMeters, type Meters } from '../metrics/meters.ts'
 import { serveMetrics } from '../metrics/metrics-server.ts'
 import { createExposition } from '../metrics/prometheus.ts'
@@ -11,8 +12,10 @@ import { describePlan } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import { offeredNow, snapshotProgress } from '../report/progress-snapshot.ts'
 import { createProgressWriter, type ProgressWriter } from '../report/progress-writer.ts'
+import type { Report } from '../report/report.ts'
 import type { Live } from '../run/carry-out.ts'
 import { text, type Values } from './command.ts'
+import { createPush, type Push, type Receivers } from './push-run.ts'
 
 /** What a person, or Prometheus, sees of a run while it goes. */
 export type Watch = {
@@ -20,6 +23,9 @@ export type Watch = {
   readonly start: (live: Live) => void
   readonly log: (line: string) => void
   readonly stop: () => void
+  readonly pushed: Push['tally']
+  /** Pushes what the run came to, to whoever is to be told. */
+  readonly conclude: (report: Report, quit: AbortSignal) => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -30,18 +36,19 @@ type Watched = {
   readonly clock: Clock
   readonly values: Values
   readonly path: string
+  readonly receivers: Receivers
 }
 
-export async function watchRun({ plan, contract, head, clock, values, path }: Watched): Promise<Watch> {
+export async function watchRun({ plan, contract, head, clock, values, path, receivers }: Watched): Promise<Watch> {
   const quiet = values.quiet === true
   const terminal = process.stderr
   const asJson = values.log === 'json'
   const stream: Lines = asJson ? jsonLines() : terminal
   const interactive = !asJson && terminal.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
-  let live: Live | null = null
+  let source: ExpositionSource | null = null
   let writer: ProgressWriter | null = null
   const meters = createMeters(contract)
-  const render = () => (live === null ? null : exposition(live, meters, { plan, head, clock }))
+  const render = () => (source === null ? null : createExposition(source).render)
   const endpoint = await serveLive(text(values, 'metrics'), render)
   const log = (line: string) => {
     if (!quiet) writer === null ? stream.write(`${line}\n`) : writer.log(line)
@@ -51,6 +58,8 @@ export async function watchRun({ plan, contract, head, clock, values, path }: Wa
   log(`Run ${head.runId}: ${plan.scenario}, seed ${plan.seed}, into ${path}`)
   if (endpoint !== null) log(`Metrics are at http://${endpoint.host}:${endpoint.port}/metrics`)
 
+  const push = createPush({ receivers, plan, head, clock, log })
+
   const stop = () => {
     writer?.stop()
     writer = null
@@ -58,10 +67,11 @@ export async function watchRun({ plan, contract, head, clock, values, path }: Wa
 
   return {
     log,
-    // Nobody looks at the meters but whoever scrapes.
-    add: endpoint === null ? () => {} : meters.add,
+    // Nobody looks at the meters but Prometheus.
+    add: endpoint === null && !push.isAsked ? () => {} : meters.add,
     start: started => {
-      live = started
+      source = expositionSource(started, meters, push, { plan, head, clock })
+      push.start(source)
       if (quiet || values.progress === false) return
       writer = createProgressWriter({
         stream,
@@ -81,8 +91,11 @@ export async function watchRun({ plan, contract, head, clock, values, path }: Wa
       })
     },
     stop,
+    pushed: push.tally,
+    conclude: push.finish,
     close: async () => {
       stop()
+      await push.close()
       await endpoint?.close()
     },
   }
@@ -118,14 +131,16 @@ async function serveLive(address: string | null, render: () => Render | null): P
 
 type Render = () => Promise<string>
 
-function exposition(
+function expositionSource(
   { judgement, inFlight, stage, loadStartMs }: Live,
   meters: Meters,
+  push: Push,
   { plan, head, clock }: Pick<Watched, 'plan' | 'head' | 'clock'>,
-): Render {
+): ExpositionSource {
   const { metrics, audits, docket, thresholds, capacity, catchUp } = judgement
   const loadElapsedMs = () => clock.nowMs() - (loadStartMs() ?? clock.nowMs())
-  const { render } = createExposition({
+  return {
+    catchUp,
     run: { id: head.runId, scenario: plan.scenario, seed: plan.seed, version: head.version },
     metrics,
     meters,
@@ -136,9 +151,6 @@ function exposition(
     limits: audits.limits,
     thresholds,
     capacity: () => capacity.results(false),
-  })
-  return () => {
-    catchUp()
-    return render()
+    pushed: push.tally,
   }
 }

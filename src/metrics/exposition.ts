@@ -1,14 +1,18 @@
 import type { Billing, LimitUse } from '../audits/results.ts'
 import type { ClauseTally } from '../checks/docket.ts'
+import type { PushTally } from '../observation/log.ts'
 import type { Timing } from '../plan/plan.ts'
 import type { CapacityResult } from './capacity-result.ts'
 import { type Figures, sumFigures } from './figures.ts'
 import type { Meters } from './meters.ts'
 import { type Metrics, OTHER_NAME } from './metrics.ts'
+import { type NativeHistogram, nativeHistogram } from './native-histogram.ts'
 import type { ThresholdResult } from './thresholds.ts'
 
 /** What a scrape reads, at the moment of the scrape. */
 export type ExpositionSource = {
+  /** To be called before anything is read. */
+  readonly catchUp: () => void
   readonly run: { readonly id: string; readonly scenario: string; readonly seed: number; readonly version: string }
   readonly metrics: Metrics
   readonly meters: Meters
@@ -20,6 +24,8 @@ export type ExpositionSource = {
   readonly limits: () => readonly LimitUse[]
   readonly thresholds: () => readonly ThresholdResult[]
   readonly capacity: () => readonly CapacityResult[]
+  /** null: nothing is pushed. */
+  readonly pushed: () => PushTally | null
 }
 
 export type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
@@ -52,6 +58,7 @@ export type Distribution = {
   readonly counts: readonly number[]
   readonly count: number
   readonly sumSeconds: number
+  readonly native: () => NativeHistogram
 }
 
 export function distributions(metrics: Metrics, timing: Timing): readonly Distribution[] {
@@ -63,6 +70,7 @@ export function distributions(metrics: Metrics, timing: Timing): readonly Distri
       counts: histogram.countsUpTo(boundariesMs),
       count: histogram.count(),
       sumSeconds: histogram.sumMs() / 1000,
+      native: () => nativeHistogram(histogram),
     }))
 }
 

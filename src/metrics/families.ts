@@ -1,4 +1,5 @@
 import { formatPico } from '../lib/money.ts'
+import type { PushTally } from '../observation/log.ts'
 import type { Timing } from '../plan/plan.ts'
 import {
   cellSamples,
@@ -63,6 +64,10 @@ export function families(source: ExpositionSource): readonly Family[] {
     })
   const ofLimit = (amountOf: (limit: ReturnType<typeof limits>[number]) => number | null) => () =>
     byCaller(limits(), ({ scope, tier }) => ({ scope, tier }), amountOf)
+  const ofPushes = (name: keyof PushTally) => () => {
+    const tally = source.pushed()
+    return tally === null ? [] : [{ labels: {}, value: tally[name] }]
+  }
   const usd = (pico: bigint) => Number(formatPico(pico))
   const credits = (network: string, count: bigint) => (network === 'none' ? null : Number(count))
 
@@ -209,6 +214,8 @@ export function families(source: ExpositionSource): readonly Family[] {
       { labels: { label: 'call' }, value: mergedCells(metrics) },
       { labels: { label: 'caller' }, value: unshown(limits()) },
     ]),
+    counter('turnpike_push_failures_total', 'Pushes that the receiver did not take.', [], ofPushes('failures')),
+    counter('turnpike_push_lost_samples_total', 'Samples never pushed.', [], ofPushes('lostSamples')),
   ]
 }
 

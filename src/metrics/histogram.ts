@@ -92,6 +92,11 @@ export function createHistogram(): Recorder {
 
 export const emptyHistogram: Histogram = createHistogram()
 
+const cells = new Int32Histogram(1, HIGHEST_US, SIGNIFICANT_DIGITS)
+
+/** The least whole number of microseconds that the cell of this index holds. */
+export const cellFloorUs = (index: number): number => cells.valueFromIndex(index)
+
 /** What all of them hold, as of now. */
 export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   const [first, ...rest] = histograms.filter(histogram => histogram.count() > 0)

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Timing } from '../plan/plan.ts'
-import { boundariesMs, type Distribution, distributions, type ExpositionSource } from './exposition.ts'
+import { boundariesMs, type Distribution, distributions, type ExpositionSource, type Sample } from './exposition.ts'
 import { type Family, families, histogramFamilies } from './families.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -16,8 +16,41 @@ export function createExposition(source: ExpositionSource): Exposition {
   collectDefaultMetrics({ register: registry })
   for (const { name, timing, help } of histogramFamilies) histogram(registry, source.metrics, name, timing, help)
   for (const family of families(source)) register(registry, family)
-  return { contentType: registry.contentType, render: () => registry.metrics() }
+  return {
+    contentType: registry.contentType,
+    render: () => {
+      source.catchUp()
+      return registry.metrics()
+    },
+  }
 }
+
+/** The text of families as Prometheus reads it, without those of the process. */
+export function renderFamilies(these: readonly Family[]): Promise<string> {
+  const registry = new Registry()
+  for (const family of these) register(registry, family)
+  return registry.metrics()
+}
+
+export type NamedSample = Sample & { readonly name: string }
+
+/** What Node.js says of the process, as the endpoint has it. To be called once; reads them each time that it is asked. */
+export function watchProcess(): () => Promise<readonly NamedSample[]> {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return async () => {
+    const metrics = await registry.getMetricsAsJSON()
+    return metrics.flatMap(({ name, values }) =>
+      values.map(({ value, labels, ...rest }) => ({ name: seriesName(rest) ?? name, labels: texts(labels), value })),
+    )
+  }
+}
+
+/** Parts of a histogram have names of their own, of which the types of the client library do not know. */
+const seriesName = (value: { readonly metricName?: string }): string | undefined => value.metricName
+
+const texts = (labels: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]))
 
 function register(registry: Registry, { name, kind, help, labels, samples }: Family): void {
   const options = { name, help, labelNames: labels, registers: [registry] }

@@ -24,7 +24,12 @@ export type LogEnd = {
   readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
   /** Observations that were judged and are not in the log: the disk had not kept up. */
   readonly unrecorded: number
+  /** null: nothing was pushed. Missing in logs of versions that could not. */
+  readonly pushed?: PushTally | null
 }
+
+/** What became of the samples that a run pushes, and how often a request with some of them was not taken. */
+export type PushTally = { readonly takenSamples: number; readonly lostSamples: number; readonly failures: number }
 
 export type LogWriter = {
   /** Returns at once; the line is on disk within a second, unless it is left out. */

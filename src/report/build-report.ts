@@ -30,6 +30,7 @@ export type ReportInput = {
   readonly thresholds: readonly ThresholdResult[]
   readonly eventLoopDelayMs: LoadFacts['eventLoopDelayMs']
   readonly unrecorded: number
+  readonly pushed: LoadFacts['pushed']
 }
 
 export function buildReport(input: ReportInput): Report {
@@ -73,7 +74,7 @@ export function buildReport(input: ReportInput): Report {
   }
 }
 
-function loadFacts({ plan, metrics, blocks, eventLoopDelayMs, unrecorded }: ReportInput): LoadFacts {
+function loadFacts({ plan, metrics, blocks, eventLoopDelayMs, unrecorded, pushed }: ReportInput): LoadFacts {
   const { sent, answered, failed, dropped, leftOut, failures, timing } = metrics.all()
   return {
     planned: plan.forecast.requests,
@@ -87,6 +88,7 @@ function loadFacts({ plan, metrics, blocks, eventLoopDelayMs, unrecorded }: Repo
     latenessMs: percentiles(timing('lateness')),
     eventLoopDelayMs,
     unrecorded,
+    pushed,
   }
 }
 

@@ -4,6 +4,7 @@ import { count, duration, exact, NO_VALUE, plural, ratio } from '../metrics/quan
 import { comparisonMarkdown } from './comparison/comparison-markdown.ts'
 import { code, codeBlock, details, markdownTable, plainText } from './markdown.ts'
 import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'
+import { pushedWords } from './pushed-words.ts'
 import { recordGap } from './record-gap.ts'
 import type { CallFacts, Report, ReportedExample, Status } from './report.ts'
 import { trialColumns, trialWords } from './trial-table.ts'
@@ -223,6 +224,7 @@ function harness({ load }: Report): Lines {
     `${plural(sent, 'request')} sent, ${count(planned)} forecast; ${ends}.`,
     `Lateness p50 ${duration(p50)}, p99 ${duration(p99)}, max ${duration(max)}; event loop delay ${delay}.`,
     ...(gap === null ? [] : ['', `${gap}.`]),
+    ...(load.pushed === null ? [] : [`${pushedWords(load.pushed)}.`]),
   ]
 }
 

@@ -59,6 +59,7 @@ const load = z.object({
   latenessMs: percentiles,
   eventLoopDelayMs: z.object({ p99: z.number(), max: z.number() }).nullable(),
   unrecorded: tally.default(0),
+  pushed: z.object({ takenSamples: tally, lostSamples: tally, failures: tally }).nullable().default(null),
 })
 
 const call = z.object({

@@ -7,6 +7,7 @@ import type { CapacityResult } from '../metrics/capacity-result.ts'
 import type { Percentiles } from '../metrics/percentiles.ts'
 import type { Series } from '../metrics/series.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
+import type { PushTally } from '../observation/log.ts'
 
 export type { CapacityResult, TrialResult } from '../metrics/capacity-result.ts'
 export type { Percentiles } from '../metrics/percentiles.ts'
@@ -93,6 +94,8 @@ export type LoadFacts = {
   readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
   /** Observations that were judged but are not in the record, since the disk had not kept up. */
   readonly unrecorded: number
+  /** Of the remote write, until the report was made; null: there was none. */
+  readonly pushed: PushTally | null
 }
 
 export type CallFacts = {

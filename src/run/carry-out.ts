@@ -1,7 +1,7 @@
 import { createEnding } from '../drivers/ending.ts'
 import { createJudgement, type Judgement } from '../judge.ts'
 import type { Slices } from '../metrics/slices.ts'
-import type { LogEnd } from '../observation/log.ts'
+import type { LogEnd, PushTally } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Report } from '../report/report.ts'
 import type { Outfit } from './sender.ts'
@@ -20,6 +20,8 @@ export type RunOptions = Omit<Outfit, 'ending' | 'judgement' | 'write'> & {
     readonly recall: () => AsyncIterable<Observation>
   }
   readonly eventLoopDelayMs: () => LogEnd['eventLoopDelayMs']
+  /** Asked at the end: what became of what was pushed until then. */
+  readonly pushed: () => PushTally | null
   /** Told once, before the first request: what a live view may look at. */
   readonly onStart: (live: Live) => void
 }
@@ -57,6 +59,7 @@ export async function carryOut(options: RunOptions): Promise<Report> {
     durationMs: clock.nowMs(),
     eventLoopDelayMs: options.eventLoopDelayMs(),
     unrecorded: record.unrecorded(),
+    pushed: options.pushed(),
   }
   await record.end(end, judgement.slices())
   return judgement.conclude(end, record.recall)

@@ -7,7 +7,7 @@ import { type Phase, startDeadline } from './deadline.ts'
 import { isEventStream } from './event-stream.ts'
 import { type ConnectionState, type Failure, failureOf } from './failure-of.ts'
 import { headerRecord, noHeaders } from './header-record.ts'
-import type { Exchange, OnStreamBytes, WireRequest } from './transport.ts'
+import type { Exchange, OnStreamBytes, RawRequest } from './transport.ts'
 
 /** What every exchange of a transport shares. */
 export type Wire = {
@@ -26,7 +26,7 @@ const nothing = Buffer.alloc(0)
  */
 export function startExchange(
   wire: Wire,
-  request: WireRequest,
+  request: RawRequest,
   signal: AbortSignal,
   onEnd: (exchange: Exchange) => void,
 ): void {
@@ -123,7 +123,7 @@ export function joined(kept: readonly Buffer[]): Buffer {
 }
 
 /** Which limit of a request was passed, in words. */
-export function lateness(limit: Phase | 'total', { timeouts }: Pick<WireRequest, 'timeouts'>): string {
+export function lateness(limit: Phase | 'total', { timeouts }: Pick<RawRequest, 'timeouts'>): string {
   switch (limit) {
     case 'connect':
       return `no connection within ${timeouts.connectMs} ms`

@@ -15,6 +15,12 @@ export type WireRequest = {
   readonly onStreamBytes: OnStreamBytes | null
 }
 
+/** What can go over the wire: a `WireRequest`, or what is pushed to others than the target, which is no text. */
+export type RawRequest = Omit<WireRequest, 'method' | 'body'> & {
+  readonly method: WireRequest['method'] | 'PUT'
+  readonly body: string | Uint8Array | null
+}
+
 export type OnStreamBytes = (bytes: Buffer, atMs: number) => void
 
 /** What happened to one request. Instants are milliseconds on the clock of the run. */

@@ -2,10 +2,10 @@ import type { Clock } from '../lib/clock.ts'
 import { abortWatch } from './abort-watch.ts'
 import { connectionsTo } from './connections.ts'
 import { startExchange, type Wire } from './exchange.ts'
-import type { Exchange, Transport } from './transport.ts'
+import type { Exchange, RawRequest } from './transport.ts'
 
 export type UndiciTransport = {
-  readonly send: Transport
+  readonly send: (request: RawRequest, signal: AbortSignal) => Promise<Exchange>
   /** Closes every connection; what is still under way ends as `cancelled`. */
   readonly close: () => Promise<void>
 }

@@ -93,6 +93,7 @@ export async function virtualRun(
         },
       },
       eventLoopDelayMs: () => null,
+      pushed: () => null,
       onStart: () => {},
       watch: options.watch ?? (() => {}),
     }),

@@ -1,4 +1,5 @@
 import { count, duration, NO_VALUE, plural } from '../../metrics/quantity.ts'
+import { pushedWords } from '../pushed-words.ts'
 import { recordGap } from '../record-gap.ts'
 import type { Report } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
@@ -19,6 +20,7 @@ export function harnessSection({ load, series }: Report): Html {
     ['lateness', `p50 ${duration(latenessMs.p50)}, p99 ${duration(latenessMs.p99)}, max ${duration(latenessMs.max)}`],
     ['event loop delay', loop === null ? NO_VALUE : `p99 ${duration(loop.p99)}, max ${duration(loop.max)}`],
     ...(gap === null ? [] : [['record', gap] as const]),
+    ...(load.pushed === null ? [] : [['remote write', pushedWords(load.pushed)] as const]),
   ] as const
   const chart =
     series === null

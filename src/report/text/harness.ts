@@ -1,4 +1,5 @@
 import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
+import { pushedWords } from '../pushed-words.ts'
 import { recordGap } from '../record-gap.ts'
 import type { Report } from '../report.ts'
 import { heading, type Page, wrap } from './layout.ts'
@@ -24,5 +25,6 @@ export function harnessText({ load, calls }: Report, page: Page): readonly strin
       2,
     ),
     ...(gap === null ? [] : wrap(page, gap, 2)),
+    ...(load.pushed === null ? [] : wrap(page, pushedWords(load.pushed), 2)),
   ]
 }

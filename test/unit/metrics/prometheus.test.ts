@@ -45,6 +45,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
   const answer = { status: 200, headers, bytes: 2, body: { kind: 'json', value: {}, digest: null } } as const
   meters.add(anObservation({ call: 'rpc', asked, answer }))
   return {
+    catchUp: () => {},
     run: { id: 'r1', scenario: 'a "quoted" one', seed: 7, version: '0.1.0' },
     metrics,
     meters,
@@ -58,6 +59,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
     limits: () => [limit(), limit({ scope: 'chat:m', unexpected429: 0, missing429: 4, limit: null })],
     capacity: () => [],
     thresholds: () => [result('p(95) latency < 2ms', 'pass'), result('b', 'fail'), result('c', 'inconclusive')],
+    pushed: () => ({ takenSamples: 900, lostSamples: 40, failures: 2 }),
     ...changes,
   }
 }

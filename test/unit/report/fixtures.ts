@@ -81,6 +81,7 @@ export const passingReport: Report = {
     latenessMs: { count: 621, mean: 0.3, p50: 0.21, p90: 0.4, p95: 0.6, p99: 1.4, p999: null, max: 3.9 },
     eventLoopDelayMs: { p99: 1.2, max: 6.1 },
     unrecorded: 0,
+    pushed: null,
   },
   calls: [aBatchCall(), aBatchCall({ stage: 'steady' })],
   billing: {
@@ -135,6 +136,7 @@ export const failingReport: Report = {
     dropped: 1,
     failures: { 'connection-lost': 2, 'idle-timeout': 1 },
     eventLoopDelayMs: null,
+    pushed: { takenSamples: 1234, lostSamples: 5, failures: 1 },
   },
   calls: [
     aChatCall(),

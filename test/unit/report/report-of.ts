@@ -39,6 +39,7 @@ export const reportOf = (observations: readonly Observation[], changes: Partial<
     thresholds: [],
     eventLoopDelayMs: null,
     unrecorded: 0,
+    pushed: null,
     ...changes,
   })
 }
