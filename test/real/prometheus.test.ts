@@ -19,81 +19,94 @@ const rulesIn = (
 /** Lies by which there is something to alert of: a violation, and a difference in the ledger. */
 const lies = ['--lie', 'failed-item-in-full', '--lie', 'charged-twice']
 
-describeWith('prometheus', 'a real Prometheus that scrapes a real run', () => {
-  let prometheus: RealPrometheus
-  /** From before the run until after it: what Prometheus knows in all of it. */
-  let span: Span
-  const started: Started[] = []
+/** How Prometheus comes to know of a run, and what of the dashboards is about the other way. */
+const ways = [
+  { way: 'that scrapes a real run', isScraped: true, left: /^$/ },
+  { way: 'that a real run writes to', isScraped: false, left: /\b(up|scrape_duration_seconds)\{/ },
+] as const
 
-  beforeAll(async () => {
-    prometheus = await startPrometheus()
-    const from = nowSeconds()
-    const service = startTurnpike(['service', '--port', '0', ...lies])
-    started.push(service)
-    const target = await heard(service, /http:\S+\/api\/v1/)
-    const flags = ['--target', target, '--metrics', ':0', '--out', freshDirectory(), '--no-progress']
-    const run = startTurnpike(['run', 'test/real/everything.yaml', ...flags])
-    started.push(run)
-    const port = /:(\d+)\/metrics/.exec(await heard(run, /:\d+\/metrics/))?.[1]
-    prometheus.scrape(Number(port))
-    expect((await run.ended).code).toBe(1)
-    // Two scrapes more, by which the series of the run are stale.
-    await pause(5_000)
-    span = { from, to: nowSeconds() }
-  }, 90_000)
+for (const { way, isScraped, left } of ways) {
+  describeWith('prometheus', `a real Prometheus ${way}`, () => {
+    let prometheus: RealPrometheus
+    /** From before the run until after it: what Prometheus knows in all of it. */
+    let span: Span
+    const started: Started[] = []
 
-  afterAll(() => {
-    for (const { child } of started) child.kill('SIGKILL')
-    prometheus?.stop()
-  })
+    beforeAll(async () => {
+      prometheus = await startPrometheus()
+      const from = nowSeconds()
+      const service = startTurnpike(['service', '--port', '0', ...lies])
+      started.push(service)
+      const target = await heard(service, /http:\S+\/api\/v1/)
+      const flags = ['--target', target, '--out', freshDirectory(), '--no-progress']
+      const told = isScraped ? ['--metrics', ':0'] : ['--remote-write', prometheus.remoteWrite]
+      const run = startTurnpike(['run', 'test/real/everything.yaml', ...flags, ...told])
+      started.push(run)
+      if (isScraped) prometheus.scrape(Number(/:(\d+)\/metrics/.exec(await heard(run, /:\d+\/metrics/))?.[1]))
+      expect((await run.ended).code).toBe(1)
+      // Two scrapes more, by which the series of the run are stale.
+      await pause(5_000)
+      span = { from, to: nowSeconds() }
+    }, 90_000)
 
-  describe.each(boards)('$file', ({ panels, variables, annotations }) => {
-    test.each(panels)('$title has data, and never a value that is no number', async ({ exprs }) => {
-      // Where an expression has a fallback, each of its series is asked for by itself too.
-      const asked = new Set(exprs.flatMap(expr => [expr, ...(expr.match(/\w+\{[^}]*\}/g) ?? [])]))
-      const complaints = await Promise.all([...asked].map(expr => prometheus.complaints(expr, span)))
-      expect(complaints.flat()).toEqual([])
+    afterAll(async () => {
+      for (const { child } of started) child.kill('SIGKILL')
+      await prometheus?.stop()
     })
 
-    test.each(variables)('$label can be chosen', async ({ label, series }) => {
-      const match = { 'match[]': series.replace(/"\$\w+"/g, '".+"'), start: String(span.from), end: String(span.to) }
-      expect(await prometheus.ask(`label/${label}/values`, match)).not.toEqual([])
+    describe.each(boards)('$file', ({ panels, variables, annotations }) => {
+      test.each(panels)('$title has data, and never a value that is no number', async ({ exprs }) => {
+        // Where an expression has a fallback, each of its series is asked for by itself too.
+        const asked = new Set(
+          exprs.filter(expr => !left.test(expr)).flatMap(expr => [expr, ...(expr.match(/\w+\{[^}]*\}/g) ?? [])]),
+        )
+        const complaints = await Promise.all([...asked].map(expr => prometheus.complaints(expr, span)))
+        expect(complaints.flat()).toEqual([])
+      })
+
+      test.each(variables)('$label can be chosen', async ({ label, series }) => {
+        const match = { 'match[]': series.replace(/"\$\w+"/g, '".+"'), start: String(span.from), end: String(span.to) }
+        expect(await prometheus.ask(`label/${label}/values`, match)).not.toEqual([])
+      })
+
+      test('its annotations have data', async () => {
+        const complaints = await Promise.all(annotations.map(expr => prometheus.complaints(expr, span)))
+        expect(annotations).not.toEqual([])
+        expect(complaints.flat()).toEqual([])
+      })
     })
 
-    test('its annotations have data', async () => {
-      const complaints = await Promise.all(annotations.map(expr => prometheus.complaints(expr, span)))
-      expect(annotations).not.toEqual([])
-      expect(complaints.flat()).toEqual([])
+    test.each(rulesIn('recording.rules.yml'))(
+      '$record is recorded, and never as no number',
+      async ({ record = '' }) => {
+        expect(await prometheus.complaints(record, span)).toEqual([])
+      },
+    )
+
+    test.each(rulesIn('alerts.rules.yml'))('$alert looks at something', async ({ expr }) => {
+      const [watched = ''] = /^.*(?= (?:[<>]|==) [\d.]+$)/.exec(expr.trim()) ?? []
+      expect(await prometheus.complaints(watched, span)).toEqual([])
+    })
+
+    test('every rule is in good health, and what was wrong was alerted of', async () => {
+      const { groups } = (await prometheus.ask('rules', {})) as {
+        groups: { rules: { name: string; health: string; lastError?: string }[] }[]
+      }
+      const rules = groups.flatMap(({ rules }) => rules)
+      expect(rules).toHaveLength(rulesIn('recording.rules.yml').length + rulesIn('alerts.rules.yml').length)
+      expect(rules.filter(({ health }) => health !== 'ok')).toEqual([])
+      for (const alert of ['TurnpikeClauseViolated', 'TurnpikeDiscrepancy'])
+        expect(await prometheus.complaints(`ALERTS{alertname="${alert}",alertstate="firing"}`, span)).toEqual([])
+    })
+
+    test('a metric by another name is noticed', async () => {
+      const exprs = boards.flatMap(({ panels }) => panels.flatMap(panel => panel.exprs))
+      const [ofTtft = ''] = exprs.filter(expr => expr.includes('turnpike_ttft_seconds_bucket'))
+      expect(await prometheus.complaints(ofTtft, span)).toEqual([])
+      expect(await prometheus.complaints(ofTtft.replace('_ttft_', '_first_token_'), span)).not.toEqual([])
     })
   })
-
-  test.each(rulesIn('recording.rules.yml'))('$record is recorded, and never as no number', async ({ record = '' }) => {
-    expect(await prometheus.complaints(record, span)).toEqual([])
-  })
-
-  test.each(rulesIn('alerts.rules.yml'))('$alert looks at something', async ({ expr }) => {
-    const [watched = ''] = /^.*(?= (?:[<>]|==) [\d.]+$)/.exec(expr.trim()) ?? []
-    expect(await prometheus.complaints(watched, span)).toEqual([])
-  })
-
-  test('every rule is in good health, and what was wrong was alerted of', async () => {
-    const { groups } = (await prometheus.ask('rules', {})) as {
-      groups: { rules: { name: string; health: string; lastError?: string }[] }[]
-    }
-    const rules = groups.flatMap(({ rules }) => rules)
-    expect(rules).toHaveLength(rulesIn('recording.rules.yml').length + rulesIn('alerts.rules.yml').length)
-    expect(rules.filter(({ health }) => health !== 'ok')).toEqual([])
-    for (const alert of ['TurnpikeClauseViolated', 'TurnpikeDiscrepancy'])
-      expect(await prometheus.complaints(`ALERTS{alertname="${alert}",alertstate="firing"}`, span)).toEqual([])
-  })
-
-  test('a metric by another name is noticed', async () => {
-    const exprs = boards.flatMap(({ panels }) => panels.flatMap(panel => panel.exprs))
-    const [ofTtft = ''] = exprs.filter(expr => expr.includes('turnpike_ttft_seconds_bucket'))
-    expect(await prometheus.complaints(ofTtft, span)).toEqual([])
-    expect(await prometheus.complaints(ofTtft.replace('_ttft_', '_first_token_'), span)).not.toEqual([])
-  })
-})
+}
 
 /** Waits until the program has said it on stderr. */
 function heard({ child, ended }: Started, words: RegExp): Promise<string> {

@@ -4,6 +4,7 @@ import { describe, test } from 'vitest'
 /** Programs that the project does not install by itself, by the name that `TURNPIKE_REQUIRE` has for them. */
 const programs = {
   prometheus: ['prometheus', 'promtool'],
+  pushgateway: ['prometheus-pushgateway'],
   compose: ['docker-compose'],
   chromium: ['chromium'],
 } as const

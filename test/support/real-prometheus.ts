@@ -1,18 +1,26 @@
-import { spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from './free-port.ts'
+import { startProgram } from './real-program.ts'
 
-/** Prometheus itself, on loopback, with the configuration and the rules of the project. */
+/** Prometheus itself, on loopback, with the configuration and the rules of the project. It takes remote writes, too. */
 export type RealPrometheus = {
+  readonly remoteWrite: string
   readonly scrape: (port: number) => void
   /** What is wrong with an expression over the span: it gives nothing, or it gives what is no number. */
   readonly complaints: (expr: string, span: Span) => Promise<readonly string[]>
   readonly ask: (path: string, query: Readonly<Record<string, string>>) => Promise<unknown>
-  readonly stop: () => void
+  /** The numbers of an instant, or of now, by labels. */
+  readonly numbersOf: (expr: string, atSeconds?: number) => Promise<readonly Numbered[]>
+  readonly start: () => Promise<void>
+  /** As a machine that fails would end it; it can be started again, and knows what it knew. */
+  readonly kill: () => Promise<void>
+  /** Ends it for good. */
+  readonly stop: () => Promise<void>
 }
+
+export type Numbered = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
 
 /** In seconds of Unix time. */
 export type Span = { readonly from: number; readonly to: number }
@@ -26,27 +34,18 @@ const rateInterval = '8s'
 export const interpolate = (expr: string): string =>
   expr.replaceAll('$__rate_interval', rateInterval).replace(/"\$\w+"/g, '".+"')
 
-export async function startPrometheus(): Promise<RealPrometheus> {
+/** Has a place and a port, and is not there yet. */
+export async function preparePrometheus(): Promise<RealPrometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-prometheus-'))
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   cpSync('dashboards/prometheus', folder, { recursive: true })
   rmSync(join(folder, 'targets/local.yml'))
-  const flags = ['--config.file=prometheus.yml', '--storage.tsdb.path=data', `--web.listen-address=127.0.0.1:${port}`]
-  const child = spawn('prometheus', flags, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
-  let said = ''
-  child.stderr.on('data', bytes => {
-    said += bytes
-  })
-  const isReady = () =>
-    fetch(`${origin}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-  for (let tries = 0; !(await isReady()); tries++) {
-    if (tries === 100 || child.exitCode !== null) throw new Error(`Prometheus did not start: ${said}`)
-    await pause(100)
-  }
+  const flags = [
+    ...['--config.file=prometheus.yml', '--storage.tsdb.path=data', `--web.listen-address=127.0.0.1:${port}`],
+    ...['--web.enable-remote-write-receiver', '--enable-feature=native-histograms'],
+  ]
+  let kill = async (): Promise<void> => {}
 
   const ask: RealPrometheus['ask'] = async (path, query) => {
     const response = await fetch(`${origin}/api/v1/${path}?${new URLSearchParams(query)}`)
@@ -57,6 +56,7 @@ export async function startPrometheus(): Promise<RealPrometheus> {
 
   return {
     ask,
+    remoteWrite: `${origin}/api/v1/write`,
     scrape: target => writeFileSync(join(folder, 'targets/run.yml'), `- targets: ["127.0.0.1:${target}"]\n`),
     complaints: async (expr, { from, to }) => {
       const query = { query: interpolate(expr), start: String(from), end: String(to), step: '1' }
@@ -65,20 +65,24 @@ export async function startPrometheus(): Promise<RealPrometheus> {
       if (values.length === 0) return [`no data: ${expr}`]
       return values.every(Number.isFinite) ? [] : [`no number at times: ${expr}`]
     },
-    stop: () => {
-      child.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-      child.kill('SIGKILL')
+    numbersOf: async (expr, atSeconds = nowSeconds()) => {
+      const data = await ask('query', { query: expr, time: String(atSeconds) })
+      const { result } = data as { result: readonly { metric: Numbered['labels']; value: [number, string] }[] }
+      return result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }))
+    },
+    start: async () => {
+      kill = (await startProgram('prometheus', flags, { origin, folder })).kill
+    },
+    kill: () => kill(),
+    stop: async () => {
+      await kill()
+      rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
-function freePort(): Promise<number> {
-  const server = createServer()
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0))
-    })
-  })
+export async function startPrometheus(): Promise<RealPrometheus> {
+  const prometheus = await preparePrometheus()
+  await prometheus.start()
+  return prometheus
 }

@@ -1,0 +1,195 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { nativeSchema } from '../../src/metrics/native-histogram.ts'
+import type { CallFacts, Report } from '../../src/report/report.ts'
+import { freePort } from '../support/free-port.ts'
+import { describeWith } from '../support/real-part.ts'
+import { type RealProgram, startProgram } from '../support/real-program.ts'
+import { nowSeconds, preparePrometheus, type RealPrometheus, startPrometheus } from '../support/real-prometheus.ts'
+import { type Ended, freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
+
+const scenario = 'test/real/pushed.yaml'
+const growth = 2 ** (2 ** -nativeSchema)
+
+type Finished = Ended & { readonly report: Report; readonly of: string }
+
+async function pushing(flags: readonly string[], meanwhile: () => Promise<void> = async () => {}): Promise<Finished> {
+  const out = freshDirectory()
+  const run = startTurnpike(['run', scenario, '--out', out, '--no-progress', ...flags])
+  onTestFinished(() => void run.child.kill('SIGKILL'))
+  await run.said('Run ')
+  await meanwhile()
+  const ended = await run.ended
+  const report: Report = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
+  return { ...ended, report, of: `{instance="${report.run.id}"}` }
+}
+
+/** The samples of a series as they are kept, in seconds of Unix time. */
+async function instantsOf(prometheus: RealPrometheus, series: string): Promise<readonly number[]> {
+  const data = await prometheus.ask('query', { query: `${series}[10m]`, time: String(nowSeconds()) })
+  const { result } = data as { result: readonly { values: readonly [number, string][] }[] }
+  return result.flatMap(({ values }) => values.map(([seconds]) => seconds))
+}
+
+const longestGap = (instants: readonly number[]): number =>
+  Math.max(...instants.slice(1).map((seconds, index) => seconds - (instants[index] ?? seconds)))
+
+const overAll = ({ calls }: Report, call: string): CallFacts | undefined =>
+  calls.find(facts => facts.call === call && facts.stage === null)
+
+describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
+  test('what Prometheus has in the end is what the report says, and then no more', async () => {
+    const prometheus = await startPrometheus()
+    onTestFinished(prometheus.stop)
+    const { code, report, of, stderr } = await pushing(['--remote-write', prometheus.remoteWrite])
+    expect([code, report.verdict]).toEqual([0, 'pass'])
+    expect(stderr).toMatch(/[\d,]+ samples pushed, 0 lost; 0 pushes not taken/)
+    expect(report.load.pushed).toMatchObject({ lostSamples: 0, failures: 0 })
+
+    const end = Math.max(...(await instantsOf(prometheus, `turnpike_run_info${of}`)))
+    const total = async (expr: string) => (await prometheus.numbersOf(expr, end)).map(({ value }) => value)
+    expect(await total(`sum(turnpike_requests_total${of})`)).toEqual([report.load.sent])
+    expect(await total(`sum(turnpike_credits_claimed_total${of})`)).toEqual([Number(report.billing.claimedCredits)])
+    for (const call of ['chat', 'rpc']) {
+      const facts = overAll(report, call)
+      const ofCall = of.replace('}', `,call="${call}"}`)
+      expect(await total(`sum(turnpike_requests_total${ofCall})`)).toEqual([facts?.count])
+      const whole = `sum(turnpike_request_duration_seconds${ofCall})`
+      expect(await total(`histogram_count(${whole})`)).toEqual([facts?.latencyMs.count])
+      const [sum = Number.NaN] = await total(`histogram_sum(${whole})`)
+      expect(sum / ((facts?.latencyMs.mean ?? Number.NaN) * (facts?.latencyMs.count ?? 0))).toBeCloseTo(0.001, 9)
+      // The buckets that dashboards ask for say the same, of fewer bounds.
+      expect(await total(`sum(turnpike_request_duration_seconds_bucket${ofCall.replace('}', ',le="+Inf"}')})`)).toEqual(
+        [facts?.latencyMs.count],
+      )
+    }
+    const [p95 = Number.NaN] = await total(
+      `histogram_quantile(0.95, sum(turnpike_request_duration_seconds${of.replace('}', ',call="chat"}')}))`,
+    )
+    const reported = (overAll(report, 'chat')?.latencyMs.p95 ?? Number.NaN) / 1000
+    expect(p95).toBeLessThanOrEqual(reported * growth * 1.001)
+    expect(p95).toBeGreaterThanOrEqual(reported / growth / 1.001)
+    expect(await prometheus.numbersOf(`turnpike_last_run_verdict${of} == 1`, end)).toEqual([
+      { labels: expect.objectContaining({ job: 'turnpike', verdict: 'pass' }), value: 1 },
+    ])
+
+    // A stage that is over has ended; a rate of the native histogram is one; and with the run all of it has ended.
+    const stages = await prometheus.numbersOf(`turnpike_stage_info${of}`, end)
+    expect(stages.map(({ labels }) => labels.stage)).toEqual(['(closing)'])
+    const rate = `histogram_quantile(0.5, sum(rate(turnpike_request_duration_seconds${of}[8s])))`
+    expect((await prometheus.numbersOf(rate, end - 2))[0]?.value).toBeGreaterThan(0)
+    expect(await prometheus.numbersOf(of, end)).not.toEqual([])
+    expect(await prometheus.numbersOf(of, end + 0.01)).toEqual([])
+    expect(await prometheus.numbersOf(of)).toEqual([])
+  }, 60_000)
+
+  test('one that comes late is told of the whole run', async () => {
+    const prometheus = await preparePrometheus()
+    onTestFinished(prometheus.stop)
+    const { code, report, of, stderr } = await pushing(['--remote-write', prometheus.remoteWrite], async () => {
+      await pause(6_000)
+      await prometheus.start()
+    })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/connect-refused: .*; trying again/)
+    expect(stderr).toContain('taken again')
+    expect(report.load.pushed?.lostSamples).toBe(0)
+    expect(report.load.pushed?.failures).toBeGreaterThan(2)
+    const instants = await instantsOf(prometheus, `turnpike_run_info${of}`)
+    const startedAt = Date.parse(report.run.startedAt) / 1000
+    expect(Math.min(...instants) - startedAt).toBeLessThan(1)
+    expect((instants.at(-1) ?? 0) - startedAt).toBeGreaterThanOrEqual(report.run.durationMs / 1000 - 0.01)
+    const failures = `turnpike_push_failures_total${of}`
+    expect((await prometheus.numbersOf(failures, instants.at(-1)))[0]?.value).toBe(report.load.pushed?.failures)
+  }, 60_000)
+
+  test('one that fails and comes back has missed nothing', async () => {
+    const prometheus = await startPrometheus()
+    onTestFinished(prometheus.stop)
+    const { code, report, of, stderr } = await pushing(['--remote-write', prometheus.remoteWrite], async () => {
+      await pause(4_000)
+      await prometheus.kill()
+      await pause(4_000)
+      await prometheus.start()
+    })
+    expect(code).toBe(0)
+    expect(stderr).toContain('taken again')
+    expect(report.load.pushed).toMatchObject({ lostSamples: 0 })
+    const instants = await instantsOf(prometheus, `turnpike_run_info${of}`)
+    expect(longestGap(instants)).toBeLessThan(3.5)
+    expect(await prometheus.numbersOf(`sum(turnpike_requests_total${of})`, instants.at(-1))).toEqual([
+      { labels: {}, value: report.load.sent },
+    ])
+    expect(await prometheus.numbersOf(of)).toEqual([])
+  }, 60_000)
+
+  test('one that takes no remote writes is told of once, and the verdict stays', async () => {
+    const prometheus = await startPrometheus()
+    onTestFinished(prometheus.stop)
+    const { code, report, stderr } = await pushing(['--remote-write', prometheus.remoteWrite.replace('write', 'wrong')])
+    expect([code, report.verdict]).toEqual([0, 'pass'])
+    expect(stderr.match(/status 404/g)).toHaveLength(1)
+    expect(stderr).toMatch(/Warning: 0 samples pushed, [\d,]+ lost/)
+  }, 60_000)
+})
+
+describeWith('pushgateway', 'a run that leaves its verdict at a real Pushgateway', () => {
+  let [origin, folder] = ['', '']
+  let gateway: RealProgram
+
+  beforeAll(async () => {
+    const port = await freePort()
+    origin = `http://127.0.0.1:${port}`
+    folder = mkdtempSync(join(tmpdir(), 'turnpike-pushgateway-'))
+    const flags = [`--web.listen-address=127.0.0.1:${port}`]
+    gateway = await startProgram('prometheus-pushgateway', flags, { origin, folder })
+  })
+
+  afterAll(async () => {
+    await gateway?.kill()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const samples = async (): Promise<readonly string[]> =>
+    (await (await fetch(`${origin}/metrics`)).text()).split('\n').filter(line => /^(turnpike|neighbour)_/.test(line))
+
+  test('the next run takes its place, and nothing of others is touched', async () => {
+    const neighbour = { method: 'PUT', body: 'neighbour_x 1\n' }
+    await fetch(`${origin}/metrics/job/turnpike/scenario/another`, neighbour)
+    const first = await turnpike([
+      'run',
+      'test/e2e/short.yaml',
+      '--out',
+      freshDirectory(),
+      '--push-gateway',
+      `${origin}/`,
+    ])
+    expect(first.code).toBe(0)
+    expect(first.stderr).toMatch(/\d+ samples pushed, 0 lost/)
+    const held = await samples()
+    const verdict = 'turnpike_last_run_verdict{instance="",job="turnpike",scenario="short",verdict'
+    expect(held).toContain(`${verdict}="pass"} 1`)
+    expect(held).toContain(`${verdict}="fail"} 0`)
+
+    const away = ['--target', 'http://127.0.0.1:9/api/v1', '--push-gateway', origin]
+    expect((await turnpike(['run', 'test/e2e/short.yaml', '--out', freshDirectory(), ...away])).code).toBe(3)
+    const then = await samples()
+    expect(then).toContain(`${verdict}="pass"} 0`)
+    expect(then).toContain(`${verdict}="inconclusive"} 1`)
+    // What the second run cannot say does not stay from the first.
+    expect(held.some(line => line.includes('turnpike_last_run_good_ratio'))).toBe(true)
+    expect(then.filter(line => line.includes('turnpike_last_run_info'))).toHaveLength(1)
+    expect(then).toContain('neighbour_x{instance="",job="turnpike",scenario="another"} 1')
+  }, 60_000)
+})
+
+test('receivers that are never there are told of, and cost neither the verdict nor more than ten seconds', async () => {
+  const nobody = 'http://127.0.0.1:9'
+  const flags = ['--remote-write', `${nobody}/api/v1/write`, '--push-gateway', nobody]
+  const { code, report, stderr } = await pushing(flags)
+  expect([code, report.verdict]).toEqual([0, 'pass'])
+  expect(stderr.match(/Warning: 0 samples pushed, [\d,]+ lost/g)).toHaveLength(2)
+}, 60_000)

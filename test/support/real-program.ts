@@ -1,0 +1,40 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** A server of others, as a process of ours. */
+export type RealProgram = {
+  readonly child: ChildProcess
+  /** As a machine that fails would end it. */
+  readonly kill: () => Promise<void>
+}
+
+/** Starts it, and resolves when it answers at its `/-/ready`. */
+export async function startProgram(
+  name: string,
+  flags: readonly string[],
+  { origin, folder }: { readonly origin: string; readonly folder: string },
+): Promise<RealProgram> {
+  const child = spawn(name, flags, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  child.stderr.on('data', bytes => {
+    said += bytes
+  })
+  const isReady = () =>
+    fetch(`${origin}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  for (let tries = 0; !(await isReady()); tries++) {
+    if (tries === 100 || child.exitCode !== null) throw new Error(`${name} did not start: ${said}`)
+    await pause(100)
+  }
+  return {
+    child,
+    kill: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    },
+  }
+}
