@@ -1,6 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { abortWatch } from './abort-watch.ts'
 import { connectionsTo } from './connections.ts'
+import { createDelivery } from './delivery.ts'
 import { startExchange, type Wire } from './exchange.ts'
 import type { Exchange, RawRequest } from './transport.ts'
 
@@ -27,12 +28,13 @@ export function undiciTransport({ baseUrl, clock, maxConnections }: UndiciTransp
   const connections = connectionsTo(base.origin, maxConnections)
   const pathPrefix = base.pathname.replace(/\/+$/, '')
   const wire: Wire = { clock, connections, watchAbort: abortWatch(), pathPrefix }
+  const deliver = createDelivery(clock)
   let closed = false
   return {
     send: (request, signal) =>
       new Promise(resolve => {
         if (closed || signal.aborted) resolve(neverSent(clock.nowMs()))
-        else startExchange(wire, request, signal, resolve)
+        else startExchange(wire, request, signal, exchange => deliver(() => resolve(exchange)))
       }),
     close: async () => {
       closed = true
