@@ -5,6 +5,7 @@ import type { Contract } from './contract/contract.ts'
 import { evidenceOf } from './evidence.ts'
 import { inBatches } from './lib/in-batches.ts'
 import { pico } from './lib/money.ts'
+import { isOwnStage } from './metrics/active-time.ts'
 import { type Capacity, createCapacity } from './metrics/capacity.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createSeries } from './metrics/series.ts'
@@ -18,7 +19,7 @@ import type { Evidence, Report } from './report/report.ts'
 
 /** The judging half of a run: everything that reads observations, and nothing that makes them. */
 export type Judgement = {
-  /** Takes an observation, which is judged a little later, together with others. */
+  /** Takes an observation, which may be judged a little later, together with others. */
   readonly add: Sink
   /** Judges what waits. To be called by whoever keeps one of the parts below, before it is read. */
   readonly catchUp: () => void
@@ -65,7 +66,11 @@ export function createJudgement(plan: Plan, contract: Contract, head: LogHead): 
   }
 
   return {
-    add: batch.add,
+    add: observation => {
+      batch.add(observation)
+      // The load waits for the statements that open a run, and so for what is made of them.
+      if (isOwnStage(observation.stage)) batch.flush()
+    },
     catchUp: batch.flush,
     get metrics() {
       return caughtUp(metrics)
