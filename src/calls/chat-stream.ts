@@ -1,7 +1,21 @@
-import { mostRuns, type StreamPart, type StreamReading } from '../observation/observation.ts'
+import type { StreamReading } from '../observation/observation.ts'
 import { createSseDecoder } from '../transport/sse.ts'
 import { clip, clipMembers, isObject, isSaid, type JsonObject, parseObject } from './json-object.ts'
 import { toolNamesIn, wrongMember } from './stream-delta.ts'
+import {
+  CONTENT,
+  createStreamGrammar,
+  ERROR,
+  FINISH,
+  REASONING,
+  RESULTS,
+  ROLE,
+  TOKEN,
+  TOOL_CALL,
+  USAGE,
+} from './stream-grammar.ts'
+import { createTokenShortcut } from './token-shortcut.ts'
+import { createTokenTimes } from './token-times.ts'
 
 export type StreamReader = {
   /** Takes what one read brought. A token is stamped with the read that brought the end of its event. */
@@ -18,18 +32,10 @@ export type StreamFailure = {
 const mostIdentities = 3
 const mostFinishReasons = 16
 const mostChoices = 16
-const mostGaps = 2_000
 const mostMalformed = 3
 const longestMalformed = 200
 const mostMisshapen = 3
 const longestText = 4_096
-
-/** The parts that one chunk can have, in the order in which they are listed. A chunk's parts are a set of bits. */
-const chunkParts: readonly StreamPart[] = [
-  ...(['results', 'role', 'reasoning', 'content', 'tool-call', 'finish', 'usage', 'error'] as const),
-]
-const [RESULTS, ROLE, REASONING, CONTENT, TOOL_CALL, FINISH, USAGE, ERROR] = [1, 2, 4, 8, 16, 32, 64, 128] as const
-const TOKEN = REASONING | CONTENT | TOOL_CALL
 
 export type StreamForm = {
   readonly doneMarker: string
@@ -37,7 +43,10 @@ export type StreamForm = {
   readonly echoField: string | null
 }
 
-/** Reads the event stream of a chat completion, with one `JSON.parse` an event. Never throws, whatever comes. */
+/**
+ * Reads the event stream of a chat completion. An event is parsed once, or not at all where it is known, byte for byte,
+ * what it says. Never throws, whatever comes.
+ */
 export function createStreamReader({ doneMarker, echoField }: StreamForm): StreamReader {
   let atMs = 0
   let chunks = 0
@@ -52,12 +61,8 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
   let text = echoField === null ? null : ''
   let contentCharacters = 0
   let reasoningCharacters = 0
-  let firstTokenMs: number | null = null
-  let firstContentMs: number | null = null
-  let lastTokenMs: number | null = null
-  let tokenChunks = 0
-  let lastRun: [StreamPart, number] | null = null
-  const grammar: [StreamPart, number][] = []
+  const grammar = createStreamGrammar()
+  const tokens = createTokenTimes()
   const ids: string[] = []
   const models: string[] = []
   const objects: string[] = []
@@ -66,29 +71,33 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
   const stopReasons: unknown[] = []
   const misshapen: string[] = []
   const toolNames: string[] = []
-  const gapsMs: number[] = []
   const malformed: string[] = []
 
   const readEvent = (data: string, cut: boolean): void => {
     if (done) {
-      note('after-done')
+      grammar.note('after-done')
     } else if (data === doneMarker) {
       done = true
-      note('done')
+      grammar.note('done')
     } else {
       const chunk = cut ? null : parseObject(data)
-      if (chunk === null) readMalformed(data)
-      else readChunk(chunk)
+      if (chunk === null) {
+        readMalformed(data)
+        return
+      }
+      const parts = readChunk(chunk)
+      if (parts === CONTENT || parts === REASONING) shortcut.learn(data, chunk)
     }
   }
 
   const readMalformed = (data: string): void => {
     malformedEvents++
     if (malformed.length < mostMalformed) malformed.push(data.slice(0, longestMalformed))
-    note('malformed')
+    grammar.note('malformed')
   }
 
-  const readChunk = (chunk: JsonObject): void => {
+  /** Gives what the chunk was. */
+  const readChunk = (chunk: JsonObject): number => {
     chunks++
     let parts = Array.isArray(chunk.choices) ? readChoices(chunk.choices) : 0
     if (isSaid(chunk.usage)) {
@@ -113,8 +122,9 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
       if (roleSaid && (parts & TOKEN) !== 0) parts &= ~ROLE
       roleSaid = true
     }
-    if ((parts & TOKEN) !== 0) stampToken((parts & CONTENT) !== 0)
-    noteAll(parts)
+    if ((parts & TOKEN) !== 0) tokens.stamp(atMs, (parts & CONTENT) !== 0)
+    grammar.noteChunk(parts)
+    return parts
   }
 
   const readChoices = (choices: readonly unknown[]): number => {
@@ -157,33 +167,22 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
     return Array.isArray(found) && found.length > 0 ? RESULTS : 0
   }
 
-  const stampToken = (content: boolean): void => {
-    tokenChunks++
-    firstTokenMs ??= atMs
-    if (content) firstContentMs ??= atMs
-    if (lastTokenMs !== null && gapsMs.length < mostGaps) gapsMs.push(atMs - lastTokenMs)
-    lastTokenMs = atMs
+  /** What `readChunk` does of a chunk that says nothing but a token. */
+  const readToken = (bytes: Buffer, from: number, end: number, isContent: boolean): void => {
+    chunks++
+    const isKept = isContent && text !== null && text.length < longestText
+    if (isKept) text += bytes.toString('utf8', from, end)
+    const characters = charactersIn(bytes, from, end)
+    if (isContent) contentCharacters += characters
+    else reasoningCharacters += characters
+    tokens.stamp(atMs, isContent)
+    grammar.note(isContent ? 'content' : 'reasoning')
   }
 
-  const noteAll = (parts: number): void => {
-    if (parts === 0) note('empty')
-    for (let rest = parts; rest !== 0; rest &= rest - 1) {
-      const part = chunkParts[31 - Math.clz32(rest & -rest)]
-      if (part !== undefined) note(part)
-    }
-  }
-
-  /** Counts runs beyond the last that is kept, too, but keeps them no more. */
-  const note = (part: StreamPart): void => {
-    if (lastRun !== null && lastRun[0] === part) {
-      lastRun[1]++
-      return
-    }
-    lastRun = [part, 1]
-    if (grammar.length < mostRuns) grammar.push(lastRun)
-  }
-
-  const decoder = createSseDecoder(readEvent)
+  const shortcut = createTokenShortcut(echoField, readToken)
+  const decoder = createSseDecoder(readEvent, {
+    takeEvent: (bytes, start) => (done ? -1 : shortcut.take(bytes, start)),
+  })
 
   return {
     push: (bytes, readMs) => {
@@ -192,10 +191,10 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
     },
     end: () => {
       const brokeOff = decoder.end()
-      if (done && brokeOff) note('after-done')
+      if (done && brokeOff) grammar.note('after-done')
       const reading = {
         chunks,
-        grammar,
+        grammar: grammar.runs,
         ids,
         models,
         objects,
@@ -212,11 +211,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
         toolNames,
         contentCharacters,
         reasoningCharacters,
-        firstTokenMs,
-        firstContentMs,
-        lastTokenMs,
-        tokenChunks,
-        gapsMs,
+        ...tokens.times(),
         malformed,
       }
       if (error !== null) return { reading, failure: { reason: 'stream-error', detail: describeError(error) } }
@@ -232,6 +227,12 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
 }
 
 const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
+
+/** Of a string, that is UTF-16. */
+function charactersIn(bytes: Buffer, from: number, end: number): number {
+  for (let at = from; at < end; at++) if ((bytes[at] ?? 0) >= 0x80) return bytes.toString('utf8', from, end).length
+  return end - from
+}
 
 function collect(seen: unknown[], most: number, value: unknown): void {
   if (seen.length < most && !seen.includes(value)) seen.push(clip(value))

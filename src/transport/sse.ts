@@ -4,6 +4,19 @@
  */
 export type OnSseEvent = (data: string, cut: boolean) => void
 
+/**
+ * Asked wherever an event may begin: where the next one begins, when this one is there as a whole and the asked has read
+ * it by itself; else -1, and it is decoded. It may only take what would be one event of one `data:` line, with line
+ * ends of its own.
+ */
+export type TakeSseEvent = (bytes: Buffer, start: number) => number
+
+export type SseOptions = {
+  /** Of the data of one event; what is longer is cut. */
+  readonly maxEventBytes?: number | undefined
+  readonly takeEvent?: TakeSseEvent | null
+}
+
 export type SseDecoder = {
   /** The bytes are kept until their line ends, so the caller must not change them afterwards. */
   readonly push: (bytes: Buffer) => void
@@ -24,7 +37,10 @@ const DATA = [0x64, 0x61, 0x74, 0x61] as const
  * or CR and with nothing else: U+2028 is text. Comments and the fields `event`, `id` and `retry` are skipped. Works on
  * bytes, because a character may be split between two reads but a line end never needs decoding.
  */
-export function createSseDecoder(onEvent: OnSseEvent, maxEventBytes = 1_048_576): SseDecoder {
+export function createSseDecoder(
+  onEvent: OnSseEvent,
+  { maxEventBytes = 1_048_576, takeEvent = null }: SseOptions = {},
+): SseDecoder {
   // So much of a line is enough to tell that its data is above the bound, whatever stands before the data.
   const maxLineBytes = BOM.length + 'data: '.length + maxEventBytes + 1
   let pieces: Buffer[] = []
@@ -40,20 +56,28 @@ export function createSseDecoder(onEvent: OnSseEvent, maxEventBytes = 1_048_576)
     let start = afterCr && bytes[0] === LF ? 1 : 0
     afterCr = false
     // Both positions are looked up again only once they have been passed, so that each byte is searched once for each.
-    let lf = bytes.indexOf(LF, start)
-    let cr = bytes.indexOf(CR, start)
-    while (lf !== -1 || cr !== -1) {
-      const end = cr === -1 || (lf !== -1 && lf < cr) ? lf : cr
+    let lf = start - 1
+    let cr = start - 1
+    while (start < bytes.length) {
+      const isInside = firstLine || data !== null || pieces.length > 0
+      const next = takeEvent === null || isInside ? -1 : takeEvent(bytes, start)
+      if (next !== -1) {
+        start = next
+        continue
+      }
+      if (lf < start) lf = find(LF, bytes, start)
+      if (cr < start) cr = find(CR, bytes, start)
+      const end = Math.min(lf, cr)
+      if (end === bytes.length) {
+        hold(bytes.subarray(start))
+        return
+      }
       endLine(bytes, start, end)
       start = end + 1
-      if (end === cr) {
-        if (start === bytes.length) afterCr = true
-        else if (bytes[start] === LF) start++
-        cr = bytes.indexOf(CR, start)
-      }
-      if (lf !== -1 && lf < start) lf = bytes.indexOf(LF, start)
+      if (end !== cr) continue
+      if (start === bytes.length) afterCr = true
+      else if (bytes[start] === LF) start++
     }
-    if (start < bytes.length) hold(bytes.subarray(start))
   }
 
   const end = (): boolean => {
@@ -110,6 +134,12 @@ export function createSseDecoder(onEvent: OnSseEvent, maxEventBytes = 1_048_576)
   }
 
   return { push, end }
+}
+
+/** Where the byte is; behind the last where it is not. */
+function find(byte: number, bytes: Buffer, from: number): number {
+  const at = bytes.indexOf(byte, from)
+  return at === -1 ? bytes.length : at
 }
 
 /** `data` alone, or `data:` and whatever follows. */

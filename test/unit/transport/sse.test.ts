@@ -7,7 +7,7 @@ type Decoded = { events: string[]; brokeOff: boolean }
 /** The events of the pieces; one that was cut is marked with a trailing … */
 function decode(pieces: readonly (string | Buffer)[], maxEventBytes?: number): Decoded {
   const events: string[] = []
-  const decoder = createSseDecoder((data, cut) => events.push(cut ? `${data}…` : data), maxEventBytes)
+  const decoder = createSseDecoder((data, cut) => events.push(cut ? `${data}…` : data), { maxEventBytes })
   for (const piece of pieces) decoder.push(Buffer.from(piece))
   return { events, brokeOff: decoder.end() }
 }
