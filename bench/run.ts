@@ -9,6 +9,7 @@ import { benchPacing } from './pacing.ts'
 import { benchSaturate } from './saturate.ts'
 import { benchStall } from './stall.ts'
 import { benchStartup } from './startup.ts'
+import { benchStreams } from './streams.ts'
 import { benchThroughput } from './throughput.ts'
 
 /**
@@ -19,6 +20,7 @@ const benches: Readonly<Record<string, Bench>> = {
   lateness: benchLateness,
   throughput: benchThroughput,
   pacing: benchPacing,
+  streams: benchStreams,
   saturate: benchSaturate,
   stall: benchStall,
   capacity: benchCapacity,

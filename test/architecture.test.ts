@@ -111,10 +111,15 @@ const places: readonly Place[] = [
     because: 'The composition root: it hands each part its part of the plan, and prices what is sent and answered.',
   },
   {
+    name: 'certificate',
+    sees: ['lib', 'contract', 'plan/table.ts', 'observation', 'transport', 'metrics'],
+    because: 'It holds stamps against times of writing: it sees what is stamped, and not how a run comes about.',
+  },
+  {
     name: 'cli',
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
-      ...['report', 'push', 'service', 'judge.ts', 'run'],
+      ...['report', 'push', 'service', 'judge.ts', 'run', 'certificate'],
     ],
     because: 'It reads a command line, calls one function, and writes. Nobody else starts the reference service.',
   },
@@ -148,7 +153,7 @@ const doors: Readonly<Record<string, Door>> = {
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',
   },
-  'node:child_process': { files: ['src/cli/embedded-service.ts'], because: 'a service in a process of its own' },
+  'node:child_process': { files: ['src/cli/own-process.ts'], because: 'a server in a process of its own' },
   'node:crypto': {
     files: [
       ...['src/calls/read-answer.ts', 'src/cli/run-command.ts', 'src/report/html/page.ts', 'src/service/rpc-proxy.ts'],
@@ -168,8 +173,11 @@ const doors: Readonly<Record<string, Door>> = {
   },
   'node:http': { files: ['src/metrics/metrics-server.ts', 'src/service/server.ts'], because: 'the two servers' },
   'node:net': {
-    files: ['src/service/server.ts', 'src/transport/autocannon-lanes.ts', 'src/transport/connections.ts'],
-    because: 'addresses, and how the far end of a connection went away',
+    files: [
+      ...['src/certificate/bare-reader.ts', 'src/certificate/metronome.ts'],
+      ...['src/service/server.ts', 'src/transport/autocannon-lanes.ts', 'src/transport/connections.ts'],
+    ],
+    because: 'addresses, how the far end of a connection went away, and what is measured without anything between',
   },
   'node:perf_hooks': { files: ['src/metrics/event-loop.ts'], because: 'the delay of our own event loop' },
 }
@@ -179,15 +187,18 @@ const harmless = ['node:events', 'node:path', 'node:readline', 'node:url', 'node
 /** Time, chance and the process are touched here; everything else runs under virtual time and can be replayed. */
 const edges: Readonly<Record<string, Edge>> = {
   'src/lib/clock.ts': { touches: ['clock', 'timer'], because: 'the one clock, which is handed to all' },
+  'src/lib/machine-clock.ts': { touches: ['process'], because: 'the clock that all processes of a machine share' },
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
   'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
+  'src/cli/certify-command.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
   'src/cli/clauses-command.ts': { touches: ['process'], because: 'writes its table to stdout' },
   'src/cli/github-actions.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
   'src/cli/plan-command.ts': { touches: ['process'], because: 'writes the plan to stdout' },
   'src/cli/run-command.ts': { touches: ['clock', 'process'], because: 'names the run by its time; reads the keys' },
   'src/cli/schema-command.ts': { touches: ['process'], because: 'writes the schema to stdout' },
-  'src/cli/service-command.ts': { touches: ['process'], because: 'says where it listens; ends on a signal' },
+  'src/cli/serve-until-told.ts': { touches: ['process'], because: 'says where a server listens; ends on a signal' },
+  'src/cli/service-command.ts': { touches: ['process'], because: 'writes the lies to stdout' },
   'src/cli/show-report.ts': { touches: ['process'], because: 'writes the report to stdout, as wide as that is' },
   'src/cli/watch-run.ts': { touches: ['process'], because: 'shows progress on stderr, as a terminal or a pipe' },
 }

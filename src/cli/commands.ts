@@ -19,6 +19,9 @@ const criteria = {
   'noise-floor': { type: 'string', describe: 'How much runs of the same vary, at least; default: 2%' },
 } as const satisfies Readonly<Record<string, Flag>>
 
+const rate: Flag = { type: 'number', describe: 'Tokens of each stream in a second', default: 50 }
+const atOnce: Flag = { type: 'number', describe: 'Tokens that are written at once', default: 1 }
+
 /** Every command, in the order of `--help`. */
 export const commands: readonly Command[] = [
   {
@@ -127,6 +130,28 @@ export const commands: readonly Command[] = [
       profile,
     },
     run: async values => (await import('./service-command.ts')).serviceCommand(values),
+  },
+  {
+    usage: 'certify',
+    describe: 'Measure how late streams are stamped on this machine',
+    arguments: {},
+    flags: {
+      streams: { type: 'number', describe: 'Streams that are open at the same time', default: 1000 },
+      rate,
+      tokens: { type: 'number', describe: 'Tokens of a stream', default: 200 },
+      seconds: { type: 'number', describe: 'How long to watch, once so many streams are open', default: 10 },
+      'at-once': atOnce,
+      most: { type: 'number', describe: 'Fail where the p99 of all chunks is above so many ms' },
+      format: { ...format, choices: ['text', 'json'] },
+    },
+    run: async values => (await import('./certify-command.ts')).certifyCommand(values),
+  },
+  {
+    usage: 'metronome',
+    describe: 'Serve streams at an exact pace, each token with its time',
+    arguments: {},
+    flags: { port: { type: 'number', describe: 'Port; 0 for a free one', default: 8403 }, rate, 'at-once': atOnce },
+    run: async values => (await import('./metronome-command.ts')).metronomeCommand(values),
   },
   {
     usage: 'schema',

@@ -9,7 +9,9 @@ import { createService } from '../service/service.ts'
 import { defaultTiming, slowed, type Timing } from '../service/timing.ts'
 import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { contractOf } from './load-plan.ts'
+import { serveUntilTold } from './serve-until-told.ts'
 import { serviceCapacity } from './service-capacity.ts'
+import { wholeNumber } from './whole-number.ts'
 
 export async function serviceCommand(values: Values): Promise<number> {
   if (values['list-lies'] === true) {
@@ -20,7 +22,7 @@ export async function serviceCommand(values: Values): Promise<number> {
   const service = createService({
     contract: contractOf(values),
     clock: systemClock(),
-    seed: whole(values, 'seed', Number.MAX_SAFE_INTEGER),
+    seed: wholeNumber(values, 'seed', { least: 0, most: Number.MAX_SAFE_INTEGER }),
     openingBalanceUsd: amount(values, 'opening-balance', '10'),
     openingBalanceDiem: amount(values, 'opening-balance-diem', '0'),
     timing: timingOf(values),
@@ -29,34 +31,22 @@ export async function serviceCommand(values: Values): Promise<number> {
     faults: faultsOf(texts(values, 'fault')),
   })
   const host = text(values, 'host') ?? '127.0.0.1'
-  const server = await startServer({ service, host, port: whole(values, 'port', 65_535) }).catch(cause => {
+  const server = await startServer({
+    service,
+    host,
+    port: wholeNumber(values, 'port', { least: 0, most: 65_535 }),
+  }).catch(cause => {
     const got = String((cause as NodeJS.ErrnoException).code)
     if (got === 'ENOTFOUND' || got === 'EADDRNOTAVAIL' || got === 'EAI_AGAIN')
       throw new UsageError({ where: '--host', got: JSON.stringify(host), expected: 'an address of this machine' })
     throw new UsageError({ where: '--port', got, expected: 'a free port' })
   })
-  await serveUntilTold(host, server.port)
+  await serveUntilTold(server.port, [
+    `The reference service is at http://${host}:${server.port}/api/v1 (^C ends it).`,
+    'Any key such as ref_default_anna or ref_partner_bob is an account.',
+  ])
   await server.close()
   return exitCodes.pass
-}
-
-/**
- * A service that a run has started tells it the port and ends with it, however it ends; a signal to the whole group is
- * then the run's to handle. One that a person has started says where it is and ends on a signal.
- */
-function serveUntilTold(host: string, port: number): Promise<void> {
-  return new Promise(resolve => {
-    if (process.send !== undefined) {
-      process.send({ port })
-      process.once('disconnect', resolve)
-      process.on('SIGINT', () => {})
-      return
-    }
-    process.stderr.write(`The reference service is at http://${host}:${port}/api/v1 (^C ends it).\n`)
-    process.stderr.write('Any key such as ref_default_anna or ref_partner_bob is an account.\n')
-    process.once('SIGINT', resolve)
-    process.once('SIGTERM', resolve)
-  })
 }
 
 function knownLie(name: string): Lie {
@@ -100,12 +90,6 @@ function timingOf(values: Values): Timing {
     rpcMs: milliseconds(values, 'rpc', rpcMs),
   }
   return slowed(timing, share)
-}
-
-function whole(values: Values, name: string, most: number): number {
-  const value = number(values, name) ?? 0
-  if (Number.isSafeInteger(value) && value >= 0 && value <= most) return value
-  throw new UsageError({ where: `--${name}`, got: String(value), expected: `a whole number from 0 to ${most}` })
 }
 
 function milliseconds(values: Values, name: string, usual: number): number {

@@ -1,0 +1,38 @@
+import { carryOutStreams } from '../src/cli/carry-out-streams.ts'
+import { stampStreams } from '../src/cli/stamp-streams.ts'
+import { systemClock } from '../src/lib/clock.ts'
+import { originOnMachineMs } from '../src/lib/machine-clock.ts'
+import { streamOf } from '../src/observation/observation.ts'
+import { undiciTransport } from '../src/transport/undici-transport.ts'
+
+/**
+ * One load of streams in a process of its own, every judge on. Says what it used by IPC, or, with `stamps`, how much
+ * later than they were written its chunks were stamped. Arguments: port, the load as JSON, `stamps`.
+ */
+const [port, load = '', wanted] = process.argv.slice(2)
+const target = `http://127.0.0.1:${port}/api/v1`
+const clock = systemClock()
+const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096 })
+const stop = new AbortController().signal
+const run = { load: JSON.parse(load), target, clock, send: transport.send, stop }
+process.send?.(
+  wanted === 'stamps' ? await stampStreams({ ...run, originMs: originOnMachineMs(clock) }) : await carryOutCounted(),
+)
+await transport.close()
+process.once('disconnect', () => process.exit())
+
+async function carryOutCounted() {
+  let chunks = 0
+  let used = process.cpuUsage()
+  const { verdict, because } = await carryOutStreams({
+    ...run,
+    onStart: () => {
+      used = process.cpuUsage()
+    },
+    watch: observation => {
+      chunks += streamOf(observation)?.chunks ?? 0
+    },
+  })
+  const { user, system } = process.cpuUsage(used)
+  return { verdict, because, chunks, cpuUs: user + system }
+}

@@ -1,0 +1,46 @@
+import { readBarely } from '../certificate/bare-reader.ts'
+import type { Measured } from '../certificate/certificate.ts'
+import { type Beats, collectDelays, type DelayFacts } from '../certificate/delays.ts'
+import { countedSpan, type StreamLoad } from '../certificate/stream-load.ts'
+import { systemClock } from '../lib/clock.ts'
+import { originOnMachineMs } from '../lib/machine-clock.ts'
+import { monitorEventLoop } from '../metrics/event-loop.ts'
+import { undiciTransport } from '../transport/undici-transport.ts'
+import { stampStreams } from './stamp-streams.ts'
+
+type Errand = { readonly load: StreamLoad; readonly port: number; readonly stop: AbortSignal }
+
+/** What a reader makes of the load that does nothing but read. */
+export async function measureBare({ load, port, stop }: Errand): Promise<DelayFacts> {
+  const clock = systemClock()
+  const originMs = originOnMachineMs(clock)
+  const delays = collectDelays(() => countedSpan(load, originMs + startMs))
+  const startMs = clock.nowMs()
+  const onStream = (beats: Beats, readMs: readonly number[]) =>
+    delays.add(
+      beats,
+      readMs.map(ms => originMs + ms),
+    )
+  await readBarely({ load, port, clock, stop, onStream })
+  return delays.facts()
+}
+
+/** What Turnpike makes of the load, over the wire of any run. */
+export async function measureTurnpike({
+  load,
+  port,
+  stop,
+}: Errand): Promise<Pick<Measured, 'turnpike' | 'misread' | 'run' | 'eventLoopDelayMs'>> {
+  const clock = systemClock()
+  const originMs = originOnMachineMs(clock)
+  const target = `http://127.0.0.1:${port}/api/v1`
+  const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 2 * load.streams + 64 })
+  const eventLoop = monitorEventLoop()
+  try {
+    const stamped = await stampStreams({ load, target, clock, originMs, send: transport.send, stop })
+    return { ...stamped, eventLoopDelayMs: eventLoop.delayMs() }
+  } finally {
+    eventLoop.stop()
+    await transport.close()
+  }
+}

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import type { Certificate } from '../../src/certificate/certificate.ts'
+import { startTurnpike, turnpike } from '../support/turnpike.ts'
+
+const small = ['certify', '--streams', '3', '--tokens', '5', '--seconds', '1']
+
+test('a certificate is made over loopback: every token is read, and none before it was written', async () => {
+  const { code, stdout, stderr } = await turnpike([...small, '--format', 'json'])
+  const { verdict, misread, turnpike: ours, bare, load }: Certificate = JSON.parse(stdout)
+  // So short a load is too short for a p99 of first tokens, on any machine.
+  expect({ code, verdict, misread, stderr }).toEqual({
+    code: 3,
+    verdict: 'inconclusive',
+    misread: 0,
+    stderr: expect.any(String),
+  })
+  expect(load).toEqual({ streams: 3, perSecond: 50, tokens: 5, atOnce: 1, seconds: 1 })
+  for (const { chunkMs, earliestMs } of [ours, bare]) {
+    expect(chunkMs.count).toBeGreaterThan(0)
+    expect(earliestMs).toBeGreaterThan(0)
+  }
+})
+
+test.each([
+  ['--streams', '0', 'a whole number from 1 to 10000'],
+  ['--tokens', '2001', 'a whole number from 2 to 2000'],
+  ['--most', '0', 'milliseconds above 0'],
+])('%s %s is refused, and nothing is started', async (flag, value, expected) => {
+  const { code, stdout, stderr } = await turnpike(['certify', flag, value])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toBe(`${flag}: got ${value}, expected ${expected}\n`)
+})
+
+test('the metronome says where it is, sends streams to whoever asks, and ends on a signal', async ({
+  onTestFinished,
+}) => {
+  const metronome = startTurnpike(['metronome', '--port', '0', '--rate', '1000'])
+  onTestFinished(() => void metronome.child.kill('SIGKILL'))
+  let said = ''
+  metronome.child.stderr?.on('data', bytes => {
+    said += bytes
+  })
+  await metronome.said('^C ends it')
+  const target = /http:\S+\/api\/v1/.exec(said)?.[0] ?? ''
+  const answer = await fetch(`${target}/chat/completions`, { method: 'POST', body: '{"max_completion_tokens":7}' })
+  const text = await answer.text()
+  expect(text.match(/^id: beat [\d.]+ [\d.]+\ndata: \{.*\}$/gm)).toHaveLength(7)
+  expect(text).toMatch(/data: \[DONE\]\n\n$/)
+  metronome.child.kill('SIGINT')
+  expect((await metronome.ended).code).toBe(0)
+})
