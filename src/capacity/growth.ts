@@ -9,21 +9,28 @@ export type Growth = {
   readonly latencyMsPerSecond: number
   /** By how many standard errors requests in flight became more from part to part, on average. */
   readonly deviations: number
+  /** Whether both rose so steadily as values without a trend do less than one time in a hundred. */
+  readonly isRising: boolean
 }
 
 const parts = 10
+/** Of Kendall's S over ten values: one time in a hundred chance reaches it. */
+const risingFrom = 27
 /** So many requests in each part, on average, say something about it. */
 const fewestInPart = 3
+/** So many requests at the beginning show how long one takes without a queue. */
+const fewestEarly = 10
 
 /**
  * Looks at the part of a trial about which all is known: later requests than `untilMs` may be under way and unseen. What
- * was due while the first requests were not yet answered is left out, for then the queue fills up at any rate.
+ * was due before all of the first requests were answered is left out, for then the queue fills up at any rate.
  * `passages` are one in `stride` of all, sorted by due. null where there is too little to look at.
  */
 export function growthOf(passages: readonly Passage[], stride: number, untilMs: number): Growth | null {
   const first = passages[0]
   if (first === undefined) return null
-  const fromMs = first.dueMs + median(passages.slice(0, Math.ceil(passages.length / parts)).map(durationMs))
+  const early = passages.slice(0, Math.max(fewestEarly, Math.ceil(passages.length / parts)))
+  const fromMs = first.dueMs + Math.max(...early.map(durationMs))
   const known = passages.filter(({ dueMs }) => dueMs >= fromMs && dueMs <= untilMs)
   const partMs = (untilMs - fromMs) / parts
   if (known.length < parts * fewestInPart || partMs <= 0) return null
@@ -37,6 +44,7 @@ export function growthOf(passages: readonly Passage[], stride: number, untilMs: 
     inFlightPerSecond: (mean(steps) * 1000) / partMs,
     latencyMsPerSecond: (slope(latency) * 1000) / partMs,
     deviations: deviations(steps),
+    isRising: [inFlight, latency].every(values => kendall(values) >= risingFrom),
   }
 }
 
@@ -57,6 +65,10 @@ function deviations(steps: readonly number[]): number {
 }
 
 const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
+
+/** Pairs of values of which the later is the larger, less those of which it is the smaller. */
+const kendall = (values: readonly number[]): number =>
+  pairs(values, (a, b) => Math.sign(b - a)).reduce((a, b) => a + b, 0)
 
 /** The median of the slopes between all pairs: no few values decide it. */
 const slope = (values: readonly number[]): number => median(pairs(values, (a, b, distance) => (b - a) / distance))

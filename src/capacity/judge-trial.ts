@@ -67,14 +67,14 @@ const deviationsFrom = { over: 2.9, open: 4.3 }
 const negligible = 1 / 4
 
 /**
- * Whether more came than went, and steadily so. It has to be shown of a rate that is tried; of one that is to be confirmed
- * it is enough that it was so by more than the precision.
+ * Whether more came than went. Of a rate that is tried it has to be shown, by steps that a queue without a trend does not
+ * take. One that is to be confirmed fails by the look of it: a queue that only strayed costs it no more than the precision.
  */
 function isPilingUp(growth: Growth, { purpose, perSecond }: Trial, terms: SearchTerms, state: TrialState): boolean {
-  const { inFlightPerSecond, latencyMsPerSecond, deviations } = growth
+  const { inFlightPerSecond, latencyMsPerSecond, deviations, isRising } = growth
   const most = terms.precision * perSecond
   if (latencyMsPerSecond <= 0 || inFlightPerSecond <= most * negligible) return false
   if (state === 'open') return inFlightPerSecond > most && deviations > deviationsFrom.open
-  const isSteady = deviations > deviationsFrom.over
-  return purpose === 'confirm' ? isSteady || inFlightPerSecond > most : isSteady && inFlightPerSecond > most
+  if (purpose === 'confirm') return isRising || inFlightPerSecond > most
+  return inFlightPerSecond > most && deviations > deviationsFrom.over
 }

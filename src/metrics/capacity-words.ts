@@ -30,7 +30,7 @@ export function explainConclusion(
   { fromPerSecond, toPerSecond }: SearchTerms,
 ): string {
   const last = trials.at(-1)
-  const proof = last === undefined ? '' : `${ratio(last.goodRatio)} of ${count(last.arrivals)} good`
+  const proof = last === undefined ? '' : `${ratio(last.goodRatio)} good of ${count(last.arrivals)} arrivals`
   switch (status) {
     case 'found':
       return `${rate(perSecond)} held for ${confirmedFor(last)}, ${proof}${brokenAbove(trials, perSecond ?? 0)}.`

@@ -106,17 +106,19 @@ function trialResult({ trial, outcome }: Tried, fold: TrialFold): TrialResult {
   const { statuses, sent, answered, failed, dropped, timing } = fold.figures()
   const { arrivals, growth } = fold.facts('ended')
   const good = fold.good()
-  // Between n ends there are n − 1 gaps: one more is what the first of them took.
-  const seconds = fold.endsWithinMs() / 1000 + 1 / trial.perSecond
+  // Between n instants there are n − 1 gaps: one more is what the first of them took.
+  const seconds = fold.workedMs() / 1000 + 1 / trial.perSecond
   const due = sent + dropped
+  /** What is several requests, as a replay is, counts as the one arrival that was offered. */
+  const perSecond = (count: number) => (answered === 0 ? null : (count * arrivals) / due / seconds)
   return {
     purpose: trial.purpose,
     offeredPerSecond: trial.perSecond,
     outcome,
     arrivals,
     planned: trial.arrivals,
-    achievedPerSecond: answered === 0 ? null : answered / seconds,
-    goodputPerSecond: answered === 0 ? null : good / seconds,
+    achievedPerSecond: perSecond(answered),
+    goodputPerSecond: perSecond(good),
     goodRatio: due === 0 ? null : good / due,
     latencyMs: percentiles(timing('latency')),
     refused: statuses.get(429) ?? 0,

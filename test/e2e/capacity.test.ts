@@ -51,7 +51,7 @@ describe('a search in a whole run', () => {
     expect(Math.abs((result.perSecond ?? 0) / 100 - 1)).toBeLessThan(0.05)
     expect(result.confirmation).toMatchObject({ percent: 99, samples: expect.any(Number) })
     expect(result.confirmation?.samples).toBeGreaterThanOrEqual(299)
-    expect(result.because).toMatch(/\/s held for .* good; .*\/s did not: /)
+    expect(result.because).toMatch(/\/s held for .* good of .* arrivals; .*\/s did not: /)
     expect(report.findings).toEqual([])
   })
 

@@ -18,6 +18,7 @@ describe('the growth of a queue', () => {
     expect(growth?.inFlightPerSecond).toBeCloseTo(20, 0)
     expect(growth?.latencyMsPerSecond).toBeCloseTo(250, 0)
     expect(growth?.deviations).toBeGreaterThan(10)
+    expect(growth?.isRising).toBe(true)
   })
 
   test('is none where requests take their time, however long that is', () => {
@@ -28,6 +29,7 @@ describe('the growth of a queue', () => {
     )
     expect(growth?.inFlightPerSecond).toBeCloseTo(0, 6)
     expect(growth?.latencyMsPerSecond).toBe(0)
+    expect(growth?.isRising).toBe(false)
   })
 
   test('is that of all requests where one in so many is known', () => {

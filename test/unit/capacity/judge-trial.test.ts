@@ -13,7 +13,7 @@ const facts = (changes: Partial<TrialFacts> = {}): TrialFacts => ({
   heldBack: 0,
   crowdedOut: 0,
   cutOff: 0,
-  growth: { inFlightPerSecond: 0, latencyMsPerSecond: 0, deviations: 0 },
+  growth: { inFlightPerSecond: 0, latencyMsPerSecond: 0, deviations: 0, isRising: false },
   ...changes,
 })
 
@@ -48,7 +48,7 @@ describe('a rate', () => {
   })
 
   test('has broken where requests pile up, though every answer was still good', () => {
-    const growth = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8 }
+    const growth = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8, isRising: true }
     expect(judge({ growth })).toBe('over-saturated')
     expect(judge({ growth: { ...growth, deviations: 1 } })).toBe('held')
     expect(judge({ growth: { ...growth, inFlightPerSecond: 2 } })).toBe('held')
@@ -56,9 +56,13 @@ describe('a rate', () => {
   })
 
   test('is not confirmed by a queue that grows ever so little', () => {
-    const growth = { inFlightPerSecond: 1, latencyMsPerSecond: 10, deviations: 8 }
+    const growth = { inFlightPerSecond: 1, latencyMsPerSecond: 10, deviations: 2, isRising: true }
     expect(judge({ growth }, 'over', { purpose: 'confirm' })).toBe('over-saturated')
-    expect(judge({ growth: { ...growth, inFlightPerSecond: 0.5 } }, 'over', { purpose: 'confirm' })).toBe('held')
+    const confirm = (changes: Partial<typeof growth>) =>
+      judge({ growth: { ...growth, ...changes } }, 'over', { purpose: 'confirm' })
+    expect(confirm({ inFlightPerSecond: 0.5 })).toBe('held')
+    expect(confirm({ isRising: false })).toBe('held')
+    expect(confirm({ isRising: false, inFlightPerSecond: 4 })).toBe('over-saturated')
   })
 
   test('has broken where its trial was ended for what the rest of its answers no longer shows', () => {
@@ -73,7 +77,7 @@ describe('while a trial goes on', () => {
   })
 
   test('a queue must grow more clearly, for it is looked at again and again', () => {
-    const growth = { inFlightPerSecond: 30, latencyMsPerSecond: 100, deviations: 3.5 }
+    const growth = { inFlightPerSecond: 30, latencyMsPerSecond: 100, deviations: 3.5, isRising: true }
     expect(judge({ ...rpc(100, 0), growth }, 'open')).toBeNull()
     expect(judge({ ...rpc(100, 0), growth: { ...growth, deviations: 5 } }, 'open')).toBe('over-saturated')
   })
