@@ -48,13 +48,19 @@ export function testMeasure(
   const values = { base, run: ofRun?.value ?? null }
   if (ofRun === null || base === null) {
     const least = Math.min(...cells.map(measure.values))
-    return { ...values, effect: null, test: { kind: 'none', because: `too few values: ${least}` } }
+    return {
+      ...values,
+      effect: null,
+      test: { kind: 'none', because: `too few values, or too close together: ${least}` },
+    }
   }
+  const because = doubt(base)
   if (measure.kind === 'price' && (base === 0 || ofRun.value === 0)) {
     if (base === ofRun.value) return null
+    if (because !== null) return { ...values, effect: null, test: { kind: 'none', because } }
     return { ...values, effect: null, test: { kind: 'plain', verdict: base === 0 ? 'regressed' : 'improved' } }
   }
-  return { ...values, ...testShift(measure, ofRun, known, criteria, doubt(base)) }
+  return { ...values, ...testShift(measure, ofRun, known, criteria, because) }
 }
 
 function testShift(

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { ComparedRun } from '../compare/compare-runs.ts'
 import { type Difference, type Intent, planDifferences } from '../compare/plan-differences.ts'
 import { UsageError } from '../lib/usage-error.ts'
@@ -62,6 +61,6 @@ export function assertDistinct(runs: readonly RecordedComparedRun[]): void {
   runs.forEach(({ path, run }, index) => {
     const twin = runs.slice(0, index).find(other => other.run.facts.id === run.facts.id)
     if (twin === undefined) return
-    throw new UsageError({ where: path, got: `run ${run.facts.id}, as in ${join(twin.path)}`, expected: 'another run' })
+    throw new UsageError({ where: path, got: `run ${run.facts.id}, as in ${twin.path}`, expected: 'another run' })
   })
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { compareRuns } from '../../../src/compare/compare-runs.ts'
 import { type Comparison, defaultCriteria } from '../../../src/compare/comparison.ts'
-import type { isGood } from '../../../src/metrics/good.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
 import { anObservation, answeredWith, aPlan, streamed } from '../metrics/fixtures.ts'
 import { type Simulated, simulatedPlan, simulatedRun } from './simulated-run.ts'
 
@@ -41,7 +41,7 @@ describe('a comparison accuses', () => {
   })
 
   test('a run that costs more for each call, and one that costs what was free', () => {
-    const priced = (usd: number) => (o: Parameters<typeof isGood>[0]) =>
+    const priced = (usd: number) => (o: Observation) =>
       streamed({ cost: { usd, diem: 0 } }, { dueMs: o.dueMs, sentMs: o.sentMs, endMs: o.endMs })
     const dearer = compare({ change: priced(0.00011) }, baselines(1, { change: priced(0.0001) }))
     expect(row(dearer, 'cost a call')).toMatchObject({
@@ -118,6 +118,14 @@ describe('a comparison cannot tell', () => {
     expect(comparison.because).toEqual(['The run did not end by itself.'])
   })
 
+  test('of what was free and is charged, in a run that did not end by itself', () => {
+    const priced = (usd: number) => (o: Observation) =>
+      streamed({ cost: { usd, diem: 0 } }, { dueMs: o.dueMs, sentMs: o.sentMs, endMs: o.endMs })
+    const comparison = compare({ isComplete: false, change: priced(0.1) }, baselines(1, { change: priced(0) }))
+    expect(row(comparison, 'cost a call')).toMatchObject({ verdict: 'cannot-tell', base: 0 })
+    expect(comparison.verdict).toBe('cannot-tell')
+  })
+
   test('of times of an inconclusive run, but of its failures', () => {
     const comparison = compare({ factor: 2, verdict: 'inconclusive' })
     expect(comparison.verdict).toBe('cannot-tell')
@@ -152,7 +160,7 @@ describe('a comparison cannot tell', () => {
       verdict: 'cannot-tell',
       base: null,
       run: null,
-      because: 'too few values: 200',
+      because: 'too few values, or too close together: 200',
     })
   })
 
