@@ -18,26 +18,30 @@ const bodyEnd = '0\r\n\r\n'
 
 /**
  * The same streams over bare sockets: nothing is read of them but their beats. What remains between written and read is
- * the metronome's, the kernel's, and that of the event loop which wakes for a socket. Rejects when a connection fails.
+ * the metronome's, the kernel's, and that of the event loop which wakes for a socket. Rejects where a connection fails.
  */
 export async function readBarely({ load, port, clock, stop, onStream }: BareReader): Promise<void> {
   const sockets: Socket[] = []
   const free: Socket[] = []
   const startMs = clock.nowMs()
-  const stepMs = 1000 / startsPerSecond(load)
-  const endMs = startMs + streamMs(load) + load.seconds * 1000
+  const perSecond = startsPerSecond(load)
+  const streams = Math.round(perSecond * (streamMs(load) / 1000 + load.seconds))
   const underWay: Promise<void>[] = []
+  let hasFailed = false
   const body = JSON.stringify({ stream: true, max_completion_tokens: load.tokens })
   const request = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
   const open = (): Socket => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    // Its end is told by the close that follows.
+    socket.on('error', () => socket.destroy())
     sockets.push(socket)
     return socket
   }
 
+  /** Resolves when the stream has ended, however it has. */
   const readStream = (socket: Socket): Promise<void> =>
-    new Promise((resolve, reject) => {
+    new Promise(resolve => {
       const beats: Beats = { writtenMs: [], lateMs: [] }
       const readMs: number[] = []
       let atMs = 0
@@ -47,7 +51,10 @@ export async function readBarely({ load, port, clock, stop, onStream }: BareRead
         beats.lateMs.push(lateMs)
         readMs.push(atMs)
       })
-      const fail = () => reject(new Error('the metronome closed a connection'))
+      const fail = () => {
+        hasFailed = true
+        resolve()
+      }
       const read = (bytes: Buffer) => {
         atMs = clock.nowMs()
         scan(bytes)
@@ -58,16 +65,18 @@ export async function readBarely({ load, port, clock, stop, onStream }: BareRead
         onStream(beats, readMs)
         resolve()
       }
+      if (socket.destroyed) return fail()
       socket.on('data', read).on('close', fail)
       socket.write(request)
     })
 
   try {
-    for (let dueMs = startMs; dueMs < endMs && !stop.aborted; dueMs += stepMs) {
-      await sleepUntil(clock, dueMs, stop)
+    for (let index = 0; index < streams && !stop.aborted && !hasFailed; index++) {
+      await sleepUntil(clock, startMs + (1000 * index) / perSecond, stop)
       underWay.push(readStream(free.pop() ?? open()))
     }
     await Promise.all(underWay)
+    if (hasFailed) throw new Error('the metronome closed a connection')
   } finally {
     for (const socket of sockets) socket.destroy()
   }

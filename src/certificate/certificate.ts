@@ -59,13 +59,17 @@ function doubtsOf({ load, turnpike, bare }: Omit<Measured, 'run'>): readonly str
   ] as const
   return who.flatMap(([reader, { chunkMs, firstTokenMs, metronomeMs, earliestMs }]) => [
     ...(earliestMs !== null && earliestMs < -clockSlackMs
-      ? [`A chunk was read ${-earliestMs} ms before it was written: the two processes have no clock in common.`]
+      ? [
+          `A chunk was read ${(-earliestMs).toFixed(3)} ms before it was written: the two processes have no clock in common.`,
+        ]
       : []),
     ...(chunkMs.count < leastWritten * planned
       ? [`${chunkMs.count} chunks were written for ${reader} in the time that counts, expected ${planned}.`]
       : []),
     ...(metronomeMs.p99 !== null && metronomeMs.p99 > stepMs
-      ? [`The metronome itself was ${metronomeMs.p99.toFixed(1)} ms late (p99) for ${reader}, expected ${stepMs} ms.`]
+      ? [
+          `The metronome itself was ${metronomeMs.p99.toFixed(1)} ms late (p99) for ${reader}, expected at most ${stepMs} ms.`,
+        ]
       : []),
     ...(reader === 'Turnpike' ? tooFew(firstTokenMs, load) : []),
   ])
