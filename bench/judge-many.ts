@@ -1,5 +1,6 @@
 import { documented } from '../src/contract/documented.ts'
-import { createJudgement } from '../src/judge.ts'
+import { createJudgement } from '../src/judging/judgement.ts'
+import { reportOf } from '../src/judging/report-of.ts'
 import { recordRun } from './retold-run.ts'
 
 /**
@@ -28,8 +29,9 @@ for (let turn = 0; judged < total; turn++) {
   judged += size
   if (judged >= warmUp + (samples.length * (total - warmUp)) / looks) look(judged)
 }
-const end = { ended: 'complete', durationMs: cpuMs, eventLoopDelayMs: null, unrecorded: 0 } as const
-const { findings, billing } = await judgement.conclude(end, async function* () {})
+const end = { ended: 'complete', durationMs: cpuMs, beganMs: 0, eventLoopDelayMs: null, unrecorded: 0 } as const
+const part = { facts: judgement.conclude(true), end }
+const { findings, billing } = await reportOf({ plan, contract: documented, head }, [part], async function* () {})
 process.send?.({
   judged,
   cpuMs,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { tariffOf } from '../src/checks/tariff.ts'
 import { documented } from '../src/contract/documented.ts'
 import { formatPico, parsePico } from '../src/lib/money.ts'
-import type { LogHead } from '../src/observation/log.ts'
+import type { RunHead } from '../src/observation/log.ts'
 import type { Answer, Body, Observation, Outcome, StreamReading } from '../src/observation/observation.ts'
 import { asObject } from '../src/observation/scope.ts'
 import type { Plan } from '../src/plan/plan.ts'
@@ -10,7 +10,7 @@ import { virtualRun } from '../test/support/virtual-run.ts'
 
 export type RetoldRun = {
   readonly plan: Plan
-  readonly head: LogHead
+  readonly head: RunHead
   /** How many observations one telling has. */
   readonly size: number
   /** The run for the time `turn`, from 0: what a service that goes on being honest would have answered then. */

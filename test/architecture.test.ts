@@ -98,15 +98,18 @@ const places: readonly Place[] = [
     because: 'A request that nobody kept is made again for the report.',
   },
   {
-    name: 'judge.ts',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'observation', 'checks', 'audits', 'metrics', 'report', 'evidence.ts'],
-    because: 'The judging half as one piece, for a run that goes and for one that is read again.',
+    name: 'judging',
+    sees: [
+      ...['lib', 'contract', 'plan/plan.ts', 'arrivals/share.ts', 'observation', 'checks', 'audits', 'metrics'],
+      ...['report', 'evidence.ts'],
+    ],
+    because: 'The judging half as one piece, for a run that goes, one that is read again, and one that many shared.',
   },
   {
     name: 'run',
     sees: [
       ...['lib', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport', 'callers'],
-      ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'metrics', 'report', 'judge.ts'],
+      ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'metrics', 'report', 'judging'],
     ],
     because: 'The composition root: it hands each part its part of the plan, and prices what is sent and answered.',
   },
@@ -119,7 +122,7 @@ const places: readonly Place[] = [
     name: 'cli',
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
-      ...['report', 'push', 'service', 'judge.ts', 'run', 'certificate'],
+      ...['report', 'push', 'service', 'judging', 'run', 'arrivals/share.ts', 'certificate'],
     ],
     because: 'It reads a command line, calls one function, and writes. Nobody else starts the reference service.',
   },
@@ -149,7 +152,7 @@ const doors: Readonly<Record<string, Door>> = {
       'src/contract/quantities.ts',
       ...['src/contract/contract.ts', 'src/scenario', 'src/service/chat-request.ts'],
       ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
-      ...['src/report/slices-schema.ts', 'src/report/comparison/comparison-schema.ts'],
+      ...['src/report/slices-schema.ts', 'src/report/series-schema.ts', 'src/report/comparison/comparison-schema.ts'],
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',
   },
@@ -178,6 +181,10 @@ const doors: Readonly<Record<string, Door>> = {
       ...['src/service/server.ts', 'src/transport/autocannon-lanes.ts', 'src/transport/connections.ts'],
     ],
     because: 'addresses, how the far end of a connection went away, and what is measured without anything between',
+  },
+  'node:worker_threads': {
+    files: ['src/run/crew.ts', 'src/run/thread.ts'],
+    because: 'the two ends of a thread',
   },
   'node:perf_hooks': { files: ['src/metrics/event-loop.ts'], because: 'the delay of our own event loop' },
 }
@@ -376,8 +383,8 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'every file of src is reached from main.ts',
-    rule: noDeadFile('src/main.ts'),
+    says: 'every file of src is reached from main.ts, or from where its threads begin',
+    rule: noDeadFile('src/main.ts', 'src/run/thread.ts'),
     planted: [['src/lib/spy.ts', 'export const forgotten = true']],
   },
   {

@@ -18,7 +18,7 @@ test('docs/measurement.md lists every metric of the end of a run, with its label
 
 test('docs/measurement.md lists every metric with its labels, in their order, and no other', () => {
   const known = families({
-    catchUp: () => {},
+    catchUp: async () => {},
     run: { id: '', scenario: '', seed: 1, version: '' },
     metrics: createMetrics(aPlan()),
     meters: createMeters(documented),

@@ -64,15 +64,23 @@ export function mostWorkers(plan: Divided): { readonly most: number; readonly be
         }
       : { most: count, because: `${count} callers, each of whom belongs to one worker` },
     { most: bounds.maxInFlight, because: `a most of ${bounds.maxInFlight} requests in flight` },
-    ...stages.flatMap(({ name, load }) =>
-      load.model === 'closed'
-        ? [{ most: load.users, because: `${load.users} users in the stage ${name}` }]
-        : load.model === 'saturate'
-          ? [{ most: load.connections, because: `${load.connections} connections in the stage ${name}` }]
-          : [],
-    ),
+    ...stages.flatMap(stage => mostOfStage(stage)),
   ]
   return limits.reduce((least, limit) => (limit.most < least.most ? limit : least))
+}
+
+function mostOfStage({ name, load }: StagePlan): readonly { readonly most: number; readonly because: string }[] {
+  switch (load.model) {
+    case 'closed':
+      return [{ most: load.users, because: `${load.users} users in the stage ${name}` }]
+    case 'saturate':
+      return [{ most: load.connections, because: `${load.connections} connections in the stage ${name}` }]
+    case 'capacity':
+      // What it tries next hangs on all answers to what it tried before.
+      return [{ most: 1, because: `a search for the capacity of its target, in the stage ${name}` }]
+    default:
+      return []
+  }
 }
 
 const areForeign = (calls: Plan['calls']): boolean =>

@@ -9,6 +9,7 @@ import type { Balances, Paid } from './paid.ts'
 import { describeRange, excessOf, fits, type Range } from './range.ts'
 import { readQuiet } from './reading.ts'
 import { createReckoning, type Span, type View } from './reckoning.ts'
+import { nobody, type SpendSink } from './spend-sink.ts'
 import { accuseDisplay, accuseUndecided, mayBeMoney, type Suspicion } from './suspicion.ts'
 import { addCharge, nothing, since, type Turnover } from './turnover.ts'
 
@@ -47,7 +48,12 @@ const recentKept = 8
  * the two are one: a quiet point, from which the reckoning starts anew, so that one fault is told once. What is out of
  * bounds in between is told at the next quiet point, when it is known whether the money was wrong or what was shown.
  */
-export function createAccount(rules: AccountRules, discrepancies: Discrepancies, say: Say<'ledger'>): Account {
+export function createAccount(
+  rules: AccountRules,
+  discrepancies: Discrepancies,
+  say: Say<'ledger'>,
+  spend: Pick<SpendSink, 'shown'> = nobody,
+): Account {
   // Two currencies are shown, each to its last digit.
   const resolution = 2n * rules.grain
   const judgeCurrencies = createCurrencies(rules.grain, say)
@@ -65,6 +71,7 @@ export function createAccount(rules: AccountRules, discrepancies: Discrepancies,
     const balance = balanceOf(entry)
     if (balance !== null) {
       opening ??= balance
+      spend.shown(entry.shownMs, latest === null ? null : latest - balance)
       latest = balance
       if (rules.judged) {
         judge(entry, balance, view)

@@ -11,10 +11,13 @@ const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
 const mostModels = 1_000
 
 /** What a header says beside other answers, and beside the clock of the run. */
-export function createCoherence({ contract, startedAtMs }: AuditScope, say: Say<'coherence'>): Audit {
+export function createCoherence(
+  { contract, startedAtMs }: AuditScope,
+  say: Say<'coherence'>,
+): Audit & { readonly names: () => ModelNames } {
   const idHeader = `${contract.headerPrefix}model-id`
   const nameHeader = `${contract.headerPrefix}model-name`
-  const names = new Map<string, { readonly name: string; readonly seq: number }>()
+  const names = new Map<string, FirstName>()
   let stamp = ''
   let stampMs = Number.NaN
   /** The day of the week that the stamp should name; null where it names that one, or none. */
@@ -30,6 +33,7 @@ export function createCoherence({ contract, startedAtMs }: AuditScope, say: Say<
       if (id && name && isSuccess(answer.status)) judgeName(id, name, observation.seq)
     },
     conclude: () => {},
+    names: () => names,
   }
 
   function judgeDate({ headersMs, seq }: Observation, date: string) {
@@ -55,8 +59,29 @@ export function createCoherence({ contract, startedAtMs }: AuditScope, say: Say<
       if (names.size < mostModels) names.set(id, { name, seq })
       return
     }
-    if (first.name === name) return say.kept('header.model-name.stable')
-    const because = `${id} is called ${quote(name)}, and was called ${quote(first.name)} before, expected one name`
-    say.broken('header.model-name.stable', because, [first.seq, seq])
+    compare(id, first, { name, seq }, say)
   }
+}
+
+type FirstName = { readonly name: string; readonly seq: number }
+/** What each model was called first, by its id. */
+export type ModelNames = ReadonlyMap<string, FirstName>
+
+/** Whether judges who saw different requests were told one name for each model. */
+export function judgeNamesOfAll(all: readonly ModelNames[], say: Say<'coherence'>): void {
+  const firsts = new Map<string, FirstName>()
+  for (const [id, named] of all.flatMap(names => [...names]).toSorted(([, a], [, b]) => a.seq - b.seq)) {
+    const first = firsts.get(id)
+    if (first === undefined) firsts.set(id, named)
+    else compare(id, first, named, say)
+  }
+}
+
+function compare(id: string, first: FirstName, { name, seq }: FirstName, say: Say<'coherence'>): void {
+  if (first.name === name) {
+    say.kept('header.model-name.stable')
+    return
+  }
+  const because = `${id} is called ${quote(name)}, and was called ${quote(first.name)} before, expected one name`
+  say.broken('header.model-name.stable', because, [first.seq, seq])
 }

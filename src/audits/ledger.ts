@@ -8,8 +8,10 @@ import { type Account, createAccount, type Entry } from './account.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { type Charge, chargeOf, expectedCharge, isRefusal } from './charge.ts'
 import { createDiscrepancies } from './discrepancies.ts'
+import { billingOf, type LedgerFacts, sums } from './ledger-facts.ts'
 import { type Balances, paidOf } from './paid.ts'
 import type { Billing } from './results.ts'
+import { type Amounts, nobody, type SpendSink } from './spend-sink.ts'
 
 const dayMs = 86_400_000
 /** How far from midnight a request must be for its day to be certain, whatever the target's clock says. */
@@ -19,13 +21,17 @@ const midnightMs = 30_000
  * The double-entry ledger: what the answers say was charged on one side, what left the balances on the other. One
  * account for each caller; the totals of the run beside them.
  */
-export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { readonly billing: () => Billing } {
+export function createLedger(
+  scope: AuditScope,
+  say: Say<'ledger'>,
+  spend: SpendSink = nobody,
+): Audit & { readonly billing: () => Billing; readonly facts: () => LedgerFacts } {
   const { contract, shared, startedAtMs } = scope
   const { settleMs, balanceHeaders } = contract.billing
   const tariff = tariffOf(contract)
   const accounts = new Map<string, Account>()
   const discrepancies = createDiscrepancies(say)
-  const total = { expectedUsd: 0n, claimedUsd: 0n, expectedCredits: 0n, claimedCredits: 0n }
+  const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
   const rules = { grain: tariff.balanceGrain, judged: balanceHeaders && !shared }
 
   return {
@@ -44,8 +50,9 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
       if (sentMs === null || endMs === null) return
       let account = accounts.get(caller)
       if (account === undefined) {
-        account = createAccount(rules, discrepancies, say)
+        account = createAccount(rules, discrepancies, say, spend)
         accounts.set(caller, account)
+        spend.opened()
       }
       // What costs nothing is settled as soon as it is answered.
       const entry: Entry = {
@@ -62,33 +69,35 @@ export function createLedger(scope: AuditScope, say: Say<'ledger'>): Audit & { r
     },
     conclude: isWhole => {
       for (const account of isWhole ? accounts.values() : []) account.conclude()
-      discrepancies.conclude()
     },
-    billing: () => {
-      const billed = [...accounts.values()].map(account => account.billed())
-      const known = billed.filter(amount => amount !== null)
-      const isWhole = known.length > 0 && known.length === billed.length
-      return {
-        expectedCredits: String(total.expectedCredits),
-        expectedUsd: formatPico(total.expectedUsd),
-        claimedCredits: String(total.claimedCredits),
-        claimedUsd: formatPico(total.claimedUsd),
-        billedUsd: isWhole ? formatPico(known.reduce((a, b) => a + b, 0n)) : null,
-        discrepancies: discrepancies.list(),
-      }
-    },
+    billing: () => billingOf(facts(), discrepancies.list()),
+    facts,
+  }
+
+  function facts(): LedgerFacts {
+    const billed = [...accounts.values()].map(account => account.billed())
+    const shown = billed.filter(amount => amount !== null)
+    return {
+      ...total,
+      accounts: billed.length,
+      shown: shown.length,
+      billedPicoUsd: shown.reduce((a, b) => a + b, 0n),
+      discrepancies: discrepancies.facts(),
+    }
   }
 
   function addTotals(observation: Observation, charge: Charge | null) {
     const expected = expectedCharge(observation, contract)
-    if (expected !== null) {
-      total.expectedUsd += expected.usd
-      total.expectedCredits += expected.credits
+    const { answer, asked, endMs, dueMs } = observation
+    const isOfProxy = (asked.kind === 'rpc' || asked.kind === 'probe') && answer !== null && !isReplayed(answer)
+    const amounts: Amounts = {
+      expectedCredits: expected?.credits ?? 0n,
+      expectedPicoUsd: expected?.usd ?? 0n,
+      claimedCredits: isOfProxy ? (claimedCredits(answer, contract) ?? 0n) : 0n,
+      claimedPicoUsd: charge?.sort === 'charged' ? charge.said : 0n,
     }
-    if (charge?.sort === 'charged') total.claimedUsd += charge.said
-    const { answer, asked } = observation
-    if ((asked.kind === 'rpc' || asked.kind === 'probe') && answer !== null && !isReplayed(answer))
-      total.claimedCredits += claimedCredits(answer, contract) ?? 0n
+    for (const name of sums) total[name] += amounts[name]
+    spend.spent(endMs ?? dueMs, amounts)
   }
 
   function accuseRefusal({ seq, answer }: Observation, { said }: Charge) {

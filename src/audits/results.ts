@@ -1,4 +1,4 @@
-import type { Example } from '../checks/docket.ts'
+import type { Example } from '../checks/example.ts'
 
 /** What the ledger found, over all callers. Amounts are decimal strings. */
 export type Billing = {

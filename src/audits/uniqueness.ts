@@ -1,4 +1,4 @@
-import type { Say } from '../checks/docket.ts'
+import type { Retract, Say } from '../checks/docket.ts'
 import { isReplayed } from '../observation/scope.ts'
 import type { Audit } from './audit.ts'
 
@@ -9,7 +9,7 @@ const memory = 50_000
  * Ids that name one request: no two answers may share them, but for a replay, which repeats its request id. Whether a
  * repeated request says that it is a replay is another clause's business.
  */
-export function createUniqueness(say: Say<'uniqueness'>): Audit {
+export function createUniqueness(say: Say<'uniqueness'>): Audit & { readonly ids: () => KnownIds } {
   const rays = createMemory<number>()
   const requests = createMemory<Use>()
   return {
@@ -24,6 +24,10 @@ export function createUniqueness(say: Say<'uniqueness'>): Audit {
         judge('rpc.request-id.unique', 'x-request-id', request, first?.seq ?? null, seq)
     },
     conclude: () => {},
+    ids: () => ({
+      rays: new Map(rays.all()),
+      requests: new Map(requests.all().map(([id, { seq }]) => [id, seq])),
+    }),
   }
 
   function judge(
@@ -41,12 +45,34 @@ export function createUniqueness(say: Say<'uniqueness'>): Audit {
 /** Which request had an id; `group` names the idempotency key, where there was one. */
 type Use = { readonly seq: number; readonly group: number | null }
 
+/** The ids that a judge remembers, and the `seq` of the first request that each of them named. */
+export type KnownIds = { readonly rays: ReadonlyMap<string, number>; readonly requests: ReadonlyMap<string, number> }
+
+/**
+ * What judges who saw different requests can only tell together: whether an id that is new to each of them is new to all.
+ * The first use of an id was found to be right by the judge who saw it; the later ones of them are taken back.
+ */
+export function judgeIdsOfAll(all: readonly KnownIds[], retract: Retract<'uniqueness'>): void {
+  const judge = (clause: 'header.cf-ray.unique' | 'rpc.request-id.unique', name: string, sort: keyof KnownIds) => {
+    const firsts = new Map<string, number>()
+    for (const [id, seq] of all.flatMap(ids => [...ids[sort]]).toSorted(([, a], [, b]) => a - b)) {
+      const first = firsts.get(id)
+      if (first === undefined) firsts.set(id, seq)
+      else retract(clause, `${name} ${id} names two requests, expected each to have its own`, [first, seq])
+    }
+  }
+  if (all.length < 2) return
+  judge('header.cf-ray.unique', 'cf-ray', 'rays')
+  judge('rpc.request-id.unique', 'x-request-id', 'requests')
+}
+
 /** Remembers so many of the last ids, and up to twice as many; `put` gives who had the id before, or null. */
-function createMemory<Of>(): { readonly put: (id: string, use: Of) => Of | null } {
+function createMemory<Of>() {
   let recent = new Map<string, Of>()
   let earlier = new Map<string, Of>()
   return {
-    put: (id, use) => {
+    all: (): readonly (readonly [id: string, use: Of])[] => [...earlier, ...recent],
+    put: (id: string, use: Of): Of | null => {
       const first = recent.get(id) ?? earlier.get(id)
       if (first !== undefined) return first
       recent.set(id, use)

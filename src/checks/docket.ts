@@ -1,5 +1,6 @@
 import type { JudgeName } from '../contract/clause.ts'
 import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../contract/clauses.ts'
+import { type Example, firstExamples, shorten } from './example.ts'
 
 /** The voice of one judge: it can speak about its own clauses only. */
 export type Say<Name extends JudgeName> = {
@@ -8,6 +9,9 @@ export type Say<Name extends JudgeName> = {
   /** The clause was looked at and broken. `because` says what was got and what was expected. */
   readonly broken: (clause: ClausesOf<Name>, because: string, seqs: readonly number[]) => void
 }
+
+/** Takes back that the clause was kept, once: it turned out to be broken. */
+export type Retract<Name extends JudgeName> = Say<Name>['broken']
 
 export type ClauseTally = {
   readonly id: ClauseId
@@ -27,16 +31,18 @@ export type Finding = {
   readonly examples: readonly Example[]
 }
 
-export type Example = { readonly because: string; readonly seqs: readonly number[] }
+/** What judges have said, as plain data; a docket can take up what several of others hold. */
+export type DocketFacts = {
+  readonly judged: ReadonlyMap<ClauseId, number>
+  readonly findings: readonly FindingFacts[]
+}
 
-export const maxExamples = 5
-/** A target can make a sentence, or a list of requests, as long as it likes. */
-const longestBecause = 600
-const mostSeqs = 24
+type FindingFacts = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
 
-/** Collects what all judges say. Bounded in the number of observations: it counts, and keeps `maxExamples` a finding. */
+/** Collects what all judges say. Bounded in the number of observations: it counts, and keeps the first few examples of each. */
 export type Docket = {
   readonly voice: <Name extends JudgeName>(judge: Name) => Say<Name>
+  readonly retraction: <Name extends JudgeName>(judge: Name) => Retract<Name>
   /** In the order of the table of clauses. */
   readonly tallies: () => readonly ClauseTally[]
   readonly findings: () => readonly Finding[]
@@ -44,44 +50,51 @@ export type Docket = {
   readonly names: (seq: number) => boolean
   /** Violations so far, over all clauses. */
   readonly violations: () => number
+  readonly facts: () => DocketFacts
+  readonly absorb: (facts: DocketFacts) => void
 }
 
-/** An example that stays small whatever a target says. */
-export const shorten = ({ because, seqs }: Example): Example => ({
-  because: because.length > longestBecause ? `${because.slice(0, longestBecause)}...` : because,
-  seqs: seqs.slice(0, mostSeqs),
-})
-
 export function createDocket(): Docket {
-  const named = new Set<number>()
+  /** How many examples name each request. */
+  const named = new Map<number, number>()
   let violations = 0
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
-  const findings = new Map<string, { clause: ClauseId; judge: JudgeName; count: number; examples: Example[] }>()
+  const findings = new Map<string, FindingFacts>()
 
-  const voice = <Name extends JudgeName>(judge: Name): Say<Name> => {
-    const kept = (clause: ClauseId) => {
-      const sum = judged.get(clause)
-      if (sum !== undefined) sum.count++
-    }
-    return {
-      kept,
-      broken: (clause, because, seqs) => {
-        kept(clause)
-        const key = `${clause}/${judge}`
-        const finding = findings.get(key) ?? { clause, judge, count: 0, examples: [] }
-        findings.set(key, finding)
-        finding.count++
-        violations++
-        if (finding.examples.length >= maxExamples) return
-        const example = shorten({ because, seqs })
-        finding.examples.push(example)
-        for (const seq of example.seqs) named.add(seq)
-      },
+  const note = ({ seqs }: Example, by: 1 | -1) => {
+    for (const seq of seqs) {
+      const count = (named.get(seq) ?? 0) + by
+      if (count > 0) named.set(seq, count)
+      else named.delete(seq)
     }
   }
+  const tally = (clause: ClauseId, count: number) => {
+    const sum = judged.get(clause)
+    if (sum !== undefined) sum.count += count
+  }
+  const find = ({ clause, judge, count, examples }: FindingFacts) => {
+    const key = `${clause}/${judge}`
+    const known = findings.get(key) ?? { clause, judge, count: 0, examples: [] }
+    const first = firstExamples([...known.examples, ...examples])
+    for (const example of first) note(example, 1)
+    for (const example of known.examples) note(example, -1)
+    findings.set(key, { ...known, count: known.count + count, examples: first })
+    violations += count
+  }
+
+  const voice = <Name extends JudgeName>(judge: Name): Say<Name> => ({
+    kept: clause => tally(clause, 1),
+    broken: (clause, because, seqs) => {
+      tally(clause, 1)
+      find({ clause, judge, count: 1, examples: [shorten({ because, seqs })] })
+    },
+  })
 
   return {
     voice,
+    retraction: judge => (clause, because, seqs) => {
+      find({ clause, judge, count: 1, examples: [shorten({ because, seqs })] })
+    },
     names: seq => named.has(seq),
     violations: () => violations,
     tallies: () =>
@@ -93,7 +106,15 @@ export function createDocket(): Docket {
       }),
     findings: () =>
       [...findings.values()]
-        .sort((a, b) => clauseIds.indexOf(a.clause) - clauseIds.indexOf(b.clause))
+        .sort((a, b) => clauseIds.indexOf(a.clause) - clauseIds.indexOf(b.clause) || (a.judge < b.judge ? -1 : 1))
         .map(f => ({ ...f, section: clauses[f.clause].section, because: f.examples[0]?.because ?? '' })),
+    facts: () => ({
+      judged: new Map([...judged].map(([clause, { count }]) => [clause, count])),
+      findings: [...findings.values()],
+    }),
+    absorb: facts => {
+      for (const [clause, count] of facts.judged) tally(clause, count)
+      for (const finding of facts.findings) find(finding)
+    },
   }
 }

@@ -1,22 +1,25 @@
-import { createJudgement } from '../judge.ts'
-import type { LogEnd } from '../observation/log.ts'
+import { judgeLog } from '../judging/judge-log.ts'
+import { type Brief, type Part, reportOf } from '../judging/report-of.ts'
 import { observationsIn } from '../report/run-directory.ts'
 import { text, type Values } from './command.ts'
 import { contractOf } from './load-plan.ts'
-import { openWholeRecord, wholeRecord } from './read-record.ts'
+import { assertWhole, openWholeRecord } from './read-record.ts'
 import { exitCodeOf, showReport } from './show-report.ts'
 
 export async function auditCommand(values: Values): Promise<number> {
   const directory = text(values, 'run-dir') ?? ''
-  const { plan, contract, head, file } = await openWholeRecord(directory)
-  const judgement = createJudgement(plan, values.profile === undefined ? contract : contractOf(values), head)
-  let end: LogEnd | null = null
-  // Without some of the charges, the balances would seem to be wrong: the record has to be whole.
-  for await (const line of wholeRecord(file)) {
-    if (line.kind === 'observation') judgement.add(line.observation)
-    if (line.kind === 'end') end = line.end
-  }
-  const report = await judgement.conclude(end, () => observationsIn(file))
+  const { plan, contract, head, logs } = await openWholeRecord(directory)
+  const brief: Brief = { plan, contract: values.profile === undefined ? contract : contractOf(values), head }
+  const parts: Part[] = []
+  for (const file of logs) parts.push(await judgeWhole(brief, file))
+  const report = await reportOf(brief, parts, () => observationsIn(logs))
   showReport(report, directory, values)
   return exitCodeOf(report)
+}
+
+/** What one of the workers recorded. Without some of the charges, the balances would seem to be wrong. */
+async function judgeWhole(brief: Brief, file: string): Promise<Part> {
+  const { leftOut, ...part } = await judgeLog(brief, file)
+  assertWhole(file, leftOut)
+  return part
 }

@@ -34,6 +34,7 @@ export const commands: readonly Command[] = [
       seed,
       'budget-usd': budget,
       profile,
+      workers: { type: 'number', describe: 'Threads that share the callers of a run', default: 1 },
       baseline: {
         type: 'string',
         describe: 'Directory of a run that this one must not be worse than; may be repeated',

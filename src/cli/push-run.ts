@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { ExpositionSource } from '../metrics/exposition.ts'
 import { watchProcess } from '../metrics/prometheus.ts'
-import type { LogHead, PushTally } from '../observation/log.ts'
+import type { PushTally, RunHead } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { createOutbox, type Outbox } from '../push/outbox.ts'
 import { createPushGateway } from '../push/push-gateway.ts'
@@ -31,7 +31,7 @@ export type Push = {
 type Pushed = {
   readonly receivers: Receivers
   readonly plan: Plan
-  readonly head: LogHead
+  readonly head: RunHead
   readonly clock: Clock
   readonly log: (line: string) => void
 }

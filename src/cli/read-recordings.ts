@@ -16,7 +16,7 @@ export async function readRecordings({ stages }: Scenario): Promise<Recordings> 
 }
 
 async function readRecording(name: string, { run, stage }: Recorded): Promise<Recording> {
-  const { plan, head, file } = await openWholeRecord(run)
+  const { plan, head, logs } = await openWholeRecord(run)
   const names = plan.stages.map(each => each.name)
   const wanted = plan.stages.filter(each => stage === null || each.name === stage)
   const [first] = wanted
@@ -28,7 +28,7 @@ async function readRecording(name: string, { run, stage }: Recorded): Promise<Re
       ...nearest(stage ?? '', names),
     })
   const wantedNames = new Set(wanted.map(each => each.name))
-  const arrivals = await collectArrivals(wholeRecord(file), each => wantedNames.has(each), mostRecorded)
+  const arrivals = await collectArrivals(wholeRecord(logs), each => wantedNames.has(each), mostRecorded)
   if (arrivals === null)
     throw new UsageError({
       where: `stage ${name}`,

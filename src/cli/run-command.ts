@@ -1,19 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { mostWorkers } from '../arrivals/share.ts'
 import { loadCallers } from '../callers/callers.ts'
 import { loadSpareKeys } from '../callers/spare-keys.ts'
 import type { Contract } from '../contract/contract.ts'
-import { type Clock, systemClock } from '../lib/clock.ts'
-import { monitorEventLoop } from '../metrics/event-loop.ts'
-import type { LogHead } from '../observation/log.ts'
+import { systemClock } from '../lib/clock.ts'
+import { epochOf } from '../lib/machine-clock.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import type { RunHead } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
-import { createRunDirectory } from '../report/run-directory.ts'
-import { carryOut, type RunOptions } from '../run/carry-out.ts'
-import type { Saturate } from '../transport/transport.ts'
-import { undiciTransport } from '../transport/undici-transport.ts'
+import { createRunDirectory, logFiles, observationsIn } from '../report/run-directory.ts'
+import { carryOutAlone } from '../run/carry-out-alone.ts'
+import { carryOutInThreads, type ThreadOptions } from '../run/carry-out-in-threads.ts'
 import { assertAffordable, isLoopback } from './affordable.ts'
 import { type Baselines, baselinesOf, heldAgainst } from './baselines.ts'
-import { exitCodes, text, texts, type Values } from './command.ts'
+import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { startEmbeddedService } from './embedded-service.ts'
 import { tellGitHub } from './github-actions.ts'
 import { listenForInterrupts } from './interrupts.ts'
@@ -28,7 +29,10 @@ export async function runCommand(values: Values): Promise<number> {
   // All of them are read before the first is carried out: a mistake in the last must not come after an hour.
   const plans: Plan[] = []
   for (const file of texts(values, 'scenarios')) plans.push(await loadPlan(file, contract, values))
-  for (const plan of plans) assertAffordable(plan)
+  for (const plan of plans) {
+    assertAffordable(plan)
+    assertDivisible(plan, workersOf(values))
+  }
   const receivers = receiversOf(values, process.env)
   const baselines = await baselinesOf(
     values,
@@ -81,7 +85,7 @@ async function runPlan(plan: Plan, { contract, values, baselines, receivers, sev
   }
 }
 
-type Errand = Pick<RunOptions, 'plan' | 'contract' | 'callers' | 'spareKeys'> & {
+type Errand = Pick<ThreadOptions, 'plan' | 'contract' | 'callers' | 'spareKeys'> & {
   readonly runId: string
   readonly path: string
   readonly values: Values
@@ -92,33 +96,25 @@ type Errand = Pick<RunOptions, 'plan' | 'contract' | 'callers' | 'spareKeys'> & 
 async function carryOutAt(target: string, errand: Errand): Promise<number> {
   const { plan, contract, callers, spareKeys, runId, path, values, baselines, receivers } = errand
   const clock = systemClock()
-  const head: LogHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
-  const watch = await watchRun({ plan, contract, head, clock, values, path, receivers })
+  const head: RunHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
+  const watch = await watchRun({ plan, head, clock, values, path, receivers })
   const interrupts = listenForInterrupts()
   interrupts.onFirst(() => watch.log('Interrupted: waiting for what is under way. Once more to quit.'))
-  const eventLoop = monitorEventLoop()
-  const maxConnections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
-  const transport = undiciTransport({ baseUrl: target, clock, maxConnections })
-  const saturate = await saturateFor(plan, target, clock)
   try {
-    const directory = await createRunDirectory(path, { plan, contract, head, clock })
-    const judged = await carryOut({
-      plan,
-      contract,
-      callers,
-      spareKeys,
-      head,
-      clock,
-      transport: transport.send,
-      saturate,
-      stop: interrupts.stop,
-      quit: interrupts.quit,
-      record: directory,
-      eventLoopDelayMs: eventLoop.delayMs,
+    const directory = await createRunDirectory(path, { plan, contract })
+    const logs = logFiles(path, workersOf(values))
+    const common = {
+      ...{ plan, contract, callers, spareKeys, head, epoch: epochOf(clock), clock },
+      ...{ stop: interrupts.stop, quit: interrupts.quit },
+      isMetered: watch.isMetered,
       pushed: watch.pushed,
+      logs,
+      maxConnections: plan.bounds.maxInFlight * connectionsPerArrival(plan),
+      records: { recall: () => observationsIn(logs), writeSlices: directory.writeSlices },
       onStart: watch.start,
-      watch: watch.add,
-    })
+      log: watch.log,
+    }
+    const judged = logs.length === 1 ? await carryOutAlone(common) : await carryOutInThreads(common)
     watch.stop()
     const report = heldAgainst(baselines, judged, { plan, contract }, path)
     await directory.writeReport(report)
@@ -129,16 +125,20 @@ async function carryOutAt(target: string, errand: Errand): Promise<number> {
   } finally {
     await watch.close()
     interrupts.dispose()
-    eventLoop.stop()
-    await transport.close()
   }
 }
 
-/** autocannon takes long to load, so it is only where a stage wants it. */
-async function saturateFor(plan: Plan, baseUrl: string, clock: Clock): Promise<Saturate> {
-  if (!plan.stages.some(({ load }) => load.model === 'saturate')) return async () => {}
-  const { autocannonLanes } = await import('../transport/autocannon-lanes.ts')
-  return autocannonLanes({ baseUrl, clock })
+/** How many workers are to share a run. */
+const workersOf = (values: Values): number => number(values, 'workers') ?? 1
+
+function assertDivisible(plan: Plan, workers: number): void {
+  const { most, because } = mostWorkers(plan)
+  if (Number.isSafeInteger(workers) && workers >= 1 && workers <= most) return
+  throw new UsageError({
+    where: '--workers',
+    got: String(workers),
+    expected: `a whole number from 1 to ${most}: ${plan.scenario} has ${because}`,
+  })
 }
 
 /** A time that sorts, and enough chance to tell two runs of one second apart. */

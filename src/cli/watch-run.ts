@@ -1,25 +1,23 @@
-import type { Contract } from '../contract/contract.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { Cancel, Clock } from '../lib/clock.ts'
 import { jsonLines, type Lines } from '../lib/log.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { ExpositionSource } from '../metrics/exposition.ts'
-import { createMeters, type Meters } from '../metrics/meters.ts'
 import { serveMetrics } from '../metrics/metrics-server.ts'
 import { createExposition } from '../metrics/prometheus.ts'
-import type { LogHead } from '../observation/log.ts'
-import type { Sink } from '../observation/observation.ts'
+import type { RunHead } from '../observation/log.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import { offeredNow, snapshotProgress } from '../report/progress-snapshot.ts'
 import { createProgressWriter, type ProgressWriter } from '../report/progress-writer.ts'
 import type { Report } from '../report/report.ts'
-import type { Live } from '../run/carry-out.ts'
+import type { Live } from '../run/live.ts'
 import { text, type Values } from './command.ts'
 import { createPush, type Push, type Receivers } from './push-run.ts'
 
 /** What a person, or Prometheus, sees of a run while it goes. */
 export type Watch = {
-  readonly add: Sink
+  /** Whether anybody may scrape it. */
+  readonly isMetered: boolean
   readonly start: (live: Live) => void
   readonly log: (line: string) => void
   readonly stop: () => void
@@ -29,25 +27,27 @@ export type Watch = {
   readonly close: () => Promise<void>
 }
 
+/** Progress is as old as this at most. */
+const freshMs = 1_000
+
 type Watched = {
   readonly plan: Plan
-  readonly contract: Contract
-  readonly head: LogHead
+  readonly head: RunHead
   readonly clock: Clock
   readonly values: Values
   readonly path: string
   readonly receivers: Receivers
 }
 
-export async function watchRun({ plan, contract, head, clock, values, path, receivers }: Watched): Promise<Watch> {
+export async function watchRun({ plan, head, clock, values, path, receivers }: Watched): Promise<Watch> {
   const quiet = values.quiet === true
   const terminal = process.stderr
+  const isShown = !quiet && values.progress !== false
   const asJson = values.log === 'json'
   const stream: Lines = asJson ? jsonLines() : terminal
   const interactive = !asJson && terminal.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
   let source: ExpositionSource | null = null
   let writer: ProgressWriter | null = null
-  const meters = createMeters(contract)
   const render = () => (source === null ? null : createExposition(source).render)
   const endpoint = await serveLive(text(values, 'metrics'), render)
   const log = (line: string) => {
@@ -59,8 +59,15 @@ export async function watchRun({ plan, contract, head, clock, values, path, rece
   if (endpoint !== null) log(`Metrics are at http://${endpoint.host}:${endpoint.port}/metrics`)
 
   const push = createPush({ receivers, plan, head, clock, log })
+  let cancel: Cancel | null = null
+  let isOpen = true
+  const keepFresh = (started: Live) => {
+    cancel = clock.at(clock.nowMs() + freshMs, () => void started.refresh().then(() => isOpen && keepFresh(started)))
+  }
 
   const stop = () => {
+    isOpen = false
+    cancel?.()
     writer?.stop()
     writer = null
   }
@@ -68,26 +75,29 @@ export async function watchRun({ plan, contract, head, clock, values, path, rece
   return {
     log,
     // Nobody looks at the meters but Prometheus.
-    add: endpoint === null && !push.isAsked ? () => {} : meters.add,
+    isMetered: endpoint !== null || push.isAsked,
     start: started => {
-      source = expositionSource(started, meters, push, { plan, head, clock })
+      source = expositionSource(started, push, { plan, head, clock })
       push.start(source)
-      if (quiet || values.progress === false) return
+      if (isShown || push.isAsked) keepFresh(started)
+      if (!isShown) return
       writer = createProgressWriter({
         stream,
         interactive,
         columns: () => terminal.columns ?? 80,
         clock,
-        snapshot: () =>
-          snapshotProgress({
+        snapshot: () => {
+          const { metrics, docket, audits } = started.readings()
+          return snapshotProgress({
             plan,
-            metrics: started.judgement.metrics,
+            metrics,
             stage: started.stage(),
-            loadElapsedMs: clock.nowMs() - (started.loadStartMs() ?? clock.nowMs()),
-            inFlight: started.inFlight.count(),
-            violations: started.judgement.docket.violations(),
-            claimedUsd: started.judgement.audits.billing().claimedUsd,
-          }),
+            loadElapsedMs: loadElapsedMs(started, clock),
+            inFlight: started.inFlight(),
+            violations: docket.violations(),
+            claimedUsd: audits.billing().claimedUsd,
+          })
+        },
       })
     },
     stop,
@@ -131,26 +141,33 @@ async function serveLive(address: string | null, render: () => Render | null): P
 
 type Render = () => Promise<string>
 
+/** Milliseconds since the first stage began; 0 before. */
+const loadElapsedMs = ({ loadStartMs }: Live, clock: Clock): number =>
+  Math.max(0, clock.nowMs() - (loadStartMs() ?? clock.nowMs()))
+
 function expositionSource(
-  { judgement, inFlight, stage, loadStartMs }: Live,
-  meters: Meters,
+  live: Live,
   push: Push,
   { plan, head, clock }: Pick<Watched, 'plan' | 'head' | 'clock'>,
 ): ExpositionSource {
-  const { metrics, audits, docket, thresholds, capacity, catchUp } = judgement
-  const loadElapsedMs = () => clock.nowMs() - (loadStartMs() ?? clock.nowMs())
+  const { readings, meters, inFlight, stage } = live
   return {
-    catchUp,
+    catchUp: live.refresh,
     run: { id: head.runId, scenario: plan.scenario, seed: plan.seed, version: head.version },
-    metrics,
-    meters,
-    inFlight: inFlight.count,
-    stage: () => ({ name: stage(), offeredPerSecond: offeredNow(plan, stage(), loadElapsedMs()) }),
-    billing: audits.billing,
-    tallies: docket.tallies,
-    limits: audits.limits,
-    thresholds,
-    capacity: () => capacity.results(false),
+    metrics: { cells: () => readings().metrics.cells() },
+    meters: {
+      charges: () => meters().charges,
+      balances: () => meters().balances,
+      remaining: () => meters().remaining,
+      blocks: () => meters().blocks,
+    },
+    inFlight,
+    stage: () => ({ name: stage(), offeredPerSecond: offeredNow(plan, stage(), loadElapsedMs(live, clock)) }),
+    billing: () => readings().audits.billing(),
+    tallies: () => readings().docket.tallies(),
+    limits: () => readings().audits.limits(),
+    thresholds: () => readings().thresholds(),
+    capacity: () => readings().capacity(false),
     pushed: push.tally,
   }
 }

@@ -8,6 +8,7 @@ export type Ending = {
   readonly halt: (why: Exclude<LogEnd['ended'], 'complete'>) => void
   /** Nothing more is to be sent and what is under way is to end now; that is no reason by itself. */
   readonly abandon: () => void
+  /** Aborted when nothing more is to be sent; `why` tells why. */
   readonly halted: AbortSignal
   readonly abandoned: AbortSignal
 }

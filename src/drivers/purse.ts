@@ -8,25 +8,35 @@ export type Purse = {
   readonly spend: (name: string, amount: bigint | null) => void
 }
 
+/** What was spent and what is put aside, in one sum. All workers of a run have the same one, in memory that they share. */
+export type PurseSum = BigInt64Array
+
+export const newPurseSum = (): PurseSum => new BigInt64Array(new SharedArrayBuffer(8))
+
+const most = 2n ** 63n - 1n
+
 /**
- * A purse with a limit that spending cannot exceed, whatever is under way, as long as no arrival costs more than its
- * worst case. Without a limit (null) it holds everything. A name without a worst case costs nothing.
+ * A purse with a limit that spending cannot exceed, whatever is under way and whoever shares its sum, as long as no
+ * arrival costs more than its worst case. Without a limit (null) it holds everything, and nobody counts. A name without
+ * a worst case costs nothing.
  */
-export function createPurse(limit: bigint | null, worst: ReadonlyMap<string, bigint>): Purse {
-  let spent = 0n
-  let reserved = 0n
+export function createPurse(limit: bigint | null, worst: ReadonlyMap<string, bigint>, sum = newPurseSum()): Purse {
   const worstOf = (name: string) => worst.get(name) ?? 0n
+  if (limit === null) return { reserve: () => true, release: () => {}, spend: () => {} }
+  const add = (amount: bigint, highest: bigint): boolean => {
+    for (;;) {
+      const held = Atomics.load(sum, 0)
+      if (held + amount > highest) return false
+      if (Atomics.compareExchange(sum, 0, held, held + amount) === held) return true
+    }
+  }
+  const highest = limit < most ? limit : most
   return {
-    reserve: name => {
-      if (limit !== null && spent + reserved + worstOf(name) > limit) return false
-      reserved += worstOf(name)
-      return true
-    },
-    release: name => {
-      reserved -= worstOf(name)
-    },
+    reserve: name => add(worstOf(name), highest),
+    release: name => void add(-worstOf(name), most),
     spend: (name, amount) => {
-      spent += amount ?? worstOf(name)
+      // What a target claims may be beyond any number that fits; then the purse is empty for good.
+      if (!add(amount ?? worstOf(name), most)) Atomics.store(sum, 0, most)
     },
   }
 }

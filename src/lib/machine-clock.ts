@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import { type Clock, systemClock } from './clock.ts'
 
 const tries = 64
 
@@ -19,4 +19,24 @@ export function originOnMachineMs(clock: Clock): number {
     originMs = machineMs - (beforeMs + widthMs / 2)
   }
   return originMs
+}
+
+/** When a clock stands at 0: on the machine's own clock, and as Unix time. Both in milliseconds. */
+export type Epoch = { readonly machineMs: number; readonly wallMs: number }
+
+export const epochOf = (clock: Clock): Epoch => {
+  return { machineMs: originOnMachineMs(clock), wallMs: clock.wallMs() - clock.nowMs() }
+}
+
+/** The machine's clock from that epoch on, for another thread: it shows what the clock shows that the epoch is of. */
+export function clockSince({ machineMs, wallMs }: Epoch): Clock {
+  const own = systemClock()
+  const aheadMs = originOnMachineMs(own) - machineMs
+  const nowMs = () => own.nowMs() + aheadMs
+  return {
+    nowMs,
+    wallMs: () => wallMs + nowMs(),
+    at: (dueMs, wake) => own.at(dueMs - aheadMs, wake),
+    sharplyAt: (dueMs, wake) => own.sharplyAt(dueMs - aheadMs, wake),
+  }
 }

@@ -4,18 +4,18 @@ import type { PushTally } from '../observation/log.ts'
 import type { Timing } from '../plan/plan.ts'
 import type { CapacityResult } from './capacity-result.ts'
 import { type Figures, sumFigures } from './figures.ts'
-import type { Meters } from './meters.ts'
+import type { MeterViews } from './meters.ts'
 import { type Metrics, OTHER_NAME } from './metrics.ts'
 import { type NativeHistogram, nativeHistogram } from './native-histogram.ts'
 import type { ThresholdResult } from './thresholds.ts'
 
 /** What a scrape reads, at the moment of the scrape. */
 export type ExpositionSource = {
-  /** To be called before anything is read. */
-  readonly catchUp: () => void
+  /** To be called before anything is read: what is read before it resolves may be a little old. */
+  readonly catchUp: () => Promise<void>
   readonly run: { readonly id: string; readonly scenario: string; readonly seed: number; readonly version: string }
-  readonly metrics: Metrics
-  readonly meters: Meters
+  readonly metrics: ShownMetrics
+  readonly meters: MeterViews
   readonly inFlight: () => number
   /** The stage that is under way, and what it is to send; null where the answers set the pace. */
   readonly stage: () => { readonly name: string; readonly offeredPerSecond: number | null }
@@ -27,6 +27,9 @@ export type ExpositionSource = {
   /** null: nothing is pushed. */
   readonly pushed: () => PushTally | null
 }
+
+/** What a scrape shows of the figures: all cells, as they are. */
+export type ShownMetrics = Pick<Metrics, 'cells'>
 
 export type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
 
@@ -45,7 +48,7 @@ export const mostShownCells = 64
 export type ShownCell = { readonly call: string; readonly stage: string; readonly figures: Figures }
 
 /** Cells keep their order, so a cell that was shown by itself stays so, and no count ever falls. */
-export function shownCells(metrics: Metrics): readonly ShownCell[] {
+export function shownCells(metrics: ShownMetrics): readonly ShownCell[] {
   const cells = metrics.cells()
   if (cells.length <= mostShownCells) return cells
   const others = sumFigures(cells.slice(mostShownCells).map(({ figures }) => figures))
@@ -61,7 +64,7 @@ export type Distribution = {
   readonly native: () => NativeHistogram
 }
 
-export function distributions(metrics: Metrics, timing: Timing): readonly Distribution[] {
+export function distributions(metrics: ShownMetrics, timing: Timing): readonly Distribution[] {
   return shownCells(metrics)
     .map(({ call, stage, figures }) => ({ labels: { call, stage }, histogram: figures.timing(timing) }))
     .filter(({ histogram }) => histogram.count() > 0)
@@ -75,7 +78,7 @@ export function distributions(metrics: Metrics, timing: Timing): readonly Distri
 }
 
 /** What was sent, by how it ended. A failed request has no status. */
-export function requestSamples(metrics: Metrics): readonly Sample[] {
+export function requestSamples(metrics: ShownMetrics): readonly Sample[] {
   return shownCells(metrics).flatMap(({ call, stage, figures }) => {
     const byClass = new Map<string, number>()
     for (const [status, count] of figures.statuses) {
@@ -92,11 +95,11 @@ export function requestSamples(metrics: Metrics): readonly Sample[] {
 }
 
 /** One number of each pair of call and stage. */
-export const cellSamples = (metrics: Metrics, value: (figures: Figures) => number): readonly Sample[] =>
+export const cellSamples = (metrics: ShownMetrics, value: (figures: Figures) => number): readonly Sample[] =>
   shownCells(metrics).map(({ call, stage, figures }) => ({ labels: { call, stage }, value: value(figures) }))
 
 /** Pairs of call and stage that are not shown by their names. */
-export function mergedCells(metrics: Metrics): number {
+export function mergedCells(metrics: ShownMetrics): number {
   const cells = metrics.cells()
   const nameless = cells.slice(0, mostShownCells).filter(each => each.call === OTHER_NAME || each.stage === OTHER_NAME)
   return nameless.length + Math.max(0, cells.length - mostShownCells)

@@ -1,7 +1,14 @@
 import { latenessMs, type Observation } from '../observation/observation.ts'
 import type { Timing } from '../plan/plan.ts'
 import { isGood, isSuccess, type Slo } from './good.ts'
-import { createHistogram, emptyHistogram, type Histogram, mergeHistograms, type Recorder } from './histogram.ts'
+import {
+  createHistogram,
+  emptyHistogram,
+  type Histogram,
+  type HistogramFacts,
+  mergeHistograms,
+  type Recorder,
+} from './histogram.ts'
 import { outputTokens } from './output-tokens.ts'
 import { gapsMs, gapTimings, singleTimings, timingMs } from './timing-values.ts'
 
@@ -26,8 +33,16 @@ export type Figures = {
   readonly timing: (timing: Timing) => Histogram
 }
 
+/** Figures as plain data, to be added to others. */
+export type FiguresFacts = Omit<Figures, 'timing'> & { readonly histograms: ReadonlyMap<Timing, HistogramFacts> }
+
 /** Figures that grow. Histograms are made when first needed. */
-export type Cell = { readonly figures: Figures; readonly add: (o: Observation) => void }
+export type Cell = {
+  readonly figures: Figures
+  readonly add: (o: Observation) => void
+  readonly facts: () => FiguresFacts
+  readonly absorb: (facts: FiguresFacts) => void
+}
 
 /** What statuses beyond `maxStatuses` distinct ones are counted as. */
 export const OTHER_STATUS = 0
@@ -51,14 +66,17 @@ export function createCell(slo: Slo): Cell {
     timing: (timing: Timing) => histograms.get(timing) ?? emptyHistogram,
   }
 
-  const record = (timing: Timing, ms: number | null) => {
-    if (ms === null) return
+  const histogramOf = (timing: Timing): Recorder => {
     let histogram = histograms.get(timing)
     if (histogram === undefined) {
       histogram = createHistogram()
       histograms.set(timing, histogram)
     }
-    histogram.record(ms)
+    return histogram
+  }
+
+  const record = (timing: Timing, ms: number | null) => {
+    if (ms !== null) histogramOf(timing).record(ms)
   }
 
   const addSuccess = (o: Observation) => {
@@ -89,8 +107,32 @@ export function createCell(slo: Slo): Cell {
     if (isSuccess(o)) addSuccess(o)
   }
 
-  return { figures, add }
+  return {
+    figures,
+    add,
+    facts: () => {
+      const { timing: _, ...counts } = figures
+      return { ...counts, histograms: new Map([...histograms].map(([timing, each]) => [timing, each.facts()])) }
+    },
+    absorb: facts => {
+      for (const name of counted) figures[name] += facts[name]
+      for (const [status, count] of facts.statuses) increaseStatus(statuses, status, count)
+      for (const [reason, count] of facts.failures) increase(failures, reason, count)
+      for (const [timing, histogram] of facts.histograms) histogramOf(timing).absorb(histogram)
+    },
+  }
 }
+
+const counted = [
+  'sent',
+  'answered',
+  'failed',
+  'dropped',
+  'leftOut',
+  'good',
+  'outputTokens',
+  'answersWithTokens',
+] as const satisfies (keyof Figures)[]
 
 export function sumFigures(parts: readonly Figures[]): Figures {
   const total = (count: (part: Figures) => number) => parts.reduce((sum, part) => sum + count(part), 0)

@@ -4,7 +4,7 @@ import { Int32Histogram } from 'hdr-histogram-js'
 export type Histogram = {
   readonly count: () => number
   readonly clamped: () => number
-  /** Exact, not rounded to a bucket; 0 where nothing was recorded. */
+  /** Not rounded to a bucket but to a nanosecond, so that no order of adding changes it; 0 where nothing was recorded. */
   readonly sumMs: () => number
   /** Exact; null where nothing was recorded. */
   readonly minMs: () => number | null
@@ -15,23 +15,36 @@ export type Histogram = {
   readonly countsUpTo: (boundariesMs: readonly number[]) => readonly number[]
   /** Each cell of the distribution that is not empty, by its index. */
   readonly eachCell: (visit: (index: number, count: number) => void) => void
+  readonly facts: () => HistogramFacts
+}
+
+/** All that a histogram holds, to be added to another: plain data. */
+export type HistogramFacts = {
+  /** The index of each cell that is not empty, and behind it how many values it holds. */
+  readonly cells: Uint32Array
+  readonly count: number
+  readonly clamped: number
+  readonly sumNs: number
+  readonly minMs: number
+  readonly maxMs: number
 }
 
 export type Recorder = Histogram & {
   /** Values out of range are clamped to it and counted as `clamped`; what is no number at all is left out. */
   readonly record: (ms: number) => void
-  /** Adds all that `other` holds. */
-  readonly absorb: (other: Histogram) => void
+  /** Adds all that another one holds. */
+  readonly absorb: (facts: HistogramFacts) => void
 }
 
 const US_PER_MS = 1000
+const NS_PER_MS = 1e6
 const HIGHEST_US = 3600 * 1000 * US_PER_MS
 const SIGNIFICANT_DIGITS = 3
 
 export function createHistogram(): Recorder {
   const hdr = new Int32Histogram(1, HIGHEST_US, SIGNIFICANT_DIGITS)
   let clamped = 0
-  let sumMs = 0
+  let sumNs = 0
   let minMs = Number.POSITIVE_INFINITY
   let maxMs = Number.NEGATIVE_INFINITY
 
@@ -52,22 +65,21 @@ export function createHistogram(): Recorder {
       if (within !== us) clamped++
       hdr.recordValue(within)
       const value = within === us ? ms : within / US_PER_MS
-      sumMs += value
+      sumNs += Math.round(value * NS_PER_MS)
       if (value < minMs) minMs = value
       if (value > maxMs) maxMs = value
     },
-    absorb: other => {
-      if (other.count() === 0) return
-      other.eachCell((index, count) => hdr.addToCountAtIndex(index, count))
-      hdr.addToTotalCount(other.count())
-      clamped += other.clamped()
-      sumMs += other.sumMs()
-      minMs = Math.min(minMs, other.minMs() ?? minMs)
-      maxMs = Math.max(maxMs, other.maxMs() ?? maxMs)
+    absorb: ({ cells, count, ...other }) => {
+      for (let at = 0; at < cells.length; at += 2) hdr.addToCountAtIndex(cells[at] ?? 0, cells[at + 1] ?? 0)
+      hdr.addToTotalCount(count)
+      clamped += other.clamped
+      sumNs += other.sumNs
+      minMs = Math.min(minMs, other.minMs)
+      maxMs = Math.max(maxMs, other.maxMs)
     },
     count: () => hdr.totalCount,
     clamped: () => clamped,
-    sumMs: () => sumMs,
+    sumMs: () => sumNs / NS_PER_MS,
     minMs: () => (hdr.totalCount === 0 ? null : minMs),
     maxMs: () => (hdr.totalCount === 0 ? null : maxMs),
     atPercentile: percent => {
@@ -87,6 +99,11 @@ export function createHistogram(): Recorder {
       return counts.fill(total, bucket)
     },
     eachCell,
+    facts: () => {
+      const cells: number[] = []
+      eachCell((index, count) => cells.push(index, count))
+      return { cells: Uint32Array.from(cells), count: hdr.totalCount, clamped, sumNs, minMs, maxMs }
+    },
   }
 }
 
@@ -103,6 +120,6 @@ export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   if (first === undefined) return emptyHistogram
   if (rest.length === 0) return first
   const merged = createHistogram()
-  for (const histogram of [first, ...rest]) merged.absorb(histogram)
+  for (const histogram of [first, ...rest]) merged.absorb(histogram.facts())
   return merged
 }

@@ -20,7 +20,11 @@ export type LimitLanes = {
   readonly add: (o: Observation) => void
   /** Those that were refused first, then those that used most of their limit. */
   readonly lanes: () => readonly LimitLane[]
+  readonly facts: () => readonly LaneFacts[]
+  readonly absorb: (facts: readonly LaneFacts[], columnOf: (theirs: number) => number) => void
 }
+
+export type LaneFacts = Omit<Lane, 'used'> & { readonly used: Float64Array }
 
 const mostLanes = 128
 const mostShown = 24
@@ -28,7 +32,8 @@ const mostRefusals = 200
 
 type Lane = {
   readonly caller: string
-  readonly scope: string
+  /** The model that a chat names; nothing of what the RPC proxy limits. */
+  readonly model: string
   readonly used: Track
   readonly refusedMs: number[]
   readonly refusedSeqs: number[]
@@ -40,17 +45,15 @@ export function createLimitLanes(timeline: Timeline): LimitLanes {
   const lanes = new Map<string, Map<string, Lane>>()
   let count = 0
 
-  function laneOf({ caller, asked }: Observation): Lane | null {
-    if (asked.kind !== 'chat' && asked.kind !== 'rpc') return null
-    const key = asked.kind === 'chat' ? asked.model : ''
+  function laneOf(caller: string, model: string): Lane | null {
     const ofCaller = lanes.get(caller)
-    const known = ofCaller?.get(key)
+    const known = ofCaller?.get(model)
     if (known !== undefined) return known
     if (count >= mostLanes) return null
     count++
     const lane: Lane = {
       caller,
-      scope: asked.kind === 'chat' ? `chat:${asked.model}` : 'rpc',
+      model,
       // One more than was used, so that nothing is told from none.
       used: timeline.maxima(),
       refusedMs: [],
@@ -58,15 +61,16 @@ export function createLimitLanes(timeline: Timeline): LimitLanes {
       limit: null,
       share: 0,
     }
-    lanes.set(caller, (ofCaller ?? new Map<string, Lane>()).set(key, lane))
+    lanes.set(caller, (ofCaller ?? new Map<string, Lane>()).set(model, lane))
     return lane
   }
 
   return {
     add: o => {
       const shownMs = o.headersMs ?? o.endMs
-      if (o.answer === null || shownMs === null) return
-      const lane = laneOf(o)
+      const { asked } = o
+      if (o.answer === null || shownMs === null || (asked.kind !== 'chat' && asked.kind !== 'rpc')) return
+      const lane = laneOf(o.caller, asked.kind === 'chat' ? asked.model : '')
       if (lane === null) return
       if (o.answer.status === 429 && lane.refusedMs.length < mostRefusals) {
         lane.refusedMs.push(Math.round(shownMs))
@@ -83,23 +87,42 @@ export function createLimitLanes(timeline: Timeline): LimitLanes {
     },
     lanes: () => {
       const columns = Array.from({ length: timeline.columns() }, (_, column) => column)
-      return [...lanes.values()]
-        .flatMap(ofCaller => [...ofCaller.values()])
-        .toSorted((a, b) => b.refusedMs.length - a.refusedMs.length || b.share - a.share)
+      return all()
+        .toSorted((a, b) => b.refusedMs.length - a.refusedMs.length || b.share - a.share || byName(a, b))
         .slice(0, mostShown)
-        .map(({ caller, scope, limit, used, refusedMs, refusedSeqs }) => ({
+        .map(({ caller, model, limit, used, refusedMs, refusedSeqs }) => ({
           caller,
-          scope,
+          scope: model === '' ? 'rpc' : `chat:${model}`,
           limit,
           used: columns.map(column => (used.at(column) === 0 ? null : used.at(column) - 1)),
           refusedMs: [...refusedMs],
           refusedSeqs: [...refusedSeqs],
         }))
     },
+    facts: () => all().map(lane => ({ ...lane, used: lane.used.facts() })),
+    absorb: (facts, columnOf) => {
+      for (const { caller, model, used, limit, share, refusedMs, refusedSeqs } of facts) {
+        const lane = laneOf(caller, model)
+        if (lane === null) continue
+        lane.used.absorb(used, columnOf)
+        lane.limit = limit ?? lane.limit
+        lane.share = Math.max(lane.share, share)
+        const room = mostRefusals - lane.refusedMs.length
+        lane.refusedMs.push(...refusedMs.slice(0, room))
+        lane.refusedSeqs.push(...refusedSeqs.slice(0, room))
+      }
+    },
+  }
+
+  function all(): readonly Lane[] {
+    return [...lanes.values()].flatMap(ofCaller => [...ofCaller.values()])
   }
 }
 
 const mostDigits = 9
+
+const byName = (a: Lane, b: Lane): number =>
+  a.caller.localeCompare(b.caller, 'en', { numeric: true }) || a.model.localeCompare(b.model, 'en')
 
 const wholeNumber = (text: string | undefined): number | null =>
   text !== undefined && text.length <= mostDigits && isWholeNumber(text) ? Number(text) : null

@@ -32,8 +32,38 @@ export type RemainingMeter = {
  * A fold for whoever watches a run: what the report has in total, apart by call and by caller. It keeps an answer's
  * headers as they came; they are read when somebody looks. Bounded by the calls and callers of the plan.
  */
-export type Meters = {
-  readonly add: Sink
+export type Meters = MeterViews & { readonly add: Sink; readonly readings: () => MeterReadings }
+
+/** What the meters show, as plain data. */
+export type MeterReadings = { readonly [Name in keyof MeterViews]: ReturnType<MeterViews[Name]> }
+
+export const noReadings: MeterReadings = { charges: [], balances: [], remaining: [], blocks: new Map() }
+
+/** Of meters that have no caller in common. */
+export function addReadings(parts: readonly MeterReadings[]): MeterReadings {
+  const charges = new Map<string, ChargeMeter>()
+  for (const meter of parts.flatMap(part => part.charges)) {
+    const key = `${meter.call} ${meter.network}`
+    const sum = charges.get(key)
+    charges.set(key, sum === undefined ? meter : addCharges(sum, meter))
+  }
+  return {
+    charges: [...charges.values()],
+    balances: parts.flatMap(part => part.balances),
+    remaining: parts.flatMap(part => part.remaining),
+    blocks: new Map(parts.flatMap(part => [...part.blocks])),
+  }
+}
+
+const addCharges = (a: ChargeMeter, b: ChargeMeter): ChargeMeter => ({
+  ...a,
+  expectedCredits: a.expectedCredits + b.expectedCredits,
+  claimedCredits: a.claimedCredits + b.claimedCredits,
+  expectedPicoUsd: a.expectedPicoUsd + b.expectedPicoUsd,
+  claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
+})
+
+export type MeterViews = {
   readonly charges: () => readonly ChargeMeter[]
   readonly balances: () => readonly BalanceMeter[]
   readonly remaining: () => readonly RemainingMeter[]
@@ -95,14 +125,7 @@ export function createMeters(contract: Contract): Meters {
     if (known === undefined || known.shownMs <= shownMs) ofCaller.set(key, { shownMs, headers, observation })
   }
 
-  return {
-    add: observation => {
-      addCharge(observation)
-      const { answer, headersMs, endMs, caller } = observation
-      if (answer === null) return
-      addStatements(observation, headersMs ?? endMs ?? 0)
-      if (isAbuseBlock(answer, contract)) blocks.set(caller, (blocks.get(caller) ?? 0) + 1)
-    },
+  const views: MeterViews = {
     charges: () => [...charges.values()].flatMap(ofCall => [...ofCall.values()]),
     balances: () =>
       [...balances].map(([caller, { headers }]) => ({
@@ -121,6 +144,22 @@ export function createMeters(contract: Contract): Meters {
         }),
       ),
     blocks: () => blocks,
+  }
+  return {
+    ...views,
+    readings: () => ({
+      charges: views.charges(),
+      balances: views.balances(),
+      remaining: views.remaining(),
+      blocks: views.blocks(),
+    }),
+    add: observation => {
+      addCharge(observation)
+      const { answer, headersMs, endMs, caller } = observation
+      if (answer === null) return
+      addStatements(observation, headersMs ?? endMs ?? 0)
+      if (isAbuseBlock(answer, contract)) blocks.set(caller, (blocks.get(caller) ?? 0) + 1)
+    },
   }
 }
 

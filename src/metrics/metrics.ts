@@ -1,7 +1,7 @@
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { activeMs, type Extent, isOwnStage, type Selection } from './active-time.ts'
-import { type Cell, createCell, type Figures, sumFigures } from './figures.ts'
+import { type Cell, createCell, type Figures, type FiguresFacts, sumFigures } from './figures.ts'
 
 /** A fold over observations. Memory is bounded by the calls and stages of the plan, not by the observations. */
 export type Metrics = {
@@ -14,6 +14,16 @@ export type Metrics = {
   readonly cells: () => readonly MetricsCell[]
   /** Milliseconds that the stages of a rate lasted; null where it has none. */
   readonly activeMs: (selection: Selection, extent: Extent) => number | null
+  readonly facts: () => MetricsFacts
+  readonly absorb: (facts: MetricsFacts) => void
+}
+
+/** What a fold has come to, as plain data; another one can go on from there, or add up several. */
+export type MetricsFacts = {
+  readonly cells: readonly { readonly call: string; readonly stage: string; readonly figures: FiguresFacts }[]
+  /** Infinite as long as nothing was due in a stage. */
+  readonly loadStartMs: number
+  readonly lastEndMs: ReadonlyMap<string, number>
 }
 
 export type MetricsCell = { readonly call: string; readonly stage: string; readonly figures: Figures }
@@ -27,10 +37,12 @@ export function createMetrics(plan: Plan): Metrics {
   const nameCall = boundNames(Object.keys(plan.calls))
   const nameStage = boundNames(plan.stages.map(stage => stage.name))
 
-  const list = (): readonly MetricsCell[] =>
-    [...cells].flatMap(([stage, calls]) => [...calls].map(([call, { figures }]) => ({ call, stage, figures })))
+  const list = (): readonly MetricsCell[] => each((call, stage, { figures }) => ({ call, stage, figures }))
 
-  const cellOf = (o: Observation): Cell => {
+  const each = <Value>(of: (call: string, stage: string, cell: Cell) => Value): readonly Value[] =>
+    [...cells].flatMap(([stage, calls]) => [...calls].map(([call, cell]) => of(call, stage, cell)))
+
+  const cellOf = (o: Pick<Observation, 'call' | 'stage'>): Cell => {
     const stage = nameStage(o.stage)
     const call = nameCall(o.call)
     const ofStage = cells.get(stage) ?? new Map<string, Cell>()
@@ -62,6 +74,16 @@ export function createMetrics(plan: Plan): Metrics {
     all: () => sumFigures(list().map(cell => cell.figures)),
     cells: list,
     activeMs: (selection, extent) => activeMs(plan, selection, extent, { loadStartMs, lastEndMs }),
+    facts: () => ({
+      cells: each((call, stage, cell) => ({ call, stage, figures: cell.facts() })),
+      loadStartMs,
+      lastEndMs: new Map(lastEndMs),
+    }),
+    absorb: facts => {
+      for (const { figures, ...names } of facts.cells) cellOf(names).absorb(figures)
+      loadStartMs = Math.min(loadStartMs, facts.loadStartMs)
+      for (const [stage, endMs] of facts.lastEndMs) lastEndMs.set(stage, Math.max(lastEndMs.get(stage) ?? 0, endMs))
+    },
   }
 }
 

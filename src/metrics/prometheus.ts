@@ -1,8 +1,14 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Timing } from '../plan/plan.ts'
-import { boundariesMs, type Distribution, distributions, type ExpositionSource, type Sample } from './exposition.ts'
+import {
+  boundariesMs,
+  type Distribution,
+  distributions,
+  type ExpositionSource,
+  type Sample,
+  type ShownMetrics,
+} from './exposition.ts'
 import { type Family, families, histogramFamilies } from './families.ts'
-import type { Metrics } from './metrics.ts'
 
 /** The text that Prometheus scrapes. */
 export type Exposition = { readonly contentType: string; readonly render: () => Promise<string> }
@@ -18,8 +24,8 @@ export function createExposition(source: ExpositionSource): Exposition {
   for (const family of families(source)) register(registry, family)
   return {
     contentType: registry.contentType,
-    render: () => {
-      source.catchUp()
+    render: async () => {
+      await source.catchUp()
       return registry.metrics()
     },
   }
@@ -76,7 +82,7 @@ function register(registry: Registry, { name, kind, help, labels, samples }: Fam
 }
 
 /** A histogram of the client library whose values are those of the fold. */
-function histogram(registry: Registry, metrics: Metrics, name: string, timing: Timing, help: string): void {
+function histogram(registry: Registry, metrics: ShownMetrics, name: string, timing: Timing, help: string): void {
   const type = 'histogram'
   const metric = new Histogram({ name, help, labelNames: ['call', 'stage'], registers: [] })
   const values = () => distributions(metrics, timing).flatMap(distribution => seriesOf(name, distribution))

@@ -1,21 +1,20 @@
-import type { Billing } from '../audits/results.ts'
+import type { SpendSink } from '../audits/spend-sink.ts'
 import { latencyMs, latenessMs, type Observation } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { isOwnStage } from './active-time.ts'
 import { isSuccess } from './good.ts'
-import { createLimitLanes, type LimitLane } from './limit-lanes.ts'
-import { createSpendTrack, type SpendSeries } from './spend-track.ts'
+import { type HeatMap, heatOf } from './heat-map.ts'
+import { createLimitLanes, type LaneFacts, type LimitLane } from './limit-lanes.ts'
+import { createSpendTrack, type SpendFacts, type SpendSeries } from './spend-track.ts'
 import {
   createTimeGrid,
   type Distribution,
-  lowestMs,
-  perOctave,
-  rows,
   type TimeGrid,
+  type TimeGridFacts,
   type TimesSeries,
   threeDigits,
 } from './time-grid.ts'
-import { createTimeline, type Track } from './timeline.ts'
+import { createTimeline, type TimelineFacts, type Track } from './timeline.ts'
 import { gapsMs, timingMs } from './timing-values.ts'
 
 /**
@@ -42,14 +41,6 @@ export type Series = {
   readonly limits: readonly LimitLane[]
 }
 
-/** Row *i* of a column counts what took at least `fromMs × 2^(i / perOctave)`, and less than the next row. */
-export type HeatMap = {
-  readonly stepMs: number
-  readonly fromMs: number
-  readonly perOctave: number
-  readonly counts: readonly (readonly number[])[]
-}
-
 export type CallSeries = {
   readonly call: string
   readonly count: number
@@ -59,17 +50,38 @@ export type CallSeries = {
   readonly latencies: Distribution
 }
 
-export type SeriesFold = { readonly add: (o: Observation) => void; readonly series: () => Series }
+export type SeriesFold = {
+  readonly add: (o: Observation) => void
+  /** Where the ledger says what was spent when. */
+  readonly spend: SpendSink
+  readonly series: () => Series
+  readonly facts: () => SeriesFacts
+  readonly absorb: (facts: SeriesFacts) => void
+}
+
+/** What a fold has come to, as plain data; another one can go on from there, or add up several. */
+export type SeriesFacts = {
+  readonly timeline: TimelineFacts
+  readonly tracks: readonly Float64Array[]
+  readonly calls: readonly {
+    readonly call: string
+    readonly count: number
+    readonly latency: TimeGridFacts
+    readonly ttft: TimeGridFacts | null
+    readonly icl: TimeGridFacts | null
+  }[]
+  readonly spend: SpendFacts
+  readonly lanes: readonly LaneFacts[]
+  readonly loadStartMs: number
+}
 
 const mostCalls = 10
 const otherCalls = '(other calls)'
-const mostHeatColumns = 120
-const rowsOfHeat = 2
 
 type CallGrids = { count: number; readonly latency: TimeGrid; ttft: TimeGrid | null; icl: TimeGrid | null }
 
-/** A fold over observations in bounded memory. `ledger` says what had been spent by then. */
-export function createSeries(plan: Plan, ledger: () => Billing): SeriesFold {
+/** A fold over observations in bounded memory. */
+export function createSeries(plan: Plan): SeriesFold {
   const timeline = createTimeline()
   const due = timeline.sums()
   const dropped = timeline.sums()
@@ -78,16 +90,16 @@ export function createSeries(plan: Plan, ledger: () => Billing): SeriesFold {
   const failed = timeline.sums()
   const refused = timeline.sums()
   const lateness = timeline.maxima()
+  const tracks = [due, dropped, sent, answered, failed, refused, lateness]
   const lanes = createLimitLanes(timeline)
-  const spend = createSpendTrack(timeline, ledger)
+  const spend = createSpendTrack(timeline)
+  const shown = shownCalls(plan)
   const calls = new Map<string, CallGrids>()
   const stageStartMs = new Map(plan.stages.map(stage => [stage.name, stage.startMs]))
   let loadStartMs = Number.POSITIVE_INFINITY
 
   function gridsOf(call: string): CallGrids {
-    const known = calls.get(call)
-    if (known !== undefined) return known
-    const name = calls.size < mostCalls ? call : otherCalls
+    const name = shown.has(call) ? call : otherCalls
     const grids = calls.get(name) ?? { count: 0, latency: createTimeGrid(timeline), ttft: null, icl: null }
     calls.set(name, grids)
     return grids
@@ -115,7 +127,6 @@ export function createSeries(plan: Plan, ledger: () => Billing): SeriesFold {
       const endColumn = timeline.columnOf(Math.max(o.dueMs, o.endMs ?? o.dueMs))
       const dueColumn = timeline.columnOf(o.dueMs)
       if (endColumn < 0 || dueColumn < 0) return
-      spend.reach(endColumn)
       if (isOwnStage(o.stage)) return
       const startMs = stageStartMs.get(o.stage)
       if (startMs !== undefined) loadStartMs = Math.min(loadStartMs, o.dueMs - startMs)
@@ -129,9 +140,44 @@ export function createSeries(plan: Plan, ledger: () => Billing): SeriesFold {
       if (o.outcome.status === 429) refused.put(endColumn, 1)
       else if (isSuccess(o)) addTimes(o, dueColumn)
     },
+    spend,
+    facts: () => ({
+      timeline: timeline.facts(),
+      tracks: tracks.map(track => track.facts()),
+      calls: [...calls].map(([call, { count, latency, ttft, icl }]) => ({
+        call,
+        count,
+        latency: latency.facts(),
+        ttft: ttft?.facts() ?? null,
+        icl: icl?.facts() ?? null,
+      })),
+      spend: spend.facts(),
+      lanes: lanes.facts(),
+      loadStartMs,
+    }),
+    absorb: facts => {
+      const columnOf = timeline.absorb(facts.timeline)
+      for (const [index, track] of tracks.entries()) track.absorb(facts.tracks[index] ?? none, columnOf)
+      for (const { call, count, latency, ttft, icl } of facts.calls) {
+        const grids = gridsOf(call)
+        grids.count += count
+        grids.latency.absorb(latency, columnOf)
+        if (ttft !== null) grids.ttft = joined(grids.ttft, ttft)
+        if (icl !== null) grids.icl = joined(grids.icl, icl)
+      }
+      spend.absorb(facts.spend, columnOf)
+      lanes.absorb(facts.lanes, columnOf)
+      loadStartMs = Math.min(loadStartMs, facts.loadStartMs)
+
+      function joined(grid: TimeGrid | null, theirs: TimeGridFacts): TimeGrid {
+        const whole = grid ?? createTimeGrid(timeline)
+        whole.absorb(theirs, columnOf)
+        return whole
+      }
+    },
     series: () => {
       const values = (track: Track) => Array.from({ length: timeline.columns() }, (_, column) => track.at(column))
-      const ranked = [...calls].toSorted(([, a], [, b]) => b.count - a.count)
+      const ranked = [...calls].toSorted(([a, { count: ofA }], [b, { count: ofB }]) => ofB - ofA || byName(a, b))
       const beganMs = Number.isFinite(loadStartMs) ? loadStartMs : 0
       return {
         stepMs: timeline.stepMs(),
@@ -167,24 +213,13 @@ export function createSeries(plan: Plan, ledger: () => Billing): SeriesFold {
   }
 }
 
-/** Wide columns and high rows, so that there is something in each. */
-function heatOf(grids: readonly TimeGrid[], columns: number, stepMs: number): HeatMap {
-  const across = Math.max(1, Math.ceil(columns / mostHeatColumns))
-  const counts = Array.from({ length: Math.ceil(columns / across) }, (_, wide) =>
-    Array.from({ length: rows / rowsOfHeat }, (_, high) => {
-      let count = 0
-      for (const grid of grids)
-        for (let column = wide * across; column < Math.min(columns, (wide + 1) * across); column++)
-          for (let row = high * rowsOfHeat; row < (high + 1) * rowsOfHeat; row++) count += grid.countAt(column, row)
-      return count
-    }),
-  )
-  const used = Array.from({ length: rows / rowsOfHeat }, (_, row) => counts.some(column => (column[row] ?? 0) > 0))
-  const first = Math.max(0, used.indexOf(true))
-  return {
-    stepMs: stepMs * across,
-    fromMs: threeDigits(lowestMs * 2 ** ((first * rowsOfHeat) / perOctave)),
-    perOctave: perOctave / rowsOfHeat,
-    counts: counts.map(column => column.slice(first, used.lastIndexOf(true) + 1)),
-  }
+const none = new Float64Array()
+
+const byName = (a: string, b: string): number => (a < b ? -1 : 1)
+
+/** The first calls of the plan; probes come last, for they are to be refused. */
+function shownCalls({ calls }: Plan): ReadonlySet<string> {
+  const names = Object.keys(calls)
+  const probes = new Set(names.filter(name => calls[name]?.kind === 'probe'))
+  return new Set([...names.filter(name => !probes.has(name)), ...probes].slice(0, mostCalls))
 }

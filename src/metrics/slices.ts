@@ -53,19 +53,31 @@ const slicesPerStage = 20
 type Counts = { -readonly [Name in Exclude<keyof Slice, 'claimedCredits' | 'claimedUsd' | 'times'>]: number }
 type Growing = Counts & { credits: bigint; picoUsd: bigint; readonly times: Map<SlicedTiming, Map<number, number>> }
 
-export type SlicesFold = { readonly add: Sink; readonly slices: () => Slices }
+export type SlicesFold = {
+  readonly add: Sink
+  readonly slices: () => Slices
+  readonly facts: () => SlicesFacts
+  readonly absorb: (facts: SlicesFacts) => void
+}
+
+/** What a fold has come to, as plain data; another one can go on from there, or add up several. */
+export type SlicesFacts = {
+  /** By stage, by call, by the index of the slice. */
+  readonly found: ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<number, Growing>>>
+  readonly loadStartMs: number
+}
 
 /** A fold over observations. Memory is bounded by the calls and stages of the plan, not by the observations. */
 export function createSlices(plan: Plan, contract: Contract): SlicesFold {
   const stages = new Map(plan.stages.map(stage => [stage.name, stage]))
+  const order = Object.keys(plan.calls)
   const found = new Map<string, Map<string, Map<number, Growing>>>()
   // As in the metrics: the first stage began where the earliest arrival of a stage says that it did.
   let loadStartMs = Number.POSITIVE_INFINITY
 
-  function sliceOf(o: Observation, sliceMs: number): Growing {
-    const ofStage = getOrAdd(found, o.stage, () => new Map<string, Map<number, Growing>>())
-    const ofCall = getOrAdd(ofStage, o.call, () => new Map<number, Growing>())
-    const index = Math.floor(o.dueMs / sliceMs)
+  function sliceOf(stage: string, call: string, index: number): Growing {
+    const ofStage = getOrAdd(found, stage, () => new Map<string, Map<number, Growing>>())
+    const ofCall = getOrAdd(ofStage, call, () => new Map<number, Growing>())
     return getOrAdd(ofCall, index, () => emptySlice(index))
   }
 
@@ -74,7 +86,15 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
       const stage = stages.get(o.stage)
       if (stage === undefined || plan.calls[o.call] === undefined || !(stage.durationMs > 0)) return
       loadStartMs = Math.min(loadStartMs, o.dueMs - stage.startMs)
-      addTo(sliceOf(o, stage.durationMs / slicesPerStage), o, plan.slo[o.call] ?? {}, contract)
+      const index = Math.floor(o.dueMs / (stage.durationMs / slicesPerStage))
+      addTo(sliceOf(o.stage, o.call, index), o, plan.slo[o.call] ?? {}, contract)
+    },
+    facts: () => ({ found, loadStartMs }),
+    absorb: facts => {
+      loadStartMs = Math.min(loadStartMs, facts.loadStartMs)
+      for (const [stage, calls] of facts.found)
+        for (const [call, slices] of calls)
+          for (const [index, slice] of slices) addSlice(sliceOf(stage, call, index), slice)
     },
     slices: () => ({
       schema: 1,
@@ -86,7 +106,8 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
           Math.min(from + durationMs, (index + 1) * sliceMs) - Math.max(from, index * sliceMs)
         const first = Math.floor(from / sliceMs)
         const last = Math.ceil((from + durationMs) / sliceMs) - 1
-        return [...(found.get(stage) ?? [])].map(([call, slices]) => ({
+        const ofStage = [...(found.get(stage) ?? [])].toSorted(([a], [b]) => order.indexOf(a) - order.indexOf(b))
+        return ofStage.map(([call, slices]) => ({
           call,
           stage,
           // One in which nothing was due is a part of the stage, too.
@@ -133,6 +154,20 @@ function record({ times }: Growing, timing: SlicedTiming, ms: number | null): vo
   const cell = ms * 1000 > 1 ? Math.min(Math.floor(Math.log2(ms * 1000) * cellsPerOctave), highestCell) : 0
   cells.set(cell, (cells.get(cell) ?? 0) + 1)
 }
+
+function addSlice(slice: Growing, other: Growing): void {
+  for (const name of counted) slice[name] += other[name]
+  slice.credits += other.credits
+  slice.picoUsd += other.picoUsd
+  for (const [timing, cells] of other.times) {
+    const own = getOrAdd(slice.times, timing, () => new Map<number, number>())
+    for (const [cell, count] of cells) own.set(cell, (own.get(cell) ?? 0) + count)
+  }
+}
+
+const counted = [
+  ...(['sent', 'answered', 'failed', 'dropped', 'succeeded', 'refused', 'faulty', 'good'] as const),
+] satisfies (keyof Counts)[]
 
 const emptySlice = (index: number): Growing => ({
   index,

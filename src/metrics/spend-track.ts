@@ -1,5 +1,6 @@
-import type { Billing } from '../audits/results.ts'
-import { mostColumns, type Timeline } from './timeline.ts'
+import type { Amounts, SpendSink } from '../audits/spend-sink.ts'
+import { formatPico } from '../lib/money.ts'
+import { mostColumns, type Timeline, type Track } from './timeline.ts'
 
 /** What the ledger had come to by the end of each column: decimals, from the beginning of the run. */
 export type SpendSeries = {
@@ -11,54 +12,96 @@ export type SpendSeries = {
   readonly billedUsd: readonly (string | null)[]
 }
 
-type Totals = Omit<Billing, 'discrepancies'>
-
-export type SpendTrack = {
-  /** Asks the ledger once a column, so that it costs next to nothing. */
-  readonly reach: (column: number) => void
+export type SpendTrack = SpendSink & {
   readonly series: () => SpendSeries
+  readonly facts: () => SpendFacts
+  readonly absorb: (facts: SpendFacts, columnOf: (theirs: number) => number) => void
 }
 
-const nothing: Totals = {
-  expectedCredits: '0',
-  expectedUsd: '0',
-  claimedCredits: '0',
-  claimedUsd: '0',
-  billedUsd: null,
+/** What came in each column, and how many accounts there are. */
+export type SpendFacts = {
+  readonly sums: readonly (readonly bigint[])[]
+  readonly firstShown: Float64Array
+  readonly accounts: number
 }
 
-export function createSpendTrack(timeline: Timeline, ledger: () => Billing): SpendTrack {
-  let samples: (Totals | undefined)[] = []
-  let reached = 0
-  timeline.onHalving(() => {
-    // The later one of two says what had been spent by the end of both.
-    samples = Array.from({ length: mostColumns / 2 }, (_, column) => samples[2 * column + 1] ?? samples[2 * column])
-    reached = Math.floor(reached / 2)
-  })
-  const sample = () => {
-    const { discrepancies: _, ...totals } = ledger()
-    samples[reached] = totals
-  }
+export function createSpendTrack(timeline: Timeline): SpendTrack {
+  const expectedCredits = createSums(timeline)
+  const claimedCredits = createSums(timeline)
+  const expectedPicoUsd = createSums(timeline)
+  const claimedPicoUsd = createSums(timeline)
+  const billedPicoUsd = createSums(timeline)
+  const all = [expectedCredits, claimedCredits, expectedPicoUsd, claimedPicoUsd, billedPicoUsd]
+  const firstShown: Track = timeline.sums()
+  let accounts = 0
+
   return {
-    reach: column => {
-      if (column <= reached) return
-      sample()
-      reached = column
+    spent: (atMs, amounts: Amounts) => {
+      const column = timeline.columnOf(atMs)
+      if (column < 0) return
+      expectedCredits.put(column, amounts.expectedCredits)
+      claimedCredits.put(column, amounts.claimedCredits)
+      expectedPicoUsd.put(column, amounts.expectedPicoUsd)
+      claimedPicoUsd.put(column, amounts.claimedPicoUsd)
+    },
+    opened: () => {
+      accounts++
+    },
+    shown: (atMs, fellPicoUsd) => {
+      const column = timeline.columnOf(atMs)
+      if (column < 0) return
+      if (fellPicoUsd === null) firstShown.put(column, 1)
+      else billedPicoUsd.put(column, fellPicoUsd)
     },
     series: () => {
-      sample()
-      let last = nothing
-      const columns = Array.from({ length: timeline.columns() }, (_, column) => {
-        last = samples[column] ?? last
-        return last
+      let shown = 0
+      const areAllShown = Array.from({ length: timeline.columns() }, (_, column) => {
+        shown += firstShown.at(column)
+        return accounts > 0 && shown === accounts
       })
       return {
-        expectedCredits: columns.map(totals => totals.expectedCredits),
-        claimedCredits: columns.map(totals => totals.claimedCredits),
-        expectedUsd: columns.map(totals => totals.expectedUsd),
-        claimedUsd: columns.map(totals => totals.claimedUsd),
-        billedUsd: columns.map(totals => totals.billedUsd),
+        expectedCredits: expectedCredits.running().map(String),
+        claimedCredits: claimedCredits.running().map(String),
+        expectedUsd: expectedPicoUsd.running().map(formatPico),
+        claimedUsd: claimedPicoUsd.running().map(formatPico),
+        billedUsd: billedPicoUsd.running().map((sum, column) => (areAllShown[column] ? formatPico(sum) : null)),
       }
+    },
+    facts: () => ({ sums: all.map(sums => sums.facts()), firstShown: firstShown.facts(), accounts }),
+    absorb: (facts, columnOf) => {
+      for (const [index, sums] of all.entries()) sums.absorb(facts.sums[index] ?? [], columnOf)
+      firstShown.absorb(facts.firstShown, columnOf)
+      accounts += facts.accounts
+    },
+  }
+}
+
+/** A sum for each column, exact however large. */
+function createSums(timeline: Timeline) {
+  let sums: bigint[] = []
+  timeline.onHalving(() => {
+    sums = Array.from(
+      { length: Math.min(Math.ceil(sums.length / 2), mostColumns / 2) },
+      (_, column) => (sums[2 * column] ?? 0n) + (sums[2 * column + 1] ?? 0n),
+    )
+  })
+  const put = (column: number, amount: bigint) => {
+    while (sums.length <= column) sums.push(0n)
+    sums[column] = (sums[column] ?? 0n) + amount
+  }
+  return {
+    put,
+    /** Everything up to the end of each column. */
+    running: (): readonly bigint[] => {
+      let total = 0n
+      return Array.from({ length: timeline.columns() }, (_, column) => {
+        total += sums[column] ?? 0n
+        return total
+      })
+    },
+    facts: (): readonly bigint[] => [...sums],
+    absorb: (facts: readonly bigint[], columnOf: (theirs: number) => number) => {
+      for (const [column, amount] of facts.entries()) put(columnOf(column), amount)
     },
   }
 }

@@ -18,7 +18,11 @@ export type TimeGrid = {
   readonly series: () => TimesSeries
   readonly distribution: () => Distribution
   readonly countAt: (column: number, row: number) => number
+  readonly facts: () => TimeGridFacts
+  readonly absorb: (facts: TimeGridFacts, columnOf: (theirs: number) => number) => void
 }
+
+export type TimeGridFacts = { readonly added: number; readonly counts: Uint32Array; readonly maxima: Float64Array }
 
 export const perOctave = 6
 /** The lowest row begins at 64 µs, the highest ends beyond two minutes; what is outside is put into them. */
@@ -103,6 +107,12 @@ export function createTimeGrid(timeline: Timeline): TimeGrid {
     },
     distribution: () => trimmed(Array.from({ length: rows }, (_, row) => total(0, timeline.columns(), row))),
     countAt: grid.at,
+    facts: () => ({ added, counts: grid.facts(), maxima: maxima.facts() }),
+    absorb: (facts, columnOf) => {
+      added += facts.added
+      grid.absorb(facts.counts, columnOf)
+      maxima.absorb(facts.maxima, columnOf)
+    },
   }
 }
 

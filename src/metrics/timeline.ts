@@ -3,13 +3,24 @@ export const mostColumns = 600
 const finestStepMs = 1_000
 
 /** One number for each column of time. */
-export type Track = { readonly put: (column: number, value: number) => void; readonly at: (column: number) => number }
+export type Track = {
+  readonly put: (column: number, value: number) => void
+  readonly at: (column: number) => number
+  readonly facts: () => Float64Array
+  readonly absorb: (facts: Float64Array, columnOf: (theirs: number) => number) => void
+}
 
 /** Counts for each column of time and each row of something else. */
 export type Grid = {
   readonly add: (column: number, row: number) => void
   readonly at: (column: number, row: number) => number
+  /** All rows of the first column, of the second, and so on. */
+  readonly facts: () => Uint32Array
+  readonly absorb: (facts: Uint32Array, columnOf: (theirs: number) => number) => void
 }
+
+/** How far a timeline has come; what stands in its columns is with its tracks and grids. */
+export type TimelineFacts = { readonly stepMs: number; readonly columns: number }
 
 /**
  * The time of a run in columns of one second, at most `mostColumns` of them: where a run goes on for longer, two columns
@@ -27,6 +38,9 @@ export type Timeline = {
   readonly grid: (rows: number) => Grid
   /** Called with the number of each column from which on two become one. */
   readonly onHalving: (halve: () => void) => void
+  readonly facts: () => TimelineFacts
+  /** Makes room for all that another timeline has come to; gives the column of each of its columns. */
+  readonly absorb: (facts: TimelineFacts) => (theirs: number) => number
 }
 
 export function createTimeline(): Timeline {
@@ -42,26 +56,33 @@ export function createTimeline(): Timeline {
         values[column] = from < mostColumns ? join(values[from] ?? 0, values[from + 1] ?? 0) : 0
       }
     })
+    const put = (column: number, value: number) => {
+      values[column] = join(values[column] ?? 0, value)
+    }
     return {
-      put: (column, value) => {
-        values[column] = join(values[column] ?? 0, value)
-      },
+      put,
       at: column => values[column] ?? 0,
+      facts: () => values.slice(0, columns),
+      absorb: (facts, columnOf) => {
+        for (const [column, value] of facts.entries()) put(columnOf(column), value)
+      },
     }
   }
 
+  const columnOf = (ms: number): number => {
+    if (!(ms >= 0 && ms < Number.MAX_SAFE_INTEGER)) return -1
+    while (ms >= stepMs * mostColumns) {
+      stepMs *= 2
+      columns = Math.ceil(columns / 2)
+      for (const halve of halvings) halve()
+    }
+    const column = Math.floor(ms / stepMs)
+    if (column >= columns) columns = column + 1
+    return column
+  }
+
   return {
-    columnOf: ms => {
-      if (!(ms >= 0 && ms < Number.MAX_SAFE_INTEGER)) return -1
-      while (ms >= stepMs * mostColumns) {
-        stepMs *= 2
-        columns = Math.ceil(columns / 2)
-        for (const halve of halvings) halve()
-      }
-      const column = Math.floor(ms / stepMs)
-      if (column >= columns) columns = column + 1
-      return column
-    },
+    columnOf,
     columns: () => columns,
     stepMs: () => stepMs,
     sums: () => track((a, b) => a + b),
@@ -80,8 +101,22 @@ export function createTimeline(): Timeline {
           counts[column * rows + row] = (counts[column * rows + row] ?? 0) + 1
         },
         at: (column, row) => counts[column * rows + row] ?? 0,
+        facts: () => counts.slice(0, columns * rows),
+        absorb: (facts, columnOf) => {
+          for (const [index, count] of facts.entries()) {
+            if (count === 0) continue
+            const place = columnOf(Math.floor(index / rows)) * rows + (index % rows)
+            counts[place] = (counts[place] ?? 0) + count
+          }
+        },
       }
     },
     onHalving: halve => void halvings.push(halve),
+    facts: () => ({ stepMs, columns }),
+    absorb: facts => {
+      // The end of its last column: it has come too far for a finer step than its own.
+      if (facts.columns > 0) columnOf(facts.columns * facts.stepMs - 1)
+      return theirs => Math.floor((theirs * facts.stepMs) / stepMs)
+    },
   }
 }

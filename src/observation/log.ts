@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
@@ -6,8 +6,8 @@ import { constants, createGunzip, gzip } from 'node:zlib'
 import type { Cancel, Clock } from '../lib/clock.ts'
 import type { Observation } from './observation.ts'
 
-/** The first line of a log: what the judging half must know beside the plan. */
-export type LogHead = {
+/** What the judging half must know of a run beside the plan. */
+export type RunHead = {
   readonly turnpike: 1
   readonly runId: string
   readonly version: string
@@ -17,10 +17,19 @@ export type LogHead = {
   readonly startedAtMs: number
 }
 
+/** The first line of a log. */
+export type LogHead = RunHead & {
+  /** Which of the workers wrote it, from 0, and how many there were. */
+  readonly worker: number
+  readonly workers: number
+}
+
 /** The last line of a log; a run that was killed has none. */
 export type LogEnd = {
-  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'keys-refused' | 'budget-reached'
+  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'keys-refused' | 'budget-reached' | 'worker-lost'
   readonly durationMs: number
+  /** When the worker began the first stage, on the clock of the run; null: it did not. */
+  readonly beganMs: number | null
   readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
   /** Observations that were judged and are not in the log: the disk had not kept up. */
   readonly unrecorded: number
@@ -125,6 +134,9 @@ export function writeLog(file: LogFile, head: LogHead, clock: Clock, most = most
 
 const compress = promisify(gzip)
 
+/** Whether anything was ever written to a log: a worker may be lost before it begins. */
+export const isBegun = (file: string): boolean => existsSync(file)
+
 export type LogLine =
   | { readonly kind: 'head'; readonly head: LogHead }
   | { readonly kind: 'observation'; readonly observation: Observation }
@@ -153,6 +165,10 @@ export async function* readLog(file: string): AsyncIterable<LogLine> {
   }
 }
 
+/** What logs of earlier versions leave out. */
+const oneWorker = { worker: 0, workers: 1 }
+const silentEnd = { beganMs: null, unrecorded: 0 }
+
 function lineOf(line: string): LogLine | null {
   let value: unknown
   try {
@@ -161,9 +177,9 @@ function lineOf(line: string): LogLine | null {
     return null
   }
   if (typeof value !== 'object' || value === null) return null
-  if ('turnpike' in value) return { kind: 'head', head: value as LogHead }
+  if ('turnpike' in value) return { kind: 'head', head: { ...oneWorker, ...(value as LogHead) } }
   if ('leftOut' in value) return { kind: 'gap', leftOut: Number(value.leftOut) }
-  if ('ended' in value) return { kind: 'end', end: value as LogEnd }
+  if ('ended' in value) return { kind: 'end', end: { ...silentEnd, ...(value as LogEnd) } }
   // Records of earlier versions have no place: there the numbers of requests were their places.
   const observation = value as Observation
   return {

@@ -16,7 +16,7 @@ export type Reading = {
 export function createReadings(source: ExpositionSource): () => Iterable<readonly Reading[]> {
   const known = families(source)
   return function* () {
-    source.catchUp()
+    void source.catchUp()
     for (const { name, timing } of histogramFamilies)
       yield distributions(source.metrics, timing).flatMap(distribution => ofDistribution(name, distribution))
     for (const family of known) yield ofFamily(family)

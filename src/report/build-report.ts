@@ -1,5 +1,6 @@
 import type { Billing, Blocks, LimitUse } from '../audits/results.ts'
-import type { ClauseTally, Example, Finding } from '../checks/docket.ts'
+import type { ClauseTally, Finding } from '../checks/docket.ts'
+import type { Example } from '../checks/example.ts'
 import { clauses } from '../contract/clauses.ts'
 import { isOwnStage } from '../metrics/active-time.ts'
 import type { CapacityResult } from '../metrics/capacity-result.ts'
@@ -31,6 +32,7 @@ export type ReportInput = {
   readonly eventLoopDelayMs: LoadFacts['eventLoopDelayMs']
   readonly unrecorded: number
   readonly pushed: LoadFacts['pushed']
+  readonly workers: LoadFacts['workers']
 }
 
 export function buildReport(input: ReportInput): Report {
@@ -74,7 +76,7 @@ export function buildReport(input: ReportInput): Report {
   }
 }
 
-function loadFacts({ plan, metrics, blocks, eventLoopDelayMs, unrecorded, pushed }: ReportInput): LoadFacts {
+function loadFacts({ plan, metrics, blocks, eventLoopDelayMs, unrecorded, pushed, workers }: ReportInput): LoadFacts {
   const { sent, answered, failed, dropped, leftOut, failures, timing } = metrics.all()
   return {
     planned: plan.forecast.requests,
@@ -83,12 +85,13 @@ function loadFacts({ plan, metrics, blocks, eventLoopDelayMs, unrecorded, pushed
     failed,
     dropped,
     leftOut,
-    failures: Object.fromEntries(failures),
+    failures: Object.fromEntries([...failures].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     blocked: unmeant(plan, blocks),
     latenessMs: percentiles(timing('lateness')),
     eventLoopDelayMs,
     unrecorded,
     pushed,
+    workers,
   }
 }
 

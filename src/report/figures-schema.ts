@@ -1,5 +1,6 @@
 import { z } from 'zod'
 
+export const decimal = z.string().meta({ description: 'A decimal number, so that no float rounds it.' })
 /** A number of things. */
 export const tally = z.number().int().nonnegative()
 export const millis = z.number().nullable()

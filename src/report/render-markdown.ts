@@ -8,6 +8,7 @@ import { pushedWords } from './pushed-words.ts'
 import { recordGap } from './record-gap.ts'
 import type { CallFacts, Report, ReportedExample, Status } from './report.ts'
 import { trialColumns, trialWords } from './trial-table.ts'
+import { workerLines } from './worker-lines.ts'
 
 type Lines = readonly string[]
 
@@ -225,6 +226,7 @@ function harness({ load }: Report): Lines {
     `Lateness p50 ${duration(p50)}, p99 ${duration(p99)}, max ${duration(max)}; event loop delay ${delay}.`,
     ...(gap === null ? [] : ['', `${gap}.`]),
     ...(load.pushed === null ? [] : [`${pushedWords(load.pushed)}.`]),
+    ...workerLines(load).flatMap(line => ['', `${line}.`]),
   ]
 }
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { capacity } from './capacity-schema.ts'
 import { comparisonSchema } from './comparison/comparison-schema.ts'
-import { millis, percentiles, tally } from './figures-schema.ts'
+import { decimal, millis, percentiles, tally } from './figures-schema.ts'
+import { series } from './series-schema.ts'
 
-const decimal = z.string().meta({ description: 'A decimal number, so that no float rounds it.' })
 const status = z.enum(['pass', 'fail', 'inconclusive'])
 const evidence = z
   .object({
@@ -44,7 +44,27 @@ const run = z.object({
   profile: z.string(),
   startedAt: z.string().meta({ description: 'ISO 8601, UTC.' }),
   durationMs: z.number(),
-  ended: z.enum(['complete', 'interrupted', 'target-unreachable', 'keys-refused', 'budget-reached', 'cut-short']),
+  ended: z.enum([
+    'complete',
+    'interrupted',
+    'target-unreachable',
+    'keys-refused',
+    'budget-reached',
+    'worker-lost',
+    'cut-short',
+  ]),
+})
+
+const delay = z.object({ p99: z.number(), max: z.number() })
+
+const worker = z.object({
+  worker: z.number().meta({ description: 'From 1.' }),
+  callers: tally,
+  isLost: z.boolean(),
+  beganMs: z.number().nullable(),
+  sent: tally,
+  latenessMs: percentiles,
+  eventLoopDelayMs: delay.nullable(),
 })
 
 const load = z.object({
@@ -57,9 +77,10 @@ const load = z.object({
   blocked: tally.default(0),
   failures: z.record(z.string(), tally),
   latenessMs: percentiles,
-  eventLoopDelayMs: z.object({ p99: z.number(), max: z.number() }).nullable(),
+  eventLoopDelayMs: delay.nullable(),
   unrecorded: tally.default(0),
   pushed: z.object({ takenSamples: tally, lostSamples: tally, failures: tally }).nullable().default(null),
+  workers: z.array(worker).default([]),
 })
 
 const call = z.object({
@@ -125,57 +146,6 @@ const plan = z.object({
   ),
   calls: z.array(z.object({ call: z.string(), kind: z.string(), slo: z.record(z.string(), z.number()) })),
 })
-
-const times = z
-  .object({ stepMs: z.number(), p50: z.array(millis), p95: z.array(millis), max: z.array(millis) })
-  .meta({ id: 'TimesSeries', description: 'Milliseconds, one value for each stepMs; up to 12 % coarse.' })
-
-const series = z
-  .object({
-    stepMs: z.number(),
-    stages: z.array(z.object({ name: z.string(), startMs: z.number(), endMs: z.number() })),
-    due: z.array(tally),
-    dropped: z.array(tally),
-    sent: z.array(tally),
-    answered: z.array(tally),
-    failed: z.array(tally),
-    refused: z.array(tally).meta({ description: 'Answers with 429.' }),
-    latenessMs: z.array(z.number()),
-    calls: z.array(
-      z.object({
-        call: z.string(),
-        count: tally,
-        latencyMs: times,
-        ttftMs: times.nullable(),
-        iclMs: times.nullable(),
-        latencies: z.object({ fromMs: z.number(), perOctave: z.number(), counts: z.array(tally) }),
-      }),
-    ),
-    heat: z.object({
-      stepMs: z.number(),
-      fromMs: z.number(),
-      perOctave: z.number(),
-      counts: z.array(z.array(tally)),
-    }),
-    spend: z.object({
-      expectedCredits: z.array(decimal),
-      claimedCredits: z.array(decimal),
-      expectedUsd: z.array(decimal),
-      claimedUsd: z.array(decimal),
-      billedUsd: z.array(decimal.nullable()),
-    }),
-    limits: z.array(
-      z.object({
-        caller: z.string(),
-        scope: z.string(),
-        limit: z.number().nullable(),
-        used: z.array(z.number().nullable()),
-        refusedMs: z.array(z.number()),
-        refusedSeqs: z.array(tally),
-      }),
-    ),
-  })
-  .meta({ description: 'The run over time: column i of a list begins i × stepMs after the start.' })
 
 /**
  * The form of `report.json`, for whoever reads one. Members are only ever added; those that older reports lack have a

@@ -72,7 +72,14 @@ export type RunFacts = {
   readonly startedAt: string
   readonly durationMs: number
   /** How the run ended. `cut-short`: its log has no end, as after a kill. */
-  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'keys-refused' | 'budget-reached' | 'cut-short'
+  readonly ended:
+    | 'complete'
+    | 'interrupted'
+    | 'target-unreachable'
+    | 'keys-refused'
+    | 'budget-reached'
+    | 'worker-lost'
+    | 'cut-short'
 }
 
 export type LoadFacts = {
@@ -96,6 +103,22 @@ export type LoadFacts = {
   readonly unrecorded: number
   /** Of the remote write, until the report was made; null: there was none. */
   readonly pushed: PushTally | null
+  /** One for each worker, in their order. */
+  readonly workers: readonly WorkerFacts[]
+}
+
+/** What a worker says of itself. How far apart they began tells how far apart their callers were. */
+export type WorkerFacts = {
+  /** From 1. */
+  readonly worker: number
+  readonly callers: number
+  /** It ended without saying what it had done. */
+  readonly isLost: boolean
+  /** When it began its first stage, in milliseconds on the clock of the run; null: it did not, or did not say so. */
+  readonly beganMs: number | null
+  readonly sent: number
+  readonly latenessMs: Percentiles
+  readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
 }
 
 export type CallFacts = {

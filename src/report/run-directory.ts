@@ -1,13 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Comparison } from '../compare/comparison.ts'
 import { type Contract, contractSchema } from '../contract/contract.ts'
-import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { Slices } from '../metrics/slices.ts'
-import { type LogEnd, type LogHead, openLog, readLog } from '../observation/log.ts'
-import type { Observation, Sink } from '../observation/observation.ts'
+import { isBegun, type RunHead, readLog } from '../observation/log.ts'
+import type { Observation } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { comparisonRenderers } from './comparison/render-comparison.ts'
 import { renderHtml } from './html/render-html.ts'
@@ -23,7 +22,6 @@ import { renderText } from './text/render-text.ts'
 const files = {
   plan: 'plan.json',
   contract: 'contract.json',
-  observations: 'observations.ndjson.gz',
   slices: 'slices.json',
   report: 'report.json',
   text: 'report.txt',
@@ -35,10 +33,7 @@ const files = {
 
 export type RunDirectory = {
   readonly path: string
-  readonly write: Sink
-  readonly unrecorded: () => number
-  readonly end: (end: LogEnd, slices: Slices) => Promise<void>
-  readonly recall: () => AsyncIterable<Observation>
+  readonly writeSlices: (slices: Slices) => Promise<void>
   readonly writeReport: (report: Report) => Promise<void>
 }
 
@@ -48,12 +43,7 @@ export type RunDirectory = {
  */
 export async function createRunDirectory(
   path: string,
-  {
-    plan,
-    contract,
-    head,
-    clock,
-  }: { readonly plan: Plan; readonly contract: Contract; readonly head: LogHead; readonly clock: Clock },
+  { plan, contract }: { readonly plan: Plan; readonly contract: Contract },
 ): Promise<RunDirectory> {
   if (existsSync(join(path, files.plan))) {
     throw new UsageError({ where: path, got: 'a directory that holds a run', expected: 'a new or an empty directory' })
@@ -65,19 +55,17 @@ export async function createRunDirectory(
   } catch (cause) {
     throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a directory that can be written to' })
   }
-  const file = join(path, files.observations)
-  const log = await openLog(file, head, clock)
   return {
     path,
-    write: log.write,
-    unrecorded: log.unrecorded,
-    end: async (end, slices) => {
-      await log.end(end)
-      await replaceFile(join(path, files.slices), `${JSON.stringify(slices)}\n`)
-    },
-    recall: () => observationsIn(file),
+    writeSlices: slices => replaceFile(join(path, files.slices), `${JSON.stringify(slices)}\n`),
     writeReport: report => writeReport(path, report),
   }
+}
+
+/** The logs of a run, one for each of its workers, in their order. */
+export function logFiles(path: string, workers: number): readonly string[] {
+  const nameOf = (worker: number) => (workers === 1 ? 'observations' : `observations-${worker + 1}`)
+  return Array.from({ length: workers }, (_, worker) => join(path, `${nameOf(worker)}.ndjson.gz`))
 }
 
 async function writeReport(path: string, report: Report): Promise<void> {
@@ -112,8 +100,9 @@ async function replaceFile(file: string, text: string): Promise<void> {
 export type RecordedRun = {
   readonly plan: Plan
   readonly contract: Contract
-  readonly head: LogHead
-  readonly file: string
+  readonly head: RunHead
+  /** One for each worker; one that was lost early may have none. */
+  readonly logs: readonly string[]
 }
 
 /** What `path` says a run was to do, and what it was judged by. Throws a UsageError when it is no run directory. */
@@ -140,14 +129,14 @@ export function readIntent(path: string): Pick<RecordedRun, 'plan' | 'contract'>
 /** The same, and where its observations are. Throws a UsageError where there are none. */
 export async function openRecordedRun(path: string): Promise<RecordedRun> {
   const intent = readIntent(path)
-  const file = join(path, files.observations)
-  if (existsSync(file)) {
-    for await (const line of readLog(file)) {
-      if (line.kind === 'head') return { ...intent, head: line.head, file }
-      break
+  // Which of the workers tells of the others does not matter: the first may be the one that was lost.
+  for (const name of readdirSync(path).filter(each => /^observations(-\d+)?\.ndjson\.gz$/.test(each))) {
+    for await (const line of readLog(join(path, name))) {
+      if (line.kind !== 'head') break
+      return { ...intent, head: line.head, logs: logFiles(path, line.head.workers) }
     }
   }
-  throw new UsageError({ where: file, got: 'no record of a run', expected: 'observations with a head line' })
+  throw new UsageError({ where: path, got: 'no record of a run', expected: 'observations with a head line' })
 }
 
 /** The report that a run has written. Throws a UsageError when there is none. */
@@ -189,9 +178,10 @@ function readJson(path: string, name: string): unknown {
   }
 }
 
-/** The observations of a record, in the order in which they ended. */
-export async function* observationsIn(file: string): AsyncIterable<Observation> {
-  for await (const line of readLog(file)) if (line.kind === 'observation') yield line.observation
+/** The observations of a record, worker by worker, in the order in which they ended. */
+export async function* observationsIn(logs: readonly string[]): AsyncIterable<Observation> {
+  for (const file of logs.filter(isBegun))
+    for await (const line of readLog(file)) if (line.kind === 'observation') yield line.observation
 }
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`

@@ -70,6 +70,8 @@ const endings: Readonly<Record<Exclude<RunFacts['ended'], 'complete'>, (run: Run
   'target-unreachable': run => `No answer came from the target ${run.target}.`,
   'keys-refused': run => `The target ${run.target} refused every key with 401.`,
   'budget-reached': run => `The budget was reached after ${duration(run.durationMs)}, and the run ended early.`,
+  'worker-lost': run =>
+    `A worker of the harness was lost, and the run ended early, after ${duration(run.durationMs)}: what it did is not known.`,
   'cut-short': run => `The record of the run ends after ${duration(run.durationMs)} without an end, as after a kill.`,
 }
 

@@ -1,16 +1,19 @@
+import { isOwn, ownCallers, ownUsers, type Share } from '../arrivals/share.ts'
 import { driveCapacity } from '../drivers/capacity.ts'
 import { driveClosed } from '../drivers/closed.ts'
 import type { Cab, InFlight } from '../drivers/driver.ts'
 import { driveOpen } from '../drivers/open.ts'
 import { driveSaturate } from '../drivers/saturate.ts'
 import { driveSequence, type Turn } from '../drivers/sequence.ts'
-import type { StagePlan } from '../plan/plan.ts'
+import type { Plan, StagePlan } from '../plan/plan.ts'
 import type { Saturate, Transport } from '../transport/transport.ts'
 import { busyConnections } from './busy-connections.ts'
 import { type SearchDesk, searchOf } from './search-of.ts'
 
 /** What every model of load works with. */
 export type LoadDesk = SearchDesk & {
+  readonly plan: Plan
+  readonly share: Share
   readonly cab: Cab
   /** The same over another transport. */
   readonly cabOver: (transport: Transport) => Cab
@@ -23,27 +26,31 @@ export type LoadDesk = SearchDesk & {
   readonly turnOf: (stage: string, call: string, caller: number, isFree: boolean) => Turn
 }
 
-/** Has the driver of its model send the load of a stage. `startMs` of the stage and `endMs` are on the clock of the run. */
+/** Has the driver of its model send what of the load of a stage falls to the own callers. `startMs` of the stage and `endMs` are on the clock of the run. */
 export function driveLoad(stage: StagePlan, endMs: number, desk: LoadDesk): Promise<void> {
-  const { draw, inFlight, maxInFlight, turnOf } = desk
+  const { plan, share, draw, inFlight, maxInFlight, turnOf } = desk
   const { load, beyondFailures } = stage
   const cab: Cab = beyondFailures ? { ...desk.cab, isHeldBack: () => false } : desk.cab
   switch (load.model) {
     case 'open':
       return driveOpen(cab, draw.open(stage), inFlight, maxInFlight)
-    case 'closed':
-      return driveClosed(cab, draw.closed(stage), inFlight, { ...load, endMs })
+    case 'closed': {
+      const users = ownUsers(load.users, stage, plan, share)
+      return driveClosed(cab, draw.closed(stage), inFlight, { ...load, users, endMs })
+    }
     case 'saturate': {
       const { cabOver, saturate, abandoned } = desk
+      const connections = ownUsers(load.connections, stage, plan, share)
+      const maxCalls = ownUsers(load.maxCalls, stage, plan, share)
       const { transport, keepBusy } = busyConnections(saturate)
-      const busy = (fireNext: () => boolean) => keepBusy(fireNext, load.connections, abandoned)
-      return driveSaturate(cabOver(transport), draw.closed(stage), inFlight, busy, { maxCalls: load.maxCalls, endMs })
+      const busy = (fireNext: () => boolean) => keepBusy(fireNext, connections, abandoned)
+      return driveSaturate(cabOver(transport), draw.closed(stage), inFlight, busy, { maxCalls, endMs })
     }
     case 'capacity':
       return driveCapacity(cab, searchOf(stage, load.coolDownMs, endMs, desk), inFlight, maxInFlight)
     case 'sequence': {
-      const queues = Array.from({ length: stage.callers }, (_, index) =>
-        load.calls.map(call => turnOf(stage.name, call, stage.firstCaller + index, beyondFailures)),
+      const queues = ownCallers(stage, isOwn(plan, share)).map(caller =>
+        load.calls.map(call => turnOf(stage.name, call, caller, beyondFailures)),
       )
       return driveSequence(cab, queues, inFlight, { lanes: queues.length, endMs })
     }

@@ -1,4 +1,5 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
+import type { Share } from '../arrivals/share.ts'
 import { chargeOf } from '../audits/charge.ts'
 import { failureOf } from '../audits/failure.ts'
 import type { Caller } from '../callers/callers.ts'
@@ -12,9 +13,9 @@ import type { Ending } from '../drivers/ending.ts'
 import type { Governor } from '../drivers/governor.ts'
 import type { Purse } from '../drivers/purse.ts'
 import { watchReachability } from '../drivers/reachability.ts'
-import type { Judgement } from '../judge.ts'
+import type { Judgement } from '../judging/judgement.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { LogHead } from '../observation/log.ts'
+import type { RunHead } from '../observation/log.ts'
 import type { Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Saturate, Transport } from '../transport/transport.ts'
@@ -28,12 +29,13 @@ export type Outfit = {
   readonly contract: Contract
   readonly callers: readonly Caller[]
   readonly spareKeys: SpareKeys
-  readonly head: LogHead
+  readonly head: RunHead
   readonly clock: Clock
   readonly transport: Transport
   /** What keeps connections busy in stages that saturate the target. */
   readonly saturate: Saturate
   readonly ending: Ending
+  readonly share: Share
   readonly judgement: Judgement
   /** Where observations go beside the judges. */
   readonly write: Sink

@@ -1,54 +1,62 @@
 import { createDraw } from '../arrivals/arrivals.ts'
+import { isOwn, part } from '../arrivals/share.ts'
 import { deliberateFailures } from '../calls/deliberate-failures.ts'
 import { failuresToCause } from '../contract/failures-to-cause.ts'
 import { type Cab, countInFlight, type InFlight } from '../drivers/driver.ts'
 import { createGovernor } from '../drivers/governor.ts'
-import { createPurse } from '../drivers/purse.ts'
+import { createPurse, type PurseSum } from '../drivers/purse.ts'
 import { driveSequence, type Turn } from '../drivers/sequence.ts'
-import { ownCalls, statementCall } from '../judge.ts'
-import { sleepUntil } from '../lib/clock.ts'
+import { ownCalls, statementCall } from '../judging/judgement.ts'
+import { sleepSharplyUntil, sleepUntil } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
 import { worstPicoUsd } from '../plan/spend.ts'
 import { driveLoad, type LoadDesk } from './drive-load.ts'
 import { makeCab, makeSender, type Outfit } from './sender.ts'
 
-/** What carries out a plan, in three steps. */
+/** What carries out the share of a plan that falls to some callers, in three steps. */
 export type Shard = {
   readonly inFlight: InFlight
   /** The stage that is under way, or what comes before and after the stages. */
   readonly stage: () => string
-  /** Has each caller state its balance. */
+  /** Has each of its callers state its balance. */
   readonly open: () => Promise<void>
-  /** The stages, of which the first begins at `loadStartMs`. Resolves when nothing is under way any more. */
-  readonly drive: (loadStartMs: number) => Promise<void>
-  /** Has each caller state its balance again, as soon as what was charged is in it. */
+  /**
+   * The stages, of which the first begins at `loadStartMs`. Resolves when nothing is under way any more, with when it
+   * really began; null: it did not.
+   */
+  readonly drive: (loadStartMs: number) => Promise<number | null>
+  /** Has each of them state its balance again, as soon as what was charged is in it. */
   readonly close: () => Promise<void>
 }
 
-/** Callers who state their balances side by side, and how long all of them may take. */
+/** Callers of all workers who state their balances side by side, and how long all of them may take. */
 const statementLanes = 16
 const statementsMs = 120_000
 
-export function createShard(outfit: Outfit, quit: AbortSignal): Shard {
-  const { plan, contract, callers, clock, ending, judgement } = outfit
+export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSignal): Shard {
+  const { plan, contract, callers, clock, ending, share, judgement } = outfit
+  const { worker, workers } = share
+  const isOurs = isOwn(plan, share)
   const inFlight = countInFlight()
   const calls: Plan['calls'] = { ...plan.calls, ...ownCalls }
-  const draw = createDraw({ seed: plan.seed, calls, callers: plan.callers })
+  const draw = createDraw({ seed: plan.seed, calls, callers: plan.callers }, share)
   const worst = new Map(Object.entries(calls).map(([name, call]) => [name, worstPicoUsd(call, contract) ?? 0n]))
-  const purse = createPurse(plan.budgetUsd === null ? null : pico(plan.budgetUsd), worst)
+  const purse = createPurse(plan.budgetUsd === null ? null : pico(plan.budgetUsd), worst, purseSum)
   const governor = createGovernor({ most: failuresToCause(contract), windowMs: contract.abuse.windowMs })
   const sender = makeSender(outfit, calls, { purse, governor })
   const cab = makeCab(sender, ending, { purse, governor })
   const desk: LoadDesk = {
+    plan,
+    share,
     cab,
     cabOver: transport => makeCab({ ...sender, transport }, ending, { purse, governor }),
     saturate: outfit.saturate,
     abandoned: ending.abandoned,
     draw,
     inFlight,
-    maxInFlight: plan.bounds.maxInFlight,
-    capacity: () => judgement.capacity,
+    maxInFlight: part(plan.bounds.maxInFlight, worker, workers),
+    capacity: () => judgement.search,
     heldUntilMs,
     turnOf,
   }
@@ -61,6 +69,8 @@ export function createShard(outfit: Outfit, quit: AbortSignal): Shard {
     drive: async loadStartMs => {
       /** Stages whose last requests may outlast them. */
       const work: Promise<void>[] = []
+      if (clock.nowMs() < loadStartMs) await sleepSharplyUntil(clock, loadStartMs, ending.halted)
+      const beganMs = ending.halted.aborted ? null : clock.nowMs()
       for (const stage of plan.stages) {
         if (ending.halted.aborted) break
         stageName = stage.name
@@ -69,6 +79,7 @@ export function createShard(outfit: Outfit, quit: AbortSignal): Shard {
       stageName = '(closing)'
       await drain()
       await Promise.all(work)
+      return beganMs
     },
     close: async () => {
       await sleepUntil(clock, clock.nowMs() + contract.billing.settleMs, quit)
@@ -78,8 +89,10 @@ export function createShard(outfit: Outfit, quit: AbortSignal): Shard {
   }
 
   async function takeStatements(stage: string, within: Cab): Promise<void> {
-    const queues = callers.map((_, caller) => [turnOf(stage, statementCall, caller, true)])
-    await driveSequence(within, queues, inFlight, { lanes: statementLanes, endMs: clock.nowMs() + statementsMs })
+    const own = [...callers.keys()].filter(isOurs)
+    const queues = own.map(caller => [turnOf(stage, statementCall, caller, true)])
+    const lanes = Math.max(1, part(statementLanes, worker, workers))
+    await driveSequence(within, queues, inFlight, { lanes, endMs: clock.nowMs() + statementsMs })
   }
 
   /** Resolves when the stage is over, although its last requests may still be under way. */

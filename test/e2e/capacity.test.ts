@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../src/contract/documented.ts'
-import { createJudgement } from '../../src/judge.ts'
+import { createJudgement } from '../../src/judging/judgement.ts'
+import { reportOf } from '../../src/judging/report-of.ts'
 import { rate } from '../../src/metrics/quantity.ts'
 import type { CapacityResult } from '../../src/report/report.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
@@ -59,8 +60,10 @@ describe('a search in a whole run', () => {
     const { report, plan, head, observations } = await found
     const again = createJudgement(plan, documented, head)
     for (const observation of observations) again.add(JSON.parse(JSON.stringify(observation)))
-    const end = { ended: 'complete', durationMs: report.run.durationMs, eventLoopDelayMs: null, unrecorded: 0 } as const
-    const judged = await again.conclude(end, async function* () {
+    const noted = { beganMs: null, eventLoopDelayMs: null, unrecorded: 0 }
+    const end = { ended: 'complete', durationMs: report.run.durationMs, ...noted } as const
+    const parts = [{ facts: again.conclude(true), end }]
+    const judged = await reportOf({ plan, contract: documented, head }, parts, async function* () {
       yield* observations
     })
     expect(judged.capacity).toEqual(report.capacity)

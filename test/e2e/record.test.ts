@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../src/contract/documented.ts'
-import { createJudgement } from '../../src/judge.ts'
+import { createJudgement } from '../../src/judging/judgement.ts'
+import { reportOf } from '../../src/judging/report-of.ts'
+import type { LogEnd } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { virtualRun } from '../support/virtual-run.ts'
@@ -10,12 +12,13 @@ const scenario = 'scenarios/smoke.yaml'
 async function judgeAgain(
   { plan, head }: Pick<Awaited<ReturnType<typeof virtualRun>>, 'plan' | 'head'>,
   observations: readonly Observation[],
-  end: Parameters<ReturnType<typeof createJudgement>['conclude']>[0],
+  end: LogEnd | null,
 ) {
   const judgement = createJudgement(plan, documented, head)
   // As they come from a file: values without identity.
   for (const observation of observations) judgement.add(JSON.parse(JSON.stringify(observation)))
-  return judgement.conclude(end, async function* () {
+  const part = { facts: judgement.conclude(end !== null), end }
+  return reportOf({ plan, contract: documented, head }, [part], async function* () {
     yield* observations
   })
 }
@@ -31,6 +34,7 @@ describe('a run that is judged again from its record', () => {
       const again = await judgeAgain(run, run.observations, {
         ended,
         durationMs,
+        beganMs: run.report.load.workers[0]?.beganMs ?? null,
         eventLoopDelayMs: null,
         unrecorded: 0,
       })

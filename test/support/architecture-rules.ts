@@ -172,9 +172,9 @@ export const noCycle: Rule = tree => {
   return cycles
 }
 
-/** Every file of `src` is reached from `main` by imports. */
+/** Every file of `src` is reached by imports from one of those where the program, or a thread of it, begins. */
 export const noDeadFile =
-  (main: string): Rule =>
+  (...beginnings: readonly string[]): Rule =>
   tree => {
     const files = new Map(sources(tree).map(file => [file.path, file]))
     const reached = new Set<string>()
@@ -184,7 +184,7 @@ export const noDeadFile =
       reached.add(path)
       for (const { file: target } of importsOf(file)) if (target !== null) reach(target)
     }
-    reach(main)
+    for (const path of beginnings) reach(path)
     return [...files.keys()].filter(path => !reached.has(path)).map(path => `${path} is reached by nothing`)
   }
 

@@ -1,5 +1,7 @@
+import { wholeRun } from '../../src/arrivals/share.ts'
 import { documented } from '../../src/contract/documented.ts'
-import { createRunDirectory } from '../../src/report/run-directory.ts'
+import { openLog } from '../../src/observation/log.ts'
+import { createRunDirectory, logFiles } from '../../src/report/run-directory.ts'
 import { manualClock } from './manual-clock.ts'
 import { type VirtualRun, virtualRun } from './virtual-run.ts'
 
@@ -8,13 +10,15 @@ export async function recordedRun(path: string, options: VirtualRun, isKilled = 
   const { plan, head, observations, report, slices } = await virtualRun(options)
   const clock = manualClock()
   const contract = options.contract ?? documented
-  const named = { ...head, runId: path }
-  const directory = await createRunDirectory(path, { plan, contract, head: named, clock })
-  for (const observation of observations) directory.write(observation)
+  const named = { ...head, ...wholeRun, runId: path }
+  const directory = await createRunDirectory(path, { plan, contract })
+  const log = await openLog(logFiles(path, 1)[0] ?? '', named, clock)
+  for (const observation of observations) log.write(observation)
   if (isKilled) return path
   const { ended, durationMs } = report.run
   if (ended === 'cut-short') throw new Error('a run that was carried out has an end')
-  await directory.end({ ended, durationMs, eventLoopDelayMs: null, unrecorded: 0 }, slices)
+  await log.end({ ended, durationMs, beganMs: null, eventLoopDelayMs: null, unrecorded: 0 })
+  await directory.writeSlices(slices)
   await directory.writeReport({ ...report, run: { ...report.run, id: path } })
   return path
 }

@@ -4,7 +4,7 @@ import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
 import { cellsPerOctave, type Slices } from '../../src/metrics/slices.ts'
-import type { LogHead } from '../../src/observation/log.ts'
+import type { RunHead } from '../../src/observation/log.ts'
 import type { Observation, Sink } from '../../src/observation/observation.ts'
 import { makePlan } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
@@ -39,12 +39,14 @@ export type VirtualRun = {
   readonly skewMs?: number
   /** Sees every observation after the judges. */
   readonly watch?: Sink
+  /** So many share the run, on one clock. */
+  readonly workers?: number
 }
 
 /** A whole run against the reference service, in virtual time and without sockets. */
 export async function virtualRun(
   options: VirtualRun,
-): Promise<{ report: Report; plan: Plan; head: LogHead; observations: readonly Observation[]; slices: Slices }> {
+): Promise<{ report: Report; plan: Plan; head: RunHead; observations: readonly Observation[]; slices: Slices }> {
   const contract = options.profile === undefined ? (options.contract ?? documented) : loadProfile(options.profile)
   const seed = options.seed ?? null
   const scenario = options.scenario.includes('\n')
@@ -69,7 +71,7 @@ export async function virtualRun(
   const never = new AbortController().signal
   const runId = 'virtual'
   const ownKeys = { environment: undefined, loopback: true, runId }
-  const head: LogHead = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
+  const head: RunHead = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
   const report = await clock.run(
     carryOut({
       plan,
@@ -82,14 +84,18 @@ export async function virtualRun(
       saturate: busyOver(transport),
       stop: never,
       quit: never,
+      workers: options.workers ?? 1,
       record: {
         unrecorded: () => 0,
         write: observation => observations.push(observation),
-        end: async (_, sliced) => {
-          slices = sliced
-        },
+        end: async () => {},
+      },
+      records: {
         recall: async function* () {
           yield* observations
+        },
+        writeSlices: async written => {
+          slices = written
         },
       },
       eventLoopDelayMs: () => null,

@@ -2,6 +2,7 @@ import { count, duration, NO_VALUE, plural } from '../../metrics/quantity.ts'
 import { pushedWords } from '../pushed-words.ts'
 import { recordGap } from '../record-gap.ts'
 import type { Report } from '../report.ts'
+import { workerLines } from '../worker-lines.ts'
 import { type Html, html, nothing } from './html.ts'
 import { coarsely, endOf } from './load.ts'
 import { timeChart } from './svg-chart.ts'
@@ -21,6 +22,7 @@ export function harnessSection({ load, series }: Report): Html {
     ['event loop delay', loop === null ? NO_VALUE : `p99 ${duration(loop.p99)}, max ${duration(loop.max)}`],
     ...(gap === null ? [] : [['record', gap] as const]),
     ...(load.pushed === null ? [] : [['remote write', pushedWords(load.pushed)] as const]),
+    ...workerLines(load).map((line, index) => [index === 0 ? 'workers' : '', line] as const),
   ] as const
   const chart =
     series === null

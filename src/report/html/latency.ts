@@ -1,5 +1,6 @@
+import type { HeatMap } from '../../metrics/heat-map.ts'
 import { duration } from '../../metrics/quantity.ts'
-import type { CallSeries, HeatMap, Series } from '../../metrics/series.ts'
+import type { CallSeries, Series } from '../../metrics/series.ts'
 import type { Distribution, TimesSeries } from '../../metrics/time-grid.ts'
 import type { CallFacts } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'

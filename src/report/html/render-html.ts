@@ -42,6 +42,7 @@ const endings: Readonly<Record<Report['run']['ended'], string>> = {
   'target-unreachable': 'target unreachable',
   'keys-refused': 'keys refused',
   'budget-reached': 'budget reached',
+  'worker-lost': 'worker lost',
   'cut-short': 'cut short',
 }
 

@@ -2,6 +2,7 @@ import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
 import { pushedWords } from '../pushed-words.ts'
 import { recordGap } from '../record-gap.ts'
 import type { Report } from '../report.ts'
+import { workerLines } from '../worker-lines.ts'
 import { heading, type Page, wrap } from './layout.ts'
 
 /** What the harness says about itself. */
@@ -26,5 +27,6 @@ export function harnessText({ load, calls }: Report, page: Page): readonly strin
     ),
     ...(gap === null ? [] : wrap(page, gap, 2)),
     ...(load.pushed === null ? [] : wrap(page, pushedWords(load.pushed), 2)),
+    ...workerLines(load).flatMap(line => wrap(page, line, 2)),
   ]
 }

@@ -1,4 +1,5 @@
 import { createLedger } from '../../../src/audits/ledger.ts'
+import { mergeAudits } from '../../../src/audits/merged-audits.ts'
 import { createSequencer } from '../../../src/audits/sequencer.ts'
 import { createDocket } from '../../../src/checks/docket.ts'
 import type { Contract } from '../../../src/contract/contract.ts'
@@ -22,8 +23,10 @@ export function judge(observations: readonly Observation[], options: Options = {
   for (const observation of observations) sequencer.add(observation)
   sequencer.flush()
   ledger.conclude(true)
+  const whole = mergeAudits([{ ledger: ledger.facts(), limits: [], blocks: {} }], [], docket)
+  whole.conclude([])
   const kept = docket.tallies().find(tally => tally.id === 'billing.conservation')?.judged ?? 0
-  return { ...ledger.billing(), findings: docket.findings(), kept }
+  return { ...whole.billing(), findings: docket.findings(), kept }
 }
 
 /** Every accusation in words. */

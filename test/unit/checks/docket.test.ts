@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createDocket, maxExamples } from '../../../src/checks/docket.ts'
+import { createDocket } from '../../../src/checks/docket.ts'
+import { maxExamples } from '../../../src/checks/example.ts'
 
 const tallyOf = (docket: ReturnType<typeof createDocket>, id: string) => docket.tallies().find(tally => tally.id === id)
 
@@ -33,8 +34,8 @@ test('findings come in the order of the clauses, one for each judge that broke o
   docket.voice('headers').broken('header.date', 'second', [2])
   expect(docket.findings().map(({ clause, judge, count, because }) => [clause, judge, count, because])).toEqual([
     ['header.date', 'headers', 2, 'first'],
-    ['rpc.replay.charge', 'ledger', 1, 'replay-billed'],
     ['rpc.replay.charge', 'idempotency', 1, 'racing'],
+    ['rpc.replay.charge', 'ledger', 1, 'replay-billed'],
   ])
 })
 

@@ -10,7 +10,7 @@ async function kindsIn(lines: readonly unknown[]): Promise<readonly string[]> {
   const file = join(mkdtempSync(join(tmpdir(), 'turnpike-test-')), 'observations.ndjson.gz')
   writeFileSync(file, gzipSync(lines.map(line => `${JSON.stringify(line)}\n`).join('')))
   const kinds: string[] = []
-  for await (const { kind } of wholeRecord(file)) kinds.push(kind)
+  for await (const { kind } of wholeRecord([file])) kinds.push(kind)
   return kinds
 }
 

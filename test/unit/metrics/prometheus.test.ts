@@ -45,7 +45,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
   const answer = { status: 200, headers, bytes: 2, body: { kind: 'json', value: {}, digest: null } } as const
   meters.add(anObservation({ call: 'rpc', asked, answer }))
   return {
-    catchUp: () => {},
+    catchUp: async () => {},
     run: { id: 'r1', scenario: 'a "quoted" one', seed: 7, version: '0.1.0' },
     metrics,
     meters,
@@ -160,11 +160,12 @@ test('prometheus: buckets never fall, and the last of them is the count', async 
 })
 
 test('prometheus: a scrape sees what was added since the last one', async () => {
-  const from = source()
-  const exposition = createExposition(from)
+  const metrics = createMetrics(aPlan())
+  metrics.add(dropped())
+  const exposition = createExposition(source({ metrics }))
   const name = 'turnpike_arrivals_dropped_total{call="chat",stage="steady"}'
   expect(parse(await exposition.render()).get(name)).toBe(1)
-  from.metrics.add(dropped())
+  metrics.add(dropped())
   expect(parse(await exposition.render()).get(name)).toBe(2)
   expect(parse(await exposition.render()).get(name)).toBe(2)
 })
@@ -192,12 +193,12 @@ describe('prometheus: labels are bounded', () => {
   test('calls and stages beyond the first share series, and no count falls when one comes', async () => {
     const stages = Array.from({ length: mostShownCells + 5 }, (_, index) => `s${index}`)
     const plan = aPlan({ stages: stages.map(name => aStage(name, 1000)) })
-    const from = source({ metrics: createMetrics(plan) })
-    const exposition = createExposition(from)
+    const metrics = createMetrics(plan)
+    const exposition = createExposition(source({ metrics }))
     const others = 'turnpike_request_duration_seconds_count{call="(other)",stage="(other)"}'
     let before: ReadonlyMap<string, number> = new Map()
     for (const [index, stage] of stages.entries()) {
-      from.metrics.add(anObservation({ stage }))
+      metrics.add(anObservation({ stage }))
       if (index < mostShownCells - 2) continue
       const after = parse(await exposition.render())
       const counts = [...before].filter(([name]) => /^turnpike_\w+_(count|bucket|total)\{/.test(name))

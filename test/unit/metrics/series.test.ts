@@ -1,19 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { createSeries, type Series } from '../../../src/metrics/series.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
+import type { Plan } from '../../../src/plan/plan.ts'
 import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from './fixtures.ts'
 
-const billing = {
-  expectedCredits: '0',
-  expectedUsd: '0',
-  claimedCredits: '0',
-  claimedUsd: '0',
-  billedUsd: null,
-  discrepancies: [],
-}
-
 function seriesOf(observations: readonly Observation[]): Series {
-  const series = createSeries(aPlan({ stages: [aStage('steady', 10_000)] }), () => billing)
+  const series = createSeries(aPlan({ stages: [aStage('steady', 10_000)] }))
   for (const observation of observations) series.add(observation)
   return series.series()
 }
@@ -73,21 +65,41 @@ describe('times over time', () => {
     expect(heat.fromMs).toBeLessThanOrEqual(100)
   })
 
-  test('beyond ten calls the rest share one place', () => {
-    const { calls } = seriesOf(Array.from({ length: 30 }, (_, seq) => anObservation({ seq, call: `call-${seq}` })))
+  test('calls beyond the first ten of the plan share one place', () => {
+    const names = Array.from({ length: 30 }, (_, index) => `call-${index}`)
+    const [call] = Object.values(aPlan().calls)
+    const series = createSeries(aPlan({ calls: Object.fromEntries(names.map(name => [name, call])) as Plan['calls'] }))
+    for (const [seq, name] of names.toReversed().entries()) series.add(anObservation({ seq, call: name }))
+    const { calls } = series.series()
     expect(calls).toHaveLength(11)
     expect(calls[0]).toMatchObject({ call: '(other calls)', count: 20 })
+    expect(calls.map(({ call }) => call)).toContain('call-0')
   })
 })
 
-test('money over time is what the ledger had come to by then', () => {
-  let usd = 0
-  const series = createSeries(aPlan(), () => ({ ...billing, claimedUsd: String(usd) }))
-  for (const endMs of [100, 1_100, 3_100]) {
-    series.add(anObservation({ endMs }))
-    usd++
-  }
-  expect(series.series().spend.claimedUsd).toEqual(['1', '2', '2', '3'])
+test('money over time is what answers had added to the ledger by then, in whatever order they are told of', () => {
+  const { add, spend, series } = createSeries(aPlan())
+  add(anObservation({ endMs: 3_100 }))
+  for (const atMs of [3_100, 100, 1_100])
+    spend.spent(atMs, {
+      expectedCredits: 2n,
+      claimedCredits: 1n,
+      expectedPicoUsd: 0n,
+      claimedPicoUsd: 1_000_000_000_000n,
+    })
+  expect(series().spend.claimedUsd).toEqual(['1', '2', '2', '3'])
+  expect(series().spend.expectedCredits).toEqual(['2', '4', '4', '6'])
+})
+
+test('what was billed over time is known from when every account has shown a balance', () => {
+  const { add, spend, series } = createSeries(aPlan())
+  add(anObservation({ endMs: 3_100 }))
+  spend.opened()
+  spend.shown(10, null)
+  spend.opened()
+  spend.shown(1_500, null)
+  spend.shown(2_500, 3_000_000_000_000n)
+  expect(series().spend.billedUsd).toEqual([null, '0', '3', '3'])
 })
 
 describe('limits over time', () => {

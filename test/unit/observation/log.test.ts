@@ -13,8 +13,10 @@ afterAll(() => rmSync(directory, { recursive: true }))
 let files = 0
 const freshFile = () => join(directory, `${files++}.ndjson.gz`)
 
-const head: LogHead = { turnpike: 1, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', startedAtMs: 17 }
-const end: LogEnd = { ended: 'complete', durationMs: 1_234.5, eventLoopDelayMs: { p99: 2, max: 9 }, unrecorded: 0 }
+const began = { startedAtMs: 17, worker: 0, workers: 1 }
+const head: LogHead = { turnpike: 1, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', ...began }
+const eventLoopDelayMs = { p99: 2, max: 9 }
+const end: LogEnd = { ended: 'complete', durationMs: 1_234.5, beganMs: 7, eventLoopDelayMs, unrecorded: 0 }
 
 const observation = (seq: number, text = 'é\u2028\n"'): Observation => ({
   seq,

@@ -8,7 +8,7 @@ const line = (changes: Partial<Observation>): LogLine => ({ kind: 'observation',
 const opened = (endMs: number) => line({ stage: '(opening)', call: '(statement)', dueMs: 0, endMs })
 const end = (ended: 'complete' | 'interrupted'): LogLine => ({
   kind: 'end',
-  end: { ended, durationMs: 1, eventLoopDelayMs: null, unrecorded: 0 },
+  end: { ended, durationMs: 1, beganMs: null, eventLoopDelayMs: null, unrecorded: 0 },
 })
 
 async function collect(lines: readonly LogLine[], most = 100) {

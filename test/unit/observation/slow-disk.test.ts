@@ -4,8 +4,16 @@ import { type LogEnd, type LogHead, writeLog } from '../../../src/observation/lo
 import type { Observation } from '../../../src/observation/observation.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 
-const head: LogHead = { turnpike: 1, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', startedAtMs: 17 }
-const end: LogEnd = { ended: 'complete', durationMs: 9, eventLoopDelayMs: null, unrecorded: 2 }
+const alone = { worker: 0, workers: 1 }
+const head: LogHead = {
+  turnpike: 1,
+  runId: 'r',
+  version: '0.1.0',
+  target: 'http://127.0.0.1:1',
+  startedAtMs: 17,
+  ...alone,
+}
+const end: LogEnd = { ended: 'complete', durationMs: 9, beganMs: null, eventLoopDelayMs: null, unrecorded: 2 }
 
 const observation = (seq: number): Observation => ({
   seq,

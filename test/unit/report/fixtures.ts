@@ -82,6 +82,7 @@ export const passingReport: Report = {
     eventLoopDelayMs: { p99: 1.2, max: 6.1 },
     unrecorded: 0,
     pushed: null,
+    workers: [],
   },
   calls: [aBatchCall(), aBatchCall({ stage: 'steady' })],
   billing: {

@@ -22,7 +22,7 @@ export const reportOf = (observations: readonly Observation[], changes: Partial<
   const metrics = createMetrics(plan)
   for (const observation of observations) metrics.add(observation)
   const docket = docketOf(0)
-  const series = createSeries(plan, () => passingReport.billing)
+  const series = createSeries(plan)
   for (const observation of observations) series.add(observation)
   return buildReport({
     plan,
@@ -40,6 +40,7 @@ export const reportOf = (observations: readonly Observation[], changes: Partial<
     eventLoopDelayMs: null,
     unrecorded: 0,
     pushed: null,
+    workers: [],
     ...changes,
   })
 }

@@ -1,0 +1,67 @@
+import type { AuditFacts } from '../audits/all-audits.ts'
+import { type MergedAudits, mergeAudits } from '../audits/merged-audits.ts'
+import type { Billing, LimitUse } from '../audits/results.ts'
+import { createDocket, type Docket, type DocketFacts } from '../checks/docket.ts'
+import { pico } from '../lib/money.ts'
+import type { Extent } from '../metrics/active-time.ts'
+import type { CapacityResult } from '../metrics/capacity-result.ts'
+import { createMetrics, type Metrics, type MetricsFacts } from '../metrics/metrics.ts'
+import { judgeThresholds, type ThresholdResult } from '../metrics/thresholds.ts'
+import type { Plan } from '../plan/plan.ts'
+
+/** What can be read off a run, as of now. */
+export type Readings = {
+  readonly metrics: Metrics
+  readonly docket: Pick<Docket, 'tallies' | 'violations'>
+  readonly audits: { readonly billing: () => Billing; readonly limits: () => readonly LimitUse[] }
+  /** What searches have found; `complete`: whether the run has ended by itself. */
+  readonly capacity: (complete: boolean) => readonly CapacityResult[]
+  readonly thresholds: () => readonly ThresholdResult[]
+}
+
+/** What the judges of some callers have come to, as plain data: a thread can send it to another. */
+export type Glance = {
+  readonly metrics: MetricsFacts
+  readonly docket: DocketFacts
+  readonly audits: AuditFacts
+  /** What searches have found, if the run ends by itself and if not. */
+  readonly capacity: { readonly complete: readonly CapacityResult[]; readonly cutShort: readonly CapacityResult[] }
+  /** The latest instant that they were told of. */
+  readonly latestMs: number
+}
+
+export type MergedReadings = Readings & { readonly docket: Docket; readonly audits: MergedAudits }
+
+/** Reads what several have come to as if it were one; no caller is of two of them. */
+export function readGlances(plan: Plan, glances: readonly Glance[]): MergedReadings {
+  const metrics = createMetrics(plan)
+  const docket = createDocket()
+  for (const glance of glances) {
+    metrics.absorb(glance.metrics)
+    docket.absorb(glance.docket)
+  }
+  const parts = glances.map(glance => glance.audits)
+  const audits = mergeAudits(parts, plan.callers.names, docket)
+  const elapsedMs = Math.max(0, ...glances.map(({ latestMs }) => latestMs))
+  const capacity: Readings['capacity'] = complete =>
+    glances.flatMap(glance => (complete ? glance.capacity.complete : glance.capacity.cutShort))
+  const thresholds = () => thresholdsOf(plan, { metrics, docket, audits, capacity }, { complete: false, elapsedMs })
+  return { metrics, docket, audits, capacity, thresholds }
+}
+
+export function thresholdsOf(
+  plan: Plan,
+  { metrics, docket, audits, capacity }: Omit<Readings, 'thresholds'>,
+  extent: Extent,
+): readonly ThresholdResult[] {
+  const { discrepancies, claimedCredits, claimedUsd } = audits.billing()
+  return judgeThresholds(plan.thresholds, metrics, {
+    violations: docket.violations(),
+    discrepancies: discrepancies.reduce((sum, { count }) => sum + count, 0),
+    unexpected429: audits.limits().reduce((sum, limit) => sum + limit.unexpected429, 0),
+    credits: BigInt(claimedCredits),
+    picoUsd: pico(claimedUsd),
+    capacity: capacity(extent.complete),
+    ...extent,
+  })
+}

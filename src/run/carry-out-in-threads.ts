@@ -1,0 +1,109 @@
+import { part } from '../arrivals/share.ts'
+import { createEnding } from '../drivers/ending.ts'
+import { newPurseSum } from '../drivers/purse.ts'
+import { judgeLog, noFacts } from '../judging/judge-log.ts'
+import type { Facts } from '../judging/judgement.ts'
+import { readGlances } from '../judging/readings.ts'
+import type { Brief } from '../judging/report-of.ts'
+import type { Clock } from '../lib/clock.ts'
+import { addReadings } from '../metrics/meters.ts'
+import type { PushTally } from '../observation/log.ts'
+import type { Report } from '../report/report.ts'
+import { conduct, type Records } from './conduct.ts'
+import { startThread } from './crew.ts'
+import type { Live } from './live.ts'
+import type { Order, Sight } from './messages.ts'
+
+export type ThreadOptions = Omit<Order, 'share' | 'purseSum' | 'logFile' | 'maxConnections'> & {
+  readonly clock: Clock
+  readonly stop: AbortSignal
+  readonly quit: AbortSignal
+  /** Where each worker writes its record: there are as many workers. */
+  readonly logs: readonly string[]
+  /** Of all workers together. */
+  readonly maxConnections: number
+  readonly records: Omit<Records, 'salvage'>
+  /** Asked at the end: what became of what was pushed until then. */
+  readonly pushed: () => PushTally | null
+  readonly onStart: (live: Live) => void
+  /** Takes what is to be said when a worker is lost. */
+  readonly log: (line: string) => void
+}
+
+/** Carries out a plan in threads, one for each log, which share the callers, the budget and the clock. */
+export async function carryOutInThreads(options: ThreadOptions): Promise<Report> {
+  const { plan, contract, head, callers, spareKeys, epoch, isMetered, clock, quit, logs, log } = options
+  const ending = createEnding(options.stop, quit)
+  const purseSum = newPurseSum()
+  const brief = { plan, contract, head }
+  const workers = logs.map((logFile, worker) => {
+    const share = { worker, workers: logs.length }
+    const maxConnections = Math.max(1, part(options.maxConnections, worker, logs.length))
+    const onLost = (why: string) => {
+      log(`Worker ${worker + 1} of ${logs.length} was lost: ${why}. The run ends here.`)
+      ending.halt('worker-lost')
+    }
+    const order = { ...brief, callers, spareKeys, epoch, isMetered, share, purseSum, logFile, maxConnections }
+    return startThread(order, { ending, quit, onLost })
+  })
+  let loadStartMs: number | null = null
+  const sights = watchSights(workers, clock)
+  options.onStart({
+    readings: () =>
+      readGlances(
+        plan,
+        sights.known().map(({ glance }) => glance),
+      ),
+    meters: () => addReadings(sights.known().map(({ meters }) => meters)),
+    inFlight: () => sights.known().reduce((sum, { inFlight }) => sum + inFlight, 0),
+    stage: () => sights.known()[0]?.stage ?? '(opening)',
+    loadStartMs: () => loadStartMs,
+    refresh: sights.refresh,
+  })
+  try {
+    return await conduct({
+      ...brief,
+      clock,
+      quit,
+      ending,
+      workers,
+      pushed: options.pushed,
+      records: { ...options.records, salvage: async worker => salvage(brief, logs[worker] ?? '') },
+      onLoadStart: atMs => {
+        loadStartMs = atMs
+      },
+    })
+  } finally {
+    await Promise.all(workers.map(worker => worker.terminate()))
+  }
+}
+
+/** What stands in the log of a worker who was lost; nothing where it does not hold all that was seen. */
+async function salvage(brief: Brief, file: string): Promise<Facts> {
+  if (brief.plan.record !== 'all') return noFacts(brief)
+  const { facts, leftOut } = await judgeLog(brief, file)
+  return leftOut === 0 ? facts : noFacts(brief)
+}
+
+const freshMs = 1_000
+
+/** The latest that each thread has shown of itself. They are only asked where somebody looks. */
+function watchSights(workers: readonly { readonly look: () => Promise<Sight | null> }[], clock: Clock) {
+  const latest: (Sight | null)[] = workers.map(() => null)
+  let askedMs = Number.NEGATIVE_INFINITY
+  let asked: Promise<unknown> = Promise.resolve()
+  return {
+    known: (): readonly Sight[] => latest.filter(sight => sight !== null),
+    refresh: async (): Promise<void> => {
+      if (clock.nowMs() >= askedMs + freshMs) {
+        askedMs = clock.nowMs()
+        asked = Promise.all(
+          workers.map(async (worker, index) => {
+            latest[index] = (await worker.look()) ?? latest[index] ?? null
+          }),
+        )
+      }
+      await asked
+    },
+  }
+}

@@ -1,0 +1,72 @@
+import type { Ending } from '../drivers/ending.ts'
+import type { Facts } from '../judging/judgement.ts'
+import { type Brief, type Part, reportOf, slicesOf } from '../judging/report-of.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Slices } from '../metrics/slices.ts'
+import type { PushTally } from '../observation/log.ts'
+import type { Observation } from '../observation/observation.ts'
+import type { Report } from '../report/report.ts'
+import type { Opening, RunEnd, Worker } from './worker.ts'
+
+export type Conducted = Brief & {
+  readonly clock: Clock
+  /** That of all workers: whoever of them halts has all of them halt. */
+  readonly ending: Ending
+  readonly quit: AbortSignal
+  readonly workers: readonly Worker[]
+  readonly records: Records
+  /** Asked at the end: what became of what was pushed until then. */
+  readonly pushed: () => PushTally | null
+  /** Told when the stages begin. */
+  readonly onLoadStart: (loadStartMs: number) => void
+}
+
+/** What workers have left behind. */
+export type Records = {
+  readonly recall: () => AsyncIterable<Observation>
+  /** What the record of a worker who was lost still says, by its position. */
+  readonly salvage: (worker: number) => Promise<Facts>
+  readonly writeSlices: (slices: Slices) => Promise<void>
+}
+
+/** Time for all workers to have heard when the stages begin. */
+const leadMs = 50
+
+/** Has workers carry out a plan side by side, one step after the other, and takes the verdict. */
+export async function conduct(run: Conducted): Promise<Report> {
+  const { clock, ending, quit, workers } = run
+  try {
+    judgeOpening(await Promise.all(workers.map(worker => worker.open())), ending)
+    const loadStartMs = clock.nowMs() + (workers.length > 1 ? leadMs : 0)
+    run.onLoadStart(loadStartMs)
+    await Promise.all(workers.map(worker => worker.drive(loadStartMs)))
+    if (ending.why() !== 'target-unreachable' && !quit.aborted) await Promise.all(workers.map(worker => worker.close()))
+  } finally {
+    // Whatever went wrong here, nobody goes on sending.
+    ending.abandon()
+  }
+  const end: RunEnd = { ended: ending.why(), durationMs: clock.nowMs(), pushed: run.pushed() }
+  const parts = await Promise.all(workers.map(worker => worker.end(end)))
+  return verdict(run, parts)
+}
+
+function judgeOpening(openings: readonly (Opening | null)[], ending: Ending): void {
+  const sum = (of: (opening: Opening) => number) =>
+    openings.reduce((total, opening) => total + (opening === null ? 0 : of(opening)), 0)
+  const answered = sum(opening => opening.answered)
+  if (answered === 0) ending.halt('target-unreachable')
+  else if (sum(opening => opening.unauthorized) === answered) ending.halt('keys-refused')
+}
+
+async function verdict(run: Conducted, known: readonly (Part | null)[]): Promise<Report> {
+  const { records } = run
+  const parts: Part[] = []
+  for (const [worker, part] of known.entries()) parts.push(part ?? { facts: await records.salvage(worker), end: null })
+  await records.writeSlices(
+    slicesOf(
+      run,
+      parts.map(({ facts }) => facts),
+    ),
+  )
+  return reportOf(run, parts, records.recall)
+}

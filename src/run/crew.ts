@@ -1,0 +1,79 @@
+import { Worker as Thread } from 'node:worker_threads'
+import type { Ending } from '../drivers/ending.ts'
+import type { Part } from '../judging/report-of.ts'
+import type { Call, Order, Question, Reply, Sight } from './messages.ts'
+import type { Opening, Worker } from './worker.ts'
+
+/** A worker in a thread of its own. */
+export type ThreadWorker = Worker & {
+  /** null where it was lost. */
+  readonly look: () => Promise<Sight | null>
+  readonly terminate: () => Promise<unknown>
+}
+
+type Asked = Question extends infer Each ? (Each extends Question ? Omit<Each, 'id'> : never) : never
+
+/**
+ * Starts a worker in a thread. Its halting halts `ending`, and that of `ending` halts it. Where the thread ends before it
+ * was told to, or throws, `onLost` is told why, and whatever was asked of it is answered with null.
+ */
+export function startThread(
+  order: Order,
+  {
+    ending,
+    quit,
+    onLost,
+  }: { readonly ending: Ending; readonly quit: AbortSignal; readonly onLost: (why: string) => void },
+): ThreadWorker {
+  const thread = new Thread(new URL('./thread.js', import.meta.url), { workerData: order })
+  const waiting = new Map<number, (answer: unknown) => void>()
+  let questions = 0
+  let isGone = false
+
+  const lose = (why: string) => {
+    if (isGone) return
+    isGone = true
+    onLost(why)
+    for (const answer of waiting.values()) answer(null)
+    waiting.clear()
+  }
+  thread.on('message', (reply: Reply) => {
+    if ('halted' in reply) return ending.halt(reply.halted)
+    waiting.get(reply.id)?.(reply.answer)
+    waiting.delete(reply.id)
+  })
+  thread.on('error', cause => lose(cause instanceof Error ? cause.message : String(cause)))
+  thread.on('exit', code => lose(`it ended with ${code}`))
+
+  const tell = (call: Call) => {
+    if (!isGone) thread.postMessage(call)
+  }
+  const onAbort = (signal: AbortSignal, then: () => void) => signal.addEventListener('abort', then, { once: true })
+  onAbort(ending.halted, () => {
+    const why = ending.why()
+    if (why !== 'complete') tell({ tell: 'halt', why })
+  })
+  onAbort(ending.abandoned, () => tell({ tell: 'abandon' }))
+  onAbort(quit, () => tell({ tell: 'quit' }))
+
+  /** The thread answers each question with what the type of its answer says, or is lost. */
+  const ask = <Answer>(question: Asked): Promise<Answer | null> =>
+    new Promise(resolve => {
+      if (isGone) return resolve(null)
+      const id = questions++
+      waiting.set(id, answer => resolve(answer as Answer | null))
+      thread.postMessage({ ...question, id })
+    })
+
+  return {
+    open: () => ask<Opening>({ ask: 'open' }),
+    drive: loadStartMs => ask({ ask: 'drive', loadStartMs }),
+    close: () => ask({ ask: 'close' }),
+    look: () => ask<Sight>({ ask: 'look' }),
+    end: end => ask<Part>({ ask: 'end', end }),
+    terminate: () => {
+      isGone = true
+      return thread.terminate()
+    },
+  }
+}
