@@ -21,7 +21,7 @@ const paces: readonly Pace[] = [
   { name: '20 a minute', callers: 16, perSecond: 16 / 3, of: 'each-caller', seconds: 60 },
   { name: '8.3 a second', callers: 4, perSecond: 8.3, of: 'all', seconds: 40 },
 ]
-const workers = [1]
+const workers = [1, 2, 4]
 
 /** The least sample whose p99 is bounded by its maximum with 95 % confidence. */
 const fewestIntervals = 299
