@@ -4,7 +4,7 @@ import type { LogEnd } from '../observation/log.ts'
 /** How a run comes to its end, and why. */
 export type Ending = {
   readonly why: () => LogEnd['ended']
-  /** Nothing more is to be sent; what is under way is waited for. The first reason stands. */
+  /** Nothing more is to be sent; what is under way is waited for. The first reason stands, unless a worker is lost. */
   readonly halt: (why: Exclude<LogEnd['ended'], 'complete'>) => void
   /** Nothing more is to be sent and what is under way is to end now; that is no reason by itself. */
   readonly abandon: () => void
@@ -21,7 +21,8 @@ export function createEnding(stop: AbortSignal, quit: AbortSignal): Ending {
   setMaxListeners(0, halted.signal, abandoned.signal)
   let reason: LogEnd['ended'] = 'complete'
   const halt: Ending['halt'] = why => {
-    if (reason === 'complete') reason = why
+    // What a worker did who was lost is not known, whatever else ended the run.
+    if (reason === 'complete' || why === 'worker-lost') reason = why
     halted.abort()
   }
   const onAbort = (signal: AbortSignal, then: () => void) =>

@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
@@ -135,7 +135,7 @@ export function writeLog(file: LogFile, head: LogHead, clock: Clock, most = most
 const compress = promisify(gzip)
 
 /** Whether anything was ever written to a log: a worker may be lost before it begins. */
-export const isBegun = (file: string): boolean => existsSync(file)
+export const isBegun = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
 
 export type LogLine =
   | { readonly kind: 'head'; readonly head: LogHead }

@@ -52,3 +52,12 @@ test('hundreds may wait for it, and Node does not warn of a leak', async () => {
   process.off('warning', listen)
   expect(warnings).toEqual([])
 })
+
+test('a worker who is lost is the reason, whatever had ended the run before', () => {
+  const never = new AbortController().signal
+  const ending = createEnding(never, never)
+  ending.halt('interrupted')
+  ending.halt('worker-lost')
+  ending.halt('budget-reached')
+  expect(ending.why()).toBe('worker-lost')
+})

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createPurse } from '../../../src/drivers/purse.ts'
+import { createPurse, newPurseSum } from '../../../src/drivers/purse.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 
 const worst = new Map([
@@ -48,4 +48,21 @@ test('spending never exceeds the limit, in whatever order arrivals end', () => {
     for (const rest of underWay) spent += rest
     expect(spent).toBeLessThanOrEqual(1_000)
   }
+})
+
+test('purses that share a sum hold together what one of them would', () => {
+  const sum = newPurseSum()
+  const purses = [0, 1, 2].map(() => createPurse(10n, new Map([['call', 3n]]), sum))
+  const taken = Array.from({ length: 9 }, (_, turn) => purses[turn % 3]?.reserve('call'))
+  expect(taken.filter(Boolean)).toHaveLength(3)
+  purses[0]?.spend('call', 1n)
+  purses[0]?.release('call')
+  expect(purses[2]?.reserve('call')).toBe(true)
+  expect(purses[1]?.reserve('call')).toBe(false)
+})
+
+test('a purse that was charged more than any number holds is empty for good', () => {
+  const purse = createPurse(10n, new Map([['call', 1n]]))
+  purse.spend('call', 2n ** 70n)
+  expect(purse.reserve('call')).toBe(false)
 })

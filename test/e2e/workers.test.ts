@@ -1,0 +1,63 @@
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Report } from '../../src/report/report.ts'
+import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
+
+const scenario = 'test/e2e/short.yaml'
+const reportIn = (out: string): Report => JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
+
+test('a run that threads share is judged once, and again to the last digit', async () => {
+  const out = freshDirectory()
+  const run = await turnpike(['run', scenario, '--workers', '3', '--out', out, '--quiet'])
+  expect(run.stderr).toBe('')
+  expect(run.code).toBe(0)
+  const report = reportIn(out)
+  expect(report.run.ended).toBe('complete')
+  expect(report.load.workers.map(({ callers, isLost }) => ({ callers, isLost }))).toEqual(
+    Array(3).fill({ callers: 1, isLost: false }),
+  )
+  expect(report.load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(report.load.sent)
+  expect(report.load.sent).toBeGreaterThan(50)
+  expect(run.stdout).toMatch(/3 workers, which began .* apart/)
+  expect(readdirSync(out).filter(name => name.startsWith('observations'))).toEqual(
+    [1, 2, 3].map(worker => `observations-${worker}.ndjson.gz`),
+  )
+  const audit = await turnpike(['audit', out, '--format', 'json'])
+  expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))
+  const clauses = await turnpike(['clauses', out])
+  expect(clauses.code).toBe(0)
+})
+
+test('a plan is not divided among more workers than it has callers', async () => {
+  const out = join(freshDirectory(), 'none')
+  const run = await turnpike(['run', scenario, '--workers', '4', '--out', out])
+  expect(run.code).toBe(2)
+  expect(run.stderr).toContain('--workers: got 4, expected a whole number from 1 to 3: short has 3 callers')
+})
+
+test('a worker who is lost ends the run, which then proves nothing', async () => {
+  const out = freshDirectory()
+  // It cannot write its record where a directory is.
+  mkdirSync(join(out, 'observations-2.ndjson.gz'))
+  const run = await turnpike(['run', scenario, '--workers', '2', '--out', out])
+  expect(run.code).toBe(3)
+  expect(run.stderr).toContain('Worker 2 of 2 was lost: EISDIR')
+  const report = reportIn(out)
+  expect(report.verdict).toBe('inconclusive')
+  expect(report.run.ended).toBe('worker-lost')
+  expect(report.because[0]).toContain('A worker of the harness was lost')
+  expect(report.load.workers.map(({ isLost }) => isLost)).toEqual([false, true])
+})
+
+test('an interrupt ends all workers in good order', async () => {
+  const out = freshDirectory()
+  const { child, said, ended } = startTurnpike(['run', 'test/e2e/long.yaml', '--workers', '2', '--out', out])
+  await said('stage=')
+  child.kill('SIGINT')
+  const { code } = await ended
+  expect(code).toBe(130)
+  const report = reportIn(out)
+  expect(report.run.ended).toBe('interrupted')
+  expect(report.load.workers.every(({ isLost }) => !isLost)).toBe(true)
+})
