@@ -62,9 +62,9 @@ function searchForReal(): number {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-bench-'))
   try {
     const args = ['dist/main.js', 'run', 'scenarios/capacity.yaml', '--quiet', '--out', folder]
-    const { status } = spawnSync(process.execPath, args, { stdio: 'ignore' })
-    if (status !== 0) return 0
-    const { capacity } = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8'))
+    spawnSync(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+    const { capacity, because } = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8'))
+    if (capacity[0]?.status !== 'found') console.log(`  ${because.join(' ')}`)
     return confirmed(capacity[0])
   } finally {
     rmSync(folder, { recursive: true, force: true })
