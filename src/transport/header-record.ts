@@ -4,7 +4,7 @@ const longestValue = 512
 /**
  * What header records inherit from: nothing, so that a header called `constructor` is absent unless it was sent. Without
  * any prototype V8 makes each record a table of its own; with this one, answers with the same headers share their shape,
- * and a judge finds a header in a third of the time.
+ * and all judging takes a quarter less.
  */
 const nothing: object = Object.freeze(Object.create(null))
 
