@@ -6,6 +6,8 @@ import { readRequests } from './read-requests.ts'
 
 export type Metronome = { readonly port: number; readonly close: () => void }
 
+/** Connections that wait to be accepted: a load of thousands may come while this process has no turn. */
+const mostWaiting = 4_096
 /** A client that reads nothing is cut off. */
 const mostUnreadBytes = 4_194_304
 
@@ -46,7 +48,7 @@ export function startMetronome({ port, ...pace }: Pace & { readonly port: number
   })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => {
+    server.listen({ port, host: '127.0.0.1', backlog: mostWaiting }, () => {
       const address = server.address()
       resolve({
         port: typeof address === 'object' && address !== null ? address.port : port,
