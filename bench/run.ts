@@ -11,6 +11,7 @@ import { benchStall } from './stall.ts'
 import { benchStartup } from './startup.ts'
 import { benchStreams } from './streams.ts'
 import { benchThroughput } from './throughput.ts'
+import { benchWorkers } from './workers.ts'
 
 /**
  * The instrument, measured. Figures of one machine at one time: only the ratios travel. `npm run bench` runs everything,
@@ -19,6 +20,7 @@ import { benchThroughput } from './throughput.ts'
 const benches: Readonly<Record<string, Bench>> = {
   lateness: benchLateness,
   throughput: benchThroughput,
+  workers: benchWorkers,
   pacing: benchPacing,
   streams: benchStreams,
   saturate: benchSaturate,
