@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { documented } from '../src/contract/documented.ts'
 import { createJudgement } from '../src/judging/judgement.ts'
 import { reportOf } from '../src/judging/report-of.ts'
@@ -13,8 +14,13 @@ const looks = 10
 const { plan, head, size, tell } = await recordRun()
 const judgement = createJudgement(plan, documented, head)
 const samples: { readonly judged: number; readonly rssMb: number; readonly heapMb: number }[] = []
-const look = (judged: number) => {
+/** Pages that a collection has emptied are given back a little later, and some only by the next one. */
+const settleMs = 200
+const look = async (judged: number) => {
   gc?.()
+  await setTimeout(settleMs)
+  gc?.()
+  await setTimeout(settleMs)
   const { rss, heapUsed } = process.memoryUsage()
   samples.push({ judged, rssMb: rss / 1e6, heapMb: heapUsed / 1e6 })
 }
@@ -27,7 +33,7 @@ for (let turn = 0; judged < total; turn++) {
   const { user, system } = process.cpuUsage(began)
   cpuMs += (user + system) / 1e3
   judged += size
-  if (judged >= warmUp + (samples.length * (total - warmUp)) / looks) look(judged)
+  if (judged >= warmUp + (samples.length * (total - warmUp)) / looks) await look(judged)
 }
 const end = { ended: 'complete', durationMs: cpuMs, beganMs: 0, eventLoopDelayMs: null, unrecorded: 0 } as const
 const part = { facts: judgement.conclude(true), end }
