@@ -1,14 +1,10 @@
 import type { Clock } from '../lib/clock.ts'
 import type { ExpositionSource } from '../metrics/exposition.ts'
-import { watchProcess } from '../metrics/prometheus.ts'
 import type { PushTally, RunHead } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
-import { createOutbox, type Outbox } from '../push/outbox.ts'
 import { createPushGateway } from '../push/push-gateway.ts'
-import { createReadings, ofFamily } from '../push/readings.ts'
-import { postTo, type Receiver, receiverAt } from '../push/receiver.ts'
-import { type RemoteWriter, remoteWriteRequest, startRemoteWriter } from '../push/remote-writer.ts'
-import { verdictFamilies } from '../push/verdict-families.ts'
+import { type Line, type Receiver, receiverAt } from '../push/receiver.ts'
+import { createRemoteWrite } from '../push/remote-write.ts'
 import { pushedWords } from '../report/pushed-words.ts'
 import type { Report } from '../report/report.ts'
 import { type UndiciTransport, undiciTransport } from '../transport/undici-transport.ts'
@@ -54,55 +50,37 @@ export function receiversOf(values: Values, environment: Readonly<Record<string,
 export function createPush({ receivers, plan, head, clock, log }: Pushed): Push {
   const { remoteWrite, pushGateway } = receivers
   const transports: UndiciTransport[] = []
-  const sendTo = ({ address }: Receiver): UndiciTransport['send'] => {
+  const lineTo = (receiver: Receiver, words: string): Line => {
+    const { address } = receiver
     const transport = undiciTransport({ baseUrl: new URL(address).origin, clock, maxConnections: 1 })
     transports.push(transport)
-    return transport.send
+    return { receiver, send: transport.send, clock, note: line => log(`${words} ${address}: ${line}`) }
   }
-  const remote = remoteWrite === null ? null : openRemoteWrite(remoteWrite)
-  const gateway = pushGateway === null ? null : openGateway(pushGateway)
-  let writer: RemoteWriter | null = null
+  const remote = remoteWrite && createRemoteWrite(lineTo(remoteWrite, 'Remote write to'), head.runId)
+  const gateway = pushGateway && createPushGateway(lineTo(pushGateway, 'Pushgateway at'), plan.scenario)
 
-  function openRemoteWrite(receiver: Receiver): { receiver: Receiver; outbox: Outbox; note: (line: string) => void } {
-    const note = (line: string) => log(`Remote write to ${receiver.address}: ${line}`)
-    const post = postTo(receiver, remoteWriteRequest, sendTo(receiver), clock)
-    return { receiver, outbox: createOutbox({ clock, post, note }), note }
+  const tell = (receiver: Receiver | null, tally: PushTally | undefined) => {
+    if (receiver === null || tally === undefined) return
+    log(`${tally.lostSamples > 0 ? 'Warning: ' : ''}${pushedWords(tally)} (${receiver.address})`)
   }
-
-  function openGateway(receiver: Receiver) {
-    const note = (line: string) => log(`Pushgateway at ${receiver.address}: ${line}`)
-    return {
-      receiver,
-      ...createPushGateway(receiver, { scenario: plan.scenario, clock, send: sendTo(receiver), note }),
-    }
-  }
-
-  const conclude = ({ address }: Receiver, tally: PushTally) =>
-    log(`${tally.lostSamples > 0 ? 'Warning: ' : ''}${pushedWords(tally)} (${address})`)
 
   return {
     isAsked: remote !== null,
-    tally: () => remote?.outbox.tally() ?? null,
-    start: source => {
-      if (remote === null) return
-      const identity = { job: 'turnpike', instance: head.runId }
-      const readings = createReadings(source)
-      writer = startRemoteWriter({ ...remote, clock, readings, readProcess: watchProcess(), identity })
-    },
+    tally: () => remote?.tally() ?? null,
+    start: source => remote?.start(source),
     finish: async (report, quit) => {
       const over = new AbortController()
       const end = () => over.abort()
       const cancel = clock.at(clock.nowMs() + longestFinishMs, end)
       quit.addEventListener('abort', end, { once: true })
       if (quit.aborted) end()
-      const last = verdictFamilies(report).map(ofFamily)
-      await Promise.all([writer?.finish(last, over.signal), gateway?.putVerdict(report, over.signal)])
+      await Promise.all([remote?.finish(report, over.signal), gateway?.finish(report, over.signal)])
       cancel()
-      if (remote !== null) conclude(remote.receiver, remote.outbox.tally())
-      if (gateway !== null) conclude(gateway.receiver, gateway.tally())
+      tell(remoteWrite, remote?.tally())
+      tell(pushGateway, gateway?.tally())
     },
     close: async () => {
-      writer?.stop()
+      remote?.stop()
       await Promise.all(transports.map(transport => transport.close()))
     },
   }

@@ -14,6 +14,14 @@ export type Receiver = {
   readonly secrets: readonly string[]
 }
 
+/** What it takes to reach a receiver, and to say how that goes. */
+export type Line = {
+  readonly receiver: Receiver
+  readonly send: UndiciTransport['send']
+  readonly clock: Clock
+  readonly note: (line: string) => void
+}
+
 /**
  * The receiver at an address that a flag gave. Credentials are a token, or a user and a password with a colon between
  * them; they stand in the environment, because a command line is read by everybody on the machine. Throws a UsageError
@@ -51,11 +59,10 @@ const mostReplyBytes = 64 * 1024
 
 /** Sends bodies to a receiver, each once. What it answers never shows what it was sent. */
 export function postTo(
-  { address, authorization, secrets }: Receiver,
-  { method, headers }: { readonly method: RawRequest['method']; readonly headers: RawRequest['headers'] },
-  send: UndiciTransport['send'],
-  clock: Clock,
+  { receiver, send, clock }: Omit<Line, 'note'>,
+  { method, headers }: Pick<RawRequest, 'method' | 'headers'>,
 ): Post {
+  const { address, authorization, secrets } = receiver
   const path = new URL(address).pathname
   const proof = authorization === null ? {} : { authorization }
   const all = { ...headers, ...proof }

@@ -49,6 +49,8 @@ export function createScribe(identity: Readonly<Record<string, string>>, breathe
         const { value } = reading
         if (typeof value === 'number' && !Number.isFinite(value)) continue
         const series = seriesOf(reading)
+        // One value at an instant: with a second one, a receiver would refuse the whole letter.
+        if (series.seenAtMs === atMs) continue
         series.seenAtMs = atMs
         yield writeSeries(requests, series.labels, value, atMs)
       }

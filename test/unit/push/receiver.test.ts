@@ -63,7 +63,10 @@ async function receiving(answer: (request: IncomingMessage, response: ServerResp
   const { send, close } = undiciTransport({ baseUrl: origin, clock, maxConnections: 1 })
   onTestFinished(close)
   return (path: string, credentials?: string) =>
-    postTo(at(`${origin}${path}`, credentials), { method: 'PUT', headers: { 'x-kind': 'k' } }, send, clock)
+    postTo(
+      { receiver: at(`${origin}${path}`, credentials), send, clock },
+      { method: 'PUT', headers: { 'x-kind': 'k' } },
+    )
 }
 const never = new AbortController().signal
 
@@ -100,7 +103,7 @@ describe('a request to a receiver', () => {
     const clock = systemClock()
     const { send, close } = undiciTransport({ baseUrl: 'http://127.0.0.1:9', clock, maxConnections: 1 })
     onTestFinished(close)
-    const post = postTo(at('http://127.0.0.1:9/'), { method: 'POST', headers: {} }, send, clock)
+    const post = postTo({ receiver: at('http://127.0.0.1:9/'), send, clock }, { method: 'POST', headers: {} })
     expect(await post(Uint8Array.of(1), never)).toMatchObject({
       kind: 'later',
       because: expect.stringMatching(/^connect-refused/),

@@ -84,6 +84,11 @@ describe('scribe', () => {
     expect((await write([], 6)).letters).toEqual([])
   })
 
+  test('writes one value of a series at an instant, whatever it is told', async () => {
+    const { series } = await open().write([[reading('a', 1, { x: 'p' })], [reading('a', 2, { x: 'p' })]], 1)
+    expect(series.map(({ samples }) => samples[0]?.value)).toEqual([1])
+  })
+
   test('leaves out what is no number', async () => {
     const { series } = await open().write([[reading('a', Number.NaN), reading('b', 1)]], 1)
     expect(series.map(nameOf)).toEqual(['b'])

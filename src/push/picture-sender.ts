@@ -4,14 +4,14 @@ import type { Reading } from './readings.ts'
 import { createScribe } from './scribe.ts'
 
 /** Sends pictures of all series to a receiver while a run goes. */
-export type RemoteWriter = {
+export type PictureSender = {
   /** Sends a last picture, with more in it, and ends every series. Resolves when nothing is left, or `until` aborts. */
   readonly finish: (last: readonly (readonly Reading[])[], until: AbortSignal) => Promise<void>
   /** Sends no more. */
   readonly stop: () => void
 }
 
-export type RemoteWriterOptions = {
+export type PictureSenderOptions = {
   readonly clock: Clock
   readonly outbox: Outbox
   readonly readings: () => Iterable<readonly Reading[]>
@@ -21,21 +21,10 @@ export type RemoteWriterOptions = {
   readonly note: (line: string) => void
 }
 
-/** How a receiver is asked, by version 1 of the protocol, which every one of them takes. */
-export const remoteWriteRequest = {
-  method: 'POST',
-  headers: {
-    'content-type': 'application/x-protobuf',
-    'content-encoding': 'snappy',
-    'x-prometheus-remote-write-version': '0.1.0',
-    'user-agent': 'turnpike',
-  },
-} as const
-
 /** As often as Prometheus scrapes by the configuration that comes with the dashboards, whose rates are over four of these. */
 const pictureEveryMs = 2_000
 
-export function startRemoteWriter(options: RemoteWriterOptions): RemoteWriter {
+export function startPictureSender(options: PictureSenderOptions): PictureSender {
   const { clock, outbox, readings, readProcess, identity, note } = options
   const stopped = new AbortController()
   const scribe = createScribe(identity, () => sleepUntil(clock, clock.nowMs()))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createOutbox } from '../../../src/push/outbox.ts'
+import { startPictureSender } from '../../../src/push/picture-sender.ts'
 import type { Reading } from '../../../src/push/readings.ts'
-import { startRemoteWriter } from '../../../src/push/remote-writer.ts'
 import type { Reply } from '../../../src/push/reply.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 import { type ReadSeries, readWriteRequest } from '../../support/read-write-request.ts'
@@ -25,18 +25,18 @@ function begin({ answer = (): Reply => ({ kind: 'accepted' }), read = (n: number
   const outbox = createOutbox({ clock, post, note })
   const readings = (): readonly (readonly Reading[])[] => [[{ name: 'n', labels: {}, value: read(++reads) }]]
   const identity = { job: 'turnpike', instance: 'r1' }
-  const writer = startRemoteWriter({ clock, outbox, readings, readProcess: async () => [], identity, note })
+  const sender = startPictureSender({ clock, outbox, readings, readProcess: async () => [], identity, note })
   const values = () =>
     taken.flatMap(({ samples }) => samples.map(({ value, isStale, atMs }) => [isStale ? 'end' : value, atMs - wallMs]))
-  return { clock, outbox, writer, notes, values, taken }
+  return { clock, outbox, sender, notes, values, taken }
 }
 
-describe('remote writer', () => {
+describe('pictures of a run', () => {
   test('sends a picture every two seconds; at the end a last one, and that there is no more', async () => {
-    const { clock, writer, values, taken } = begin()
+    const { clock, sender, values, taken } = begin()
     await clock.advanceTo(5_000)
     const last: Reading = { name: 'turnpike_last_run_verdict', labels: { verdict: 'pass' }, value: 1 }
-    await clock.run(writer.finish([[last]], never))
+    await clock.run(sender.finish([[last]], never))
     expect(values()).toEqual([
       [1, 0],
       [2, 2_000],
@@ -53,14 +53,14 @@ describe('remote writer', () => {
 
   test('goes on taking pictures, in order, while a receiver is down or slow', async () => {
     let isUp = false
-    const { clock, writer, values, notes } = begin({
+    const { clock, sender, values, notes } = begin({
       answer: () => (isUp ? { kind: 'accepted' } : { kind: 'later', because: 'connect-refused', afterMs: null }),
       replyMs: 700,
     })
     await clock.advanceTo(9_000)
     expect(values()).toEqual([])
     isUp = true
-    await clock.run(writer.finish([], never))
+    await clock.run(sender.finish([], never))
     expect(values().slice(0, -1)).toEqual([
       [1, 0],
       [2, 2_000],
@@ -74,34 +74,34 @@ describe('remote writer', () => {
   })
 
   test('ends in time where a receiver never comes', async () => {
-    const { clock, writer, outbox } = begin({
+    const { clock, sender, outbox } = begin({
       answer: () => ({ kind: 'later', because: 'status 503', afterMs: 3_600_000 }),
     })
     await clock.advanceTo(3_000)
     const over = new AbortController()
     clock.at(13_000, () => over.abort())
-    await clock.run(writer.finish([], over.signal))
+    await clock.run(sender.finish([], over.signal))
     expect(clock.nowMs()).toBe(13_000)
     expect(outbox.tally()).toMatchObject({ takenSamples: 0, lostSamples: 4 })
   })
 
   test('a picture that goes wrong is told of, and does not end the run', async () => {
-    const { clock, writer, values, notes } = begin({
+    const { clock, sender, values, notes } = begin({
       read: n => {
         if (n === 2) throw new Error('broken')
         return n
       },
     })
     await clock.advanceTo(5_000)
-    await clock.run(writer.finish([], never))
+    await clock.run(sender.finish([], never))
     expect(notes).toEqual(['nothing was sent this time: Error: broken'])
     expect(values().map(([value]) => value)).toEqual([1, 3, 4, 'end'])
   })
 
   test('sends no more once it is stopped', async () => {
-    const { clock, writer, values } = begin()
+    const { clock, sender, values } = begin()
     await clock.advanceTo(1_000)
-    writer.stop()
+    sender.stop()
     await clock.advanceTo(60_000)
     expect(values()).toEqual([[1, 0]])
   })
