@@ -67,8 +67,8 @@ export async function preparePrometheus(): Promise<RealPrometheus> {
     },
     numbersOf: async (expr, atSeconds = nowSeconds()) => {
       const data = await ask('query', { query: expr, time: String(atSeconds) })
-      const { result } = data as { result: readonly { metric: Numbered['labels']; value: [number, string] }[] }
-      return result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }))
+      const { result } = data as { result: readonly { metric: Numbered['labels']; value?: [number, string] }[] }
+      return result.map(({ metric, value }) => ({ labels: metric, value: Number(value?.[1]) }))
     },
     start: async () => {
       kill = (await startProgram('prometheus', flags, { origin, folder })).kill
