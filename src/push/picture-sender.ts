@@ -14,7 +14,7 @@ export type PictureSender = {
 export type PictureSenderOptions = {
   readonly clock: Clock
   readonly outbox: Outbox
-  readonly readings: () => Iterable<readonly Reading[]>
+  readonly readings: () => Promise<Iterable<readonly Reading[]>>
   readonly readProcess: () => Promise<readonly Reading[]>
   /** Labels of every series. No other run has the same. */
   readonly identity: Readonly<Record<string, string>>
@@ -39,7 +39,7 @@ export function startPictureSender(options: PictureSenderOptions): PictureSender
   async function picture(more: readonly (readonly Reading[])[]): Promise<void> {
     try {
       const ofProcess = await readProcess()
-      await send(chain(readings(), [ofProcess, ...more]))
+      await send(chain(await readings(), [ofProcess, ...more]))
     } catch (cause) {
       // Who only watches must not end the run.
       note(`nothing was sent this time: ${cause}`)

@@ -13,10 +13,14 @@ export type Reading = {
  * All that `/metrics` has, read family by family while it is gone through, so that nobody has to stop for all of it at
  * once. A histogram is there twice: as the buckets that are scraped, which dashboards ask for, and whole.
  */
-export function createReadings(source: ExpositionSource): () => Iterable<readonly Reading[]> {
+export function createReadings(source: ExpositionSource): () => Promise<Iterable<readonly Reading[]>> {
   const known = families(source)
-  return function* () {
-    void source.catchUp()
+  return async () => {
+    await source.catchUp()
+    return everyFamily()
+  }
+
+  function* everyFamily(): Iterable<readonly Reading[]> {
     for (const { name, timing } of histogramFamilies)
       yield distributions(source.metrics, timing).flatMap(distribution => ofDistribution(name, distribution))
     for (const family of known) yield ofFamily(family)

@@ -61,7 +61,7 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
     refresh: sights.refresh,
   })
   try {
-    return await conduct({
+    const report = await conduct({
       ...brief,
       clock,
       quit,
@@ -73,6 +73,9 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
         loadStartMs = atMs
       },
     })
+    // Whoever looks on is shown in the end what the report counts.
+    await sights.look()
+    return report
   } finally {
     await Promise.all(workers.map(worker => worker.terminate()))
   }
@@ -92,16 +95,19 @@ function watchSights(workers: readonly { readonly look: () => Promise<Sight | nu
   const latest: (Sight | null)[] = workers.map(() => null)
   let askedMs = Number.NEGATIVE_INFINITY
   let asked: Promise<unknown> = Promise.resolve()
+  const look = (): Promise<unknown> =>
+    Promise.all(
+      workers.map(async (worker, index) => {
+        latest[index] = (await worker.look()) ?? latest[index] ?? null
+      }),
+    )
   return {
+    look,
     known: (): readonly Sight[] => latest.filter(sight => sight !== null),
     refresh: async (): Promise<void> => {
       if (clock.nowMs() >= askedMs + freshMs) {
         askedMs = clock.nowMs()
-        asked = Promise.all(
-          workers.map(async (worker, index) => {
-            latest[index] = (await worker.look()) ?? latest[index] ?? null
-          }),
-        )
+        asked = look()
       }
       await asked
     },

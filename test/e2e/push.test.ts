@@ -50,39 +50,47 @@ const textsIn = (directory: string): readonly string[] =>
   })
 
 describe.concurrent('a run that pushes', () => {
-  test('sends series by the rules of the protocol, and its verdict', async ({ onTestFinished }) => {
-    const { origin, seen } = await receiving(onTestFinished, (_, response) => response.writeHead(204).end())
-    const out = freshDirectory()
-    const flags = ['--remote-write', `${origin}/api/v1/write`, '--push-gateway', `${origin}/gate/`, '--out', out]
-    const { code } = await turnpike(['run', scenario, ...flags])
-    expect(code).toBe(0)
-    const report: Report = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
-    const writes = seen.filter(({ url }) => url === '/api/v1/write')
-    for (const { method, headers } of writes) {
-      expect(method).toBe('POST')
-      expect(headers).toMatchObject({
-        'content-type': 'application/x-protobuf',
-        'content-encoding': 'snappy',
-        'x-prometheus-remote-write-version': '0.1.0',
-      })
-      expect(headers.authorization).toBeUndefined()
-    }
-    const latest = new Map<string, number>()
-    for (const { labels, samples, histograms } of writes.flatMap(({ body }) => readWriteRequest(body))) {
-      const names = labels.map(([name]) => name)
-      expect(names).toEqual(names.toSorted())
-      expect(labels).toContainEqual(['job', 'turnpike'])
-      expect(labels).toContainEqual(['instance', report.run.id])
-      for (const { atMs } of [...samples, ...histograms]) {
-        expect(atMs).toBeGreaterThan(latest.get(JSON.stringify(labels)) ?? 0)
-        latest.set(JSON.stringify(labels), atMs)
+  test.for(['1', '2'])(
+    'sends series by the rules, and its verdict, from %s threads',
+    { timeout: 90_000 },
+    async (workers, { onTestFinished }) => {
+      const { origin, seen } = await receiving(onTestFinished, (_, response) => response.writeHead(204).end())
+      const out = freshDirectory()
+      const flags = ['--remote-write', `${origin}/api/v1/write`, '--push-gateway', `${origin}/gate/`, '--out', out]
+      const { code } = await turnpike(['run', scenario, '--workers', workers, ...flags])
+      expect(code).toBe(0)
+      const report: Report = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
+      const writes = seen.filter(({ url }) => url === '/api/v1/write')
+      for (const { method, headers } of writes) {
+        expect(method).toBe('POST')
+        expect(headers).toMatchObject({
+          'content-type': 'application/x-protobuf',
+          'content-encoding': 'snappy',
+          'x-prometheus-remote-write-version': '0.1.0',
+        })
+        expect(headers.authorization).toBeUndefined()
       }
-    }
-    expect(latest.size).toBeGreaterThan(100)
-    const [put] = seen.filter(({ method }) => method === 'PUT')
-    expect(put?.url).toBe('/gate/metrics/job/turnpike/scenario/short')
-    expect(put?.body.toString()).toContain('turnpike_last_run_verdict{verdict="pass"} 1')
-  }, 40_000)
+      const latest = new Map<string, number>()
+      const requests = new Map<string, number>()
+      for (const { labels, samples, histograms } of writes.flatMap(({ body }) => readWriteRequest(body))) {
+        const names = labels.map(([name]) => name)
+        expect(names).toEqual(names.toSorted())
+        expect(labels).toContainEqual(['job', 'turnpike'])
+        expect(labels).toContainEqual(['instance', report.run.id])
+        for (const { atMs } of [...samples, ...histograms]) {
+          expect(atMs).toBeGreaterThan(latest.get(JSON.stringify(labels)) ?? 0)
+          latest.set(JSON.stringify(labels), atMs)
+        }
+        if (labels.some(([, value]) => value === 'turnpike_requests_total'))
+          for (const { value, isStale } of samples) if (!isStale) requests.set(JSON.stringify(labels), value)
+      }
+      expect([...requests.values()].reduce((sum, value) => sum + value, 0)).toBe(report.load.sent)
+      expect(latest.size).toBeGreaterThan(100)
+      const [put] = seen.filter(({ method }) => method === 'PUT')
+      expect(put?.url).toBe('/gate/metrics/job/turnpike/scenario/short')
+      expect(put?.body.toString()).toContain('turnpike_last_run_verdict{verdict="pass"} 1')
+    },
+  )
 
   test('keeps its credentials out of everything, also where a receiver repeats them', async ({ onTestFinished }) => {
     const { origin, seen } = await receiving(onTestFinished, ({ headers }, response) => {
@@ -102,7 +110,7 @@ describe.concurrent('a run that pushes', () => {
     expect(stderr).toMatch(/Warning: 0 samples pushed/)
     for (const text of [...textsIn(out), stdout, stderr, ...seen.map(({ body }) => body.toString('latin1'))])
       for (const secret of ['hush', basic.slice(4)]) expect(text).not.toContain(secret)
-  }, 40_000)
+  }, 90_000)
 
   test('comes to its verdict and its end where a receiver never answers, or only puts off', async ({
     onTestFinished,
@@ -118,7 +126,7 @@ describe.concurrent('a run that pushes', () => {
     expect(stdout).toMatch(/^PASS {2}short/)
     expect(stderr.match(/Warning: 0 samples pushed, [\d,]+ lost/g)).toHaveLength(2)
     expect(busy.seen).toHaveLength(1)
-  }, 60_000)
+  }, 90_000)
 })
 
 describe.concurrent('a mistake in the address of a receiver', () => {

@@ -23,7 +23,9 @@ function begin({ answer = (): Reply => ({ kind: 'accepted' }), read = (n: number
     return reply
   }
   const outbox = createOutbox({ clock, post, note })
-  const readings = (): readonly (readonly Reading[])[] => [[{ name: 'n', labels: {}, value: read(++reads) }]]
+  const readings = async (): Promise<readonly (readonly Reading[])[]> => [
+    [{ name: 'n', labels: {}, value: read(++reads) }],
+  ]
   const identity = { job: 'turnpike', instance: 'r1' }
   const sender = startPictureSender({ clock, outbox, readings, readProcess: async () => [], identity, note })
   const values = () =>
