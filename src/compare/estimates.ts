@@ -21,11 +21,14 @@ type Amount = (slice: Slice) => number
 /** Of fewer slices with values in them it cannot be said how steady they are. */
 const fewestSlices = 4
 
+/** Of fewer values how surely they show a percentile cannot be said either. */
+const fewestValues = 100
+
 /** A percentile of a timing in ms; null where there are too few values to bound it. */
 export function estimatePercentile(slices: readonly Slice[], timing: SlicedTiming, percent: number): Estimate | null {
   const all = sumCells(slices.map(({ times }) => times[timing] ?? []))
   const count = countOf(all)
-  if (count < samplesNeeded(percent)) return null
+  if (count < Math.max(fewestValues, samplesNeeded(percent))) return null
   const share = percent / 100
   const position = positionOf(all, share)
   const below = (slice: Slice) => countBelow(slice.times[timing] ?? [], position)

@@ -64,13 +64,14 @@ export function testMeasure(
 }
 
 function testShift(
-  { kind, better }: ComparedMeasure,
+  measure: ComparedMeasure,
   run: Estimate,
   baselines: readonly Estimate[],
   { minimalEffect, noiseFloor }: Criteria,
   doubt: string | null,
 ): Pick<Tested, 'effect' | 'test'> {
-  const { shift, error, freedom } = contrast(run, baselines, kind === 'time' || kind === 'rate' ? noiseFloor : 0)
+  const { kind, better } = measure
+  const { shift, error, freedom } = contrast(run, baselines, noiseFloor * noisiness(measure))
   const margin = error === 0 ? 0 : tailValue(beyond, freedom) * error
   const effect = effectOf(kind, shift, margin)
   if (doubt !== null) return { effect, test: { kind: 'none', because: doubt } }
@@ -87,6 +88,16 @@ function testShift(
       atMostWorse: (worse + margin) / matters,
     },
   }
+}
+
+/**
+ * How much more than a median it varies from run to run. Whether a run meets with none or with three moments at which all
+ * stands still decides its p99, and no run shows how many there could have been.
+ */
+function noisiness({ kind, percent }: ComparedMeasure): number {
+  if (kind === 'share' || kind === 'price') return 0
+  if (percent === null || percent < 95) return 1
+  return percent < 99 ? 3 : 10
 }
 
 function effectOf(kind: ComparedMeasure['kind'], shift: number, margin: number): Effect {

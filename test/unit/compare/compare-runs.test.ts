@@ -15,7 +15,7 @@ describe('a comparison accuses', () => {
   test('a run that is slower, by as much as it is, of every time that shows it', () => {
     const comparison = compare({ factor: 1.12 })
     expect(comparison.verdict).toBe('regressed')
-    expect(comparison.because[0]).toMatch(/^chat in steady regressed: latency p50 \+\d+(\.\d+)? %, latency p95/)
+    expect(comparison.because[0]).toMatch(/^chat in steady regressed: latency p50 \+\d+(\.\d+)? %, service time p50/)
     const { effect, confidence, verdict } = row(comparison, 'service time p50') ?? {}
     expect(verdict).toBe('regressed')
     expect(effect?.value).toBeCloseTo(0.12, 1)
