@@ -201,8 +201,12 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/cli/clauses-command.ts': { touches: ['process'], because: 'writes its table to stdout' },
   'src/cli/github-actions.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
+  'src/cli/load-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/plan-command.ts': { touches: ['process'], because: 'writes the plan to stdout' },
-  'src/cli/run-command.ts': { touches: ['clock', 'process'], because: 'names the run by its time; reads the keys' },
+  'src/cli/run-command.ts': {
+    touches: ['clock', 'process'],
+    because: 'names the run by its time; reads secrets of receivers',
+  },
   'src/cli/schema-command.ts': { touches: ['process'], because: 'writes the schema to stdout' },
   'src/cli/serve-until-told.ts': { touches: ['process'], because: 'says where a server listens; ends on a signal' },
   'src/cli/service-command.ts': { touches: ['process'], because: 'writes the lies to stdout' },

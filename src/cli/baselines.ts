@@ -1,7 +1,9 @@
 import { compareRuns } from '../compare/compare-runs.ts'
 import { type Criteria, defaultCriteria } from '../compare/comparison.ts'
 import type { Intent } from '../compare/plan-differences.ts'
+import type { Contract } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import { grantedThen } from '../plan/plan-limits.ts'
 import {
   assertComparable,
   assertDistinct,
@@ -13,23 +15,39 @@ import { withComparison } from '../report/comparison/with-comparison.ts'
 import type { Report } from '../report/report.ts'
 import { readSlices } from '../report/run-directory.ts'
 import { text, texts, type Values } from './command.ts'
+import type { Draft } from './load-plan.ts'
 
 /** The runs that a run is to be compared with when it is over, read before anything is sent. */
 export type Baselines = { readonly runs: readonly RecordedComparedRun[]; readonly criteria: Criteria }
 
-/** null: the flags name none. Throws a UsageError where they are of another plan. */
-export async function baselinesOf(values: Values, intents: readonly Intent[]): Promise<Baselines | null> {
+/**
+ * null: the flags name none. Throws a UsageError where they are of another plan, even if the target grants what it granted
+ * then.
+ */
+export async function baselinesOf(
+  values: Values,
+  drafts: readonly Draft[],
+  contract: Contract,
+): Promise<Baselines | null> {
   const criteria = criteriaOf(values)
   const paths = texts(values, 'baseline')
-  const [intent, ...others] = intents
-  if (paths.length === 0 || intent === undefined) return null
+  const [draft, ...others] = drafts
+  if (paths.length === 0 || draft === undefined) return null
   if (others.length > 0) {
-    throw new UsageError({ where: '--baseline', got: `${intents.length} scenarios`, expected: 'one scenario' })
+    throw new UsageError({ where: '--baseline', got: `${drafts.length} scenarios`, expected: 'one scenario' })
   }
   const runs = await Promise.all(paths.map(readComparedRun))
   assertDistinct(runs)
-  for (const baseline of runs) assertComparable(baseline, intent.plan.scenario, intent)
+  for (const baseline of runs) {
+    const plan = draft.replan(grantedThen(baseline.intent.plan.limits))
+    assertComparable(baseline, plan.scenario, { plan, contract })
+  }
   return { runs, criteria }
+}
+
+/** Throws a UsageError where the target now grants something else, and rates with it are other ones. */
+export function assertStillComparable(baselines: Baselines | null, intent: Intent): void {
+  for (const baseline of baselines?.runs ?? []) assertComparable(baseline, intent.plan.scenario, intent)
 }
 
 /** The report with what the run is against its baselines. */

@@ -58,9 +58,15 @@ export const commands: readonly Command[] = [
   },
   {
     usage: 'plan <scenario>',
-    describe: 'Show what a scenario would send, spend and prove; send nothing',
+    describe: 'Show what a scenario would send, spend and prove',
     arguments: { scenario },
-    flags: { target, seed, 'budget-usd': budget, profile, format: { ...format, choices: ['text', 'json'] } },
+    flags: {
+      target: { ...target, describe: `${target.describe}, which is asked for its limits; else nothing is sent` },
+      seed,
+      'budget-usd': budget,
+      profile,
+      format: { ...format, choices: ['text', 'json'] },
+    },
     run: async values => (await import('./plan-command.ts')).planCommand(values),
   },
   {

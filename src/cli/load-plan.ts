@@ -3,6 +3,7 @@ import { documented } from '../contract/documented.ts'
 import { loadProfile } from '../contract/profile.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
+import { type Granted, unasked } from '../plan/plan-limits.ts'
 import { loadScenario } from '../scenario/load.ts'
 import { number, text, type Values } from './command.ts'
 import { readRecordings } from './read-recordings.ts'
@@ -13,13 +14,18 @@ export function contractOf(values: Values): Contract {
   return profile === null ? documented : loadProfile(profile)
 }
 
+/** A plan as it is before the target was asked, and how it is made again when that has said what it grants. */
+export type Draft = { readonly plan: Plan; readonly replan: (granted: Granted) => Plan }
+
 /** The plan of a scenario file under the flags. */
-export async function loadPlan(file: string, contract: Contract, values: Values): Promise<Plan> {
+export async function draftPlan(file: string, contract: Contract, values: Values): Promise<Draft> {
   const overrides = {
     seed: number(values, 'seed'),
     target: text(values, 'target'),
     budgetUsd: text(values, 'budget-usd'),
   }
   const scenario = loadScenario(file, contract)
-  return makePlan(scenario, contract, overrides, await readRecordings(scenario))
+  const recordings = await readRecordings(scenario)
+  const replan = (granted: Granted) => makePlan(scenario, contract, overrides, { recordings, granted })
+  return { plan: replan(unasked), replan }
 }

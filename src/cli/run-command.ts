@@ -1,46 +1,44 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { mostWorkers } from '../arrivals/share.ts'
-import { loadCallers } from '../callers/callers.ts'
-import { loadSpareKeys } from '../callers/spare-keys.ts'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
 import { epochOf } from '../lib/machine-clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { RunHead } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
-import { createRunDirectory, logFiles, observationsIn } from '../report/run-directory.ts'
+import { assertNoRun, createRunDirectory, logFiles, observationsIn } from '../report/run-directory.ts'
 import { carryOutAlone } from '../run/carry-out-alone.ts'
-import { carryOutInThreads, type ThreadOptions } from '../run/carry-out-in-threads.ts'
-import { assertAffordable, isLoopback } from './affordable.ts'
-import { type Baselines, baselinesOf, heldAgainst } from './baselines.ts'
+import { carryOutInThreads } from '../run/carry-out-in-threads.ts'
+import { assertAffordable } from './affordable.ts'
+import { askLimits } from './ask-limits.ts'
+import { assertStillComparable, type Baselines, baselinesOf, heldAgainst } from './baselines.ts'
 import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { startEmbeddedService } from './embedded-service.ts'
 import { tellGitHub } from './github-actions.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { contractOf, loadPlan } from './load-plan.ts'
+import { type Keys, loadKeys } from './load-keys.ts'
+import { contractOf, type Draft, draftPlan } from './load-plan.ts'
 import { type Receivers, receiversOf } from './push-run.ts'
 import { exitCodeOf, showReport } from './show-report.ts'
 import { version } from './version.ts'
-import { watchRun } from './watch-run.ts'
+import { metricsAddress, watchRun } from './watch-run.ts'
 
 export async function runCommand(values: Values): Promise<number> {
   const contract = contractOf(values)
   // All of them are read before the first is carried out: a mistake in the last must not come after an hour.
-  const plans: Plan[] = []
-  for (const file of texts(values, 'scenarios')) plans.push(await loadPlan(file, contract, values))
-  for (const plan of plans) {
+  const drafts: Draft[] = []
+  for (const file of texts(values, 'scenarios')) drafts.push(await draftPlan(file, contract, values))
+  for (const { plan } of drafts) {
     assertAffordable(plan)
     assertDivisible(plan, workersOf(values))
   }
+  metricsAddress(values)
   const receivers = receiversOf(values, process.env)
-  const baselines = await baselinesOf(
-    values,
-    plans.map(plan => ({ plan, contract })),
-  )
+  const baselines = await baselinesOf(values, drafts, contract)
   const codes: number[] = []
-  for (const plan of plans) {
-    const code = await runPlan(plan, { contract, values, baselines, receivers, several: plans.length > 1 })
+  for (const draft of drafts) {
+    const code = await runDraft(draft, { contract, values, baselines, receivers, several: drafts.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
   }
@@ -61,31 +59,30 @@ type Order = {
   readonly several: boolean
 }
 
-async function runPlan(plan: Plan, { contract, values, baselines, receivers, several }: Order): Promise<number> {
+async function runDraft(draft: Draft, { contract, values, baselines, receivers, several }: Order): Promise<number> {
+  const { plan } = draft
   const runId = nameRun()
   const path = directoryOf(plan, runId, text(values, 'out'), several)
-  // The accounts of a service of our own are made for the run; keys for another service are none of its business.
-  const environment = plan.target === null ? undefined : process.env.TURNPIKE_KEYS
-  const loopback = plan.target === null || isLoopback(plan.target)
-  const source = { environment, loopback, runId }
-  const callers = loadCallers(plan.callers, source)
-  const { TURNPIKE_UNPAYING_KEY: unpaying = '', TURNPIKE_EMPTY_KEY: empty = '' } = process.env
-  const spareKeys = loadSpareKeys(plan.target === null ? {} : { unpaying, empty }, plan.callers, source)
-  const errand = { plan, contract, callers, spareKeys, runId, path, values, baselines, receivers }
-  if (plan.target !== null) return carryOutAt(plan.target, errand)
+  assertNoRun(path)
+  const keys = loadKeys(plan, runId)
+  const errand = { draft, contract, keys, runId, path, values, baselines, receivers }
+  if (plan.target !== null) return await askAndCarryOut(plan.target, errand)
   const service = await startEmbeddedService({
     seed: plan.seed,
     profile: text(values, 'profile'),
     service: plan.service,
   })
   try {
-    return await carryOutAt(service.baseUrl, errand)
+    return await askAndCarryOut(service.baseUrl, errand)
   } finally {
     service.stop()
   }
 }
 
-type Errand = Pick<ThreadOptions, 'plan' | 'contract' | 'callers' | 'spareKeys'> & {
+type Errand = {
+  readonly draft: Draft
+  readonly contract: Contract
+  readonly keys: Keys
   readonly runId: string
   readonly path: string
   readonly values: Values
@@ -93,8 +90,17 @@ type Errand = Pick<ThreadOptions, 'plan' | 'contract' | 'callers' | 'spareKeys'>
   readonly receivers: Receivers
 }
 
-async function carryOutAt(target: string, errand: Errand): Promise<number> {
-  const { plan, contract, callers, spareKeys, runId, path, values, baselines, receivers } = errand
+/** What a target grants decides the rates, and so what the run could spend. */
+async function askAndCarryOut(target: string, errand: Errand): Promise<number> {
+  const { draft, contract, keys, baselines } = errand
+  const plan = draft.replan(await askLimits(target, keys.callers, draft.plan, contract))
+  assertAffordable(plan)
+  assertStillComparable(baselines, { plan, contract })
+  return carryOutAt(target, plan, errand)
+}
+
+async function carryOutAt(target: string, plan: Plan, errand: Errand): Promise<number> {
+  const { contract, keys, runId, path, values, baselines, receivers } = errand
   const clock = systemClock()
   const head: RunHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
   const watch = await watchRun({ plan, head, clock, values, path, receivers })
@@ -104,7 +110,7 @@ async function carryOutAt(target: string, errand: Errand): Promise<number> {
     const directory = await createRunDirectory(path, { plan, contract })
     const logs = logFiles(path, workersOf(values))
     const common = {
-      ...{ plan, contract, callers, spareKeys, head, epoch: epochOf(clock), clock },
+      ...{ plan, contract, ...keys, head, epoch: epochOf(clock), clock },
       ...{ stop: interrupts.stop, quit: interrupts.quit },
       isMetered: watch.isMetered,
       pushed: watch.pushed,

@@ -5,6 +5,7 @@ import type { ExpositionSource } from '../metrics/exposition.ts'
 import { serveMetrics } from '../metrics/metrics-server.ts'
 import { createExposition } from '../metrics/prometheus.ts'
 import type { RunHead } from '../observation/log.ts'
+import { describeLimits, differingLimits } from '../plan/describe-limits.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import { offeredNow, snapshotProgress } from '../report/progress-snapshot.ts'
@@ -49,13 +50,14 @@ export async function watchRun({ plan, head, clock, values, path, receivers }: W
   let source: ExpositionSource | null = null
   let writer: ProgressWriter | null = null
   const render = () => (source === null ? null : createExposition(source).render)
-  const endpoint = await serveLive(text(values, 'metrics'), render)
+  const endpoint = await serveLive(metricsAddress(values), render)
   const log = (line: string) => {
     if (!quiet) writer === null ? stream.write(`${line}\n`) : writer.log(line)
   }
   if (plan.target !== null && !quiet) stream.write(`${describePlan(plan)}\n`)
   log(plan.target === null ? `Started a reference service at ${head.target}.` : `The target is ${head.target}.`)
   log(`Run ${head.runId}: ${plan.scenario}, seed ${plan.seed}, into ${path}`)
+  for (const line of limitNotes(plan)) log(line)
   if (endpoint !== null) log(`Metrics are at http://${endpoint.host}:${endpoint.port}/metrics`)
 
   const push = createPush({ receivers, plan, head, clock, log })
@@ -111,19 +113,37 @@ export async function watchRun({ plan, head, clock, values, path, receivers }: W
   }
 }
 
-type Endpoint = { readonly host: string; readonly port: number; readonly close: () => Promise<void> }
+type Endpoint = Address & { readonly close: () => Promise<void> }
 
-/** Serves `/metrics` at `[host]:port`. Before the first request there is nothing to show but that the run exists. */
-async function serveLive(address: string | null, render: () => Render | null): Promise<Endpoint | null> {
+/** What a reader of the rates should know, whoever the target is. */
+function limitNotes({ limits }: Plan): readonly string[] {
+  const others = differingLimits(limits)
+  if (limits.asked.kind === 'failed') return [`Limits are ${describeLimits(limits)}.`]
+  return others.length === 0
+    ? []
+    : [`The target grants other limits than the profile: ${others.join(', ')} a minute. Rates go by the ${limits.by}.`]
+}
+
+type Address = { readonly host: string; readonly port: number }
+
+/** Where `/metrics` is to be served; null: nowhere. Throws a UsageError when the flag names no address. */
+export function metricsAddress(values: Values): Address | null {
+  const address = text(values, 'metrics')
   if (address === null) return null
   const match = /^([^\s]*):(\d{1,5})$/.exec(address)
   if (match === null)
     throw new UsageError({ where: '--metrics', got: JSON.stringify(address), expected: '[host]:port, such as :9464' })
-  const host = match[1] || '127.0.0.1'
+  return { host: match[1] || '127.0.0.1', port: Number(match[2]) }
+}
+
+/** Serves `/metrics`. Before the first request there is nothing to show but that the run exists. */
+async function serveLive(address: Address | null, render: () => Render | null): Promise<Endpoint | null> {
+  if (address === null) return null
+  const { host, port } = address
   let known: Render | null = null
   const server = await serveMetrics({
     host,
-    port: Number(match[2]),
+    port,
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     render: () => {
       known ??= render()

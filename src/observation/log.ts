@@ -28,6 +28,8 @@ export type LogHead = RunHead & {
 export type LogEnd = {
   readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'keys-refused' | 'budget-reached' | 'worker-lost'
   readonly durationMs: number
+  /** When the first stage was to begin: what every arrival was due by. Missing in logs of versions that did not say so. */
+  readonly loadStartMs?: number | null
   /** When the worker began the first stage, on the clock of the run; null: it did not. */
   readonly beganMs: number | null
   readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null

@@ -26,15 +26,20 @@ export async function collectArrivals(
   const [callNames, callerNames] = [createNames(), createNames()]
   let columns = columnsOf(1_024)
   let count = 0
-  let loadStartMs = 0
-  let isWhole = false
+  const starts: number[] = []
+  let openedMs = 0
+  let logs = 0
+  let wholeLogs = 0
   for await (const line of lines) {
-    if (line.kind === 'end') isWhole = line.end.ended === 'complete'
+    if (line.kind === 'head') logs++
+    if (line.kind === 'end') {
+      if (line.end.ended === 'complete') wholeLogs++
+      if (typeof line.end.loadStartMs === 'number') starts.push(line.end.loadStartMs)
+    }
     if (line.kind !== 'observation') continue
     const { observation } = line
     const { seq, stage, call, caller, dueMs, endMs } = observation
-    // The load begins when the last of the opening statements has ended.
-    if (stage === '(opening)') loadStartMs = Math.max(loadStartMs, endMs ?? 0)
+    if (stage === '(opening)') openedMs = Math.max(openedMs, endMs ?? 0)
     if (!isWanted(stage) || isLaterStep(observation)) continue
     if (count === most) return null
     if (count === columns.seqs.length) columns = grown(columns)
@@ -44,6 +49,8 @@ export async function collectArrivals(
     columns.callers[count] = callerNames.positionOf(caller)
     count++
   }
+  // Where nobody has written it down, as after a kill: the load begins behind the last of the opening statements.
+  const startMs = starts.length === 0 ? openedMs : Math.min(...starts)
   // A log has its observations in the order in which they ended.
   const { seqs, offsetsMs, calls, callers } = columns
   const at = (column: Float64Array, index: number) => column[index] ?? 0
@@ -51,12 +58,12 @@ export async function collectArrivals(
     (a, b) => at(offsetsMs, a) - at(offsetsMs, b) || at(seqs, a) - at(seqs, b),
   )
   return {
-    offsetsMs: Float64Array.from(order, index => Math.max(0, at(offsetsMs, index) - loadStartMs)),
+    offsetsMs: Float64Array.from(order, index => Math.max(0, at(offsetsMs, index) - startMs)),
     calls: Uint32Array.from(order, index => calls[index] ?? 0),
     callers: Uint32Array.from(order, index => callers[index] ?? 0),
     callNames: callNames.all,
     callerNames: callerNames.all,
-    isWhole,
+    isWhole: logs > 0 && wholeLogs === logs,
   }
 }
 

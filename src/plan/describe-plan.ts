@@ -1,7 +1,8 @@
 import { usesOfMix } from '../scenario/tier-rate.ts'
 import { peakPerSecond } from './arrivals-between.ts'
+import { describeLimits, limitsTable } from './describe-limits.ts'
 import { describeLoad, seconds } from './describe-load.ts'
-import { countedUses, wholeRun } from './forecast.ts'
+import { wholeRun } from './forecast.ts'
 import type { Plan, StagePlan } from './plan.ts'
 import { mixOf } from './stage-mix.ts'
 import { table } from './table.ts'
@@ -12,7 +13,8 @@ export function describePlan(plan: Plan): string {
   return [
     heading(plan),
     section('Stages', stagesTable(plan)),
-    section('Limits of one caller', limitsTable(plan)),
+    section('Limits, by the profile and by the target', limitsTable(plan.limits)),
+    section('Limits of one caller', useTable(plan)),
     section('Failures of one caller, on purpose', failuresTable(plan)),
     section('Requests, as expected', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
@@ -25,7 +27,8 @@ export function describePlan(plan: Plan): string {
 const section = (title: string, body: string): string => (body === '' ? '' : `${title}\n\n${indent(body)}`)
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
 
-function heading({ scenario, question, seed, target, service, profile, callers, budgetUsd, forecast }: Plan): string {
+function heading(plan: Plan): string {
+  const { scenario, question, seed, target, service, profile, callers, limits, budgetUsd, forecast } = plan
   const { credits, worstUsd, durationMs, requests } = forecast
   const worst = worstUsd === null ? 'unknown, since a price is not known' : `$${worstUsd}`
   const keys = callers.keysEach === 1 ? '' : `, ${callers.keysEach} keys each`
@@ -34,6 +37,7 @@ function heading({ scenario, question, seed, target, service, profile, callers, 
     ['target', target ?? `a reference service of our own${busyService(service)}`],
     ['profile', profile],
     ['callers', `${callers.names.length} of tier ${callers.accountTier}${keys}${shared}`],
+    ['limits', describeLimits(limits)],
     ['seed', String(seed)],
     ['duration', seconds(durationMs)],
     ['forecast', `${count(requests)} requests, ${count(credits)} credits, at worst ${worst}`],
@@ -69,7 +73,7 @@ function stagesTable({ stages }: Plan): string {
 }
 
 /** Of the requests and the tokens of one model only those are shown that are nearer to their limit. */
-function limitsTable({ forecast: { limits }, stages, calls }: Plan): string {
+function useTable({ forecast: { limits }, stages, calls }: Plan): string {
   const share = (row: Limit) => row.perMinute / row.limit
   const rivalOf = (row: Limit) =>
     limits.find(other => other.stage === row.stage && other !== row && modelScope(other) === modelScope(row))
@@ -116,7 +120,7 @@ const modelScope = ({ scope }: Limit): string => scope.replace(/ tokens$/, '')
 /** What one caller would take in a minute if the stage kept its highest rate for that long. */
 function peakPerMinute(stage: StagePlan, scope: string, calls: Plan['calls']): number | null {
   const perSecond = peakPerSecond(stage)
-  const use = usesOfMix(mixOf(stage), calls, countedUses).get(scope)
+  const use = usesOfMix(mixOf(stage), calls).get(scope)
   return perSecond === null || use === undefined ? null : (perSecond * 60 * use.amount) / stage.callers
 }
 
@@ -128,12 +132,12 @@ function requestsTable({ forecast: { calls }, stages }: Plan): string {
   }
   return table(
     ['stage', 'call', 'requests', 'per second', 'provable'],
-    calls.map(({ stage, call, requests, provablePercentile }) => [
+    calls.map(({ stage, call, requests, isAtMost, provablePercentile }) => [
       stage,
       call,
       count(requests),
       perSecond(stage, requests),
-      provablePercentile === null ? 'no percentile' : `up to p${provablePercentile}`,
+      provablePercentile === null ? 'no percentile' : `${isAtMost ? 'at best' : 'up to'} p${provablePercentile}`,
     ]),
   )
 }

@@ -1,20 +1,12 @@
-import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
-import {
-  limitPerMinute,
-  requestsPerArrival,
-  type Scope,
-  scopeName,
-  type Use,
-  usesOf,
-  usesOfMix,
-} from '../scenario/tier-rate.ts'
+import { type LimitOf, requestsPerArrival, type Scope, scopeName, usesOf, usesOfMix } from '../scenario/tier-rate.ts'
 import { arrivalsBetween } from './arrivals-between.ts'
 import { busiestOfCaller } from './caller-draw.ts'
+import { admittedShare, samplesPerArrival } from './expected-samples.ts'
 import { failuresForecast } from './failures-forecast.ts'
 import type { CallPlan, Forecast, Plan, StagePlan } from './plan.ts'
 import { provablePercentile } from './provable-percentile.ts'
-import { countedPromptTokens, creditsPerArrival, worstUsd } from './spend.ts'
+import { creditsPerArrival, worstUsd } from './spend.ts'
 import { mixOf } from './stage-mix.ts'
 
 const minuteMs = 60_000
@@ -23,14 +15,21 @@ const minuteMs = 60_000
 export const wholeRun = '(run)'
 
 /** What the plan would send, spend and prove. Counts are expectations, rounded to whole requests and credits. */
-export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract): Forecast {
+export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract, limitOf: LimitOf): Forecast {
   const rows = plan.stages.flatMap(stage => rowsOf(stage, plan.calls))
+  const limits = limitsOf(plan, limitOf)
   const calls = rows.map(({ stage, name, call, arrivals }) => {
-    const requests = Math.round(arrivals * requestsPerArrival(call))
-    return { call: name, stage: stage.name, requests, provablePercentile: provablePercentile(requests) }
+    const samples = Math.round(arrivals * samplesPerArrival(call, contract) * admittedShare(stage, call, limits))
+    return {
+      call: name,
+      stage: stage.name,
+      requests: Math.round(arrivals * requestsPerArrival(call)),
+      samples,
+      isAtMost: stage.load.model !== 'open' && stage.load.model !== 'sequence',
+      provablePercentile: provablePercentile(samples),
+    }
   })
   const credits = rows.reduce((sum, { call, arrivals }) => sum + arrivals * creditsPerArrival(call, contract), 0)
-  const limits = limitsOf(plan, contract)
   return {
     requests: calls.reduce((sum, { requests }) => sum + requests, 0),
     durationMs: plan.stages.reduce((sum, { durationMs }) => sum + durationMs, 0),
@@ -54,14 +53,14 @@ function rowsOf(stage: StagePlan, calls: Plan['calls']): readonly Row[] {
   })
 }
 
-function limitsOf({ stages, calls, callers }: Omit<Plan, 'forecast'>, contract: Contract): Forecast['limits'] {
+function limitsOf({ stages, calls }: Omit<Plan, 'forecast'>, limitOf: LimitOf): Forecast['limits'] {
   const row = (name: string, scope: Scope, of: readonly StagePlan[]) => ({
     stage: name,
     scope: scopeName(scope),
     perMinute: busiestOfCaller(of, minuteMs, call => amountOf(calls[call], scope)),
-    limit: limitPerMinute(scope, callers.accountTier, contract),
+    limit: limitOf(scope),
   })
-  const drawn = stages.map(stage => ({ stage, uses: usesOfMix(mixOf(stage), calls, countedUses) }))
+  const drawn = stages.map(stage => ({ stage, uses: usesOfMix(mixOf(stage), calls) }))
   const scopes = new Map(drawn.flatMap(({ uses }) => [...uses].map(([name, { scope }]) => [name, scope])))
   const rows = [
     ...drawn.flatMap(({ stage, uses }) => [...uses.values()].map(({ scope }) => row(stage.name, scope, [stage]))),
@@ -72,15 +71,6 @@ function limitsOf({ stages, calls, callers }: Omit<Plan, 'forecast'>, contract: 
 }
 
 function amountOf(call: CallPlan | undefined, scope: Scope): number {
-  const uses = call === undefined ? [] : countedUses(call)
+  const uses = call === undefined ? [] : usesOf(call)
   return uses.find(use => scopeName(use.scope) === scopeName(scope))?.amount ?? 0
-}
-
-/** What a call takes, with its tokens as they are counted in forecasts. */
-export function countedUses(call: CallPlan): readonly Use[] {
-  return usesOf(call).map(use =>
-    use.scope.kind === 'chat-tokens' && call.kind === 'chat'
-      ? { ...use, amount: countedPromptTokens(call.promptTokens) + call.maxCompletionTokens * choicesOf(call.options) }
-      : use,
-  )
 }

@@ -6,6 +6,7 @@ import { parseUsd } from '../scenario/units.ts'
 import { planBounds } from './bounds.ts'
 import { forecast } from './forecast.ts'
 import type { Plan } from './plan.ts'
+import { type Granted, planLimits, unasked } from './plan-limits.ts'
 import { planStages } from './plan-stages.ts'
 import type { Recordings } from './recorded-stage.ts'
 
@@ -16,6 +17,11 @@ export type Overrides = {
   readonly budgetUsd: string | null
 }
 
+/** What was found out for a plan: in the directories of recorded runs, and from the target. */
+export type Findings = { readonly recordings: Recordings; readonly granted: Granted }
+
+const nothingFound: Findings = { recordings: new Map(), granted: unasked }
+
 const defaultSeed = 1
 
 /** Decides everything that the scenario leaves open. The same inputs give the same plan, byte for byte. */
@@ -23,8 +29,9 @@ export function makePlan(
   scenario: Scenario,
   contract: Contract,
   overrides: Overrides,
-  recordings: Recordings = new Map(),
+  { recordings, granted }: Findings = nothingFound,
 ): Plan {
+  const { limitOf, ...limits } = planLimits(scenario, contract, granted)
   const { count, keys, accountTier, shared, keysFile } = scenario.callers
   const target = targetOf(overrides.target) ?? scenario.target
   checkSaturated(scenario, target)
@@ -43,15 +50,16 @@ export function makePlan(
       shared,
       keysFile,
     },
+    limits,
     calls: scenario.calls,
-    stages: planStages(scenario, contract, recordings),
+    stages: planStages(scenario, limitOf, recordings),
     slo: scenario.slo,
     thresholds: scenario.thresholds,
     budgetUsd: budgetOf(overrides.budgetUsd) ?? scenario.budgetUsd,
     bounds: planBounds(scenario.limits),
     record: scenario.record,
   } as const
-  return { ...plan, forecast: forecast(plan, contract) }
+  return { ...plan, forecast: forecast(plan, contract, limitOf) }
 }
 
 function seedOf(seed: number | null): number | null {

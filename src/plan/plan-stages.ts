@@ -1,13 +1,12 @@
-import type { Contract } from '../contract/contract.ts'
 import type { Recorded, Scenario, Stage } from '../scenario/scenario.ts'
-import { arrivalsPerSecond, burstArrivals, tierPerMinute } from '../scenario/tier-rate.ts'
+import { arrivalsPerSecond, burstArrivals, type LimitOf, tierPerMinute } from '../scenario/tier-rate.ts'
 import type { Load, Mix, StagePlan } from './plan.ts'
 import { samplesToProve } from './provable-percentile.ts'
 import { type Recordings, recordedLoad } from './recorded-stage.ts'
 
 /** The stages one after the other, with their rates in arrivals a second of all callers. */
-export function planStages(scenario: Scenario, contract: Contract, recordings: Recordings): readonly StagePlan[] {
-  const { stages, calls, callers } = scenario
+export function planStages(scenario: Scenario, limitOf: LimitOf, recordings: Recordings): readonly StagePlan[] {
+  const { stages, calls } = scenario
   let startMs = 0
   return stages.map(stage => {
     const { name, firstCaller, beyondFailures } = stage
@@ -18,7 +17,7 @@ export function planStages(scenario: Scenario, contract: Contract, recordings: R
 
   function lasting(stage: Stage): Pick<StagePlan, 'durationMs' | 'load'> {
     if (stage.shape !== 'recorded') {
-      const perMinute = 'mix' in stage ? tierPerMinute(stage.mix, calls, callers.accountTier, contract) : null
+      const perMinute = 'mix' in stage ? tierPerMinute(stage.mix, calls, limitOf) : null
       return { durationMs: stage.durationMs, load: loadOf(stage, perMinute) }
     }
     const recording = recordings.get(stage.name)

@@ -20,6 +20,7 @@ export type Plan = {
   /** Name of the profile that the target is judged by. */
   readonly profile: string
   readonly callers: CallersPlan
+  readonly limits: LimitsPlan
   readonly calls: Readonly<Record<string, CallPlan>>
   readonly stages: readonly StagePlan[]
   /** By call: the longest time, in milliseconds, at which an answer is still good. */
@@ -51,6 +52,28 @@ export type CallersPlan = {
   /** A file with the keys of one account a line; null: the environment, or reference keys for a loopback target. */
   readonly keysFile: string | null
 }
+
+/** Whose limits rates and forecast go by. What is judged goes by the profile, whoever grants what. */
+export type LimitsPlan = {
+  /** Where both say something. */
+  readonly by: 'target' | 'profile'
+  readonly asked: Asked
+  /** Every limit that some call draws on. */
+  readonly scopes: readonly {
+    readonly scope: string
+    /** A minute, for one caller; null: it says nothing of this limit. */
+    readonly profile: number | null
+    readonly target: number | null
+    /** Whose it is that counts; null: nobody knows a limit. */
+    readonly from: 'target' | 'profile' | null
+  }[]
+}
+
+/** Whether the target was asked, as one of the callers, what it grants. */
+export type Asked =
+  | { readonly kind: 'not-asked'; readonly why: string }
+  | { readonly kind: 'failed'; readonly caller: string; readonly why: string }
+  | { readonly kind: 'answered'; readonly caller: string }
 
 export type StagePlan = {
   readonly name: string
@@ -146,6 +169,10 @@ export type Forecast = {
     readonly call: string
     readonly stage: string
     readonly requests: number
+    /** Of those, the ones that should succeed: neither refused on purpose nor beyond a limit. Only they are timed. */
+    readonly samples: number
+    /** Whether there may be far fewer, since answers set the pace. */
+    readonly isAtMost: boolean
     /** The highest percentile that so many samples can bound, such as 99; null: not even the median. */
     readonly provablePercentile: number | null
   }[]

@@ -2,12 +2,8 @@ import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import { type Contract, type Model, methodTier, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { formatPico, pico } from '../lib/money.ts'
+import { countedPromptTokens } from '../scenario/tier-rate.ts'
 import type { CallPlan, RpcPlan } from './plan.ts'
-
-/** How a call is counted in forecasts: a service counts the tokens of a prompt in its own way, and adds some. */
-export function countedPromptTokens(promptTokens: number): number {
-  return promptTokens * 1.05 + 50
-}
 
 /**
  * Expected credits of one arrival. Replays and conflicts cost nothing; a foreign request is a call of its own, and so is

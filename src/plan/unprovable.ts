@@ -5,18 +5,28 @@ import { samplesToProve } from './provable-percentile.ts'
 
 /**
  * Why the samples that a plan expects cannot prove a threshold, or may not; null when they can. How many there are is up
- * to chance, as arrivals and mixes are drawn: with a mean of n they are fewer than n − 2√n one time in forty.
+ * to chance, as arrivals and mixes are drawn: with a mean of n they are fewer than n − 2√n one time in forty. Where
+ * answers set the pace, it is up to the target.
  */
 export function unprovable({ calls, stages, forecast }: Plan, { measure, call, stage }: Threshold): string | null {
   if (measure.kind === 'capacity') return unconfirmable(stages.find(({ name }) => name === stage))
   if (measure.kind !== 'timing' || measure.of.kind !== 'percentile') return null
-  const expected = forecast.calls
+  const { timing } = measure
+  const rows = forecast.calls
     .filter(row => (call === null || row.call === call) && (stage === null || row.stage === stage))
-    .reduce((sum, row) => sum + row.requests * samplesPerRequest(calls[row.call], measure.timing), 0)
+    .map(({ isAtMost, ...row }) => {
+      // What was refused was late or in time like everything else.
+      const timed = timing === 'lateness' ? row.requests : row.samples
+      return { isAtMost, samples: timed * samplesPerRequest(calls[row.call], timing) }
+    })
+  const sum = (of: typeof rows) => of.reduce((all, { samples }) => all + samples, 0)
   const needed = samplesToProve(measure.of.percent)
-  if (expected - 2 * Math.sqrt(expected) >= needed) return null
+  const [sure, expected] = [sum(rows.filter(({ isAtMost }) => !isAtMost)), sum(rows)]
+  if (sure - 2 * Math.sqrt(sure) >= needed) return null
   const doubt = expected < needed ? 'cannot be proved' : 'may not be proved'
-  return `${doubt}: it takes ${needed} samples, and ${expected} are expected`
+  const found =
+    sure === expected ? `${expected} are expected` : `${expected} at most are expected, as answers set the pace`
+  return `${doubt}: it takes ${needed} samples, and ${found}`
 }
 
 /** Times of tokens are seen in streams only, and a stream has at most as many gaps as tokens less one. */

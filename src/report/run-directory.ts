@@ -37,6 +37,12 @@ export type RunDirectory = {
   readonly writeReport: (report: Report) => Promise<void>
 }
 
+/** Throws a UsageError when the directory holds a run already. */
+export function assertNoRun(path: string): void {
+  if (!existsSync(join(path, files.plan))) return
+  throw new UsageError({ where: path, got: 'a directory that holds a run', expected: 'a new or an empty directory' })
+}
+
 /**
  * Makes the directory of a run. What it will be judged by is in it before the first request, so that it can be read,
  * and judged again, whatever becomes of the run. Throws a UsageError when it holds a run already.
@@ -45,9 +51,7 @@ export async function createRunDirectory(
   path: string,
   { plan, contract }: { readonly plan: Plan; readonly contract: Contract },
 ): Promise<RunDirectory> {
-  if (existsSync(join(path, files.plan))) {
-    throw new UsageError({ where: path, got: 'a directory that holds a run', expected: 'a new or an empty directory' })
-  }
+  assertNoRun(path)
   try {
     await mkdir(path, { recursive: true })
     await writeFile(join(path, files.plan), json(plan))

@@ -40,6 +40,7 @@ export function createWorker(
   const { plan, contract, head, record } = options
   const judgement = createJudgement(plan, contract, head)
   const shard = createShard({ ...options, judgement, write: record.write }, options.purseSum, options.quit)
+  let plannedMs: number | null = null
   let beganMs: number | null = null
 
   return {
@@ -52,12 +53,14 @@ export function createWorker(
       return { answered, unauthorized: statuses.get(401) ?? 0 }
     },
     drive: async loadStartMs => {
+      plannedMs = loadStartMs
       beganMs = await shard.drive(loadStartMs)
     },
     close: shard.close,
     end: async run => {
       const { unrecorded } = record
-      const end = { ...run, beganMs, eventLoopDelayMs: options.eventLoopDelayMs(), unrecorded: unrecorded() }
+      const delayMs = options.eventLoopDelayMs()
+      const end = { ...run, loadStartMs: plannedMs, beganMs, eventLoopDelayMs: delayMs, unrecorded: unrecorded() }
       await record.end(end)
       return { facts: judgement.conclude(true), end }
     },

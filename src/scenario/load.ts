@@ -48,14 +48,15 @@ export function parseScenario(text: string, file: string, contract: Contract): S
   const mistakes = source.locate([...complaints, ...checkKeys(source.keys)])
   if (mistakes.length > 0) throw new UsageError(mistakes)
   const { name, record } = top
-  const { count, 'keys-each': keys, tier: accountTier, shared } = callers
+  const { count, 'keys-each': keys, tier: accountTier, shared, limits } = callers
   if (
     name === undefined ||
     record === undefined ||
     count === undefined ||
     keys === undefined ||
     accountTier === undefined ||
-    shared === undefined
+    shared === undefined ||
+    limits === undefined
   ) {
     throw new TypeError('a scenario without a mistake is complete')
   }
@@ -65,7 +66,7 @@ export function parseScenario(text: string, file: string, contract: Contract): S
     target,
     service: serviceOf(written.service),
     seed: top.seed ?? null,
-    callers: { count, keys, accountTier, shared, keysFile: callers['keys-file'] ?? null },
+    callers: { count, keys, accountTier, shared, limits, keysFile: callers['keys-file'] ?? null },
     calls: Object.fromEntries([...calls].map(([call, value]) => [call, whole(value)])),
     stages: stages.map(whole),
     slo,

@@ -38,6 +38,8 @@ export type CallersSpec = {
   readonly accountTier: AccountTier
   readonly shared: boolean
   readonly keysFile: string | null
+  /** Whose limits "of tier" means, where the target says what it grants. */
+  readonly limits: 'target' | 'profile'
 }
 
 export type Stage = {

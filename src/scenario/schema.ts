@@ -6,6 +6,7 @@ import { bytes, duration, durationOrZero, flag, mapping, name, text, usd, whole 
 import { stageSchema } from './stage-schema.ts'
 import { type Timing, timings } from './threshold.ts'
 
+const limitsOf = ['target', 'profile'] as const
 const records = ['all', 'findings', 'none'] as const
 
 const spreads = ['constant', 'exponential'] as const
@@ -31,6 +32,12 @@ export const callersSchema = mapping({
     .optional()
     .describe(
       'A file with the API keys of one account a line, from the working directory. Never write a key into a scenario.',
+    ),
+  limits: z
+    .enum(limitsOf, { error: oneOf(limitsOf) })
+    .default('target')
+    .describe(
+      'Whose limits "of tier" means: what the target grants, as far as it says so, or what the profile says. Judged is by the profile.',
     ),
   shared: flag.default(false).describe('Whether others use the same accounts during the run.'),
 })

@@ -12,6 +12,14 @@ export type Scope =
   | { readonly kind: 'rpc-requests' }
   | { readonly kind: 'resource-requests'; readonly limit: ResourceLimit }
 
+/** How much of a scope one caller may use a minute; infinitely much where no limit is known. */
+export type LimitOf = (scope: Scope) => number
+
+/** How long a prompt is taken to be: a service counts its tokens in its own way, and adds some. */
+export function countedPromptTokens(promptTokens: number): number {
+  return promptTokens * 1.05 + 50
+}
+
 export type Use = { readonly scope: Scope; readonly amount: number }
 
 /** The expected use of one arrival of `call` by its caller. A foreign replay falls to another caller, each in turn. */
@@ -23,7 +31,7 @@ export function usesOf(call: Call): readonly Use[] {
         { scope: { kind: 'chat-requests', model, modelTier }, amount: 1 },
         {
           scope: { kind: 'chat-tokens', model, modelTier },
-          amount: call.promptTokens + call.maxCompletionTokens * choicesOf(call.options),
+          amount: countedPromptTokens(call.promptTokens) + call.maxCompletionTokens * choicesOf(call.options),
         },
       ]
     }
@@ -51,27 +59,25 @@ export function scopeName(scope: Scope): string {
   return scope.kind === 'chat-requests' ? `chat:${scope.model}` : `chat:${scope.model} tokens`
 }
 
-/** How much of `scope` one caller may use a minute; infinitely much where no limit is documented. */
-export function limitPerMinute(scope: Scope, accountTier: AccountTier, contract: Contract): number {
-  if (scope.kind === 'rpc-requests') return contract.rpc.requestsPerMinute
-  if (scope.kind === 'resource-requests')
-    return contract.resourceLimits[accountTier][scope.limit] ?? Number.POSITIVE_INFINITY
-  const limits = contract.accounts[accountTier][scope.modelTier]
-  return scope.kind === 'chat-requests' ? limits.requestsPerMinute : limits.tokensPerMinute
+/** The limits of the profile. */
+export function profileLimits(accountTier: AccountTier, contract: Contract): LimitOf {
+  return scope => {
+    if (scope.kind === 'rpc-requests') return contract.rpc.requestsPerMinute
+    if (scope.kind === 'resource-requests')
+      return contract.resourceLimits[accountTier][scope.limit] ?? Number.POSITIVE_INFINITY
+    const limits = contract.accounts[accountTier][scope.modelTier]
+    return scope.kind === 'chat-requests' ? limits.requestsPerMinute : limits.tokensPerMinute
+  }
 }
 
-/** The mean use of one arrival of the mix, by the name of the scope. `uses` says what one call takes. */
-export function usesOfMix(
-  mix: Mix,
-  calls: Readonly<Record<string, Call>>,
-  uses: (call: Call) => readonly Use[] = usesOf,
-): ReadonlyMap<string, Use> {
+/** The mean use of one arrival of the mix, by the name of the scope. */
+export function usesOfMix(mix: Mix, calls: Readonly<Record<string, Call>>): ReadonlyMap<string, Use> {
   const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
   const means = new Map<string, Use>()
   for (const [name, weight] of mix) {
     const call = calls[name]
     if (call === undefined) continue
-    for (const { scope, amount } of uses(call)) {
+    for (const { scope, amount } of usesOf(call)) {
       const before = means.get(scopeName(scope))?.amount ?? 0
       means.set(scopeName(scope), { scope, amount: before + (amount * weight) / total })
     }
@@ -80,15 +86,8 @@ export function usesOfMix(
 }
 
 /** 100 % of tier: arrivals a minute of one caller. Null when nothing in the mix is limited. */
-export function tierPerMinute(
-  mix: Mix,
-  calls: Readonly<Record<string, Call>>,
-  accountTier: AccountTier,
-  contract: Contract,
-): number | null {
-  const rates = [...usesOfMix(mix, calls).values()].map(
-    ({ scope, amount }) => limitPerMinute(scope, accountTier, contract) / amount,
-  )
+export function tierPerMinute(mix: Mix, calls: Readonly<Record<string, Call>>, limitOf: LimitOf): number | null {
+  const rates = [...usesOfMix(mix, calls).values()].map(({ scope, amount }) => limitOf(scope) / amount)
   return rates.length === 0 ? null : Math.min(...rates)
 }
 

@@ -30,6 +30,8 @@ export const settings: readonly Setting[] = [
   shipped('rate-limit'),
   withShortWindows('rate-limit'),
   shipped('partner-tiers'),
+  shipped('stairs'),
+  shipped('spike'),
   shipped('capacity'),
   {
     name: 'smoke with faults',

@@ -6,9 +6,13 @@ import { anObservation } from '../metrics/fixtures.ts'
 
 const line = (changes: Partial<Observation>): LogLine => ({ kind: 'observation', observation: anObservation(changes) })
 const opened = (endMs: number) => line({ stage: '(opening)', call: '(statement)', dueMs: 0, endMs })
-const end = (ended: 'complete' | 'interrupted'): LogLine => ({
+const head: LogLine = {
+  kind: 'head',
+  head: { turnpike: 1, runId: 'r', version: '0', target: 'http://t', startedAtMs: 0, worker: 0, workers: 1 },
+}
+const end = (ended: 'complete' | 'interrupted', loadStartMs: number | null = null): LogLine => ({
   kind: 'end',
-  end: { ended, durationMs: 1, beganMs: null, eventLoopDelayMs: null, unrecorded: 0 },
+  end: { ended, durationMs: 1, loadStartMs, beganMs: null, eventLoopDelayMs: null, unrecorded: 0 },
 })
 
 async function collect(lines: readonly LogLine[], most = 100) {
@@ -43,9 +47,10 @@ test('arrivals are in the order in which they were due, whatever the order in wh
   ])
 })
 
-test('the load begins when the last opening statement has ended', async () => {
+test('the load begins when the log says so, and without that when the last opening statement has ended', async () => {
   const lines = [opened(30), opened(75), opened(12), line({ stage: 'first', dueMs: 100 })]
   expect((await collect(lines))?.rows[0]?.[0]).toBe(25)
+  expect((await collect([...lines, end('complete', 99.5), end('complete', 99.75)]))?.rows[0]?.[0]).toBe(0.5)
 })
 
 test('what was dropped was due, and so was what failed', async () => {
@@ -77,9 +82,12 @@ test('more arrivals than there may be are none, and as many are all of them', as
   expect(await collect(lines, 2_999)).toBeNull()
 })
 
-test('a run is whole when it ended by itself', async () => {
-  const arrival = line({ stage: 'first', dueMs: 1 })
-  expect((await collect([arrival, end('complete')]))?.isWhole).toBe(true)
-  expect((await collect([arrival, end('interrupted')]))?.isWhole).toBe(false)
-  expect((await collect([arrival]))?.isWhole).toBe(false)
+test('a run is whole when all of its logs say that it ended by itself', async () => {
+  const isWhole = async (...ends: readonly LogLine[]) =>
+    (await collect([head, line({ stage: 'first', dueMs: 1 }), ...ends]))?.isWhole
+  expect(await isWhole(end('complete'))).toBe(true)
+  expect(await isWhole(end('interrupted'))).toBe(false)
+  expect(await isWhole()).toBe(false)
+  expect(await isWhole(end('complete'), head, end('complete'))).toBe(true)
+  expect(await isWhole(head, end('complete'))).toBe(false)
 })

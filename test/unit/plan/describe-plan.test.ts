@@ -31,6 +31,7 @@ worked: Does it read well?
   target    a reference service of our own
   profile   documented
   callers   4 of tier default
+  limits    of the profile: the target is asked when a run begins
   seed      1
   duration  102 s
   forecast  3,408 requests, 72,843 credits, at worst $0.268314
@@ -73,7 +74,7 @@ Requests, as expected
   steady  batch        309        3.43  up to p99
   steady  replay       231        2.57  up to p95
   over    xs         2,600         520  up to p99
-  users   models        80          80  up to p95
+  users   models        80          80  at best p95
   list    models         1        0.33  no percentile
   list    single         1        0.33  no percentile
 
@@ -132,7 +133,7 @@ test('of connections that are kept busy it says how many calls they may send, an
   const flood = 'duration: 10s, shape: saturate, connections: 8, max-calls: 300, mix: { models: 3, xs: 1 }'
   const plan = describePlan(planOf({ flood }))
   expect(plan).toContain('8 connections kept busy, at most 300 calls: models 75%, xs 25%')
-  expect(plan).toMatch(/flood {2}models +225 +up to p95\n/)
+  expect(plan).toMatch(/flood {2}models +225 +at best p95\n/)
   // All of them may come within a minute.
   expect(plan).toMatch(/flood +chat:ref-nano-3b +19 +500 +4%\n/)
   expect(plan).toContain('forecast  300 requests')

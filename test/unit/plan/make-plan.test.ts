@@ -14,8 +14,8 @@ describe('100% of tier, in arrivals a minute of one caller', () => {
   })
 
   test('of long chat calls is the token limit of their model, which is nearer', () => {
-    // 500,000 tokens a minute, 60,000 a call.
-    expect(tierOf('long: 1')).toBeCloseTo(500_000 / 60_000, 9)
+    // 500,000 tokens a minute; a call is 50,000 tokens, 5 % and 50 more as a service counts them, and 10,000.
+    expect(tierOf('long: 1')).toBeCloseTo(500_000 / 62_550, 9)
   })
 
   test('of RPC calls is the RPC limit, whether they are batches or not', () => {
@@ -91,7 +91,7 @@ describe('the plan', () => {
     expect(plan.stages.map(({ load }) => load)).toEqual([
       { model: 'open', shape: { kind: 'ramp', fromPerSecond: 0.5, toPerSecond: 5 }, mix: s },
       { model: 'open', shape: { kind: 'poisson', perSecond: 2 }, mix: s },
-      // 130 % of 8.33 is 10.83 a caller: 11, since less than a whole one more would not exceed the limit.
+      // 130 % of 7.99 is 10.39 a caller: 11, since less than a whole one more would not exceed the limit.
       { model: 'open', shape: { kind: 'burst', size: 22, everyMs: 9_000 }, mix: [['long', 1]] },
       { model: 'open', shape: { kind: 'burst', size: 3, everyMs: 2_000 }, mix: [['single', 1]] },
       { model: 'open', shape: { kind: 'stairs', fromPerSecond: 1, toPerSecond: 5, steps: 5, rampMs: 1_000 }, mix: s },

@@ -2,6 +2,7 @@ import type { Contract } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { makePlan, type Overrides } from '../../../src/plan/make-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
+import { type Granted, unasked } from '../../../src/plan/plan-limits.ts'
 import type { Recordings } from '../../../src/plan/recorded-stage.ts'
 import { parseScenario } from '../../../src/scenario/load.ts'
 
@@ -33,17 +34,22 @@ export function planOf(
     contract = documented,
     flags = noFlags,
     recordings = new Map(),
+    granted = unasked,
+    callers = 'tier: default',
   }: {
     readonly count?: number
     readonly more?: string
     readonly contract?: Contract
     readonly flags?: Overrides
     readonly recordings?: Recordings
+    readonly granted?: Granted
+    /** A further key of the callers. */
+    readonly callers?: string
   } = {},
 ): Plan {
   const lines = Object.entries(stages).map(([name, stage]) => `  - { name: ${name}, ${stage} }`)
-  const text = `name: worked\ncallers: { count: ${count} }\ncalls:${callsFor(count)}stages:\n${lines.join('\n')}\n${more}`
-  return makePlan(parseScenario(text, 's.yaml', contract), contract, flags, recordings)
+  const text = `name: worked\ncallers: { count: ${count}, ${callers} }\ncalls:${callsFor(count)}stages:\n${lines.join('\n')}\n${more}`
+  return makePlan(parseScenario(text, 's.yaml', contract), contract, flags, { recordings, granted })
 }
 
 /** Arrivals a second of all callers in the only stage. */

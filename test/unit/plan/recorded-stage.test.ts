@@ -45,6 +45,16 @@ describe('a recorded stage', () => {
     ])
   })
 
+  test('is shared out among workers, who send all of it together', () => {
+    const plan = planFor(rows)
+    const [stage] = plan.stages
+    if (stage === undefined) throw new Error('no stage')
+    const byWorker = [0, 1].map(worker => [...createDraw(plan, { worker, workers: 2 }).open(stage)])
+    expect(byWorker.every(own => own.length > 0 && own.length < rows.length)).toBe(true)
+    const together = byWorker.flat().toSorted((a, b) => a.dueMs - b.dueMs)
+    expect(together.map(({ dueMs, call, caller }) => [dueMs, call, caller])).toEqual(arrivalsOf(plan))
+  })
+
   test('begins where the stage before it ends, and lasts as long as its run did', () => {
     const plan = planFor(rows, '', { before: 'duration: 5s, shape: pause' })
     expect(plan.stages[1]).toMatchObject({ startMs: 5_000, durationMs: 60_000, callers: 4, firstCaller: 0 })

@@ -13,7 +13,7 @@ question: Is all of it read?
 target: http://127.0.0.1:8402/api/v1/
 service: { slots: 4, service-time: 50ms, queue: 40 }
 seed: 7
-callers: { count: 3, tier: partner, keys-file: keys.txt, shared: true }
+callers: { count: 3, tier: partner, keys-file: keys.txt, shared: true, limits: profile }
 calls:
   again: { kind: replay, of: one, concurrent: true, conflicting: 0.1 }
   one: { kind: rpc, network: solana-mainnet, methods: { getSlot: 2, getSupply: 0.5 }, failing: 0.25 }
@@ -38,7 +38,7 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
     target: 'http://127.0.0.1:8402/api/v1',
     service: { slots: 4, serviceTimeMs: 50, spread: 'constant', queue: 40 },
     seed: 7,
-    callers: { count: 3, keys: 1, accountTier: 'partner', shared: true, keysFile: 'keys.txt' },
+    callers: { count: 3, keys: 1, accountTier: 'partner', shared: true, keysFile: 'keys.txt', limits: 'profile' },
     calls: {
       again: {
         kind: 'replay',

@@ -1,0 +1,56 @@
+import { type Caller, credentials } from '../callers/callers.ts'
+import type { Contract } from '../contract/contract.ts'
+import { systemClock } from '../lib/clock.ts'
+import type { Plan } from '../plan/plan.ts'
+import { type Granted, readGranted } from '../plan/plan-limits.ts'
+import type { Exchange } from '../transport/transport.ts'
+import { undiciTransport } from '../transport/undici-transport.ts'
+
+/**
+ * Asks the target once, as its first caller, what it grants. That costs nothing and never ends a run: who gets no answer
+ * plans by the profile, and says so.
+ */
+export async function askLimits(
+  target: string,
+  [caller]: readonly Caller[],
+  { bounds }: Plan,
+  { paths }: Contract,
+): Promise<Granted> {
+  if (caller === undefined) return { kind: 'not-asked', why: 'there is no caller' }
+  const transport = undiciTransport({ baseUrl: target, clock: systemClock(), maxConnections: 1 })
+  try {
+    const exchange = await transport.send(
+      {
+        method: 'GET',
+        path: paths.rateLimits,
+        headers: { accept: 'application/json', ...credentials(caller, 0) },
+        body: null,
+        timeouts: bounds.timeouts.control,
+        maxBodyBytes: bounds.maxBodyBytes,
+        onStreamBytes: null,
+      },
+      new AbortController().signal,
+    )
+    return grantedBy(exchange, caller.name)
+  } finally {
+    await transport.close()
+  }
+}
+
+/** What an answer grants; of any that is not as it should be, why it grants nothing. */
+function grantedBy({ failure, status, body }: Exchange, caller: string): Granted {
+  if (failure !== null) return { kind: 'failed', caller, why: failure.reason }
+  if (status !== 200) return { kind: 'failed', caller, why: `it answered with ${status}` }
+  const perMinute = readGranted(parsed(body))
+  return perMinute === null
+    ? { kind: 'failed', caller, why: 'its answer holds no limits' }
+    : { kind: 'answered', caller, perMinute }
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return null
+  }
+}

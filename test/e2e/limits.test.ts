@@ -1,0 +1,178 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { describe, expect, type TestContext, test } from 'vitest'
+import type { Plan } from '../../src/plan/plan.ts'
+import type { Report } from '../../src/report/report.ts'
+import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
+
+type Finished = TestContext['onTestFinished']
+
+/** Programs start slowly on a busy machine. */
+const slow = { timeout: 60_000 }
+
+function scenarioFile(callers = ''): string {
+  const file = join(freshDirectory(), 'paced.yaml')
+  writeFileSync(
+    file,
+    `name: paced
+callers: { count: 2${callers} }
+calls:
+  chat: { kind: chat, stream: false, model-tier: XS, prompt-tokens: 20, max-completion-tokens: 8 }
+stages:
+  - { name: steady, duration: 1s, shape: constant, rate: 90% of tier, mix: { chat: 1 } }
+`,
+  )
+  return file
+}
+
+/** A reference service that grants 300 requests a minute where 500 are documented. */
+async function startStingyService(onTestFinished: Finished): Promise<string> {
+  const profile = join(freshDirectory(), 'stingy.yaml')
+  writeFileSync(profile, 'name: stingy\naccounts: { default: { XS: { requestsPerMinute: 300 } } }\n')
+  const service = startTurnpike(['service', '--port', '0', '--profile', profile])
+  onTestFinished(() => void service.child.kill('SIGKILL'))
+  let said = ''
+  service.child.stderr?.on('data', bytes => {
+    said += bytes
+  })
+  await service.said('/api/v1')
+  return /http:\S+\/api\/v1/.exec(said)?.[0] ?? ''
+}
+
+/** A target that answers everything so, and what it was asked. */
+async function startTarget(onTestFinished: Finished, status: number, body: string) {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+  })
+  onTestFinished(() => void server.close())
+  const port = await new Promise(resolve => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      resolve(typeof address === 'object' ? address?.port : null)
+    })
+  })
+  return { target: `http://127.0.0.1:${port}/api/v1`, asked }
+}
+
+const planOf = async (args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Plan> =>
+  JSON.parse((await turnpike(['plan', ...args, '--format', 'json'], environment)).stdout) as Plan
+const rateOf = ({ stages }: Plan) => {
+  const [load] = stages.map(stage => stage.load)
+  return load?.model === 'open' && load.shape.kind === 'constant' ? load.shape.perSecond : null
+}
+const readJson = (directory: string, file: string): unknown => JSON.parse(readFileSync(join(directory, file), 'utf8'))
+const granted = { scope: 'chat:ref-nano-3b', profile: 500, target: 300 }
+
+describe.concurrent('a target that grants less than is documented', () => {
+  test('is paced by what it grants, which the plan shows, or by the profile, as the scenario says', async ({
+    onTestFinished,
+  }) => {
+    const target = await startStingyService(onTestFinished)
+    const plan = await planOf([scenarioFile(), '--target', target])
+    expect(plan.limits.asked).toEqual({ kind: 'answered', caller: 'c0' })
+    expect(plan.limits.scopes).toContainEqual({ ...granted, from: 'target' })
+    expect(rateOf(plan)).toBe(9)
+
+    const text = await turnpike(['plan', scenarioFile(), '--target', target])
+    expect(text.stdout).toMatch(
+      /limits +of the target, as far as it says: asked as c0, 1 of them not as in the profile/,
+    )
+    expect(text.stdout).toMatch(/chat:ref-nano-3b +500 +300 +the target +differs/)
+
+    const byProfile = await planOf([scenarioFile(', limits: profile'), '--target', target])
+    expect(byProfile.limits.scopes).toContainEqual({ ...granted, from: 'profile' })
+    expect(rateOf(byProfile)).toBe(15)
+  }, 60_000)
+
+  test('is accused all the same, and its run says where each limit came from', async ({ onTestFinished }) => {
+    const target = await startStingyService(onTestFinished)
+    const out = join(freshDirectory(), 'run')
+    const run = await turnpike(['run', scenarioFile(), '--target', target, '--out', out])
+    expect(run.code).toBe(1)
+    expect(run.stderr).toContain(
+      'The target grants other limits than the profile: chat:ref-nano-3b 300 instead of 500 a minute. Rates go by the target.',
+    )
+    const plan = readJson(out, 'plan.json') as Plan
+    expect(plan.limits.scopes).toContainEqual({ ...granted, from: 'target' })
+    expect(rateOf(plan)).toBe(9)
+    const clauses = (readJson(out, 'report.json') as Report).findings.map(({ clause }) => clause)
+    expect(clauses.toSorted()).toEqual(['catalogue.rate-limits', 'limit.requests.limit'])
+  }, 60_000)
+})
+
+describe.concurrent('a target that does not say what it grants', () => {
+  test.for<readonly [what: string, status: number, body: string, why: string]>([
+    ['has no such endpoint', 404, '{}', 'it answered with 404'],
+    ['does not know the caller', 401, '{}', 'it answered with 401'],
+    ['answers with something else', 200, '<html>', 'its answer holds no limits'],
+    ['answers with an empty list', 200, '{"data":{"rateLimits":[]}}', 'its answer holds no limits'],
+  ])(
+    'since it %s is planned for by the profile, and the plan says so',
+    slow,
+    async ([, status, body, why], { onTestFinished }) => {
+      const { target, asked } = await startTarget(onTestFinished, status, body)
+      const plan = await planOf([scenarioFile(), '--target', target], { TURNPIKE_KEYS: 'key-one,key-two' })
+      expect(plan.limits.asked).toEqual({ kind: 'failed', caller: 'c0', why })
+      expect(rateOf(plan)).toBe(15)
+      expect(asked).toEqual(['GET /api/v1/api_keys/rate_limits Bearer key-one'])
+    },
+  )
+
+  test('since nobody is there is planned for by the profile', async () => {
+    const plan = await planOf([scenarioFile(), '--target', 'http://127.0.0.1:9/api/v1'])
+    expect(plan.limits.asked).toEqual({ kind: 'failed', caller: 'c0', why: 'connect-refused' })
+  }, 60_000)
+})
+
+describe.concurrent('nobody is asked', () => {
+  test('for a plan without --target, also where the scenario names one', async ({ onTestFinished }) => {
+    const { target, asked } = await startTarget(onTestFinished, 200, '{}')
+    const file = scenarioFile()
+    writeFileSync(file, `target: ${target}\n${readFileSync(file, 'utf8')}`)
+    const plan = await planOf([file])
+    expect(plan.limits.asked).toEqual({ kind: 'not-asked', why: 'the target is asked when a run begins' })
+    expect(asked).toEqual([])
+  }, 60_000)
+
+  test.for<readonly [what: string, flags: readonly string[], says: string]>([
+    ['a budget that is too small', ['--budget-usd', '0.000001'], 'budget: got $0.000001'],
+    ['a directory that holds a run', ['--out', 'taken'], 'a directory that holds a run'],
+    ['an address that is none', ['--metrics', 'nowhere'], '--metrics: got "nowhere"'],
+    ['too few keys', ['--keys', 'one'], 'got 1 keys, expected 2'],
+  ])('for a run that is refused for %s', slow, async ([, flags, says], { onTestFinished }) => {
+    const { target, asked } = await startTarget(onTestFinished, 200, '{}')
+    const out = join(freshDirectory(), 'out')
+    const taken = freshDirectory()
+    writeFileSync(join(taken, 'plan.json'), '{}')
+    const [flag = '', value = ''] = flags
+    const given = flag === '--keys' ? ['--out', out] : flag === '--out' ? ['--out', taken] : ['--out', out, flag, value]
+    const keys = flag === '--keys' ? value : 'one,two'
+    const run = await turnpike(['run', scenarioFile(), '--target', target, ...given], { TURNPIKE_KEYS: keys })
+    expect(run.stderr).toContain(says)
+    expect(run.code).toBe(2)
+    expect(asked).toEqual([])
+    expect(existsSync(out)).toBe(false)
+  })
+
+  test('for a plan whose run would be refused, and the plan says why', async ({ onTestFinished }) => {
+    const { target, asked } = await startTarget(onTestFinished, 200, '{}')
+    const plan = await planOf([scenarioFile(), '--target', target, '--budget-usd', '0.000001'])
+    expect(plan.limits.asked).toMatchObject({
+      kind: 'not-asked',
+      why: expect.stringContaining('budget: got $0.000001'),
+    })
+    expect(asked).toEqual([])
+  }, 60_000)
+})
+
+test('a reference service of our own is asked, too', async () => {
+  const out = join(freshDirectory(), 'run')
+  const run = await turnpike(['run', scenarioFile(), '--out', out])
+  expect(run.code).toBe(0)
+  const plan = readJson(out, 'plan.json') as Plan
+  expect(plan.limits.asked).toEqual({ kind: 'answered', caller: 'c0' })
+  expect(plan.limits.scopes.every(({ profile, target, from }) => profile === target && from === 'target')).toBe(true)
+}, 60_000)
