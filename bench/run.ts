@@ -2,7 +2,7 @@ import { cpus } from 'node:os'
 import { benchArtillery } from './artillery.ts'
 import { benchCapacity } from './capacity.ts'
 import { benchCompare } from './compare.ts'
-import { type Bench, showFigures } from './figure.ts'
+import { type Bench, type Figure, showFigures } from './figure.ts'
 import { benchLateness } from './lateness.ts'
 import { benchMemory } from './memory.ts'
 import { benchPacing } from './pacing.ts'
@@ -39,8 +39,15 @@ const unknown = names.filter(name => !(name in benches))
 if (unknown.length > 0) throw new Error(`no bench ${unknown.join(', ')}; there are ${Object.keys(benches).join(', ')}`)
 
 console.log(`${new Date().toISOString()}  ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}  Node ${process.version}`)
-const figures = []
+const figures: Figure[] = []
 for (const [name, bench] of Object.entries(benches)) {
-  if (names.length === 0 || names.includes(name)) figures.push(...(await bench({ short })))
+  if (names.length > 0 && !names.includes(name)) continue
+  try {
+    figures.push(...(await bench({ short })))
+  } catch (cause) {
+    // One that could not be carried out must not cost the figures of the others.
+    console.log(`\n${name} gave no figure: ${cause instanceof Error ? cause.message : String(cause)}`)
+    process.exitCode = 1
+  }
 }
-console.log(`\nAll figures${short ? ', of a short run' : ''}\n${showFigures(figures)}`)
+if (figures.length > 0) console.log(`\nAll figures${short ? ', of a short run' : ''}\n${showFigures(figures)}`)
