@@ -5,6 +5,7 @@ import { createDocket, type Docket, type DocketFacts } from '../checks/docket.ts
 import { pico } from '../lib/money.ts'
 import type { Extent } from '../metrics/active-time.ts'
 import type { CapacityResult } from '../metrics/capacity-result.ts'
+import type { EventLoopDelay } from '../metrics/event-loop.ts'
 import { createMetrics, type Metrics, type MetricsFacts } from '../metrics/metrics.ts'
 import { judgeThresholds, type ThresholdResult } from '../metrics/thresholds.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -52,7 +53,7 @@ export function readGlances(plan: Plan, glances: readonly Glance[]): MergedReadi
 export function thresholdsOf(
   plan: Plan,
   { metrics, docket, audits, capacity }: Omit<Readings, 'thresholds'>,
-  extent: Extent,
+  { eventLoopDelayMs = null, ...extent }: Extent & { readonly eventLoopDelayMs?: EventLoopDelay | null },
 ): readonly ThresholdResult[] {
   const { discrepancies, claimedCredits, claimedUsd } = audits.billing()
   return judgeThresholds(plan.thresholds, metrics, {
@@ -62,6 +63,7 @@ export function thresholdsOf(
     credits: BigInt(claimedCredits),
     picoUsd: pico(claimedUsd),
     capacity: capacity(extent.complete),
+    eventLoopDelayMs,
     ...extent,
   })
 }

@@ -41,6 +41,7 @@ export async function reportOf(
   const examples = [...findings, ...billing.discrepancies].flatMap(finding => finding.examples)
   const named = await find(new Set(examples.flatMap(example => example.seqs)), all, recall)
   const ends = parts.flatMap(part => part.end ?? [])
+  const eventLoopDelayMs = longestDelay(ends)
   return buildReport({
     plan,
     run: {
@@ -60,8 +61,12 @@ export async function reportOf(
     limits: audits.limits(),
     blocks: audits.blocks(),
     capacity: readings.capacity(end?.ended === 'complete'),
-    thresholds: thresholdsOf(plan, readings, { complete: end?.ended === 'complete', elapsedMs: durationMs }),
-    eventLoopDelayMs: longestDelay(ends),
+    thresholds: thresholdsOf(plan, readings, {
+      complete: end?.ended === 'complete',
+      elapsedMs: durationMs,
+      eventLoopDelayMs,
+    }),
+    eventLoopDelayMs,
     unrecorded: ends.reduce((sum, { unrecorded }) => sum + unrecorded, 0),
     pushed: end?.pushed ?? null,
     workers: parts.map((part, worker) => workerFacts(part, worker, parts.length, plan)),

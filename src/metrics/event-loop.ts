@@ -1,8 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** How long this process was deaf: time that its own work kept it from noticing what had arrived. */
+/** How long this process was deaf, in milliseconds: time that its own work kept it from noticing what had arrived. */
+export type EventLoopDelay = { readonly p99: number; readonly max: number }
+
 export type EventLoopMonitor = {
-  readonly delayMs: () => { readonly p99: number; readonly max: number }
+  readonly delayMs: () => EventLoopDelay
   readonly stop: () => void
 }
 

@@ -2,6 +2,7 @@ import { formatPico } from '../lib/money.ts'
 import type { Aggregate, Count, Threshold } from '../plan/plan.ts'
 import { type Extent, perSecond, type Selection } from './active-time.ts'
 import type { CapacityResult } from './capacity-result.ts'
+import type { EventLoopDelay } from './event-loop.ts'
 import type { Figures } from './figures.ts'
 import type { Histogram } from './histogram.ts'
 import { measureCapacity } from './measure-capacity.ts'
@@ -19,6 +20,8 @@ export type Totals = Extent & {
   readonly credits: bigint | number
   readonly picoUsd: bigint
   readonly capacity: readonly CapacityResult[]
+  /** Of the whole run; null where it is not known, as while the run goes. */
+  readonly eventLoopDelayMs: EventLoopDelay | null
 }
 
 export function measure(threshold: Threshold, metrics: Metrics, totals: Totals): Measured {

@@ -1,5 +1,5 @@
 import type { Operator, Threshold } from '../plan/plan.ts'
-import { latenessDoubt } from './lateness-doubt.ts'
+import { deafnessDoubt, latenessDoubt } from './harness-doubt.ts'
 import { measure, type Totals } from './measure.ts'
 import { capacityUpTo, rangeDoubt } from './measure-capacity.ts'
 import type { Measured } from './measured.ts'
@@ -43,6 +43,7 @@ function judge(threshold: Threshold, metrics: Metrics, totals: Totals): Threshol
   const sentence = `${subject} was ${exact(value, unit)}, ${holds ? '' : 'not '}${required} (n = ${samples})`
   const doubt =
     latenessDoubt(threshold, metrics) ??
+    deafnessDoubt(threshold, totals.eventLoopDelayMs) ??
     cutShortDoubt(threshold, measured, totals) ??
     capacityDoubt(threshold, value, totals)
   if (doubt !== null) return result('inconclusive', `${sentence}, but ${doubt}`)

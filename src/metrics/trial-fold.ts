@@ -6,7 +6,7 @@ import { latenessMs, type Observation, type Sink } from '../observation/observat
 import type { Plan } from '../plan/plan.ts'
 import { type Cell, createCell, type Figures, sumFigures } from './figures.ts'
 import { isGood, isSuccess } from './good.ts'
-import { toleratedLatenessMs } from './lateness-doubt.ts'
+import { toleratedLatenessMs } from './harness-doubt.ts'
 
 /** What a trial adds up to. */
 export type TrialFold = {

@@ -9,7 +9,7 @@ import { aPlan } from './fixtures.ts'
 function judge(expression: string, result: Partial<CapacityResult>) {
   const parsed = parseThreshold(expression, ['chat', 'rpc'], ['search'])
   if (!('measure' in parsed)) throw new Error(JSON.stringify(parsed))
-  const totals = { violations: 0, discrepancies: 0, unexpected429: 0, credits: 0n, picoUsd: 0n }
+  const totals = { violations: 0, discrepancies: 0, unexpected429: 0, credits: 0n, picoUsd: 0n, eventLoopDelayMs: null }
   const [judged] = judgeThresholds([{ expression, why: '', ...parsed }], createMetrics(aPlan()), {
     ...totals,
     capacity: [aSearch(result)],

@@ -13,6 +13,7 @@ const totals: Totals = {
   credits: 0n,
   picoUsd: 0n,
   capacity: [],
+  eventLoopDelayMs: null,
   complete: true,
   elapsedMs: 10_000,
 }
@@ -110,6 +111,23 @@ describe('thresholds: a harness that was late proves nothing about a time', () =
     const own = times(99, anObservation({ stage: '(opening)', sentMs: 50, endMs: 60 }))
     expect(judged(under(20, p(95, 'lateness')), own).verdict).toBe('fail')
     expect(judged(under(60, p(95, 'lateness')), own).verdict).toBe('pass')
+  })
+  test.each([
+    ['deaf for 20 ms at times, a bound of 200 ms', p(95, 'latency'), { p99: 20, max: 90 }, 200, 'pass'],
+    ['deaf for 21 ms at times, a bound of 200 ms', p(95, 'latency'), { p99: 21, max: 90 }, 200, 'inconclusive'],
+    ['deaf for 21 ms at times, a bound of 210 ms', p(95, 'latency'), { p99: 21, max: 90 }, 210, 'pass'],
+    ['deaf for 21 ms at times, a bound that is crossed', p(95, 'latency'), { p99: 21, max: 90 }, 60, 'inconclusive'],
+    ['deaf for 90 ms once, a p95', p(95, 'latency'), { p99: 1, max: 90 }, 200, 'pass'],
+    ['a bound on lateness', p(95, 'lateness'), { p99: 900, max: 900 }, 200, 'pass'],
+  ] as const)('%s: %s', (_, measure, eventLoopDelayMs, bound, verdict) =>
+    expect(judged(under(bound, measure), times(300, anObservation()), { eventLoopDelayMs }).verdict).toBe(verdict),
+  )
+  test('one long deafness spoils a bound on the maximum, and it is said', () => {
+    const max = { kind: 'timing', timing: 'latency', of: { kind: 'max' } } as const
+    const result = judged(under(200, max), times(9, anObservation()), { eventLoopDelayMs: { p99: 1, max: 90 } })
+    expect(result.because).toBe(
+      'max latency was 100 ms, < 200 ms (n = 9), but the harness was deaf at times: event loop delay max 90 ms, tolerated 20 ms',
+    )
   })
   test('a bound on a count does not care', () => {
     expect(judged(aThreshold({ measure: count('count', 'failed'), operator: '==', bound: 0 }), late(500)).verdict).toBe(

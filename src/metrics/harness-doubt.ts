@@ -1,4 +1,5 @@
 import type { Aggregate, Threshold } from '../plan/plan.ts'
+import type { EventLoopDelay } from './event-loop.ts'
 import type { Histogram } from './histogram.ts'
 import type { Metrics } from './metrics.ts'
 import { percentileMs } from './percentiles.ts'
@@ -20,6 +21,18 @@ export function latenessDoubt(threshold: Threshold, metrics: Metrics): string | 
   const tolerated = toleratedLatenessMs(bound)
   if (ms === null || ms <= tolerated) return null
   return `the harness did not keep its schedule: lateness ${name} ${duration(ms)}, tolerated ${duration(tolerated)}`
+}
+
+/**
+ * Why a bound on a time proves nothing although all was sent on time, or in its own time, as closed users do: the process
+ * was deaf for so long that answers waited to be read. Its p99 stands for every percentile, its maximum for a maximum.
+ */
+export function deafnessDoubt({ measure, bound }: Threshold, delay: EventLoopDelay | null): string | null {
+  if (measure.kind !== 'timing' || measure.timing === 'lateness' || delay === null) return null
+  const [name, ms] = measure.of.kind === 'max' ? ['max', delay.max] : ['p99', delay.p99]
+  const tolerated = toleratedLatenessMs(bound)
+  if (ms <= tolerated) return null
+  return `the harness was deaf at times: event loop delay ${name} ${duration(ms)}, tolerated ${duration(tolerated)}`
 }
 
 /** So late may a request be sent whose time has this bound; null: it has none. */
