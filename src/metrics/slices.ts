@@ -49,6 +49,8 @@ export type Slice = {
 
 /** A slice is short beside a stage and long beside a request, so that a stage shows how steady it was. */
 const slicesPerStage = 20
+/** Two more, since the first and the last may be parts of one. What is due in none of these was not due within its stage. */
+const mostSlices = 22
 
 type Counts = { -readonly [Name in Exclude<keyof Slice, 'claimedCredits' | 'claimedUsd' | 'times'>]: number }
 type Growing = Counts & { credits: bigint; picoUsd: bigint; readonly times: Map<SlicedTiming, Map<number, number>> }
@@ -75,9 +77,10 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
   // As in the metrics: the first stage began where the earliest arrival of a stage says that it did.
   let loadStartMs = Number.POSITIVE_INFINITY
 
-  function sliceOf(stage: string, call: string, index: number): Growing {
+  function sliceOf(stage: string, call: string, index: number): Growing | null {
     const ofStage = getOrAdd(found, stage, () => new Map<string, Map<number, Growing>>())
     const ofCall = getOrAdd(ofStage, call, () => new Map<number, Growing>())
+    if (ofCall.size >= mostSlices && !ofCall.has(index)) return null
     return getOrAdd(ofCall, index, () => emptySlice(index))
   }
 
@@ -87,14 +90,18 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
       if (stage === undefined || plan.calls[o.call] === undefined || !(stage.durationMs > 0)) return
       loadStartMs = Math.min(loadStartMs, o.dueMs - stage.startMs)
       const index = Math.floor(o.dueMs / (stage.durationMs / slicesPerStage))
-      addTo(sliceOf(o.stage, o.call, index), o, plan.slo[o.call] ?? {}, contract)
+      const slice = sliceOf(o.stage, o.call, index)
+      if (slice !== null) addTo(slice, o, plan.slo[o.call] ?? {}, contract)
     },
     facts: () => ({ found, loadStartMs }),
     absorb: facts => {
       loadStartMs = Math.min(loadStartMs, facts.loadStartMs)
       for (const [stage, calls] of facts.found)
         for (const [call, slices] of calls)
-          for (const [index, slice] of slices) addSlice(sliceOf(stage, call, index), slice)
+          for (const [index, slice] of slices) {
+            const own = sliceOf(stage, call, index)
+            if (own !== null) addSlice(own, slice)
+          }
     },
     slices: () => ({
       schema: 1,

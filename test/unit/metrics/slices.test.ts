@@ -45,6 +45,14 @@ describe('a stage in slices', () => {
     expect(calls[1]?.slices[0]?.activeMs).toBe(470)
   })
 
+  test('holds no more slices than a stage has, however late its calls say that they were due', () => {
+    const fold = createSlices(aPlan(), documented)
+    for (let dueMs = 0; dueMs < 1_000_000; dueMs += 500) fold.add(anObservation({ dueMs }))
+    const kept = [...fold.facts().found.values()].flatMap(calls => [...calls.values()].map(slices => slices.size))
+    expect(kept).toEqual([22])
+    expect(fold.slices().calls[0]?.slices.every(({ sent }) => sent === 1)).toBe(true)
+  })
+
   test('leaves out the stages of the program and calls that nobody planned', () => {
     expect(slicesOf([anObservation({ stage: '(opening)' }), anObservation({ call: 'other' })])).toEqual([])
   })
