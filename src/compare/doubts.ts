@@ -1,3 +1,4 @@
+import { toleratedLatenessMs } from '../metrics/harness-doubt.ts'
 import { duration } from '../metrics/quantity.ts'
 import type { Slice } from '../metrics/slices.ts'
 import type { Status } from '../metrics/thresholds.ts'
@@ -13,10 +14,6 @@ export type ComparedCell = {
   readonly isComplete: boolean
   readonly verdict: Status
 }
-
-/** Below this no schedule of a process that does other things as well is worth doubting. */
-const toleratedMs = 20
-const toleratedShare = 0.1
 
 /**
  * Why a number is in doubt before it is looked at: the run did not do what it was to do, or what it shows may be the harness's
@@ -49,7 +46,7 @@ function latenessDoubt(
   const late = latenessMs(run, percent)
   const lateBefore = baselines.map(baseline => latenessMs(baseline, percent))
   const latest = Math.max(late, ...lateBefore)
-  const tolerated = Math.max(toleratedMs, baseMs * toleratedShare)
+  const tolerated = toleratedLatenessMs(baseMs)
   if (latest > tolerated)
     return `the harness was late: p${percent} ${duration(latest)}, tolerated ${duration(tolerated)}`
   const before = lateBefore.reduce((sum, ms) => sum + ms, 0) / lateBefore.length
