@@ -1,4 +1,4 @@
-import type { Observation, Sink } from '../observation/observation.ts'
+import { isHead, type Observation, type Sink } from '../observation/observation.ts'
 import type { Audit } from './audit.ts'
 
 /** The most observations that wait for one that is missing; then those that are there go ahead of it. */
@@ -19,6 +19,7 @@ export function createSequencer(
   let lastHeadMs = 0
 
   const letGo = (observation: Observation) => {
+    // Arrivals are sent in the order of `place`; the further requests of a replay have low places and are sent later.
     if (isHead(observation)) lastHeadMs = Math.max(lastHeadMs, observation.sentMs ?? observation.dueMs)
     release(observation, gaps[0]?.heldAtMs ?? lastHeadMs)
   }
@@ -66,7 +67,3 @@ type Gap = {
   readonly missing: number
   readonly heldAtMs: number
 }
-
-/** Arrivals are sent in the order of `place`; the further requests of a replay have low places and are sent later. */
-const isHead = ({ asked, seq }: Observation): boolean =>
-  asked.kind !== 'rpc' || asked.replay === null || asked.replay.group === seq

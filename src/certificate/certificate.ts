@@ -1,4 +1,5 @@
 import type { Percentiles } from '../metrics/percentiles.ts'
+import type { EventLoopDelay } from '../observation/log.ts'
 import type { DelayFacts } from './delays.ts'
 import { type StreamLoad, streamMs } from './stream-load.ts'
 
@@ -13,7 +14,7 @@ export type Measured = {
   readonly misread: number
   /** The verdict of the run, as of any other. */
   readonly run: { readonly verdict: 'pass' | 'fail' | 'inconclusive'; readonly because: readonly string[] }
-  readonly eventLoopDelayMs: { readonly p99: number; readonly max: number }
+  readonly eventLoopDelayMs: EventLoopDelay
   /** The p99 of all chunks that is still good enough; null: any is. */
   readonly mostMs: number | null
 }

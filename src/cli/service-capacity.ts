@@ -3,15 +3,15 @@ import type { ServicePlan } from '../plan/plan.ts'
 import { parseDuration } from '../scenario/units.ts'
 import { type ServiceCapacity, spreads } from '../service/slots.ts'
 import { number, text, type Values } from './command.ts'
+import { wholeNumber } from './whole-number.ts'
 
 const longestServiceMs = 600_000
-const most = { slots: 100_000, queue: 1_000_000 }
 
 /** What the flags say that the reference service can do at once; null: everything. Throws a UsageError. */
 export function serviceCapacity(values: Values): ServiceCapacity | null {
-  const slots = whole(values, 'slots', 1)
+  const slots = given(values, 'slots', { least: 1, most: 100_000 })
   const serviceTime = text(values, 'service-time')
-  const queue = whole(values, 'queue', 0)
+  const queue = given(values, 'queue', { least: 0, most: 1_000_000 })
   if (slots === null && serviceTime === null && queue === null) return null
   if (slots === null) throw new UsageError({ where: '--slots', got: 'nothing', expected: 'a number of slots' })
   const serviceTimeMs = parseDuration(serviceTime ?? '')
@@ -33,9 +33,8 @@ export const capacityFlags = (plan: ServicePlan | null): readonly string[] =>
         ...['--spread', plan.spread, '--queue', String(plan.queue)],
       ]
 
-function whole(values: Values, name: 'slots' | 'queue', least: number): number | null {
-  const value = number(values, name)
-  if (value === null || (Number.isSafeInteger(value) && value >= least && value <= most[name])) return value
-  const expected = `a whole number from ${least} to ${most[name]}`
-  throw new UsageError({ where: `--${name}`, got: String(value), expected })
-}
+const given = (
+  values: Values,
+  name: string,
+  bounds: { readonly least: number; readonly most: number },
+): number | null => (number(values, name) === null ? null : wholeNumber(values, name, bounds))

@@ -1,4 +1,4 @@
-import type { Estimate } from './estimates.ts'
+import { type Estimate, mean } from './estimates.ts'
 
 /** How far a run is from its baselines, and how far it would be if nothing had changed. */
 export type Contrast = {
@@ -60,5 +60,3 @@ function jointFreedom(parts: readonly Varying[]): number {
   const doubt = parts.reduce((total, { variance, freedom }) => total + variance ** 2 / freedom, 0)
   return doubt === 0 ? Number.POSITIVE_INFINITY : sum ** 2 / doubt
 }
-
-const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length

@@ -2,7 +2,7 @@ import { toleratedLatenessMs } from '../metrics/harness-doubt.ts'
 import { duration } from '../metrics/quantity.ts'
 import type { Slice } from '../metrics/slices.ts'
 import type { Status } from '../metrics/thresholds.ts'
-import { positionMs, positionOf, sumCells } from './estimates.ts'
+import { mean, positionMs, positionOf, sumCells } from './estimates.ts'
 import type { ComparedMeasure } from './measures.ts'
 
 /** What a call did in a stage, in a run of which this is known. */
@@ -49,7 +49,7 @@ function latenessDoubt(
   const tolerated = toleratedLatenessMs(baseMs)
   if (latest > tolerated)
     return `the harness was late: p${percent} ${duration(latest)}, tolerated ${duration(tolerated)}`
-  const before = lateBefore.reduce((sum, ms) => sum + ms, 0) / lateBefore.length
+  const before = mean(lateBefore)
   if (Math.abs(late - before) <= baseMs * minimalEffect) return null
   return `the harness was not as late as before: p${percent} ${duration(late)}, was ${duration(before)}`
 }

@@ -111,3 +111,5 @@ export function sumCells(parts: readonly Cells[]): Cells {
   for (const cells of parts) for (const [cell, count] of cells) sums.set(cell, (sums.get(cell) ?? 0) + count)
   return [...sums].toSorted(([a], [b]) => a - b)
 }
+
+export const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length

@@ -1,7 +1,7 @@
 import type { Slice } from '../metrics/slices.ts'
 import type { ComparedRow, Criteria, Effect } from './comparison.ts'
 import { contrast } from './contrast.ts'
-import type { Estimate } from './estimates.ts'
+import { type Estimate, mean } from './estimates.ts'
 import type { ComparedMeasure } from './measures.ts'
 import { tailValue, upperTail } from './student-t.ts'
 
@@ -109,8 +109,6 @@ function effectOf(kind: ComparedMeasure['kind'], shift: number, margin: number):
 
 /** Of what is compared by its ratio the geometric mean, so that base and effect make the run. */
 function baseValue({ kind }: ComparedMeasure, baselines: readonly Estimate[]): number {
-  const mean = (of: (estimate: Estimate) => number) =>
-    baselines.reduce((sum, estimate) => sum + of(estimate), 0) / baselines.length
   const isRelative = kind !== 'share' && baselines.every(({ value }) => value > 0)
-  return isRelative ? Math.exp(mean(({ point }) => point)) : mean(({ value }) => value)
+  return isRelative ? Math.exp(mean(baselines.map(({ point }) => point))) : mean(baselines.map(({ value }) => value))
 }

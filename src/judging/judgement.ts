@@ -120,6 +120,7 @@ export function createJudgement(
         plan,
         { metrics, docket, audits, capacity: search.results },
         { complete: false, elapsedMs: latestMs },
+        null,
       )
     },
     glance,

@@ -5,9 +5,9 @@ import { createDocket, type Docket, type DocketFacts } from '../checks/docket.ts
 import { pico } from '../lib/money.ts'
 import type { Extent } from '../metrics/active-time.ts'
 import type { CapacityResult } from '../metrics/capacity-result.ts'
-import type { EventLoopDelay } from '../metrics/event-loop.ts'
 import { createMetrics, type Metrics, type MetricsFacts } from '../metrics/metrics.ts'
 import { judgeThresholds, type ThresholdResult } from '../metrics/thresholds.ts'
+import type { EventLoopDelay } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 
 /** What can be read off a run, as of now. */
@@ -46,14 +46,16 @@ export function readGlances(plan: Plan, glances: readonly Glance[]): MergedReadi
   const elapsedMs = Math.max(0, ...glances.map(({ latestMs }) => latestMs))
   const capacity: Readings['capacity'] = complete =>
     glances.flatMap(glance => (complete ? glance.capacity.complete : glance.capacity.cutShort))
-  const thresholds = () => thresholdsOf(plan, { metrics, docket, audits, capacity }, { complete: false, elapsedMs })
+  const thresholds = () =>
+    thresholdsOf(plan, { metrics, docket, audits, capacity }, { complete: false, elapsedMs }, null)
   return { metrics, docket, audits, capacity, thresholds }
 }
 
 export function thresholdsOf(
   plan: Plan,
   { metrics, docket, audits, capacity }: Omit<Readings, 'thresholds'>,
-  { eventLoopDelayMs = null, ...extent }: Extent & { readonly eventLoopDelayMs?: EventLoopDelay | null },
+  extent: Extent,
+  eventLoopDelayMs: EventLoopDelay | null,
 ): readonly ThresholdResult[] {
   const { discrepancies, claimedCredits, claimedUsd } = audits.billing()
   return judgeThresholds(plan.thresholds, metrics, {

@@ -61,11 +61,12 @@ export async function reportOf(
     limits: audits.limits(),
     blocks: audits.blocks(),
     capacity: readings.capacity(end?.ended === 'complete'),
-    thresholds: thresholdsOf(plan, readings, {
-      complete: end?.ended === 'complete',
-      elapsedMs: durationMs,
+    thresholds: thresholdsOf(
+      plan,
+      readings,
+      { complete: end?.ended === 'complete', elapsedMs: durationMs },
       eventLoopDelayMs,
-    }),
+    ),
     eventLoopDelayMs,
     unrecorded: ends.reduce((sum, { unrecorded }) => sum + unrecorded, 0),
     pushed: end?.pushed ?? null,

@@ -1,7 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-
-/** How long this process was deaf, in milliseconds: time that its own work kept it from noticing what had arrived. */
-export type EventLoopDelay = { readonly p99: number; readonly max: number }
+import type { EventLoopDelay } from '../observation/log.ts'
 
 export type EventLoopMonitor = {
   readonly delayMs: () => EventLoopDelay

@@ -1,5 +1,5 @@
+import type { EventLoopDelay } from '../observation/log.ts'
 import type { Aggregate, Threshold } from '../plan/plan.ts'
-import type { EventLoopDelay } from './event-loop.ts'
 import type { Histogram } from './histogram.ts'
 import type { Metrics } from './metrics.ts'
 import { percentileMs } from './percentiles.ts'

@@ -2,7 +2,7 @@ import { growthOf, type Passage } from '../capacity/growth.ts'
 import type { CallTally, TrialFacts } from '../capacity/judge-trial.ts'
 import { isAbuseBlock } from '../checks/who-answered.ts'
 import type { Contract } from '../contract/contract.ts'
-import { latenessMs, type Observation, type Sink } from '../observation/observation.ts'
+import { isHead, latenessMs, type Observation, type Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { type Cell, createCell, type Figures, sumFigures } from './figures.ts'
 import { isGood, isSuccess } from './good.ts'
@@ -90,7 +90,3 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
     },
   }
 }
-
-/** Whether a request is the first of its arrival. */
-const isHead = ({ asked }: Observation): boolean =>
-  asked.kind !== 'rpc' || asked.replay === null || asked.replay.role === 'original'

@@ -24,6 +24,9 @@ export type LogHead = RunHead & {
   readonly workers: number
 }
 
+/** How long a process was deaf, in milliseconds: time that its own work kept it from noticing what had arrived. */
+export type EventLoopDelay = { readonly p99: number; readonly max: number }
+
 /** The last line of a log; a run that was killed has none. */
 export type LogEnd = {
   readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'keys-refused' | 'budget-reached' | 'worker-lost'
@@ -32,7 +35,7 @@ export type LogEnd = {
   readonly loadStartMs?: number | null
   /** When the worker began the first stage, on the clock of the run; null: it did not. */
   readonly beganMs: number | null
-  readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
+  readonly eventLoopDelayMs: EventLoopDelay | null
   /** Observations that were judged and are not in the log: the disk had not kept up. */
   readonly unrecorded: number
   /** null: nothing was pushed. Missing in logs of versions that could not. */

@@ -61,6 +61,10 @@ export const failureReasons = [
 ] as const
 export type FailureReason = (typeof failureReasons)[number]
 
+/** Whether a request is the first of its arrival: the others of a replay follow it. */
+export const isHead = ({ asked, seq }: Pick<Observation, 'asked' | 'seq'>): boolean =>
+  asked.kind !== 'rpc' || asked.replay === null || asked.replay.group === seq
+
 /** Failures that came before a byte of the request was on its way. */
 export const neverSent: readonly FailureReason[] = ['connect-refused', 'connect-timeout', 'name-not-resolved', 'tls']
 

@@ -1,9 +1,11 @@
 import type { SearchTerms } from '../capacity/search-terms.ts'
 import type { AccountTier } from '../contract/contract.ts'
 import type { Call as CallPlan, Mix } from '../scenario/call.ts'
+import type { ServiceSpec as ServicePlan } from '../scenario/scenario.ts'
 import type { Threshold, Timing } from '../scenario/threshold.ts'
 
 export type { Call as CallPlan, Mix, RpcCall as RpcPlan } from '../scenario/call.ts'
+export type { ServiceSpec as ServicePlan } from '../scenario/scenario.ts'
 export type { Aggregate, Count, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
 export { timings } from '../scenario/threshold.ts'
 
@@ -31,14 +33,6 @@ export type Plan = {
   /** Which observations are kept: all of them, those on which a check has found something, or none. */
   readonly record: 'all' | 'findings' | 'none'
   readonly forecast: Forecast
-}
-
-/** So many requests at a time, each of which takes so long, and so many more that wait; whoever comes then is refused. */
-export type ServicePlan = {
-  readonly slots: number
-  readonly serviceTimeMs: number
-  readonly spread: 'constant' | 'exponential'
-  readonly queue: number
 }
 
 export type CallersPlan = {

@@ -1,5 +1,10 @@
+import type { Status } from '../metrics/thresholds.ts'
+
+/** Before what has this status. */
+export const signs: Readonly<Record<Status, string>> = { pass: '✅', fail: '❌', inconclusive: '⚠️' }
+
 /** What has a meaning in Markdown, or in the HTML that it may hold. */
-const signs = /[\\`*_[\]<>&|~#!]/g
+const marks = /[\\`*_[\]<>&|~#!]/g
 
 /**
  * Words from outside as one line of plain text: no markup, no link, no mention. `https:` and `www.` lose the sign by
@@ -8,7 +13,7 @@ const signs = /[\\`*_[\]<>&|~#!]/g
 export const plainText = (text: string): string =>
   text
     .replace(unfit, ' ')
-    .replace(signs, sign => (sign === '<' ? '&lt;' : sign === '>' ? '&gt;' : sign === '&' ? '&amp;' : `\\${sign}`))
+    .replace(marks, mark => (mark === '<' ? '&lt;' : mark === '>' ? '&gt;' : mark === '&' ? '&amp;' : `\\${mark}`))
     .replace(/:(?=\/\/)/g, '\\:')
     .replace(/www\./gi, word => `${word.slice(0, 3)}\\.`)
     .replaceAll('@', '@\u200B')

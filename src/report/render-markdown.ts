@@ -2,7 +2,7 @@ import type { LimitUse } from '../audits/results.ts'
 import { capacityWords } from '../metrics/capacity-words.ts'
 import { count, duration, exact, NO_VALUE, plural, ratio } from '../metrics/quantity.ts'
 import { comparisonMarkdown } from './comparison/comparison-markdown.ts'
-import { code, codeBlock, details, markdownTable, plainText } from './markdown.ts'
+import { code, codeBlock, details, markdownTable, plainText, signs } from './markdown.ts'
 import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'
 import { pushedWords } from './pushed-words.ts'
 import { recordGap } from './record-gap.ts'
@@ -41,7 +41,7 @@ export const renderMarkdownHead = (report: Report): string => text(verdict(repor
 
 const text = (lines: Lines): string => `${lines.join('\n')}\n`
 
-const marks: Readonly<Record<Status, string>> = { pass: '✅ pass', fail: '❌ FAIL', inconclusive: '⚠️ INCONCLUSIVE' }
+const words: Readonly<Record<Status, string>> = { pass: 'pass', fail: 'FAIL', inconclusive: 'INCONCLUSIVE' }
 
 function verdict({ verdict: status, because, run }: Report): Lines {
   const facts = [
@@ -53,7 +53,7 @@ function verdict({ verdict: status, because, run }: Report): Lines {
     `turnpike ${run.version}`,
   ]
   return [
-    `## ${marks[status]}: ${plainText(run.scenario)}`,
+    `## ${signs[status]} ${words[status]}: ${plainText(run.scenario)}`,
     '',
     ...(run.question === null ? [] : [`_${plainText(run.question)}_`, '']),
     ...because.slice(0, mostRows).map(reason => `- ${plainText(reason)}`),
@@ -117,7 +117,7 @@ function thresholds({ thresholds: all }: Report): Lines {
   const rows = all
     .slice(0, mostRows)
     .map(({ verdict: status, expression, value, operator, bound, unit, because, why }) => [
-      status === 'pass' ? '✅' : status === 'fail' ? '❌' : '⚠️',
+      signs[status],
       code(expression),
       value === null ? NO_VALUE : exact(value, unit),
       plainText(`${operator} ${exact(bound, unit)}`),

@@ -7,7 +7,7 @@ import type { CapacityResult } from '../metrics/capacity-result.ts'
 import type { Percentiles } from '../metrics/percentiles.ts'
 import type { Series } from '../metrics/series.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
-import type { PushTally } from '../observation/log.ts'
+import type { EventLoopDelay, PushTally } from '../observation/log.ts'
 
 export type { CapacityResult, TrialResult } from '../metrics/capacity-result.ts'
 export type { Percentiles } from '../metrics/percentiles.ts'
@@ -98,7 +98,7 @@ export type LoadFacts = {
   /** Answers of the abuse block, in stages that did not mean to cause it. */
   readonly blocked: number
   readonly latenessMs: Percentiles
-  readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
+  readonly eventLoopDelayMs: EventLoopDelay | null
   /** Observations that were judged but are not in the record, since the disk had not kept up. */
   readonly unrecorded: number
   /** Of the remote write, until the report was made; null: there was none. */
@@ -118,7 +118,7 @@ export type WorkerFacts = {
   readonly beganMs: number | null
   readonly sent: number
   readonly latenessMs: Percentiles
-  readonly eventLoopDelayMs: { readonly p99: number; readonly max: number } | null
+  readonly eventLoopDelayMs: EventLoopDelay | null
 }
 
 export type CallFacts = {

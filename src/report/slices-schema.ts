@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { cellsPerOctave, type Slices } from '../metrics/slices.ts'
+import { tally } from './figures-schema.ts'
 
-const tally = z.number().int().nonnegative()
 const decimal = z.string().regex(/^-?\d+(\.\d+)?$/)
 const cells = z
   .array(z.tuple([tally, tally]))

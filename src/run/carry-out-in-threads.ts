@@ -6,6 +6,7 @@ import type { Facts } from '../judging/judgement.ts'
 import { readGlances } from '../judging/readings.ts'
 import type { Brief } from '../judging/report-of.ts'
 import type { Clock } from '../lib/clock.ts'
+import { rememberLast } from '../lib/remember-last.ts'
 import { addReadings } from '../metrics/meters.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Report } from '../report/report.ts'
@@ -48,13 +49,17 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
   })
   let loadStartMs: number | null = null
   const sights = watchSights(workers, clock)
+  // A scrape asks family by family, and all of them look at the same sights.
+  const readings = rememberLast((known: readonly Sight[]) =>
+    readGlances(
+      plan,
+      known.map(({ glance }) => glance),
+    ),
+  )
+  const meters = rememberLast((known: readonly Sight[]) => addReadings(known.map(sight => sight.meters)))
   options.onStart({
-    readings: () =>
-      readGlances(
-        plan,
-        sights.known().map(({ glance }) => glance),
-      ),
-    meters: () => addReadings(sights.known().map(({ meters }) => meters)),
+    readings: () => readings(sights.known()),
+    meters: () => meters(sights.known()),
     inFlight: () => sights.known().reduce((sum, { inFlight }) => sum + inFlight, 0),
     stage: () => sights.known()[0]?.stage ?? '(opening)',
     loadStartMs: () => loadStartMs,
@@ -92,18 +97,22 @@ const freshMs = 1_000
 
 /** The latest that each thread has shown of itself. They are only asked where somebody looks. */
 function watchSights(workers: readonly { readonly look: () => Promise<Sight | null> }[], clock: Clock) {
+  let known: readonly Sight[] = []
   const latest: (Sight | null)[] = workers.map(() => null)
   let askedMs = Number.NEGATIVE_INFINITY
   let asked: Promise<unknown> = Promise.resolve()
-  const look = (): Promise<unknown> =>
-    Promise.all(
+  const look = async (): Promise<void> => {
+    await Promise.all(
       workers.map(async (worker, index) => {
         latest[index] = (await worker.look()) ?? latest[index] ?? null
       }),
     )
+    known = latest.filter(sight => sight !== null)
+  }
   return {
     look,
-    known: (): readonly Sight[] => latest.filter(sight => sight !== null),
+    /** The same list until they have been looked at again. */
+    known: (): readonly Sight[] => known,
     refresh: async (): Promise<void> => {
       if (clock.nowMs() >= askedMs + freshMs) {
         askedMs = clock.nowMs()

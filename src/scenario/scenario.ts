@@ -23,7 +23,7 @@ export type Scenario = {
   readonly thresholds: readonly Threshold[]
 }
 
-/** What the reference service can do at once. */
+/** So many requests at a time, each of which takes so long, and so many more that wait; whoever comes then is refused. */
 export type ServiceSpec = {
   readonly slots: number
   readonly serviceTimeMs: number

@@ -1,9 +1,8 @@
 import type { ComparedRow, Comparison } from '../../compare/comparison.ts'
 import { type Html, html, nothing } from '../html/html.ts'
 import { renderPage } from '../html/page.ts'
+import { tones } from '../html/tables.ts'
 import { cellCounts, criteriaWords, isChanged, outcomeStatus, outcomeWords, rowWords } from './comparison-words.ts'
-
-const tones = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' } as const
 
 /** A page of its own: the verdict, why, and every number. */
 export function renderComparisonHtml(comparison: Comparison): string {

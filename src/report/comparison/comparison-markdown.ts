@@ -1,10 +1,9 @@
 import type { ComparedRow, Comparison } from '../../compare/comparison.ts'
-import { code, details, markdownTable, plainText } from '../markdown.ts'
+import { code, details, markdownTable, plainText, signs } from '../markdown.ts'
 import { cellCounts, criteriaWords, isChanged, outcomeStatus, outcomeWords, rowWords } from './comparison-words.ts'
 
 type Lines = readonly string[]
 
-const signs = { pass: '✅', fail: '❌', inconclusive: '⚠️' } as const
 /** More are in comparison.json. */
 const mostRows = 300
 

@@ -3,7 +3,8 @@ import { type Ends, isProbe, totalOf } from '../probe-facts.ts'
 import type { CallFacts, PlanFacts, Report, Status } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
 
-const tones: Readonly<Record<Status, string>> = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' }
+/** The class of what has this status. */
+export const tones: Readonly<Record<Status, string>> = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' }
 const signs: Readonly<Record<Status, string>> = { pass: '✓ holds', fail: '✗ crossed', inconclusive: '? open' }
 
 export function thresholdsSection({ thresholds }: Report): Html {

@@ -83,7 +83,8 @@ describe('what a search adds up to', () => {
     const replay: Told = (dueMs, index) => {
       const asked = { kind: 'rpc', network: 'n', batch: false, items: [] } as const
       const role = index % 2 === 0 ? 'original' : 'duplicate'
-      return { ...good(dueMs, index), asked: { ...asked, replay: { group: 0, role, concurrent: false } } }
+      const group = index - (index % 2)
+      return { ...good(dueMs, index), seq: index, asked: { ...asked, replay: { group, role, concurrent: false } } }
     }
     expect(resultOf([replay], [40])?.trials[0]).toMatchObject({ arrivals: 20, planned: 20, outcome: 'held' })
     // As many answers a second as arrivals, though there were twice as many.
