@@ -15,7 +15,12 @@ import {
 } from '@grafana/grafana-foundation-sdk/dashboard'
 import { ofRun, source } from './queries.ts'
 
-export type Row = { readonly title: string; readonly panels: readonly Builder<Panel>[] }
+export type Row = {
+  readonly title: string
+  readonly panels: readonly Builder<Panel>[]
+  /** Whether it is shut until a person opens it, so that nothing is asked for it. */
+  readonly isFolded?: true
+}
 
 export type Board = {
   readonly uid: string
@@ -46,9 +51,12 @@ export function makeDashboard({ uid, title, question, choices, rows }: Board): D
     ...choices.map(([label, metric]) => choice(label, ofRun(metric))),
   ]
   builder.variables(variables).link(links()).annotation(stages())
-  for (const row of rows) {
-    builder.withRow(new RowBuilder(row.title))
-    for (const panel of row.panels) builder.withPanel(panel)
+  for (const { title, panels, isFolded } of rows) {
+    const row = new RowBuilder(title)
+    // Grafana looks for the panels of a row within it only where it is folded.
+    if (isFolded) for (const panel of panels) row.withPanel(panel)
+    builder.withRow(row)
+    if (!isFolded) for (const panel of panels) builder.withPanel(panel)
   }
   return numbered(builder.build())
 }
@@ -88,6 +96,7 @@ const stages = () =>
 
 /** The builder gives panels no numbers, and links to a panel need one. */
 function numbered(dashboard: Dashboard): Dashboard {
-  for (const [index, panel] of (dashboard.panels ?? []).entries()) panel.id = index + 1
+  const panels = (dashboard.panels ?? []).flatMap(panel => ('panels' in panel ? [panel, ...panel.panels] : [panel]))
+  for (const [index, panel] of panels.entries()) panel.id = index + 1
   return dashboard
 }

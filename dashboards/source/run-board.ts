@@ -1,5 +1,6 @@
 import { answerRows } from './answer-rows.ts'
 import type { Board } from './board.ts'
+import { capacityRow } from './capacity-row.ts'
 import { harnessRow } from './harness-row.ts'
 import { alarm, chart, name, stacked, stat } from './panels.ts'
 import { ofCalls, ofRun, quantile, rate, ratio, series } from './queries.ts'
@@ -141,6 +142,7 @@ export const runBoard: Board = {
         }),
       ],
     },
+    capacityRow,
     ...answerRows,
     harnessRow,
   ],

@@ -9,17 +9,9 @@ import {
   type Sample,
   thresholdSamples,
 } from './exposition.ts'
+import { counter, type Family, gauge } from './family.ts'
 import { OTHER_NAME } from './metrics.ts'
-
-/** Metrics of one name. Counters never fall. */
-export type Family = {
-  readonly name: string
-  readonly kind: 'counter' | 'gauge'
-  readonly help: string
-  readonly labels: readonly string[]
-  /** As of now. No two have the same labels. */
-  readonly samples: () => readonly Sample[]
-}
+import { searchFamilies } from './search-families.ts'
 
 export const histogramFamilies: readonly { readonly name: string; readonly timing: Timing; readonly help: string }[] = [
   { name: 'turnpike_request_duration_seconds', timing: 'latency', help: 'Due to end of complete 2xx answers.' },
@@ -35,7 +27,7 @@ export const histogramFamilies: readonly { readonly name: string; readonly timin
 export const mostShownCallers = 50
 
 export function families(source: ExpositionSource): readonly Family[] {
-  const { metrics, meters, billing, tallies, limits, thresholds, capacity, run } = source
+  const { metrics, meters, billing, tallies, limits, thresholds, run } = source
   const shown = new Set<string>()
   /** A caller who was shown by name stays so. */
   const callerOf = (name: string): string => {
@@ -196,16 +188,7 @@ export function families(source: ExpositionSource): readonly Family[] {
     counter('turnpike_violations_total', 'Violations of a clause.', ['clause'], () =>
       tallies().map(({ id, violated }) => ({ labels: { clause: id }, value: violated })),
     ),
-    gauge('turnpike_capacity_rate', 'Arrivals a second that a search has confirmed.', ['stage'], () =>
-      capacity().flatMap(({ stage, perSecond }) =>
-        perSecond === null ? [] : [{ labels: { stage }, value: perSecond }],
-      ),
-    ),
-    gauge('turnpike_capacity_trial_rate', 'Arrivals a second of the latest trial of a search.', ['stage'], () =>
-      capacity().flatMap(({ stage, trials }) =>
-        trials.slice(-1).map(({ offeredPerSecond: value }) => ({ labels: { stage }, value })),
-      ),
-    ),
+    ...searchFamilies(source),
     gauge('turnpike_threshold_ok', '1: holds so far, 0: crossed.', ['threshold'], () => thresholdSamples(thresholds())),
     gauge('turnpike_run_info', 'Always 1.', ['run_id', 'scenario', 'seed', 'version'], () => [
       { labels: { run_id: run.id, scenario: run.scenario, seed: String(run.seed), version: run.version }, value: 1 },
@@ -224,14 +207,6 @@ const byLimit = ['caller', 'scope', 'tier']
 const sum = (a: number, b: number): number => a + b
 
 const one = (value: () => number) => (): readonly Sample[] => [{ labels: {}, value: value() }]
-
-const counter = (name: string, help: string, labels: readonly string[], samples: Family['samples']): Family => {
-  return { name, kind: 'counter', help, labels, samples }
-}
-
-const gauge = (name: string, help: string, labels: readonly string[], samples: Family['samples']): Family => {
-  return { name, kind: 'gauge', help, labels, samples }
-}
 
 /** Samples with the same labels as one. */
 function joined(samples: readonly Sample[], join: (a: number, b: number) => number): readonly Sample[] {

@@ -8,7 +8,8 @@ import {
   type Sample,
   type ShownMetrics,
 } from './exposition.ts'
-import { type Family, families, histogramFamilies } from './families.ts'
+import { families, histogramFamilies } from './families.ts'
+import type { Family } from './family.ts'
 
 /** The text that Prometheus scrapes. */
 export type Exposition = { readonly contentType: string; readonly render: () => Promise<string> }

@@ -34,6 +34,8 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
   let longestMs = 0
   let lastEndMs = Number.NEGATIVE_INFINITY
   let [firstDueMs, lastDueMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  /** Whoever watches a search asks for all of its trials again and again, and few of them have changed. */
+  let ended: TrialFacts | null = null
 
   const keep = ({ dueMs, sentMs, endMs }: Observation) => {
     if (sentMs === null || endMs === null) return
@@ -54,8 +56,14 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
     else ofCall.bad++
   }
 
+  const factsUntil = (untilMs: number): TrialFacts => {
+    const inOrder = passages.toSorted((a, b) => a.dueMs - b.dueMs)
+    return { ...counts, calls, growth: growthOf(inOrder, stride, untilMs) }
+  }
+
   return {
     add: o => {
+      ended = null
       const { call, outcome, dueMs, endMs } = o
       const cell = cells.get(call) ?? createCell(slo[call] ?? {})
       cells.set(call, cell)
@@ -77,9 +85,9 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
       if (outcome.kind === 'failed' || isSuccess(o)) keep(o)
     },
     facts: state => {
-      const untilMs = state === 'open' ? lastEndMs - longestMs : lastDueMs
-      const inOrder = passages.toSorted((a, b) => a.dueMs - b.dueMs)
-      return { ...counts, calls, growth: growthOf(inOrder, stride, untilMs) }
+      if (state === 'open') return factsUntil(lastEndMs - longestMs)
+      ended ??= factsUntil(lastDueMs)
+      return ended
     },
     figures: () => sumFigures([...cells.values()].map(({ figures }) => figures)),
     good: () => Object.values(calls).reduce((sum, { good }) => sum + good, 0),

@@ -1,5 +1,6 @@
 import { boundariesMs, type Distribution, distributions, type ExpositionSource } from '../metrics/exposition.ts'
-import { type Family, families, histogramFamilies } from '../metrics/families.ts'
+import { families, histogramFamilies } from '../metrics/families.ts'
+import type { Family } from '../metrics/family.ts'
 import type { NativeHistogram } from '../metrics/native-histogram.ts'
 
 /** One value of one series. */

@@ -1,4 +1,4 @@
-import type { Family } from '../metrics/families.ts'
+import type { Family } from '../metrics/family.ts'
 import type { Percentiles } from '../metrics/percentiles.ts'
 import type { CallFacts, Report } from '../report/report.ts'
 
@@ -7,7 +7,7 @@ import type { CallFacts, Report } from '../report/report.ts'
  * run that goes, so that nobody takes yesterday's verdict for one of now.
  */
 export function verdictFamilies(report: Report): readonly Family[] {
-  const { verdict, run, load, billing, clauses, thresholds } = report
+  const { verdict, run, load, billing, clauses, thresholds, capacity } = report
   const calls = report.calls.filter(({ stage }) => stage === null)
   const judged = clauses.filter(clause => clause.verdict !== 'not-exercised')
   const ofCalls = (percentiles: (facts: CallFacts) => Percentiles) =>
@@ -67,6 +67,11 @@ export function verdictFamilies(report: Report): readonly Family[] {
       same,
     ),
     last('lateness_seconds', 'Due to send.', ['quantile'], quantiles(load.latenessMs, {}), same),
+    last('capacity_rate', 'Arrivals a second that were confirmed.', ['stage'], capacity, ({ stage, perSecond }) => [
+      { stage },
+      perSecond,
+    ]),
+    last('capacity_info', 'Always 1.', ['stage', 'status'], capacity, ({ stage, status }) => [{ stage, status }, 1]),
   ]
 }
 

@@ -38,12 +38,16 @@ for (const { way, isScraped, left } of ways) {
       const service = startTurnpike(['service', '--port', '0', ...lies])
       started.push(service)
       const target = await heard(service, /http:\S+\/api\/v1/)
-      const flags = ['--target', target, '--out', freshDirectory(), '--no-progress']
       const told = isScraped ? ['--metrics', ':0'] : ['--remote-write', prometheus.remoteWrite]
-      const run = startTurnpike(['run', 'test/real/everything.yaml', ...flags, ...told])
-      started.push(run)
-      if (isScraped) prometheus.scrape(Number(/:(\d+)\/metrics/.exec(await heard(run, /:\d+\/metrics/))?.[1]))
-      expect((await run.ended).code).toBe(1)
+      const start = (...words: readonly string[]) => {
+        const run = startTurnpike(['run', ...words, '--out', freshDirectory(), '--no-progress', ...told])
+        started.push(run)
+        return run
+      }
+      const runs = [start('test/real/everything.yaml', '--target', target), start('test/real/searched.yaml')]
+      if (isScraped) prometheus.scrape(await Promise.all(runs.map(portOf)))
+      const codes = await Promise.all(runs.map(async run => (await run.ended).code))
+      expect(codes).toEqual([1, 0])
       // Two scrapes more, by which the series of the run are stale.
       await pause(5_000)
       span = { from, to: nowSeconds() }
@@ -107,6 +111,10 @@ for (const { way, isScraped, left } of ways) {
     })
   })
 }
+
+/** Where its metrics are. */
+const portOf = async (run: Started): Promise<number> =>
+  Number(/:(\d+)\/metrics/.exec(await heard(run, /:\d+\/metrics/))?.[1])
 
 /** Waits until the program has said it on stderr. */
 function heard({ child, ended }: Started, words: RegExp): Promise<string> {

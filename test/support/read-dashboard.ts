@@ -29,11 +29,15 @@ export type ReadVariable = {
 export function readDashboard(json: string): ReadDashboard {
   const { panels, templating, annotations } = JSON.parse(json)
   return {
-    panels: panels.filter((panel: { type: string }) => panel.type !== 'row').map(readPanel),
+    panels: panels.flatMap(unfolded).map(readPanel),
     variables: templating.list.filter((variable: { type: string }) => variable.type === 'query').map(readVariable),
     annotations: annotations.list.flatMap(({ expr }: { expr?: string }) => (expr === undefined ? [] : [expr])),
   }
 }
+
+/** A row is no panel, but one that is folded has some. */
+const unfolded = (panel: { readonly type: string; readonly panels?: readonly unknown[] }): readonly unknown[] =>
+  panel.type === 'row' ? (panel.panels ?? []) : [panel]
 
 function readPanel(panel: unknown): ReadPanel {
   const { id, title, description = '', type, targets, gridPos, fieldConfig } = JSON.parse(JSON.stringify(panel))

@@ -7,7 +7,8 @@ import { startProgram } from './real-program.ts'
 /** Prometheus itself, on loopback, with the configuration and the rules of the project. It takes remote writes, too. */
 export type RealPrometheus = {
   readonly remoteWrite: string
-  readonly scrape: (port: number) => void
+  /** Has it scrape what listens there, and nothing else. */
+  readonly scrape: (ports: readonly number[]) => void
   /** What is wrong with an expression over the span: it gives nothing, or it gives what is no number. */
   readonly complaints: (expr: string, span: Span) => Promise<readonly string[]>
   readonly ask: (path: string, query: Readonly<Record<string, string>>) => Promise<unknown>
@@ -57,7 +58,10 @@ export async function preparePrometheus(): Promise<RealPrometheus> {
   return {
     ask,
     remoteWrite: `${origin}/api/v1/write`,
-    scrape: target => writeFileSync(join(folder, 'targets/run.yml'), `- targets: ["127.0.0.1:${target}"]\n`),
+    scrape: ports => {
+      const targets = JSON.stringify(ports.map(port => `127.0.0.1:${port}`))
+      writeFileSync(join(folder, 'targets/run.yml'), `- targets: ${targets}\n`)
+    },
     complaints: async (expr, { from, to }) => {
       const query = { query: interpolate(expr), start: String(from), end: String(to), step: '1' }
       const { result } = (await ask('query_range', query)) as { result: readonly { values: [number, string][] }[] }

@@ -149,6 +149,25 @@ describe('a search that goes on', () => {
     expect(capacity.soFar('search', next.trial)).toBe('too-many-bad')
   })
 
+  test('is the same whether or not somebody watches it', () => {
+    const told: readonly Told[] = [good, slow, good]
+    const watched = createCapacity(plan, documented)
+    for (const [index, each] of told.entries()) {
+      const next = watched.next('search')
+      if (next.kind === 'conclusion') throw new Error(`the search was over before trial ${index}`)
+      for (let n = 0; n < next.trial.arrivals; n++) {
+        watched.add({
+          ...each(index * 10_000 + (n * 1000) / next.trial.perSecond, n),
+          stage: 'search',
+          call: 'rpc',
+          trial: index,
+        })
+        expect(watched.results(false)[0]?.trials[index]?.arrivals).toBe(n + 1)
+      }
+    }
+    expect(watched.results(false)).toEqual(searched(told).results(false))
+  })
+
   test('comes to nothing where the run ended in a trial, or before the next', () => {
     const cut = searched([good, good], [null, 10])
     expect(cut.results(false)[0]).toMatchObject({ status: 'inconclusive', perSecond: null })

@@ -8,6 +8,7 @@ import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { type MetricsServer, serveMetrics } from '../../../src/metrics/metrics-server.ts'
 import { createExposition } from '../../../src/metrics/prometheus.ts'
 import type { ThresholdResult } from '../../../src/metrics/thresholds.ts'
+import { aSearch } from '../report/capacity-results.ts'
 import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from './fixtures.ts'
 
 const result = (expression: string, verdict: ThresholdResult['verdict']): ThresholdResult => {
@@ -57,7 +58,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
     }),
     tallies: () => [{ id: 'rpc.credits.amount', violated: 2 }],
     limits: () => [limit(), limit({ scope: 'chat:m', unexpected429: 0, missing429: 4, limit: null })],
-    capacity: () => [],
+    capacity: () => [aSearch()],
     thresholds: () => [result('p(95) latency < 2ms', 'pass'), result('b', 'fail'), result('c', 'inconclusive')],
     pushed: () => ({ takenSamples: 900, lostSamples: 40, failures: 2 }),
     ...changes,
@@ -124,6 +125,9 @@ describe('prometheus: what is scraped is what was folded', () => {
     ['turnpike_threshold_ok{threshold="b"}', 0],
     ['turnpike_threshold_ok{threshold="c"}', undefined],
     ['turnpike_ttft_seconds_count{call="rpc",stage="steady"}', undefined],
+    ['turnpike_capacity_rate{stage="search"}', 78.7],
+    ['turnpike_capacity_trial_info{stage="search",purpose="confirm"}', 1],
+    ['turnpike_capacity_trials{stage="search",outcome="held"}', 2],
     ['turnpike_run_info{run_id="r1",scenario="a \\"quoted\\" one",seed="7",version="0.1.0"}', 1],
   ])('%s', async (name, value) => {
     const sample = (await scrape()).get(name)

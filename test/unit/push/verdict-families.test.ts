@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { renderFamilies } from '../../../src/metrics/prometheus.ts'
 import { verdictFamilies } from '../../../src/push/verdict-families.ts'
 import type { Report } from '../../../src/report/report.ts'
+import { aSearch } from '../report/capacity-results.ts'
 import { failingReport, passingReport } from '../report/fixtures.ts'
 
 const samplesOf = (report: Report): ReadonlyMap<string, number> =>
@@ -48,6 +49,16 @@ describe('what a run came to, as gauges', () => {
   test('what is not known is no 0', () => {
     const billing = { ...passingReport.billing, billedUsd: null }
     expect(samplesOf({ ...passingReport, billing }).has('usd {"by":"billed"}')).toBe(false)
+  })
+
+  test('searches say what they came to, and a rate only where one was confirmed', () => {
+    const capacity = [aSearch(), aSearch({ stage: 'other', status: 'limited-by-tier', perSecond: null })]
+    const samples = samplesOf({ ...passingReport, capacity })
+    expect([...samples].filter(([name]) => name.startsWith('capacity_'))).toEqual([
+      ['capacity_rate {"stage":"search"}', 78.7],
+      ['capacity_info {"stage":"search","status":"found"}', 1],
+      ['capacity_info {"stage":"other","status":"limited-by-tier"}', 1],
+    ])
   })
 
   test('calls are told of over all of their stages, each once', () => {
