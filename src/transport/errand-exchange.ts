@@ -18,6 +18,7 @@ export type ErrandExchange = {
   readonly onClosed: () => void
   /** Whether the answer asks for the connection to be closed behind it. */
   readonly closesConnection: () => boolean
+  readonly hasEnded: () => boolean
 }
 
 /** The errand is sent now. `giveUp` closes its connection, which is of no use once it was broken off. */
@@ -74,6 +75,7 @@ export function startErrand(
       end(isWhole ? null : { reason: 'connection-lost', detail: 'the other side closed the connection' })
     },
     closesConnection: () => /\bclose\b/i.test(headers.connection ?? ''),
+    hasEnded: () => ended,
   }
 }
 

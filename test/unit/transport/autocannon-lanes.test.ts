@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { autocannonLanes } from '../../../src/transport/autocannon-lanes.ts'
 import type { Exchange, WireRequest } from '../../../src/transport/transport.ts'
 import { answering, limits, ok, plainRequest } from './loopback.ts'
@@ -129,6 +129,39 @@ describe('what goes wrong on one connection is told of one request, and the next
     expect(outcomes(ends)).toEqual(['200 first', 'headers-timeout', '200 third'])
     expect(seen.connections).toBe(2)
   })
+})
+
+test('what a connection says unasked is no answer to what is sent next', async () => {
+  const { url, seen } = await script(`${ok('first')}${ok('nobody asked for this')}`, ok('second'))
+  expect(outcomes(await saturate(url, { calls: 3 }))).toEqual(['200 first', '200 second', '200 second'])
+  expect(seen.connections).toBe(2)
+})
+
+test('an answer is stamped when it is read; it is handed over, and more is sent, in a turn in which nothing is read', async () => {
+  const { url } = await answering(ok('{}'))
+  const real = systemClock()
+  const log: string[] = []
+  const endsMs: number[] = []
+  const turnsMs: number[] = []
+  const sharplyAt: Clock['sharplyAt'] = (dueMs, wake) =>
+    real.sharplyAt(dueMs, () => {
+      turnsMs.push(real.nowMs())
+      log.push('turn')
+      wake()
+      log.push('over')
+    })
+  let calls = 3
+  const next = () => {
+    log.push('asked')
+    const onEnd = ({ endMs }: Exchange) => {
+      endsMs.push(endMs)
+      log.push('handed')
+    }
+    return calls-- > 0 ? { request: plainRequest, onEnd } : null
+  }
+  await autocannonLanes({ baseUrl: url, clock: { ...real, sharplyAt } })(next, 1, new AbortController().signal)
+  expect(log.join(' ')).toMatch(/^asked(?: turn handed asked over){3}/)
+  expect(endsMs.map((endMs, index) => endMs <= (turnsMs[index] ?? 0))).toEqual([true, true, true])
 })
 
 test('a target that nobody listens at refuses each request, and is tried again', async () => {
