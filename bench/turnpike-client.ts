@@ -1,5 +1,6 @@
 import { loadCallers } from '../src/callers/callers.ts'
 import { systemClock } from '../src/lib/clock.ts'
+import { inSpareTime } from '../src/lib/spare-time.ts'
 import { makePlan } from '../src/plan/make-plan.ts'
 import { carryOut } from '../src/run/carry-out.ts'
 import { parseScenario } from '../src/scenario/load.ts'
@@ -53,6 +54,7 @@ const report = await carryOut({
   record: { write: () => {}, unrecorded: () => 0, end: async () => {} },
   records: { recall: async function* () {}, writeSlices: async () => {} },
   eventLoopDelayMs: () => null,
+  judgeLater: inSpareTime,
   pushed: () => null,
   onStart: () => {},
   watch: () => {},

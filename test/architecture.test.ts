@@ -194,6 +194,7 @@ const harmless = ['node:events', 'node:path', 'node:readline', 'node:url', 'node
 /** Time, chance and the process are touched here; everything else runs under virtual time and can be replayed. */
 const edges: Readonly<Record<string, Edge>> = {
   'src/lib/clock.ts': { touches: ['clock', 'timer'], because: 'the one clock, which is handed to all' },
+  'src/lib/spare-time.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
   'src/lib/machine-clock.ts': { touches: ['process'], because: 'the clock that all processes of a machine share' },
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
   'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },

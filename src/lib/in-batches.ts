@@ -4,19 +4,39 @@ export type Batch<Item> = {
   readonly flush: () => void
 }
 
-/** Handles items in the order in which they come, so many at a time. */
-export function inBatches<Item>(size: number, handle: (item: Item) => void): Batch<Item> {
+/** Has work done when there is time for it; `hasTime` tells the work whether there still is. */
+export type Later = (work: (hasTime: () => boolean) => void) => void
+
+const atOnce: Later = work => work(() => true)
+/** Of what waits, this share is handled even where there is no time, so that less waits than comes in as many turns. */
+const leastShare = 1 / 8
+const handledBetweenLooks = 4
+
+/** Handles items in the order in which they come, when so many wait, and `later` says so. */
+export function inBatches<Item>(size: number, handle: (item: Item) => void, later = atOnce): Batch<Item> {
   let waiting: Item[] = []
-  const flush = () => {
+  let isPutOff = false
+  const take = (count: number) => {
     const items = waiting
-    waiting = []
+    waiting = items.splice(count)
     for (const item of items) handle(item)
+  }
+  const turn = (hasTime: () => boolean) => {
+    isPutOff = false
+    const most = waiting.length * (1 - leastShare)
+    while (waiting.length > most || (waiting.length > 0 && hasTime())) take(handledBetweenLooks)
+    putOff()
+  }
+  const putOff = () => {
+    if (isPutOff || waiting.length < size) return
+    isPutOff = true
+    later(turn)
   }
   return {
     add: item => {
       waiting.push(item)
-      if (waiting.length >= size) flush()
+      putOff()
     },
-    flush,
+    flush: () => take(waiting.length),
   }
 }

@@ -1,4 +1,5 @@
 import { wholeRun } from '../arrivals/share.ts'
+import { inSpareTime } from '../lib/spare-time.ts'
 import { monitorEventLoop } from '../metrics/event-loop.ts'
 import { createMeters } from '../metrics/meters.ts'
 import { openLog } from '../observation/log.ts'
@@ -23,6 +24,7 @@ export async function carryOutAlone(options: ThreadOptions): Promise<Report> {
       transport: transport.send,
       saturate: await saturateFor(plan, head.target, clock),
       eventLoopDelayMs: eventLoop.delayMs,
+      judgeLater: inSpareTime,
       // Nobody looks at the meters but whoever scrapes.
       watch: isMetered ? meters.add : () => {},
       onStart: live => options.onStart({ ...live, meters: meters.readings }),

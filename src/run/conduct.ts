@@ -29,15 +29,15 @@ export type Records = {
   readonly writeSlices: (slices: Slices) => Promise<void>
 }
 
-/** Time for all workers to have heard when the stages begin. */
-const leadMs = 50
+/** Time for all workers to have heard when the stages begin, and to have done with what came before them. */
+const leadMs = 100
 
 /** Has workers carry out a plan side by side, one step after the other, and takes the verdict. */
 export async function conduct(run: Conducted): Promise<Report> {
   const { clock, ending, quit, workers } = run
   try {
     judgeOpening(await Promise.all(workers.map(worker => worker.open())), ending)
-    const loadStartMs = clock.nowMs() + (workers.length > 1 ? leadMs : 0)
+    const loadStartMs = clock.nowMs() + leadMs
     run.onLoadStart(loadStartMs)
     await Promise.all(workers.map(worker => worker.drive(loadStartMs)))
     if (ending.why() !== 'target-unreachable' && !quit.aborted) await Promise.all(workers.map(worker => worker.close()))

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createEnding } from '../drivers/ending.ts'
 import { clockSince } from '../lib/machine-clock.ts'
+import { inSpareTime } from '../lib/spare-time.ts'
 import { monitorEventLoop } from '../metrics/event-loop.ts'
 import { createMeters } from '../metrics/meters.ts'
 import { openLog } from '../observation/log.ts'
@@ -32,6 +33,7 @@ async function serve(order: Order): Promise<void> {
     quit: quit.signal,
     record,
     eventLoopDelayMs: eventLoop.delayMs,
+    judgeLater: inSpareTime,
     watch: order.isMetered ? meters.add : () => {},
   })
   ending.halted.addEventListener('abort', () => {

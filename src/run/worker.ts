@@ -2,6 +2,7 @@ import type { Share } from '../arrivals/share.ts'
 import type { PurseSum } from '../drivers/purse.ts'
 import { createJudgement, type Judgement } from '../judging/judgement.ts'
 import type { Part } from '../judging/report-of.ts'
+import type { Later } from '../lib/in-batches.ts'
 import type { LogEnd, LogWriter } from '../observation/log.ts'
 import type { Outfit } from './sender.ts'
 import { createShard, type Shard } from './shard.ts'
@@ -31,6 +32,8 @@ export type WorkerOptions = Omit<Outfit, 'judgement' | 'write'> & {
   readonly quit: AbortSignal
   readonly record: LogWriter
   readonly eventLoopDelayMs: () => LogEnd['eventLoopDelayMs']
+  /** Puts judging off until what has arrived is read and what is due is sent; missing: it is not put off. */
+  readonly judgeLater?: Later
 }
 
 /** A worker in this very thread. */
@@ -38,7 +41,7 @@ export function createWorker(
   options: WorkerOptions,
 ): Worker & Pick<Shard, 'inFlight' | 'stage'> & { judgement: Judgement } {
   const { plan, contract, head, record } = options
-  const judgement = createJudgement(plan, contract, head)
+  const judgement = createJudgement(plan, contract, head, options.judgeLater)
   const shard = createShard({ ...options, judgement, write: record.write }, options.purseSum, options.quit)
   let plannedMs: number | null = null
   let beganMs: number | null = null
