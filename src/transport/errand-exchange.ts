@@ -59,7 +59,7 @@ export function startErrand(
       if (ended) return
       headersMs = clock.nowMs()
       status = code
-      headers = headerRecord(byName(raw))
+      headers = headerRecord(raw)
       deadline.enter('idle', headersMs)
     },
     onBody: part => {
@@ -77,15 +77,4 @@ export function startErrand(
     closesConnection: () => /\bclose\b/i.test(headers.connection ?? ''),
     hasEnded: () => ended,
   }
-}
-
-function byName(raw: readonly string[]): Record<string, string | string[]> {
-  const headers: Record<string, string | string[]> = Object.create(null)
-  for (let index = 0; index + 1 < raw.length; index += 2) {
-    const name = (raw[index] ?? '').toLowerCase()
-    const value = raw[index + 1] ?? ''
-    const earlier = headers[name]
-    headers[name] = earlier === undefined ? value : [...(typeof earlier === 'string' ? [earlier] : earlier), value]
-  }
-  return headers
 }
