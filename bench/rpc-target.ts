@@ -41,16 +41,29 @@ function rpcBody(id: string): string {
 }
 
 function stallSoon({ phaseMs, stallMs }: Stall): void {
+  const beginMs = performance.now() + phaseMs
   const begin = () => {
     held = []
-    setTimeout(end, stallMs)
+    sharplyAt(beginMs + stallMs, end)
   }
   const end = () => {
     for (const answer of held ?? []) answer()
     held = null
   }
   if (phaseMs === 0) begin()
-  else setTimeout(begin, phaseMs)
+  else sharplyAt(beginMs, begin)
+}
+
+/** What a timer is late would be an error of the truth. */
+function sharplyAt(dueMs: number, wake: () => void): void {
+  const coarseMs = 2
+  setTimeout(
+    () => {
+      while (performance.now() < dueMs);
+      wake()
+    },
+    dueMs - performance.now() - coarseMs,
+  )
 }
 
 function accountOf(bytes: Buffer): Account {
@@ -93,7 +106,8 @@ const server = createServer(socket => {
       'x-service-rpc-cost-usd: 0.00001250',
       `x-request-id: r${requests}`,
     ]
-    const answer = () => socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`)
+    const text = `${lines.join('\r\n')}\r\n\r\n${body}`
+    const answer = () => socket.write(text)
     if (held === null) answer()
     else held.push(answer)
   })
