@@ -145,8 +145,12 @@ export function expectedCharge(
   if (outcome.kind !== 'answered' || answer?.status !== 200) return null
   if (asked.kind === 'rpc') {
     if (isReplayed(answer)) return null
-    const credits = expectedCredits(observation, contract)?.total
-    return credits === undefined ? null : { usd: credits * tariffOf(contract).picoUsdPerCredit, credits }
+    const bill = expectedCredits(observation, contract)
+    if (bill === null) return null
+    const claimed = claimedCredits(answer, contract)
+    // Of the prices that the contract leaves open, the one that was taken is as right as any.
+    const credits = bill.accepted.find(total => total === claimed) ?? bill.total
+    return { usd: credits * tariffOf(contract).picoUsdPerCredit, credits }
   }
   if (asked.kind === 'probe') return expectedOfProbe(asked, answer, contract)
   if (asked.kind !== 'chat' || mostLookups(asked.options, contract) > 0) return null

@@ -3,9 +3,10 @@ import { count, duration, rate, ratio } from '../metrics/quantity.ts'
 import type { TrialResult } from './report.ts'
 
 type Column = { readonly title: string; readonly text: (trial: TrialResult) => string }
+type Columns = readonly [offered: Column, ...others: readonly Column[]]
 
 /** What every form of a report shows of a trial, from left to right. */
-export const trialColumns: readonly Column[] = [
+export const trialColumns: Columns = [
   { title: 'offered', text: trial => rate(trial.offeredPerSecond) },
   { title: 'achieved', text: trial => rate(trial.achievedPerSecond) },
   { title: 'goodput', text: trial => rate(trial.goodputPerSecond) },

@@ -1,21 +1,22 @@
 import type { ComparedRow, Comparison } from '../../compare/comparison.ts'
 import { type Html, html, nothing } from '../html/html.ts'
-import { renderPage } from '../html/page.ts'
+import { renderPage, wallTime } from '../html/page.ts'
 import { tones } from '../html/tables.ts'
 import { cellCounts, criteriaWords, isChanged, outcomeStatus, outcomeWords, rowWords } from './comparison-words.ts'
+import { effectChart } from './effect-chart.ts'
 
 /** A page of its own: the verdict, why, and every number. */
 export function renderComparisonHtml(comparison: Comparison): string {
   const { verdict, scenario, because, run, baselines } = comparison
   const facts = [run, ...baselines].map(
     ({ id, startedAt, target }, index) =>
-      html`<span>${index === 0 ? 'run' : 'baseline'} <b>${id}</b> ${startedAt} ${target}</span>`,
+      html`<dt>${index === 0 ? 'run' : 'baseline'}</dt><dd><b>${id}</b> of ${wallTime(startedAt)}, against ${target}</dd>`,
   )
   return renderPage(
     `${outcomeWords[verdict]}: ${scenario}`,
     html`<header class="${outcomeStatus[verdict]}"><span class="verdict">${outcomeWords[verdict]}</span><h1>${scenario}</h1>
 <ul class="because">${because.map(reason => html`<li>${reason}</li>`)}</ul>
-<div class="facts">${facts}</div></header>
+<dl class="pairs small">${facts}</dl></header>
 ${comparisonSection({ comparison })}
 <footer>Turnpike ${run.version} · run ${run.id}</footer>`,
   )
@@ -29,16 +30,16 @@ export function comparisonSection({ comparison }: { readonly comparison: Compari
   const others = rows.filter(row => !isChanged(row))
   return html`<section id="comparison"><h2>Against the baseline</h2>
 <p><b class="${tones[outcomeStatus[verdict]]}">${outcomeWords[verdict]}</b> <span class="quiet">${criteriaWords(comparison)}</span></p>
-${changed.length === 0 ? nothing : rowTable(changed)}
-<ul class="quiet small">${cellCounts(comparison).map(line => html`<li>${line}</li>`)}</ul>
-${others.length === 0 ? nothing : html`<details><summary>What has not changed, and what cannot be told</summary>${rowTable(others)}</details>`}</section>`
+${effectChart(comparison)}${changed.length === 0 ? nothing : rowTable(changed)}
+<ul class="counts quiet small">${cellCounts(comparison).map(line => html`<li>${line}</li>`)}</ul>
+${others.length === 0 ? nothing : html`<details class="aside"><summary>What has not changed, and what cannot be told</summary>${rowTable(others)}</details>`}</section>`
 }
 
 const rowTable = (rows: readonly ComparedRow[]): Html =>
-  html`<div class="wide"><table><thead><tr><th></th><th>call</th><th>measure</th><th class="n">baseline</th><th class="n">run</th><th class="n">effect</th><th>with 95 % confidence</th><th class="n">sure</th></tr></thead><tbody>${rows.map(tableRow)}</tbody></table></div>`
+  html`<div class="wide"><table class="cards"><thead><tr><th></th><th>call</th><th>measure</th><th class="n">baseline</th><th class="n">run</th><th class="n">effect</th><th>with 95 % confidence</th><th class="n">sure</th></tr></thead><tbody>${rows.map(tableRow)}</tbody></table></div>`
 
 function tableRow(row: ComparedRow): Html {
   const { base, run, effect, range, confidence, because } = rowWords(row)
   const tone = isChanged(row) || row.verdict === 'cannot-tell' ? tones[outcomeStatus[row.verdict]] : 'quiet'
-  return html`<tr><td class="keep ${tone}">${outcomeWords[row.verdict]}</td><td class="keep">${row.call} <span class="quiet">in ${row.stage}</span></td><td class="keep">${row.measure}</td><td class="n">${base}</td><td class="n">${run}</td><td class="n">${effect}</td><td class="words">${because === '' ? range : because}</td><td class="n">${confidence}</td></tr>`
+  return html`<tr><td class="keep ${tone}">${outcomeWords[row.verdict]}</td><td class="keep">${row.call} <span class="quiet">in ${row.stage}</span></td><td class="keep">${row.measure}</td><td class="n" data-is="from">${base}</td><td class="n" data-is="to">${run}</td><td class="n">${effect}</td><td>${because === '' ? range : because}</td><td class="n">${confidence}</td></tr>`
 }

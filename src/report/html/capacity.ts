@@ -16,13 +16,15 @@ const tones: Partial<Record<CapacityResult['status'], string>> = { found: 'good'
 
 function result(found: CapacityResult): Html {
   const { stage, status, because, trials, perSecond } = found
-  return html`<h3>${stage}: <span class="${tones[status] ?? 'doubtful'}">${capacityWords(found)}</span></h3><p>${because}</p>
+  const words = capacityWords(found)
+  const mark = perSecond === null ? null : { perSecond, label: words }
+  return html`<p class="headline"><b class="${tones[status] ?? 'doubtful'}">${words}</b> <span class="quiet">in ${stage}</span></p><p>${because}</p>
 <div class="charts">${rateChart({
     title: 'Goodput',
     note: 'good answers a second against arrivals a second; on the dashed line all are good',
     trials: trials.map(point),
     isDiagonal: true,
-    markPerSecond: perSecond,
+    mark,
     format: rate,
     curves: [{ name: 'goodput', colour: 'blue', values: trials.map(trial => trial.goodputPerSecond) }],
   })}${rateChart({
@@ -30,7 +32,7 @@ function result(found: CapacityResult): Html {
     note: 'of complete 2xx answers, against arrivals a second',
     trials: trials.map(point),
     isDiagonal: false,
-    markPerSecond: perSecond,
+    mark,
     format: value => (value === 0 ? '0' : duration(value)),
     curves: [
       { name: 'p99', colour: 'grey', values: trials.map(({ latencyMs }) => latencyMs.p99) },
@@ -38,8 +40,15 @@ function result(found: CapacityResult): Html {
       { name: 'median', colour: 'blue', values: trials.map(({ latencyMs }) => latencyMs.p50) },
     ],
   })}</div>
-<div class="wide"><table><thead><tr>${trialColumns.map(({ title }) => html`<th class="n">${title}</th>`)}<th>what came of it</th></tr></thead><tbody>
-${trials.map(trial => html`<tr>${trialColumns.map(({ text }) => html`<td class="n">${text(trial)}</td>`)}<td class="words small ${toneOf(trial)}">${trialWords(trial)}</td></tr>`)}
+${trials.length === 0 ? nothing : trialTable(trials)}`
+}
+
+/** What came of a trial stands next to its rate, for on a phone the rest is out of sight. */
+function trialTable(trials: readonly TrialResult[]): Html {
+  const [offered, ...others] = trialColumns
+  const cell = (trial: TrialResult, { text }: (typeof trialColumns)[number]) => html`<td class="n">${text(trial)}</td>`
+  return html`<div class="wide"><table><thead><tr><th class="n">${offered.title}</th><th>what came of it</th>${others.map(({ title }) => html`<th class="n">${title}</th>`)}</tr></thead><tbody>
+${trials.map(trial => html`<tr>${cell(trial, offered)}<td class="words ${toneOf(trial)}">${trialWords(trial)}</td>${others.map(column => cell(trial, column))}</tr>`)}
 </tbody></table></div>`
 }
 

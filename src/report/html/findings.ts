@@ -36,7 +36,7 @@ function proof(example: ReportedExample | undefined, about: string, isOpen: bool
     const command =
       curl === null
         ? nothing
-        : html`<pre class="command">${curl.length > longestCommand ? 'The command is in findings.ndjson.' : curl}</pre>`
+        : html`<details class="aside"><summary>Send it again</summary><pre class="command">${curl.length > longestCommand ? 'The command is in findings.ndjson.' : curl}</pre></details>`
     return html`<pre>${evidenceLines(evidence, about).join('\n')}</pre>${command}`
   })
   const content = html`<summary>Evidence: ${requestList(example.seqs)}</summary>${shown}`

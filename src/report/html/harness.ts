@@ -34,6 +34,7 @@ export function harnessSection({ load, series }: Report): Html {
           height: 130,
           stages: series.stages,
           format: value => (value === 0 ? '0' : duration(value)),
+          silence: 'Nothing was sent late.',
           curves: [
             {
               name: 'longest lateness',
@@ -56,7 +57,7 @@ export function coverageSection({ clauses }: Report): Html {
   const words = { pass: 'kept', fail: 'broken', 'not-exercised': 'not exercised' } as const
   const tones = { pass: 'good', fail: 'bad', 'not-exercised': 'quiet' } as const
   return html`<section id="clauses"><h2>Clauses of the interface document</h2>
-<p class="small quiet"><b class="good">${of('pass')} kept</b>, <b class="${of('fail') > 0 ? 'bad' : 'quiet'}">${of('fail')} broken</b>, ${of('not-exercised')} not exercised by this run, in ${plural(judged, 'judgement')}.</p>
+<p class="small quiet"><b class="${of('pass') > 0 ? 'good' : 'quiet'}">${of('pass')} kept</b>, <b class="${of('fail') > 0 ? 'bad' : 'quiet'}">${of('fail')} broken</b>, ${of('not-exercised')} not exercised by this run, in ${plural(judged, 'judgement')}.</p>
 <div class="clauses">${sections.map(
     section =>
       html`<span class="quiet">§${section}</span><ul class="dots">${clauses
@@ -66,7 +67,7 @@ export function coverageSection({ clauses }: Report): Html {
             html`<li class="${verdict}" title="${id}: ${words[verdict]}, ${plural(times, 'judgement')}"></li>`,
         )}</ul>`,
   )}</div>
-<details><summary>All clauses</summary><div class="wide"><table><thead><tr><th>clause</th><th>§</th><th></th><th class="n">judged</th><th class="n">violated</th></tr></thead><tbody>
+<details class="aside"><summary>All clauses</summary><div class="wide"><table><thead><tr><th>clause</th><th>§</th><th></th><th class="n">judged</th><th class="n">violated</th></tr></thead><tbody>
 ${clauses.map(({ id, section, verdict, judged: times, violated }) => html`<tr><td><code>${id}</code></td><td>${section}</td><td class="keep ${tones[verdict]}">${words[verdict]}</td><td class="n">${count(times)}</td><td class="n">${count(violated)}</td></tr>`)}
 </tbody></table></div></details></section>`
 }

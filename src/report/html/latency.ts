@@ -6,7 +6,7 @@ import type { CallFacts } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
 import { endOf } from './load.ts'
 import { stageBands, timeAxis, timeChart } from './svg-chart.ts'
-import { decadeTicks, percent, pixels } from './svg-scale.ts'
+import { logTicks, percent, pixels } from './svg-scale.ts'
 
 /** Calls with fewer answers have no course to show. */
 const fewestAnswers = 5
@@ -46,6 +46,7 @@ function timesChart(series: Series, title: string, times: TimesSeries, note: str
     height: 150,
     stages: series.stages,
     format: value => (value === 0 ? '0' : duration(value)),
+    silence: 'Nothing was measured.',
     curves: [
       { name: 'slowest', colour: 'grey', stroke: 'thin', stepMs, values: max },
       ...(p95.some(value => value !== null) ? [{ name: 'p95', colour: 'amber', stepMs, values: p95 } as const] : []),
@@ -61,7 +62,7 @@ function heatMap(series: Series): Html {
   const endMs = endOf(series)
   const toMs = fromMs * 2 ** (rows / perOctave)
   const y = (ms: number) => heatHeight * (1 - Math.log(ms / fromMs) / Math.log(toMs / fromMs))
-  const ticks = decadeTicks(fromMs, toMs)
+  const ticks = logTicks(fromMs, toMs)
   return html`<figure><figcaption><h3>All latencies</h3><span class="quiet">the darker, the more answers took so long; the scale is logarithmic</span></figcaption>
 <div class="plot"><svg class="chart" height="${heatHeight}" role="img" aria-label="Heat map of all latencies">
 ${stageBands(series.stages, endMs, heatHeight)}${timeAxis(endMs, heatHeight)}
@@ -91,7 +92,7 @@ function distributions(series: readonly CallSeries[], calls: readonly CallFacts[
     ...ridges.map(({ latencies: { fromMs: first, perOctave, counts } }) => first * 2 ** (counts.length / perOctave)),
   )
   const x = (ms: number) => Math.min(1, Math.max(0, Math.log(ms / fromMs) / Math.log(toMs / fromMs)))
-  const ticks = decadeTicks(fromMs, toMs)
+  const ticks = logTicks(fromMs, toMs)
   const lines = ticks.map(
     ms => html`<line class="grid" x1="${percent(x(ms))}" x2="${percent(x(ms))}" y1="0" y2="${ridgeHeight}"/>`,
   )

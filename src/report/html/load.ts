@@ -36,6 +36,7 @@ export function loadSection(series: Series): Html {
     title: 'Offered and achieved rate',
     note: 'requests per second: offered when due, achieved when answered',
     format: value => `${threeDigits(value)}/s`,
+    silence: 'Nothing was due.',
     curves: [
       { name: 'offered', colour: 'grey', stroke: 'dashed', ...rate(due) },
       { name: 'achieved', colour: 'blue', filled: true, ...rate(answered) },
@@ -48,6 +49,7 @@ export function loadSection(series: Series): Html {
     title: 'In flight',
     note: 'sent and not ended, the most at the end of a step',
     format: count,
+    silence: 'Nothing was under way at the end of any step.',
     curves: [
       {
         name: 'requests',

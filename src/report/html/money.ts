@@ -16,7 +16,7 @@ export function moneySection({ billing, series }: Report): Html {
   ] as const
   const sum =
     discrepancies.length === 0
-      ? html`<p class="small quiet">No discrepancy between what was claimed and what left the balances.</p>`
+      ? html`<p class="small quiet">${billedUsd === null ? 'Not every caller was shown its balance, so that what was billed is not known.' : 'No discrepancy between what was claimed and what left the balances.'}</p>`
       : html`<p class="bad">${plural(
           discrepancies.reduce((total, { count: times }) => total + times, 0),
           'discrepancy',
@@ -43,6 +43,7 @@ function spendCharts(series: Series): Html {
     title: 'Dollars spent',
     note: 'since the beginning of the run',
     format: value => (value === 0 ? '0' : `$${threeDigits(value)}`),
+    silence: 'Nothing was spent.',
     curves: [
       { ...curve('claimed', spend.claimedUsd), colour: 'blue', filled: true },
       { ...curve('expected', spend.expectedUsd), colour: 'grey', stroke: 'dashed' },
@@ -53,6 +54,7 @@ function spendCharts(series: Series): Html {
     title: 'Credits spent',
     note: 'of the RPC proxy, since the beginning of the run',
     format: count,
+    silence: 'No credits were spent.',
     curves: [
       { ...curve('claimed', spend.claimedCredits), colour: 'blue', filled: true },
       { ...curve('expected', spend.expectedCredits), colour: 'grey', stroke: 'dashed' },

@@ -11,6 +11,9 @@ const policy = [
   "form-action 'none'",
 ].join('; ')
 
+/** `2026-11-21 20:04:13 UTC`, of an instant as reports have it. */
+export const wallTime = (iso: string): string => iso.replace('T', ' ').replace(/\.\d+Z$/, ' UTC')
+
 /** One file that opens anywhere, without a network and without a script. */
 export function renderPage(title: string, main: Html): string {
   const page = html`<!doctype html>

@@ -5,7 +5,11 @@ import { percent, pixels, valueTicks } from './svg-scale.ts'
 export type RateChart = {
   readonly title: string
   readonly note: string
-  readonly trials: readonly { readonly perSecond: number; readonly colour: Colour; readonly says: string }[]
+  readonly trials: readonly {
+    readonly perSecond: number
+    readonly colour: keyof typeof meanings
+    readonly says: string
+  }[]
   /** One value for each trial; null: none. */
   readonly curves: readonly {
     readonly name: string
@@ -15,7 +19,7 @@ export type RateChart = {
   /** Whether a line shows where a value is the rate itself. */
   readonly isDiagonal: boolean
   /** A rate that is marked; null: none. */
-  readonly markPerSecond: number | null
+  readonly mark: { readonly perSecond: number; readonly label: string } | null
   readonly format: (value: number) => string
 }
 
@@ -25,7 +29,8 @@ const unitWidth = 1_000
 
 /** Values against the rates at which they were seen. Lines stretch with the page; text and points do not. */
 export function rateChart(chart: RateChart): Html {
-  const { title, note, trials, curves, isDiagonal, markPerSecond, format } = chart
+  const { title, note, trials, isDiagonal, mark, format } = chart
+  const curves = chart.curves.filter(curve => curve.values.some(value => value !== null))
   const rates = valueTicks(Math.max(0, ...trials.map(({ perSecond }) => perSecond)))
   const values = valueTicks(Math.max(0, ...curves.flatMap(curve => curve.values.map(value => value ?? 0))))
   const [last, top] = [rates.at(-1) ?? 1, values.at(-1) ?? 1]
@@ -42,17 +47,25 @@ export function rateChart(chart: RateChart): Html {
   const edge = Math.min(last, top)
   return html`<figure>
 <figcaption><h3>${title}</h3><span class="quiet">${note}</span></figcaption>
-${legend(curves)}
+${legend(curves, dots(trials))}
 <div class="plot"><svg class="chart" height="${height}" role="img" aria-label="${title}">
 ${values.map(tick => html`<line class="${tick === 0 ? 'base' : 'grid'}" x1="0" x2="100%" y1="${pixels(y(tick))}" y2="${pixels(y(tick))}"/><text x="-8" y="${pixels(y(tick) + 4)}" text-anchor="end">${format(tick)}</text>`)}
 ${rates.map(tick => html`<line class="grid" x1="${percent(tick / last)}" x2="${percent(tick / last)}" y1="${height}" y2="${height + 4}"/><text x="${percent(tick / last)}" y="${height + 17}" text-anchor="${tick === last ? 'end' : 'middle'}">${tick}/s</text>`)}
-${markPerSecond === null ? nothing : html`<line class="curve green thin" x1="${percent(markPerSecond / last)}" x2="${percent(markPerSecond / last)}" y1="0" y2="${height}"/>`}
+${mark === null ? nothing : html`<line class="curve green thin" x1="${percent(mark.perSecond / last)}" x2="${percent(mark.perSecond / last)}" y1="0" y2="${height}"/><text class="mark" x="${percent(mark.perSecond / last)}" y="-4" text-anchor="middle">${mark.label}</text>`}
 <svg width="100%" height="${height}" viewBox="0 0 ${unitWidth} ${height}" preserveAspectRatio="none" overflow="visible">
 ${isDiagonal ? html`<path class="curve grey dashed thin" d="M0 ${height}L${pixels((edge / last) * unitWidth)} ${pixels(y(edge))}"/>` : nothing}
 ${curves.map(curve => html`<path class="curve ${curve.colour}" d="${path(curve.values) === '' ? '' : `M${path(curve.values)}`}"/>`)}</svg>
 ${curves.map(curve => points(chart, curve.values, last, y))}
 </svg></div></figure>`
 }
+
+const meanings = { green: 'held', red: 'broke', amber: 'says nothing of the target' } as const
+
+/** What the colours of the points mean, of those that are there. */
+const dots = (trials: RateChart['trials']) =>
+  Object.entries(meanings)
+    .filter(([colour]) => trials.some(trial => trial.colour === colour))
+    .map(([colour, name]) => ({ colour, name }))
 
 function points(
   { trials, format }: RateChart,

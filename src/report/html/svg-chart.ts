@@ -26,6 +26,8 @@ export type TimeChart = {
   readonly stages: readonly Stage[]
   readonly curves: readonly Curve[]
   readonly format: (value: number) => string
+  /** Said in place of the plot where all values are 0, or none is there. */
+  readonly silence: string
 }
 
 /** The width of a plot in its own units; it is stretched to whatever there is. */
@@ -34,8 +36,10 @@ const mostReaches = 120
 
 /** Curves over time. Lines stretch with the page; text and points do not. */
 export function timeChart(chart: TimeChart): Html {
-  const { title, note, endMs, height, stages, curves, format } = chart
+  const { title, note, endMs, height, stages, curves, format, silence } = chart
   const most = Math.max(0, ...curves.flatMap(({ values }) => values.map(value => value ?? 0)))
+  if (most === 0)
+    return html`<figure class="silent"><figcaption><h3>${title}</h3></figcaption><p class="quiet small">${silence}</p></figure>`
   const ticks = valueTicks(most)
   const top = ticks.at(-1) ?? 1
   const y = (value: number) => height - (value / top) * height
@@ -120,8 +124,11 @@ function reaches(curves: readonly Curve[], endMs: number, height: number, format
   })}`
 }
 
-export const legend = (curves: readonly Pick<Curve, 'name' | 'colour' | 'stroke'>[]): Html =>
+export const legend = (
+  curves: readonly Pick<Curve, 'name' | 'colour' | 'stroke'>[],
+  dots: readonly { readonly name: string; readonly colour: string }[] = [],
+): Html =>
   html`<ul class="legend">${curves.map(
     ({ name, colour, stroke }) =>
       html`<li><svg aria-hidden="true"><line class="curve ${colour} ${stroke ?? ''}" x1="1" x2="17" y1="5" y2="5"/></svg>${name}</li>`,
-  )}</ul>`
+  )}${dots.map(({ name, colour }) => html`<li><svg aria-hidden="true"><circle class="f-${colour}" r="3.5" cx="9" cy="5"/></svg>${name}</li>`)}</ul>`

@@ -22,11 +22,19 @@ export function valueTicks(most: number): readonly number[] {
   return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, tick) => tick * step)
 }
 
-/** Powers of ten in milliseconds, from `fromMs` to `toMs`. */
-export function decadeTicks(fromMs: number, toMs: number): readonly number[] {
-  const first = Math.ceil(Math.log10(fromMs) - 1e-9)
-  const last = Math.floor(Math.log10(toMs) + 1e-9)
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, tick) => 10 ** (first + tick))
+const logSteps = [[1], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]]
+const fewestLogTicks = 2
+
+/** Round values in milliseconds, from `fromMs` to `toMs`: powers of ten, and what is between them where they are too few. */
+export function logTicks(fromMs: number, toMs: number): readonly number[] {
+  const power = (ms: number) => Math.floor(Math.log10(ms) + 1e-9)
+  const powers = Array.from({ length: power(toMs) - power(fromMs) + 1 }, (_, index) => 10 ** (power(fromMs) + index))
+  const choices = logSteps.map(steps =>
+    powers
+      .flatMap(unit => steps.map(step => step * unit))
+      .filter(tick => tick >= fromMs * (1 - 1e-9) && tick <= toMs * (1 + 1e-9)),
+  )
+  return choices.find(ticks => ticks.length >= fewestLogTicks) ?? choices.at(-1) ?? []
 }
 
 /** A share of the width, for attributes of SVG. */

@@ -16,20 +16,26 @@ ${thresholds.map(({ verdict, expression, value, unit, because, why }) => {
 })}</tbody></table></div></section>`
 }
 
-type Column = { readonly title: string; readonly text: (facts: CallFacts) => string }
+type Column = {
+  readonly title: string
+  readonly text: (facts: CallFacts) => string
+  /** Of streams and their tokens, which many runs have none of. */
+  readonly isOfStreams?: true
+}
 
-const columns: readonly Column[] = [
+const allColumns: readonly Column[] = [
   { title: 'sent', text: facts => count(facts.count) },
   { title: 'latency p50', text: facts => duration(facts.latencyMs.p50) },
   { title: 'p95', text: facts => duration(facts.latencyMs.p95) },
   { title: 'p99', text: facts => duration(facts.latencyMs.p99) },
   { title: 'slowest', text: facts => duration(facts.latencyMs.max) },
-  { title: 'TTFT p50', text: facts => duration(facts.ttftMs.p50) },
-  { title: 'p95', text: facts => duration(facts.ttftMs.p95) },
-  { title: 'TPOT p50', text: facts => duration(facts.tpotMs.p50) },
+  { title: 'TTFT p50', text: facts => duration(facts.ttftMs.p50), isOfStreams: true },
+  { title: 'p95', text: facts => duration(facts.ttftMs.p95), isOfStreams: true },
+  { title: 'TPOT p50', text: facts => duration(facts.tpotMs.p50), isOfStreams: true },
   {
     title: 'tokens/s',
     text: facts => (facts.outputTokensPerSecond === null ? NO_VALUE : threeDigits(facts.outputTokensPerSecond)),
+    isOfStreams: true,
   },
   {
     title: 'good/s',
@@ -43,6 +49,9 @@ export function callsSection({ calls }: Report): Html {
   const isOneOfSeveral = (facts: CallFacts) => calls.filter(({ call }) => call === facts.call).length > 2
   const shown = calls.filter(facts => !isProbe(facts) && (facts.stage === null || isOneOfSeveral(facts)))
   const probes = calls.filter(facts => isProbe(facts) && facts.stage === null)
+  const columns = allColumns.filter(
+    ({ isOfStreams, text }) => !isOfStreams || shown.some(facts => text(facts) !== NO_VALUE),
+  )
   const rows = shown.map(facts => {
     const name =
       facts.stage === null
@@ -50,13 +59,13 @@ export function callsSection({ calls }: Report): Html {
         : html`<td class="keep sub">in ${facts.stage}</td>`
     return html`<tr>${name}${columns.map(({ text }) => html`<td class="n">${text(facts)}</td>`)}<td class="words small">${ends(facts)}</td></tr>`
   })
-  return html`<section id="calls"><h2>Calls</h2><div class="wide"><table><thead><tr><th></th>${columns.map(({ title }) => html`<th class="n">${title}</th>`)}<th>ended</th></tr></thead><tbody>${rows}${probesRow(probes)}</tbody></table></div></section>`
+  return html`<section id="calls"><h2>Calls</h2><div class="wide"><table><thead><tr><th></th>${columns.map(({ title }) => html`<th class="n">${title}</th>`)}<th>ended</th></tr></thead><tbody>${rows}${probesRow(probes, columns.length)}</tbody></table></div></section>`
 }
 
-function probesRow(probes: readonly CallFacts[]): Html {
+function probesRow(probes: readonly CallFacts[], columns: number): Html {
   if (probes.length === 0) return nothing
   const all = totalOf(probes)
-  return html`<tr><td class="keep"><b>${plural(probes.length, 'probe')}</b></td><td class="n">${count(all.count)}</td><td colspan="${columns.length - 1}"></td><td class="words small">${ends(all)}</td></tr>`
+  return html`<tr><td class="keep"><b>${plural(probes.length, 'probe')}</b></td><td class="n">${count(all.count)}</td><td colspan="${columns - 1}"></td><td class="words small">${ends(all)}</td></tr>`
 }
 
 const ends = ({ statuses, failed, dropped }: Ends): string =>
@@ -91,7 +100,7 @@ export function planSection({ plan }: Report): Html {
     ['calls', callNames(calls)],
     ['a good answer', slos.length === 0 ? 'a complete 2xx answer' : slos.join(', ')],
   ] as const
-  return html`<section id="plan"><h2>The plan</h2><div class="wide"><table><thead><tr><th>stage</th><th class="n">from</th><th class="n">lasts</th><th class="n">callers</th><th>load</th></tr></thead><tbody>
-${stages.map(({ name, startMs, durationMs, callers: taking, load }) => html`<tr><td class="keep"><b>${name}</b></td><td class="n">${startMs === 0 ? 0 : duration(startMs)}</td><td class="n">${duration(durationMs)}</td><td class="n">${count(taking)}</td><td class="words">${load}</td></tr>`)}
+  return html`<section id="plan"><h2>The plan</h2><div class="wide"><table class="cards"><thead><tr><th>stage</th><th class="n">from</th><th class="n">lasts</th><th class="n">callers</th><th>load</th></tr></thead><tbody>
+${stages.map(({ name, startMs, durationMs, callers: taking, load }) => html`<tr><td class="keep"><b>${name}</b></td><td class="n" data-is="from">${startMs === 0 ? 0 : duration(startMs)}</td><td class="n" data-is="lasts">${duration(durationMs)}</td><td class="n" data-is="callers">${count(taking)}</td><td class="words">${load}</td></tr>`)}
 </tbody></table></div><dl class="pairs small">${facts.map(([name, text]) => html`<dt>${name}</dt><dd>${text}</dd>`)}</dl></section>`
 }

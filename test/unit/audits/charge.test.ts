@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { chargeOf } from '../../../src/audits/charge.ts'
+import { chargeOf, expectedCharge } from '../../../src/audits/charge.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { parsePico, pico } from '../../../src/lib/money.ts'
 import type { FailureReason, Observation } from '../../../src/observation/observation.ts'
@@ -158,5 +158,23 @@ describe('what a request took', () => {
 
   test('a replay says what must not be taken again', () => {
     expect(chargeOf(replayed, documented)?.said).toBe(pico('0.0000125'))
+  })
+})
+
+describe('what a request is expected to cost by our tariff', () => {
+  const failing = (credits: string, contract = documented) => {
+    const body = { jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'invalid' } }
+    return expectedCharge(singleObserved(body, { 'x-service-rpc-credits': credits }), contract)?.credits
+  }
+
+  test('is what was claimed where the document leaves it open, and that is one of its prices', () => {
+    expect([failing('20'), failing('5')]).toEqual([20n, 5n])
+  })
+
+  test('is the price of a failed item where another was claimed', () => expect(failing('7')).toBe(5n))
+
+  test('is what a profile says, whatever was claimed', () => {
+    const decided = { ...documented, rpc: { ...documented.rpc, singleErrorIsDiscounted: true } }
+    expect(failing('20', decided)).toBe(5n)
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { renderers } from '../../../src/report/renderers.ts'
 import type { Report } from '../../../src/report/report.ts'
-import { aSearch } from './capacity-results.ts'
+import { aSearch, aTrial } from './capacity-results.ts'
 import { passingReport } from './fixtures.ts'
 
 const page = { columns: 100, colour: false, directory: null }
@@ -30,10 +30,19 @@ describe.each(['text', 'html', 'markdown'] as const)('a search in %s', format =>
 
 describe('the charts', () => {
   test('have a point for each trial that has a value, which says what came of it', () => {
-    const { length } = rendered('html').match(/<circle class="f-(green|red)" r="3.5"/g) ?? []
-    // Goodput, the median and p95 of three trials; p99 has no value.
-    expect(length).toBe(9)
+    const points = (page: string) => page.match(/<circle class="f-\w+" r="3.5" cx="[^"]*%"/g)
+    // Goodput, the median and p95 of three trials; p99 has no value, and is not in the legend either.
+    expect(points(rendered('html'))).toHaveLength(9)
+    expect(rendered('html')).not.toContain('</svg>p99</li>')
     expect(rendered('html')).toContain('160/s: too many bad answers, 115/480\n78.9/s')
+  })
+
+  test('say what the colours mean that are there', () => {
+    const meanings = (of: Report) =>
+      [...rendered('html', of).matchAll(/cy="5"\/><\/svg>([^<]*)/g)].map(([, name]) => name)
+    expect(meanings(report)).toEqual(['held', 'broke', 'held', 'broke'])
+    const trials = [aTrial({ outcome: 'harness-late' })]
+    expect(meanings({ ...report, capacity: [aSearch({ trials })] })[0]).toBe('says nothing of the target')
   })
 
   test('join points in the order of rates, not of trials', () => {

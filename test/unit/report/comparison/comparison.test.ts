@@ -66,6 +66,18 @@ describe('a report with a comparison', () => {
     expect(row?.children[0]?.attributes.message).toMatch(/^regressed \+1\d(\.\d)? %: 1\d\d\.\d+ ms, was/)
   })
 
+  test('is drawn: a range for each number that can be told, those that changed first and in the colour of their verdict', () => {
+    const lanes = (comparison: Comparison) =>
+      [...render('html', comparison).matchAll(/<circle class="f-(\w+)" r="4"/g)].map(([, colour]) => colour)
+    const colours = lanes(regressed)
+    expect(colours).toEqual(colours.toSorted((a, b) => Number(b === 'red') - Number(a === 'red')))
+    expect(new Set(colours)).toEqual(new Set(['red', 'grey']))
+    expect(lanes(improved)[0]).toBe('green')
+    expect(new Set(lanes(unchanged))).toEqual(new Set(['grey']))
+    expect(lanes(untold)).toEqual([])
+    expect(render('html', regressed)).not.toMatch(/NaN|Infinity/)
+  })
+
   test('passes where nothing changed, and where it got better', () => {
     for (const comparison of [unchanged, improved]) {
       const report = withComparison(passingReport, comparison)

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { renderHtml } from '../../../../src/report/html/render-html.ts'
-import type { Report } from '../../../../src/report/report.ts'
+import type { CapacityResult, Report } from '../../../../src/report/report.ts'
 import { anObservation, answeredWith, streamed } from '../../metrics/fixtures.ts'
+import { aSearch } from '../capacity-results.ts'
 import { failingReport, passingReport } from '../fixtures.ts'
 import { hostile, hostileReport } from '../hostile-report.ts'
 import { reportOf } from '../report-of.ts'
@@ -31,6 +32,8 @@ const evil: Report = {
     limits: lane === undefined ? [] : [{ ...lane, caller: hostile, scope: hostile, limit: 5 }],
   },
 }
+
+const noTimes = { count: 0, mean: null, p50: null, p90: null, p95: null, p99: null, p999: null, max: null }
 
 const tagNames = (page: string) => new Set([...page.matchAll(/<\/?([a-z][a-z0-9]*)/g)].map(([, name]) => name))
 
@@ -79,6 +82,66 @@ test('the verdict and why come first, then the findings with the command that sh
   expect(places).not.toContain(-1)
   expect(places).toEqual(places.toSorted((a, b) => a - b))
   expect(page).toContain('<pre class="command">curl -sS -i -N -X POST')
+})
+
+test('a chart of nothing says so', () => {
+  expect(renderHtml(whole)).not.toContain('Nothing was due.')
+  const none = (values: readonly unknown[]) => values.map(() => 0)
+  const idle = { ...series, due: none(series.due), answered: none(series.answered), refused: none(series.refused) }
+  const page = renderHtml({ ...whole, series: idle })
+  expect(page).toContain('<h3>Offered and achieved rate</h3></figcaption><p class="quiet small">Nothing was due.</p>')
+})
+
+test('where no balance was shown, nobody is said to have been billed rightly', () => {
+  const unbilled = { ...passingReport.billing, billedUsd: null }
+  const page = renderHtml({ ...passingReport, billing: unbilled })
+  expect(renderHtml(passingReport)).toContain('No discrepancy')
+  expect(page).not.toMatch(/No discrepancy between|class="note">no discrepancy/)
+  expect(page).toContain('what was billed is not known')
+})
+
+test('of many reasons the first are read at once, and the others can be unfolded', () => {
+  const because = Array.from({ length: 12 }, (_, index) => `reason ${index}`)
+  const [header = ''] = /<header.*<\/header>/s.exec(renderHtml({ ...failingReport, because })) ?? []
+  expect(header.slice(0, header.indexOf('<summary>4 more'))).toContain('reason 7')
+  expect(header.slice(header.indexOf('<summary>4 more'))).toContain('reason 11')
+  expect(renderHtml(failingReport)).not.toMatch(/<summary>\d+ more/)
+})
+
+test('a 429 is red where all of its limit were unexpected', () => {
+  const { limits } = whole
+  const drawn = (unexpected429: number, rejected: number) => {
+    const lanes = [{ caller: 'c0', scope: 'rpc', limit: 5, used: [1], refusedMs: [100, 200], refusedSeqs: [901, 902] }]
+    const [use] = limits
+    if (use === undefined) throw new Error('the fixture has a limit')
+    return renderHtml({
+      ...whole,
+      limits: [{ ...use, caller: 'c0', scope: 'rpc', unexpected429, rejected }],
+      series: { ...series, limits: lanes },
+    })
+  }
+  expect(drawn(2, 2).match(/class="refusal accused"/g)).toHaveLength(2)
+  expect(drawn(2, 2)).toContain('2 unexpected</b>')
+  expect(drawn(1, 2)).not.toContain('class="refusal accused"')
+  expect(drawn(1, 2)).toContain('1 unexpected</b>')
+  expect(drawn(0, 2)).not.toContain('unexpected</b>')
+})
+
+test('what a run sustained stands among its first numbers', () => {
+  const tile = (changes: Partial<CapacityResult>) => {
+    const page = renderHtml({ ...passingReport, capacity: [aSearch(changes)] })
+    return /<dt>sustained<\/dt><dd class="(\w+)">([^<]*)<\/dd><dd class="note">([^<]*)/.exec(page)?.slice(1)
+  }
+  expect(tile({})).toEqual(['good', '78.7/s', 'capacity in search'])
+  expect(tile({ status: 'not-reached', perSecond: 180 })).toEqual(['good', '180/s', 'at least, in search'])
+  expect(tile({ status: 'below-lowest', perSecond: null })).toEqual(['doubtful', '–', 'less than 40/s in search'])
+  expect(renderHtml(passingReport)).not.toContain('<dt>sustained')
+})
+
+test('columns of streams are there where there are streams', () => {
+  expect(renderHtml(whole)).toContain('>TTFT p50<')
+  const calls = whole.calls.map(facts => ({ ...facts, ttftMs: noTimes, tpotMs: noTimes, outputTokensPerSecond: null }))
+  expect(renderHtml({ ...whole, calls })).not.toContain('>TTFT p50<')
 })
 
 test('a report of an earlier version, without its course, is shown without charts', () => {

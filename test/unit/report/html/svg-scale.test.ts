@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decadeTicks, percent, timeLabel, timeTicks, valueTicks } from '../../../../src/report/html/svg-scale.ts'
+import { logTicks, percent, timeLabel, timeTicks, valueTicks } from '../../../../src/report/html/svg-scale.ts'
 
 test.each([
   [4_000, [0, 1_000, 2_000, 3_000, 4_000]],
@@ -24,9 +24,11 @@ test.each([
   expect(valueTicks(most).map(tick => Number(tick.toPrecision(6)))).toEqual(ticks)
 })
 
-test('decades are those that lie within', () => {
-  expect(decadeTicks(0.8, 2_100)).toEqual([1, 10, 100, 1_000])
-  expect(decadeTicks(2, 9)).toEqual([])
+test('logarithmic ones are decades, or closer where hardly any lies within', () => {
+  expect(logTicks(0.8, 2_100)).toEqual([1, 10, 100, 1_000])
+  expect(logTicks(130, 800)).toEqual([200, 500])
+  expect(logTicks(2.5, 4.5)).toEqual([3, 4])
+  expect(logTicks(2.2, 2.8)).toEqual([])
 })
 
 test('labels are short', () => {
