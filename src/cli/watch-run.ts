@@ -1,7 +1,7 @@
 import type { Cancel, Clock } from '../lib/clock.ts'
 import { jsonLines, type Lines } from '../lib/log.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import type { ExpositionSource } from '../metrics/exposition.ts'
+import { type ExpositionSource, inSteadyOrder } from '../metrics/exposition.ts'
 import { serveMetrics } from '../metrics/metrics-server.ts'
 import { createExposition } from '../metrics/prometheus.ts'
 import type { RunHead } from '../observation/log.ts'
@@ -174,7 +174,7 @@ function expositionSource(
   return {
     catchUp: live.refresh,
     run: { id: head.runId, scenario: plan.scenario, seed: plan.seed, version: head.version },
-    metrics: { cells: () => readings().metrics.cells() },
+    metrics: inSteadyOrder({ cells: () => readings().metrics.cells() }),
     meters: {
       charges: () => meters().charges,
       balances: () => meters().balances,

@@ -5,7 +5,7 @@ import type { Timing } from '../plan/plan.ts'
 import type { CapacityResult } from './capacity-result.ts'
 import { type Figures, sumFigures } from './figures.ts'
 import type { MeterViews } from './meters.ts'
-import { type Metrics, OTHER_NAME } from './metrics.ts'
+import { type Metrics, type MetricsCell, OTHER_NAME } from './metrics.ts'
 import { type NativeHistogram, nativeHistogram } from './native-histogram.ts'
 import type { ThresholdResult } from './thresholds.ts'
 
@@ -28,7 +28,7 @@ export type ExpositionSource = {
   readonly pushed: () => PushTally | null
 }
 
-/** What a scrape shows of the figures: all cells, as they are. */
+/** What a scrape shows of the figures: all cells, in a steady order. */
 export type ShownMetrics = Pick<Metrics, 'cells'>
 
 export type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
@@ -47,7 +47,29 @@ export const mostShownCells = 64
 
 export type ShownCell = { readonly call: string; readonly stage: string; readonly figures: Figures }
 
-/** Cells keep their order, so a cell that was shown by itself stays so, and no count ever falls. */
+/**
+ * The same cells in the order in which they were first read, new ones last: so that one that was shown by itself stays so,
+ * and no count ever falls.
+ */
+export function inSteadyOrder(metrics: ShownMetrics): ShownMetrics {
+  const ranks = new Map<string, Map<string, number>>()
+  let count = 0
+  const rankOf = ({ stage, call }: MetricsCell): number => {
+    const ofStage = ranks.get(stage) ?? new Map<string, number>()
+    const rank = ofStage.get(call) ?? count++
+    ranks.set(stage, ofStage.set(call, rank))
+    return rank
+  }
+  return {
+    cells: () =>
+      metrics
+        .cells()
+        .map(cell => ({ cell, rank: rankOf(cell) }))
+        .toSorted((a, b) => a.rank - b.rank)
+        .map(({ cell }) => cell),
+  }
+}
+
 export function shownCells(metrics: ShownMetrics): readonly ShownCell[] {
   const cells = metrics.cells()
   if (cells.length <= mostShownCells) return cells

@@ -10,7 +10,7 @@ export type Metrics = {
   readonly select: (selection: Selection) => Figures
   /** Everything, the program's own stages included: what the harness did, not how the service fared. */
   readonly all: () => Figures
-  /** One for each call and stage that was seen, in the order of their first observation. */
+  /** One for each call and stage that was seen, stage by stage. */
   readonly cells: () => readonly MetricsCell[]
   /** Milliseconds that the stages of a rate lasted; null where it has none. */
   readonly activeMs: (selection: Selection, extent: Extent) => number | null

@@ -1,13 +1,14 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { LimitUse } from '../../../src/audits/results.ts'
 import { documented } from '../../../src/contract/documented.ts'
-import { type ExpositionSource, mostShownCells } from '../../../src/metrics/exposition.ts'
+import { type ExpositionSource, inSteadyOrder, mostShownCells } from '../../../src/metrics/exposition.ts'
 import { mostShownCallers } from '../../../src/metrics/families.ts'
 import { createMeters } from '../../../src/metrics/meters.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { type MetricsServer, serveMetrics } from '../../../src/metrics/metrics-server.ts'
 import { createExposition } from '../../../src/metrics/prometheus.ts'
 import type { ThresholdResult } from '../../../src/metrics/thresholds.ts'
+import { fallen, readExposition } from '../../support/read-exposition.ts'
 import { aSearch } from '../report/capacity-results.ts'
 import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from './fixtures.ts'
 
@@ -65,23 +66,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
   }
 }
 
-/**
- * The text format as Prometheus reads it: `name{labels} value`; anything else throws. The client library writes `Nan`
- * for an event loop that it has not sampled yet, which Prometheus takes; a figure of ours is always a number.
- */
-const parse = (text: string): ReadonlyMap<string, number> => {
-  const samples = new Map<string, number>()
-  for (const line of text.split('\n').filter(each => each !== '' && !each.startsWith('# '))) {
-    const match = /^([a-zA-Z_:][\w:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\]|\\.)*",?)*\})? (\S+)$/.exec(line)
-    const value = Number(match?.[3]?.replace('Inf', 'Infinity'))
-    if (match === null || (Number.isNaN(value) && !/^nodejs_.* Nan$/.test(line)))
-      throw new Error(`not a sample: ${line}`)
-    samples.set(`${match[1]}${match[2] ?? ''}`, value)
-  }
-  return samples
-}
-
-const scrape = async (from = source()) => parse(await createExposition(from).render())
+const scrape = async (from = source()) => readExposition(await createExposition(from).render())
 
 describe('prometheus: what is scraped is what was folded', () => {
   test.each([
@@ -168,10 +153,10 @@ test('prometheus: a scrape sees what was added since the last one', async () => 
   metrics.add(dropped())
   const exposition = createExposition(source({ metrics }))
   const name = 'turnpike_arrivals_dropped_total{call="chat",stage="steady"}'
-  expect(parse(await exposition.render()).get(name)).toBe(1)
+  expect(readExposition(await exposition.render()).get(name)).toBe(1)
   metrics.add(dropped())
-  expect(parse(await exposition.render()).get(name)).toBe(2)
-  expect(parse(await exposition.render()).get(name)).toBe(2)
+  expect(readExposition(await exposition.render()).get(name)).toBe(2)
+  expect(readExposition(await exposition.render()).get(name)).toBe(2)
 })
 
 describe('prometheus: what is not known is no 0', () => {
@@ -204,13 +189,29 @@ describe('prometheus: labels are bounded', () => {
     for (const [index, stage] of stages.entries()) {
       metrics.add(anObservation({ stage }))
       if (index < mostShownCells - 2) continue
-      const after = parse(await exposition.render())
-      const counts = [...before].filter(([name]) => /^turnpike_\w+_(count|bucket|total)\{/.test(name))
-      expect(counts.filter(([name, value]) => !((after.get(name) ?? -1) >= value))).toEqual([])
+      const after = readExposition(await exposition.render())
+      expect(fallen([before, after])).toEqual([])
       expect(after.get(others)).toBe(index < mostShownCells ? undefined : index + 1 - mostShownCells)
       expect(after.get('turnpike_label_overflow{label="call"}')).toBe(Math.max(0, index + 1 - mostShownCells))
       before = after
     }
+  })
+
+  test('no count falls when cells come in another order, as those of several workers do', async () => {
+    const stages = Array.from({ length: mostShownCells + 5 }, (_, index) => `s${index}`)
+    const plan = aPlan({ stages: stages.map(name => aStage(name, 1000)) })
+    const folded = (names: readonly string[]) => {
+      const metrics = createMetrics(plan)
+      for (const stage of names) metrics.add(anObservation({ stage }))
+      return metrics
+    }
+    let metrics = folded(stages.slice(1))
+    const exposition = createExposition(source({ metrics: inSteadyOrder({ cells: () => metrics.cells() }) }))
+    const before = readExposition(await exposition.render())
+    metrics = folded(stages)
+    const after = readExposition(await exposition.render())
+    expect(fallen([before, after])).toEqual([])
+    expect(after.get('turnpike_request_duration_seconds_count{call="(other)",stage="(other)"}')).toBe(5)
   })
 })
 
