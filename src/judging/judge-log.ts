@@ -1,5 +1,5 @@
 import { isBegun, type LogEnd, readLog } from '../observation/log.ts'
-import { createJudgement, type Facts } from './judgement.ts'
+import { createJudgement } from './judgement.ts'
 import type { Brief, Part } from './report-of.ts'
 
 /** What the log of a worker says, judged again: nothing where there is none. `leftOut`: so many observations are not in it. */
@@ -16,4 +16,7 @@ export async function judgeLog({ plan, contract, head }: Brief, file: string): P
 }
 
 /** Of a worker who has left nothing behind. */
-export const noFacts = ({ plan, contract, head }: Brief): Facts => createJudgement(plan, contract, head).conclude(false)
+export const nothingOf = ({ plan, contract, head }: Brief): Part => ({
+  facts: createJudgement(plan, contract, head).conclude(false),
+  end: null,
+})

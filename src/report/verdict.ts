@@ -49,7 +49,7 @@ function reasonsToDoubt(evident: Evident): readonly string[] {
   const dropped = unjudged(evident, 'dropped')
   const judged = thresholds.length > 0 || clauses.some(clause => clause.judged > 0)
   return [
-    run.ended === 'complete' ? null : endings[run.ended](run),
+    run.ended === 'complete' ? null : endings[run.ended](run, load),
     load.sent === 0 ? 'Nothing was sent.' : null,
     load.sent > 0 && load.answered === 0 ? `None of ${plural(load.sent, 'request')} was answered.` : null,
     load.blocked > 0
@@ -65,14 +65,22 @@ function reasonsToDoubt(evident: Evident): readonly string[] {
   ].filter(reason => reason !== null)
 }
 
-const endings: Readonly<Record<Exclude<RunFacts['ended'], 'complete'>, (run: RunFacts) => string>> = {
+const endings: Readonly<Record<Exclude<RunFacts['ended'], 'complete'>, (run: RunFacts, load: LoadFacts) => string>> = {
   interrupted: run => `The run was interrupted after ${duration(run.durationMs)}.`,
   'target-unreachable': run => `No answer came from the target ${run.target}.`,
   'keys-refused': run => `The target ${run.target} refused every key with 401.`,
   'budget-reached': run => `The budget was reached after ${duration(run.durationMs)}, and the run ended early.`,
-  'worker-lost': run =>
-    `A worker of the harness was lost, and the run ended early, after ${duration(run.durationMs)}: what it did is not known.`,
+  'worker-lost': (run, load) => `${lossOf(load)} The run ended early, after ${duration(run.durationMs)}.`,
   'cut-short': run => `The record of the run ends after ${duration(run.durationMs)} without an end, as after a kill.`,
+}
+
+function lossOf({ workers }: LoadFacts): string {
+  const lost = workers.filter(({ isLost }) => isLost)
+  const callers = lost.reduce((sum, worker) => sum + worker.callers, 0)
+  const sent = lost.reduce((sum, worker) => sum + worker.sent, 0)
+  const who = `${lost.length === 1 ? 'Worker' : 'Workers'} ${lost.map(({ worker }) => worker).join(', ')}`
+  const known = `of what ${plural(callers, 'caller')} did there, ${plural(sent, 'request is', 'requests are')} known.`
+  return `${who} of ${workers.length} in the harness ${lost.length === 1 ? 'was' : 'were'} lost: ${known}`
 }
 
 const unfoundStatuses: readonly CapacityResult['status'][] = ['limited-by-tier', 'harness-limited', 'inconclusive']

@@ -1,10 +1,9 @@
 import { part } from '../arrivals/share.ts'
 import { createEnding } from '../drivers/ending.ts'
 import { newPurseSum } from '../drivers/purse.ts'
-import { judgeLog, noFacts } from '../judging/judge-log.ts'
-import type { Facts } from '../judging/judgement.ts'
+import { judgeLog, nothingOf } from '../judging/judge-log.ts'
 import { readGlances } from '../judging/readings.ts'
-import type { Brief } from '../judging/report-of.ts'
+import type { Brief, Part } from '../judging/report-of.ts'
 import type { Clock } from '../lib/clock.ts'
 import { rememberLast } from '../lib/remember-last.ts'
 import { addReadings } from '../metrics/meters.ts'
@@ -45,7 +44,7 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
       ending.halt('worker-lost')
     }
     const order = { ...brief, callers, spareKeys, epoch, isMetered, share, purseSum, logFile, maxConnections }
-    return startThread(order, { ending, quit, onLost })
+    return startThread(order, { ending, quit, clock, onLost })
   })
   let loadStartMs: number | null = null
   const sights = watchSights(workers, clock)
@@ -65,6 +64,11 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
     loadStartMs: () => loadStartMs,
     refresh: sights.refresh,
   })
+  const salvage = async (worker: number): Promise<Part> => {
+    // Until then the thread may still be writing.
+    await workers[worker]?.terminate()
+    return judgeWhatIsLeft(brief, logs[worker] ?? '')
+  }
   try {
     const report = await conduct({
       ...brief,
@@ -73,7 +77,7 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
       ending,
       workers,
       pushed: options.pushed,
-      records: { ...options.records, salvage: async worker => salvage(brief, logs[worker] ?? '') },
+      records: { ...options.records, salvage },
       onLoadStart: atMs => {
         loadStartMs = atMs
       },
@@ -87,13 +91,16 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
 }
 
 /** What stands in the log of a worker who was lost; nothing where it does not hold all that was seen. */
-async function salvage(brief: Brief, file: string): Promise<Facts> {
-  if (brief.plan.record !== 'all') return noFacts(brief)
-  const { facts, leftOut } = await judgeLog(brief, file)
-  return leftOut === 0 ? facts : noFacts(brief)
+async function judgeWhatIsLeft(brief: Brief, file: string): Promise<Part> {
+  if (brief.plan.record !== 'all') return nothingOf(brief)
+  const { leftOut, ...part } = await judgeLog(brief, file)
+  return leftOut === 0 ? part : nothingOf(brief)
 }
 
 const freshMs = 1_000
+
+/** What counts was counted; but nothing of it is under way any more. */
+const lost = (sight: Sight | null): Sight | null => sight && { ...sight, inFlight: 0 }
 
 /** The latest that each thread has shown of itself. They are only asked where somebody looks. */
 function watchSights(workers: readonly { readonly look: () => Promise<Sight | null> }[], clock: Clock) {
@@ -104,7 +111,7 @@ function watchSights(workers: readonly { readonly look: () => Promise<Sight | nu
   const look = async (): Promise<void> => {
     await Promise.all(
       workers.map(async (worker, index) => {
-        latest[index] = (await worker.look()) ?? latest[index] ?? null
+        latest[index] = (await worker.look()) ?? lost(latest[index] ?? null)
       }),
     )
     known = latest.filter(sight => sight !== null)

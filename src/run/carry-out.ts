@@ -1,7 +1,7 @@
 import { wholeRun } from '../arrivals/share.ts'
 import { createEnding } from '../drivers/ending.ts'
 import { newPurseSum } from '../drivers/purse.ts'
-import { noFacts } from '../judging/judge-log.ts'
+import { nothingOf } from '../judging/judge-log.ts'
 import { readGlances } from '../judging/readings.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Report } from '../report/report.ts'
@@ -48,7 +48,7 @@ export async function carryOut(options: RunOptions): Promise<Report> {
     ending,
     workers,
     // In one thread nobody is lost but all are.
-    records: { ...records, salvage: async () => noFacts(options) },
+    records: { ...records, salvage: async () => nothingOf(options) },
     onLoadStart: atMs => {
       loadStartMs = atMs
     },

@@ -1,5 +1,4 @@
 import type { Ending } from '../drivers/ending.ts'
-import type { Facts } from '../judging/judgement.ts'
 import { type Brief, type Part, reportOf, slicesOf } from '../judging/report-of.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Slices } from '../metrics/slices.ts'
@@ -25,7 +24,7 @@ export type Conducted = Brief & {
 export type Records = {
   readonly recall: () => AsyncIterable<Observation>
   /** What the record of a worker who was lost still says, by its position. */
-  readonly salvage: (worker: number) => Promise<Facts>
+  readonly salvage: (worker: number) => Promise<Part>
   readonly writeSlices: (slices: Slices) => Promise<void>
 }
 
@@ -61,7 +60,7 @@ function judgeOpening(openings: readonly (Opening | null)[], ending: Ending): vo
 async function verdict(run: Conducted, known: readonly (Part | null)[]): Promise<Report> {
   const { records } = run
   const parts: Part[] = []
-  for (const [worker, part] of known.entries()) parts.push(part ?? { facts: await records.salvage(worker), end: null })
+  for (const [worker, part] of known.entries()) parts.push(part ?? (await records.salvage(worker)))
   await records.writeSlices(
     slicesOf(
       run,

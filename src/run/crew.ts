@@ -1,6 +1,7 @@
 import { Worker as Thread } from 'node:worker_threads'
 import type { Ending } from '../drivers/ending.ts'
 import type { Part } from '../judging/report-of.ts'
+import type { Cancel, Clock } from '../lib/clock.ts'
 import type { Call, Order, Question, Reply, Sight } from './messages.ts'
 import type { Opening, Worker } from './worker.ts'
 
@@ -8,34 +9,50 @@ import type { Opening, Worker } from './worker.ts'
 export type ThreadWorker = Worker & {
   /** null where it was lost. */
   readonly look: () => Promise<Sight | null>
+  /** Resolves when the thread is no more, and writes nothing. */
   readonly terminate: () => Promise<unknown>
 }
 
 type Asked = Question extends infer Each ? (Each extends Question ? Omit<Each, 'id'> : never) : never
 
+/** When all are to end now, a thread has so long for each answer. */
+const patienceMs = 10_000
+
 /**
  * Starts a worker in a thread. Its halting halts `ending`, and that of `ending` halts it. Where the thread ends before it
- * was told to, or throws, `onLost` is told why, and whatever was asked of it is answered with null.
+ * was told to, throws, or gives no answer although all are to end now, `onLost` is told why. What was asked of a thread
+ * that is no more is answered with null.
  */
 export function startThread(
   order: Order,
   {
     ending,
     quit,
+    clock,
     onLost,
-  }: { readonly ending: Ending; readonly quit: AbortSignal; readonly onLost: (why: string) => void },
+  }: {
+    readonly ending: Ending
+    readonly quit: AbortSignal
+    readonly clock: Clock
+    readonly onLost: (why: string) => void
+  },
 ): ThreadWorker {
   const thread = new Thread(new URL('./thread.js', import.meta.url), { workerData: order })
   const waiting = new Map<number, (answer: unknown) => void>()
   let questions = 0
   let isGone = false
+  const deadlines: Cancel[] = []
 
-  const lose = (why: string) => {
-    if (isGone) return
+  const leave = () => {
     isGone = true
-    onLost(why)
+    for (const cancel of deadlines) cancel()
     for (const answer of waiting.values()) answer(null)
     waiting.clear()
+  }
+  const lose = (why: string) => {
+    if (isGone) return
+    leave()
+    onLost(why)
   }
   thread.on('message', (reply: Reply) => {
     if ('halted' in reply) return ending.halt(reply.halted)
@@ -54,7 +71,16 @@ export function startThread(
     if (why !== 'complete') tell({ tell: 'halt', why })
   })
   onAbort(ending.abandoned, () => tell({ tell: 'abandon' }))
-  onAbort(quit, () => tell({ tell: 'quit' }))
+  onAbort(quit, () => {
+    tell({ tell: 'quit' })
+    for (const id of waiting.keys()) hurry(id)
+  })
+  const hurry = (id: number) => {
+    const wake = () => {
+      if (waiting.has(id)) lose(`it gave no answer for ${patienceMs / 1000} s`)
+    }
+    deadlines.push(clock.at(clock.nowMs() + patienceMs, wake))
+  }
 
   /** The thread answers each question with what the type of its answer says, or is lost. */
   const ask = <Answer>(question: Asked): Promise<Answer | null> =>
@@ -63,6 +89,7 @@ export function startThread(
       const id = questions++
       waiting.set(id, answer => resolve(answer as Answer | null))
       thread.postMessage({ ...question, id })
+      if (quit.aborted) hurry(id)
     })
 
   return {
@@ -72,7 +99,7 @@ export function startThread(
     look: () => ask<Sight>({ ask: 'look' }),
     end: end => ask<Part>({ ask: 'end', end }),
     terminate: () => {
-      isGone = true
+      leave()
       return thread.terminate()
     },
   }

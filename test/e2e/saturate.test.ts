@@ -34,10 +34,16 @@ test('such a run accuses a service that says wrongly what it takes, and of nothi
   expect(report.findings.map(({ clause }) => clause)).toEqual(['rpc.credits.header'])
 })
 
-test('its budget ends it before it could be exceeded', async () => {
+test.each([1, 4])('its budget ends it before it could be exceeded, with %i workers', async workers => {
   const text = `${readFileSync(scenario, 'utf8').replace('max-calls: 40', 'max-calls: 400')}budget: { usd: 0.002 }\n`
-  const { report, observations } = await virtualRun({ scenario: text })
+  const { report, observations } = await virtualRun({ scenario: text, workers })
   expect(report.run.ended).toBe('budget-reached')
   expect(Number(report.billing.claimedUsd)).toBeLessThanOrEqual(0.002)
   expect(observations.length).toBeGreaterThan(50)
+})
+
+test.each([1, 2, 3, 4])('its calls are as many as they may be, with %i workers', async workers => {
+  const { report, observations } = await virtualRun({ scenario, workers })
+  expect(observations.filter(({ stage }) => stage === 'busy')).toHaveLength(40)
+  expect(report.verdict).toBe('pass')
 })

@@ -71,7 +71,7 @@ describe.concurrent('a run that pushes', () => {
         expect(headers.authorization).toBeUndefined()
       }
       const latest = new Map<string, number>()
-      const requests = new Map<string, number>()
+      const counts = new Map<string, number>()
       for (const { labels, samples, histograms } of writes.flatMap(({ body }) => readWriteRequest(body))) {
         const names = labels.map(([name]) => name)
         expect(names).toEqual(names.toSorted())
@@ -81,10 +81,16 @@ describe.concurrent('a run that pushes', () => {
           expect(atMs).toBeGreaterThan(latest.get(JSON.stringify(labels)) ?? 0)
           latest.set(JSON.stringify(labels), atMs)
         }
-        if (labels.some(([, value]) => value === 'turnpike_requests_total'))
-          for (const { value, isStale } of samples) if (!isStale) requests.set(JSON.stringify(labels), value)
+        const series = JSON.stringify(labels)
+        if (labels.some(([, value]) => /^turnpike_\w+_(total|bucket|count)$/.test(value)))
+          for (const { value, isStale } of samples) {
+            if (isStale) continue
+            expect(value).toBeGreaterThanOrEqual(counts.get(series) ?? 0)
+            counts.set(series, value)
+          }
       }
-      expect([...requests.values()].reduce((sum, value) => sum + value, 0)).toBe(report.load.sent)
+      const requests = [...counts].filter(([series]) => series.includes('"turnpike_requests_total"'))
+      expect(requests.reduce((sum, [, value]) => sum + value, 0)).toBe(report.load.sent)
       expect(latest.size).toBeGreaterThan(100)
       const [put] = seen.filter(({ method }) => method === 'PUT')
       expect(put?.url).toBe('/gate/metrics/job/turnpike/scenario/short')

@@ -2,6 +2,9 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Report } from '../../src/report/report.ts'
+import { observationsIn, openRecordedRun } from '../../src/report/run-directory.ts'
+import { fallen } from '../support/read-exposition.ts'
+import { scrapeToTheEnd } from '../support/scrape-run.ts'
 import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
 
 const scenario = 'test/e2e/short.yaml'
@@ -46,13 +49,13 @@ test('a worker who is lost ends the run, which then proves nothing', async () =>
   const report = reportIn(out)
   expect(report.verdict).toBe('inconclusive')
   expect(report.run.ended).toBe('worker-lost')
-  expect(report.because[0]).toContain('A worker of the harness was lost')
+  expect(report.because[0]).toContain('Worker 2 of 2 in the harness was lost: of what 1 caller did there, 0 requests')
   expect(report.load.workers.map(({ isLost }) => isLost)).toEqual([false, true])
 })
 
 test('an interrupt ends all workers in good order', async () => {
   const out = freshDirectory()
-  const { child, said, ended } = startTurnpike(['run', 'test/e2e/long.yaml', '--workers', '2', '--out', out])
+  const { child, said, ended } = startTurnpike(['run', 'test/e2e/long.yaml', '--workers', '3', '--out', out])
   await said('stage=')
   child.kill('SIGINT')
   const { code } = await ended
@@ -60,4 +63,55 @@ test('an interrupt ends all workers in good order', async () => {
   const report = reportIn(out)
   expect(report.run.ended).toBe('interrupted')
   expect(report.load.workers.every(({ isLost }) => !isLost)).toBe(true)
+  expect(await closingStatements(out)).toBe(3)
 })
+
+test('a second interrupt ends all workers at once: no balance is asked for any more', async () => {
+  const out = freshDirectory()
+  const { child, said, ended } = startTurnpike(['run', 'test/e2e/long.yaml', '--workers', '3', '--out', out])
+  await said('stage=steady')
+  child.kill('SIGINT')
+  await said('Interrupted')
+  child.kill('SIGINT')
+  const { code } = await ended
+  expect(code).toBe(130)
+  const report = reportIn(out)
+  expect([report.verdict, report.run.ended]).toEqual(['inconclusive', 'interrupted'])
+  expect(report.load.workers.every(({ isLost }) => !isLost)).toBe(true)
+  expect(await closingStatements(out)).toBe(0)
+  const audit = await turnpike(['audit', out, '--format', 'json'])
+  expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))
+})
+
+test('connections that threads keep busy send no more calls than the stage may, over all of them', async () => {
+  const out = freshDirectory()
+  const run = await turnpike(['run', 'test/e2e/busy.yaml', '--workers', '4', '--out', out, '--quiet'])
+  expect(run.code).toBe(0)
+  const { answered, workers } = reportIn(out).load
+  // Eight callers state their balance before and after.
+  expect(answered).toBe(40 + 16)
+  expect(workers.map(({ sent }) => sent)).toEqual(Array(4).fill(14))
+})
+
+test('who scrapes a run of threads sees sums that never fall, and each series once', async () => {
+  const out = freshDirectory()
+  const flags = ['--workers', '3', '--metrics', ':0', '--out', out, '--no-progress']
+  const started = startTurnpike(['run', scenario, ...flags])
+  const scrapes = await scrapeToTheEnd(started)
+  expect((await started.ended).code).toBe(0)
+  expect(scrapes.some(samples => samples.has('turnpike_stage_info{stage="steady"}'))).toBe(true)
+  expect(fallen(scrapes)).toEqual([])
+  const { load } = reportIn(out)
+  const last = [...(scrapes.at(-1) ?? [])].filter(([name]) => name.startsWith('turnpike_requests_total{'))
+  const sent = last.reduce((sum, [, value]) => sum + value, 0)
+  expect(sent).toBeGreaterThan(Math.max(...load.workers.map(worker => worker.sent)))
+  expect(sent).toBeLessThanOrEqual(load.sent)
+})
+
+/** How many callers stated their balance behind the load. */
+async function closingStatements(out: string): Promise<number> {
+  let count = 0
+  const { logs } = await openRecordedRun(out)
+  for await (const { stage, answer } of observationsIn(logs)) if (stage === '(closing)' && answer !== null) count++
+  return count
+}

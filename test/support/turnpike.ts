@@ -14,6 +14,8 @@ export type Started = {
   /** Resolves when stderr has said this. */
   readonly said: (text: string) => Promise<void>
   readonly ended: Promise<Ended>
+  /** What it has said so far. */
+  readonly stderr: () => string
 }
 
 /** The built command line program, as a person would start it. `npm test` builds it first. */
@@ -38,6 +40,7 @@ export function startTurnpike(args: readonly string[], environment: Readonly<Rec
   return {
     child,
     ended,
+    stderr: () => stderr,
     said: text =>
       new Promise((resolve, reject) => {
         const look = () => stderr.includes(text) && resolve()

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import type { Report } from '../../src/report/report.ts'
+import { fallen } from '../support/read-exposition.ts'
+import { scrapeToTheEnd } from '../support/scrape-run.ts'
+import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
+
+const failing = pathToFileURL('test/support/failing-thread.mjs').href
+const reportIn = (out: string): Report => JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
+
+/** A run of which the second of three threads fails in mid-load. */
+function startFailing(how: string, flags: readonly string[] = []) {
+  const out = freshDirectory()
+  const environment = { NODE_OPTIONS: `--import ${failing}`, FAILING_THREAD: how }
+  const args = ['run', 'test/e2e/long.yaml', '--workers', '3', '--no-progress', '--out', out, ...flags]
+  return { out, ...startTurnpike(args, environment) }
+}
+
+describe.concurrent('a worker who is lost in mid-load', () => {
+  test.for([
+    ['exit', 'it ended with 7'],
+    ['throw', 'a fault of its own'],
+    ['memory', 'reaching memory limit'],
+    ['terminate', 'it ended with 1'],
+  ])('by %s ends the run, which tells what is known and what is not, as an audit does', async ([how, why]) => {
+    const { out, ended } = startFailing(how ?? '')
+    const run = await ended
+    expect(run.stderr).toMatch(new RegExp(`Worker 2 of 3 was lost: .*${why}`))
+    expect(run.code).toBe(3)
+    const { verdict, because, run: facts, load } = reportIn(out)
+    expect([verdict, facts.ended]).toEqual(['inconclusive', 'worker-lost'])
+    expect(load.workers.map(({ isLost }) => isLost)).toEqual([false, true, false])
+    expect(load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(load.sent)
+    expect(load.workers.filter(({ sent }) => sent > 10)).toHaveLength(3)
+    const known = load.workers[1]?.sent
+    expect(because[0]).toContain(
+      `Worker 2 of 3 in the harness was lost: of what 1 caller did there, ${known} requests are known.`,
+    )
+    const audit = await turnpike(['audit', out, '--format', 'json'])
+    expect(audit.code).toBe(3)
+    expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))
+  })
+
+  test('stays in what is scraped, but for what it had under way', async () => {
+    const started = startFailing('exit', ['--metrics', ':0'])
+    const scrapes = await scrapeToTheEnd(started)
+    expect((await started.ended).code).toBe(3)
+    expect(fallen(scrapes)).toEqual([])
+    expect(scrapes.at(-1)?.get('turnpike_in_flight')).toBe(0)
+  })
+
+  test('who is deaf is given up when all are to end now', async () => {
+    const { out, child, said, ended } = startFailing('deaf')
+    await said('deaf from now on')
+    child.kill('SIGINT')
+    await said('Interrupted')
+    child.kill('SIGINT')
+    const run = await ended
+    expect(run.stderr).toContain('Worker 2 of 3 was lost: it gave no answer for 10 s')
+    expect(run.code).toBe(3)
+    expect(reportIn(out).load.workers.map(({ isLost }) => isLost)).toEqual([false, true, false])
+  })
+})

@@ -1,0 +1,47 @@
+import diagnostics from 'node:diagnostics_channel'
+import { writeSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import threads, { BroadcastChannel, isMainThread, workerData } from 'node:worker_threads'
+
+/**
+ * Loaded into the program with `--import`, and so into each of its threads: the second of them fails in mid-load, when it
+ * has sent so many requests. `FAILING_THREAD` says how.
+ */
+const failAfter = 20
+const how = process.env.FAILING_THREAD
+
+const failures = {
+  exit: () => process.exit(7),
+  throw: () => setImmediate(() => fail('a fault of its own')),
+  memory: () => {
+    for (const kept = []; ; ) kept.push(new Array(100_000).fill(kept.length))
+  },
+  terminate: () => new BroadcastChannel('failing-thread').postMessage('now'),
+  deaf: () => {
+    writeSync(2, 'deaf from now on\n')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+  },
+}
+
+function fail(why) {
+  throw new Error(why)
+}
+
+if (isMainThread) {
+  const Thread = threads.Worker
+  threads.Worker = class extends Thread {
+    constructor(file, options) {
+      super(file, { ...options, resourceLimits: { maxOldGenerationSizeMb: 96 } })
+      if (options.workerData.share.worker !== 1) return
+      const channel = new BroadcastChannel('failing-thread')
+      channel.onmessage = () => this.terminate()
+      channel.unref()
+    }
+  }
+  syncBuiltinESMExports()
+} else if (workerData.share.worker === 1) {
+  let sent = 0
+  diagnostics.subscribe('undici:client:sendHeaders', () => {
+    if (++sent === failAfter) failures[how]()
+  })
+}
