@@ -45,7 +45,7 @@ export const commands: readonly Command[] = [
       'remote-write': { type: 'string', describe: 'Address of a Prometheus that is sent all metrics during the run' },
       'push-gateway': { type: 'string', describe: 'Address of a Pushgateway that is given the verdict' },
       progress: { type: 'boolean', describe: 'Show progress', default: true },
-      quiet: { type: 'boolean', describe: 'Neither progress nor notes', default: false },
+      quiet: { type: 'boolean', describe: 'Neither progress nor notes; warnings only', default: false },
       log: {
         type: 'string',
         describe: 'How progress and notes are written',

@@ -30,6 +30,9 @@ type Pushed = {
   readonly head: RunHead
   readonly clock: Clock
   readonly log: (line: string) => void
+  /** Where notes are kept back, takes what has to be said all the same. */
+  readonly warn: (line: string) => void
+  readonly isQuiet: boolean
 }
 
 /** How long the end of a run waits for receivers. */
@@ -47,21 +50,34 @@ export function receiversOf(values: Values, environment: Readonly<Record<string,
   }
 }
 
-export function createPush({ receivers, plan, head, clock, log }: Pushed): Push {
+export function createPush({ receivers, plan, head, clock, log, warn, isQuiet }: Pushed): Push {
   const { remoteWrite, pushGateway } = receivers
   const transports: UndiciTransport[] = []
+  const firstNotes = new Map<Receiver, string>()
   const lineTo = (receiver: Receiver, words: string): Line => {
     const { address } = receiver
     const transport = undiciTransport({ baseUrl: new URL(address).origin, clock, maxConnections: 1 })
     transports.push(transport)
-    return { receiver, send: transport.send, clock, note: line => log(`${words} ${address}: ${line}`) }
+    const note = (line: string) => {
+      if (!firstNotes.has(receiver)) firstNotes.set(receiver, line)
+      log(`${words} ${address}: ${line}`)
+    }
+    return { receiver, send: transport.send, clock, note }
   }
   const remote = remoteWrite && createRemoteWrite(lineTo(remoteWrite, 'Remote write to'), head.runId)
   const gateway = pushGateway && createPushGateway(lineTo(pushGateway, 'Pushgateway at'), plan.scenario)
 
   const tell = (receiver: Receiver | null, tally: PushTally | undefined) => {
     if (receiver === null || tally === undefined) return
-    log(`${tally.lostSamples > 0 ? 'Warning: ' : ''}${pushedWords(tally)} (${receiver.address})`)
+    const words = `${pushedWords(tally)} (${receiver.address})`
+    if (tally.lostSamples === 0) log(words)
+    else warn(`Warning: ${words}${isQuiet ? why(receiver) : ''}`)
+  }
+
+  /** What a run that is not quiet has said long ago. */
+  const why = (receiver: Receiver): string => {
+    const note = firstNotes.get(receiver)
+    return note === undefined ? '' : `. It began with: ${note}`
   }
 
   return {

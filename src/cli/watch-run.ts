@@ -51,8 +51,11 @@ export async function watchRun({ plan, head, clock, values, path, receivers }: W
   let writer: ProgressWriter | null = null
   const render = () => (source === null ? null : createExposition(source).render)
   const endpoint = await serveLive(metricsAddress(values), render)
+  const warn = (line: string) => {
+    writer === null ? stream.write(`${line}\n`) : writer.log(line)
+  }
   const log = (line: string) => {
-    if (!quiet) writer === null ? stream.write(`${line}\n`) : writer.log(line)
+    if (!quiet) warn(line)
   }
   if (plan.target !== null && !quiet) stream.write(`${describePlan(plan)}\n`)
   log(plan.target === null ? `Started a reference service at ${head.target}.` : `The target is ${head.target}.`)
@@ -60,7 +63,7 @@ export async function watchRun({ plan, head, clock, values, path, receivers }: W
   for (const line of limitNotes(plan)) log(line)
   if (endpoint !== null) log(`Metrics are at http://${endpoint.host}:${endpoint.port}/metrics`)
 
-  const push = createPush({ receivers, plan, head, clock, log })
+  const push = createPush({ receivers, plan, head, clock, log, warn, isQuiet: quiet })
   let cancel: Cancel | null = null
   let isOpen = true
   const keepFresh = (started: Live) => {

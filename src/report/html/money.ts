@@ -23,8 +23,8 @@ export function moneySection({ billing, series }: Report): Html {
           'discrepancies',
         )}: ${discrepancies.map(({ kind }) => kind).join(', ')}. See the findings.</p>`
   return html`<section id="money"><h2>Credits and money</h2>
-<div class="wide"><table><thead><tr><th></th><th></th><th class="n">credits</th><th class="n">USD</th></tr></thead><tbody>
-${rows.map(([name, by, credits, usd]) => html`<tr><td><b>${name}</b></td><td class="quiet">${by}</td><td class="n">${credits}</td><td class="n">${usd}</td></tr>`)}
+<div class="wide"><table><thead><tr><th></th><th class="n">credits</th><th class="n">USD</th></tr></thead><tbody>
+${rows.map(([name, by, credits, usd]) => html`<tr><td><b>${name}</b> <span class="quiet">${by}</span></td><td class="n">${credits}</td><td class="n">${usd}</td></tr>`)}
 </tbody></table></div>${sum}${series === null ? nothing : spendCharts(series)}</section>`
 }
 
