@@ -92,7 +92,7 @@ export async function watchRun({ plan, head, clock, values, path, receivers }: W
         columns: () => terminal.columns ?? 80,
         clock,
         snapshot: () => {
-          const { metrics, docket, audits } = started.readings()
+          const { metrics, docket, audits, capacity } = started.readings()
           return snapshotProgress({
             plan,
             metrics,
@@ -101,6 +101,7 @@ export async function watchRun({ plan, head, clock, values, path, receivers }: W
             inFlight: started.inFlight(),
             violations: docket.violations(),
             claimedUsd: audits.billing().claimedUsd,
+            capacity: capacity(false),
           })
         },
       })

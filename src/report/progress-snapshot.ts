@@ -1,4 +1,5 @@
 import { isOwnStage, perSecond } from '../metrics/active-time.ts'
+import type { CapacityResult } from '../metrics/capacity-result.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentileMs } from '../metrics/percentiles.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
@@ -33,12 +34,14 @@ export type StageProgress = {
     readonly of: number
     readonly elapsedMs: number
     readonly durationMs: number
-    /** Arrivals that are due each second at this moment; null where the answers set the pace. */
+    /** Arrivals that are due each second at this moment, of a search those of its latest trial; null where the answers set the pace. */
     readonly offeredPerSecond: number | null
     /** Complete answers each second, over the stage so far. */
     readonly achievedPerSecond: number | null
   }
 }
+
+type Search = Pick<CapacityResult, 'stage' | 'perSecond' | 'trials'>
 
 export type ProgressSource = {
   readonly plan: Plan
@@ -49,6 +52,7 @@ export type ProgressSource = {
   readonly inFlight: number
   readonly violations: number
   readonly claimedUsd: string
+  readonly capacity: readonly Search[]
 }
 
 export function snapshotProgress(source: ProgressSource): ProgressSnapshot {
@@ -72,13 +76,14 @@ export function snapshotProgress(source: ProgressSource): ProgressSnapshot {
   }
 }
 
-function stageProgress({ plan, metrics, stage: name, loadElapsedMs }: ProgressSource): StageProgress {
+function stageProgress({ plan, metrics, capacity, stage: name, loadElapsedMs }: ProgressSource): StageProgress {
   const stages = plannedStages(plan)
   const index = stages.findIndex(stage => stage.name === name)
   const stage = stages[index]
   if (stage === undefined) return { name, planned: null }
   const elapsedMs = stageElapsedMs(stage, loadElapsedMs)
   const { answered } = metrics.select({ call: null, stage: name })
+  const search = capacity.find(each => each.stage === name)
   return {
     name,
     planned: {
@@ -86,11 +91,15 @@ function stageProgress({ plan, metrics, stage: name, loadElapsedMs }: ProgressSo
       of: stages.length,
       elapsedMs,
       durationMs: stage.durationMs,
-      offeredPerSecond: offeredPerSecond(stage, elapsedMs),
+      offeredPerSecond: search === undefined ? offeredPerSecond(stage, elapsedMs) : triedPerSecond(search),
       achievedPerSecond: perSecond(answered, elapsedMs > 0 ? elapsedMs : null),
     },
   }
 }
+
+/** With a rate that is confirmed a search is over; before its first answer nobody knows. */
+const triedPerSecond = ({ perSecond, trials }: Search): number | null =>
+  perSecond === null ? (trials.at(-1)?.offeredPerSecond ?? null) : 0
 
 /** Arrivals that are due each second; null where the answers set the pace. None before and after the stages. */
 export function offeredNow(plan: Plan, stageName: string, loadElapsedMs: number): number | null {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { CapacityResult } from '../../../src/metrics/capacity-result.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
 import type { Load } from '../../../src/plan/plan.ts'
 import { progressBlock, progressLine } from '../../../src/report/progress.ts'
@@ -6,24 +7,40 @@ import { type ProgressSnapshot, snapshotProgress } from '../../../src/report/pro
 import { createProgressWriter } from '../../../src/report/progress-writer.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 import { answeredWith, aPlan, aStage, dropped, failed, streamed } from '../metrics/fixtures.ts'
+import { aSearch, aTrial } from './capacity-results.ts'
 
 const ramp: Load = { model: 'open', shape: { kind: 'ramp', fromPerSecond: 0, toPerSecond: 20 }, mix: [['chat', 1]] }
 const closed: Load = { model: 'closed', users: 2, thinkMs: 0, mix: [['chat', 1]] }
+const terms = { fromPerSecond: 20, toPerSecond: 90, good: 0.9, precision: 0.05, shares: { chat: 1 } }
+const times = { trialMs: 1_000, confirmMs: 1_000, confirmSamples: 29 }
+const search: Load = {
+  model: 'capacity',
+  search: { ...terms, ...times },
+  spacing: 'even',
+  coolDownMs: 0,
+  mix: [['chat', 1]],
+}
 const plan = aPlan({
   stages: [
     aStage('(opening)', 5000),
     aStage('ramp', 10_000, { load: ramp }),
     aStage('users', 30_000, { load: closed, startMs: 10_000 }),
+    aStage('search', 0, { load: search, startMs: 40_000 }),
   ],
 })
 
-const snapshotAt = (stage: string, loadElapsedMs: number): ProgressSnapshot => {
+const snapshotAt = (
+  stage: string,
+  loadElapsedMs: number,
+  capacity = [aSearch({ stage: 'other' })],
+): ProgressSnapshot => {
   const metrics = createMetrics(plan)
   for (let i = 0; i < 60; i++) metrics.add(streamed({}, { stage: 'ramp' }))
   for (const o of [answeredWith(429, { stage: 'ramp' }), failed({ stage: 'ramp' }), dropped({ stage: 'ramp' })])
     metrics.add(o)
   metrics.add(answeredWith(200, { stage: '(opening)' }))
-  return snapshotProgress({ plan, metrics, stage, loadElapsedMs, inFlight: 3, violations: 2, claimedUsd: '0.0077' })
+  const run = { plan, metrics, stage, loadElapsedMs, capacity }
+  return snapshotProgress({ ...run, inFlight: 3, violations: 2, claimedUsd: '0.0077' })
 }
 
 describe('progress: a snapshot', () => {
@@ -34,7 +51,7 @@ describe('progress: a snapshot', () => {
         name: 'ramp',
         planned: {
           position: 1,
-          of: 2,
+          of: 3,
           elapsedMs: 5000,
           durationMs: 10_000,
           offeredPerSecond: 10,
@@ -56,6 +73,13 @@ describe('progress: a snapshot', () => {
   })
   test('offers nothing of its own where the answers set the pace', () => {
     expect(snapshotAt('users', 10_000).stage.planned).toMatchObject({ position: 2, offeredPerSecond: null })
+  })
+  test('offers in a search what its latest trial does, and nothing before the first or once it has found its rate', () => {
+    const offered = (changes: Partial<CapacityResult>) =>
+      snapshotAt('search', 41_000, [aSearch({ perSecond: null, ...changes })]).stage.planned?.offeredPerSecond
+    expect(offered({ trials: [aTrial(), aTrial({ offeredPerSecond: 80 })] })).toBe(80)
+    expect(offered({ trials: [] })).toBeNull()
+    expect(offered({ perSecond: 78 })).toBe(0)
   })
   test('is between the stages when it is', () => {
     expect(snapshotAt('(closing)', 99_000)).toMatchObject({ stage: { planned: null }, elapsedMs: 40_000 })
