@@ -5,6 +5,8 @@ import { isChanged, isTold, outcomeStatus, outcomeWords, rowWords } from './comp
 
 const laneHeight = 22
 const mostLanes = 24
+/** What is three times as much, or more, ends at the edge: else it would be all that can be seen. */
+const mostShown = 2
 const middle = laneHeight / 2
 const colours = { pass: 'green', fail: 'red', inconclusive: 'amber' } as const
 
@@ -15,7 +17,8 @@ export function effectChart({ rows, criteria: { minimalEffect } }: Comparison): 
     .flatMap(row => (row.effect?.kind === 'relative' ? [{ ...row, effect: row.effect }] : []))
   const lanes = told.toSorted((a, b) => Number(isChanged(b)) - Number(isChanged(a))).slice(0, mostLanes)
   if (lanes.length === 0) return nothing
-  const most = Math.max(2 * minimalEffect, ...lanes.flatMap(({ effect: { low, high } }) => [-low, high]))
+  const farthest = Math.max(2 * minimalEffect, ...lanes.flatMap(({ effect: { low, high } }) => [-low, high]))
+  const most = Math.min(mostShown, farthest)
   const x = (effect: number) => percent(0.5 + (0.48 * Math.max(-most, Math.min(most, effect))) / most)
   const room = html`<rect class="room" x="${x(-minimalEffect)}" width="${percent((0.96 * minimalEffect) / most)}" y="0" height="${laneHeight}"/><line class="base" x1="50%" x2="50%" y1="0" y2="${laneHeight}"/>`
   return html`<figure class="effects"><figcaption><h3>How much has changed</h3><span class="quiet">the point with its 95 % range; in the shade no change matters; to the right it is more${told.length > lanes.length ? `; ${lanes.length} of ${told.length}` : ''}</span></figcaption>

@@ -24,7 +24,7 @@ export function limitsSection(report: Report): Html {
   const drawn =
     series === null || lanes.length === 0
       ? nothing
-      : html`<figure><figcaption><h3>Windows of each caller</h3><span class="quiet">how much of the limit was used, as the answers said; each line is a 429, red where it was unexpected. ${limits.length > lanes.length ? `The ${lanes.length} busiest of ${limits.length}.` : ''}</span></figcaption>
+      : html`<figure><figcaption><h3>Windows of each caller</h3><span class="quiet">how much of the limit was used, as the answers said; each line is a 429, red where it is known to have been unexpected. ${limits.length > lanes.length ? `The ${lanes.length} busiest of ${limits.length}.` : ''}</span></figcaption>
 <div class="lanes">${lanes.map(lane => laneRow(lane, series, accused, useOf(limits, lane)))}<svg class="chart axis" height="1" aria-hidden="true">${timeAxis(endOf(series), 0)}</svg></div></figure>`
   return html`<section id="limits"><h2>Limits</h2>${scopesTable(limits)}${drawn}</section>`
 }

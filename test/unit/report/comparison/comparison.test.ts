@@ -75,7 +75,13 @@ describe('a report with a comparison', () => {
     expect(lanes(improved)[0]).toBe('green')
     expect(new Set(lanes(unchanged))).toEqual(new Set(['grey']))
     expect(lanes(untold)).toEqual([])
-    expect(render('html', regressed)).not.toMatch(/NaN|Infinity/)
+    const endless = regressed.rows.map(row => ({
+      ...row,
+      effect: row.effect && { ...row.effect, high: Number.POSITIVE_INFINITY },
+    }))
+    const [figure = ''] =
+      /<figure class="effects">.*<\/figure>/s.exec(render('html', { ...regressed, rows: endless })) ?? []
+    expect(figure.replace(/<span.*?<\/span>/gs, '')).not.toMatch(/NaN|Infinity/)
   })
 
   test('passes where nothing changed, and where it got better', () => {
