@@ -17,9 +17,10 @@ type Client = EventEmitter & {
     readonly constructor: { readonly kOnBody: number }
     readonly hadError: boolean
   }
-  /** Called whenever the connection is free; writes what `getRequestBuffer` gives. */
+  /** Called whenever the connection is free, to send the next request. */
   _doRequest: () => void
-  getRequestBuffer: () => string
+  /** Who was sent and is not answered; an answer without one is a crash. */
+  readonly pipelinedRequests: { readonly insertRequest: (request: object) => void }
   readonly destroy: () => void
 }
 
@@ -51,6 +52,7 @@ export function autocannonLanes({
   const base = { host, pathPrefix: pathname.replace(/\/+$/, '') }
   const watchAbort = abortWatch()
   const deliver = createDelivery(clock)
+  const inARow = oneAfterTheOther()
 
   return (next, connections, signal) =>
     new Promise((resolve, reject) => {
@@ -72,8 +74,6 @@ export function autocannonLanes({
 
       /** One connection from its opening to its end. */
       function runLane(client: Client): void {
-        const write = client._doRequest.bind(client)
-        let text = ''
         let exchange: ErrandExchange | null = null
         let isConnected = false
         let isOver = false
@@ -90,7 +90,7 @@ export function autocannonLanes({
         const reopen = () => start(1)
         const giveUp = () => finish(isConnected ? reopen : () => void clock.at(clock.nowMs() + reopenMs, reopen))
         const unwatch = watchAbort(signal, () => {
-          exchange?.end({ reason: 'cancelled', detail: 'aborted by the harness' })
+          exchange?.end(aborted)
           finish(close)
         })
 
@@ -118,16 +118,22 @@ export function autocannonLanes({
           const errand = isOver ? null : next()
           if (errand === null) return finish(close)
           const { request } = errand
-          text = requestText(request, base)
+          const text = requestText(request, base)
           const onEnd = (ended: Exchange) =>
             deliver(() => {
-              errand.onEnd(ended)
+              // The next is on its way before this one is worked on.
               send()
+              errand.onEnd(ended)
             })
-          exchange = startErrand({ request, onEnd }, { clock, isConnected, giveUp })
-          write()
+          inARow(() => {
+            // autocannon would add up each answer, and its sums are not read.
+            if (exchange === null) client.removeAllListeners('response').on('response', onResponse)
+            exchange = startErrand({ request, onEnd }, { clock, isConnected, giveUp })
+            if (isOver) return exchange.end(aborted)
+            client.pipelinedRequests.insertRequest(request)
+            client.conn.write(text)
+          })
         }
-        client.getRequestBuffer = () => text
         client._doRequest = () => {
           // Behind each answer autocannon comes here again.
           if (exchange !== null) return
@@ -142,10 +148,10 @@ export function autocannonLanes({
           // What comes behind the end of an answer is none: autocannon finds no request that it could belong to.
           if (exchange?.hasEnded()) giveUp()
         })
-        client.on('response', () => {
+        const onResponse = () => {
           exchange?.end(null)
           if (exchange?.closesConnection()) finish(reopen)
-        })
+        }
         client.on('connError', (error: unknown) => {
           exchange?.end(failureOf(error, isConnected ? 'open' : 'opening'))
           giveUp()
@@ -156,7 +162,22 @@ export function autocannonLanes({
     })
 }
 
+const aborted: Failure = { reason: 'cancelled', detail: 'aborted by the harness' }
+
 const notReadOn = (status: number): Failure => ({
   reason: 'cancelled',
   detail: `autocannon cannot read on behind an answer of ${status}`,
 })
+
+/** Has work done when the callback is over in which the first of it was asked for. */
+function oneAfterTheOther(): (work: () => void) => void {
+  let waiting: (() => void)[] = []
+  const doAll = () => {
+    const ready = waiting
+    waiting = []
+    for (const work of ready) work()
+  }
+  return work => {
+    if (waiting.push(work) === 1) queueMicrotask(doAll)
+  }
+}

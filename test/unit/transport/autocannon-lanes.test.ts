@@ -160,7 +160,7 @@ test('an answer is stamped when it is read; it is handed over, and more is sent,
     return calls-- > 0 ? { request: plainRequest, onEnd } : null
   }
   await autocannonLanes({ baseUrl: url, clock: { ...real, sharplyAt } })(next, 1, new AbortController().signal)
-  expect(log.join(' ')).toMatch(/^asked(?: turn handed asked over){3}/)
+  expect(log.join(' ')).toMatch(/^asked(?: turn asked handed over){3}/)
   expect(endsMs.map((endMs, index) => endMs <= (turnsMs[index] ?? 0))).toEqual([true, true, true])
 })
 
