@@ -1,6 +1,7 @@
 import type { Retract, Say } from '../checks/docket.ts'
 import { isReplayed } from '../observation/scope.ts'
 import type { Audit } from './audit.ts'
+import { createIdMemory } from './id-memory.ts'
 
 /** How many ids of each sort are remembered for sure; a repetition further apart than that may go unseen. */
 const memory = 50_000
@@ -10,23 +11,23 @@ const memory = 50_000
  * repeated request says that it is a replay is another clause's business.
  */
 export function createUniqueness(say: Say<'uniqueness'>): Audit & { readonly ids: () => KnownIds } {
-  const rays = createMemory<number>()
-  const requests = createMemory<Use>()
+  const rays = createIdMemory(memory)
+  const requests = createIdMemory(memory)
   return {
     add: ({ answer, asked, seq }) => {
       if (answer === null) return
       const { 'cf-ray': ray, 'x-request-id': request } = answer.headers
-      if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, rays.put(ray, seq), seq)
+      if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, rays.put(ray, seq, null)?.seq ?? null, seq)
       if (asked.kind !== 'rpc' || !request || isReplayed(answer)) return
       const group = asked.replay?.group ?? null
-      const first = requests.put(request, { seq, group })
+      const first = requests.put(request, seq, group)
       if (first === null || group === null || first.group !== group)
         judge('rpc.request-id.unique', 'x-request-id', request, first?.seq ?? null, seq)
     },
     conclude: () => {},
     ids: () => ({
       rays: new Map(rays.all()),
-      requests: new Map(requests.all().map(([id, { seq }]) => [id, seq])),
+      requests: new Map(requests.all()),
     }),
   }
 
@@ -41,9 +42,6 @@ export function createUniqueness(say: Say<'uniqueness'>): Audit & { readonly ids
     else say.broken(clause, `${header} ${id} names two requests, expected each to have its own`, [first, seq])
   }
 }
-
-/** Which request had an id; `group` names the idempotency key, where there was one. */
-type Use = { readonly seq: number; readonly group: number | null }
 
 /** The ids that a judge remembers, and the `seq` of the first request that each of them named. */
 export type KnownIds = { readonly rays: ReadonlyMap<string, number>; readonly requests: ReadonlyMap<string, number> }
@@ -64,23 +62,4 @@ export function judgeIdsOfAll(all: readonly KnownIds[], retract: Retract<'unique
   if (all.length < 2) return
   judge('header.cf-ray.unique', 'cf-ray', 'rays')
   judge('rpc.request-id.unique', 'x-request-id', 'requests')
-}
-
-/** Remembers so many of the last ids, and up to twice as many; `put` gives who had the id before, or null. */
-function createMemory<Of>() {
-  let recent = new Map<string, Of>()
-  let earlier = new Map<string, Of>()
-  return {
-    all: (): readonly (readonly [id: string, use: Of])[] => [...earlier, ...recent],
-    put: (id: string, use: Of): Of | null => {
-      const first = recent.get(id) ?? earlier.get(id)
-      if (first !== undefined) return first
-      recent.set(id, use)
-      if (recent.size >= memory) {
-        earlier = recent
-        recent = new Map()
-      }
-      return null
-    },
-  }
 }

@@ -1,3 +1,5 @@
+import { textHash } from './text-hash.ts'
+
 /**
  * Random numbers that depend on a seed and a name, and on nothing else: a new stream never disturbs another, so a
  * change of rate cannot change a prompt. The generator is sfc32 (Chris Doty-Humphrey, PractRand).
@@ -36,9 +38,9 @@ export function randomStream(seed: number, name: string): Random {
 }
 
 function sfc32(text: string): () => number {
-  let a = fnv1a(text, 0x811c9dc5)
-  let b = fnv1a(text, a ^ 0x9e3779b9)
-  let c = fnv1a(text, b ^ 0x85ebca6b)
+  let a = textHash(text)
+  let b = textHash(text, a ^ 0x9e3779b9)
+  let c = textHash(text, b ^ 0x85ebca6b)
   let counter = 1
   const next = () => {
     const sum = (a + b + counter) | 0
@@ -50,11 +52,4 @@ function sfc32(text: string): () => number {
   }
   for (let warmUp = 0; warmUp < 15; warmUp++) next()
   return next
-}
-
-/** 32-bit FNV-1a over UTF-16 code units. */
-function fnv1a(text: string, basis: number): number {
-  let hash = basis
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
-  return hash
 }
