@@ -12,7 +12,7 @@ type Stamped = Pick<Measured, 'turnpike' | 'misread' | 'run'>
  * metronome; and how much later than it was written a chunk is stamped.
  */
 export const benchStreams: Bench = async ({ short }) => {
-  const full: StreamLoad = { streams: 1000, perSecond: 50, tokens: 200, atOnce: 1, seconds: short ? 2 : 8 }
+  const full: StreamLoad = { streams: 1000, perSecond: 50, tokens: 200, atOnce: 1, seconds: short ? 2 : 20 }
   return [
     await costOf(full, short ? 1 : 3, 1.5),
     // Several chunks in a read share what the read costs, so that their own cost shows.
