@@ -42,13 +42,9 @@ function createShelf() {
   /** By place, the hash of an id and one more than its position; 0 where the place is free. */
   let table = new Int32Array(2 * size)
 
-  const freePlace = (hash: number): number => {
+  const note = (hash: number, entry: number): void => {
     let place = hash & (size - 1)
     while (table[2 * place + 1] !== 0) place = (place + 1) & (size - 1)
-    return place
-  }
-  const note = (hash: number, entry: number): void => {
-    const place = freePlace(hash)
     table[2 * place] = hash
     table[2 * place + 1] = entry
   }

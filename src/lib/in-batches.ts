@@ -8,7 +8,7 @@ export type Batch<Item> = {
 export type Later = (work: (hasTime: () => boolean) => void) => void
 
 const atOnce: Later = work => work(() => true)
-/** Of what waits, this share is handled even where there is no time, so that less waits than comes in as many turns. */
+/** Of what waits, this share is handled even where there is no time, so that less waits than comes in eight turns. */
 const leastShare = 1 / 8
 const handledBetweenLooks = 4
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Certificate } from '../../src/certificate/certificate.ts'
-import { startTurnpike, turnpike } from '../support/turnpike.ts'
+import { serveForTest, turnpike } from '../support/turnpike.ts'
 
 const small = ['certify', '--streams', '3', '--tokens', '5', '--seconds', '1']
 
@@ -34,14 +34,8 @@ test.each([
 test('the metronome says where it is, sends streams to whoever asks, and ends on a signal', async ({
   onTestFinished,
 }) => {
-  const metronome = startTurnpike(['metronome', '--port', '0', '--rate', '1000'])
-  onTestFinished(() => void metronome.child.kill('SIGKILL'))
-  let said = ''
-  metronome.child.stderr?.on('data', bytes => {
-    said += bytes
-  })
+  const { target, service: metronome } = await serveForTest(['metronome', '--rate', '1000'], onTestFinished)
   await metronome.said('^C ends it')
-  const target = /http:\S+\/api\/v1/.exec(said)?.[0] ?? ''
   const answer = await fetch(`${target}/chat/completions`, { method: 'POST', body: '{"max_completion_tokens":7}' })
   const text = await answer.text()
   expect(text.match(/^id: beat [\d.]+ [\d.]+\ndata: \{.*\}$/gm)).toHaveLength(7)

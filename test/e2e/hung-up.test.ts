@@ -2,13 +2,9 @@ import { expect, test } from 'vitest'
 import { startTurnpike } from '../support/turnpike.ts'
 
 test('a reader who hangs up at once changes neither what is done nor the exit code', async () => {
-  const { child } = startTurnpike(['clauses'])
-  let said = ''
-  child.stderr?.on('data', bytes => {
-    said += bytes
-  })
+  const { child, ended } = startTurnpike(['clauses'])
   child.stdout?.destroy()
-  const code = await new Promise(resolve => child.once('close', resolve))
-  expect(said).toBe('')
+  const { code, stderr } = await ended
+  expect(stderr).toBe('')
   expect(code).toBe(0)
 }, 30_000)

@@ -4,31 +4,12 @@ import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, type TestContext, test } from 'vitest'
 import type { Report } from '../../src/report/report.ts'
-import { freshDirectory, type Started, startTurnpike, turnpike } from '../support/turnpike.ts'
+import { freshDirectory, serveForTest, startForTest, turnpike } from '../support/turnpike.ts'
 
 const scenario = 'test/e2e/short.yaml'
 const reportIn = (directory: string): Report => JSON.parse(readFileSync(join(directory, 'report.json'), 'utf8'))
 
-/** Ends what the test has started, however the test ends. */
 type Finished = TestContext['onTestFinished']
-const startRun = (args: readonly string[], onTestFinished: Finished): Started => {
-  const run = startTurnpike(args)
-  onTestFinished(() => void run.child.kill('SIGKILL'))
-  return run
-}
-
-async function startService(
-  onTestFinished: Finished,
-  ...flags: readonly string[]
-): Promise<{ readonly target: string; readonly service: Started }> {
-  const service = startRun(['service', '--port', '0', ...flags], onTestFinished)
-  let said = ''
-  service.child.stderr?.on('data', bytes => {
-    said += bytes
-  })
-  await service.said('/api/v1')
-  return { target: /http:\S+\/api\/v1/.exec(said)?.[0] ?? '', service }
-}
 
 function listen(server: Server, onTestFinished: Finished): Promise<string> {
   onTestFinished(() => void server.close())
@@ -69,13 +50,12 @@ describe.concurrent('a run against the reference service that it starts itself',
 
 describe.concurrent('a run that is watched', () => {
   test('shows Prometheus what it has counted so far, on this machine only', async ({ onTestFinished }) => {
-    const run = startRun(['run', 'test/e2e/long.yaml', '--out', freshDirectory(), '--metrics', ':0'], onTestFinished)
-    let said = ''
-    run.child.stderr?.on('data', bytes => {
-      said += bytes
-    })
+    const run = startForTest(
+      ['run', 'test/e2e/long.yaml', '--out', freshDirectory(), '--metrics', ':0'],
+      onTestFinished,
+    )
     await run.said('elapsed_s=')
-    const address = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(said)?.[0] ?? ''
+    const address = await run.said(/http:\/\/127\.0\.0\.1:\d+\/metrics/)
     const text = await (await fetch(address)).text()
     const sample = (name: string) => Number(new RegExp(`^${name}[^\n]* (\\S+)$`, 'm').exec(text)?.[1])
     expect(sample('turnpike_requests_total\\{call="rpc"')).toBeGreaterThan(5)
@@ -96,7 +76,7 @@ describe.concurrent('a run that is watched', () => {
 
 describe.concurrent('a run against a target that does not behave', () => {
   test('a lie is named by its clause, with a request that can be sent again', async ({ onTestFinished }) => {
-    const { target } = await startService(onTestFinished, '--lie', 'failed-item-in-full')
+    const { target } = await serveForTest(['service', '--lie', 'failed-item-in-full'], onTestFinished)
     const out = freshDirectory()
     const { code, stdout } = await turnpike(['run', scenario, '--target', target, '--out', out])
     expect(code).toBe(1)
@@ -140,9 +120,9 @@ describe.concurrent('a run against a target that does not behave', () => {
   }, 30_000)
 
   test('a target that dies on the way leaves a readable run, and no verdict', async ({ onTestFinished }) => {
-    const { target, service } = await startService(onTestFinished)
+    const { target, service } = await serveForTest(['service'], onTestFinished)
     const out = freshDirectory()
-    const run = startRun(['run', 'test/e2e/long.yaml', '--target', target, '--out', out], onTestFinished)
+    const run = startForTest(['run', 'test/e2e/long.yaml', '--target', target, '--out', out], onTestFinished)
     await run.said('elapsed_s=')
     service.child.kill('SIGKILL')
     const { code, stdout } = await run.ended
@@ -156,7 +136,7 @@ describe.concurrent('a run against a target that does not behave', () => {
 describe.concurrent('a run that is ended from outside', () => {
   test('one signal drains: the report is written, the exit code is 130', async ({ onTestFinished }) => {
     const out = freshDirectory()
-    const run = startRun(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
+    const run = startForTest(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
     await run.said('elapsed_s=')
     run.child.kill('SIGINT')
     const { code, stderr } = await run.ended
@@ -171,7 +151,7 @@ describe.concurrent('a run that is ended from outside', () => {
 
   test('two signals end it at once, with what is known', async ({ onTestFinished }) => {
     const out = freshDirectory()
-    const run = startRun(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
+    const run = startForTest(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
     await run.said('elapsed_s=')
     run.child.kill('SIGINT')
     await run.said('Interrupted')
@@ -182,7 +162,7 @@ describe.concurrent('a run that is ended from outside', () => {
 
   test('a kill leaves a record that can be judged, and takes the service along', async ({ onTestFinished }) => {
     const out = freshDirectory()
-    const run = startRun(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
+    const run = startForTest(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
     await run.said('elapsed_s=')
     run.child.kill('SIGKILL')
     const { stderr } = await run.ended

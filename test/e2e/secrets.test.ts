@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { recordedRun } from '../support/recorded-run.ts'
-import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
+import { freshDirectory, serveForTest, startTurnpike, turnpike } from '../support/turnpike.ts'
 
 const scenario = 'test/e2e/short.yaml'
 
@@ -47,14 +47,8 @@ test('the forms of a secret are found in what was made of it', () => {
 test('no key stands in anything that a run, its findings, its metrics or a comparison leave behind', async ({
   onTestFinished,
 }) => {
-  const service = startTurnpike(['service', '--port', '0', '--lie', 'failed-item-in-full', '--fault', '503:0.2'])
-  onTestFinished(() => void service.child.kill('SIGKILL'))
-  let said = ''
-  service.child.stderr?.on('data', bytes => {
-    said += bytes
-  })
-  await service.said('/api/v1')
-  const target = /http:\S+\/api\/v1/.exec(said)?.[0] ?? ''
+  const lying = ['service', '--lie', 'failed-item-in-full', '--fault', '503:0.2']
+  const { target } = await serveForTest(lying, onTestFinished)
   const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario })
   const out = freshDirectory()
   const keys = ['ref_default_hush-alpha-93', 'ref_default_hush-beta-93', 'ref_default_hush-gamma-93']

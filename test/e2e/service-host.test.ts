@@ -1,15 +1,9 @@
 import { expect, test } from 'vitest'
-import { startTurnpike, turnpike } from '../support/turnpike.ts'
+import { serveForTest, turnpike } from '../support/turnpike.ts'
 
 test('the reference service listens where it is told to, and nowhere else', async ({ onTestFinished }) => {
-  const service = startTurnpike(['service', '--host', '127.0.0.2', '--port', '0'])
-  onTestFinished(() => void service.child.kill('SIGKILL'))
-  let said = ''
-  service.child.stderr?.on('data', bytes => {
-    said += bytes
-  })
-  await service.said('/api/v1')
-  const [origin = ''] = /http:\/\/127\.0\.0\.2:\d+\/api\/v1/.exec(said) ?? []
+  const { target: origin } = await serveForTest(['service', '--host', '127.0.0.2'], onTestFinished)
+  expect(origin).toMatch(/^http:\/\/127\.0\.0\.2:\d+\/api\/v1$/)
   expect((await fetch(`${origin}/models`)).status).toBe(200)
   await expect(fetch(`${origin.replace('127.0.0.2', '127.0.0.1')}/models`)).rejects.toThrow()
 }, 30_000)

@@ -37,7 +37,7 @@ for (const { way, isScraped, left } of ways) {
       const from = nowSeconds()
       const service = startTurnpike(['service', '--port', '0', ...lies])
       started.push(service)
-      const target = await heard(service, /http:\S+\/api\/v1/)
+      const target = await service.said(/http:\S+\/api\/v1/)
       const told = isScraped ? ['--metrics', ':0'] : ['--remote-write', prometheus.remoteWrite]
       const start = (...words: readonly string[]) => {
         const run = startTurnpike(['run', ...words, '--out', freshDirectory(), '--no-progress', ...told])
@@ -114,17 +114,4 @@ for (const { way, isScraped, left } of ways) {
 
 /** Where its metrics are. */
 const portOf = async (run: Started): Promise<number> =>
-  Number(/:(\d+)\/metrics/.exec(await heard(run, /:\d+\/metrics/))?.[1])
-
-/** Waits until the program has said it on stderr. */
-function heard({ child, ended }: Started, words: RegExp): Promise<string> {
-  let said = ''
-  return new Promise((resolve, reject) => {
-    child.stderr?.on('data', bytes => {
-      said += bytes
-      const match = words.exec(said)?.[0]
-      if (match !== undefined) resolve(match)
-    })
-    void ended.then(() => reject(new Error(`it ended without saying ${words}: ${said}`)))
-  })
-}
+  Number(/:(\d+)\/metrics/.exec(await run.said(/:\d+\/metrics/))?.[1])

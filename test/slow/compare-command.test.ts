@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { comparisonSchema } from '../../src/report/comparison/comparison-schema.ts'
 import { defaultTiming, slowed } from '../../src/service/timing.ts'
 import { recordedRun } from '../support/recorded-run.ts'
-import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
+import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'
 
 const scenario = `
 name: minute
@@ -88,14 +88,7 @@ describe('turnpike run --baseline', () => {
   test('fails a run of which more fails than of its baseline, whatever else it finds', async ({ onTestFinished }) => {
     const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario: short })
     const out = freshDirectory()
-    const service = startTurnpike(['service', '--port', '0', '--fault', '503:0.9'])
-    onTestFinished(() => void service.child.kill('SIGKILL'))
-    let said = ''
-    service.child.stderr?.on('data', bytes => {
-      said += bytes
-    })
-    await service.said('/api/v1')
-    const target = /http:\S+\/api\/v1/.exec(said)?.[0] ?? ''
+    const { target } = await serveForTest(['service', '--fault', '503:0.9'], onTestFinished)
     const { code, stdout } = await turnpike(['run', short, '--target', target, '--out', out, '--baseline', baseline])
     expect(stdout).toMatch(/Against the baseline: \w+ in steady regressed: [^\n]*failures \+\d/)
     expect(code).toBe(1)

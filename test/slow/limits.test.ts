@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, type TestContext, test } from 'vitest'
 import type { Plan } from '../../src/plan/plan.ts'
 import type { Report } from '../../src/report/report.ts'
-import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
+import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'
 
 type Finished = TestContext['onTestFinished']
 
@@ -30,14 +30,7 @@ stages:
 async function startStingyService(onTestFinished: Finished): Promise<string> {
   const profile = join(freshDirectory(), 'stingy.yaml')
   writeFileSync(profile, 'name: stingy\naccounts: { default: { XS: { requestsPerMinute: 300 } } }\n')
-  const service = startTurnpike(['service', '--port', '0', '--profile', profile])
-  onTestFinished(() => void service.child.kill('SIGKILL'))
-  let said = ''
-  service.child.stderr?.on('data', bytes => {
-    said += bytes
-  })
-  await service.said('/api/v1')
-  return /http:\S+\/api\/v1/.exec(said)?.[0] ?? ''
+  return (await serveForTest(['service', '--profile', profile], onTestFinished)).target
 }
 
 /** A target that answers everything so, and what it was asked. */

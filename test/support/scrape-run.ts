@@ -5,9 +5,8 @@ import type { Started } from './turnpike.ts'
 export type Scrape = ReadonlyMap<string, number>
 
 /** What a run shows at its `--metrics`, again and again until it has ended. */
-export async function scrapeToTheEnd({ said, stderr, ended }: Started): Promise<readonly Scrape[]> {
-  await said('/metrics')
-  const address = /http:\S+\/metrics/.exec(stderr())?.[0] ?? ''
+export async function scrapeToTheEnd({ said, ended }: Started): Promise<readonly Scrape[]> {
+  const address = await said(/http:\S+\/metrics/)
   let isOver = false
   void ended.then(() => {
     isOver = true

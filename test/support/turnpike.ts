@@ -3,6 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { TestContext } from 'vitest'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const main = join(root, 'dist', 'main.js')
@@ -11,11 +12,9 @@ export type Ended = { readonly code: number | null; readonly stdout: string; rea
 
 export type Started = {
   readonly child: ChildProcess
-  /** Resolves when stderr has said this. */
-  readonly said: (text: string) => Promise<void>
+  /** Resolves when stderr has said this, with what it has said of it. */
+  readonly said: (words: string | RegExp) => Promise<string>
   readonly ended: Promise<Ended>
-  /** What it has said so far. */
-  readonly stderr: () => string
 }
 
 /** The built command line program, as a person would start it. `npm test` builds it first. */
@@ -40,15 +39,35 @@ export function startTurnpike(args: readonly string[], environment: Readonly<Rec
   return {
     child,
     ended,
-    stderr: () => stderr,
-    said: text =>
+    said: words =>
       new Promise((resolve, reject) => {
-        const look = () => stderr.includes(text) && resolve()
+        const look = () => {
+          const found = typeof words === 'string' ? stderr.includes(words) && words : words.exec(stderr)?.[0]
+          if (found) resolve(found)
+        }
         listeners.add(look)
         look()
-        void ended.then(() => reject(new Error(`the program ended without saying "${text}": ${stderr}`)))
+        void ended.then(() => reject(new Error(`the program ended without saying "${words}": ${stderr}`)))
       }),
   }
+}
+
+type Finished = TestContext['onTestFinished']
+
+/** As `startTurnpike`, for one test: it ends what it has started, however it ends. */
+export function startForTest(args: readonly string[], onTestFinished: Finished): Started {
+  const started = startTurnpike(args)
+  onTestFinished(() => void started.child.kill('SIGKILL'))
+  return started
+}
+
+/** A server of the program's own for one test, and where it says that it is. */
+export async function serveForTest(
+  args: readonly string[],
+  onTestFinished: Finished,
+): Promise<{ readonly target: string; readonly service: Started }> {
+  const service = startForTest([...args, '--port', '0'], onTestFinished)
+  return { target: await service.said(/http:\S+\/api\/v1/), service }
 }
 
 export const turnpike = (args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ended> =>
