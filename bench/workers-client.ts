@@ -42,6 +42,7 @@ const report = await carryOutInThreads({
   epoch: epochOf(clock),
   clock,
   isMetered: false,
+  isRehearsed: true,
   stop: never,
   quit: never,
   logs: logFiles(directory, workers ?? 1),

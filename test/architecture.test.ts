@@ -110,8 +110,9 @@ const places: readonly Place[] = [
     sees: [
       ...['lib', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport', 'callers'],
       ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'metrics', 'report', 'judging'],
+      ...['service/server.ts', 'service/service.ts'],
     ],
-    because: 'The composition root: it hands each part its part of the plan, and prices what is sent and answered.',
+    because: 'The composition root: it hands each part its part of the plan, prices what is sent, and rehearses.',
   },
   {
     name: 'certificate',
@@ -124,7 +125,8 @@ const places: readonly Place[] = [
       ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
       ...['report', 'push', 'service', 'judging', 'run', 'arrivals/share.ts', 'certificate'],
     ],
-    because: 'It reads a command line, calls one function, and writes. Nobody else starts the reference service.',
+    because:
+      'It reads a command line, calls one function, and writes. It starts the reference service that a run is against.',
   },
   { name: 'main.ts', sees: ['lib', 'cli'], because: 'The one catch-all and the exit code.' },
 ]
@@ -179,9 +181,12 @@ const doors: Readonly<Record<string, Door>> = {
     files: [
       ...['src/certificate/bare-reader.ts', 'src/certificate/metronome.ts'],
       ...['src/service/server.ts', 'src/transport/autocannon-lanes.ts', 'src/transport/connections.ts'],
+      'src/transport/direct-reads.ts',
     ],
     because: 'addresses, how the far end of a connection went away, and what is measured without anything between',
   },
+  'node:v8': { files: ['src/run/crew.ts', 'src/run/rehearse.ts'], because: 'when garbage is collected' },
+  'node:vm': { files: ['src/run/rehearse.ts'], because: 'what collects garbage is found nowhere else' },
   'node:worker_threads': {
     files: ['src/run/crew.ts', 'src/run/thread.ts'],
     because: 'the two ends of a thread',

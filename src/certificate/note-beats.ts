@@ -12,12 +12,14 @@ export function noteBeats(send: Transport, note: (answerId: string, beats: Beats
       beats.writtenMs.push(writtenMs)
       beats.lateMs.push(lateMs)
     })
-    // What is measured comes first, so that looking for beats delays the next chunk and not this one.
+    const reads: Buffer[] = []
     const read = (bytes: Buffer, atMs: number) => {
       onStreamBytes(bytes, atMs)
-      scan(bytes)
+      reads.push(bytes)
     }
     const exchange = await send({ ...request, onStreamBytes: read }, signal)
+    // Not before, because to look for beats would make the stamps late that are measured by them.
+    for (const bytes of reads) scan(bytes)
     note(exchange.headers['cf-ray'] ?? '', beats)
     return exchange
   }

@@ -2,6 +2,7 @@ import { loadCallers } from '../callers/callers.ts'
 import { metronomeContract } from '../certificate/metronome-contract.ts'
 import { type StreamLoad, startsPerSecond, streamMs } from '../certificate/stream-load.ts'
 import type { Clock } from '../lib/clock.ts'
+import { inSpareTime } from '../lib/spare-time.ts'
 import type { Sink } from '../observation/observation.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Report } from '../report/report.ts'
@@ -46,6 +47,7 @@ export function carryOutStreams({ load, target, clock, send, stop, onStart, watc
     pushed: () => null,
     onStart: live => onStart(live.loadStartMs),
     watch,
+    judgeLater: inSpareTime,
   })
 }
 

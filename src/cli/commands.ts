@@ -44,6 +44,11 @@ export const commands: readonly Command[] = [
       metrics: { type: 'string', describe: 'Serve /metrics during the run, at [host]:port' },
       'remote-write': { type: 'string', describe: 'Address of a Prometheus that is sent all metrics during the run' },
       'push-gateway': { type: 'string', describe: 'Address of a Pushgateway that is given the verdict' },
+      rehearsal: {
+        type: 'boolean',
+        describe: 'Carry out the calls for half a second in this process, so that none waits for code to be compiled',
+        default: true,
+      },
       progress: { type: 'boolean', describe: 'Show progress', default: true },
       quiet: { type: 'boolean', describe: 'Neither progress nor notes; warnings only', default: false },
       log: {

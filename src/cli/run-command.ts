@@ -8,7 +8,6 @@ import { UsageError } from '../lib/usage-error.ts'
 import type { RunHead } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { assertNoRun, createRunDirectory, logFiles, observationsIn } from '../report/run-directory.ts'
-import { carryOutAlone } from '../run/carry-out-alone.ts'
 import { carryOutInThreads } from '../run/carry-out-in-threads.ts'
 import { assertAffordable } from './affordable.ts'
 import { askLimits } from './ask-limits.ts'
@@ -113,6 +112,7 @@ async function carryOutAt(target: string, plan: Plan, errand: Errand): Promise<n
       ...{ plan, contract, ...keys, head, epoch: epochOf(clock), clock },
       ...{ stop: interrupts.stop, quit: interrupts.quit },
       isMetered: watch.isMetered,
+      isRehearsed: values.rehearsal !== false,
       pushed: watch.pushed,
       logs,
       maxConnections: plan.bounds.maxInFlight * connectionsPerArrival(plan),
@@ -120,7 +120,7 @@ async function carryOutAt(target: string, plan: Plan, errand: Errand): Promise<n
       onStart: watch.start,
       log: watch.log,
     }
-    const judged = logs.length === 1 ? await carryOutAlone(common) : await carryOutInThreads(common)
+    const judged = await carryOutInThreads(common)
     watch.stop()
     const report = heldAgainst(baselines, judged, { plan, contract }, path)
     await directory.writeReport(report)

@@ -50,7 +50,7 @@ export function createHistogram(): Recorder {
 
   const eachCell = (visit: (index: number, count: number) => void) => {
     // Most of the range is above everything that was recorded.
-    const last = hdr.totalCount === 0 ? -1 : hdr.countsArrayIndex(Math.round(maxMs * US_PER_MS))
+    const last = hdr.totalCount === 0 ? -1 : cellOf(Math.round(maxMs * US_PER_MS))
     for (let index = 0; index <= last; index++) {
       const count = hdr.getCountAtIndex(index)
       if (count > 0) visit(index, count)
@@ -63,7 +63,8 @@ export function createHistogram(): Recorder {
       const us = Math.round(ms * US_PER_MS)
       const within = Math.min(Math.max(us, 0), HIGHEST_US)
       if (within !== us) clamped++
-      hdr.recordValue(within)
+      hdr.addToCountAtIndex(cellOf(within), 1)
+      hdr.addToTotalCount(1)
       const value = within === us ? ms : within / US_PER_MS
       sumNs += Math.round(value * NS_PER_MS)
       if (value < minMs) minMs = value
@@ -88,7 +89,7 @@ export function createHistogram(): Recorder {
       return Math.max(minMs, Math.min(maxMs, hdr.getValueAtPercentile(percent) / US_PER_MS))
     },
     countsUpTo: boundariesMs => {
-      const lastIndices = boundariesMs.map(ms => hdr.countsArrayIndex(Math.min(ms * US_PER_MS, HIGHEST_US)))
+      const lastIndices = boundariesMs.map(ms => cellOf(Math.min(ms * US_PER_MS, HIGHEST_US)))
       const counts = boundariesMs.map(() => 0)
       let bucket = 0
       let total = 0
@@ -107,9 +108,20 @@ export function createHistogram(): Recorder {
   }
 }
 
-export const emptyHistogram: Histogram = createHistogram()
-
 const cells = new Int32Histogram(1, HIGHEST_US, SIGNIFICANT_DIGITS)
+const cellsPerOctave = cells.subBucketHalfCount
+const octaveBits = Math.log2(cellsPerOctave)
+
+/**
+ * The index of the cell that holds so many whole microseconds: the one that HdrHistogram finds, which takes two powers and
+ * a logarithm for it, and so most of the time that it takes to record a value.
+ */
+export function cellOf(us: number): number {
+  const octave = Math.max(0, 31 - octaveBits - Math.clz32(us))
+  return octave * cellsPerOctave + (us >>> octave)
+}
+
+export const emptyHistogram: Histogram = createHistogram()
 
 /** The least whole number of microseconds that the cell of this index holds. */
 export const cellFloorUs = (index: number): number => cells.valueFromIndex(index)

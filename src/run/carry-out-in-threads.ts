@@ -33,7 +33,7 @@ export type ThreadOptions = Omit<Order, 'share' | 'purseSum' | 'logFile' | 'maxC
 
 /** Carries out a plan in threads, one for each log, which share the callers, the budget and the clock. */
 export async function carryOutInThreads(options: ThreadOptions): Promise<Report> {
-  const { plan, contract, head, callers, spareKeys, epoch, isMetered, clock, quit, logs, log } = options
+  const { plan, contract, head, callers, spareKeys, epoch, isMetered, isRehearsed, clock, quit, logs, log } = options
   const ending = createEnding(options.stop, quit)
   const purseSum = newPurseSum()
   const brief = { plan, contract, head }
@@ -44,7 +44,18 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
       log(`Worker ${worker + 1} of ${logs.length} was lost: ${why}. The run ends here.`)
       ending.halt('worker-lost')
     }
-    const order = { ...brief, callers, spareKeys, epoch, isMetered, share, purseSum, logFile, maxConnections }
+    const order = {
+      ...brief,
+      callers,
+      spareKeys,
+      epoch,
+      isMetered,
+      isRehearsed,
+      share,
+      purseSum,
+      logFile,
+      maxConnections,
+    }
     return startThread(order, { ending, quit, clock, onLost })
   })
   let loadStartMs: number | null = null

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import { Worker as Thread } from 'node:worker_threads'
 import type { Ending } from '../drivers/ending.ts'
 import type { Part } from '../judging/report-of.ts'
@@ -14,6 +15,12 @@ export type ThreadWorker = Worker & {
 }
 
 type Asked = Question extends infer Each ? (Each extends Question ? Omit<Each, 'id'> : never) : never
+
+/**
+ * Some ten seconds into a quiet run V8 would give memory back, for which a thread is deaf for 14 ms, and keep so little that
+ * it has to collect garbage all the time. It is asked when the heap of a thread is made.
+ */
+setFlagsFromString('--no-memory-reducer')
 
 /** When all are to end now, a thread has so long for each answer. */
 const patienceMs = 10_000

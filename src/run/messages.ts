@@ -20,6 +20,8 @@ export type Order = Brief & {
   readonly maxConnections: number
   /** Whether anybody may ask for the meters. */
   readonly isMetered: boolean
+  /** Whether its calls are rehearsed before the first that counts. */
+  readonly isRehearsed: boolean
 }
 
 /** What the one who conducts asks of a thread, which answers under the same number. */

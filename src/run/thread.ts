@@ -17,6 +17,10 @@ import { createWorker } from './worker.ts'
 async function serve(order: Order): Promise<void> {
   const { plan, contract, head, share } = order
   const clock = clockSince(order.epoch)
+  if (order.isRehearsed) {
+    const { rehearse } = await import('./rehearse.ts')
+    await rehearse(plan, contract)
+  }
   const quit = new AbortController()
   const ending = createEnding(new AbortController().signal, quit.signal)
   const eventLoop = monitorEventLoop()

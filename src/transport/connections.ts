@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
 import { buildConnector, Client, type Dispatcher } from 'undici'
+import { directReads, readDirectly } from './direct-reads.ts'
 
 /** One connection to the target, opened when it is needed, which carries one request at a time. */
 export type Lane = {
@@ -23,7 +24,7 @@ export type Connections = {
  * each request, has one connect timeout for all, and after a failed connect works on with a client it no longer counts.
  */
 export function connectionsTo(origin: string, max: number): Connections {
-  const connector = buildConnector({ timeout: 0, allowH2: false })
+  const connector = buildConnector({ timeout: 0, allowH2: false, onread: directReads })
   const lanes: Lane[] = []
   const free: Lane[] = []
   // A list and not a Set, for the reason given at `abortWatch`; who leaves it stays in it as an empty entry.
@@ -83,6 +84,7 @@ function openLane(origin: string, connector: buildConnector.connector): Lane {
       })
       if (!(socket instanceof Socket)) return
       opening = socket
+      readDirectly(socket)
       // undici takes a reset for the end of a body whose length was not announced, and the end of a connection inside a
       // body for a breach of protocol. These listeners hear of both before undici does.
       socket.on('end', () => {
