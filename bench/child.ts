@@ -33,20 +33,28 @@ export async function runChild<T>(file: string, args: readonly string[], setup: 
 }
 
 /** A target that has served nothing yet: its balance and its windows are those of one run. */
-export async function onFreshTarget<T>(work: (port: string) => Promise<T>, args: readonly string[] = []): Promise<T> {
+export async function onFreshTarget<T>(
+  work: (port: string, target: Child) => Promise<T>,
+  args: readonly string[] = [],
+): Promise<T> {
   const target = startChild('./rpc-target.js', args)
   const { port } = (await target.said) as { readonly port: number }
   try {
-    return await work(String(port))
+    return await work(String(port), target)
   } finally {
     target.stop()
   }
 }
 
 /** When RPC requests came at a target that stamps them, in milliseconds, by the key that they came with. */
-export const tellStamps = ({ process: child }: Child): Promise<readonly (readonly number[])[]> =>
+export const tellStamps = (target: Child): Promise<readonly (readonly number[])[]> => tell(target)
+
+/** How long behind the end of its stall a target answered each who had waited, in milliseconds. */
+export const tellReleases = (target: Child): Promise<readonly number[]> => tell(target)
+
+const tell = <T>({ process: child }: Child): Promise<T> =>
   new Promise(resolve => {
-    child.once('message', stamps => resolve(stamps as number[][]))
+    child.once('message', told => resolve(told as T))
     child.send('tell')
   })
 

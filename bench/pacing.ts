@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startChild, tellStamps } from './child.ts'
+import { runChild, startChild, tellStamps } from './child.ts'
 import type { Bench, Figure } from './figure.ts'
 
 /**
@@ -26,19 +26,24 @@ const workers = [1, 2, 4]
 /** The least sample whose p99 is bounded by its maximum with 95 % confidence. */
 const fewestIntervals = 299
 
-/** How far the intervals between requests, as the target sees them come, are from those of the plan. */
+/** Its target stamps what comes, and is not to be deaf when it does: `run/crew.ts` says of what. */
+const targetFlags = ['--no-memory-reducer']
+
+/**
+ * How far the intervals between requests, as the target sees them come, are from those of the plan; and how far those of a
+ * loop are that does nothing else, at the same target.
+ */
 export const benchPacing: Bench = async ({ short }) => {
   const figures: Figure[] = []
   console.log('\nIntervals between requests as they come at the target, less those of the plan')
   console.log('  pace            workers  intervals   p50 ms   p99 ms   max ms')
-  for (const pace of paces) {
+  for (const full of paces) {
+    const pace = { ...full, seconds: short ? 7 : full.seconds }
+    const bare = errorsOf({ ...pace, of: 'all' }, await bareStampsOf(pace))
+    showErrors(pace, 'bare', bare)
     for (const count of workers) {
-      const errors = errorsOf(pace, await stampsOf({ ...pace, seconds: short ? 7 : pace.seconds }, count))
-      const quantile = (q: number) => errors[Math.ceil(q * errors.length) - 1] ?? Number.NaN
-      const cells = [quantile(0.5), quantile(0.99), quantile(1)].map(ms => ms.toFixed(2).padStart(9))
-      console.log(
-        `  ${pace.name.padEnd(16)}${String(count).padStart(7)}${String(errors.length).padStart(11)}${cells.join('')}`,
-      )
+      const errors = errorsOf(pace, await stampsOf(pace, count))
+      const quantile = showErrors(pace, String(count), errors)
       const isProvable = errors.length >= fewestIntervals
       figures.push({
         name: `inter-arrival error ${isProvable ? 'p99' : 'max'} at ${pace.name}, ${count} worker${count > 1 ? 's' : ''}`,
@@ -51,6 +56,13 @@ export const benchPacing: Bench = async ({ short }) => {
   return figures
 }
 
+function showErrors({ name }: Pace, who: string, errors: readonly number[]): (q: number) => number {
+  const quantile = (q: number) => errors[Math.ceil(q * errors.length) - 1] ?? Number.NaN
+  const cells = [quantile(0.5), quantile(0.99), quantile(1)].map(ms => ms.toFixed(2).padStart(9))
+  console.log(`  ${name.padEnd(16)}${who.padStart(7)}${String(errors.length).padStart(11)}${cells.join('')}`)
+  return quantile
+}
+
 /** In order. Due times of a constant rate are evenly spaced, and callers take turns. */
 function errorsOf({ callers, perSecond, of }: Pace, stamps: readonly (readonly number[])[]): readonly number[] {
   const rows = of === 'all' ? [stamps.flat().toSorted((a, b) => a - b)] : stamps
@@ -60,25 +72,43 @@ function errorsOf({ callers, perSecond, of }: Pace, stamps: readonly (readonly n
     .toSorted((a, b) => a - b)
 }
 
-/** When the requests of each caller came at the target in a run of the program. */
-async function stampsOf(pace: Pace, workerCount: number): Promise<readonly (readonly number[])[]> {
-  const directory = mkdtempSync(join(tmpdir(), 'turnpike-pacing-'))
-  const target = startChild('./rpc-target.js', ['{"kind":"stamp"}'])
+type Stamps = readonly (readonly number[])[]
+
+async function atStampingTarget(send: (port: string) => Promise<unknown>): Promise<Stamps> {
+  const target = startChild('./rpc-target.js', ['{"kind":"stamp"}'], { nodeFlags: targetFlags })
   try {
     const { port } = (await target.said) as { readonly port: number }
-    const scenario = join(directory, 'pacing.yaml')
-    const profile = join(directory, 'bench.yaml')
-    writeFileSync(scenario, scenarioOf(pace))
-    // No limit is near.
-    writeFileSync(profile, 'name: bench\nrpc: { requestsPerMinute: 1000000000 }\nlimits: { windowMs: 3600000 }\n')
-    const flags = ['--target', `http://127.0.0.1:${port}/api/v1`, '--profile', profile, '--out', join(directory, 'run')]
-    const divided = workerCount === 1 ? [] : ['--workers', String(workerCount)]
-    await runTurnpike(['run', scenario, '--quiet', ...flags, ...divided])
+    await send(String(port))
     return await tellStamps(target)
   } finally {
     target.stop()
+  }
+}
+
+const bareStampsOf = ({ perSecond, seconds }: Pace): Promise<Stamps> =>
+  atStampingTarget(port =>
+    runChild('./bare-pacer.js', [port, String(perSecond), String(Math.round(perSecond * seconds))]),
+  )
+
+/** When the requests of each caller came at the target in a run of the program. */
+async function stampsOf(pace: Pace, workerCount: number): Promise<Stamps> {
+  const directory = mkdtempSync(join(tmpdir(), 'turnpike-pacing-'))
+  try {
+    return await atStampingTarget(port => runAt(port, directory, pace, workerCount))
+  } finally {
     rmSync(directory, { recursive: true })
   }
+}
+
+function runAt(port: string, directory: string, pace: Pace, workerCount: number): Promise<void> {
+  const scenario = join(directory, 'pacing.yaml')
+  const profile = join(directory, 'bench.yaml')
+  writeFileSync(scenario, scenarioOf(pace))
+  // No limit is near.
+  writeFileSync(profile, 'name: bench\nrpc: { requestsPerMinute: 1000000000 }\nlimits: { windowMs: 3600000 }\n')
+  const flags = ['--target', `http://127.0.0.1:${port}/api/v1`, '--profile', profile, '--out', join(directory, 'run')]
+  const divided = workerCount === 1 ? [] : ['--workers', String(workerCount)]
+  return runTurnpike(['run', scenario, '--quiet', ...flags, ...divided])
 }
 
 const scenarioOf = ({ callers, perSecond, seconds }: Pace): string => `

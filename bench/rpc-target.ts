@@ -3,8 +3,8 @@ import { createServer } from 'node:net'
 /**
  * A target that costs next to nothing and still keeps every promise of a single `eth_blockNumber`: ids are new, limits
  * and balance count down. It answers each read with one answer, so a client must not pipeline. Tells its port by IPC.
- * Argument: a `Task` as JSON, or nothing. One that stamps has an account for each key, and tells its stamps by IPC when it
- * is told to.
+ * Argument: a `Task` as JSON, or nothing. One that stamps has an account for each key. When it is told to, it tells by IPC
+ * what it has stamped, or how late it was when the stall was over.
  */
 const limit = 1_000_000_000
 const resetSeconds = Math.floor(Date.now() / 1000) + 3_600
@@ -13,6 +13,8 @@ const task = process.argv[2] === undefined ? null : (JSON.parse(process.argv[2])
 const stall = task?.kind === 'stall' ? task : null
 /** What is to be said when the stall is over; null: there is none just now. */
 let held: (() => void)[] | null = null
+/** How long behind the end of the stall each of those was said, in the order in which they had come. */
+const releasedMs: number[] = []
 let requests = 0
 const everybody = openAccount()
 const accounts = new Map<string, Account>()
@@ -47,7 +49,10 @@ function stallSoon({ phaseMs, stallMs }: Stall): void {
     sharplyAt(beginMs + stallMs, end)
   }
   const end = () => {
-    for (const answer of held ?? []) answer()
+    for (const answer of held ?? []) {
+      releasedMs.push(performance.now() - beginMs - stallMs)
+      answer()
+    }
     held = null
   }
   if (phaseMs === 0) begin()
@@ -117,5 +122,7 @@ server.listen(0, '127.0.0.1', () => {
   const address = server.address()
   process.send?.({ port: typeof address === 'object' ? address?.port : 0 })
 })
-process.on('message', () => process.send?.([...accounts.values()].map(({ stamps }) => stamps)))
+process.on('message', () =>
+  process.send?.(stall === null ? [...accounts.values()].map(({ stamps }) => stamps) : releasedMs),
+)
 process.once('disconnect', () => process.exit())

@@ -1,4 +1,4 @@
-import { onFreshTarget, runChild } from './child.ts'
+import { onFreshTarget, runChild, tellReleases } from './child.ts'
 import type { Bench } from './figure.ts'
 import type { Stall } from './rpc-target.ts'
 
@@ -7,6 +7,8 @@ type Run = {
   readonly because: readonly string[]
   readonly count: number
   readonly latency: Readonly<Record<Quantile, number | null>>
+  /** How long behind the end of the stall the target answered each who had waited, the longest first. */
+  readonly releasedMs: readonly number[]
 }
 
 const quantiles = { p90: 0.9, p95: 0.95, p99: 0.99 } as const
@@ -38,7 +40,7 @@ export const benchStall: Bench = async ({ short }) => {
     const run = await runWith({ ...place, stallMs }, seconds)
     const cells = (Object.keys(quantiles) as Quantile[]).map(name => {
       const got = run.latency[name] ?? Number.NaN
-      const truth = trueLatencyMs(quantiles[name], place.phaseMs, stallMs, run.count)
+      const truth = trueLatencyMs(quantiles[name], { ...place, stallMs }, run)
       errors.push(Math.abs(got - truth) / truth)
       return `${name} ${got.toFixed(0)} (${truth.toFixed(0)})`
     })
@@ -59,15 +61,20 @@ export const benchStall: Bench = async ({ short }) => {
  * 0: which is the first to wait) and lasts S. Whoever comes in it waits for its end, so the waits are S + phase, less 1, 2,
  * 3 … gaps (with a phase of 0: less 0, 1, 2 … gaps); whoever comes at any other time is answered at once. Of n
  * latencies, n − ⌈q·n⌉ are above the percentile q. While these are fewer than those who waited, it is the wait that comes
- * behind them when waits are counted from the longest.
+ * behind them when waits are counted from the longest. Two hundred answers are not written in no time: when each was, the
+ * target says.
  */
-function trueLatencyMs(q: number, phaseMs: number, stallMs: number, n: number): number {
-  const above = n - Math.ceil(q * n)
-  return stallMs + phaseMs - (above + (phaseMs === 0 ? 0 : 1)) * gapMs
+function trueLatencyMs(q: number, { phaseMs, stallMs }: Stall, { count, releasedMs }: Run): number {
+  const above = count - Math.ceil(q * count)
+  return stallMs + phaseMs - (above + (phaseMs === 0 ? 0 : 1)) * gapMs + (releasedMs[above] ?? Number.NaN)
 }
 
 const runWith = (stall: Stall, seconds: number): Promise<Run> =>
   onFreshTarget(
-    port => runChild<Run>('./turnpike-client.js', [port, 'open', String(perSecond), String(seconds)]),
+    async (port, target) => {
+      const args = [port, 'open', String(perSecond), String(seconds)]
+      const run = await runChild<Omit<Run, 'releasedMs'>>('./turnpike-client.js', args)
+      return { ...run, releasedMs: await tellReleases(target) }
+    },
     [JSON.stringify({ kind: 'stall', ...stall })],
   )

@@ -3,6 +3,7 @@ import { systemClock } from '../src/lib/clock.ts'
 import { inSpareTime } from '../src/lib/spare-time.ts'
 import { makePlan } from '../src/plan/make-plan.ts'
 import { carryOut } from '../src/run/carry-out.ts'
+import { rehearse } from '../src/run/rehearse.ts'
 import { parseScenario } from '../src/scenario/load.ts'
 import { autocannonLanes } from '../src/transport/autocannon-lanes.ts'
 import { undiciTransport } from '../src/transport/undici-transport.ts'
@@ -38,6 +39,7 @@ const clock = systemClock()
 const runId = `bench${process.pid}`
 const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096 })
 const never = new AbortController().signal
+await rehearse(plan, benchContract)
 const began = process.cpuUsage()
 const report = await carryOut({
   plan,
