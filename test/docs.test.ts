@@ -51,7 +51,9 @@ describe.each(described)('%s', (file, markdown) => {
   test('names no command and no flag that is not there', () => {
     expect(mentionsOf(markdown).flatMap(misuseOf)).toEqual([])
     const alone = spansOf(markdown).flatMap(span => /^--[\w-]+/.exec(span) ?? [])
-    expect(alone.filter(flag => !commands.some(({ flags }) => flag.slice(2) in flags))).toEqual([])
+    // What is on unless it is switched off.
+    const nameOf = (flag: string) => flag.replace(/^--(no-)?/, '')
+    expect(alone.filter(flag => !commands.some(({ flags }) => nameOf(flag) in flags))).toEqual([])
   })
 
   test('names no npm script that is not there', () => {
