@@ -1,8 +1,6 @@
-import { loadCallers } from '../src/callers/callers.ts'
 import { systemClock } from '../src/lib/clock.ts'
-import { inSpareTime } from '../src/lib/spare-time.ts'
 import { makePlan } from '../src/plan/make-plan.ts'
-import { carryOut } from '../src/run/carry-out.ts'
+import { carryOutUnrecorded } from '../src/run/carry-out-unrecorded.ts'
 import { rehearse } from '../src/run/rehearse.ts'
 import { parseScenario } from '../src/scenario/load.ts'
 import { autocannonLanes } from '../src/transport/autocannon-lanes.ts'
@@ -38,28 +36,16 @@ const plan = makePlan(parseScenario(scenario, 'bench', benchContract), benchCont
 const clock = systemClock()
 const runId = `bench${process.pid}`
 const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096 })
-const never = new AbortController().signal
 await rehearse(plan, benchContract)
 const began = process.cpuUsage()
-const report = await carryOut({
+const report = await carryOutUnrecorded({
   plan,
   contract: benchContract,
-  callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
-  spareKeys: { unpaying: null, empty: null },
-  head: { turnpike: 1, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
+  target,
+  runId,
   clock,
-  transport: transport.send,
+  send: transport.send,
   saturate: autocannonLanes({ baseUrl: target, clock }),
-  stop: never,
-  quit: never,
-  workers: 1,
-  record: { write: () => {}, unrecorded: () => 0, end: async () => {} },
-  records: { recall: async function* () {}, writeSlices: async () => {} },
-  eventLoopDelayMs: () => null,
-  judgeLater: inSpareTime,
-  pushed: () => null,
-  onStart: () => {},
-  watch: () => {},
 })
 const { user, system } = process.cpuUsage(began)
 await transport.close()

@@ -1,14 +1,12 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { loadCallers } from '../callers/callers.ts'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
-import { inSpareTime } from '../lib/spare-time.ts'
 import type { CallPlan, Plan, StagePlan } from '../plan/plan.ts'
 import { type RunningServer, startServer } from '../service/server.ts'
 import { createService } from '../service/service.ts'
 import { undiciTransport } from '../transport/undici-transport.ts'
-import { carryOut } from './carry-out.ts'
+import { carryOutUnrecorded } from './carry-out-unrecorded.ts'
 
 /** As many as send the rest of what a minute allows, so that most are answered and not refused. */
 const callers = 64
@@ -41,29 +39,15 @@ export async function rehearse(plan: Plan, contract: Contract): Promise<number> 
   }
   const target = `http://127.0.0.1:${server.port}/api/v1`
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: plan.bounds.maxInFlight })
-  const runId = 'rehearsal'
-  const rehearsal = rehearsalOf(plan)
-  const never = new AbortController().signal
   let requests = 0
-  await carryOut({
-    plan: rehearsal,
+  await carryOutUnrecorded({
+    plan: rehearsalOf(plan),
     // A balance is not waited for that nobody will look at.
     contract: { ...contract, billing: { ...contract.billing, settleMs: 0 } },
-    callers: loadCallers(rehearsal.callers, { environment: undefined, loopback: true, runId }),
-    spareKeys: { unpaying: null, empty: null },
-    head: { turnpike: 1, runId, version: runId, target, startedAtMs: clock.wallMs() },
+    target,
+    runId: 'rehearsal',
     clock,
-    transport: transport.send,
-    saturate: async () => {},
-    stop: never,
-    quit: never,
-    workers: 1,
-    record: { write: () => {}, unrecorded: () => 0, end: async () => {} },
-    records: { recall: async function* () {}, writeSlices: async () => {} },
-    eventLoopDelayMs: () => null,
-    judgeLater: inSpareTime,
-    pushed: () => null,
-    onStart: () => {},
+    send: transport.send,
     watch: ({ sentMs }) => {
       if (sentMs !== null) requests++
     },
