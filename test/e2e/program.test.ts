@@ -119,6 +119,20 @@ describe.concurrent('a run against a target that does not behave', () => {
     expect(reportIn(out).findings.map(finding => finding.clause)).toContain('chat.stream.content-type')
   }, 30_000)
 
+  test('nothing of a rehearsal comes to the target or into the report', async ({ onTestFinished }) => {
+    let requests = 0
+    const page = createHttpServer((request, response) => {
+      requests++
+      request.resume().on('end', () => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hello</p>'))
+    })
+    const out = freshDirectory()
+    const target = await listen(page, onTestFinished)
+    await turnpike(['run', scenario, '--rehearsal', '--target', target, '--out', out])
+    const { load } = reportIn(out)
+    // One request had asked for the limits before.
+    expect(requests).toBe(load.sent + 1)
+  }, 30_000)
+
   test('a target that dies on the way leaves a readable run, and no verdict', async ({ onTestFinished }) => {
     const { target, service } = await serveForTest(['service'], onTestFinished)
     const out = freshDirectory()
