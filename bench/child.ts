@@ -36,8 +36,9 @@ export async function runChild<T>(file: string, args: readonly string[], setup: 
 export async function onFreshTarget<T>(
   work: (port: string, target: Child) => Promise<T>,
   args: readonly string[] = [],
+  setup: Setup = {},
 ): Promise<T> {
-  const target = startChild('./rpc-target.js', args)
+  const target = startChild('./rpc-target.js', args, setup)
   const { port } = (await target.said) as { readonly port: number }
   try {
     return await work(String(port), target)

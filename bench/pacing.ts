@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { runChild, startChild, tellStamps } from './child.ts'
+import { onFreshTarget, runChild, tellStamps } from './child.ts'
 import type { Bench, Figure } from './figure.ts'
 
 /**
@@ -74,16 +74,15 @@ function errorsOf({ callers, perSecond, of }: Pace, stamps: readonly (readonly n
 
 type Stamps = readonly (readonly number[])[]
 
-async function atStampingTarget(send: (port: string) => Promise<unknown>): Promise<Stamps> {
-  const target = startChild('./rpc-target.js', ['{"kind":"stamp"}'], { nodeFlags: targetFlags })
-  try {
-    const { port } = (await target.said) as { readonly port: number }
-    await send(String(port))
-    return await tellStamps(target)
-  } finally {
-    target.stop()
-  }
-}
+const atStampingTarget = (send: (port: string) => Promise<unknown>): Promise<Stamps> =>
+  onFreshTarget(
+    async (port, target) => {
+      await send(port)
+      return tellStamps(target)
+    },
+    ['{"kind":"stamp"}'],
+    { nodeFlags: targetFlags },
+  )
 
 const bareStampsOf = ({ perSecond, seconds }: Pace): Promise<Stamps> =>
   atStampingTarget(port =>

@@ -12,14 +12,12 @@ export function noteBeats(send: Transport, note: (answerId: string, beats: Beats
       beats.writtenMs.push(writtenMs)
       beats.lateMs.push(lateMs)
     })
-    const reads: Buffer[] = []
+    // What is measured comes first, so that looking for beats delays the next chunk and not this one.
     const read = (bytes: Buffer, atMs: number) => {
       onStreamBytes(bytes, atMs)
-      reads.push(bytes)
+      scan(bytes)
     }
     const exchange = await send({ ...request, onStreamBytes: read }, signal)
-    // Not before, because to look for beats would make the stamps late that are measured by them.
-    for (const bytes of reads) scan(bytes)
     note(exchange.headers['cf-ray'] ?? '', beats)
     return exchange
   }

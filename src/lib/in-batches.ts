@@ -11,38 +11,32 @@ const atOnce: Later = work => work(() => true)
 /** Of what waits, this share is handled even where there is no time, so that less waits than comes in eight turns. */
 const leastShare = 1 / 8
 const handledBetweenLooks = 4
-/** So many that are handled make it worth while to forget them. */
-const manyHandled = 1_024
 
 /** Handles items in the order in which they come, when so many wait, and `later` says so. */
 export function inBatches<Item>(size: number, handle: (item: Item) => void, later = atOnce): Batch<Item> {
-  let items: Item[] = []
-  /** Those before it are handled. */
-  let next = 0
+  let waiting: Item[] = []
   let isPutOff = false
-  const waiting = () => items.length - next
   const take = (count: number) => {
-    for (let left = count; left > 0 && waiting() > 0; left--) handle(items[next++] as Item)
-    if (next < manyHandled && waiting() > 0) return
-    items = items.slice(next)
-    next = 0
+    const items = waiting
+    waiting = items.splice(count)
+    for (const item of items) handle(item)
   }
   const turn = (hasTime: () => boolean) => {
     isPutOff = false
-    const most = waiting() * (1 - leastShare)
-    while (waiting() > most || (waiting() > 0 && hasTime())) take(handledBetweenLooks)
+    const most = waiting.length * (1 - leastShare)
+    while (waiting.length > most || (waiting.length > 0 && hasTime())) take(handledBetweenLooks)
     putOff()
   }
   const putOff = () => {
-    if (isPutOff || waiting() < size) return
+    if (isPutOff || waiting.length < size) return
     isPutOff = true
     later(turn)
   }
   return {
     add: item => {
-      items.push(item)
+      waiting.push(item)
       putOff()
     },
-    flush: () => take(waiting()),
+    flush: () => take(waiting.length),
   }
 }

@@ -8,7 +8,7 @@ import { createService } from '../service/service.ts'
 import { undiciTransport } from '../transport/undici-transport.ts'
 import { carryOutUnrecorded } from './carry-out-unrecorded.ts'
 
-/** As many as send the rest of what a minute allows, so that most are answered and not refused. */
+/** So many that few of them reach a limit, and most are answered as in the load. */
 const callers = 64
 const users = 8
 const balance = '1000'

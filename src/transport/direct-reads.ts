@@ -10,7 +10,7 @@ const buffer = Buffer.allocUnsafeSlow(65_536)
 
 /**
  * For the options of a connection whose socket is then given to `readDirectly`. Of itself Node sets 64 KiB aside for each
- * read, whatever it brings, and leads it through the queue of a stream, which is a tenth of what a token costs.
+ * read, whatever it brings, and leads it through the queue of a stream, which is a tenth of what undici takes for a token.
  */
 export const directReads: OnReadOpts = {
   buffer,
