@@ -134,7 +134,7 @@ const places: readonly Place[] = [
 /** One package, one door: its types stay behind it, and it can be replaced in an afternoon. */
 const doors: Readonly<Record<string, Door>> = {
   autocannon: {
-    files: ['src/transport/autocannon-lanes.ts'],
+    files: ['src/transport/autocannon.ts'],
     because: 'connections that are kept busy; what it says of itself stays behind it',
   },
   'hdr-histogram-js': { files: ['src/metrics/histogram.ts'], because: 'numbers go in and percentiles come out' },
@@ -143,8 +143,8 @@ const doors: Readonly<Record<string, Door>> = {
   'prom-client': { files: ['src/metrics/prometheus.ts'], because: 'it sees numbers when Prometheus asks' },
   snappyjs: { files: ['src/push/scribe.ts'], because: 'remote write is compressed so, and no other way' },
   undici: {
-    files: ['src/transport/connections.ts', 'src/transport/exchange.ts', 'src/transport/failure-of.ts'],
-    because: 'connections, the five instants of an exchange, and the codes of its errors',
+    files: ['src/transport/connections.ts', 'src/transport/undici.ts', 'src/transport/failures.ts'],
+    because: 'its connections, its callbacks, and the codes of its errors',
   },
   yaml: { files: ['src/contract/profile.ts', 'src/scenario/source.ts'], because: 'the two files that people write' },
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
@@ -180,8 +180,7 @@ const doors: Readonly<Record<string, Door>> = {
   'node:net': {
     files: [
       ...['src/certificate/bare-reader.ts', 'src/certificate/metronome.ts'],
-      ...['src/service/server.ts', 'src/transport/autocannon-lanes.ts', 'src/transport/connections.ts'],
-      'src/transport/direct-reads.ts',
+      ...['src/service/server.ts', 'src/transport/autocannon.ts', 'src/transport/connections.ts'],
     ],
     because: 'addresses, how the far end of a connection went away, and what is measured without anything between',
   },
@@ -257,7 +256,7 @@ const rules: readonly Kept[] = [
       ['src/metrics/spy.ts', "import { createOutbox } from '../push/outbox.ts'"],
       ['src/push/spy.ts', "import type { Cab } from '../drivers/driver.ts'"],
       ['src/report/spy.ts', "import { buildCall } from '../calls/build-call.ts'"],
-      ['src/report/spy.ts', "const { send } = await import('../transport/undici-transport.ts')"],
+      ['src/report/spy.ts', "const { send } = await import('../transport/undici.ts')"],
       ['src/service/spy.ts', "import { credits } from '../checks/rpc-credits.ts'"],
       ['src/metrics/spy.ts', "export { createService } from '../service/service.ts'"],
       ['src/cli/spy.ts', "import '../main.ts'"],
@@ -364,9 +363,9 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'a file has at most 250 lines, but for tables of data',
-    rule: atMostLines(250, longTables),
-    planted: [['src/lib/spy.ts', '\n// a line'.repeat(251)]],
+    says: 'a file has at most 400 lines, but for tables of data',
+    rule: atMostLines(400, longTables),
+    planted: [['src/lib/spy.ts', '\n// a line'.repeat(401)]],
   },
   {
     says: 'nothing is left to be done in a comment',

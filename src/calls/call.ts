@@ -1,12 +1,12 @@
 import type { Contract } from '../contract/contract.ts'
 import type { Asked } from '../observation/observation.ts'
 import type { Bounds } from '../plan/plan.ts'
-import type { WireRequest } from '../transport/transport.ts'
+import type { HttpRequest } from '../transport/transport.ts'
 
 /** A request that is ready to be sent, with what it asks for in terms that judges understand. */
 export type Call = {
   readonly asked: Asked
-  readonly request: Omit<WireRequest, 'onStreamBytes'>
+  readonly request: Omit<HttpRequest, 'onStreamBytes'>
 }
 
 /** What every builder of calls needs to know. */

@@ -4,7 +4,7 @@ import { systemClock } from '../lib/clock.ts'
 import type { Plan } from '../plan/plan.ts'
 import { type Granted, readGranted } from '../plan/plan-limits.ts'
 import type { Exchange } from '../transport/transport.ts'
-import { undiciTransport } from '../transport/undici-transport.ts'
+import { undiciTransport } from '../transport/undici.ts'
 
 /**
  * Asks the target once, as its first caller, what it grants. That costs nothing and never ends a run: who gets no answer

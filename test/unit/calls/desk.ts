@@ -2,7 +2,7 @@ import type { Arrival, Step } from '../../../src/arrivals/arrivals.ts'
 import { type Sender, sendArrival } from '../../../src/calls/send-arrival.ts'
 import { sleepUntil } from '../../../src/lib/clock.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
-import type { Exchange, WireRequest } from '../../../src/transport/transport.ts'
+import type { Exchange, HttpRequest } from '../../../src/transport/transport.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 import { chatPlan, office, replayPlan, rpcPlan } from './office.ts'
 
@@ -13,10 +13,10 @@ export type Reply = {
 }
 
 /** A sender whose every request takes 10 ms and is answered by `reply`. */
-export function desk(reply: (request: WireRequest) => Reply = () => ({})) {
+export function desk(reply: (request: HttpRequest) => Reply = () => ({})) {
   const clock = manualClock()
   const stop = new AbortController()
-  const requests: WireRequest[] = []
+  const requests: HttpRequest[] = []
   const observations: Observation[] = []
   const transport: Sender['transport'] = async (request): Promise<Exchange> => {
     requests.push(request)

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
-import type { Exchange, WireRequest } from '../../../src/transport/transport.ts'
-import { undiciTransport } from '../../../src/transport/undici-transport.ts'
+import type { Exchange, HttpRequest } from '../../../src/transport/transport.ts'
+import { undiciTransport } from '../../../src/transport/undici.ts'
 
 /** What a server of the loopback has seen so far. */
 export type Seen = { connections: number; readonly requests: string[] }
@@ -50,7 +50,7 @@ export async function portOf(server: Server): Promise<number> {
   return address.port
 }
 
-export type Send = (request?: Partial<WireRequest>, signal?: AbortSignal) => Promise<Exchange>
+export type Send = (request?: Partial<HttpRequest>, signal?: AbortSignal) => Promise<Exchange>
 
 /** A transport to `url` that ends with the test, and generous limits where a request does not set its own. */
 export function sendingTo(url: string, maxConnections = 8): Send {
@@ -61,7 +61,7 @@ export function sendingTo(url: string, maxConnections = 8): Send {
 
 export const limits = { connectMs: 5_000, headersMs: 5_000, idleMs: 5_000, totalMs: 10_000 } as const
 
-export const plainRequest: WireRequest = {
+export const plainRequest: HttpRequest = {
   method: 'POST',
   path: '/chat/completions',
   headers: { 'content-type': 'application/json' },

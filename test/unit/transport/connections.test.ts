@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { directReads, readDirectly } from '../../../src/transport/direct-reads.ts'
+import { directReads, readDirectly } from '../../../src/transport/connections.ts'
 import { portOf } from './loopback.ts'
 
 type Pair = { readonly near: Socket; readonly far: Socket }

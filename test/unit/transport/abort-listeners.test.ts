@@ -1,16 +1,16 @@
 import { getEventListeners } from 'node:events'
 import { expect, test } from 'vitest'
-import { abortWatch } from '../../../src/transport/abort-watch.ts'
+import { createAbortListeners } from '../../../src/transport/abort-listeners.ts'
 
 test('one listener serves all that watch a signal', () => {
-  const watch = abortWatch()
+  const watch = createAbortListeners()
   const { signal } = new AbortController()
   for (let i = 0; i < 100; i++) watch(signal, () => {})
   expect(getEventListeners(signal, 'abort')).toHaveLength(1)
 })
 
 test('an abort calls those that still watch, and not those of another signal', () => {
-  const watch = abortWatch()
+  const watch = createAbortListeners()
   const [first, second] = [new AbortController(), new AbortController()]
   const called: string[] = []
   watch(first.signal, () => called.push('first'))
@@ -22,7 +22,7 @@ test('an abort calls those that still watch, and not those of another signal', (
 })
 
 test('one that leaves while the others are called disturbs none', () => {
-  const watch = abortWatch()
+  const watch = createAbortListeners()
   const abort = new AbortController()
   const called: number[] = []
   const leave = [0, 1, 2].map(each => watch(abort.signal, () => called.push(each) && leave[each]?.()))
@@ -31,7 +31,7 @@ test('one that leaves while the others are called disturbs none', () => {
 })
 
 test('to leave twice does not throw out the one that came since', () => {
-  const watch = abortWatch()
+  const watch = createAbortListeners()
   const abort = new AbortController()
   const called: string[] = []
   const leave = watch(abort.signal, () => called.push('first'))

@@ -2,28 +2,27 @@ import type { Clock } from '../lib/clock.ts'
 import type { Timeouts } from '../plan/plan.ts'
 
 /** What a request is waiting for. */
-export type Phase = 'connect' | 'headers' | 'idle'
+export type TimeoutPhase = 'connect' | 'headers' | 'idle'
 
 export type Deadline = {
-  /** The request waits for something else now. */
-  readonly enter: (phase: Phase, atMs: number) => void
-  /** Something came; the silence is counted from here. */
+  readonly enter: (phase: TimeoutPhase, atMs: number) => void
+  /** Bytes arrived: the idle timeout starts again. */
   readonly touch: (atMs: number) => void
   readonly stop: () => void
 }
 
 /**
- * Watches the limits of one request with one timer, which is not touched while bytes come: when it wakes too early, it
- * is set again. undici's own timers count in steps of half a second and cannot be set for one request.
+ * Watches all timeouts of one request with one timer. The timer is not reset for each byte: if it fires too early, it is
+ * set again. undici's own timers have a resolution of half a second and cannot be set for a single request.
  */
 export function startDeadline(
   clock: Clock,
   timeouts: Timeouts,
   startMs: number,
-  onLate: (limit: Phase | 'total') => void,
+  onTimeout: (limit: TimeoutPhase | 'total') => void,
 ): Deadline {
   const totalDueMs = startMs + timeouts.totalMs
-  let phase: Phase = 'connect'
+  let phase: TimeoutPhase = 'connect'
   let phaseDueMs = startMs + timeouts.connectMs
   let missedMs = Number.NaN
 
@@ -34,14 +33,14 @@ export function startDeadline(
       arm(dueMs)
       return
     }
-    // Timers run before sockets are read. After a stall of this process the answer may be waiting in the kernel, and
-    // the service must not be blamed for that, so a limit counts as missed only when one more turn has changed nothing.
+    // Timers run before sockets are read. After a stall of this process the response may already be in the kernel, and
+    // the target is not to blame. So a timeout counts only if one more turn of the event loop has changed nothing.
     if (missedMs !== dueMs) {
       missedMs = dueMs
       arm(nowMs)
       return
     }
-    onLate(totalDueMs <= phaseDueMs ? 'total' : phase)
+    onTimeout(totalDueMs <= phaseDueMs ? 'total' : phase)
   }
   let armedMs = Math.min(totalDueMs, phaseDueMs)
   let cancel = clock.at(armedMs, wake)
@@ -53,7 +52,7 @@ export function startDeadline(
   return {
     enter: (next, atMs) => {
       phase = next
-      phaseDueMs = atMs + limitMs(timeouts, next)
+      phaseDueMs = atMs + phaseMs(timeouts, next)
       const dueMs = Math.min(totalDueMs, phaseDueMs)
       if (dueMs >= armedMs) return
       cancel()
@@ -66,7 +65,7 @@ export function startDeadline(
   }
 }
 
-function limitMs(timeouts: Timeouts, phase: Phase): number {
+function phaseMs(timeouts: Timeouts, phase: TimeoutPhase): number {
   switch (phase) {
     case 'connect':
       return timeouts.connectMs

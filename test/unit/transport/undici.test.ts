@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { undiciTransport } from '../../../src/transport/undici-transport.ts'
+import { undiciTransport } from '../../../src/transport/undici.ts'
 import { answering, ok, plainRequest, sendingTo } from './loopback.ts'
 
 describe('what is sent', () => {

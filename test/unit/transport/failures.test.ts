@@ -1,6 +1,6 @@
 import { errors } from 'undici'
 import { describe, expect, test } from 'vitest'
-import { failureOf } from '../../../src/transport/failure-of.ts'
+import { transportFailureOf } from '../../../src/transport/failures.ts'
 
 const coded = (code: string): Error => Object.assign(new Error(`it said ${code}`), { code })
 
@@ -34,7 +34,7 @@ describe('a code means the same at every stage of a connection', () => {
     ['UND_ERR_INVALID_ARG', 'cancelled'],
   ] as const)('%s is %s', (code, reason) => {
     for (const state of ['opening', 'open', 'ended'] as const) {
-      expect(failureOf(coded(code), state)).toEqual({ reason, detail: `it said ${code}` })
+      expect(transportFailureOf(coded(code), state)).toEqual({ reason, detail: `it said ${code}` })
     }
   })
 })
@@ -50,41 +50,44 @@ describe('the state of the connection decides', () => {
     ['ESOMETHING', 'open', 'connection-lost'],
     ['toString', 'open', 'connection-lost'],
   ] as const)('%s on a connection that is %s is %s', (code, state, reason) => {
-    expect(failureOf(coded(code), state).reason).toBe(reason)
+    expect(transportFailureOf(coded(code), state).reason).toBe(reason)
   })
 
   test("an error of undici's parser has no code and is told by its class", () => {
     const error = new errors.HTTPParserError('bad')
-    expect(failureOf(error, 'open')).toEqual({ reason: 'protocol', detail: 'HTTPParserError: bad' })
-    expect(failureOf(error, 'ended').reason).toBe('connection-lost')
+    expect(transportFailureOf(error, 'open')).toEqual({ reason: 'protocol', detail: 'HTTPParserError: bad' })
+    expect(transportFailureOf(error, 'ended').reason).toBe('connection-lost')
   })
 })
 
 describe('several addresses tried', () => {
   test('an AggregateError with a code of its own means that code', () => {
     const error = Object.assign(new AggregateError([coded('ETIMEDOUT')]), { code: 'ECONNREFUSED' })
-    expect(failureOf(error, 'opening').reason).toBe('connect-refused')
+    expect(transportFailureOf(error, 'opening').reason).toBe('connect-refused')
   })
 
   test('an AggregateError without one means the first of its errors that has one', () => {
     const error = new AggregateError([new Error('?'), new AggregateError([coded('ENETUNREACH')]), coded('ENOTFOUND')])
-    expect(failureOf(error, 'opening')).toEqual({ reason: 'connect-refused', detail: 'ENETUNREACH: ' })
+    expect(transportFailureOf(error, 'opening')).toEqual({ reason: 'connect-refused', detail: 'ENETUNREACH: ' })
   })
 
   test('an empty AggregateError is an error without a code', () => {
-    expect(failureOf(new AggregateError([]), 'opening').reason).toBe('cancelled')
+    expect(transportFailureOf(new AggregateError([]), 'opening').reason).toBe('cancelled')
   })
 })
 
 describe('the detail', () => {
   test('names the code when the message does not', () => {
-    expect(failureOf(Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }), 'open').detail).toBe(
-      'UND_ERR_SOCKET: other side closed',
-    )
+    expect(
+      transportFailureOf(Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }), 'open').detail,
+    ).toBe('UND_ERR_SOCKET: other side closed')
   })
 
   test('is one line of at most 160 characters', () => {
-    const detail = failureOf(Object.assign(new Error(`a\n  b${'c'.repeat(500)}`), { code: 'EPIPE' }), 'open').detail
+    const detail = transportFailureOf(
+      Object.assign(new Error(`a\n  b${'c'.repeat(500)}`), { code: 'EPIPE' }),
+      'open',
+    ).detail
     expect(detail).toMatch(/^EPIPE: a bc+$/)
     expect(detail).toHaveLength(160)
   })
@@ -94,6 +97,6 @@ describe('the detail', () => {
     ['string in the harness', 'Bearer key'],
     ['undefined in the harness', undefined],
   ])('is "%s" for an error of our own, whose message could quote anything', (detail, error) => {
-    expect(failureOf(error, 'open')).toEqual({ reason: 'cancelled', detail })
+    expect(transportFailureOf(error, 'open')).toEqual({ reason: 'cancelled', detail })
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../../src/lib/clock.ts'
-import { startDeadline } from '../../../src/transport/deadline.ts'
+import { startDeadline } from '../../../src/transport/timeouts.ts'
 
 const timeouts = { connectMs: 100, headersMs: 50, idleMs: 200, totalMs: 1_000 }
 

@@ -1,16 +1,15 @@
 import { errors } from 'undici'
 import type { FailureReason } from '../observation/observation.ts'
+import type { TransportFailure } from './transport.ts'
 
-export type Failure = { readonly reason: FailureReason; readonly detail: string }
-
-/** How far the connection had come, and whether the other side had ended it, when the error showed. */
+/** The state of the connection when the error occurred; `ended` by the target. */
 export type ConnectionState = 'opening' | 'open' | 'ended'
 
 /**
- * What an error of a socket, of TLS or of undici means, by its code: a message is for people and may change. An unknown
- * code means that no connection came about, or that one was lost, by its state.
+ * What an error of a socket, of TLS or of undici means, by its code, since messages are for people and may change. An
+ * unknown code means that no connection was made, or that one was lost, depending on the state.
  */
-export function failureOf(error: unknown, state: ConnectionState): Failure {
+export function transportFailureOf(error: unknown, state: ConnectionState): TransportFailure {
   const code = codeOf(error)
   if (code === null) return { reason: 'cancelled', detail: `${nameOf(error)} in the harness` }
   return { reason: reasonOf(code, state), detail: describe(code, error) }
@@ -26,7 +25,7 @@ const reasons: Readonly<Record<string, FailureReason>> = {
   ECONNRESET: 'connection-lost',
   EPIPE: 'connection-lost',
   UND_ERR_SOCKET: 'connection-lost',
-  // The connection ended before a body of announced length did.
+  // The connection ended inside a body of announced length.
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'connection-lost',
   UND_ERR_HEADERS_TIMEOUT: 'headers-timeout',
   UND_ERR_BODY_TIMEOUT: 'idle-timeout',
@@ -36,7 +35,7 @@ const reasons: Readonly<Record<string, FailureReason>> = {
   INVALID_CA: 'tls',
   INVALID_PURPOSE: 'tls',
   PATH_LENGTH_EXCEEDED: 'tls',
-  // Never sent, or ended from this side.
+  // Not sent, or cancelled from this side.
   UND_ERR_ABORTED: 'cancelled',
   UND_ERR_CLOSED: 'cancelled',
   UND_ERR_DESTROYED: 'cancelled',
@@ -46,18 +45,18 @@ const reasons: Readonly<Record<string, FailureReason>> = {
 
 function reasonOf(code: string, state: ConnectionState): FailureReason {
   if (Object.hasOwn(reasons, code)) return reasons[code] ?? 'protocol'
-  // What was parsed at the end of a connection was not wrong, only not all.
+  // A parser error at the end of a connection means that the rest is missing.
   if (code === parserError || code.startsWith('HPE_')) return state === 'ended' ? 'connection-lost' : 'protocol'
   if (/^ERR_(TLS|SSL)_|^UNABLE_TO_|CERT|CRL/.test(code)) return 'tls'
-  // The system's own limit, and that of an attempt at one of several addresses.
+  // The operating system's own timeout, also for one of several addresses.
   if (code === 'ETIMEDOUT') return state === 'opening' ? 'connect-timeout' : 'connection-lost'
   return state === 'opening' ? 'connect-refused' : 'connection-lost'
 }
 
-// undici 7 means to give these errors the code of its parser and gives them none.
+// undici 7 should give these errors the code of its parser, but does not.
 const parserError = 'HTTPParserError'
 
-/** Several addresses that failed make one AggregateError; it has no code where they failed differently. */
+/** If several addresses failed, the error is an AggregateError, without a code if they failed in different ways. */
 function codeOf(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   if ('code' in error && typeof error.code === 'string') return error.code
@@ -70,7 +69,7 @@ function codeOf(error: unknown): string | null {
   return null
 }
 
-/** Messages with a code are the platform's own words; one without could quote what was being read, so it is left out. */
+/** Only called with a code: the message is then the platform's. A message without a code could quote what was read. */
 function describe(code: string, error: unknown): string {
   const message = error instanceof Error ? error.message : ''
   const text = message.includes(code) ? message : `${code}: ${message}`

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
-import { autocannonLanes } from '../../../src/transport/autocannon-lanes.ts'
-import type { Exchange, WireRequest } from '../../../src/transport/transport.ts'
+import { createSaturate, toHttpText } from '../../../src/transport/autocannon.ts'
+import type { Exchange, HttpRequest } from '../../../src/transport/transport.ts'
 import { answering, limits, ok, plainRequest } from './loopback.ts'
 
 /** Keeps connections busy with so many requests, of which the nth says n; gives what became of each, in its place. */
@@ -13,7 +13,7 @@ async function saturate(
     connections = 1,
     signal = new AbortController().signal,
     ...request
-  }: { readonly calls: number; readonly connections?: number; readonly signal?: AbortSignal } & Partial<WireRequest>,
+  }: { readonly calls: number; readonly connections?: number; readonly signal?: AbortSignal } & Partial<HttpRequest>,
 ): Promise<readonly Exchange[]> {
   const ends: Exchange[] = []
   let asked = 0
@@ -29,7 +29,7 @@ async function saturate(
       },
     }
   }
-  await autocannonLanes({ baseUrl: `${url}/api/v1/`, clock: systemClock() })(next, connections, signal)
+  await createSaturate({ baseUrl: `${url}/api/v1/`, clock: systemClock() })(next, connections, signal)
   return ends
 }
 
@@ -159,7 +159,7 @@ test('an answer is stamped when it is read; it is handed over, and more is sent,
     }
     return calls-- > 0 ? { request: plainRequest, onEnd } : null
   }
-  await autocannonLanes({ baseUrl: url, clock: { ...real, sharplyAt } })(next, 1, new AbortController().signal)
+  await createSaturate({ baseUrl: url, clock: { ...real, sharplyAt } })(next, 1, new AbortController().signal)
   expect(log.join(' ')).toMatch(/^asked(?: turn asked handed over){3}/)
   expect(endsMs.map((endMs, index) => endMs <= (turnsMs[index] ?? 0))).toEqual([true, true, true])
 })
@@ -179,5 +179,30 @@ test('what is under way when the run is aborted is cancelled, and nothing is sen
 })
 
 test('a target whose certificate nobody would verify is refused', () => {
-  expect(() => autocannonLanes({ baseUrl: 'https://localhost', clock: systemClock() })).toThrow('https:')
+  expect(() => createSaturate({ baseUrl: 'https://localhost', clock: systemClock() })).toThrow('https:')
+})
+
+describe('the text of a request', () => {
+  const base = { host: 'api.test:8080', pathPrefix: '/api/v1' }
+
+  test('a request stands on its connection as it is, with what HTTP needs and nothing else', () => {
+    const headers = { authorization: 'Bearer k', 'content-type': 'application/json' }
+    expect(toHttpText({ method: 'POST', path: '/x?y=1', headers, body: '{}' }, base).split('\r\n')).toEqual([
+      'POST /api/v1/x?y=1 HTTP/1.1',
+      'host: api.test:8080',
+      'connection: keep-alive',
+      'authorization: Bearer k',
+      'content-type: application/json',
+      'content-length: 2',
+      '',
+      '{}',
+    ])
+  })
+
+  test('the length of a body is that of its bytes, and a request without one has none', () => {
+    expect(toHttpText({ method: 'POST', path: '/', headers: {}, body: '"€"' }, base)).toContain('content-length: 5\r\n')
+    expect(toHttpText({ method: 'GET', path: '/', headers: {}, body: null }, base)).toBe(
+      'GET /api/v1/ HTTP/1.1\r\nhost: api.test:8080\r\nconnection: keep-alive\r\n\r\n',
+    )
+  })
 })
