@@ -167,7 +167,7 @@ const doors: Readonly<Record<string, Door>> = {
   },
   'node:fs': {
     files: [
-      ...['src/callers/callers.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
+      ...['src/callers/api-keys.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
       ...['src/cli/github-actions.ts', 'src/report/run-directory.ts', 'src/scenario/load.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
@@ -201,12 +201,12 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/lib/spare-time.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
   'src/lib/machine-clock.ts': { touches: ['process'], because: 'the clock that all processes of a machine share' },
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
+  'src/callers/api-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
   'src/cli/certify-command.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
   'src/cli/clauses-command.ts': { touches: ['process'], because: 'writes its table to stdout' },
   'src/cli/github-actions.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
-  'src/cli/load-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/plan-command.ts': { touches: ['process'], because: 'writes the plan to stdout' },
   'src/cli/run-command.ts': {
     touches: ['clock', 'process'],

@@ -1,7 +1,7 @@
 import { type Arrival, type Step, seqOf } from '../arrivals/arrivals.ts'
 import { neighbourOf } from '../arrivals/share.ts'
-import { bearer, type Caller, credentials } from '../callers/callers.ts'
-import type { SpareKeys } from '../callers/spare-keys.ts'
+import type { SpecialKeys } from '../callers/api-keys.ts'
+import { authorize, type Caller } from '../callers/caller.ts'
 import type { AccountTier } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
@@ -19,7 +19,7 @@ export type Sender = {
   readonly office: Office
   readonly calls: Readonly<Record<string, CallPlan>>
   readonly callers: readonly Caller[]
-  readonly spareKeys: SpareKeys
+  readonly specialKeys: SpecialKeys
   readonly accountTier: AccountTier
   readonly clock: Clock
   readonly transport: Transport
@@ -159,11 +159,11 @@ function senderOf(arrival: Arrival, step: Step, { callers }: Sender): From {
 type Headers = Readonly<Record<string, string>>
 
 /** Of the caller, but for probes that want somebody whom no caller is. */
-function credentialsFor(plan: CallPlan, { caller, key }: From, { spareKeys }: Sender): Headers | null {
+function credentialsFor(plan: CallPlan, { caller, key }: From, { specialKeys }: Sender): Headers | null {
   const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
-  if (as !== 'unpaying' && as !== 'empty') return credentials(caller, key)
-  const spare = spareKeys[as]
-  return spare === null ? null : bearer(spare)
+  if (as !== 'unpaying' && as !== 'empty') return authorize(caller, key)
+  const special = specialKeys[as]
+  return special === null ? null : authorize({ name: as, keys: [special] }, 0)
 }
 
 const stepAt = (arrival: Arrival, index: number): Step => arrival.steps[index] ?? 'only'

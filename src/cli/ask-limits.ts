@@ -1,4 +1,4 @@
-import { type Caller, credentials } from '../callers/callers.ts'
+import { authorize, type Caller } from '../callers/caller.ts'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -23,7 +23,7 @@ export async function askLimits(
       {
         method: 'GET',
         path: paths.rateLimits,
-        headers: { accept: 'application/json', ...credentials(caller, 0) },
+        headers: { accept: 'application/json', ...authorize(caller, 0) },
         body: null,
         timeouts: bounds.timeouts.control,
         maxBodyBytes: bounds.maxBodyBytes,

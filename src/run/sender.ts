@@ -2,8 +2,8 @@ import type { Arrival } from '../arrivals/arrivals.ts'
 import type { Share } from '../arrivals/share.ts'
 import { chargeOf } from '../audits/charge.ts'
 import { failureOf } from '../audits/failure.ts'
-import type { Caller } from '../callers/callers.ts'
-import type { SpareKeys } from '../callers/spare-keys.ts'
+import type { SpecialKeys } from '../callers/api-keys.ts'
+import type { Caller } from '../callers/caller.ts'
 import type { Office } from '../calls/call.ts'
 import { deliberateFailures } from '../calls/deliberate-failures.ts'
 import { dropArrival, type Sender, sendArrival } from '../calls/send-arrival.ts'
@@ -28,7 +28,7 @@ export type Outfit = {
   readonly plan: Plan
   readonly contract: Contract
   readonly callers: readonly Caller[]
-  readonly spareKeys: SpareKeys
+  readonly specialKeys: SpecialKeys
   readonly head: RunHead
   readonly clock: Clock
   readonly transport: Transport
@@ -45,7 +45,7 @@ export type Outfit = {
 
 /** Sends arrivals, with a sink that every observation goes through. */
 export function makeSender(
-  { plan, contract, callers, spareKeys, head, clock, transport, ending, judgement, write, watch }: Outfit,
+  { plan, contract, callers, specialKeys, head, clock, transport, ending, judgement, write, watch }: Outfit,
   calls: Plan['calls'],
   { purse, governor }: Restraint,
 ): Sender {
@@ -64,7 +64,7 @@ export function makeSender(
   const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
   const { accountTier } = plan.callers
   const { abandoned: abort, halted: stop } = ending
-  return { office, calls, callers, spareKeys, accountTier, clock, transport, abort, stop, sink }
+  return { office, calls, callers, specialKeys, accountTier, clock, transport, abort, stop, sink }
 }
 
 /** What drivers work with: an arrival goes out as long as the purse holds the worst that it can cost. */

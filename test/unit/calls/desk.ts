@@ -49,7 +49,7 @@ export function desk(reply: (request: HttpRequest) => Reply = () => ({})) {
       race: { ...replayPlan, duplicates: 2, concurrent: true },
     },
     callers: ['a', 'b', 'c'].map(name => ({ name, keys: [`key-of-${name}`, `key-of-${name}-2`] })),
-    spareKeys: { unpaying: null, empty: 'key-of-the-poor' },
+    specialKeys: { unpaying: null, empty: 'key-of-the-poor' },
     accountTier: 'partner',
     clock,
     transport,

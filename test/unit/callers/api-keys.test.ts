@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
-import { credentials, loadCallers } from '../../../src/callers/callers.ts'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { isLoopback, loadCallers, loadKeys, loadSpecialKeys } from '../../../src/callers/api-keys.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
-import type { CallersPlan } from '../../../src/plan/plan.ts'
+import type { CallersPlan, Plan } from '../../../src/plan/plan.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-keys-'))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -78,11 +78,6 @@ describe('keys', () => {
 
   test('that were given are used on this machine, too', () => {
     expect(keysOf(1, { environment: 'k1', loopback: true })).toEqual(['k1'])
-  })
-
-  test('become a bearer token', () => {
-    expect(credentials({ name: 'c0', keys: ['k1', 'k2'] }, 0)).toEqual({ authorization: 'Bearer k1' })
-    expect(credentials({ name: 'c0', keys: ['k1', 'k2'] }, 3)).toEqual({ authorization: 'Bearer k2' })
   })
 })
 
@@ -174,5 +169,105 @@ describe('a mistake in the keys', () => {
   ])('never shows a key: %j', (environment, count) => {
     expect(mistakesOf(count, { environment })).not.toContain('secret')
     expect(mistakesOf(count, { keysFile: fileOf(environment) })).not.toContain('secret')
+  })
+})
+
+describe('keys of special accounts', () => {
+  const plan: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'partner', shared: false, keysFile: null }
+  const source = { environment: undefined, loopback: true, runId: 'run-1' }
+  const none = { unpaying: null, empty: null }
+
+  test('that were given are used', () => {
+    const given = { unpaying: ' k1 ', empty: 'k2' }
+    expect(loadSpecialKeys(given, plan, { ...source, loopback: false })).toEqual({ unpaying: 'k1', empty: 'k2' })
+  })
+
+  test('of a reference service are accounts that only this run uses', () => {
+    expect(loadSpecialKeys({}, plan, source)).toEqual({ unpaying: 'ref_unpaying_run1', empty: 'ref_empty_run1' })
+  })
+
+  test('of another service are null unless they were given', () => {
+    expect(loadSpecialKeys({}, plan, { ...source, loopback: false })).toEqual(none)
+    expect(loadSpecialKeys({}, plan, { ...source, environment: 'k1' })).toEqual(none)
+    expect(loadSpecialKeys({}, { ...plan, keysFile: 'keys.txt' }, source)).toEqual(none)
+  })
+
+  test('that are invalid in a header are a mistake, and are not shown', () => {
+    expect(() => loadSpecialKeys({ empty: 'se cret' }, plan, source)).toThrow('TURNPIKE_EMPTY_KEY')
+    expect(() => loadSpecialKeys({ empty: 'se cret' }, plan, source)).not.toThrow('cret')
+  })
+})
+
+describe('the keys of a run', () => {
+  const callers: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null }
+  const keysAt = (target: string | null) => loadKeys({ target, callers } as Plan, 'run-1')
+
+  beforeEach(() => {
+    vi.stubEnv('TURNPIKE_KEYS', 'k1')
+    vi.stubEnv('TURNPIKE_UNPAYING_KEY', 'k2')
+    vi.stubEnv('TURNPIKE_EMPTY_KEY', undefined)
+  })
+  afterEach(() => {
+    vi.unstubAllEnvs()
+  })
+
+  test.each(['https://api.example.com', 'http://127.0.0.1:8402'])('against %s come from the environment', target => {
+    expect(keysAt(target)).toEqual({
+      callers: [{ name: 'c0', keys: ['k1'] }],
+      specialKeys: { unpaying: 'k2', empty: null },
+    })
+  })
+
+  test('against its own reference service do not, and are accounts of that service', () => {
+    expect(keysAt(null)).toEqual({
+      callers: [{ name: 'c0', keys: ['ref_default_run1-c0'] }],
+      specialKeys: { unpaying: 'ref_unpaying_run1', empty: 'ref_empty_run1' },
+    })
+  })
+
+  test('against a reference service on this machine need not be given', () => {
+    vi.stubEnv('TURNPIKE_KEYS', undefined)
+    expect(keysAt('http://localhost:8402').callers).toEqual([{ name: 'c0', keys: ['ref_default_run1-c0'] }])
+    expect(() => keysAt('https://api.example.com')).toThrow('TURNPIKE_KEYS')
+  })
+})
+
+describe('a target on this machine', () => {
+  test.each([
+    'http://127.0.0.1:8402/api/v1',
+    'https://127.0.0.1',
+    'http://127.1.2.3',
+    'http://127.255.255.254:1',
+    'http://[::1]:8402',
+    'http://[0:0:0:0:0:0:0:1]',
+    'http://localhost:3000',
+    'http://LOCALHOST',
+    'http://127.1',
+    'http://2130706433',
+  ])('is %s', target => {
+    expect(isLoopback(target)).toBe(true)
+  })
+
+  test.each([
+    'http://127.0.0.1.evil.com',
+    'http://localhost.evil.com',
+    'http://evil.com/127.0.0.1',
+    'http://127.0.0.1@evil.com',
+    'http://evil.com?127.0.0.1',
+    'http://evil.com#localhost',
+    'http://0.0.0.0:8402',
+    'http://[::]',
+    'http://128.0.0.1',
+    'http://10.0.0.1',
+    'http://192.168.1.2',
+    'http://169.254.169.254',
+    'http://[fe80::1]',
+    'http://[::ffff:10.0.0.1]',
+    'http://localhosts',
+    'http://my-localhost',
+    'http://127-0-0-1.example',
+    'https://api.example.com/api/v1',
+  ])('is not %s', target => {
+    expect(isLoopback(target)).toBe(false)
   })
 })
