@@ -1,4 +1,4 @@
-import type { Call, Office } from '../../../src/calls/call.ts'
+import type { BuiltRequest, RequestContext } from '../../../src/calls/call.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { planBounds } from '../../../src/plan/bounds.ts'
 import type { CallPlan } from '../../../src/plan/plan.ts'
@@ -12,7 +12,7 @@ export const bounds = planBounds({
   timeouts: { chat: none, rpc: none, control: none },
 })
 
-export const office = (more: Partial<Office> = {}): Office => ({
+export const requestContext = (more: Partial<RequestContext> = {}): RequestContext => ({
   contract: documented,
   bounds,
   seed: 1,
@@ -53,4 +53,4 @@ export const replayPlan: Extract<CallPlan, { kind: 'replay' }> = {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body, field by field
-export const bodyOf = ({ request }: Call): any => JSON.parse(request.body ?? 'null')
+export const bodyOf = ({ request }: BuiltRequest): any => JSON.parse(request.body ?? 'null')

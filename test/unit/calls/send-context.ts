@@ -1,10 +1,10 @@
 import type { Arrival, Step } from '../../../src/arrivals/arrivals.ts'
-import { type Sender, sendArrival } from '../../../src/calls/send-arrival.ts'
+import { type SendContext, sendArrival } from '../../../src/calls/send.ts'
 import { sleepUntil } from '../../../src/lib/clock.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Exchange, HttpRequest } from '../../../src/transport/transport.ts'
 import { manualClock } from '../../support/manual-clock.ts'
-import { chatPlan, office, replayPlan, rpcPlan } from './office.ts'
+import { chatPlan, replayPlan, requestContext, rpcPlan } from './request-context.ts'
 
 export type Reply = {
   readonly status?: number | null
@@ -12,13 +12,13 @@ export type Reply = {
   readonly text?: string
 }
 
-/** A sender whose every request takes 10 ms and is answered by `reply`. */
-export function desk(reply: (request: HttpRequest) => Reply = () => ({})) {
+/** A context in which every request takes 10 ms and gets the response of `reply`. */
+export function sendContext(reply: (request: HttpRequest) => Reply = () => ({})) {
   const clock = manualClock()
   const stop = new AbortController()
   const requests: HttpRequest[] = []
   const observations: Observation[] = []
-  const transport: Sender['transport'] = async (request): Promise<Exchange> => {
+  const transport: SendContext['transport'] = async (request): Promise<Exchange> => {
     requests.push(request)
     const sentMs = clock.nowMs()
     await sleepUntil(clock, sentMs + 10)
@@ -37,8 +37,8 @@ export function desk(reply: (request: HttpRequest) => Reply = () => ({})) {
       failure: null,
     }
   }
-  const sender: Sender = {
-    office: office(),
+  const context: SendContext = {
+    ...requestContext(),
     calls: {
       chat: chatPlan,
       rpc: rpcPlan,
@@ -57,7 +57,14 @@ export function desk(reply: (request: HttpRequest) => Reply = () => ({})) {
     stop: stop.signal,
     sink: observation => observations.push(observation),
   }
-  return { clock, stop, requests, observations, sender, send: (each: Arrival) => clock.run(sendArrival(each, sender)) }
+  return {
+    clock,
+    stop,
+    requests,
+    observations,
+    context,
+    send: (each: Arrival) => clock.run(sendArrival(each, context)),
+  }
 }
 
 export const arrival = (call: string, steps: readonly Step[] = ['only'], caller = 0): Arrival => ({

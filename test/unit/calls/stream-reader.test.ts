@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createStreamReader } from '../../../src/calls/chat-stream.ts'
+import { createStreamReader } from '../../../src/calls/stream-reader.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 import { type Read, readSseFixtures, type SseFixture } from '../../contract/sse/read-sse-fixture.ts'
 

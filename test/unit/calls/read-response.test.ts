@@ -1,5 +1,6 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { answerOf, outcomeOf } from '../../../src/calls/read-answer.ts'
+import { decodeBody, outcomeOf, responseOf } from '../../../src/calls/read-response.ts'
 import type { Body } from '../../../src/observation/observation.ts'
 import type { Exchange } from '../../../src/transport/transport.ts'
 
@@ -20,7 +21,7 @@ const exchange = (body: Buffer | string = '', more: Partial<Exchange> = {}): Exc
 
 const maxBytes = 1_000_000
 const bodyOf = (bytes: Buffer | string, digest = false): Body | undefined =>
-  answerOf(exchange(bytes), null, { digest, maxBytes })?.body
+  responseOf(exchange(bytes), null, { digest, maxBytes })?.body
 const jsonOf = (bytes: Buffer | string): unknown => {
   const body = bodyOf(bytes)
   return body?.kind === 'json' ? body.value : expect.fail(`it is read as ${body?.kind}`)
@@ -121,7 +122,7 @@ const reading = {
   finishReasons: [],
   indices: [],
   stopReasons: [],
-  misshapen: [],
+  deltaTypes: [],
   parameters: null,
   text: null,
   toolNames: [],
@@ -137,21 +138,21 @@ const reading = {
   gapsMs: [],
   malformed: [],
 }
-const cut = { kind: 'failed', reason: 'stream-truncated', detail: 'no [DONE]' } as const
+const cut = { reason: 'stream-truncated', detail: 'no [DONE]' } as const
 
 describe('an answer', () => {
   test('is none before the headers', () => {
-    expect(answerOf(exchange('', { status: null }), null, { digest: false, maxBytes })).toBeNull()
+    expect(responseOf(exchange('', { status: null }), null, { digest: false, maxBytes })).toBeNull()
   })
 
   test('has status, headers and the bytes on the wire, whatever was kept', () => {
     const headers = { date: 'today' }
-    const answer = answerOf(exchange('{}', { status: 503, headers, bytes: 99 }), null, { digest: false, maxBytes })
+    const answer = responseOf(exchange('{}', { status: 503, headers, bytes: 99 }), null, { digest: false, maxBytes })
     expect(answer).toEqual({ status: 503, headers, bytes: 99, body: { kind: 'json', value: {}, digest: null } })
   })
 
   test('of a stream is what was read of it', () => {
-    const answer = answerOf(exchange(''), { reading, failure: null }, { digest: false, maxBytes })
+    const answer = responseOf(exchange(''), { reading, failure: null }, { digest: false, maxBytes })
     expect(answer?.body).toEqual({ kind: 'stream', stream: reading })
   })
 })
@@ -167,11 +168,75 @@ describe('an outcome', () => {
   })
 
   test('of a stream that broke off is a failure, though its status was 200', () => {
-    expect(outcomeOf(exchange(), { reading, failure: cut })).toEqual(cut)
+    expect(outcomeOf(exchange(), { reading, failure: cut })).toEqual({ kind: 'failed', ...cut })
   })
 
   test('of a stream whose connection broke is that of the connection', () => {
     const failure = { reason: 'connection-lost', detail: 'ECONNRESET' } as const
     expect(outcomeOf(exchange('', { failure }), { reading, failure: cut })).toEqual({ kind: 'failed', ...failure })
+  })
+})
+
+const maxDecodedBytes = 10_000
+const text = JSON.stringify({ choices: ['a', 'b'] })
+const decodedText = (bytes: Buffer, encoding: string | undefined): string => {
+  const decoded = decodeBody(bytes, encoding, maxDecodedBytes)
+  return decoded.kind === 'decoded' ? decoded.bytes.toString() : expect.fail(decoded.why)
+}
+
+describe('a body is read', () => {
+  test.each([
+    ['as it is', undefined, Buffer.from(text)],
+    ['as it is, when it says so', 'identity', Buffer.from(text)],
+    ['from gzip', 'gzip', gzipSync(text)],
+    ['from gzip by its old name, in capitals', ' X-GZIP ', gzipSync(text)],
+    ['from br', 'br', brotliCompressSync(text)],
+    ['from deflate, although nobody asks for it', 'deflate', deflateSync(text)],
+  ])('%s', (_, encoding, bytes) => {
+    expect(decodedText(bytes, encoding)).toBe(text)
+  })
+
+  test('as nothing, when there is nothing, whatever it is said to be', () => {
+    expect(decodedText(Buffer.alloc(0), 'gzip')).toBe('')
+  })
+
+  test('up to the bound, and not a byte beyond it', () => {
+    const most = gzipSync(Buffer.alloc(maxDecodedBytes))
+    const over = gzipSync(Buffer.alloc(maxDecodedBytes + 1))
+    expect(decodeBody(most, 'gzip', maxDecodedBytes).kind).toBe('decoded')
+    expect(decodeBody(over, 'gzip', maxDecodedBytes)).toMatchObject({ kind: 'undecodable', encoding: 'gzip' })
+  })
+
+  test('no further than the bound of a megabyte of zeros that came as a kilobyte', () => {
+    const bomb = brotliCompressSync(Buffer.alloc(50_000_000))
+    expect(bomb.length).toBeLessThan(1_000)
+    expect(decodeBody(bomb, 'br', maxDecodedBytes).kind).toBe('undecodable')
+  })
+})
+
+describe('a body is given up', () => {
+  test.each([
+    ['that is not what it is said to be', 'gzip', Buffer.from(text)],
+    ['that is no brotli', 'br', Buffer.from(text)],
+    ['that was cut', 'gzip', gzipSync(text).subarray(0, -8)],
+    ['that was cut after its first byte', 'gzip', gzipSync(text).subarray(0, 1)],
+    ['in an encoding that nobody knows', 'rot13', Buffer.from(text)],
+    ['in two encodings', 'gzip, br', gzipSync(text)],
+  ])('%s', (_, encoding, bytes) => {
+    expect(decodeBody(bytes, encoding, maxDecodedBytes)).toMatchObject({ kind: 'undecodable', encoding })
+  })
+
+  test('without repeating a name that is as long as the target likes', () => {
+    const decoded = decodeBody(Buffer.from(text), 'x'.repeat(5_000), maxDecodedBytes)
+    expect(decoded.kind === 'undecodable' && decoded.encoding.length).toBe(64)
+  })
+
+  test('whatever byte of it is wrong', () => {
+    const whole = gzipSync(text)
+    for (let at = 0; at < whole.length; at++) {
+      const broken = Buffer.from(whole)
+      broken[at] = (broken[at] ?? 0) ^ 0xff
+      expect(['decoded', 'undecodable']).toContain(decodeBody(broken, 'gzip', maxDecodedBytes).kind)
+    }
   })
 })

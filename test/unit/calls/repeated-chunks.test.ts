@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createStreamReader } from '../../../src/calls/chat-stream.ts'
+import { createStreamReader } from '../../../src/calls/stream-reader.ts'
 import { type Random, randomStream } from '../../../src/lib/random.ts'
 
 afterEach(() => vi.restoreAllMocks())
@@ -51,6 +51,17 @@ describe('a chunk that repeats another but for its token', () => {
     expect(parse).toHaveBeenCalledTimes(2)
   })
 
+  test('may have a field of an unusual type, which is kept once', () => {
+    const parse = vi.spyOn(JSON, 'parse')
+    const events = Array.from({ length: 9 }, () => chunk('"a","name":5'))
+    const { reading } = read(each([...events, done]), null)
+    expect(parse).toHaveBeenCalledTimes(2)
+    expect(reading.deltaTypes).toEqual([
+      ['content', 'string', '"a"'],
+      ['name', 'number', '5'],
+    ])
+  })
+
   test('adds to the text that is kept, up to its bound', () => {
     const events = Array.from({ length: 50 }, () => chunk(`"${'é'.repeat(100)}"`))
     const { reading } = read(each(events), 'echo')
@@ -77,6 +88,7 @@ describe('a chunk that repeats another but for its token', () => {
 
 describe('what is no such chunk is parsed, and seen', () => {
   const before = [chunk('"a"'), chunk('"b"'), chunk('"c"')]
+  const text = [['content', 'string', '"a"']]
   const readingBehind = (event: string) => read(each([...before, event]), null).reading
 
   test.each([
@@ -88,13 +100,13 @@ describe('what is no such chunk is parsed, and seen', () => {
     ['a stop reason', chunk('"d"', 'content', '"stop_reason":"x"'), { stopReasons: ['x'] }],
     ['an empty token', chunk('""'), { tokenChunks: 3, chunks: 4 }],
     ['a token that is null', chunk('null'), { tokenChunks: 3, chunks: 4 }],
-    ['a token that is a number', chunk('7'), { misshapen: ['content 7'] }],
+    ['a token that is a number', chunk('7'), { deltaTypes: [...text, ['content', 'number', '7']] }],
     ['a token with an escape', chunk('"\\u00e9\\""'), { contentCharacters: 5 }],
     ['a token with a bad escape', chunk('"\\x"'), { tokenChunks: 3, chunks: 3 }],
     ['a token with a tab as it is', chunk('"\t"'), { tokenChunks: 3, chunks: 3 }],
     ['a token that is not ended', chunk('"d'), { tokenChunks: 3, chunks: 3 }],
     ['a comma too many', chunk('"d",'), { tokenChunks: 3, chunks: 3 }],
-    ['a member too many', chunk('"d","role":3'), { misshapen: ['role 3'] }],
+    ['a member too many', chunk('"d","role":3'), { deltaTypes: [...text, ['role', 'number', '3']] }],
     ['a second token of the same name', chunk('"d","content":"ef"'), { contentCharacters: 5 }],
     ['a usage', chunk('"d"').replace('"model"', '"usage":{"a":1},"model"'), { usage: { a: 1 } }],
     ['a line too many', chunk('"d"').replace('\n\n', '\ndata: x\n\n'), { tokenChunks: 3, chunks: 3 }],
@@ -107,7 +119,7 @@ describe('what is no such chunk is parsed, and seen', () => {
     expect(read(each(events), null).reading).toMatchObject({ contentCharacters: 4, models: ['m', 'mm'] })
   })
 
-  test('what repeats a cost, an echo or a wrong member is not learned', () => {
+  test('a chunk with a cost, an echo or a usage is not remembered', () => {
     for (const more of ['"cost":{"usd":1}', '"echo":{"web_search_citations":[]}', '"usage":{"a":1}']) {
       const parse = vi.spyOn(JSON, 'parse')
       read(each(Array.from({ length: 5 }, () => chunk('"a"').replace('"model"', `${more},"model"`))), 'echo')

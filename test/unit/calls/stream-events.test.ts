@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createStreamReader } from '../../../src/calls/chat-stream.ts'
+import { createStreamReader } from '../../../src/calls/stream-reader.ts'
 
 const event = (value: unknown): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\n\n`)
 const content = (said: string) => ({ id: 'c1', choices: [{ delta: { content: said } }] })
@@ -75,21 +75,46 @@ describe('of what a choice says', () => {
     expect(reading.stopReasons).toEqual(['stop', 7, 'x'.repeat(256)])
   })
 
-  test.each([
-    [{ role: 7 }, 'role 7'],
-    [{ content: { text: 'a' } }, 'content {"text":"a"}'],
-    [{ reasoning_content: false }, 'reasoning_content false'],
-    [{ name: 7 }, 'name 7'],
-    [{ thought_signature: 7 }, 'thought_signature 7'],
-    [{ tool_calls: {} }, 'tool_calls {}'],
-    [{ reasoning_details: 'a' }, 'reasoning_details "a"'],
-  ])('a delta %j is misshapen', (members, said) => {
-    expect(readPlain(delta(members)).misshapen).toEqual([said])
+  const fields = [
+    ...['role', 'content', 'reasoning_content', 'name', 'thought_signature', 'tool_calls', 'reasoning_details'],
+  ]
+
+  test.each(fields)('each type that %s has is kept once, with the first value, and null is none', field => {
+    const values = [null, 'a', 'b', 7, null, 8, false, true, [1], [], { a: 1 }, {}, 'c']
+    const reading = readPlain(...values.map(value => delta({ [field]: value })), delta({}))
+    expect(reading.deltaTypes).toEqual([
+      [field, 'string', '"a"'],
+      [field, 'number', '7'],
+      [field, 'boolean', 'false'],
+      [field, 'array', '[1]'],
+      [field, 'object', '{"a":1}'],
+    ])
   })
 
-  test('nothing is misshapen that may be null or left out', () => {
-    const nulls = { role: null, content: null, reasoning_content: null, name: null, tool_calls: null }
-    const members = { ...nulls, thought_signature: null, reasoning_details: null }
-    expect(readPlain(delta(members), delta({}), delta({ content: [] })).misshapen).toEqual([])
+  test('types are kept in the order in which they came, and in one delta in the order of its fields', () => {
+    const reading = readPlain(delta({ tool_calls: {}, role: 'assistant' }), delta({ content: 7 }), delta({ role: 7 }))
+    expect(reading.deltaTypes.map(([field, type]) => `${field} ${type}`)).toEqual([
+      'role string',
+      'tool_calls object',
+      'content number',
+      'role number',
+    ])
+  })
+
+  test('types of other fields are not kept', () => {
+    expect(readPlain(delta({ own: 7, reasoning: 7 })).deltaTypes).toEqual([])
+  })
+
+  test('80 characters of the first value are kept, however long, wide or deep it is', () => {
+    const deep = Buffer.from(
+      `data: {"choices":[{"delta":{"role":${'['.repeat(200_000)}${']'.repeat(200_000)},"name":"${'x'.repeat(9_000)}"}}]}\n\n`,
+    )
+    const wide = delta({ content: Array.from({ length: 9_000 }, () => 'abc') })
+    const { deltaTypes } = readPlain(deep, wide)
+    expect(deltaTypes).toEqual([
+      ['role', 'array', '[[[[[[null]]]]]]'],
+      ['name', 'string', `"${'x'.repeat(79)}`],
+      ['content', 'array', expect.stringMatching(/^\[("abc",){13}"$/)],
+    ])
   })
 })

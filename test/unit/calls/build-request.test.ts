@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { createDraw } from '../../../src/arrivals/arrivals.ts'
-import { buildCall } from '../../../src/calls/build-call.ts'
+import { buildRequest } from '../../../src/calls/build-request.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
+import type { CallPlan } from '../../../src/plan/plan.ts'
 import { calls, planFor, stageOf, steady } from '../arrivals/plans.ts'
-import { bodyOf, bounds, key, office } from './office.ts'
+import { bodyOf, bounds, key, requestContext } from './request-context.ts'
 
 /** Everything that a run under this seed would send, in order. */
 function wire(seed: number, perSecond = 20): readonly string[] {
@@ -14,7 +15,7 @@ function wire(seed: number, perSecond = 20): readonly string[] {
     steps.map(step => {
       const plan = calls[call]
       if (plan === undefined) throw new RangeError(call)
-      return JSON.stringify(buildCall(plan, { headSeq: seq, step }, key, office({ seed })).request)
+      return JSON.stringify(buildRequest(plan, { firstId: seq, step }, key, requestContext({ seed })).request)
     }),
   )
 }
@@ -34,7 +35,7 @@ describe('what goes over the wire', () => {
 
 describe('a list', () => {
   const list = (kind: 'models' | 'networks' | 'rate-limits') =>
-    buildCall({ kind }, { headSeq: 0, step: 'only' }, key, office()).request
+    buildRequest({ kind }, { firstId: 0, step: 'only' }, key, requestContext()).request
 
   test.each([
     ['models', '/models'],
@@ -53,10 +54,10 @@ describe('a list', () => {
 
 describe('a probe', () => {
   const probe = (name: string, more = {}) =>
-    buildCall({ kind: 'probe', probe: name }, { headSeq: 0, step: 'only' }, key, office(more))
+    buildRequest({ kind: 'probe', probe: name }, { firstId: 0, step: 'only' }, key, requestContext(more))
 
   test.each(probeNames)('%s is built, and says which it is', name => {
-    expect(probe(name).asked).toEqual({ kind: 'probe', probe: name })
+    expect(probe(name).descriptor).toEqual({ kind: 'probe', probe: name })
   })
 
   test('bad-key sends the key of nobody', () => {
@@ -95,5 +96,56 @@ describe('a probe', () => {
     const listed = Object.values(documented.rpc.methods).flatMap(family => Object.keys(family))
     expect(singles.map(name => listed.includes(bodyOf(probe(name)).method))).toEqual(singles.map(() => false))
     expect(singles.length).toBeGreaterThan(2)
+  })
+})
+
+describe('a resource', () => {
+  type Plan = Extract<CallPlan, { kind: 'resource' }>
+  const plan = {
+    kind: 'resource',
+    resource: 'embeddings',
+    draws: 'embedding',
+    body: {},
+    page: null,
+    limit: null,
+  } as const
+  const resource = (changes: Partial<Plan>, firstId = 3, more = {}) =>
+    buildRequest({ ...plan, ...changes }, { firstId, step: 'only' }, key, requestContext(more))
+
+  test('is requested as its contract says', () => {
+    const { descriptor, request } = resource({})
+    expect(request).toMatchObject({ method: 'POST', path: '/embeddings' })
+    expect(request.headers).toMatchObject({ ...key, 'content-type': 'application/json' })
+    expect(JSON.parse(request.body ?? '')).toEqual({ model: 'ref-embed', input: 'hello' })
+    expect(descriptor).toMatchObject({ kind: 'resource', resource: 'embeddings', page: null, limit: null })
+  })
+
+  test('has the fields of the call instead of those of the contract', () => {
+    const { descriptor, request } = resource({ body: { input: ['a'] } })
+    expect(JSON.parse(request.body ?? '')).toEqual({ model: 'ref-embed', input: ['a'] })
+    expect(descriptor).toMatchObject({ body: { model: 'ref-embed', input: ['a'] } })
+  })
+
+  test('that is a list has no body, and its page is in the query', () => {
+    const list = { resource: 'characters', draws: null, page: 2, limit: 3 }
+    const { request } = resource(list)
+    expect(request).toMatchObject({ method: 'GET', path: '/characters?page=2&limit=3', body: null })
+    expect(request.headers['content-type']).toBeUndefined()
+  })
+
+  test('states another time for each request, and observations have it', () => {
+    const times = [3, 4].map(seq => resource({}, seq))
+    const sent = times.map(({ request }) => request.headers['x-service-request-timestamp-ms'])
+    expect(sent).toEqual(
+      times.map(({ descriptor }) => (descriptor.kind === 'resource' ? String(descriptor.timestampMs) : null)),
+    )
+    expect(sent[0]).not.toBe(sent[1])
+  })
+
+  test('states no time if the profile has no header for it', () => {
+    const contract = { ...documented, requestTimestampHeader: null }
+    const { descriptor, request } = resource({}, 3, { contract })
+    expect(descriptor).toMatchObject({ timestampMs: null })
+    expect(Object.keys(request.headers).some(name => name.includes('timestamp'))).toBe(false)
   })
 })

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Step } from '../../../src/arrivals/arrivals.ts'
-import { dropArrival, sendArrival } from '../../../src/calls/send-arrival.ts'
-import { arrival, desk, type Reply } from './desk.ts'
+import { dropArrival, sendArrival } from '../../../src/calls/send.ts'
+import { arrival, type Reply, sendContext } from './send-context.ts'
 
 const wholeReplay: readonly Step[] = ['original', 'duplicate', 'duplicate', 'conflict', 'foreign']
 
 describe('an arrival that is sent', () => {
   test('is observed with where it comes from, and when it was due, sent and answered', async () => {
-    const { send, observations, clock } = desk()
+    const { send, observations, clock } = sendContext()
     await clock.advanceTo(3)
     await send(arrival('rpc', ['only'], 1))
     expect(observations).toEqual([
@@ -31,22 +31,22 @@ describe('an arrival that is sent', () => {
   })
 
   test('shows its key to the wire and to nobody else', async () => {
-    const { send, observations, requests } = desk()
+    const { send, observations, requests } = sendContext()
     await send(arrival('replay', wholeReplay))
     expect(requests.every(({ headers }) => headers.authorization?.startsWith('Bearer key-of-'))).toBe(true)
     expect(JSON.stringify(observations)).not.toContain('key-of-')
   })
 
   test('under a name that the plan does not have is a fault of ours, and is heard', async () => {
-    const { send, sender } = desk()
+    const { send, context } = sendContext()
     await expect(send(arrival('unheard-of'))).rejects.toThrow('unheard-of')
-    expect(() => dropArrival(arrival('unheard-of'), 'stage-over', sender)).toThrow('unheard-of')
+    expect(() => dropArrival(arrival('unheard-of'), 'stage-over', context)).toThrow('unheard-of')
   })
 })
 
 describe('a caller with several keys', () => {
   test('uses that of the arrival, and another one where a replay is to come from there', async () => {
-    const { send, observations, requests } = desk()
+    const { send, observations, requests } = sendContext()
     await send({ ...arrival('replay', ['original', 'other-key', 'foreign']), key: 1 })
     expect(requests.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer key-of-a-2',
@@ -63,13 +63,13 @@ describe('a caller with several keys', () => {
 
 describe('a probe of somebody whom no caller is', () => {
   test('is sent with the key that was given for it', async () => {
-    const { send, requests } = desk()
+    const { send, requests } = sendContext()
     await send(arrival('of-the-poor'))
     expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer key-of-the-poor'])
   })
 
   test('is left out where nobody has given one', async () => {
-    const { send, requests, observations } = desk()
+    const { send, requests, observations } = sendContext()
     await send(arrival('of-nobody'))
     expect(requests).toEqual([])
     expect(observations.map(({ outcome }) => outcome)).toEqual([{ kind: 'dropped', reason: 'no-credentials' }])
@@ -78,7 +78,7 @@ describe('a probe of somebody whom no caller is', () => {
 
 describe('a replay', () => {
   test('one after the other has each request due when the one before has ended', async () => {
-    const { send, observations } = desk()
+    const { send, observations } = sendContext()
     await send(arrival('replay', wholeReplay))
     expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
       [40, 0, 0],
@@ -90,7 +90,7 @@ describe('a replay', () => {
   })
 
   test('that races sends the original and its duplicates together, and the rest behind them', async () => {
-    const { send, observations } = desk()
+    const { send, observations } = sendContext()
     await send(arrival('race', wholeReplay))
     expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
       [40, 0, 0],
@@ -102,7 +102,7 @@ describe('a replay', () => {
   })
 
   test('that comes again is sent, and due, so long after all others have ended', async () => {
-    const { send, observations } = desk()
+    const { send, observations } = sendContext()
     await send(arrival('late', ['original', 'duplicate', 'again']))
     expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
       [40, 0, 0],
@@ -112,8 +112,8 @@ describe('a replay', () => {
   })
 
   test('that waits to come again is dropped at once when it is stopped', async () => {
-    const { clock, sender, stop, observations } = desk()
-    const sent = sendArrival(arrival('late', ['original', 'again']), sender)
+    const { clock, context, stop, observations } = sendContext()
+    const sent = sendArrival(arrival('late', ['original', 'again']), context)
     await clock.advanceTo(500)
     stop.abort()
     await clock.run(sent)
@@ -122,7 +122,7 @@ describe('a replay', () => {
   })
 
   test('sends the foreign request as the neighbour, who is the one before where there is none behind', async () => {
-    const { send, observations, requests } = desk()
+    const { send, observations, requests } = sendContext()
     await send(arrival('replay', wholeReplay, 2))
     expect(observations.map(({ caller }) => caller)).toEqual(['c', 'c', 'c', 'c', 'b'])
     expect(requests.map(({ headers }) => headers.authorization)).toEqual([
@@ -132,15 +132,15 @@ describe('a replay', () => {
   })
 
   test('is fingerprinted, so that the answers can be compared', async () => {
-    const { send, observations } = desk()
+    const { send, observations } = sendContext()
     await send(arrival('replay', ['original', 'duplicate']))
     const digests = observations.map(({ answer }) => (answer?.body.kind === 'json' ? answer.body.digest : null))
     expect(digests).toEqual([expect.stringMatching(/^[\w-]{22}$/), digests[0]])
   })
 
   test('that is stopped drops what is left of it', async () => {
-    const { clock, sender, stop, observations } = desk()
-    const sent = sendArrival(arrival('replay', wholeReplay), sender)
+    const { clock, context, stop, observations } = sendContext()
+    const sent = sendArrival(arrival('replay', wholeReplay), context)
     await clock.advanceTo(15)
     stop.abort()
     await clock.run(sent)
@@ -157,7 +157,7 @@ describe('a replay', () => {
 describe('a streamed chat', () => {
   const stream = 'data: {"id":"x","choices":[{"index":0,"delta":{"content":"hi"}}]}\n\ndata: [DONE]\n\n'
   const outcomes = async (reply: Reply) => {
-    const { send, observations } = desk(() => reply)
+    const { send, observations } = sendContext(() => reply)
     await send(arrival('chat'))
     return observations.map(({ outcome, answer }) => [outcome, answer?.body.kind])
   }
@@ -166,7 +166,7 @@ describe('a streamed chat', () => {
     'that is answered as %s is read as a stream',
     async type => {
       const lower = { 'content-type': type }
-      const { send, observations } = desk(() => ({ headers: lower, text: stream }))
+      const { send, observations } = sendContext(() => ({ headers: lower, text: stream }))
       await send(arrival('chat'))
       expect(observations[0]?.answer?.body.kind).toBe('stream')
     },
@@ -193,8 +193,8 @@ describe('a streamed chat', () => {
 })
 
 test('an arrival that is dropped is observed once for each request that it would have been', () => {
-  const { sender, observations } = desk()
-  dropArrival(arrival('replay', wholeReplay), 'max-in-flight', sender)
+  const { context, observations } = sendContext()
+  dropArrival(arrival('replay', wholeReplay), 'max-in-flight', context)
   expect(observations.map(({ seq, caller, sentMs, endMs }) => [seq, caller, sentMs, endMs])).toEqual([
     [40, 'a', null, null],
     [43, 'a', null, null],
