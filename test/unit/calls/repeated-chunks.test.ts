@@ -13,7 +13,7 @@ function read(reads: readonly Read[], echoField: string | null) {
   return reader.end()
 }
 
-/** No event of it is ever there as a whole, so that each is decoded and parsed. */
+/** No read contains a complete event, so that each event is decoded and parsed. */
 const byteByByte = (reads: readonly Read[]): readonly Read[] =>
   reads.flatMap(({ bytes, atMs }) => [...bytes].map(byte => ({ bytes: Buffer.from([byte]), atMs })))
 
@@ -29,12 +29,12 @@ const each = (events: readonly string[]): readonly Read[] =>
 const chunk = (literal: string, delta = 'content', rest = '"finish_reason":null'): string =>
   `data: {"id":"c1","object":"chat.completion.chunk","created":7,"model":"m","choices":[{"index":0,"delta":{"${delta}":${literal}},${rest}}]}\n\n`
 
-describe('a chunk that repeats another but for its token', () => {
+describe('a chunk that repeats another except for its token', () => {
   test('is not parsed, and counted, measured and stamped all the same', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 100 }, (_, index) => chunk(`" w${index}"`))
     const { reading } = read(each([...events, done]), null)
-    // The first is parsed, and once more to find its text.
+    // The first chunk is parsed, and once more to find its text.
     expect(parse).toHaveBeenCalledTimes(2)
     expect(reading).toMatchObject({ chunks: 100, tokenChunks: 100, contentCharacters: 390, lastTokenMs: 1_980 })
     expect(reading.gapsMs).toEqual(Array.from({ length: 99 }, () => 20))
@@ -69,7 +69,7 @@ describe('a chunk that repeats another but for its token', () => {
     expect(reading.contentCharacters).toBe(5_000)
   })
 
-  test('is known again behind one with another layout, and in one read with others', () => {
+  test('is matched after one with another layout, and in one read with others', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = [...'abc'].map(letter => chunk(`"${letter}"`))
     const escaped = chunk('"\\n"')
@@ -78,7 +78,7 @@ describe('a chunk that repeats another but for its token', () => {
     expect(parse).toHaveBeenCalledTimes(3)
   })
 
-  test('is parsed where layouts change all the time, and then nobody looks for them any more', () => {
+  test('is parsed if layouts change all the time, and after some of them none is remembered', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 100 }, (_, index) => chunk('"a"', 'content', `"n":${index}`))
     read(each(events), null)
@@ -86,7 +86,7 @@ describe('a chunk that repeats another but for its token', () => {
   })
 })
 
-describe('what is no such chunk is parsed, and seen', () => {
+describe('any other chunk is parsed', () => {
   const before = [chunk('"a"'), chunk('"b"'), chunk('"c"')]
   const text = [['content', 'string', '"a"']]
   const readingBehind = (event: string) => read(each([...before, event]), null).reading
@@ -183,7 +183,7 @@ describe('every stream is read as it would be if each chunk were parsed', () => 
   ]
   const pick = <T>(random: Random, list: readonly T[]): T => list[random.int(list.length)] as T
 
-  /** One or two forms a stream, which then repeat; and now and then something else. */
+  /** A stream has one or two layouts that repeat, and sometimes something else. */
   function stream(random: Random): readonly Buffer[] {
     const forms = Array.from({ length: 1 + random.int(2) }, () => {
       const [delta, whole, line] = [pick(random, deltas), pick(random, wholes), pick(random, lines)]
@@ -195,7 +195,7 @@ describe('every stream is read as it would be if each chunk were parsed', () => 
     })
   }
 
-  /** Some reads bring several events. */
+  /** Some reads contain several events. */
   function joinSome(events: readonly Buffer[], random: Random): readonly Buffer[] {
     const reads: Buffer[] = []
     for (const event of events) {

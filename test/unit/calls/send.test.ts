@@ -30,14 +30,14 @@ describe('an arrival that is sent', () => {
     ])
   })
 
-  test('shows its key to the wire and to nobody else', async () => {
+  test('has its key in the request and nowhere else', async () => {
     const { send, observations, requests } = sendContext()
     await send(arrival('replay', wholeReplay))
     expect(requests.every(({ headers }) => headers.authorization?.startsWith('Bearer key-of-'))).toBe(true)
     expect(JSON.stringify(observations)).not.toContain('key-of-')
   })
 
-  test('under a name that the plan does not have is a fault of ours, and is heard', async () => {
+  test('with an unknown call is an error', async () => {
     const { send, context } = sendContext()
     await expect(send(arrival('unheard-of'))).rejects.toThrow('unheard-of')
     expect(() => dropArrival(arrival('unheard-of'), 'stage-over', context)).toThrow('unheard-of')
@@ -61,14 +61,14 @@ describe('a caller with several keys', () => {
   })
 })
 
-describe('a probe of somebody whom no caller is', () => {
+describe('a probe of a special account', () => {
   test('is sent with the key that was given for it', async () => {
     const { send, requests } = sendContext()
     await send(arrival('of-the-poor'))
     expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer key-of-the-poor'])
   })
 
-  test('is left out where nobody has given one', async () => {
+  test('is dropped if no key was given', async () => {
     const { send, requests, observations } = sendContext()
     await send(arrival('of-nobody'))
     expect(requests).toEqual([])

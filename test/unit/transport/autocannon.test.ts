@@ -5,7 +5,7 @@ import { createSaturate, toHttpText } from '../../../src/transport/autocannon.ts
 import type { Exchange, HttpRequest } from '../../../src/transport/transport.ts'
 import { answering, limits, ok, plainRequest } from './loopback.ts'
 
-/** Keeps connections busy with so many requests, of which the nth says n; gives what became of each, in its place. */
+/** Keeps connections busy with `calls` requests; the body of each has its index. Returns their exchanges in that order. */
 async function saturate(
   url: string,
   {
@@ -33,7 +33,7 @@ async function saturate(
   return ends
 }
 
-/** The server answers the nth request, counted from 0 over all connections, by the nth of these, and then by the last. */
+/** A server that sends the nth of these responses to the nth request over all connections, and the last one after that. */
 async function script(...answers: readonly (string | ((socket: Socket) => void))[]) {
   let served = 0
   return answering(socket => {
@@ -105,7 +105,7 @@ describe('connections that are kept busy', () => {
   })
 })
 
-describe('what goes wrong on one connection is told of one request, and the next has another connection', () => {
+describe('a fault on one connection fails one request, and the next request has another connection', () => {
   const closing = (text: string) => (socket: Socket) => void socket.end(text, 'latin1')
 
   test.each([
@@ -131,13 +131,13 @@ describe('what goes wrong on one connection is told of one request, and the next
   })
 })
 
-test('what a connection says unasked is no answer to what is sent next', async () => {
+test('a response that was not requested is no response to the next request', async () => {
   const { url, seen } = await script(`${ok('first')}${ok('nobody asked for this')}`, ok('second'))
   expect(outcomes(await saturate(url, { calls: 3 }))).toEqual(['200 first', '200 second', '200 second'])
   expect(seen.connections).toBe(2)
 })
 
-test('an answer is stamped when it is read; it is handed over, and more is sent, in a turn in which nothing is read', async () => {
+test('a response is stamped when it is read; in a later turn it is passed on and the next request is sent', async () => {
   const { url } = await answering(ok('{}'))
   const real = systemClock()
   const log: string[] = []
@@ -164,12 +164,12 @@ test('an answer is stamped when it is read; it is handed over, and more is sent,
   expect(endsMs.map((endMs, index) => endMs <= (turnsMs[index] ?? 0))).toEqual([true, true, true])
 })
 
-test('a target that nobody listens at refuses each request, and is tried again', async () => {
+test('a target that does not listen refuses each request, and is tried again', async () => {
   const ends = await saturate('http://127.0.0.1:1', { calls: 3 })
   expect(outcomes(ends)).toEqual(Array(3).fill('connect-refused'))
 })
 
-test('what is under way when the run is aborted is cancelled, and nothing is sent behind it', async () => {
+test('an abort cancels requests in flight, and no more are sent', async () => {
   const abort = new AbortController()
   const { url, seen } = await answering(() => {
     if (seen.requests.length === 4) abort.abort()
@@ -178,7 +178,7 @@ test('what is under way when the run is aborted is cancelled, and nothing is sen
   expect(outcomes(ends)).toEqual(Array(4).fill('cancelled'))
 })
 
-test('a target whose certificate nobody would verify is refused', () => {
+test('an https target is refused, because its certificate would not be verified', () => {
   expect(() => createSaturate({ baseUrl: 'https://localhost', clock: systemClock() })).toThrow('https:')
 })
 

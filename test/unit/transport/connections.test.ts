@@ -6,7 +6,7 @@ import { portOf } from './loopback.ts'
 
 type Pair = { readonly near: Socket; readonly far: Socket }
 
-/** Both ends of a connection, of which the first is read directly. */
+/** Both ends of a connection; the near one is read directly. */
 async function pair(): Promise<Pair> {
   const server = createServer()
   const port = await portOf(server)
@@ -18,7 +18,7 @@ async function pair(): Promise<Pair> {
   return { near, far }
 }
 
-/** Reads as undici does: whatever there is whenever there is something. Gives what was read, growing. */
+/** Reads as undici does: everything there is on each `readable`. The returned list grows. */
 function readAll(socket: Socket): Buffer[] {
   const reads: Buffer[] = []
   socket.on('readable', () => {
@@ -27,7 +27,7 @@ function readAll(socket: Socket): Buffer[] {
   return reads
 }
 
-/** Resolves when the near end has heard of it. */
+/** Resolves once `readable` was emitted at the near end. */
 async function bring({ near, far }: Pair, text: string): Promise<void> {
   const heard = once(near, 'readable')
   far.write(text)
@@ -51,9 +51,9 @@ test('two connections do not mix, although they are read into the same memory', 
   expect(reads.map(each => texts(each).join(''))).toEqual(['one more', 'other more'])
 })
 
-test('what nobody wanted when it came is read later, in its order', async () => {
+test('bytes that were not read when they arrived are read later, in order', async () => {
   const ends = await pair()
-  // Who hears of it and does not read.
+  // A listener that does not read.
   ends.near.once('readable', () => {})
   await bring(ends, 'first, ')
   ends.far.write('second, ')
@@ -64,7 +64,7 @@ test('what nobody wanted when it came is read later, in its order', async () => 
   expect(texts(reads).join('')).toBe('first, second, third')
 })
 
-test('the end comes behind all that came before it', async () => {
+test('the end comes after all bytes', async () => {
   const { near, far } = await pair()
   const reads = readAll(near)
   const length = 300_000
@@ -82,6 +82,6 @@ test('a handler of one connection that reads from another takes nothing of the f
   expect([texts(reads), taken]).toEqual([['mine'], [null]])
 })
 
-test('a callback that is called otherwise than as a method of its socket is found out', () => {
+test('a callback that is not called as a method of a socket throws', () => {
   expect(() => directReads.callback(1, Buffer.alloc(1))).toThrow(TypeError)
 })

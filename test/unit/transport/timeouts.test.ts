@@ -4,7 +4,7 @@ import { startDeadline } from '../../../src/transport/timeouts.ts'
 
 const timeouts = { connectMs: 100, headersMs: 50, idleMs: 200, totalMs: 1_000 }
 
-/** A clock that stands still but for `pass`, and counts the timers that were set. */
+/** A clock that only moves with `pass` and `stall`, and counts the timers that are set. */
 function standingClock() {
   let nowMs = 0
   let timers: { dueMs: number; wake: () => void }[] = []
@@ -18,7 +18,7 @@ function standingClock() {
     }
   }
   const clock: Clock = { nowMs: () => nowMs, wallMs: () => nowMs, at, sharplyAt: at }
-  /** Wakes the timer that is due first, if one is due by then. */
+  /** Fires the earliest timer that is due by `untilMs`, if any. */
   const wakeOnce = (untilMs = nowMs): boolean => {
     const next = timers.filter(({ dueMs }) => dueMs <= untilMs).toSorted((a, b) => a.dueMs - b.dueMs)[0]
     if (next === undefined) return false
@@ -32,7 +32,7 @@ function standingClock() {
     while (wakeOnce(untilMs));
     nowMs = untilMs
   }
-  /** Time that passes without any timer being looked at, as when the process is busy. */
+  /** Time passes and no timer fires, as when the process is busy. */
   const stall = (ms: number): void => {
     nowMs += ms
   }
@@ -120,7 +120,7 @@ test('a limit that is missed for one more turn is missed', () => {
   expect(late).toEqual(['headers at 70'])
 })
 
-test('nothing is called and no timer is left behind once it has been stopped', () => {
+test('after stop nothing is called and no timer is left', () => {
   const { clock, pass, waiting } = standingClock()
   const { late, deadline } = watched(clock)
   deadline.enter('headers', 0)
