@@ -145,7 +145,7 @@ export type ProbeAsked = { readonly kind: 'probe'; readonly probe: string }
 /** A stream whose grammar has so many runs may have had more; they are not kept. */
 export const mostRuns = 64
 
-/** What a token stream said and when. Counts and instants, not the text. */
+/** What a token stream said and when: counts, instants and types, and of the text only beginnings. */
 export type StreamReading = {
   /** Events with a JSON object in them. */
   readonly chunks: number
