@@ -146,13 +146,13 @@ const doors: Readonly<Record<string, Door>> = {
     files: ['src/transport/connections.ts', 'src/transport/exchange.ts', 'src/transport/failure-of.ts'],
     because: 'connections, the five instants of an exchange, and the codes of its errors',
   },
-  yaml: { files: ['src/contract/profile.ts', 'src/scenario/source.ts'], because: 'the two files that people write' },
+  yaml: { files: ['src/lib/yaml.ts'], because: 'the files that people write: scenarios and profiles' },
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
       'src/contract/chat-terms.ts',
       'src/contract/quantities.ts',
-      ...['src/contract/contract.ts', 'src/scenario', 'src/service/chat-request.ts'],
+      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat-request.ts'],
       ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
       ...['src/report/slices-schema.ts', 'src/report/series-schema.ts', 'src/report/comparison/comparison-schema.ts'],
     ],
@@ -167,8 +167,8 @@ const doors: Readonly<Record<string, Door>> = {
   },
   'node:fs': {
     files: [
-      ...['src/callers/callers.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
-      ...['src/cli/github-actions.ts', 'src/report/run-directory.ts', 'src/scenario/load.ts'],
+      ...['src/callers/callers.ts', 'src/cli/version.ts', 'src/lib/yaml.ts', 'src/observation/log.ts'],
+      ...['src/cli/github-actions.ts', 'src/report/run-directory.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
   },
