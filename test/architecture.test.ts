@@ -150,8 +150,6 @@ const doors: Readonly<Record<string, Door>> = {
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
-      'src/contract/chat-terms.ts',
-      'src/contract/quantities.ts',
       ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat-request.ts'],
       ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
       ...['src/report/slices-schema.ts', 'src/report/series-schema.ts', 'src/report/comparison/comparison-schema.ts'],
@@ -364,9 +362,9 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'a file has at most 250 lines, but for tables of data',
-    rule: atMostLines(250, longTables),
-    planted: [['src/lib/spy.ts', '\n// a line'.repeat(251)]],
+    says: 'a file has at most 400 lines, but for tables of data',
+    rule: atMostLines(400, longTables),
+    planted: [['src/lib/spy.ts', '\n// a line'.repeat(401)]],
   },
   {
     says: 'nothing is left to be done in a comment',

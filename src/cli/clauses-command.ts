@@ -1,6 +1,6 @@
 import type { Clause, ExcusedClause } from '../contract/clause.ts'
+import { excusedClauses } from '../contract/clauses/not-judged.ts'
 import { clauseIds, clauses } from '../contract/clauses.ts'
-import { excusedClauses } from '../contract/excused-clauses.ts'
 import { readReport } from '../report/run-directory.ts'
 import { exitCodes, texts, type Values } from './command.ts'
 

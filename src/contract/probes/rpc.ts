@@ -4,7 +4,7 @@ import { unsupportedMethods } from '../rpc-methods.ts'
 
 type Family = Network['family']
 
-/** A method that the service names as one that it does not support, or that is nowhere on the allow-list. */
+/** A method that the service lists as unsupported, or that is on no allow-list. */
 const single = (method: string, clause: Probe['clause'] = 'rpc.unsupported-method', family: Family = 'evm'): Probe => ({
   clause,
   as: 'caller',
@@ -19,7 +19,7 @@ const filter = (method: string) => single(method, 'rpc.unsupported-method.filter
 const keys = (method: string) => single(method, 'rpc.unsupported-method.keys')
 const foreign = (method: string, family: Family) => single(method, 'rpc.unsupported-method.family', family)
 
-/** A batch that must be rejected for some of its methods, each of which the message must name. */
+/** A batch that must be rejected for some of its methods; the message must name each of them. */
 const batch = (methods: readonly string[], offending: readonly string[] = methods, family: Family = 'evm'): Probe => ({
   clause: 'rpc.batch.rejected',
   as: 'caller',
@@ -29,7 +29,7 @@ const batch = (methods: readonly string[], offending: readonly string[] = method
   request: toRpc(() => methods.map((method, index) => rpcItem(method, index + 1)), {}, networkOf(family)),
 })
 
-/** A request that is no call of JSON-RPC 2.0. */
+/** A request that is not a JSON-RPC 2.0 call. */
 const malformed = (body: unknown): Probe => ({
   clause: 'rpc.request',
   as: 'caller',

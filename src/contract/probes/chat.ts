@@ -1,10 +1,10 @@
 import type { ClausesOf } from '../clauses.ts'
-import { type CraftedRequest, type Probe, type Probes, refused, toChat } from '../probe.ts'
+import { type CraftedRequest, type Probe, type Probes, refused, toChat, toEmbed } from '../probe.ts'
 
 type ProbeClause = ClausesOf<'probe'>
 type Members = Readonly<Record<string, unknown>>
 
-/** A request that is right but for these members. */
+/** A valid request except for these members. */
 const wrong = (clause: ProbeClause, members: Members): Probe => ({
   clause,
   as: 'caller',
@@ -14,10 +14,10 @@ const wrong = (clause: ProbeClause, members: Members): Probe => ({
   request: toChat(() => members),
 })
 
-/** A request that is right but for its only message. */
+/** A valid request except for its only message. */
 const wrongMessage = (clause: ProbeClause, message: Members): Probe => wrong(clause, { messages: [message] })
 
-/** A request that is right but for its only content part. */
+/** A valid request except for its only content part. */
 const wrongPart = (clause: ProbeClause, part: Members): Probe => wrongMessage(clause, { role: 'user', content: [part] })
 
 const wrongCacheControl = (control: Members): Probe =>
@@ -37,10 +37,21 @@ const mediaType = (type: string | null): Probe => ({
   request: contract => typed(toChat(() => ({}))(contract), type),
 })
 
+/** An input that is neither a text nor a list of texts. */
+const wrongInput = (input: unknown): Probe => ({
+  clause: 'embeddings.token-ids',
+  as: 'caller',
+  draws: 'embedding',
+  promised: refused,
+  names: [],
+  request: toEmbed(input),
+})
+
+/** Malformed requests for completions, embeddings, and the options of completions. */
 export const chatProbes = {
   'wrong-media-type': mediaType('text/plain'),
   'no-media-type': mediaType(null),
-  // It is to be refused for what it lacks, so that nothing is charged; any other answer than that of a wrong type has taken it.
+  // The target should reject it for its missing messages, so that nothing is charged; any status but that of a wrong type is right.
   'media-type-with-charset': {
     ...mediaType(null),
     promised: () => [400, 200],
@@ -73,4 +84,17 @@ export const chatProbes = {
   'max-tokens-no-number': wrong('chat.request.max-tokens', { max_tokens: 'few' }),
   'n-no-number': wrong('chat.request.n', { n: 'two' }),
   'prompt-cache-key-no-text': wrong('chat.request.prompt-cache-key', { prompt_cache_key: 42 }),
+
+  'token-ids': wrongInput([15339, 1917]),
+  'lists-of-token-ids': wrongInput([[15339, 1917], [15339]]),
+  'token-ids-among-texts': wrongInput(['hello', 15339]),
+
+  'unknown-search-mode': {
+    clause: 'parameters.invalid',
+    as: 'caller',
+    draws: 'chat',
+    promised: refused,
+    names: [],
+    request: toChat(({ chat }) => ({ [chat.parametersField]: { enable_web_search: 'maybe' } })),
+  },
 } as const satisfies Probes
