@@ -74,7 +74,7 @@ const places: readonly Place[] = [
   },
   {
     name: 'compare',
-    sees: ['contract', 'plan/plan.ts', 'metrics'],
+    sees: ['lib', 'contract', 'plan/plan.ts', 'metrics'],
     because: 'Whether a run is worse than others follows from what they keep; how it is told is for the report.',
   },
   {
@@ -116,7 +116,7 @@ const places: readonly Place[] = [
   },
   {
     name: 'certificate',
-    sees: ['lib', 'contract', 'plan/table.ts', 'observation', 'transport', 'metrics'],
+    sees: ['lib', 'contract', 'observation', 'transport', 'metrics'],
     because: 'It holds stamps against times of writing: it sees what is stamped, and not how a run comes about.',
   },
   {
@@ -189,16 +189,18 @@ const doors: Readonly<Record<string, Door>> = {
     files: ['src/run/crew.ts', 'src/run/thread.ts'],
     because: 'the two ends of a thread',
   },
-  'node:perf_hooks': { files: ['src/metrics/event-loop.ts'], because: 'the delay of our own event loop' },
+  'node:perf_hooks': { files: ['src/lib/clock.ts'], because: 'the delay of our own event loop' },
 }
 
 const harmless = ['node:events', 'node:path', 'node:readline', 'node:url', 'node:util', 'node:zlib']
 
 /** Time, chance and the process are touched here; everything else runs under virtual time and can be replayed. */
 const edges: Readonly<Record<string, Edge>> = {
-  'src/lib/clock.ts': { touches: ['clock', 'timer'], because: 'the one clock, which is handed to all' },
-  'src/lib/spare-time.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
-  'src/lib/machine-clock.ts': { touches: ['process'], because: 'the clock that all processes of a machine share' },
+  'src/lib/clock.ts': {
+    touches: ['clock', 'timer', 'process'],
+    because: 'the one clock, which is handed to all, and the clock that all processes of a machine share',
+  },
+  'src/lib/batches.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
   'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
   'src/cli/certify-command.ts': { touches: ['process'], because: 'writes the certificate to stdout' },

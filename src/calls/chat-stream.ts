@@ -1,6 +1,6 @@
+import { boundJson, boundMembers, isObject, isPresent, type JsonObject, parseObject } from '../lib/json.ts'
 import type { StreamReading } from '../observation/observation.ts'
 import { createSseDecoder } from '../transport/sse.ts'
-import { clip, clipMembers, isObject, isSaid, type JsonObject, parseObject } from './json-object.ts'
 import { toolNamesIn, wrongMember } from './stream-delta.ts'
 import {
   CONTENT,
@@ -100,15 +100,15 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
   const readChunk = (chunk: JsonObject): number => {
     chunks++
     let parts = Array.isArray(chunk.choices) ? readChoices(chunk.choices) : 0
-    if (isSaid(chunk.usage)) {
+    if (isPresent(chunk.usage)) {
       parts |= USAGE
-      usage = clip(chunk.usage)
+      usage = boundJson(chunk.usage)
     }
-    if (isSaid(chunk.cost)) cost = clip(chunk.cost)
+    if (isPresent(chunk.cost)) cost = boundJson(chunk.cost)
     if (echoField !== null && isObject(chunk[echoField])) parts |= readEcho(chunk[echoField])
-    if (isSaid(chunk.error)) {
+    if (isPresent(chunk.error)) {
       parts |= ERROR
-      error ??= clip(chunk.error)
+      error ??= boundJson(chunk.error)
     }
     // An error event has a form of its own; that it lacks the members of a chunk is no second fault.
     if (parts !== ERROR) {
@@ -133,7 +133,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
       if (!isObject(choice)) continue
       if (choice.index !== indices[0] || indices.length === 0) collect(indices, mostChoices, choice.index ?? null)
       if (isObject(choice.delta)) parts |= readDelta(choice.delta)
-      if (isSaid(choice.stop_reason)) collect(stopReasons, mostIdentities, choice.stop_reason)
+      if (isPresent(choice.stop_reason)) collect(stopReasons, mostIdentities, choice.stop_reason)
       const reason = choice.finish_reason
       if (typeof reason !== 'string' || reason === '') continue
       parts |= FINISH
@@ -162,7 +162,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamForm): Strea
   }
 
   const readEcho = (echo: JsonObject): number => {
-    parameters = { ...parameters, ...clipMembers(echo) }
+    parameters = { ...parameters, ...boundMembers(echo) }
     const found = echo.web_search_citations
     return Array.isArray(found) && found.length > 0 ? RESULTS : 0
   }
@@ -235,7 +235,7 @@ function charactersIn(bytes: Buffer, from: number, end: number): number {
 }
 
 function collect(seen: unknown[], most: number, value: unknown): void {
-  if (seen.length < most && !seen.includes(value)) seen.push(clip(value))
+  if (seen.length < most && !seen.includes(value)) seen.push(boundJson(value))
 }
 
 function remember(seen: string[], value: unknown): void {

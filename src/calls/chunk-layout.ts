@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, parseObject } from './json-object.ts'
+import { isObject, type JsonObject, parseObject } from '../lib/json.ts'
 
 /**
  * What the events of a stream are, byte for byte, that differ in the text of their token only: most events of most

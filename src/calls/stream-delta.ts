@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from './json-object.ts'
+import { isObject, type JsonObject } from '../lib/json.ts'
 
 const longestName = 64
 const longestQuote = 80

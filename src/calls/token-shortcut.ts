@@ -1,6 +1,6 @@
+import { isObject, isPresent, type JsonObject } from '../lib/json.ts'
 import type { TakeSseEvent } from '../transport/sse.ts'
 import { type ChunkLayout, findTextEnd, learnLayout, onlyChoice, type TokenMember } from './chunk-layout.ts'
-import { isObject, isSaid, type JsonObject } from './json-object.ts'
 import { wrongMember } from './stream-delta.ts'
 
 export type TokenShortcut = {
@@ -45,9 +45,9 @@ export function createTokenShortcut(echoField: string | null, onToken: OnToken):
 
 /** The delta of a chunk that, said once more, would say nothing new but its token; null of any other. */
 function onlyDelta(chunk: JsonObject, echoField: string | null): JsonObject | null {
-  if (isSaid(chunk.cost) || (echoField !== null && isObject(chunk[echoField]))) return null
+  if (isPresent(chunk.cost) || (echoField !== null && isObject(chunk[echoField]))) return null
   const choice = onlyChoice(chunk)
-  if (choice === null || isSaid(choice.stop_reason) || typeof choice.index === 'object') return null
+  if (choice === null || isPresent(choice.stop_reason) || typeof choice.index === 'object') return null
   return isObject(choice.delta) && wrongMember(choice.delta) === null ? choice.delta : null
 }
 

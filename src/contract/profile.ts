@@ -1,3 +1,4 @@
+import { isObject } from '../lib/json.ts'
 import { explainIssues, type SchemaIssue } from '../lib/schema-mistakes.ts'
 import { oneOf, UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml } from '../lib/yaml.ts'
@@ -21,7 +22,7 @@ export function loadProfile(file: string): Contract {
 
 /** An own member of the top always becomes an own member of the result. */
 function overlay(base: unknown, top: unknown): unknown {
-  if (!isMapping(base) || !isMapping(top)) return top
+  if (!isObject(base) || !isObject(top)) return top
   const laid = Object.entries(top).map(
     ([key, value]) => [key, Object.hasOwn(base, key) ? overlay(base[key], value) : value] as const,
   )
@@ -32,6 +33,3 @@ function expected(issue: SchemaIssue): string {
   if (issue.code === 'invalid_type') return issue.expected
   return issue.code === 'invalid_value' ? oneOf(issue.values.map(String)) : issue.message
 }
-
-const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

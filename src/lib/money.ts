@@ -1,4 +1,4 @@
-import { isDecimal } from './number-text.ts'
+import { isDecimal } from './numbers.ts'
 
 /**
  * Money as integers of 10⁻¹² of a unit ("pico"), because a token costs less than a nano-dollar and floats do not
@@ -70,4 +70,4 @@ export function roundPico(amount: bigint, decimals: number): string {
 }
 
 /** |a − b|. */
-export const distance = (a: bigint, b: bigint): bigint => (a > b ? a - b : b - a)
+export const absDifference = (a: bigint, b: bigint): bigint => (a > b ? a - b : b - a)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type JsonObject, toObject } from './json.ts'
 import { describeValue, nearest, oneOf } from './usage-error.ts'
 import { type Complaint, isRefusedKey, type Path } from './yaml.ts'
 
@@ -110,7 +111,4 @@ export function salvage<S extends z.ZodRawShape>(
 }
 
 /** The entries of a mapping; none of anything else. */
-export function entriesOf(value: unknown): Readonly<Record<string, unknown>> {
-  const isMapping = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isMapping ? (value as Readonly<Record<string, unknown>>) : {}
-}
+export const entriesOf = (value: unknown): JsonObject => toObject(value) ?? {}

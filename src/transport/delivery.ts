@@ -12,7 +12,7 @@ export function createDelivery(clock: Clock): (hand: () => void) => void {
   let isDue = false
   const callSoon = () => {
     isDue = true
-    clock.sharplyAt(clock.nowMs(), deliver)
+    clock.atPrecisely(clock.nowMs(), deliver)
   }
   const deliver = () => {
     isDue = false

@@ -1,5 +1,5 @@
 import { unknownMember } from '../../contract/chat-options.ts'
-import { isRecord, parseJson } from '../json.ts'
+import { isObject, parseJson } from '../../lib/json.ts'
 import { amended } from './amended.ts'
 import { type Lie, type Lies, lie, replyLie } from './lie.ts'
 import { textOf, withText } from './reply-edit.ts'
@@ -11,7 +11,7 @@ const takes = (name: string, says: string, change: (body: Members) => Members): 
   lie(name, says, honest => ({
     chatBody: body => {
       const taken = honest.chatBody(body)
-      return isRecord(taken) ? change(taken) : taken
+      return isObject(taken) ? change(taken) : taken
     },
   }))
 
@@ -26,7 +26,7 @@ const takesMessages = (name: string, says: string, change: (message: Members) =>
   takes(name, says, body => ({
     ...body,
     messages: Array.isArray(body.messages)
-      ? body.messages.map((message: unknown) => (isRecord(message) ? change(message) : message))
+      ? body.messages.map((message: unknown) => (isObject(message) ? change(message) : message))
       : body.messages,
   }))
 
@@ -35,7 +35,7 @@ const takesParts = (name: string, says: string, change: (part: Members) => unkno
   takesMessages(name, says, message => ({
     ...message,
     content: Array.isArray(message.content)
-      ? message.content.map((part: unknown) => (isRecord(part) ? change(part) : part))
+      ? message.content.map((part: unknown) => (isObject(part) ? change(part) : part))
       : message.content,
   }))
 
@@ -55,9 +55,9 @@ const objects = (name: string, says: string, isAgainst: (body: Members) => boole
   }))
 
 const messagesOf = ({ messages }: Members): readonly Members[] =>
-  Array.isArray(messages) ? messages.filter(isRecord) : []
+  Array.isArray(messages) ? messages.filter(isObject) : []
 const partsOf = (body: Members): readonly Members[] =>
-  messagesOf(body).flatMap(({ content }) => (Array.isArray(content) ? content.filter(isRecord) : []))
+  messagesOf(body).flatMap(({ content }) => (Array.isArray(content) ? content.filter(isObject) : []))
 
 export const chatRequestLies = {
   'chat.request': [
@@ -103,15 +103,15 @@ export const chatRequestLies = {
   ],
   'chat.request.cache-control': [
     takesParts('any-cache-control', 'cache_control may have any type.', part =>
-      isRecord(part.cache_control)
+      isObject(part.cache_control)
         ? { ...part, cache_control: { ...part.cache_control, type: part.cache_control.type && 'ephemeral' } }
         : part,
     ),
     takesParts('cache-control-by-default', 'cache_control without a type is ephemeral.', part =>
-      isRecord(part.cache_control) ? { ...part, cache_control: { type: 'ephemeral', ...part.cache_control } } : part,
+      isObject(part.cache_control) ? { ...part, cache_control: { type: 'ephemeral', ...part.cache_control } } : part,
     ),
     takesParts('any-ttl', 'The ttl of cache_control may be anything.', part =>
-      isRecord(part.cache_control) ? { ...part, cache_control: { ...part.cache_control, ttl: undefined } } : part,
+      isObject(part.cache_control) ? { ...part, cache_control: { ...part.cache_control, ttl: undefined } } : part,
     ),
     objects('cache-control-refused', 'cache_control is refused.', body =>
       partsOf(body).some(({ cache_control: control }) => control !== undefined),
@@ -169,7 +169,7 @@ export const chatRequestLies = {
     objects('one-choice-only', 'More than one choice is refused.', body => Number(body.n) > 1),
     replyLie('one-choice-too-many', 'Who asks for more than one choice gets one more than that.', reply => {
       const body = parseJson(textOf(reply))
-      const choices: readonly unknown[] = isRecord(body) && Array.isArray(body.choices) ? body.choices : []
+      const choices: readonly unknown[] = isObject(body) && Array.isArray(body.choices) ? body.choices : []
       if (choices.length < 2) return reply
       const further = amended(choices[0], { index: choices.length })
       return withText(reply, JSON.stringify(amended(body, { choices: [...choices, further] })))

@@ -1,4 +1,4 @@
-import { isRecord, parseJson } from '../json.ts'
+import { isObject, parseJson } from '../../lib/json.ts'
 import type { Reply } from '../message.ts'
 import { type Lie, type Lies, lie, replyLie } from './lie.ts'
 import { isError, textOf, withHeader, withoutHeaders, withText } from './reply-edit.ts'
@@ -13,7 +13,7 @@ function amendError(
   changes: (body: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>,
 ): Reply {
   const body = reply.status === status ? parseJson(textOf(reply)) : undefined
-  return isRecord(body) ? withText(reply, JSON.stringify({ ...body, ...changes(body) })) : reply
+  return isObject(body) ? withText(reply, JSON.stringify({ ...body, ...changes(body) })) : reply
 }
 
 const wordless = (name: string, status: number, code: string): Lie =>

@@ -1,8 +1,8 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
+import { isObject } from '../../lib/json.ts'
 import type { AppliedOptions } from '../applied-options.ts'
 import type { StreamEvent } from '../completion-stream.ts'
-import { isRecord } from '../json.ts'
 import { type Lie, type Lies, lie } from './lie.ts'
 
 /** Behind the model's name, too. */
@@ -30,7 +30,7 @@ const echoing = (
     (honest, contract) => ({
       echo: (echo, applied) => {
         const said = honest.echo(echo, applied)
-        return isRecord(said) ? change(said, applied, contract) : said
+        return isObject(said) ? change(said, applied, contract) : said
       },
     }),
     alsoBreaks,
@@ -39,7 +39,7 @@ const echoing = (
 const citing = (name: string, says: string, change: (citation: Members) => Members): Lie =>
   echoing(name, says, echo => ({
     ...echo,
-    web_search_citations: listOf(echo.web_search_citations).map(each => (isRecord(each) ? change(each) : each)),
+    web_search_citations: listOf(echo.web_search_citations).map(each => (isObject(each) ? change(each) : each)),
   }))
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])

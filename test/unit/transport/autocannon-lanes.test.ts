@@ -143,8 +143,8 @@ test('an answer is stamped when it is read; it is handed over, and more is sent,
   const log: string[] = []
   const endsMs: number[] = []
   const turnsMs: number[] = []
-  const sharplyAt: Clock['sharplyAt'] = (dueMs, wake) =>
-    real.sharplyAt(dueMs, () => {
+  const atPrecisely: Clock['atPrecisely'] = (dueMs, wake) =>
+    real.atPrecisely(dueMs, () => {
       turnsMs.push(real.nowMs())
       log.push('turn')
       wake()
@@ -159,7 +159,7 @@ test('an answer is stamped when it is read; it is handed over, and more is sent,
     }
     return calls-- > 0 ? { request: plainRequest, onEnd } : null
   }
-  await autocannonLanes({ baseUrl: url, clock: { ...real, sharplyAt } })(next, 1, new AbortController().signal)
+  await autocannonLanes({ baseUrl: url, clock: { ...real, atPrecisely } })(next, 1, new AbortController().signal)
   expect(log.join(' ')).toMatch(/^asked(?: turn asked handed over){3}/)
   expect(endsMs.map((endMs, index) => endMs <= (turnsMs[index] ?? 0))).toEqual([true, true, true])
 })

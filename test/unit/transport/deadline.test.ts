@@ -17,7 +17,7 @@ function standingClock() {
       timers = timers.filter(each => each !== timer)
     }
   }
-  const clock: Clock = { nowMs: () => nowMs, wallMs: () => nowMs, at, sharplyAt: at }
+  const clock: Clock = { nowMs: () => nowMs, wallMs: () => nowMs, at, atPrecisely: at }
   /** Wakes the timer that is due first, if one is due by then. */
   const wakeOnce = (untilMs = nowMs): boolean => {
     const next = timers.filter(({ dueMs }) => dueMs <= untilMs).toSorted((a, b) => a.dueMs - b.dueMs)[0]

@@ -54,7 +54,7 @@ test('the transport stamps an answer when it has come, and hands it over afterwa
   })
   const clock: Clock = {
     ...systemClock(),
-    sharplyAt: (_, wake) => {
+    atPrecisely: (_, wake) => {
       wakes.push(wake)
       called()
       return () => {}

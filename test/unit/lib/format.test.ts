@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import {
   count,
-  duration,
-  exact,
+  formatDuration,
+  formatExact,
+  formatRate,
+  formatRatio,
   groupThousands,
   plural,
-  rate,
-  ratio,
   threeDigits,
-} from '../../../src/metrics/quantity.ts'
+} from '../../../src/lib/format.ts'
 
 test.each([
   [null, '–'],
@@ -25,7 +25,7 @@ test.each([
   [125_400, '2m05s'],
   [3_599_600, '1h00m'],
   [-3, '-3 ms'],
-])('quantity: %s ms is %s', (ms, text) => expect(duration(ms)).toBe(text))
+])('quantity: %s ms is %s', (ms, text) => expect(formatDuration(ms)).toBe(text))
 
 test.each([
   [null, '–'],
@@ -34,7 +34,9 @@ test.each([
   [0.9999, '99.9+ %'],
   [0.0001, '<0.1 %'],
   [0.847826, '84.8 %'],
-])('quantity: a ratio of %s is %s, never rounded to all or nothing', (value, text) => expect(ratio(value)).toBe(text))
+])('quantity: a ratio of %s is %s, never rounded to all or nothing', (value, text) =>
+  expect(formatRatio(value)).toBe(text),
+)
 
 test.each([
   [1234567, '1,234,567'],
@@ -48,17 +50,17 @@ test('quantity: large credits keep every digit, and decimals are not grouped', (
 })
 
 test('quantity: a value is shown with digits enough to stand beside its bound', () => {
-  expect(exact(400.04, 'ms')).toBe('400.04 ms')
-  expect(exact(0.010004, 'ratio')).toBe('1.0004 %')
-  expect(exact(12_345.678, 'per-second')).toBe('12345.678/s')
-  expect(exact(0.25, 'usd')).toBe('$0.25')
-  expect(exact(40, 'credits')).toBe('40')
+  expect(formatExact(400.04, 'ms')).toBe('400.04 ms')
+  expect(formatExact(0.010004, 'ratio')).toBe('1.0004 %')
+  expect(formatExact(12_345.678, 'per-second')).toBe('12345.678/s')
+  expect(formatExact(0.25, 'usd')).toBe('$0.25')
+  expect(formatExact(40, 'credits')).toBe('40')
 })
 
 test('quantity: three digits have no exponent', () => {
   expect(threeDigits(0.0000000625)).toBe('0.000000062500'.replace(/0+$/, ''))
   expect(threeDigits(1234.5)).toBe('1235')
-  expect(rate(12.345)).toBe('12.3/s')
+  expect(formatRate(12.345)).toBe('12.3/s')
 })
 
 test('quantity: one of a thing is one thing', () => {

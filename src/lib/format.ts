@@ -1,10 +1,10 @@
-/** What is printed where there is no value. */
+/** Printed in place of a value that is not there. */
 export const NO_VALUE = '–'
 
 /** `850 µs`, `12.3 ms`, `412 ms`, `1.24 s`, `2m05s`: three digits, for people. */
-export function duration(ms: number | null): string {
+export function formatDuration(ms: number | null): string {
   if (ms === null) return NO_VALUE
-  if (ms < 0) return `-${duration(-ms)}`
+  if (ms < 0) return `-${formatDuration(-ms)}`
   if (ms < 0.9995) return `${Math.round(ms * 1000)} µs`
   if (ms < 999.5) return `${threeDigits(ms)} ms`
   if (ms < 99_950) return `${threeDigits(ms / 1000)} s`
@@ -23,7 +23,7 @@ export function count(value: number | null): string {
 export const groupThousands = (decimal: string): string => decimal.replace(/\B(?<![.,]\d*)(?=(\d{3})+(?!\d))/g, ',')
 
 /** `98.2 %`. Never rounded to 100 % or to 0 % when it is not. */
-export function ratio(value: number | null): string {
+export function formatRatio(value: number | null): string {
   if (value === null) return NO_VALUE
   const percent = value * 100
   const rounded = Math.round(percent * 10) / 10
@@ -33,13 +33,13 @@ export function ratio(value: number | null): string {
 }
 
 /** `12.5/s`. */
-export const rate = (perSecond: number | null): string =>
+export const formatRate = (perSecond: number | null): string =>
   perSecond === null ? NO_VALUE : `${count(perSecond === 0 ? 0 : Number(threeDigits(perSecond)))}/s`
 
 export type Unit = 'ms' | 'count' | 'ratio' | 'per-second' | 'credits' | 'usd'
 
 /** More digits than elsewhere, so that a value beside its bound does not look equal to it. */
-export function exact(value: number, unit: Unit): string {
+export function formatExact(value: number, unit: Unit): string {
   switch (unit) {
     case 'ms':
       return `${fiveDigits(value)} ms`
@@ -70,3 +70,11 @@ export function threeDigits(value: number): string {
 const fiveDigits = (value: number): string => String(Number(value.toPrecision(value >= 10_000 ? 9 : 5)))
 
 const twoDigits = (value: number): string => String(value).padStart(2, '0')
+
+const maxQuoteLength = 80
+
+/** A value as JSON, short enough for a sentence. */
+export function quote(value: unknown): string {
+  const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value))
+  return text.length > maxQuoteLength ? `${text.slice(0, maxQuoteLength - 3)}...` : text
+}

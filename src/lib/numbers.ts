@@ -2,8 +2,8 @@ const zero = 48
 const point = 46
 
 /**
- * Numbers as texts, as headers carry them. Several judges ask this of several headers of each answer, so it is asked
- * without a pattern: that takes a microsecond off the twelve or so that an answer costs to judge.
+ * Numbers as texts, as in headers. Several judges ask this of several headers of each response, so it uses no regular
+ * expression: that saves a microsecond of about twelve that it takes to judge a response.
  */
 export const isWholeNumber = (text: string): boolean => text !== '' && digitsFrom(text, 0) === text.length
 
@@ -15,7 +15,7 @@ export function isDecimal(text: string): boolean {
   return text.charCodeAt(whole) === point && whole + 1 < text.length && digitsFrom(text, whole + 1) === text.length
 }
 
-/** Where the row of digits ends that begins at `from`. */
+/** The end of the digits that begin at `from`. */
 function digitsFrom(text: string, from: number): number {
   let at = from
   while (at < text.length && isDigit(text.charCodeAt(at))) at++

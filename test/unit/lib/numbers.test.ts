@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isDecimal, isWholeNumber } from '../../../src/lib/number-text.ts'
+import { isDecimal, isWholeNumber } from '../../../src/lib/numbers.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 
 const texts = [

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { inBatches } from '../../../src/lib/in-batches.ts'
+import { createBatch, whenIdle } from '../../../src/lib/batches.ts'
 
 test('items are handled so many at a time, each once and in order', () => {
   const handled: number[] = []
-  const batch = inBatches<number>(3, item => handled.push(item))
+  const batch = createBatch<number>(3, item => handled.push(item))
   const seen = [1, 2, 3, 4, 5, 6, 7].map(item => {
     batch.add(item)
     return handled.length
@@ -16,7 +16,7 @@ test('items are handled so many at a time, each once and in order', () => {
 
 test('what is added while others are handled comes behind them', () => {
   const handled: string[] = []
-  const batch = inBatches<string>(2, item => {
+  const batch = createBatch<string>(2, item => {
     handled.push(item)
     if (item === 'a') batch.add('c')
   })
@@ -31,7 +31,7 @@ describe('what is put off', () => {
   function putOff(count: number) {
     const handled: number[] = []
     const works: ((hasTime: () => boolean) => void)[] = []
-    const batch = inBatches<number>(
+    const batch = createBatch<number>(
       2,
       item => handled.push(item),
       work => works.push(work),
@@ -73,4 +73,27 @@ describe('what is put off', () => {
     expect(handled).toHaveLength(9)
     expect([turn(9), works.length]).toEqual([9, 0])
   })
+})
+
+test('work comes behind what this turn of the event loop still brings', async () => {
+  const order: string[] = []
+  await new Promise<void>(resolve => {
+    whenIdle(() => {
+      order.push('work')
+      resolve()
+    })
+    setImmediate(() => order.push('sent in the same turn'))
+  })
+  expect(order).toEqual(['sent in the same turn', 'work'])
+})
+
+test('the time that it has comes to an end', async () => {
+  const spentMs = await new Promise<number>(resolve => {
+    whenIdle(hasTime => {
+      const beganMs = performance.now()
+      while (hasTime());
+      resolve(performance.now() - beganMs)
+    })
+  })
+  expect(spentMs).toBeGreaterThan(0)
 })

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { rememberLast } from '../../../src/lib/remember-last.ts'
+import { memoizeLast } from '../../../src/lib/memoize-last.ts'
 
 test('what is asked for again at once is not made again', () => {
   let made = 0
-  const wordsOf = rememberLast((text: string) => {
+  const wordsOf = memoizeLast((text: string) => {
     made++
     return text.split(' ')
   })
@@ -12,13 +12,13 @@ test('what is asked for again at once is not made again', () => {
 })
 
 test('another key, or the same one in another context, gets what is its own', () => {
-  const sum = rememberLast((a: number, b: number) => a + b)
+  const sum = memoizeLast((a: number, b: number) => a + b)
   expect([sum(1, 2), sum(1, 3), sum(2, 3), sum(1, 2)]).toEqual([3, 4, 5, 3])
 })
 
 test('a value that is null is remembered as well', () => {
   let made = 0
-  const nothing = rememberLast((_: object) => {
+  const nothing = memoizeLast((_: object) => {
     made++
     return null
   })
