@@ -1,12 +1,10 @@
 import { unknownMember } from '../../contract/chat-options.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
-import { amended } from './amended.ts'
-import { type Lie, type Lies, lie, replyLie } from './lie.ts'
-import { textOf, withText } from './reply-edit.ts'
+import { amended, type Lie, type Lies, lie, replyLie, textOf, withText } from './lie.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** A lie that takes a request for another. */
+/** A lie that treats a request as another one. */
 const takes = (name: string, says: string, change: (body: Members) => Members): Lie =>
   lie(name, says, honest => ({
     chatBody: body => {
@@ -21,7 +19,7 @@ const drops = (name: string, says: string, member: string, unsuitable: (value: u
     value === undefined || unsuitable(value) ? others : { ...others, [member]: value },
   )
 
-/** A lie that changes each message, if it is one at all. */
+/** A lie that changes each message that is an object. */
 const takesMessages = (name: string, says: string, change: (message: Members) => unknown): Lie =>
   takes(name, says, body => ({
     ...body,
@@ -40,15 +38,17 @@ const takesParts = (name: string, says: string, change: (part: Members) => unkno
   }))
 
 const isText = (value: unknown): value is string => typeof value === 'string'
+
 const isNumber = (value: unknown): value is number => typeof value === 'number'
+
 const clamped = (value: unknown, least: number, most: number): unknown =>
   isNumber(value) ? Math.min(most, Math.max(least, value)) : value
 
-/** A lie that moves a number into its range in place of refusing it. */
+/** A lie that clamps a number instead of rejecting it. */
 const clamps = (name: string, says: string, member: string, least: number, most: number): Lie =>
   takes(name, says, body => (member in body ? { ...body, [member]: clamped(body[member], least, most) } : body))
 
-/** A lie that refuses what it should take. */
+/** A lie that rejects a valid request. */
 const objects = (name: string, says: string, isAgainst: (body: Members) => boolean): Lie =>
   lie(name, says, honest => ({
     chatObjection: body => (isAgainst(body) ? says : honest.chatObjection(body)),
@@ -56,6 +56,7 @@ const objects = (name: string, says: string, isAgainst: (body: Members) => boole
 
 const messagesOf = ({ messages }: Members): readonly Members[] =>
   Array.isArray(messages) ? messages.filter(isObject) : []
+
 const partsOf = (body: Members): readonly Members[] =>
   messagesOf(body).flatMap(({ content }) => (Array.isArray(content) ? content.filter(isObject) : []))
 
@@ -185,4 +186,4 @@ export const chatRequestLies = {
   'chat.request.unknown-member': [
     objects('unknown-member-refused', 'A member that is not known is refused.', body => unknownMember in body),
   ],
-} as const satisfies Lies
+} satisfies Lies

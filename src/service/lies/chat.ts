@@ -1,6 +1,22 @@
-import { amended } from './amended.ts'
-import { type Lies, lie, replyLie } from './lie.ts'
-import { isStream, withHeader } from './reply-edit.ts'
+import type { StreamEvent } from '../completion-stream.ts'
+import { type Logprobs, logprobsOf, type Position } from '../logprobs.ts'
+import { amended, isStream, type Lie, type Lies, lie, replyLie, withHeader } from './lie.ts'
+
+/** A lie about the log probabilities of a choice. */
+const says = (name: string, does: string, change: (logprobs: Logprobs | null, content: string) => unknown): Lie =>
+  lie(name, does, honest => ({
+    choice: choice =>
+      amended(honest.choice(choice), { logprobs: change(choice.logprobs, choice.message.content ?? '') }),
+  }))
+
+/** A lie about every position, the first one included. */
+const saysOfEach = (name: string, does: string, change: (position: Position) => object): Lie =>
+  says(name, does, logprobs => logprobs && { ...change(logprobs), content: logprobs.content.map(change) })
+
+const rewrite = (event: StreamEvent, from: string, to: string): StreamEvent => ({
+  ...event,
+  data: event.data.replace(from, to),
+})
 
 export const chatLies = {
   'chat.content-type': [
@@ -136,7 +152,7 @@ export const chatLies = {
       cost: cost => amended(honest.cost(cost), { diem: undefined }),
     })),
   ],
-  // What is wrong with every price is wrong with that of cached tokens.
+  // A fault in every price is also a fault in the price of cached tokens.
   'chat.cost.amount': [
     lie(
       'cost-ten-fold',
@@ -171,4 +187,99 @@ export const chatLies = {
       ['chat.cost.cached', 'parameters.price'],
     ),
   ],
-} as const satisfies Lies
+  'chat.logprobs': [
+    saysOfEach('bytes-in-base64', 'The bytes of a token are a text in base64.', position => ({
+      ...position,
+      bytes: Buffer.from(position.bytes).toString('base64'),
+    })),
+    saysOfEach('logprob-as-text', 'Log probabilities are strings.', position => ({
+      ...position,
+      logprob: String(position.logprob),
+    })),
+  ],
+  'chat.logprobs.asked': [
+    says('logprobs-unasked', 'Log probabilities are always given.', (logprobs, word) => {
+      return logprobs ?? logprobsOf([word], 0)
+    }),
+    says('logprobs-never', 'Log probabilities are never given.', () => null),
+  ],
+  'chat.logprobs.top': [
+    saysOfEach('one-candidate-too-many', 'Each position has one token more with it than was asked for.', position => ({
+      ...position,
+      top_logprobs: [...position.top_logprobs, { token: '', logprob: -9, bytes: [] }],
+    })),
+  ],
+  'chat.prompt-logprobs': [
+    lie('prompt-logprobs-as-list', 'prompt_logprobs is a list.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), prompt_logprobs: [] }),
+    })),
+  ],
+  'chat.stream.content-type': [
+    replyLie('stream-as-json', 'Streams are application/json.', reply =>
+      isStream(reply) ? withHeader(reply, 'content-type', 'application/json') : reply,
+    ),
+  ],
+  'chat.stream.chunk': [
+    lie('id-changes', 'The id changes with the first token of the answer.', honest => ({
+      events: events => {
+        const from = events.findIndex(({ part }) => part === 'content')
+        return honest
+          .events(events)
+          .map((event, index) => (index >= from ? rewrite(event, '"id":"chatcmpl-', '"id":"chatcmpl-B') : event))
+      },
+    })),
+    lie('model-changes', 'The last chunks name another model.', honest => ({
+      events: events =>
+        honest
+          .events(events)
+          .map(event =>
+            event.part === 'finish' || event.part === 'usage' ? rewrite(event, '"model":"', '"model":"other-') : event,
+          ),
+    })),
+    lie('chunk-cut-off', 'A chunk is cut off.', honest => ({
+      events: events => {
+        const last = events.findLastIndex(({ part }) => part === 'content')
+        return honest
+          .events(events)
+          .map((event, index) => (index === last ? { ...event, data: event.data.slice(0, -20) } : event))
+      },
+    })),
+  ],
+  'chat.stream.finish': [
+    lie('finish-twice', 'The finish chunk is sent twice.', honest => ({
+      events: events => honest.events(events).flatMap(event => (event.part === 'finish' ? [event, event] : [event])),
+    })),
+    lie('no-finish', 'The finish chunk is left out.', honest => ({
+      events: events => honest.events(events).filter(({ part }) => part !== 'finish'),
+    })),
+    lie('token-after-finish', 'A token follows the finish chunk.', honest => ({
+      events: events => {
+        const token = events.findLast(({ part }) => part === 'content')
+        return honest
+          .events(events)
+          .flatMap(event => (event.part === 'finish' && token !== undefined ? [event, token] : [event]))
+          .filter((event, index, all) => event !== token || index > all.findIndex(({ part }) => part === 'finish'))
+      },
+    })),
+  ],
+  'chat.stream.usage': [
+    lie('usage-twice', 'The usage chunk is sent twice.', honest => ({
+      events: events => honest.events(events).flatMap(event => (event.part === 'usage' ? [event, event] : [event])),
+    })),
+    lie('no-usage', 'The usage chunk is left out.', honest => ({
+      events: events => honest.events(events).filter(({ part }) => part !== 'usage'),
+    })),
+  ],
+  'chat.stream.done': [
+    lie('no-done', 'The done marker is left out.', honest => ({
+      events: events => honest.events(events).filter(({ part }) => part !== 'done'),
+    })),
+    lie('usage-after-done', 'The usage chunk follows the done marker.', honest => ({
+      events: events =>
+        [...honest.events(events)].sort((a, b) => Number(a.part === 'usage') - Number(b.part === 'usage')),
+    })),
+    lie('done-twice', 'The done marker is sent twice.', honest => ({
+      events: events => honest.events(events).flatMap(event => (event.part === 'done' ? [event, event] : [event])),
+    })),
+  ],
+} satisfies Lies

@@ -1,8 +1,18 @@
 import type { ResourceLimit } from '../../contract/contract.ts'
 import type { Reply } from '../message.ts'
 import type { Visit } from '../visit.ts'
-import { type Lie, type Lies, lie, replyLie } from './lie.ts'
-import { textOf, withHeader, withHeaders, withoutHeaders, withText } from './reply-edit.ts'
+import {
+  amended,
+  type Lie,
+  type Lies,
+  lie,
+  replyLie,
+  textOf,
+  withHeader,
+  withHeaders,
+  withoutHeaders,
+  withText,
+} from './lie.ts'
 
 /** A lie that allows another number of requests a minute. */
 const allows = (name: string, says: string, limit: ResourceLimit, requests: number): Lie =>
@@ -11,6 +21,7 @@ const allows = (name: string, says: string, limit: ResourceLimit, requests: numb
   }))
 
 const isText = (value: unknown): boolean => typeof value === 'string'
+
 const isList = (reply: Reply): boolean => reply.headers['x-pagination-total'] !== undefined
 
 const addOne = (value: string): string => String(Number(value) + 1)
@@ -124,4 +135,35 @@ export const resourceLies = {
       withHeader(reply, `${headerPrefix}control-instance`, ''),
     ),
   ],
-} as const satisfies Lies
+  'catalogue.networks': [
+    lie('networks-unsorted', 'The network list is in the order of its making.', honest => ({
+      networks: slugs => honest.networks([...slugs.slice(1), ...slugs.slice(0, 1)]),
+    })),
+    lie('network-twice', 'A network is listed twice.', honest => ({
+      networks: slugs => honest.networks([...slugs.slice(0, 1), ...slugs]),
+    })),
+  ],
+  'catalogue.models': [
+    lie('models-without-id', 'Models have a slug in place of an id.', honest => ({
+      models: models =>
+        amended(honest.models(models), { data: models.map(({ id, ...rest }) => ({ slug: id, ...rest })) }),
+    })),
+    lie('models-in-an-array', 'The model list is an array.', () => ({ models: models => models })),
+  ],
+  'catalogue.rate-limits': [
+    lie('limits-of-an-hour', 'The stated limits are those of an hour.', honest => ({
+      rateLimits: limits =>
+        honest.rateLimits(
+          limits.map(({ apiModelId, rateLimits }) => ({
+            apiModelId,
+            rateLimits: rateLimits.map(({ amount, type }) => ({ amount: amount * 60, type })),
+          })),
+        ),
+    })),
+    lie('limits-of-the-first-model', 'The stated limits are those of the first model for all.', honest => ({
+      rateLimits: limits =>
+        honest.rateLimits(limits.map(({ apiModelId }) => ({ apiModelId, rateLimits: limits[0]?.rateLimits ?? [] }))),
+    })),
+    lie('no-limits-stated', 'No limits are stated.', () => ({ rateLimits: () => [] })),
+  ],
+} satisfies Lies

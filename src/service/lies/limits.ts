@@ -1,26 +1,31 @@
 import type { AccountTier, Contract, Model, ModelTier } from '../../contract/contract.ts'
 import type { Reply } from '../message.ts'
+import type { LogRow } from '../refusal.ts'
 import type { Visit } from '../visit.ts'
 import type { Window } from '../window.ts'
-import { type Lies, lie, replyLie } from './lie.ts'
-import { isError, isStream, withHeader, withoutHeaders } from './reply-edit.ts'
+import { isError, isStream, type Lies, lie, replyLie, textOf, withHeader, withoutHeaders, withText } from './lie.ts'
 
 const limit = 'x-ratelimit-limit-requests'
+
 const remaining = 'x-ratelimit-remaining-requests'
+
 const reset = 'x-ratelimit-reset-requests'
+
 const tokenLimit = 'x-ratelimit-limit-tokens'
+
 const tokensRemaining = 'x-ratelimit-remaining-tokens'
+
 const tokenReset = 'x-ratelimit-reset-tokens'
 
 const otherTier = { default: 'partner', partner: 'default' } as const satisfies Record<AccountTier, AccountTier>
 
-/** What the tier of the other accounts allows for the model of a chat answer. */
+/** The limits of the other account tier for the model of a chat reply. */
 function otherLimits({ headers }: Reply, { account }: Visit, { models, accounts, headerPrefix }: Contract) {
   const model: Model | undefined = models.find(({ id }) => id === headers[`${headerPrefix}model-id`])
   return account === null || model === undefined ? undefined : accounts[otherTier[account.tier]][model.tier]
 }
 
-/** Says of models of one tier what holds for another. */
+/** A lie that gives models of one tier the limits of another. */
 const asRow =
   (tier: ModelTier, other: ModelTier) =>
   (reply: Reply, { account }: Visit, { accounts, models, headerPrefix }: Contract): Reply => {
@@ -28,6 +33,23 @@ const asRow =
     if (account === null || model?.tier !== tier) return reply
     return withHeader(reply, limit, String(accounts[account.tier][other].requestsPerMinute))
   }
+
+const penaltyMs = 10_000
+
+/** A duration or a Unix time, in the unit of the request reset. */
+const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =>
+  requestsReset === 'unix-seconds' ? ms / 1000 : ms
+
+const fifthMs = ({ startMs, resetMs }: Window): number => startMs + (resetMs - startMs) / 5
+
+/** A block that comes late, or never, also miscounts failures. */
+const late = ['abuse.block', 'abuse.counts'] as const
+
+const early = ['abuse.not-early', 'abuse.counts'] as const
+
+/** A lie about the rows of the log. */
+const rowsLie = (name: string, says: string, change: (rows: readonly LogRow[]) => readonly unknown[]) =>
+  lie(name, says, () => ({ limitLogs: rows => ({ object: 'list', data: change(rows) }) }))
 
 export const limitLies = {
   'limit.requests.headers': [
@@ -220,12 +242,130 @@ export const limitLies = {
       ),
     ),
   ],
-} as const satisfies Lies
-
-const penaltyMs = 10_000
-
-/** A duration or a Unix time, in the unit of the request reset. */
-const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =>
-  requestsReset === 'unix-seconds' ? ms / 1000 : ms
-
-const fifthMs = ({ startMs, resetMs }: Window): number => startMs + (resetMs - startMs) / 5
+  'abuse.block': [
+    lie('block-never', 'Nobody is ever blocked.', () => ({ toleratesFailures: () => true }), late),
+    lie(
+      'block-one-failure-late',
+      'The failure that should block does not, and the next one does.',
+      honest => ({ toleratesFailures: failures => honest.toleratesFailures(failures - 1) }),
+      late,
+    ),
+    lie(
+      'block-after-fifty',
+      'Only more than 50 failures block.',
+      () => ({ toleratesFailures: failures => failures <= 50 }),
+      late,
+    ),
+  ],
+  'abuse.not-early': [
+    lie(
+      'block-one-failure-early',
+      'The last failure that should be tolerated blocks.',
+      honest => ({ toleratesFailures: failures => honest.toleratesFailures(failures + 1) }),
+      early,
+    ),
+    lie(
+      'block-after-ten',
+      'More than 10 failures block.',
+      () => ({ toleratesFailures: failures => failures <= 10 }),
+      early,
+    ),
+  ],
+  'abuse.counts': [
+    lie('only-client-errors-count', 'A 429 does not count as a failure.', honest => ({
+      isFailure: status => status !== 429 && honest.isFailure(status),
+    })),
+    lie('only-bad-requests-count', 'Nothing but a 400 counts as a failure.', () => ({
+      isFailure: status => status === 400,
+    })),
+    lie('media-types-do-not-count', 'A 415 does not count as a failure.', honest => ({
+      isFailure: status => status !== 415 && honest.isFailure(status),
+    })),
+    lie(
+      'every-request-counts',
+      'Requests count towards the block whatever their status.',
+      () => ({ isFailure: () => true }),
+      ['abuse.not-early'],
+    ),
+  ],
+  'abuse.all-requests': [
+    lie(
+      'block-by-endpoint',
+      'Failures are counted for each part of the service, and block that part.',
+      () => ({ failureScope: ({ route }) => route.kind }),
+      ['abuse.counts'],
+    ),
+  ],
+  'abuse.duration': [
+    lie('block-of-ten-seconds', 'A block lasts for 10 seconds.', () => ({ blockMs: 10_000 })),
+    lie('block-two-seconds-short', 'A block lasts 2 seconds less than it should.', honest => ({
+      blockMs: honest.blockMs - 2_000,
+    })),
+  ],
+  'abuse.ends': [
+    lie('block-of-a-minute', 'A block lasts for 60 seconds.', () => ({ blockMs: 60_000 })),
+    lie('block-two-seconds-long', 'A block lasts 2 seconds more than it should.', honest => ({
+      blockMs: honest.blockMs + 2_000,
+    })),
+    lie('block-prolonged', 'Every request during a block begins it anew.', honest => ({
+      blockedUntilMs: (_, arrivedMs) => arrivedMs + honest.blockMs,
+    })),
+  ],
+  'abuse.message': [
+    replyLie('block-without-wait', 'The answer of a block does not say how long to wait.', (reply, _, { abuse }) =>
+      textOf(reply).includes(abuse.opening) ? withText(reply, JSON.stringify({ error: abuse.opening })) : reply,
+    ),
+    replyLie(
+      'block-of-another-length-said',
+      'The answer of a block says to wait for a minute.',
+      (reply, _, { abuse }) =>
+        textOf(reply).includes(abuse.opening) ? withText(reply, textOf(reply).replace(/wait \d+s/, 'wait 60s')) : reply,
+    ),
+    replyLie(
+      'block-as-rate-limit',
+      'The answer of a block is that of a rate limit.',
+      (reply, _, { abuse }) =>
+        textOf(reply).includes(abuse.opening) ? withText(reply, '{"error":"Rate limit exceeded"}') : reply,
+      ['limit.requests.not-early', 'limit.type', 'limit.rpc-429', 'limit.requests.headers'],
+    ),
+  ],
+  'logs.layout': [
+    rowsLie('log-times-in-words', 'The times of the log are in words.', rows =>
+      rows.map(row => ({ ...row, timestamp: 'a minute ago' })),
+    ),
+    lie('log-in-an-array', 'The log is an array.', () => ({ limitLogs: rows => rows })),
+    lie('log-without-end', 'The log shows more rows than it says.', honest => ({
+      limitLogs: rows => honest.limitLogs(rows.flatMap(row => Array.from({ length: 60 }, () => row))),
+    })),
+  ],
+  'logs.shows-429': [
+    lie('log-of-chat-alone', 'Refusals of the RPC proxy are not logged.', (honest, { limitLogs }) => ({
+      logRefusal: (refusals, refusal) => {
+        if (refusal.modelId !== limitLogs.rpcId) honest.logRefusal(refusals, refusal)
+      },
+    })),
+    lie('log-of-the-first-refusal', 'One refusal of each minute is logged.', honest => ({
+      logRefusal: (refusals, refusal) => {
+        const minute = Math.floor(refusal.atMs / 60_000)
+        const isLogged = refusals.some(({ atMs }) => Math.floor(atMs / 60_000) === minute)
+        if (!isLogged) honest.logRefusal(refusals, refusal)
+      },
+    })),
+  ],
+  'logs.no-phantom': [
+    rowsLie('refusals-logged-twice', 'Every refusal is in the log twice.', rows => rows.flatMap(row => [row, row])),
+    lie('admitted-requests-logged', 'The log shows a request that was admitted.', (honest, { limitLogs }) => ({
+      finish: (reply, visit) => {
+        const { account, route, arrivedMs } = visit
+        const { 'x-ratelimit-remaining-requests': left } = reply.headers
+        if (reply.status === 200 && route.kind === 'rpc' && account !== null && left === '50')
+          honest.logRefusal(account.refusals, {
+            modelId: limitLogs.rpcId,
+            limit: 'RPM',
+            atMs: arrivedMs,
+          })
+        return honest.finish(reply, visit)
+      },
+    })),
+  ],
+} satisfies Lies

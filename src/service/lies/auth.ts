@@ -2,14 +2,14 @@ import type { Reply } from '../message.ts'
 import type { Visit } from '../visit.ts'
 import { type Lies, lie, replyLie } from './lie.ts'
 
-/** The refusal of a bearer key that is nobody's. */
+/** The rejection of a bearer key that belongs to no account. */
 const isBadKey = ({ status }: Reply, { request, account }: Visit): boolean =>
   status === 401 && account === null && /^Bearer /i.test(request.headers.authorization ?? '')
 
 const isKeyless = ({ status }: Reply, { request }: Visit): boolean =>
   status === 401 && request.headers.authorization === undefined
 
-/** The refusal of a model to a user who does not pay. */
+/** The rejection of a model that is reserved for paying users. */
 const isForPayers = ({ status }: Reply, { account }: Visit): boolean => status === 401 && account !== null
 
 const guestKey = 'ref_default_guest'
@@ -63,4 +63,4 @@ export const authLies = {
       ['limit.tokens.remaining'],
     ),
   ],
-} as const satisfies Lies
+} satisfies Lies

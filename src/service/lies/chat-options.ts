@@ -5,7 +5,7 @@ import type { AppliedOptions } from '../applied-options.ts'
 import type { StreamEvent } from '../completion-stream.ts'
 import { type Lie, type Lies, lie } from './lie.ts'
 
-/** Behind the model's name, too. */
+/** Also in the suffix of the model's name. */
 const refusing = (name: string, option: (contract: Contract) => string, value: unknown): Lie =>
   lie(
     name,
@@ -44,7 +44,14 @@ const citing = (name: string, says: string, change: (citation: Members) => Membe
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-export const parameterLies = {
+const changed = (members: Members, change: (value: unknown) => unknown): Members =>
+  Object.fromEntries(Object.entries(members).map(([name, value]) => [name, change(value)]))
+
+const at =
+  ({ afterMs }: StreamEvent) =>
+  (event: StreamEvent): StreamEvent => ({ ...event, afterMs })
+
+export const chatOptionLies = {
   'parameters.accepted': [
     refusing('refuses-strip-thinking', () => 'strip_thinking_response', true),
     refusing('refuses-disable-thinking', () => 'disable_thinking', true),
@@ -218,11 +225,4 @@ export const parameterLies = {
       withLookups: (pico, lookups) => (lookups === 0 ? honest.withLookups(pico, 0) : 0n),
     })),
   ],
-} as const satisfies Lies
-
-const changed = (members: Members, change: (value: unknown) => unknown): Members =>
-  Object.fromEntries(Object.entries(members).map(([name, value]) => [name, change(value)]))
-
-const at =
-  ({ afterMs }: StreamEvent) =>
-  (event: StreamEvent): StreamEvent => ({ ...event, afterMs })
+} satisfies Lies
