@@ -27,7 +27,7 @@ export function wrap(page: Page, text: string, indent: number, lead = ''): reado
   return wrapWords(text, width, lead).map(line => ' '.repeat(indent) + clip(line, width))
 }
 
-/** Words on lines of at most `width` characters, or of one word; `lead` starts the first line and indents the others. */
+/** Words on lines of at most `width` characters; a longer word has a line of its own; `lead` starts the first line and indents the others. */
 function wrapWords(text: string, width: number, lead = ''): readonly string[] {
   const lines: string[] = []
   let line = lead
