@@ -1,6 +1,6 @@
-import { quote } from '../checks/check.ts'
 import type { Say } from '../checks/docket.ts'
 import { isFromInFront, isSuccess } from '../checks/who-answered.ts'
+import { quote } from '../lib/format.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Audit, AuditScope } from './audit.ts'
 

@@ -1,7 +1,8 @@
 import type { Say } from '../checks/docket.ts'
 import { isAbuseBlock, isOutOfTurn } from '../checks/who-answered.ts'
+import { toObject } from '../lib/json.ts'
 import type { Observation } from '../observation/observation.ts'
-import { asObject, jsonObject } from '../observation/scope.ts'
+import { jsonObject } from '../observation/scope.ts'
 import type { AuditScope } from './audit.ts'
 import { grainMs } from './limit-resets.ts'
 import type { Offset } from './server-clock.ts'
@@ -105,7 +106,7 @@ export function createLimitLogs(
 function rowsOf(data: unknown, most: number): readonly Row[] | null {
   if (!Array.isArray(data) || data.length > most) return null
   const rows: Row[] = []
-  for (const row of data.map(asObject)) {
+  for (const row of data.map(toObject)) {
     const { modelId, rateLimitType, timestamp } = row ?? {}
     const atMs = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
     if (typeof modelId !== 'string' || typeof rateLimitType !== 'string' || Number.isNaN(atMs)) return null

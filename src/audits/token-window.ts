@@ -1,6 +1,7 @@
 import type { Say } from '../checks/docket.ts'
+import { toObject } from '../lib/json.ts'
 import { type Observation, streamOf } from '../observation/observation.ts'
-import { asObject, jsonObject, type Scope } from '../observation/scope.ts'
+import { jsonObject, type Scope } from '../observation/scope.ts'
 import type { AuditScope } from './audit.ts'
 import { createReckoning, type Reckoning, type Span, type View } from './reckoning.ts'
 import type { Offset } from './server-clock.ts'
@@ -108,6 +109,6 @@ export function createTokenWindow(scope: AuditScope, offset: () => Offset, say: 
 }
 
 function tokensOf(observation: Observation): number {
-  const total = asObject(streamOf(observation)?.usage ?? jsonObject(observation.answer)?.usage)?.total_tokens
+  const total = toObject(streamOf(observation)?.usage ?? jsonObject(observation.answer)?.usage)?.total_tokens
   return Number.isSafeInteger(total) && Number(total) > 0 ? Number(total) : 0
 }

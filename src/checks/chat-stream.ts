@@ -1,5 +1,6 @@
 import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
+import { quote } from '../lib/format.ts'
 import {
   type ChatAsked,
   type DeltaField,
@@ -10,7 +11,7 @@ import {
   streamOf,
 } from '../observation/observation.ts'
 import { isChat } from './chat-answer.ts'
-import { type Check, type Expect, expecting, quote } from './check.ts'
+import { type Check, type Expect, expecting } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 import { checkStopReason, checkToolCalls } from './ending.ts'
 import { isSuccess } from './who-answered.ts'

@@ -1,4 +1,5 @@
-import { type Check, expecting, quote } from './check.ts'
+import { quote } from '../lib/format.ts'
+import { type Check, expecting } from './check.ts'
 import { isFromInFront, isSuccess } from './who-answered.ts'
 
 /** Whether answers are compressed where that was asked for, as it was asked for, and nowhere else. */

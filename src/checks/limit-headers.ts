@@ -1,6 +1,7 @@
-import { isDecimal } from '../lib/number-text.ts'
+import { quote } from '../lib/format.ts'
+import { isDecimal } from '../lib/numbers.ts'
 import { authenticatedAnswer, scopeOf } from '../observation/scope.ts'
-import { type Check, quote } from './check.ts'
+import type { Check } from './check.ts'
 import { isAbuseBlock } from './who-answered.ts'
 
 const types = ['user', 'api_key', 'global']

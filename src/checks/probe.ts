@@ -1,7 +1,8 @@
 import type { Sender } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
+import { quote } from '../lib/format.ts'
 import type { Answer } from '../observation/observation.ts'
-import { type Check, expecting, quote } from './check.ts'
+import { type Check, expecting } from './check.ts'
 import { briefly } from './correlate.ts'
 import { isAbuseBlock, isFromInFront, textOf } from './who-answered.ts'
 

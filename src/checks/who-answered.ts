@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
+import { toObject } from '../lib/json.ts'
 import type { Answer } from '../observation/observation.ts'
-import { asObject, jsonObject } from '../observation/scope.ts'
+import { jsonObject } from '../observation/scope.ts'
 
 /**
  * Whether an answer seems to come from something in front of the service: a 5xx without the version that every answer
@@ -20,7 +21,7 @@ export function isAbuseBlock(answer: Answer, { abuse }: Contract): boolean {
 export function saidBy(answer: Answer): string {
   if (answer.body.kind === 'text') return answer.body.head
   const body = jsonObject(answer)
-  const error = asObject(body?.error)
+  const error = toObject(body?.error)
   const texts = [body?.error, error?.message, error?.customMessage, body?.message, body?.customMessage]
   return texts.filter(text => typeof text === 'string').join(' ')
 }
@@ -33,7 +34,7 @@ export const textOf = ({ body }: Answer): string =>
 export function isOutOfTurn(answer: Answer, { rpc }: Contract): boolean {
   if (rpc.oneAtATime === null || answer.status !== 429) return false
   const body = jsonObject(answer)
-  return (body?.customMessage ?? asObject(body?.error)?.customMessage) === rpc.oneAtATime.message
+  return (body?.customMessage ?? toObject(body?.error)?.customMessage) === rpc.oneAtATime.message
 }
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300

@@ -2,7 +2,7 @@ import { type AuditMemories, createAudits } from '../audits/all-audits.ts'
 import { createChecks } from '../checks/all-checks.ts'
 import { createDocket, type Docket } from '../checks/docket.ts'
 import type { Contract } from '../contract/contract.ts'
-import { inBatches, type Later } from '../lib/in-batches.ts'
+import { createBatch, type Defer } from '../lib/batches.ts'
 import { isOwnStage } from '../metrics/active-time.ts'
 import { type Capacity, createCapacity } from '../metrics/capacity.ts'
 import { createMetrics } from '../metrics/metrics.ts'
@@ -54,7 +54,7 @@ export function createJudgement(
   plan: Plan,
   contract: Contract,
   { startedAtMs }: Pick<RunHead, 'startedAtMs'>,
-  later?: Later,
+  later?: Defer,
 ): Judgement {
   const docket = createDocket()
   const checks = createChecks(contract, docket)
@@ -66,7 +66,7 @@ export function createJudgement(
   const kept = new Map<number, Observation>()
   let latestMs = 0
 
-  const batch = inBatches(judgedTogether, judge, later)
+  const batch = createBatch(judgedTogether, judge, later)
   const caughtUp = <Value>(value: Value): Value => {
     batch.flush()
     return value

@@ -6,7 +6,7 @@ import { createGovernor } from '../drivers/governor.ts'
 import { createPurse, type PurseSum } from '../drivers/purse.ts'
 import { driveSequence, type Turn } from '../drivers/sequence.ts'
 import { ownCalls, statementCall } from '../judging/judgement.ts'
-import { sleepSharplyUntil, sleepUntil } from '../lib/clock.ts'
+import { sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
 import { worstPicoUsd } from '../plan/spend.ts'
@@ -68,7 +68,7 @@ export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSigna
     drive: async loadStartMs => {
       /** Stages whose last requests may outlast them. */
       const work: Promise<void>[] = []
-      if (clock.nowMs() < loadStartMs) await sleepSharplyUntil(clock, loadStartMs, ending.halted)
+      if (clock.nowMs() < loadStartMs) await sleepPreciselyUntil(clock, loadStartMs, ending.halted)
       const beganMs = ending.halted.aborted ? null : clock.nowMs()
       for (const stage of plan.stages) {
         if (ending.halted.aborted) break
