@@ -1,7 +1,7 @@
 import { isOwnStage } from '../metrics/active-time.ts'
 import { duration } from '../metrics/quantity.ts'
+import type { Evidence, ReportedExample } from './document.ts'
 import { relevantHeaders } from './relevant-headers.ts'
-import type { Evidence, ReportedExample } from './report.ts'
 
 const maxShown = 2
 

@@ -1,4 +1,4 @@
-import type { CallFacts } from './report.ts'
+import type { CallFacts } from './document.ts'
 
 /** How the requests of a call, or of several, ended. */
 export type Ends = Pick<CallFacts, 'statuses' | 'failed' | 'dropped'>

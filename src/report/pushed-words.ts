@@ -1,5 +1,5 @@
 import { plural } from '../metrics/quantity.ts'
-import type { LoadFacts } from './report.ts'
+import type { LoadFacts } from './document.ts'
 
 /** `12,345 samples pushed, 40 lost; 2 pushes not taken`. */
 export const pushedWords = ({ takenSamples, lostSamples, failures }: NonNullable<LoadFacts['pushed']>): string =>

@@ -1,5 +1,5 @@
 import { plural } from '../metrics/quantity.ts'
-import type { LoadFacts } from './report.ts'
+import type { LoadFacts } from './document.ts'
 
 /** What a reader must know of a record that is not whole; null of one that is. */
 export const recordGap = ({ unrecorded }: LoadFacts): string | null =>

@@ -1,4 +1,4 @@
-import type { Report } from './report.ts'
+import type { Report } from './document.ts'
 
 /** The machine contract: members in the order of the type, two blanks, a newline at the end; numbers of a list in a row. */
 export const renderJson = (report: Report): string =>

@@ -1,8 +1,8 @@
 import { discrepancyKinds } from '../audits/results.ts'
 import { plural } from '../metrics/quantity.ts'
 import { rowWords } from './comparison/comparison-words.ts'
+import type { Report, ReportedExample, ThresholdResult } from './document.ts'
 import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'
-import type { Report, ReportedExample, ThresholdResult } from './report.ts'
 import { element, xmlText } from './xml.ts'
 
 /** `error`: it could not be established, which CI tools count as no pass. */

@@ -1,8 +1,8 @@
+import type { Report } from './document.ts'
 import { renderHtml } from './html/render-html.ts'
 import { renderJson } from './render-json.ts'
 import { renderJunit } from './render-junit.ts'
 import { renderMarkdown } from './render-markdown.ts'
-import type { Report } from './report.ts'
 import { renderText, type TextOptions } from './text/render-text.ts'
 
 export type Renderer = (report: Report, options: TextOptions) => string

@@ -1,6 +1,6 @@
 import { outcomeWords } from '../metrics/capacity-words.ts'
 import { count, duration, rate, ratio } from '../metrics/quantity.ts'
-import type { TrialResult } from './report.ts'
+import type { TrialResult } from './document.ts'
 
 type Column = { readonly title: string; readonly text: (trial: TrialResult) => string }
 type Columns = readonly [offered: Column, ...others: readonly Column[]]

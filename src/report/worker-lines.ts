@@ -1,5 +1,5 @@
 import { count, duration, NO_VALUE, plural } from '../metrics/quantity.ts'
-import type { LoadFacts } from './report.ts'
+import type { LoadFacts } from './document.ts'
 
 /** What each worker says of itself, and how far apart they began; nothing where one did all. */
 export function workerLines({ workers }: LoadFacts): readonly string[] {

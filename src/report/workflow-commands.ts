@@ -1,5 +1,5 @@
 import { plural } from '../metrics/quantity.ts'
-import type { Report } from './report.ts'
+import type { Report } from './document.ts'
 import { oneLine } from './text/layout.ts'
 
 /** GitHub shows no more of a kind for one step. */

@@ -3,7 +3,7 @@ import { documented } from '../../src/contract/documented.ts'
 import { createJudgement } from '../../src/judging/judgement.ts'
 import { reportOf } from '../../src/judging/report-of.ts'
 import { rate } from '../../src/metrics/quantity.ts'
-import type { CapacityResult } from '../../src/report/report.ts'
+import type { CapacityResult } from '../../src/report/document.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 const scenario = (changes: Readonly<Record<string, string>> = {}) => {

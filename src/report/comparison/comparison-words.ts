@@ -1,7 +1,7 @@
 import type { ComparedRow, Comparison, Outcome } from '../../compare/comparison.ts'
 import { signed, signedNumber } from '../../compare/conclude-comparison.ts'
 import { exact, NO_VALUE, plural, ratio } from '../../metrics/quantity.ts'
-import type { Status } from '../report.ts'
+import type { Status } from '../document.ts'
 
 export const outcomeWords: Readonly<Record<Outcome, string>> = {
   improved: 'improved',

@@ -1,5 +1,5 @@
 import type { Comparison } from '../../compare/comparison.ts'
-import type { Report } from '../report.ts'
+import type { Report } from '../document.ts'
 import { outcomeStatus } from './comparison-words.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { plural } from '../../metrics/quantity.ts'
+import type { Report, ReportedDiscrepancy, ReportedExample, ReportedFinding } from '../document.ts'
 import { evidenceLines, requestList, shownEvidence } from '../plain-evidence.ts'
-import type { Report, ReportedDiscrepancy, ReportedExample, ReportedFinding } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
 
 /** The first ones are open; who has more to read opens what he wants. */

@@ -1,7 +1,7 @@
 import { count, duration, NO_VALUE, plural } from '../../metrics/quantity.ts'
+import type { Report } from '../document.ts'
 import { pushedWords } from '../pushed-words.ts'
 import { recordGap } from '../record-gap.ts'
-import type { Report } from '../report.ts'
 import { workerLines } from '../worker-lines.ts'
 import { type Html, html, nothing } from './html.ts'
 import { coarsely, endOf } from './load.ts'

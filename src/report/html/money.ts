@@ -1,6 +1,6 @@
 import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../metrics/quantity.ts'
 import type { Series } from '../../metrics/series.ts'
-import type { Report } from '../report.ts'
+import type { Report } from '../document.ts'
 import { type Html, html, nothing } from './html.ts'
 import { endOf } from './load.ts'
 import { timeChart } from './svg-chart.ts'

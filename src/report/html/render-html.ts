@@ -1,5 +1,5 @@
 import { comparisonSection } from '../comparison/comparison-html.ts'
-import type { Report } from '../report.ts'
+import type { Report } from '../document.ts'
 import { capacitySection } from './capacity.ts'
 import { findingsSection } from './findings.ts'
 import { coverageSection, harnessSection } from './harness.ts'

@@ -1,6 +1,6 @@
 import { count, duration, exact, NO_VALUE, plural, ratio, threeDigits } from '../../metrics/quantity.ts'
+import type { CallFacts, PlanFacts, Report, Status } from '../document.ts'
 import { type Ends, isProbe, totalOf } from '../probe-facts.ts'
-import type { CallFacts, PlanFacts, Report, Status } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
 
 /** The class of what has this status. */

@@ -1,5 +1,5 @@
 import { count, duration, NO_VALUE, plural, rate, ratio, threeDigits } from '../../metrics/quantity.ts'
-import type { CapacityResult, Report, Status } from '../report.ts'
+import type { CapacityResult, Report, Status } from '../document.ts'
 import { type Html, html, nothing } from './html.ts'
 
 /** A number that stands for the whole run; `of` stands small behind it. */

@@ -1,6 +1,6 @@
 import { groupThousands, NO_VALUE, plural } from '../../metrics/quantity.ts'
+import type { Report, ReportedDiscrepancy } from '../document.ts'
 import { requestList } from '../plain-evidence.ts'
-import type { Report, ReportedDiscrepancy } from '../report.ts'
 import { evidenceText } from './evidence.ts'
 import { heading, type Page, paint, right, table, wrap } from './layout.ts'
 

@@ -1,6 +1,6 @@
 import { count, duration, NO_VALUE, plural, ratio, threeDigits } from '../../metrics/quantity.ts'
+import type { CallFacts, Report } from '../document.ts'
 import { type Ends, isProbe, totalOf } from '../probe-facts.ts'
-import type { CallFacts, Report } from '../report.ts'
 import { clip, heading, type Page, paint, right, type TableCell, table, tableWidth, wrap } from './layout.ts'
 
 /** A column that no call has a value for is left out; so are, where the page is narrow, those of the highest `rank`. */

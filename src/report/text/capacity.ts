@@ -1,7 +1,7 @@
 import { hasBroken } from '../../metrics/capacity-result.ts'
 import { capacityWords } from '../../metrics/capacity-words.ts'
 import { NO_VALUE } from '../../metrics/quantity.ts'
-import type { CapacityResult, Report, TrialResult } from '../report.ts'
+import type { CapacityResult, Report, TrialResult } from '../document.ts'
 import { trialColumns, trialWords } from '../trial-table.ts'
 import { heading, type Page, paint, right, type Style, table, wrap } from './layout.ts'
 

@@ -1,5 +1,5 @@
+import type { Evidence, ReportedExample } from '../document.ts'
 import { evidenceLines, shownEvidence } from '../plain-evidence.ts'
-import type { Evidence, ReportedExample } from '../report.ts'
 import { clip, oneLine, type Page, paint } from './layout.ts'
 
 /** A longer command is in the run directory, where it can be copied without its end missing. */

@@ -1,5 +1,5 @@
 import { plural } from '../../metrics/quantity.ts'
-import type { Report, ReportedFinding } from '../report.ts'
+import type { Report, ReportedFinding } from '../document.ts'
 import { evidenceText } from './evidence.ts'
 import { heading, type Page, table, wrap } from './layout.ts'
 

@@ -1,7 +1,7 @@
 import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
+import type { Report } from '../document.ts'
 import { pushedWords } from '../pushed-words.ts'
 import { recordGap } from '../record-gap.ts'
-import type { Report } from '../report.ts'
 import { workerLines } from '../worker-lines.ts'
 import { heading, type Page, wrap } from './layout.ts'
 

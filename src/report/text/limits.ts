@@ -1,6 +1,6 @@
 import type { LimitUse } from '../../audits/results.ts'
 import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
-import type { Report } from '../report.ts'
+import type { Report } from '../document.ts'
 import { heading, type Page, paint, right, type TableCell, table } from './layout.ts'
 
 /** The limits of all callers of one scope, together. */

@@ -1,6 +1,6 @@
 import { duration, plural } from '../../metrics/quantity.ts'
 import { comparisonText } from '../comparison/comparison-text.ts'
-import type { Report } from '../report.ts'
+import type { Report } from '../document.ts'
 import { billingText } from './billing.ts'
 import { callsText } from './calls.ts'
 import { capacityText } from './capacity.ts'

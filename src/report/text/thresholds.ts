@@ -1,6 +1,6 @@
 import { exact, NO_VALUE } from '../../metrics/quantity.ts'
 import type { ThresholdResult } from '../../metrics/thresholds.ts'
-import type { Report } from '../report.ts'
+import type { Report } from '../document.ts'
 import { heading, type Page, type TableCell, table, verdictStyles, wrap } from './layout.ts'
 
 export function thresholdsText({ thresholds }: Report, page: Page): readonly string[] {

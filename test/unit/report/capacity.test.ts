@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { Report } from '../../../src/report/document.ts'
 import { renderers } from '../../../src/report/renderers.ts'
-import type { Report } from '../../../src/report/report.ts'
 import { aSearch, aTrial } from './capacity-results.ts'
 import { passingReport } from './fixtures.ts'
 
@@ -65,7 +65,7 @@ describe('the charts', () => {
 })
 
 test('a report of a version that did not search has no searches', async () => {
-  const { reportSchema } = await import('../../../src/report/report-schema.ts')
+  const { reportSchema } = await import('../../../src/report/document.ts')
   const { capacity: _, ...older } = passingReport
   expect(reportSchema.parse(older).capacity).toEqual([])
   expect(reportSchema.parse(report).capacity).toEqual(report.capacity)

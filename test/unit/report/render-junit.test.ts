@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { Report } from '../../../src/report/document.ts'
 import { renderJunit } from '../../../src/report/render-junit.ts'
-import type { Report } from '../../../src/report/report.ts'
 import { parseXml, type XmlElement } from '../../support/xml.ts'
 import { failingReport, passingReport } from './fixtures.ts'
 import { hostile, hostileReport } from './hostile-report.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import type { CapacityResult, Report } from '../../../../src/report/document.ts'
 import { renderHtml } from '../../../../src/report/html/render-html.ts'
-import type { CapacityResult, Report } from '../../../../src/report/report.ts'
 import { anObservation, answeredWith, streamed } from '../../metrics/fixtures.ts'
 import { aSearch } from '../capacity-results.ts'
 import { failingReport, passingReport } from '../fixtures.ts'
