@@ -6,7 +6,7 @@ import { createPushGateway } from '../push/push-gateway.ts'
 import { type Line, type Receiver, receiverAt } from '../push/receiver.ts'
 import { createRemoteWrite } from '../push/remote-write.ts'
 import type { Report } from '../report/document.ts'
-import { pushedWords } from '../report/pushed-words.ts'
+import { pushedWords } from '../report/sections/harness.ts'
 import { type UndiciTransport, undiciTransport } from '../transport/undici-transport.ts'
 import { text, type Values } from './command.ts'
 

@@ -1,5 +1,5 @@
 import type { Report } from '../report/document.ts'
-import { type Format, renderers } from '../report/renderers.ts'
+import { type Format, renderers } from '../report/render/renderers.ts'
 import type { Page } from '../report/text/layout.ts'
 import { withoutCommands } from '../report/workflow-commands.ts'
 import { exitCodes, text, type Values } from './command.ts'

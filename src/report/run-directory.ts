@@ -8,14 +8,10 @@ import type { Slices } from '../metrics/slices.ts'
 import { isBegun, type RunHead, readLog } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
-import { comparisonRenderers } from './comparison/render-comparison.ts'
 import { type Report, reportSchema } from './document.ts'
-import { renderHtml } from './html/render-html.ts'
-import { renderJson } from './render-json.ts'
-import { renderJunit } from './render-junit.ts'
-import { renderMarkdown } from './render-markdown.ts'
+import { renderJunit } from './render/junit.ts'
+import { comparisonRenderers, renderHtml, renderJson, renderMarkdown, renderText } from './render/renderers.ts'
 import { slicesSchema } from './slices-schema.ts'
-import { renderText } from './text/render-text.ts'
 
 /** Names that stay as they are, so that scripts can rely on them. */
 const files = {
