@@ -160,7 +160,12 @@ const doors: Readonly<Record<string, Door>> = {
   'node:child_process': { files: ['src/cli/own-process.ts'], because: 'a server in a process of its own' },
   'node:crypto': {
     files: [
-      ...['src/calls/read-answer.ts', 'src/cli/run-command.ts', 'src/report/render/html.ts', 'src/service/rpc-proxy.ts'],
+      ...[
+        'src/calls/read-answer.ts',
+        'src/cli/run-command.ts',
+        'src/report/render/html.ts',
+        'src/service/rpc-proxy.ts',
+      ],
     ],
     because: 'fingerprints of bodies, and of the style that a page allows; the chance in the name of a run',
   },

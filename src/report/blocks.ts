@@ -20,26 +20,38 @@ export type StyledWords = {
 /** The same words everywhere, or those of each medium. Where a medium has none, it shows nothing. */
 export type Content = Words | { readonly [M in Medium]?: Words }
 
-/** A page is a list of blocks: each section of a report adds its own, and each renderer shows all of them. */
-export type Block = (Heading | Text | List | Table | FindingBlock | Details | ChartBlock) & {
-  /** The media that show the block; all of them where it is left out. */
-  readonly in?: readonly Medium[]
-}
+/**
+ * A page is a list of blocks: each section of a report adds its own, and each renderer shows all of them. Sections write
+ * `Content`; renderers see the words for their medium.
+ */
+export type Block<C = Content> = (
+  | Heading<C>
+  | Text<C>
+  | List<C>
+  | Table<C>
+  | FindingBlock
+  | Details<C>
+  | { readonly kind: 'chart'; readonly chart: Chart }
+) &
+  Shown
 
-export type Heading = {
+/** The media that show a block or a row; all of them where it is left out. */
+type Shown = { readonly in?: readonly Medium[] }
+
+export type Heading<C = Content> = {
   readonly kind: 'heading'
-  readonly text: Content
+  readonly text: C
   /** The anchor of the section that begins here. A heading without one is the title of the page. */
   readonly id?: string
   /** Of a title: what the page concludes. */
-  readonly verdict?: { readonly status: Status; readonly words: Content }
+  readonly verdict?: { readonly status: Status; readonly words: C }
   /** Shown on the line of the heading, in text only. */
   readonly beside?: string
 }
 
-export type Text = {
+export type Text<C = Content> = {
   readonly kind: 'text'
-  readonly text: Content
+  readonly text: C
   /** `headline`: in text a row of cells, each in its own style. */
   readonly look?: 'question' | 'headline' | 'small' | 'facts'
   /** In text: indented by one more step. */
@@ -48,9 +60,9 @@ export type Text = {
   readonly afterGap?: true
 }
 
-export type List = {
+export type List<C = Content> = {
   readonly kind: 'list'
-  readonly items: readonly Content[]
+  readonly items: readonly C[]
   /** The name of each item, on a page. */
   readonly terms?: readonly string[]
   /** `reasons`: of many, a page shows the first and folds the rest. `lines`: lines of one paragraph. */
@@ -59,10 +71,10 @@ export type List = {
 }
 
 /** A table without rows is not shown. */
-export type Table = {
+export type Table<C = Content> = {
   readonly kind: 'table'
-  readonly columns: readonly Column[]
-  readonly rows: readonly Row[]
+  readonly columns: readonly Column<C>[]
+  readonly rows: readonly Row<C>[]
   /** In text: without the line of titles. */
   readonly isBare?: true
   /** In text: indented by one more step. */
@@ -71,9 +83,9 @@ export type Table = {
   readonly folds?: true
 }
 
-export type Column = {
+export type Column<C = Content> = {
   /** The media that have a title show the column, even if the title is empty. */
-  readonly title: Content
+  readonly title: C
   readonly align?: 'right'
   /** On a page: its words may take several lines. */
   readonly wraps?: true
@@ -83,14 +95,13 @@ export type Column = {
   readonly maxWidth?: number
 }
 
-export type Row = {
+export type Row<C = Content> = Shown & {
   /** One for each column. */
-  readonly cells: readonly Content[]
+  readonly cells: readonly C[]
   /** In text: lines below the row. */
   readonly notes?: readonly { readonly text: string; readonly lead?: string }[]
   /** In text: a line above the first row of each group. */
   readonly group?: string
-  readonly in?: readonly Medium[]
 }
 
 /** A violation or a discrepancy, with the requests that prove it. */
@@ -109,11 +120,13 @@ export type FindingBlock = {
 }
 
 /** Folded until the reader opens it; left out of text. */
-export type Details = { readonly kind: 'details'; readonly summary: string; readonly blocks: readonly Block[] }
+export type Details<C = Content> = {
+  readonly kind: 'details'
+  readonly summary: string
+  readonly blocks: readonly Block<C>[]
+}
 
 /** Drawn on a page, and left out elsewhere. */
-export type ChartBlock = { readonly kind: 'chart'; readonly chart: Chart }
-
 export type Chart = TimeChart | RateChart | HeatMapChart | LanesChart | TilesChart | DotsChart
 
 export type Color = 'blue' | 'teal' | 'amber' | 'red' | 'green' | 'violet' | 'grey'
@@ -223,16 +236,53 @@ export type DotsChart = {
   }[]
 }
 
-/** The words for a medium; null: it shows nothing. */
-export function contentIn(medium: Medium, content: Content): Words | null {
-  return isWords(content) ? content : (content[medium] ?? null)
+/** What a medium shows of a page: without the blocks, columns and rows that it leaves out. */
+export const blocksIn = (medium: Medium, blocks: readonly Block[]): readonly Block<Words>[] =>
+  blocks.filter(block => isIn(medium, block)).flatMap(block => blockIn(medium, block) ?? [])
+
+function blockIn(medium: Medium, block: Block): Block<Words> | null {
+  switch (block.kind) {
+    case 'heading': {
+      const { verdict, ...heading } = block
+      const text = wordsIn(medium, heading.text)
+      if (text === null) return null
+      if (verdict === undefined) return { ...heading, text }
+      return { ...heading, text, verdict: { ...verdict, words: wordsIn(medium, verdict.words) ?? '' } }
+    }
+    case 'text': {
+      const text = wordsIn(medium, block.text)
+      return text === null ? null : { ...block, text }
+    }
+    case 'list': {
+      const items = block.items.map(item => wordsIn(medium, item)).filter(item => item !== null)
+      return items.length === 0 ? null : { ...block, items }
+    }
+    case 'table': {
+      const columns = block.columns.flatMap((column, index) => {
+        const title = wordsIn(medium, column.title)
+        return title === null ? [] : [{ ...column, title, index }]
+      })
+      const rows = block.rows
+        .filter(row => isIn(medium, row))
+        .map(row => ({ ...row, cells: columns.map(({ index }) => wordsIn(medium, row.cells[index] ?? '') ?? '') }))
+      return rows.length === 0 ? null : { ...block, columns, rows }
+    }
+    case 'details':
+      return { ...block, blocks: blocksIn(medium, block.blocks) }
+    case 'finding':
+    case 'chart':
+      return block
+  }
 }
+
+const isIn = (medium: Medium, { in: media }: Shown): boolean => media === undefined || media.includes(medium)
+
+/** null: the medium shows nothing. */
+const wordsIn = (medium: Medium, content: Content): Words | null =>
+  isWords(content) ? content : (content[medium] ?? null)
 
 const isWords = (content: Content): content is Words =>
   typeof content === 'string' || Array.isArray(content) || 'words' in content
-
-export const isIn = (medium: Medium, { in: media }: { readonly in?: readonly Medium[] }): boolean =>
-  media === undefined || media.includes(medium)
 
 /** The words without their style. */
 export function plainWords(words: Words): string {
@@ -240,19 +290,7 @@ export function plainWords(words: Words): string {
   return 'words' in words ? plainWords(words.words) : words.map(plainWords).join('')
 }
 
-/** A table as a medium has it: its columns, and the cells of its rows in the same order. */
-export function tableIn(medium: Medium, { columns, rows }: Table) {
-  const shown = columns.flatMap((column, index) => {
-    const title = contentIn(medium, column.title)
-    return title === null ? [] : [{ ...column, title, index }]
-  })
-  return {
-    columns: shown,
-    rows: rows
-      .filter(row => isIn(medium, row))
-      .map(row => ({ ...row, cells: shown.map(({ index }) => contentIn(medium, row.cells[index] ?? '') ?? '') })),
-  }
-}
+export const chart = (drawn: Chart): Block => ({ kind: 'chart', chart: drawn })
 
 export const code = (words: string): StyledWords => ({ words, isCode: true })
 

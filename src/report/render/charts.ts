@@ -260,7 +260,8 @@ function laneOf(
 ): Html {
   const shades = marks.filter(({ mark }) => mark === 'shade')
   const drawn = marks.filter(({ mark }) => mark !== 'shade')
-  return html`<span class="who">${inline(name)}</span><svg class="chart lane" height="${height}" role="img" aria-label="${label}">${shades.map(mark => markOf(mark, height, x))}${grid}${drawn.map(mark => markOf(mark, height, x))}<line class="base" x1="0" x2="100%" y1="${height}" y2="${height}"/></svg><span class="end">${inline(end)}</span>`
+  const base = html`<line class="base" x1="0" x2="100%" y1="${height}" y2="${height}"/>`
+  return html`<span class="who">${inline(name)}</span><svg class="chart lane" height="${height}" role="img" aria-label="${label}">${shades.map(mark => markOf(mark, height, x))}${grid}${drawn.map(mark => markOf(mark, height, x))}${shades.length === 0 ? base : nothing}</svg><span class="end">${inline(end)}</span>`
 }
 
 function markOf(mark: Mark, height: number, x: (value: number) => number): Html {

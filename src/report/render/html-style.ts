@@ -41,7 +41,7 @@ header.inconclusive .verdict { background: var(--inconclusive); }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 14px 18px; }
 .tile dt { font-size: 13px; color: var(--quiet); } .tile dd { font-size: 25px; font-weight: 650; letter-spacing: -.02em; line-height: 1.3; }
 .tile dd span { font-size: .6em; font-weight: 500; letter-spacing: 0; white-space: nowrap; }
-.headline { font-size: 17px; } .headline b { font-size: 28px; letter-spacing: -.02em; }
+#capacity .headline { font-size: 17px; } #capacity .headline b { font-size: 28px; letter-spacing: -.02em; }
 .tile dd.note { font-size: 12.5px; font-weight: 400; letter-spacing: 0; color: var(--quiet); }
 .bad { color: var(--red); } .good { color: var(--green); } .doubtful { color: var(--amber); }
 /* A shade stands where there is more to scroll to: what covers it moves with the content, it itself does not. */
@@ -120,7 +120,7 @@ figcaption .quiet { font-size: 12.5px; }
   section, header { border-radius: 0; border: 0; border-top: 2px solid var(--line); padding: 10px 0; }
   table { font-size: 9.5px; } th { white-space: normal; font-size: 9px; } th, td { padding: 4px 5px; } .tile dd { font-size: 17px; }
   .tiles { grid-template-columns: repeat(auto-fit, minmax(88px, 1fr)); gap: 6px; } .tile { padding: 6px 10px; border-radius: 6px; }
-  .tile dt, .tile dd.note { font-size: 9.5px; } .headline b { font-size: 20px; }
+  .tile dt, .tile dd.note { font-size: 9.5px; } #capacity .headline b { font-size: 20px; }
   /* Where a sheet ends, a grid would lay one of its rows over another. */
   main, section, header, .charts, .finding { display: block; } main > *, section > *, header > *, .finding > * { margin-top: 10px; }
   .charts > figure { display: inline-grid; width: 49%; vertical-align: bottom; } .charts > figure:nth-child(even) { margin-left: 2%; }

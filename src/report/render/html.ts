@@ -1,16 +1,13 @@
 import { createHash } from 'node:crypto'
 import {
   type Block,
-  contentIn,
+  blocksIn,
   type FindingBlock,
   type Heading,
-  isIn,
   type List,
   plainWords,
   requestList,
   type Table,
-  type Text,
-  tableIn,
   type Words,
 } from '../blocks.ts'
 import { drawChart } from './charts.ts'
@@ -35,28 +32,26 @@ const policy = [
 
 /** One file that opens anywhere, without a network and without a script. */
 export function renderHtmlPage(blocks: readonly Block[]): string {
+  const sections = sectionsOf(blocksIn('html', blocks))
+  const [title] = sections.flatMap(({ heading }) => heading ?? [])
+  const name = [title?.verdict?.words ?? '', title?.text ?? ''].map(plainWords).join(': ')
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,"><title>${titleOf(blocks)}</title>
+<link rel="icon" href="data:,"><title>${name}</title>
 ${styleSheet(css)}</head><body><main>
-${sectionsOf(blocks).map(section)}</main></body></html>
+${sections.map(section)}</main></body></html>
 `
   return page.markup
 }
 
-function titleOf(blocks: readonly Block[]): string {
-  const title = blocks.find(block => block.kind === 'heading')
-  const words = [title?.verdict?.words, title?.text].map(content => plainWords(contentIn('html', content ?? '') ?? ''))
-  return words.filter(Boolean).join(': ')
-}
-
-type Section = { readonly heading: Heading | null; readonly body: Block[] }
+type ShownBlock = Block<Words>
+type Section = { readonly heading: Heading<Words> | null; readonly body: ShownBlock[] }
 
 /** A section begins with its heading. Tiles stand between sections. */
-function sectionsOf(blocks: readonly Block[]): readonly Section[] {
+function sectionsOf(blocks: readonly ShownBlock[]): readonly Section[] {
   const sections: Section[] = []
-  for (const block of blocks.filter(each => isIn('html', each))) {
+  for (const block of blocks) {
     if (block.kind === 'heading') sections.push({ heading: block, body: [] })
     else if (block.kind === 'chart' && block.chart.draw === 'tiles') sections.push({ heading: null, body: [block] })
     else sections.at(-1)?.body.push(block)
@@ -67,14 +62,12 @@ function sectionsOf(blocks: readonly Block[]): readonly Section[] {
 function section({ heading, body }: Section): Html {
   if (heading === null) return bodyOf(body)
   const { id, text, verdict } = heading
-  const title = inline(contentIn('html', text) ?? '')
-  if (id !== undefined) return html`<section id="${id}"><h2>${title}</h2>\n${bodyOf(body)}</section>\n`
-  const words = inline(contentIn('html', verdict?.words ?? '') ?? '')
-  return html`<header class="${verdict?.status ?? ''}"><span class="verdict">${words}</span><h1>${title}</h1>\n${bodyOf(body)}</header>\n`
+  if (id !== undefined) return html`<section id="${id}"><h2>${inline(text)}</h2>\n${bodyOf(body)}</section>\n`
+  return html`<header class="${verdict?.status ?? ''}"><span class="verdict">${inline(verdict?.words ?? '')}</span><h1>${inline(text)}</h1>\n${bodyOf(body)}</header>\n`
 }
 
 /** Charts that stand side by side share a grid. */
-function bodyOf(blocks: readonly Block[]): Html {
+function bodyOf(blocks: readonly ShownBlock[]): Html {
   const findings = blocks.filter(block => block.kind === 'finding')
   const parts: Html[] = []
   let charts: Html[] = []
@@ -82,7 +75,7 @@ function bodyOf(blocks: readonly Block[]): Html {
     if (charts.length > 0) parts.push(html`<div class="charts">${charts}</div>\n`)
     charts = []
   }
-  for (const block of blocks.filter(each => isIn('html', each))) {
+  for (const block of blocks) {
     if (block.kind === 'chart' && (block.chart.draw === 'time' || block.chart.draw === 'rate')) {
       charts.push(drawChart(block.chart, inline))
     } else {
@@ -94,12 +87,12 @@ function bodyOf(blocks: readonly Block[]): Html {
   return html`${parts}`
 }
 
-function markupOf(block: Exclude<Block, FindingBlock>): Html {
+function markupOf(block: Exclude<ShownBlock, FindingBlock>): Html {
   switch (block.kind) {
     case 'heading':
-      return html`<h3>${inline(contentIn('html', block.text) ?? '')}</h3>`
+      return html`<h3>${inline(block.text)}</h3>`
     case 'text':
-      return paragraph(block)
+      return html`<p class="${block.look === 'small' ? 'small quiet' : (block.look ?? '')}">${inline(block.text)}</p>\n`
     case 'list':
       return list(block)
     case 'table':
@@ -111,29 +104,19 @@ function markupOf(block: Exclude<Block, FindingBlock>): Html {
   }
 }
 
-function paragraph({ text, look }: Text): Html {
-  const words = contentIn('html', text)
-  if (words === null) return nothing
-  return html`<p class="${look === 'small' ? 'small quiet' : (look ?? '')}">${inline(words)}</p>\n`
-}
-
-function list({ items, look, terms = [] }: List): Html {
-  const shown = items.map(item => contentIn('html', item)).filter(item => item !== null)
-  if (shown.length === 0) return nothing
+function list({ items, look, terms = [] }: List<Words>): Html {
   if (look === 'terms')
-    return html`<dl class="pairs small">${shown.map((item, index) => html`<dt>${terms[index] ?? ''}</dt><dd>${inline(item)}</dd>`)}</dl>\n`
-  if (look !== 'reasons') return bullets(shown, 'counts quiet small')
-  const rest = shown.slice(maxReasons)
+    return html`<dl class="pairs small">${items.map((item, index) => html`<dt>${terms[index] ?? ''}</dt><dd>${inline(item)}</dd>`)}</dl>\n`
+  if (look !== 'reasons') return bullets(items, 'counts quiet small')
+  const rest = items.slice(maxReasons)
   const folded = html`<details><summary>${rest.length} more</summary>${bullets(rest, 'because')}</details>\n`
-  return html`${bullets(shown.slice(0, maxReasons), 'because')}${rest.length === 0 ? nothing : folded}`
+  return html`${bullets(items.slice(0, maxReasons), 'because')}${rest.length === 0 ? nothing : folded}`
 }
 
 const bullets = (items: readonly Words[], look: string): Html =>
   html`<ul class="${look}">${items.map(item => html`<li>${inline(item)}</li>`)}</ul>\n`
 
-function table(block: Table): Html {
-  const { columns, rows } = tableIn('html', block)
-  if (rows.length === 0) return nothing
+function table({ columns, rows, folds }: Table<Words>): Html {
   const classes = columns.map(({ align, wraps }) => (align === 'right' ? 'n' : wraps ? 'words' : 'keep'))
   const titles = columns.map(
     ({ title, align }) => html`<th class="${align === 'right' ? 'n' : ''}">${inline(title)}</th>`,
@@ -142,12 +125,12 @@ function table(block: Table): Html {
     const line = cells.map((words, index) => {
       const { title = '', align } = columns[index] ?? {}
       // On a phone the title stands before the value.
-      const label = block.folds && align === 'right' ? html` data-is="${plainWords(title)}"` : nothing
+      const label = folds && align === 'right' ? html` data-is="${plainWords(title)}"` : nothing
       return html`<td class="${classes[index] ?? ''}"${label}>${inline(words)}</td>`
     })
     return html`<tr>${line}</tr>\n`
   })
-  return html`<div class="wide"><table class="${block.folds ? 'cards' : ''}"><thead><tr>${titles}</tr></thead><tbody>
+  return html`<div class="wide"><table class="${folds ? 'cards' : ''}"><thead><tr>${titles}</tr></thead><tbody>
 ${lines}</tbody></table></div>\n`
 }
 

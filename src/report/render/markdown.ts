@@ -1,14 +1,12 @@
 import type { Status } from '../../metrics/thresholds.ts'
 import {
   type Block,
-  contentIn,
+  blocksIn,
   type FindingBlock,
   type Heading,
-  isIn,
   type List,
   requestList,
   type Table,
-  tableIn,
   type Words,
 } from '../blocks.ts'
 
@@ -27,8 +25,8 @@ const signs: Readonly<Record<Status, string>> = { pass: '✅', fail: '❌', inco
 
 /** For the summary of a CI step and for pasting. At most `longestMarkdownBytes`; sections beyond it are left out. */
 export function renderMarkdownPage(blocks: readonly Block[]): string {
-  const sections: Block[][] = []
-  for (const block of blocks.filter(each => isIn('markdown', each))) {
+  const sections: Block<Words>[][] = []
+  for (const block of blocksIn('markdown', blocks)) {
     if (block.kind === 'heading' || sections.length === 0) sections.push([block])
     else sections.at(-1)?.push(block)
   }
@@ -54,15 +52,12 @@ function fitting(parts: readonly Lines[], maxBytes: number, noun: string): Lines
   return lost === 0 ? kept : [...kept, '', `_${lost} more ${noun}: see report.html or report.json._`]
 }
 
-function blockLines(block: Block): Lines {
+function blockLines(block: Block<Words>): Lines {
   switch (block.kind) {
     case 'heading':
       return headingLines(block)
-    case 'text': {
-      const words = contentIn('markdown', block.text)
-      if (words === null) return []
-      return [block.look === 'question' ? `_${inline(words)}_` : inline(words)]
-    }
+    case 'text':
+      return [block.look === 'question' ? `_${inline(block.text)}_` : inline(block.text)]
     case 'list':
       return listLines(block)
     case 'table':
@@ -70,32 +65,23 @@ function blockLines(block: Block): Lines {
     case 'finding':
       return findingLines(block)
     case 'details':
-      return details(
-        block.summary,
-        fitting(block.blocks.filter(each => isIn('markdown', each)).map(blockLines), maxSectionBytes, 'parts'),
-      )
+      return details(block.summary, fitting(block.blocks.map(blockLines), maxSectionBytes, 'parts'))
     case 'chart':
       return []
   }
 }
 
-function headingLines({ text: content, verdict }: Heading): Lines {
-  const words = contentIn('markdown', content)
-  if (words === null) return []
-  if (verdict === undefined) return [`### ${inline(words)}`]
-  const status = inline(contentIn('markdown', verdict.words) ?? '')
-  return [`## ${signs[verdict.status]} ${status}: ${inline(words)}`]
+function headingLines({ text: title, verdict }: Heading<Words>): Lines {
+  if (verdict === undefined) return [`### ${inline(title)}`]
+  return [`## ${signs[verdict.status]} ${inline(verdict.words)}: ${inline(title)}`]
 }
 
-function listLines({ items, look }: List): Lines {
-  const shown = items.map(item => contentIn('markdown', item)).filter(item => item !== null)
+function listLines({ items, look }: List<Words>): Lines {
   const lead = look === 'lines' ? '' : '- '
-  return [...shown.slice(0, maxRows).map(item => `${lead}${inline(item)}`), ...omitted(shown.length)]
+  return [...items.slice(0, maxRows).map(item => `${lead}${inline(item)}`), ...omitted(items.length)]
 }
 
-function tableLines(block: Table): Lines {
-  const { columns, rows } = tableIn('markdown', block)
-  if (rows.length === 0) return []
+function tableLines({ columns, rows }: Table<Words>): Lines {
   const line = (cells: Lines) => `| ${cells.join(' | ')} |`
   return [
     line(columns.map(({ title }) => inline(title))),

@@ -1,15 +1,14 @@
 import {
   type Block,
-  contentIn,
+  blocksIn,
+  type Column,
   type FindingBlock,
   type Heading,
-  isIn,
   plainWords,
   statusTones,
   type Table,
   type Text,
   type Tone,
-  tableIn,
   type Words,
 } from '../blocks.ts'
 import {
@@ -36,25 +35,22 @@ const maxCommand = 1_500
 /** For a terminal. No line is wider than the page, but for commands that are to be pasted. */
 export function renderTextPage(blocks: readonly Block[], page: Page): string {
   let indent = 0
-  const lines = blocks
-    .filter(block => isIn('text', block))
-    .flatMap(block => {
-      if (block.kind === 'heading' && block.id !== undefined && contentIn('text', block.text) !== null) indent = step
-      return blockLines(block, page, indent)
-    })
+  const lines = blocksIn('text', blocks).flatMap(block => {
+    if (block.kind === 'heading' && block.id !== undefined) indent = step
+    return blockLines(block, page, indent)
+  })
   return `${lines.map(line => line.trimEnd()).join('\n')}\n`
 }
 
-function blockLines(block: Block, page: Page, indent: number): Lines {
+function blockLines(block: Block<Words>, page: Page, indent: number): Lines {
   switch (block.kind) {
     case 'heading':
       return headingLines(block, page)
     case 'text':
       return textLines(block, page, indent)
     case 'list': {
-      const items = block.items.map(item => contentIn('text', item)).filter(item => item !== null)
       const [at, lead] = block.look === 'reasons' ? [indent + step, '- '] : [indent, '']
-      return [...gap(block), ...items.flatMap(item => wrap(page, plainWords(item), at, lead))]
+      return [...gap(block), ...block.items.flatMap(item => wrap(page, plainWords(item), at, lead))]
     }
     case 'table':
       return tableLines(block, page)
@@ -68,31 +64,26 @@ function blockLines(block: Block, page: Page, indent: number): Lines {
 
 const gap = ({ afterGap }: { readonly afterGap?: true }): Lines => (afterGap ? [''] : [])
 
-function headingLines({ text, verdict, beside }: Heading, page: Page): Lines {
-  const words = contentIn('text', text)
-  if (words === null) return []
-  const name: TableCell = { text: plainWords(words), style: 'bold' }
+function headingLines({ text, verdict, beside }: Heading<Words>, page: Page): Lines {
+  const name: TableCell = { text: plainWords(text), style: 'bold' }
   if (verdict !== undefined) {
-    const status = cell({ words: contentIn('text', verdict.words) ?? '', tone: statusTones[verdict.status] })
-    return table(page, 0, [[{ ...status, text: status.text.toUpperCase() }, name]])
+    const words = plainWords(verdict.words).toUpperCase()
+    return table(page, 0, [[{ text: words, style: styles[statusTones[verdict.status]] }, name]])
   }
   if (beside !== undefined) return ['', ...table(page, 0, [[name, { text: beside }]])]
   return heading(page, name.text)
 }
 
-function textLines(block: Text, page: Page, indent: number): Lines {
-  const words = contentIn('text', block.text)
-  if (words === null) return []
-  if (block.look === 'headline') return table(page, indent, [[words].flat().map(cell)])
-  const { text, style } = cell(words)
+function textLines(block: Text<Words>, page: Page, indent: number): Lines {
+  if (block.look === 'headline') return table(page, indent, [[block.text].flat().map(cell)])
+  const { text, style } = cell(block.text)
   const wrapped = wrap(page, text, indent + (block.isNested ? step : 0))
   return [...gap(block), ...wrapped.map(line => paint(page, style, line))]
 }
 
-function tableLines(block: Table, page: Page): Lines {
-  const { columns, rows } = fitting(block, page)
-  if (rows.length === 0) return []
-  const [titles = '', ...body] = table(page, indentOf(block), cellsOf(columns, rows))
+function tableLines(block: Table<Words>, page: Page): Lines {
+  const { rows } = block
+  const [titles = '', ...body] = table(page, indentOf(block), fittingCells(block, block.columns, page))
   const lines = rows.flatMap(({ group, notes = [] }, index) => [
     ...(group === undefined || group === rows[index - 1]?.group ? [] : ['', ...wrap(page, group, step)]),
     body[index] ?? '',
@@ -101,29 +92,30 @@ function tableLines(block: Table, page: Page): Lines {
   return block.isBare ? lines : [paint(page, 'dim', titles.trimEnd()), ...lines]
 }
 
-type ShownTable = ReturnType<typeof tableIn>
+type Cells = readonly (readonly TableCell[])[]
 
-/** The table without the columns that do not fit the page. */
-function fitting(block: Table, page: Page): ShownTable {
-  const shown = tableIn('text', block)
-  const width = tableWidth(indentOf(block), cellsOf(shown.columns, shown.rows))
-  const lowest = Math.max(0, ...shown.columns.map(({ priority = 0 }) => priority))
-  if (width <= page.columns || lowest === 0) return shown
-  const columns = block.columns.map(column => (column.priority === lowest ? { ...column, title: {} } : column))
-  return fitting({ ...block, columns }, page)
+/** The titles and the rows, without the columns that do not fit the page. */
+function fittingCells(block: Table<Words>, shown: readonly Column<Words>[], page: Page): Cells {
+  const cells = [
+    shown.map(column => columnCell(column, block.isBare ? '' : column.title)),
+    ...block.rows.map(row => shown.map(column => columnCell(column, row.cells[block.columns.indexOf(column)] ?? ''))),
+  ]
+  const last = Math.max(0, ...shown.map(({ priority = 0 }) => priority))
+  if (tableWidth(indentOf(block), cells) <= page.columns || last === 0) return cells
+  return fittingCells(
+    block,
+    shown.filter(({ priority }) => priority !== last),
+    page,
+  )
 }
 
-const cellsOf = (columns: ShownTable['columns'], rows: ShownTable['rows']): readonly (readonly TableCell[])[] =>
-  [columns.map(({ title }) => title), ...rows.map(({ cells }) => cells)].map(cells =>
-    cells.map((words, index) => {
-      const { align, maxWidth } = columns[index] ?? {}
-      const { text, style } = cell(words)
-      const fitted = maxWidth === undefined ? text : clip(text, maxWidth)
-      return { text: fitted, ...(style === undefined ? {} : { style }), ...(align === undefined ? {} : { align }) }
-    }),
-  )
+function columnCell({ align, maxWidth }: Column<Words>, words: Words): TableCell {
+  const { text, ...style } = cell(words)
+  const fitted = maxWidth === undefined ? text : clip(text, maxWidth)
+  return { text: fitted, ...style, ...(align === undefined ? {} : { align }) }
+}
 
-const indentOf = ({ isNested }: Table): number => (isNested ? 2 * step : step)
+const indentOf = ({ isNested }: Table<Words>): number => (isNested ? 2 * step : step)
 
 /** Without its command, each line of evidence is cut to the width of the page. */
 function findingLines({ name, where, tally, says, seen, requests, evidence }: FindingBlock, page: Page): Lines {

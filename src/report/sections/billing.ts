@@ -1,5 +1,6 @@
 import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../metrics/quantity.ts'
-import { type Block, type Content, type Curve, toned } from '../blocks.ts'
+import type { Series } from '../../metrics/series.ts'
+import { type Block, type Content, type Curve, chart, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
 import { billingDiscrepancies } from './findings.ts'
 import { endOf } from './load.ts'
@@ -45,7 +46,7 @@ function conclusion({ billedUsd, discrepancies }: Report['billing']) {
   )
 }
 
-function spendCharts(series: NonNullable<Report['series']>): readonly Block[] {
+function spendCharts(series: Series): readonly Block[] {
   const { spend, stepMs, stages } = series
   const shared = { draw: 'time', endMs: endOf(series), stages, height: 170 } as const
   const curve = (values: readonly (string | null)[]): Pick<Curve, 'stepMs' | 'atEnd' | 'values'> => ({
@@ -54,34 +55,28 @@ function spendCharts(series: NonNullable<Report['series']>): readonly Block[] {
     values: values.map(value => (value === null ? null : Number(value))),
   })
   return [
-    {
-      kind: 'chart',
-      chart: {
-        ...shared,
-        title: 'Dollars spent',
-        note: 'since the beginning of the run',
-        format: value => (value === 0 ? '0' : `$${threeDigits(value)}`),
-        silence: 'Nothing was spent.',
-        curves: [
-          { name: 'claimed', color: 'blue', filled: true, ...curve(spend.claimedUsd) },
-          { name: 'expected', color: 'grey', stroke: 'dashed', ...curve(spend.expectedUsd) },
-          { name: 'billed', color: 'teal', stroke: 'dotted', ...curve(spend.billedUsd) },
-        ],
-      },
-    },
-    {
-      kind: 'chart',
-      chart: {
-        ...shared,
-        title: 'Credits spent',
-        note: 'of the RPC proxy, since the beginning of the run',
-        format: count,
-        silence: 'No credits were spent.',
-        curves: [
-          { name: 'claimed', color: 'blue', filled: true, ...curve(spend.claimedCredits) },
-          { name: 'expected', color: 'grey', stroke: 'dashed', ...curve(spend.expectedCredits) },
-        ],
-      },
-    },
+    chart({
+      ...shared,
+      title: 'Dollars spent',
+      note: 'since the beginning of the run',
+      format: value => (value === 0 ? '0' : `$${threeDigits(value)}`),
+      silence: 'Nothing was spent.',
+      curves: [
+        { name: 'claimed', color: 'blue', filled: true, ...curve(spend.claimedUsd) },
+        { name: 'expected', color: 'grey', stroke: 'dashed', ...curve(spend.expectedUsd) },
+        { name: 'billed', color: 'teal', stroke: 'dotted', ...curve(spend.billedUsd) },
+      ],
+    }),
+    chart({
+      ...shared,
+      title: 'Credits spent',
+      note: 'of the RPC proxy, since the beginning of the run',
+      format: count,
+      silence: 'No credits were spent.',
+      curves: [
+        { name: 'claimed', color: 'blue', filled: true, ...curve(spend.claimedCredits) },
+        { name: 'expected', color: 'grey', stroke: 'dashed', ...curve(spend.expectedCredits) },
+      ],
+    }),
   ]
 }

@@ -1,7 +1,7 @@
 import { hasBroken } from '../../metrics/capacity-result.ts'
 import { capacityWords, outcomeWords } from '../../metrics/capacity-words.ts'
 import { count, duration, NO_VALUE, rate, ratio } from '../../metrics/quantity.ts'
-import { type Block, code, type Table, type Tone, toned } from '../blocks.ts'
+import { type Block, chart, code, type Table, type Tone, toned } from '../blocks.ts'
 import type { CapacityResult, Report, TrialResult } from '../document.ts'
 
 /** What searches have found: goodput and latency against the offered rate, and each rate that they tried. */
@@ -44,32 +44,26 @@ function charts({ trials, perSecond }: CapacityResult, words: string): readonly 
     mark: perSecond === null ? null : { perSecond, label: words },
   } as const
   return [
-    {
-      kind: 'chart',
-      chart: {
-        ...shared,
-        title: 'Goodput',
-        note: 'good answers a second against arrivals a second; on the dashed line all are good',
-        hasDiagonal: true,
-        format: rate,
-        curves: [{ name: 'goodput', color: 'blue', values: trials.map(trial => trial.goodputPerSecond) }],
-      },
-    },
-    {
-      kind: 'chart',
-      chart: {
-        ...shared,
-        title: 'Latency',
-        note: 'of complete 2xx answers, against arrivals a second',
-        hasDiagonal: false,
-        format: value => (value === 0 ? '0' : duration(value)),
-        curves: [
-          { name: 'p99', color: 'grey', values: trials.map(({ latencyMs }) => latencyMs.p99) },
-          { name: 'p95', color: 'amber', values: trials.map(({ latencyMs }) => latencyMs.p95) },
-          { name: 'median', color: 'blue', values: trials.map(({ latencyMs }) => latencyMs.p50) },
-        ],
-      },
-    },
+    chart({
+      ...shared,
+      title: 'Goodput',
+      note: 'good answers a second against arrivals a second; on the dashed line all are good',
+      hasDiagonal: true,
+      format: rate,
+      curves: [{ name: 'goodput', color: 'blue', values: trials.map(trial => trial.goodputPerSecond) }],
+    }),
+    chart({
+      ...shared,
+      title: 'Latency',
+      note: 'of complete 2xx answers, against arrivals a second',
+      hasDiagonal: false,
+      format: value => (value === 0 ? '0' : duration(value)),
+      curves: [
+        { name: 'p99', color: 'grey', values: trials.map(({ latencyMs }) => latencyMs.p99) },
+        { name: 'p95', color: 'amber', values: trials.map(({ latencyMs }) => latencyMs.p95) },
+        { name: 'median', color: 'blue', values: trials.map(({ latencyMs }) => latencyMs.p50) },
+      ],
+    }),
   ]
 }
 

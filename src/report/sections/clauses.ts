@@ -1,5 +1,5 @@
 import { count, plural } from '../../metrics/quantity.ts'
-import { type Block, code, type Tone, toned, type Words } from '../blocks.ts'
+import { type Block, chart, code, type Tone, toned, type Words } from '../blocks.ts'
 import type { Report } from '../document.ts'
 
 type Verdict = Report['clauses'][number]['verdict']
@@ -31,21 +31,18 @@ export function clausesSection({ clauses }: Report): readonly Block[] {
       beside: `${passed.length} pass, ${failed.length} fail, ${left.length} not exercised (${judgements})`,
     },
     { kind: 'text', look: 'small', text: { markdown: `${counts} (${judgements})`, html: pageCounts } },
-    {
-      kind: 'chart',
-      chart: {
-        draw: 'dots',
-        rows: sections.map(section => ({
-          name: `§${section}`,
-          dots: clauses
-            .filter(clause => clause.section === section)
-            .map(({ id, verdict, judged }) => ({
-              tone: tones[verdict],
-              says: `${id}: ${labels[verdict]}, ${plural(judged, 'judgement')}`,
-            })),
-        })),
-      },
-    },
+    chart({
+      draw: 'dots',
+      rows: sections.map(section => ({
+        name: `§${section}`,
+        dots: clauses
+          .filter(clause => clause.section === section)
+          .map(({ id, verdict, judged }) => ({
+            tone: tones[verdict],
+            says: `${id}: ${labels[verdict]}, ${plural(judged, 'judgement')}`,
+          })),
+      })),
+    }),
     {
       kind: 'details',
       in: left.length === 0 ? [] : ['markdown'],

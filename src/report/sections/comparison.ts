@@ -1,7 +1,17 @@
 import type { ComparedRow, Comparison, Outcome } from '../../compare/comparison.ts'
 import { signed, signedNumber } from '../../compare/conclude-comparison.ts'
 import { exact, NO_VALUE, plural, ratio } from '../../metrics/quantity.ts'
-import { type Block, code, type LanesChart, type Medium, type Row, statusTones, type Table, toned } from '../blocks.ts'
+import {
+  type Block,
+  chart,
+  code,
+  type LanesChart,
+  type Medium,
+  type Row,
+  statusTones,
+  type Table,
+  toned,
+} from '../blocks.ts'
 import type { Report, Status } from '../document.ts'
 
 const outcomeWords: Readonly<Record<Outcome, string>> = {
@@ -196,7 +206,7 @@ function effectChart({ rows, criteria: { minimalEffect } }: Comparison): readonl
   const max = Math.min(maxEffect, farthest)
   const clamped = (effect: number) => Math.max(-max, Math.min(max, effect))
   const left = told.length > shown.length ? `; ${shown.length} of ${told.length}` : ''
-  const chart: LanesChart = {
+  const lanes: LanesChart = {
     draw: 'lanes',
     title: 'How much has changed',
     note: `the point with its 95 % range; in the shade no change matters; to the right it is more${left}`,
@@ -219,5 +229,5 @@ function effectChart({ rows, criteria: { minimalEffect } }: Comparison): readonl
       }
     }),
   }
-  return [{ kind: 'chart', chart }]
+  return [chart(lanes)]
 }

@@ -1,5 +1,6 @@
 import { count, duration, NO_VALUE, plural } from '../../metrics/quantity.ts'
-import type { Block, Content } from '../blocks.ts'
+import type { Series } from '../../metrics/series.ts'
+import { type Block, type Content, chart } from '../blocks.ts'
 import type { LoadFacts, Report } from '../document.ts'
 import { coarsely, endOf } from './load.ts'
 
@@ -94,9 +95,8 @@ function workerLines({ workers }: LoadFacts): readonly string[] {
   ]
 }
 
-const latenessChart = (series: NonNullable<Report['series']>): Block => ({
-  kind: 'chart',
-  chart: {
+const latenessChart = (series: Series): Block =>
+  chart({
     draw: 'time',
     title: 'Lateness',
     note: 'the longest time from due to sent in each step: what the harness itself adds',
@@ -113,5 +113,4 @@ const latenessChart = (series: NonNullable<Report['series']>): Block => ({
         ...coarsely(series, series.latenessMs, part => Math.max(...part)),
       },
     ],
-  },
-})
+  })

@@ -1,9 +1,9 @@
 import { duration } from '../../metrics/quantity.ts'
-import type { Block, Lane } from '../blocks.ts'
+import type { Series } from '../../metrics/series.ts'
+import { type Block, chart, type Lane } from '../blocks.ts'
 import type { CallFacts, Report } from '../document.ts'
 import { endOf } from './load.ts'
 
-type Series = NonNullable<Report['series']>
 type CallSeries = Series['calls'][number]
 
 /** Calls with fewer responses are not drawn. */
@@ -27,68 +27,58 @@ export function latencySection({ series, calls }: Report): readonly Block[] {
 }
 
 function latencies(series: Series, shown: readonly CallSeries[], calls: readonly CallFacts[]): readonly Block[] {
-  const { stages, heat } = series
+  const hasHeat = (series.heat.counts[0]?.length ?? 0) > 0
   const note = 'Of complete 2xx answers, from when each was due, and shown where it was due.'
   const hasCourse = ({ latencyMs: { max } }: CallSeries) => max.filter(value => value !== null).length >= minPoints
   return [
     { kind: 'heading', id: 'latency', text: { html: 'Latency' } },
     { kind: 'text', look: 'small', text: { html: note } },
-    ...((heat.counts[0]?.length ?? 0) === 0
-      ? []
-      : ([
-          {
-            kind: 'chart',
-            chart: {
-              draw: 'heat-map',
-              title: 'All latencies',
-              note: 'the darker, the more answers took so long; the scale is logarithmic',
-              endMs: endOf(series),
-              stages,
-              ...heat,
-            },
-          },
-        ] as const)),
+    ...(hasHeat ? [heatMap(series)] : []),
     distributions(shown, calls),
     ...shown.filter(hasCourse).map(call => timesChart(series, call.call, call.latencyMs, `${call.count} answers`)),
   ]
 }
 
+const heatMap = (series: Series): Block =>
+  chart({
+    draw: 'heat-map',
+    title: 'All latencies',
+    note: 'the darker, the more answers took so long; the scale is logarithmic',
+    endMs: endOf(series),
+    stages: series.stages,
+    ...series.heat,
+  })
+
 function timesChart(series: Series, title: string, times: CallSeries['latencyMs'], note: string): Block {
   const { stepMs, p50, p95, max } = times
-  return {
-    kind: 'chart',
-    chart: {
-      draw: 'time',
-      title,
-      note,
-      endMs: endOf(series),
-      height: 150,
-      stages: series.stages,
-      format: value => (value === 0 ? '0' : duration(value)),
-      silence: 'Nothing was measured.',
-      curves: [
-        { name: 'slowest', color: 'grey', stroke: 'thin', stepMs, values: max },
-        ...(p95.some(value => value !== null) ? [{ name: 'p95', color: 'amber', stepMs, values: p95 } as const] : []),
-        { name: 'median', color: 'blue', filled: true, stepMs, values: p50 },
-      ],
-    },
-  }
+  return chart({
+    draw: 'time',
+    title,
+    note,
+    endMs: endOf(series),
+    height: 150,
+    stages: series.stages,
+    format: value => (value === 0 ? '0' : duration(value)),
+    silence: 'Nothing was measured.',
+    curves: [
+      { name: 'slowest', color: 'grey', stroke: 'thin', stepMs, values: max },
+      ...(p95.some(value => value !== null) ? [{ name: 'p95', color: 'amber', stepMs, values: p95 } as const] : []),
+      { name: 'median', color: 'blue', filled: true, stepMs, values: p50 },
+    ],
+  })
 }
 
 /** One lane for each call, on one logarithmic axis, with its percentiles where the sample bounds them. */
 function distributions(shown: readonly CallSeries[], calls: readonly CallFacts[]): Block {
   const ends = shown.map(({ latencies: { fromMs, perOctave, counts } }) => fromMs * 2 ** (counts.length / perOctave))
-  return {
-    kind: 'chart',
-    chart: {
-      draw: 'lanes',
-      title: 'How latencies are distributed',
-      note: 'lines: p50, p95 and p99, where the sample bounds them',
-      axis: { scale: 'log', from: Math.min(...shown.map(({ latencies }) => latencies.fromMs)), to: Math.max(...ends) },
-      height: 46,
-      lanes: shown.map(call => distribution(call, calls)),
-    },
-  }
+  return chart({
+    draw: 'lanes',
+    title: 'How latencies are distributed',
+    note: 'lines: p50, p95 and p99, where the sample bounds them',
+    axis: { scale: 'log', from: Math.min(...shown.map(({ latencies }) => latencies.fromMs)), to: Math.max(...ends) },
+    height: 46,
+    lanes: shown.map(call => distribution(call, calls)),
+  })
 }
 
 function distribution({ call, count, latencies }: CallSeries, calls: readonly CallFacts[]): Lane {

@@ -1,9 +1,9 @@
 import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
-import { type Block, type Content, code, type Lane, type Row, toned } from '../blocks.ts'
+import type { Series } from '../../metrics/series.ts'
+import { type Block, type Content, chart, code, type Lane, type Row, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
 import { endOf } from './load.ts'
 
-type Series = NonNullable<Report['series']>
 type LimitUse = Report['limits'][number]
 type LimitLane = Series['limits'][number]
 
@@ -23,7 +23,7 @@ export function limitsSection(report: Report): readonly Block[] {
       folds: true,
       columns: [
         { title: { text: '', markdown: 'limit', html: 'limit' }, wraps: true },
-        { title: 'tier' },
+        { title: 'tier', wraps: true },
         { title: 'callers', align: 'right' },
         { title: { text: 'limit', html: 'allowed' }, align: 'right' },
         ...['accepted', '429', 'unexpected 429', 'missing 429'].map(title => ({ title, align: 'right' }) as const),
@@ -67,20 +67,17 @@ function windows({ limits, findings }: Report, series: Series): readonly Block[]
   const unexpected = new Set(cited.flatMap(({ seqs }) => seqs))
   const left = limits.length > shown.length ? ` The ${shown.length} busiest of ${limits.length}.` : ''
   return [
-    {
-      kind: 'chart',
-      chart: {
-        draw: 'lanes',
-        title: 'Windows of each caller',
-        note: `how much of the limit was used, as the answers said; each line is a 429, red where it is known to have been unexpected.${left}`,
-        axis: { scale: 'time', from: 0, to: endOf(series) },
-        height: 30,
-        lanes: shown.map(lane => {
-          const use = limits.find(({ caller, scope }) => caller === lane.caller && scope === lane.scope)
-          return callerLane(lane, use, unexpected, series)
-        }),
-      },
-    },
+    chart({
+      draw: 'lanes',
+      title: 'Windows of each caller',
+      note: `how much of the limit was used, as the answers said; each line is a 429, red where it is known to have been unexpected.${left}`,
+      axis: { scale: 'time', from: 0, to: endOf(series) },
+      height: 30,
+      lanes: shown.map(lane => {
+        const use = limits.find(({ caller, scope }) => caller === lane.caller && scope === lane.scope)
+        return callerLane(lane, use, unexpected, series)
+      }),
+    }),
   ]
 }
 

@@ -1,8 +1,7 @@
 import { count, threeDigits } from '../../metrics/quantity.ts'
-import type { Block, Curve } from '../blocks.ts'
+import type { Series } from '../../metrics/series.ts'
+import { type Block, type Curve, chart } from '../blocks.ts'
 import type { Report } from '../document.ts'
-
-type Series = NonNullable<Report['series']>
 
 /** The end of the charts over time: that of the last column. */
 export const endOf = ({ stepMs, due }: Series): number => Math.max(1, due.length) * stepMs
@@ -35,42 +34,36 @@ export function loadSection({ series }: Report): readonly Block[] {
   const shared = { draw: 'time', endMs: endOf(series), stages, height: 200 } as const
   return [
     { kind: 'heading', id: 'load', text: { html: 'Load' } },
-    {
-      kind: 'chart',
-      chart: {
-        ...shared,
-        title: 'Offered and achieved rate',
-        note: 'requests per second: offered when due, achieved when answered',
-        format: value => `${threeDigits(value)}/s`,
-        silence: 'Nothing was due.',
-        curves: [
-          { name: 'offered', color: 'grey', stroke: 'dashed', ...rate(due) },
-          { name: 'achieved', color: 'blue', filled: true, ...rate(answered) },
-          ...optional
-            .filter(({ values }) => values.some(value => value > 0))
-            .map(({ name, color, values }) => ({ name, color, ...rate(values) })),
-        ],
-      },
-    },
-    {
-      kind: 'chart',
-      chart: {
-        ...shared,
-        title: 'In flight',
-        note: 'sent and not ended, the most at the end of a step',
-        format: count,
-        silence: 'Nothing was under way at the end of any step.',
-        curves: [
-          {
-            name: 'requests',
-            color: 'teal',
-            filled: true,
-            atEnd: true,
-            ...coarsely(series, inFlight(series), part => Math.max(...part)),
-          },
-        ],
-      },
-    },
+    chart({
+      ...shared,
+      title: 'Offered and achieved rate',
+      note: 'requests per second: offered when due, achieved when answered',
+      format: value => `${threeDigits(value)}/s`,
+      silence: 'Nothing was due.',
+      curves: [
+        { name: 'offered', color: 'grey', stroke: 'dashed', ...rate(due) },
+        { name: 'achieved', color: 'blue', filled: true, ...rate(answered) },
+        ...optional
+          .filter(({ values }) => values.some(value => value > 0))
+          .map(({ name, color, values }) => ({ name, color, ...rate(values) })),
+      ],
+    }),
+    chart({
+      ...shared,
+      title: 'In flight',
+      note: 'sent and not ended, the most at the end of a step',
+      format: count,
+      silence: 'Nothing was under way at the end of any step.',
+      curves: [
+        {
+          name: 'requests',
+          color: 'teal',
+          filled: true,
+          atEnd: true,
+          ...coarsely(series, inFlight(series), part => Math.max(...part)),
+        },
+      ],
+    }),
   ]
 }
 

@@ -36,7 +36,7 @@ function row({ verdict, expression, value, operator, bound, unit, because, why }
       value === null ? NO_VALUE : exact(value, unit),
       toned('quiet', `${operator} ${exact(bound, unit)}`),
       isHeld ? '' : [because, why].filter(Boolean).join('. '),
-      [toned('quiet', why), isHeld ? '' : toned(tone, why === '' ? because : ` (${because})`)],
+      [isHeld ? '' : toned(tone, `${because}. `), toned('quiet', why)],
     ],
     ...(isHeld ? {} : { notes }),
   }
