@@ -8,7 +8,7 @@ export type Words = string | StyledWords | readonly Words[]
 
 export type Tone = 'good' | 'bad' | 'doubtful' | 'quiet' | 'strong'
 
-export type StyledWords = {
+type StyledWords = {
   readonly words: Words
   readonly tone?: Tone
   /** A name, shown exactly as it is. */
@@ -129,7 +129,7 @@ export type Details<C = Content> = {
 /** Drawn on a page, and left out elsewhere. */
 export type Chart = TimeChart | RateChart | HeatMapChart | LanesChart | TilesChart | DotsChart
 
-export type Color = 'blue' | 'teal' | 'amber' | 'red' | 'green' | 'violet' | 'grey'
+type Color = 'blue' | 'teal' | 'amber' | 'red' | 'green' | 'violet' | 'grey'
 
 type Titled = { readonly title: string; readonly note: string }
 

@@ -1,7 +1,7 @@
 /** Markup that `html` or `element` made, and nothing else, so that no text can be taken for it. */
 export type Html = { readonly markup: string }
 
-export type HtmlPart = Html | string | number | null | readonly HtmlPart[]
+type HtmlPart = Html | string | number | null | readonly HtmlPart[]
 
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',

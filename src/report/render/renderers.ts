@@ -9,12 +9,12 @@ import { renderJunit } from './junit.ts'
 import { renderMarkdownPage } from './markdown.ts'
 import { renderTextPage } from './text.ts'
 
-export type TextOptions = Page & {
+type TextOptions = Page & {
   /** Where the rest of the evidence is; null: nowhere. */
   readonly directory: string | null
 }
 
-export type Renderer = (report: Report, options: TextOptions) => string
+type Renderer = (report: Report, options: TextOptions) => string
 
 /** For a terminal: the verdict, why, and then what it rests on. */
 export function renderText(report: Report, { directory, ...page }: TextOptions): string {

@@ -1,5 +1,4 @@
 import { styleText } from 'node:util'
-import type { Status } from '../../metrics/thresholds.ts'
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
@@ -69,7 +68,3 @@ function columnWidths(rows: readonly (readonly TableCell[])[]): readonly number[
 }
 
 export const heading = (page: Page, text: string): readonly string[] => ['', paint(page, 'bold', text)]
-
-export const right = (text: string): TableCell => ({ text, align: 'right' })
-
-export const verdictStyles: Readonly<Record<Status, Style>> = { pass: 'green', fail: 'red', inconclusive: 'yellow' }
