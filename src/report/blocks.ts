@@ -133,7 +133,7 @@ type Color = 'blue' | 'teal' | 'amber' | 'red' | 'green' | 'violet' | 'grey'
 
 type Titled = { readonly title: string; readonly note: string }
 
-/** Stages are shaded behind what is drawn over time. */
+/** A stage is shaded under the curves. */
 export type StageBand = { readonly name: string; readonly startMs: number; readonly endMs: number }
 
 /** One value for each step of time; null: none. */
@@ -289,6 +289,9 @@ export function plainWords(words: Words): string {
   if (typeof words === 'string') return words
   return 'words' in words ? plainWords(words.words) : words.map(plainWords).join('')
 }
+
+/** A column of numbers. */
+export const right = (title: Content): Column => ({ title, align: 'right' })
 
 export const chart = (drawn: Chart): Block => ({ kind: 'chart', chart: drawn })
 

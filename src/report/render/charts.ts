@@ -292,7 +292,7 @@ function markOf(mark: Mark, height: number, x: (value: number) => number): Html 
     case 'tick':
       return upright(mark.look === 'base' ? 'base' : 'percentile', mark.at, nothing)
     case 'refusal':
-      return upright(mark.isUnexpected ? 'refusal accused' : 'refusal', mark.at, html`<title>${mark.says}</title>`)
+      return upright(mark.isUnexpected ? 'refusal unexpected' : 'refusal', mark.at, html`<title>${mark.says}</title>`)
   }
 }
 

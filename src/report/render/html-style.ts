@@ -96,7 +96,7 @@ figcaption .quiet { font-size: 12.5px; }
 .effects .lanes { grid-template-columns: minmax(90px, 290px) minmax(0, 1fr) max-content; }
 .room { fill: var(--faint); } .held { fill-opacity: .35; } .lane rect, .lane path { shape-rendering: crispEdges; }
 .percentile { stroke: var(--amber); stroke-width: 2; }
-.refusal { stroke: var(--amber); stroke-width: 2; } .refusal.accused { stroke: var(--red); stroke-width: 3; }
+.refusal { stroke: var(--amber); stroke-width: 2; } .refusal.unexpected { stroke: var(--red); stroke-width: 3; }
 .clauses { display: grid; gap: 8px 16px; grid-template-columns: max-content minmax(0, 1fr); align-items: center; font-size: 13px; }
 .dots { display: flex; flex-wrap: wrap; gap: 4px; list-style: none; }
 .dots li { width: 13px; height: 13px; border-radius: 4px; }
@@ -121,7 +121,7 @@ figcaption .quiet { font-size: 12.5px; }
   table { font-size: 9.5px; } th { white-space: normal; font-size: 9px; } th, td { padding: 4px 5px; } .tile dd { font-size: 17px; }
   .tiles { grid-template-columns: repeat(auto-fit, minmax(88px, 1fr)); gap: 6px; } .tile { padding: 6px 10px; border-radius: 6px; }
   .tile dt, .tile dd.note { font-size: 9.5px; } #capacity .headline b { font-size: 20px; }
-  /* Where a sheet ends, a grid would lay one of its rows over another. */
+  /* At the end of a sheet, a grid lays one of its rows over another. */
   main, section, header, .charts, .finding { display: block; } main > *, section > *, header > *, .finding > * { margin-top: 10px; }
   .charts > figure { display: inline-grid; width: 49%; vertical-align: bottom; } .charts > figure:nth-child(even) { margin-left: 2%; }
   .charts > figure:only-child { width: 100%; }

@@ -6,20 +6,20 @@ import { rowWords } from '../sections/comparison.ts'
 import { evidenceLines, shownEvidence } from '../sections/findings.ts'
 import { escaped, xmlElement } from './markup.ts'
 
-/** `error`: it could not be established, which CI tools count as no pass. */
+/** `error`: it could not be established. CI tools do not count it as a pass. */
 type Result = { readonly kind: 'failure' | 'error' | 'skipped'; readonly message: string; readonly text: string } | null
 
 type Case = { readonly name: string; readonly result: Result }
 type Suite = { readonly name: string; readonly cases: readonly Case[] }
 
-const longestMessage = 500
-const longestText = 12_000
-/** Of all texts together: beyond it the cases stand without. */
-const mostText = 2_000_000
+const maxMessage = 500
+const maxText = 12_000
+/** Of all texts together: the cases beyond it have none. */
+const maxTexts = 2_000_000
 /** A longer command is in the run directory. */
-const longestCommand = 4_000
+const maxCommand = 4_000
 
-/** For CI tools: the verdict, clauses, thresholds and discrepancies as test cases, in the form that Jenkins made common. */
+/** For CI tools: the verdict, clauses, thresholds and discrepancies as test cases, in the format of Jenkins. */
 export function renderJunit(report: Report): string {
   const seconds = (report.run.durationMs / 1000).toFixed(3)
   const suites = bounded([
@@ -71,7 +71,7 @@ function runSuite({ verdict, because, run }: Report): Suite {
   return { name: 'run', cases: [{ name: 'verdict', result }] }
 }
 
-/** One suite for each chapter of the document, so that a reader of a CI page finds his way. */
+/** One suite for each chapter of the document, so that it is easy to find on a CI page. */
 function clauseSuites(report: Report): readonly Suite[] {
   const chapterOf = (section: string) => section.split('.')[0] ?? section
   const chapters = [...new Set(report.clauses.map(({ section }) => chapterOf(section)))]
@@ -109,7 +109,7 @@ function thresholdResult({ verdict, because, why }: ThresholdResult): Result {
   return { kind: verdict === 'fail' ? 'failure' : 'error', message: because, text }
 }
 
-/** A case for each sort of discrepancy, found or not, so that one that comes and goes keeps its history. */
+/** A case for each kind of discrepancy, found or not, so that CI tools keep its history. */
 function billingSuite({ billing, load }: Report): Suite {
   const nothing: Result = load.answered === 0 ? { kind: 'skipped', message: 'nothing was answered', text: '' } : null
   const cases = discrepancyKinds.map(kind => {
@@ -124,7 +124,7 @@ function billingSuite({ billing, load }: Report): Suite {
   return { name: 'billing', cases }
 }
 
-/** A number that cannot be told is skipped: if there are too many of them, it is the verdict that is in error. */
+/** Where no change can be told, the case is skipped: if there are too many of them, the verdict is an error. */
 function comparisonSuites({ comparison }: Report): readonly Suite[] {
   if (comparison === null) return []
   const cases = comparison.rows.map((row): Case => {
@@ -150,12 +150,12 @@ function exampleLines(example: ReportedExample | undefined, about: string): read
 
 function command(curl: string | null | undefined): readonly string[] {
   if (curl === null || curl === undefined) return []
-  return [curl.length > longestCommand ? '$ (the command is in findings.ndjson)' : `$ ${curl}`]
+  return [curl.length > maxCommand ? '$ (the command is in findings.ndjson)' : `$ ${curl}`]
 }
 
-/** Names that are told apart, and texts that are not too long, each and together. */
+/** With unique names, and with texts that are short enough, each and together. */
 function bounded(suites: readonly Suite[]): readonly Suite[] {
-  let left = mostText
+  let left = maxTexts
   return suites.map(({ name, cases }) => {
     const used = new Map<string, number>()
     return {
@@ -165,9 +165,9 @@ function bounded(suites: readonly Suite[]): readonly Suite[] {
         used.set(said, times)
         const unique = times === 1 ? said : `${said} (${times})`
         if (result === null) return { name: unique, result }
-        const text = shorten(result.text, Math.min(longestText, left))
+        const text = shorten(result.text, Math.min(maxText, left))
         left -= text.length
-        return { name: unique, result: { ...result, message: shorten(result.message, longestMessage), text } }
+        return { name: unique, result: { ...result, message: shorten(result.message, maxMessage), text } }
       }),
     }
   })

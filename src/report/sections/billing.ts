@@ -1,6 +1,6 @@
 import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../metrics/quantity.ts'
 import type { Series } from '../../metrics/series.ts'
-import { type Block, type Content, type Curve, chart, toned } from '../blocks.ts'
+import { type Block, type Content, type Curve, chart, right, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
 import { billingDiscrepancies } from './findings.ts'
 import { endOf } from './load.ts'
@@ -16,7 +16,7 @@ export function billingSection({ billing, series }: Report): readonly Block[] {
     { kind: 'heading', id: 'money', text: 'Credits and money' },
     {
       kind: 'table',
-      columns: [{ title: '' }, { title: 'credits', align: 'right' }, { title: 'USD', align: 'right' }],
+      columns: [{ title: '' }, right('credits'), right('USD')],
       rows: [
         { cells: ['expected, by our tariff', credits(expectedCredits), dollars(expectedUsd)] },
         { cells: ['claimed by the answers', credits(claimedCredits), dollars(claimedUsd)] },

@@ -5,50 +5,44 @@ import type { CallFacts, Report } from '../document.ts'
 /** How the requests of a call, or of several calls, ended. */
 type Ends = Pick<CallFacts, 'statuses' | 'failed' | 'dropped'>
 
-type CallColumn = Omit<Column, 'title'> & {
+type CallColumn = {
   /** By medium, for those that show the column. */
   readonly titles: { readonly [M in Medium]?: string }
+  readonly value: (facts: CallFacts) => string
   /** The media that leave the column out where no call has a value for it. */
   readonly optionalIn: readonly Medium[]
-  readonly value: (facts: CallFacts) => string
+  readonly priority: number
 }
 
-const everywhere = (title: string) => ({ text: title, markdown: title, html: title })
-const ofStreams: readonly Medium[] = ['text', 'html']
+/** In every medium: only text leaves it out where it is empty. */
+const figure = (title: string, value: CallColumn['value'], priority = 0): CallColumn => ({
+  titles: { text: title, markdown: title, html: title },
+  value,
+  optionalIn: ['text'],
+  priority,
+})
+
+/** Of streams and their tokens, which many runs do not have. */
+const ofStreams = (titles: CallColumn['titles'], value: CallColumn['value'], priority: number): CallColumn => ({
+  titles,
+  value,
+  optionalIn: ['text', 'html'],
+  priority,
+})
 
 const allColumns: readonly CallColumn[] = [
-  { titles: everywhere('sent'), optionalIn: [], value: facts => count(facts.count) },
-  { titles: everywhere('latency p50'), optionalIn: ['text'], value: facts => duration(facts.latencyMs.p50) },
-  { titles: everywhere('p95'), optionalIn: ['text'], value: facts => duration(facts.latencyMs.p95) },
-  { titles: everywhere('p99'), priority: 3, optionalIn: ['text'], value: facts => duration(facts.latencyMs.p99) },
-  { titles: { html: 'slowest' }, optionalIn: [], value: facts => duration(facts.latencyMs.max) },
-  {
-    titles: { text: 'ttft p50', markdown: 'TTFT p50', html: 'TTFT p50' },
-    priority: 1,
-    optionalIn: ofStreams,
-    value: facts => duration(facts.ttftMs.p50),
-  },
-  { titles: everywhere('p95'), priority: 4, optionalIn: ofStreams, value: facts => duration(facts.ttftMs.p95) },
-  {
-    titles: { text: 'tpot p50', html: 'TPOT p50' },
-    priority: 5,
-    optionalIn: ofStreams,
-    value: facts => duration(facts.tpotMs.p50),
-  },
-  { titles: { text: 'icl p95' }, priority: 6, optionalIn: ofStreams, value: facts => duration(facts.iclMs.p95) },
-  {
-    titles: { text: 'tokens/s', html: 'tokens/s' },
-    priority: 2,
-    optionalIn: ofStreams,
-    value: facts => digits(facts.outputTokensPerSecond),
-  },
-  {
-    titles: { text: 'good/s', html: 'good/s' },
-    priority: 7,
-    optionalIn: ['text'],
-    value: facts => digits(facts.goodputPerSecond),
-  },
-  { titles: everywhere('good'), priority: 1, optionalIn: ['text'], value: facts => ratio(facts.goodRatio) },
+  { ...figure('sent', facts => count(facts.count)), optionalIn: [] },
+  figure('latency p50', facts => duration(facts.latencyMs.p50)),
+  figure('p95', facts => duration(facts.latencyMs.p95)),
+  figure('p99', facts => duration(facts.latencyMs.p99), 3),
+  { ...figure('slowest', facts => duration(facts.latencyMs.max)), titles: { html: 'slowest' } },
+  ofStreams({ text: 'ttft p50', markdown: 'TTFT p50', html: 'TTFT p50' }, facts => duration(facts.ttftMs.p50), 1),
+  ofStreams({ text: 'p95', markdown: 'p95', html: 'p95' }, facts => duration(facts.ttftMs.p95), 4),
+  ofStreams({ text: 'tpot p50', html: 'TPOT p50' }, facts => duration(facts.tpotMs.p50), 5),
+  ofStreams({ text: 'icl p95' }, facts => duration(facts.iclMs.p95), 6),
+  ofStreams({ text: 'tokens/s', html: 'tokens/s' }, facts => digits(facts.outputTokensPerSecond), 2),
+  { ...figure('good/s', facts => digits(facts.goodputPerSecond), 7), titles: { text: 'good/s', html: 'good/s' } },
+  figure('good', facts => ratio(facts.goodRatio), 1),
 ]
 
 const digits = (perSecond: number | null): string => (perSecond === null ? NO_VALUE : threeDigits(perSecond))
@@ -61,10 +55,10 @@ export function callsSection({ calls }: Report): readonly Block[] {
   const isOneOfSeveral = (facts: CallFacts) => calls.filter(({ call }) => call === facts.call).length > 2
   const shown = calls.filter(facts => !isProbe(facts) && (facts.stage === null || isOneOfSeveral(facts)))
   const probes = calls.filter(facts => isProbe(facts) && facts.stage === null)
-  const columns = allColumns.map(({ titles, optionalIn, value, ...column }): Column => {
+  const columns = allColumns.map(({ titles, optionalIn, value, priority }): Column => {
     const isEmpty = shown.every(facts => value(facts) === NO_VALUE)
     const left = Object.entries(titles).filter(([medium]) => !isEmpty || !optionalIn.includes(medium as Medium))
-    return { ...column, align: 'right', title: Object.fromEntries(left) }
+    return { priority, align: 'right', title: Object.fromEntries(left) }
   })
   const all = totalOf(probes)
   const title = plural(probes.length, 'probe')

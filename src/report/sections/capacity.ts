@@ -1,7 +1,7 @@
 import { hasBroken } from '../../metrics/capacity-result.ts'
 import { capacityWords, outcomeWords } from '../../metrics/capacity-words.ts'
 import { count, duration, NO_VALUE, rate, ratio } from '../../metrics/quantity.ts'
-import { type Block, chart, code, type Table, type Tone, toned } from '../blocks.ts'
+import { type Block, chart, code, right, type Table, type Tone, toned } from '../blocks.ts'
 import type { CapacityResult, Report, TrialResult } from '../document.ts'
 
 /** What searches have found: goodput and latency against the offered rate, and each rate that they tried. */
@@ -87,12 +87,11 @@ function trialTable(trials: readonly TrialResult[]): Table {
     kind: 'table',
     isNested: true,
     columns: [
-      { title: 'offered', align: 'right' },
+      right('offered'),
       { title: { html: 'what came of it' }, wraps: true },
-      ...columns.map(([title, value]) => ({
-        title: title === 'achieved' || isNothing(value) ? { markdown: title, html: title } : title,
-        align: 'right' as const,
-      })),
+      ...columns.map(([title, value]) =>
+        right(title === 'achieved' || isNothing(value) ? { markdown: title, html: title } : title),
+      ),
       { title: { text: '', markdown: '' } },
     ],
     rows: trials.map(trial => {

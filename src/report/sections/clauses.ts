@@ -1,5 +1,5 @@
 import { count, plural } from '../../metrics/quantity.ts'
-import { type Block, chart, code, type Tone, toned, type Words } from '../blocks.ts'
+import { type Block, chart, code, right, type Tone, toned, type Words } from '../blocks.ts'
 import type { Report } from '../document.ts'
 
 type Verdict = Report['clauses'][number]['verdict']
@@ -56,13 +56,7 @@ export function clausesSection({ clauses }: Report): readonly Block[] {
       blocks: [
         {
           kind: 'table',
-          columns: [
-            { title: 'clause' },
-            { title: '§' },
-            { title: '' },
-            { title: 'judged', align: 'right' },
-            { title: 'violated', align: 'right' },
-          ],
+          columns: [{ title: 'clause' }, { title: '§' }, { title: '' }, right('judged'), right('violated')],
           rows: clauses.map(({ id, section, verdict, judged, violated }) => ({
             cells: [code(id), section, toned(tones[verdict], labels[verdict]), count(judged), count(violated)],
           })),

@@ -1,6 +1,6 @@
 import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
 import type { Series } from '../../metrics/series.ts'
-import { type Block, type Content, chart, code, type Lane, type Row, toned } from '../blocks.ts'
+import { type Block, type Content, chart, code, type Lane, type Row, right, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
 import { endOf } from './load.ts'
 
@@ -24,9 +24,9 @@ export function limitsSection(report: Report): readonly Block[] {
       columns: [
         { title: { text: '', markdown: 'limit', html: 'limit' }, wraps: true },
         { title: 'tier', wraps: true },
-        { title: 'callers', align: 'right' },
-        { title: { text: 'limit', html: 'allowed' }, align: 'right' },
-        ...['accepted', '429', 'unexpected 429', 'missing 429'].map(title => ({ title, align: 'right' }) as const),
+        right('callers'),
+        right({ text: 'limit', html: 'allowed' }),
+        ...['accepted', '429', 'unexpected 429', 'missing 429'].map(right),
       ],
       rows: scopes.map(scopeRow),
     },

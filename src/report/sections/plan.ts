@@ -1,5 +1,5 @@
 import { count, duration, plural } from '../../metrics/quantity.ts'
-import { type Block, toned } from '../blocks.ts'
+import { type Block, right, toned } from '../blocks.ts'
 import type { PlanFacts, Report } from '../document.ts'
 
 /** What the run was to send. */
@@ -23,13 +23,7 @@ export function planSection({ plan }: Report): readonly Block[] {
       kind: 'table',
       in: ['html'],
       folds: true,
-      columns: [
-        { title: 'stage' },
-        { title: 'from', align: 'right' },
-        { title: 'lasts', align: 'right' },
-        { title: 'callers', align: 'right' },
-        { title: 'load', wraps: true },
-      ],
+      columns: [{ title: 'stage' }, right('from'), right('lasts'), right('callers'), { title: 'load', wraps: true }],
       rows: stages.map(stage => ({
         cells: [
           toned('strong', stage.name),

@@ -1,5 +1,5 @@
 import { exact, NO_VALUE } from '../../metrics/quantity.ts'
-import { type Block, code, type Row, statusTones, toned } from '../blocks.ts'
+import { type Block, code, type Row, right, statusTones, toned } from '../blocks.ts'
 import type { Report, Status, ThresholdResult } from '../document.ts'
 
 const pageSigns: Readonly<Record<Status, string>> = { pass: '✓ holds', fail: '✗ crossed', inconclusive: '? open' }
@@ -15,7 +15,7 @@ export function thresholdsSection({ thresholds }: Report): readonly Block[] {
       columns: [
         { title: '' },
         { title: { text: '', markdown: 'threshold', html: 'expected' }, wraps: true },
-        { title: { text: '', markdown: 'value', html: 'measured' }, align: 'right' },
+        right({ text: '', markdown: 'value', html: 'measured' }),
         { title: { text: '', markdown: 'bound' } },
         { title: { markdown: '' } },
         { title: { html: 'why it matters' }, wraps: true },

@@ -122,9 +122,9 @@ test('a 429 is red where all of its limit were unexpected', () => {
       series: { ...series, limits: lanes },
     })
   }
-  expect(drawn(2, 2).match(/class="refusal accused"/g)).toHaveLength(2)
+  expect(drawn(2, 2).match(/class="refusal unexpected"/g)).toHaveLength(2)
   expect(drawn(2, 2)).toContain('2 unexpected</span>')
-  expect(drawn(1, 2)).not.toContain('class="refusal accused"')
+  expect(drawn(1, 2)).not.toContain('class="refusal unexpected"')
   expect(drawn(1, 2)).toContain('1 unexpected</span>')
   expect(drawn(0, 2)).not.toContain('unexpected</span>')
 })
