@@ -40,7 +40,7 @@ function scopeRow(uses: readonly LimitUse[]): Row {
   const [first] = uses
   return {
     cells: [
-      { text: first?.scope ?? '', markdown: code(first?.scope ?? ''), html: first?.scope ?? '' },
+      code(first?.scope ?? ''),
       first?.tier ?? '',
       count(new Set(uses.map(({ caller }) => caller)).size),
       allowed(uses),
