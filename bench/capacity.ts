@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { CapacityResult } from '../src/report/report.ts'
+import type { CapacityResult } from '../src/report/document.ts'
 import { virtualRun } from '../test/support/virtual-run.ts'
 import type { Bench } from './figure.ts'
 

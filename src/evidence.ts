@@ -4,7 +4,7 @@ import { probeOf } from './contract/probes.ts'
 import type { Observation, Outcome } from './observation/observation.ts'
 import type { CallPlan } from './plan/plan.ts'
 import { curlCommand } from './report/curl-command.ts'
-import type { Evidence } from './report/report.ts'
+import type { Evidence } from './report/document.ts'
 
 const longestBody = 2_000
 

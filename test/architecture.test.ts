@@ -151,8 +151,7 @@ const doors: Readonly<Record<string, Door>> = {
   zod: {
     files: [
       ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat-request.ts'],
-      ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
-      ...['src/report/slices-schema.ts', 'src/report/series-schema.ts', 'src/report/comparison/comparison-schema.ts'],
+      ...['src/report/document.ts', 'src/report/slices-schema.ts', 'src/report/comparison/comparison-schema.ts'],
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',
   },
@@ -162,7 +161,7 @@ const doors: Readonly<Record<string, Door>> = {
       ...[
         'src/calls/read-response.ts',
         'src/cli/run-command.ts',
-        'src/report/html/page.ts',
+        'src/report/render/html.ts',
         'src/service/rpc-proxy.ts',
       ],
     ],

@@ -12,7 +12,7 @@ import {
   readComparedRun,
 } from '../report/compared-run.ts'
 import { withComparison } from '../report/comparison/with-comparison.ts'
-import type { Report } from '../report/report.ts'
+import type { Report } from '../report/document.ts'
 import { readSlices } from '../report/run-directory.ts'
 import { text, texts, type Values } from './command.ts'
 import type { Draft } from './load-plan.ts'

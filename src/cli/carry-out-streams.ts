@@ -1,7 +1,7 @@
 import { metronomeContract } from '../certificate/metronome-contract.ts'
 import { type StreamLoad, startsPerSecond, streamMs } from '../certificate/stream-load.ts'
 import { makePlan } from '../plan/make-plan.ts'
-import type { Report } from '../report/report.ts'
+import type { Report } from '../report/document.ts'
 import { carryOutUnrecorded, type UnrecordedRun } from '../run/carry-out-unrecorded.ts'
 import { parseScenario } from '../scenario/load.ts'
 

@@ -1,5 +1,4 @@
-import type { ComparisonFormat } from '../report/comparison/render-comparison.ts'
-import type { Format } from '../report/renderers.ts'
+import type { ComparisonFormat, Format } from '../report/render/renderers.ts'
 import type { Command, Flag } from './command.ts'
 
 /** Written here and not read from the renderers, so that `--help` need not load them. */

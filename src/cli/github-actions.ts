@@ -1,6 +1,7 @@
 import { appendFileSync, statSync } from 'node:fs'
-import { longestMarkdownBytes, renderMarkdown, renderMarkdownHead } from '../report/render-markdown.ts'
-import type { Report } from '../report/report.ts'
+import type { Report } from '../report/document.ts'
+import { longestMarkdownBytes } from '../report/render/markdown.ts'
+import { renderMarkdown, renderMarkdownHead } from '../report/render/renderers.ts'
 import { annotationLines } from '../report/workflow-commands.ts'
 
 export const isOnGitHub = (): boolean => process.env.GITHUB_ACTIONS === 'true'

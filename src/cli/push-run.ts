@@ -5,9 +5,10 @@ import type { Plan } from '../plan/plan.ts'
 import { createPushGateway } from '../push/push-gateway.ts'
 import { type Line, type Receiver, receiverAt } from '../push/receiver.ts'
 import { createRemoteWrite } from '../push/remote-write.ts'
-import { pushedWords } from '../report/pushed-words.ts'
-import type { Report } from '../report/report.ts'
+import type { Report } from '../report/document.ts'
+import { pushedWords } from '../report/sections/harness.ts'
 import { type UndiciTransport, undiciTransport } from '../transport/undici.ts'
+
 import { text, type Values } from './command.ts'
 
 /** Who is told of a run; null: nobody. */

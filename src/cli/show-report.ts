@@ -1,6 +1,7 @@
 import type { Page } from '../lib/text-layout.ts'
-import { type Format, renderers } from '../report/renderers.ts'
-import type { Report } from '../report/report.ts'
+
+import type { Report } from '../report/document.ts'
+import { type Format, renderers } from '../report/render/renderers.ts'
 import { withoutCommands } from '../report/workflow-commands.ts'
 import { exitCodes, text, type Values } from './command.ts'
 import { isOnGitHub } from './github-actions.ts'

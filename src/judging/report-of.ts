@@ -9,7 +9,7 @@ import type { LogEnd, RunHead } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { buildReport } from '../report/build-report.ts'
-import type { Evidence, Report, WorkerFacts } from '../report/report.ts'
+import type { Evidence, Report, WorkerFacts } from '../report/document.ts'
 import { type Facts, ownCalls } from './judgement.ts'
 import { readGlances, thresholdsOf } from './readings.ts'
 

@@ -1,5 +1,5 @@
 import { renderFamilies } from '../metrics/prometheus.ts'
-import type { Report } from '../report/report.ts'
+import type { Report } from '../report/document.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 import { type Line, postTo } from './receiver.ts'
 import { verdictFamilies } from './verdict-families.ts'

@@ -1,6 +1,6 @@
 import type { ExpositionSource } from '../metrics/exposition.ts'
 import { watchProcess } from '../metrics/prometheus.ts'
-import type { Report } from '../report/report.ts'
+import type { Report } from '../report/document.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 import { type PictureSender, startPictureSender } from './picture-sender.ts'
 import { createReadings, ofFamily } from './readings.ts'

@@ -10,8 +10,8 @@ import type { Series } from '../metrics/series.ts'
 import type { ThresholdResult } from '../metrics/thresholds.ts'
 import type { Plan } from '../plan/plan.ts'
 import { callFacts } from './call-facts.ts'
+import type { Evidence, LoadFacts, Report, ReportedExample, ReportedFinding, RunFacts } from './document.ts'
 import { planFacts } from './plan-facts.ts'
-import type { Evidence, LoadFacts, Report, ReportedExample, ReportedFinding, RunFacts } from './report.ts'
 import { reachVerdict } from './verdict.ts'
 
 export type ReportInput = {

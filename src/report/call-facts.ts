@@ -3,7 +3,7 @@ import { type Figures, OTHER_STATUS } from '../metrics/figures.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentiles } from '../metrics/percentiles.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { CallFacts } from './report.ts'
+import type { CallFacts } from './document.ts'
 
 /**
  * Each call that was due, in the order of the plan: first over all stages, then by stage. None of the program's own.

@@ -2,7 +2,7 @@ import type { ComparedRun } from '../compare/compare-runs.ts'
 import { type Difference, type Intent, planDifferences } from '../compare/plan-differences.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { cellsPerOctave, type Slices } from '../metrics/slices.ts'
-import type { Report } from './report.ts'
+import type { Report } from './document.ts'
 import { hasReport, openRecordedRun, readIntent, readReport, readSlices } from './run-directory.ts'
 
 /** A run that was read from its directory, to be compared. */

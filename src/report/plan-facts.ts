@@ -1,6 +1,6 @@
 import { describeLoad } from '../plan/describe-load.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { PlanFacts } from './report.ts'
+import type { PlanFacts } from './document.ts'
 
 /** Of the plan, what a reader of the report wants to see; all of it is in `plan.json`. */
 export function planFacts({ callers, budgetUsd, forecast, stages, calls, slo }: Plan): PlanFacts {

@@ -8,15 +8,10 @@ import type { Slices } from '../metrics/slices.ts'
 import { isBegun, type RunHead, readLog } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
-import { comparisonRenderers } from './comparison/render-comparison.ts'
-import { renderHtml } from './html/render-html.ts'
-import { renderJson } from './render-json.ts'
-import { renderJunit } from './render-junit.ts'
-import { renderMarkdown } from './render-markdown.ts'
-import type { Report } from './report.ts'
-import { reportSchema } from './report-schema.ts'
+import { type Report, reportSchema } from './document.ts'
+import { renderJunit } from './render/junit.ts'
+import { comparisonRenderers, renderHtml, renderJson, renderMarkdown, renderText } from './render/renderers.ts'
 import { slicesSchema } from './slices-schema.ts'
-import { renderText } from './text/render-text.ts'
 
 /** Names that stay as they are, so that scripts can rely on them. */
 const files = {
@@ -146,8 +141,7 @@ export async function openRecordedRun(path: string): Promise<RecordedRun> {
 /** The report that a run has written. Throws a UsageError when there is none. */
 export function readReport(path: string): Report {
   const read = reportSchema.safeParse(readJson(path, files.report))
-  // Names of clauses are left as they were said: those of an older report may be none of today's.
-  if (read.success) return read.data as Report
+  if (read.success) return read.data
   const [issue] = read.error.issues
   throw new UsageError({
     where: join(path, files.report),

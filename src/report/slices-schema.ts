@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cellsPerOctave, type Slices } from '../metrics/slices.ts'
-import { tally } from './figures-schema.ts'
+import { tally } from './document.ts'
 
 const decimal = z.string().regex(/^-?\d+(\.\d+)?$/)
 const cells = z

@@ -2,7 +2,7 @@ import type { ClauseTally } from '../checks/docket.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 import type { Threshold } from '../plan/plan.ts'
-import type { CallFacts, CapacityResult, LoadFacts, ReportedBilling, ReportedFinding, RunFacts } from './report.ts'
+import type { CallFacts, CapacityResult, LoadFacts, ReportedBilling, ReportedFinding, RunFacts } from './document.ts'
 
 export type Evident = {
   readonly run: RunFacts

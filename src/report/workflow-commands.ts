@@ -1,6 +1,7 @@
 import { plural } from '../lib/format.ts'
 import { oneLine } from '../lib/text-layout.ts'
-import type { Report } from './report.ts'
+
+import type { Report } from './document.ts'
 
 /** GitHub shows no more of a kind for one step. */
 const mostOfAKind = 10

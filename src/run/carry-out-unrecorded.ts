@@ -4,7 +4,7 @@ import { whenIdle } from '../lib/batches.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { Report } from '../report/report.ts'
+import type { Report } from '../report/document.ts'
 import type { Saturate, Transport } from '../transport/transport.ts'
 import { carryOut } from './carry-out.ts'
 

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Slices } from '../metrics/slices.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
-import type { Report } from '../report/report.ts'
+import type { Report } from '../report/document.ts'
 import type { Opening, RunEnd, Worker } from './worker.ts'
 
 export type Conducted = Brief & {

@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { renderComparisonHtml } from '../../src/report/comparison/comparison-html.ts'
 import { withComparison } from '../../src/report/comparison/with-comparison.ts'
-import { renderHtml } from '../../src/report/html/render-html.ts'
+import { comparisonRenderers, renderHtml } from '../../src/report/render/renderers.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { describeWith } from '../support/real-part.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
@@ -36,7 +35,7 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     const hostile = { ...hostileReport, plan: failing.plan, series: failing.series }
     const pages = { passing, failing, hostile, searching, compared: withComparison(passing, regressed) }
     for (const [name, report] of Object.entries(pages)) write(name, renderHtml(report))
-    write('comparison', renderComparisonHtml(regressed))
+    write('comparison', comparisonRenderers.html.render(regressed))
     const nobody = join(folder, 'nobody')
     const flags = ['--target', 'http://127.0.0.1:9/api/v1', '--out', nobody, '--quiet']
     expect((await turnpike(['run', scenario, ...flags])).code).toBe(3)

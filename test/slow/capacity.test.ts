@@ -3,7 +3,8 @@ import { documented } from '../../src/contract/documented.ts'
 import { createJudgement } from '../../src/judging/judgement.ts'
 import { reportOf } from '../../src/judging/report-of.ts'
 import { formatRate } from '../../src/lib/format.ts'
-import type { CapacityResult } from '../../src/report/report.ts'
+
+import type { CapacityResult } from '../../src/report/document.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 const scenario = (changes: Readonly<Record<string, string>> = {}) => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, type TestContext, test } from 'vitest'
 import type { Plan } from '../../src/plan/plan.ts'
-import type { Report } from '../../src/report/report.ts'
+import type { Report } from '../../src/report/document.ts'
 import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'
 
 type Finished = TestContext['onTestFinished']

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, type TestContext, test } from 'vitest'
-import type { Report } from '../../src/report/report.ts'
+import type { Report } from '../../src/report/document.ts'
 import { readWriteRequest } from '../support/read-write-request.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Report } from '../../src/report/report.ts'
+import type { Report } from '../../src/report/document.ts'
 import { observationsIn, openRecordedRun } from '../../src/report/run-directory.ts'
 import { fallen } from '../support/read-exposition.ts'
 import { scrapeToTheEnd } from '../support/scrape-run.ts'

@@ -1,6 +1,6 @@
 import type { Comparison } from '../../compare/comparison.ts'
-import type { Report } from '../report.ts'
-import { outcomeStatus } from './comparison-words.ts'
+import type { Report } from '../document.ts'
+import { outcomeStatus } from '../sections/comparison.ts'
 
 /**
  * The report of a run that was asked to be no worse than its baselines: a regression is a failure, and where it cannot be

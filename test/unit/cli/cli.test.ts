@@ -5,7 +5,7 @@ import { commands } from '../../../src/cli/commands.ts'
 import { exitCodeOf } from '../../../src/cli/show-report.ts'
 import { version } from '../../../src/cli/version.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
-import type { Report } from '../../../src/report/report.ts'
+import type { Report } from '../../../src/report/document.ts'
 
 const said: string[] = []
 beforeEach(() => {

@@ -5,7 +5,7 @@ import { createJudgement } from '../../../src/judging/judgement.ts'
 import { type Part, reportOf, slicesOf } from '../../../src/judging/report-of.ts'
 import type { LogEnd } from '../../../src/observation/log.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
-import type { Report } from '../../../src/report/report.ts'
+import type { Report } from '../../../src/report/document.ts'
 import { lieByName } from '../../../src/service/lies/lies.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { renderFamilies } from '../../../src/metrics/prometheus.ts'
 import { verdictFamilies } from '../../../src/push/verdict-families.ts'
-import type { Report } from '../../../src/report/report.ts'
+import type { Report } from '../../../src/report/document.ts'
 import { aSearch } from '../report/capacity-results.ts'
 import { failingReport, passingReport } from '../report/fixtures.ts'
 

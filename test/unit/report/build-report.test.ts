@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createDocket } from '../../../src/checks/docket.ts'
 import type { ThresholdResult } from '../../../src/metrics/thresholds.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
-import type { Evidence } from '../../../src/report/report.ts'
+import type { Evidence } from '../../../src/report/document.ts'
 import {
   anObservation,
   answeredWith,

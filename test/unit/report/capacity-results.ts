@@ -1,4 +1,4 @@
-import type { CapacityResult, TrialResult } from '../../../src/report/report.ts'
+import type { CapacityResult, TrialResult } from '../../../src/report/document.ts'
 
 const noTimes = { count: 0, mean: null, p50: null, p90: null, p95: null, p99: null, p999: null, max: null }
 

@@ -1,4 +1,4 @@
-import type { CallFacts, Percentiles, Report, ThresholdResult } from '../../../src/report/report.ts'
+import type { CallFacts, Percentiles, Report, ThresholdResult } from '../../../src/report/document.ts'
 
 const none: Percentiles = { count: 0, mean: null, p50: null, p90: null, p95: null, p99: null, p999: null, max: null }
 

@@ -1,4 +1,4 @@
-import type { Report } from '../../../src/report/report.ts'
+import type { Report } from '../../../src/report/document.ts'
 import { failingReport } from './fixtures.ts'
 
 /** All that a target could say to take over whoever shows it. */

@@ -1,0 +1,362 @@
+import { z } from 'zod'
+import type { DiscrepancyKind } from '../audits/results.ts'
+import type { JudgeName } from '../contract/clause.ts'
+import type { ClauseId } from '../contract/clauses.ts'
+import type { Operator } from '../plan/plan.ts'
+import { comparisonSchema } from './comparison/comparison-schema.ts'
+
+export type { CapacityResult, TrialResult } from '../metrics/capacity-result.ts'
+export type { Percentiles } from '../metrics/percentiles.ts'
+export type { Status, ThresholdResult } from '../metrics/thresholds.ts'
+
+/** A name of ours. Any string is read, since an older or a later report may have names that this version does not know. */
+const nameOf = <Name extends string>() => z.string() as unknown as z.ZodType<Name>
+
+const decimal = z.string().meta({ description: 'A decimal number, so that no float rounds it.' })
+/** A number of things. */
+export const tally = z.number().int().nonnegative()
+const millis = z.number().nullable()
+const perSecond = z.number().nullable().meta({ description: 'A second; null where it has no value.' })
+const status = z.enum(['pass', 'fail', 'inconclusive'])
+
+const percentiles = z
+  .object({ count: tally, mean: millis, p50: millis, p90: millis, p95: millis, p99: millis, p999: millis, max: millis })
+  .meta({ id: 'Percentiles', description: 'Milliseconds; null where the sample is too small to bound it.' })
+
+/** What a bug report needs: the request without its secret, and the response. Headers and body are bounded. */
+const evidence = z
+  .object({
+    seq: tally,
+    caller: z.string(),
+    stage: z.string(),
+    call: z.string(),
+    request: z
+      .object({
+        method: z.string(),
+        path: z.string(),
+        headers: z.record(z.string(), z.string()),
+        body: z.string().nullable(),
+        // A replay follows the command of the request that it repeats, and the key of a second caller is in
+        // TURNPIKE_OTHER_KEY. null: the command is too long, or other requests of the finding have one.
+        curl: z.string().nullable().meta({ description: 'Sends the request again, with the key in TURNPIKE_KEY.' }),
+      })
+      .nullable(),
+    outcome: z.string(),
+    headers: z.record(z.string(), z.string()),
+    /** The beginning of the body. */
+    body: z.string(),
+    dueMs: z.number(),
+    sentMs: millis,
+    headersMs: millis,
+    endMs: millis,
+  })
+  .meta({ id: 'Evidence', description: 'One request and what came back. Instants are milliseconds since the start.' })
+
+const example = z
+  .object({ seqs: z.array(tally), because: z.string(), evidence: z.array(evidence) })
+  .meta({ id: 'Example' })
+
+const run = z.object({
+  id: z.string(),
+  scenario: z.string(),
+  question: z.string().nullable(),
+  seed: z.number(),
+  version: z.string(),
+  target: z.string(),
+  profile: z.string(),
+  startedAt: z.string().meta({ description: 'ISO 8601, UTC.' }),
+  durationMs: z.number(),
+  /** `cut-short`: the log of the run has no end, as after a kill. */
+  ended: z.enum([
+    'complete',
+    'interrupted',
+    'target-unreachable',
+    'keys-refused',
+    'budget-reached',
+    'worker-lost',
+    'cut-short',
+  ]),
+})
+
+const delay = z.object({ p99: z.number(), max: z.number() })
+
+/** What a worker says about itself. */
+const worker = z.object({
+  worker: z.number().meta({ description: 'From 1.' }),
+  callers: tally,
+  /** The worker ended without a result. */
+  isLost: z.boolean(),
+  /** When its first stage started, in milliseconds on the clock of the run; null: it is not known, or it never started. */
+  beganMs: z.number().nullable(),
+  sent: tally,
+  latenessMs: percentiles,
+  eventLoopDelayMs: delay.nullable(),
+})
+
+const load = z.object({
+  /** Requests that the plan forecast. */
+  planned: z.number(),
+  /** Requests that the transport took: `answered` plus `failed`. Turnpike's own requests are included. */
+  sent: tally,
+  /** Complete responses, of any status. */
+  answered: tally,
+  failed: tally,
+  /** Arrivals that were due and never sent. */
+  dropped: tally,
+  /** Arrivals that need credentials which the user did not give. */
+  leftOut: tally.default(0),
+  /** Responses of the abuse block, in stages that did not mean to cause it. */
+  blocked: tally.default(0),
+  failures: z.record(z.string(), tally),
+  latenessMs: percentiles,
+  eventLoopDelayMs: delay.nullable(),
+  /** Observations that were judged and not recorded, because the disk was too slow. */
+  unrecorded: tally.default(0),
+  /** Remote write until the report was made; null: there was none. */
+  pushed: z.object({ takenSamples: tally, lostSamples: tally, failures: tally }).nullable().default(null),
+  workers: z.array(worker).default([]),
+})
+
+const call = z.object({
+  call: z.string(),
+  stage: z.string().nullable().meta({ description: 'null: over all stages.' }),
+  /** Requests sent: the sum of `statuses`, plus `failed`. */
+  count: tally,
+  /** Complete responses by status; `other` where there were too many distinct ones. */
+  statuses: z.record(z.string(), tally),
+  failed: tally,
+  dropped: tally,
+  latencyMs: percentiles,
+  serviceTimeMs: percentiles,
+  ttftMs: percentiles,
+  ttfctMs: percentiles,
+  tpotMs: percentiles,
+  itlMs: percentiles,
+  iclMs: percentiles,
+  outputTokens: z.number(),
+  outputTokensPerSecond: z.number().nullable(),
+  /** Complete responses, of any status. */
+  achievedPerSecond: z.number().nullable(),
+  goodputPerSecond: z.number().nullable(),
+  /** Good responses as a share of all arrivals that were due, with failures and drops; null: a probe. */
+  goodRatio: z.number().nullable(),
+})
+
+const billing = z.object({
+  expectedCredits: decimal,
+  expectedUsd: decimal,
+  claimedCredits: decimal,
+  claimedUsd: decimal,
+  billedUsd: decimal.nullable(),
+  discrepancies: z.array(
+    z.object({ kind: nameOf<DiscrepancyKind>(), count: tally, amountUsd: decimal, examples: z.array(example) }),
+  ),
+})
+
+const limit = z.object({
+  caller: z.string(),
+  scope: z.string(),
+  tier: z.string(),
+  windowMs: z.number(),
+  limit: z.number().nullable(),
+  windows: tally,
+  accepted: tally,
+  rejected: tally,
+  unexpected429: tally,
+  missing429: tally,
+})
+
+const clause = z.object({
+  id: nameOf<ClauseId>(),
+  section: z.string(),
+  judged: tally,
+  violated: tally,
+  verdict: z.enum(['pass', 'fail', 'not-exercised']),
+})
+
+const finding = z.object({
+  clause: nameOf<ClauseId>(),
+  section: z.string(),
+  says: z.string(),
+  check: nameOf<JudgeName>(),
+  count: tally,
+  because: z.string(),
+  examples: z.array(example),
+})
+
+const threshold = z.object({
+  expression: z.string(),
+  value: z.number().nullable(),
+  operator: nameOf<Operator>(),
+  bound: z.number(),
+  unit: z.enum(['ms', 'count', 'ratio', 'per-second', 'credits', 'usd']),
+  verdict: status,
+  because: z.string(),
+  why: z.string(),
+})
+
+/** What a stage found about the capacity of its target. */
+const capacity = z.object({
+  stage: z.string(),
+  status: z.enum(['found', 'not-reached', 'below-lowest', 'limited-by-tier', 'harness-limited', 'inconclusive']),
+  perSecond: perSecond.meta({ description: 'Arrivals of all callers that were confirmed; null where none were.' }),
+  because: z.string(),
+  fromPerSecond: z.number(),
+  toPerSecond: z.number(),
+  shares: z.record(z.string(), z.number()).meta({ description: 'Of each call among the arrivals.' }),
+  good: z.number(),
+  precision: z.number(),
+  confirmation: z.object({ percent: z.number(), samples: tally, latencyMs: millis }).nullable(),
+  trials: z.array(
+    z.object({
+      purpose: z.enum(['raise', 'narrow', 'confirm']),
+      offeredPerSecond: z.number(),
+      outcome: z.enum([
+        'held',
+        'too-many-bad',
+        'over-saturated',
+        'rate-limited',
+        'harness-late',
+        'harness-full',
+        'blocked',
+        'failure-limit',
+        'unfinished',
+      ]),
+      arrivals: tally,
+      planned: tally.meta({ description: 'Arrivals, had the trial not been ended early.' }),
+      achievedPerSecond: perSecond,
+      goodputPerSecond: perSecond,
+      goodRatio: z.number().nullable(),
+      latencyMs: percentiles,
+      refused: tally.meta({ description: 'Answers with 429.' }),
+      atCapacity: tally.meta({ description: 'Answers with 503.' }),
+      failed: tally,
+      dropped: tally,
+      inFlightPerSecond: perSecond.meta({ description: 'Requests in flight that came to be more each second.' }),
+    }),
+  ),
+})
+
+/** What the run was to send, in words where people read it. */
+const plan = z.object({
+  callers: z.object({ count: tally, tier: z.string(), shared: z.boolean() }),
+  budgetUsd: decimal.nullable(),
+  forecast: z.object({
+    requests: z.number(),
+    durationMs: z.number(),
+    credits: z.number(),
+    worstUsd: decimal.nullable(),
+  }),
+  stages: z.array(
+    z.object({
+      name: z.string(),
+      startMs: z.number(),
+      durationMs: z.number(),
+      callers: tally,
+      load: z.string().meta({ description: 'In words.' }),
+    }),
+  ),
+  calls: z.array(z.object({ call: z.string(), kind: z.string(), slo: z.record(z.string(), z.number()) })),
+})
+
+const times = z
+  .object({ stepMs: z.number(), p50: z.array(millis), p95: z.array(millis), max: z.array(millis) })
+  .meta({ id: 'TimesSeries', description: 'Milliseconds, one value for each stepMs; up to 12 % coarse.' })
+
+const series = z
+  .object({
+    stepMs: z.number(),
+    stages: z.array(z.object({ name: z.string(), startMs: z.number(), endMs: z.number() })),
+    due: z.array(tally),
+    dropped: z.array(tally),
+    sent: z.array(tally),
+    answered: z.array(tally),
+    failed: z.array(tally),
+    refused: z.array(tally).meta({ description: 'Answers with 429.' }),
+    latenessMs: z.array(z.number()),
+    calls: z.array(
+      z.object({
+        call: z.string(),
+        count: tally,
+        latencyMs: times,
+        ttftMs: times.nullable(),
+        iclMs: times.nullable(),
+        latencies: z.object({ fromMs: z.number(), perOctave: z.number(), counts: z.array(tally) }),
+      }),
+    ),
+    heat: z.object({
+      stepMs: z.number(),
+      fromMs: z.number(),
+      perOctave: z.number(),
+      counts: z.array(z.array(tally)),
+    }),
+    spend: z.object({
+      expectedCredits: z.array(decimal),
+      claimedCredits: z.array(decimal),
+      expectedUsd: z.array(decimal),
+      claimedUsd: z.array(decimal),
+      billedUsd: z.array(decimal.nullable()),
+    }),
+    limits: z.array(
+      z.object({
+        caller: z.string(),
+        scope: z.string(),
+        limit: z.number().nullable(),
+        used: z.array(z.number().nullable()),
+        refusedMs: z.array(z.number()),
+        refusedSeqs: z.array(tally),
+      }),
+    ),
+  })
+  .meta({ description: 'The run over time: column i of a list begins i × stepMs after the start.' })
+
+/**
+ * The form of `report.json`, for programs that read it. Changes only ever add members; a member that older reports lack
+ * has a default. The published `docs/report.schema.json` is generated from it.
+ */
+export const reportSchema = z
+  .object({
+    schema: z.literal(1),
+    verdict: status,
+    /** Why, in sentences; at least one. */
+    because: z.array(z.string()).min(1),
+    run,
+    load,
+    calls: z.array(call),
+    billing,
+    limits: z.array(limit),
+    clauses: z.array(clause),
+    findings: z.array(finding),
+    thresholds: z.array(threshold),
+    /** One for each stage that searched for a capacity. */
+    capacity: z.array(capacity).default([]),
+    /** null: an older version wrote the report. The same holds for `series`. */
+    plan: plan.nullable().default(null),
+    series: series.nullable().default(null),
+    /** null: the run was not compared. */
+    comparison: comparisonSchema.nullable().default(null),
+  })
+  .meta({ title: 'The report of a run of Turnpike', description: 'report.json; changes only ever add.' })
+
+/** For programs that read reports in other languages. A member that a later version adds is no mistake. */
+export const reportJsonSchema = (): unknown => z.toJSONSchema(reportSchema, { io: 'input' })
+
+type DeepReadonly<T> = T extends readonly (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T
+
+/** What a run found, as `report.json` has it. */
+export type Report = DeepReadonly<z.infer<typeof reportSchema>>
+
+export type RunFacts = Report['run']
+export type LoadFacts = Report['load']
+export type WorkerFacts = LoadFacts['workers'][number]
+export type CallFacts = Report['calls'][number]
+export type PlanFacts = NonNullable<Report['plan']>
+export type ReportedBilling = Report['billing']
+export type ReportedDiscrepancy = ReportedBilling['discrepancies'][number]
+export type ReportedFinding = Report['findings'][number]
+export type ReportedExample = ReportedFinding['examples'][number]
+export type Evidence = ReportedExample['evidence'][number]

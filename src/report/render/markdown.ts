@@ -1,0 +1,162 @@
+import type { Status } from '../../metrics/thresholds.ts'
+import {
+  type Block,
+  blocksIn,
+  type FindingBlock,
+  type Heading,
+  type List,
+  requestList,
+  type Table,
+  type Words,
+} from '../blocks.ts'
+
+type Lines = readonly string[]
+
+/** GitHub refuses a summary of a step that is larger than 1 MiB. */
+export const longestMarkdownBytes = 1024 * 1024
+/** Of one section, so that there is room for the others. */
+const maxSectionBytes = 700_000
+/** A longer command is in the run directory. */
+const maxCommand = 4_000
+/** Of a table or a list. */
+const maxRows = 300
+
+const signs: Readonly<Record<Status, string>> = { pass: '✅', fail: '❌', inconclusive: '⚠️' }
+
+/** For the summary of a CI step and for pasting. At most `longestMarkdownBytes`; sections beyond it are left out. */
+export function renderMarkdownPage(blocks: readonly Block[]): string {
+  const sections: Block<Words>[][] = []
+  for (const block of blocksIn('markdown', blocks)) {
+    if (block.kind === 'heading' || sections.length === 0) sections.push([block])
+    else sections.at(-1)?.push(block)
+  }
+  const parts = sections.map(section => fitting(section.map(blockLines), maxSectionBytes, 'findings'))
+  return text(fitting(parts, longestMarkdownBytes - 1_000, 'sections'))
+}
+
+const text = (lines: Lines): string => `${lines.join('\n')}\n`
+
+/** The parts with an empty line between them. Those that do not fit are left out, and counted at the end. */
+function fitting(parts: readonly Lines[], maxBytes: number, noun: string): Lines {
+  const kept: string[] = []
+  let left = maxBytes
+  let lost = 0
+  for (const part of parts.filter(lines => lines.length > 0)) {
+    const bytes = Buffer.byteLength(text(part)) + 1
+    if (bytes > left) lost++
+    else {
+      left -= bytes
+      kept.push(...(kept.length === 0 ? [] : ['']), ...part)
+    }
+  }
+  return lost === 0 ? kept : [...kept, '', `_${lost} more ${noun}: see report.html or report.json._`]
+}
+
+function blockLines(block: Block<Words>): Lines {
+  switch (block.kind) {
+    case 'heading':
+      return headingLines(block)
+    case 'text':
+      return [block.look === 'question' ? `_${inline(block.text)}_` : inline(block.text)]
+    case 'list':
+      return listLines(block)
+    case 'table':
+      return tableLines(block)
+    case 'finding':
+      return findingLines(block)
+    case 'details':
+      return details(block.summary, fitting(block.blocks.map(blockLines), maxSectionBytes, 'parts'))
+    case 'chart':
+      return []
+  }
+}
+
+function headingLines({ text: title, verdict }: Heading<Words>): Lines {
+  if (verdict === undefined) return [`### ${inline(title)}`]
+  return [`## ${signs[verdict.status]} ${inline(verdict.words)}: ${inline(title)}`]
+}
+
+function listLines({ items, look }: List<Words>): Lines {
+  const lead = look === 'lines' ? '' : '- '
+  return [...items.slice(0, maxRows).map(item => `${lead}${inline(item)}`), ...omitted(items.length)]
+}
+
+function tableLines({ columns, rows }: Table<Words>): Lines {
+  const line = (cells: Lines) => `| ${cells.join(' | ')} |`
+  return [
+    line(columns.map(({ title }) => inline(title))),
+    line(columns.map(({ align }) => (align === 'right' ? '--:' : ':--'))),
+    ...rows.slice(0, maxRows).map(({ cells }) => line(cells.map(inline))),
+    ...omitted(rows.length),
+  ]
+}
+
+const omitted = (length: number): Lines =>
+  length > maxRows ? ['', `_${length - maxRows} more: see report.json._`] : []
+
+function findingLines({ name, where, tally, says, seen, requests, evidence }: FindingBlock): Lines {
+  const blocks = evidence.flatMap(({ lines, curl }) => [
+    ...codeBlock(lines, 'text'),
+    ...(curl === null ? [] : codeBlock([curl.length > maxCommand ? '# see findings.ndjson' : curl], 'sh')),
+  ])
+  const cited = `Evidence: ${requestList(requests)}`
+  return [
+    `**${code(name)}** ${where}: ${tally}`,
+    '',
+    ...(says === null ? [] : [`- says: ${plainText(says)}`]),
+    ...(seen === null ? [] : [`- seen: ${plainText(seen)}`, '']),
+    ...(blocks.length === 0 ? [] : details(cited, blocks)),
+  ]
+}
+
+/** Unfolded by a click. The blank lines make what is inside Markdown again. */
+const details = (summary: string, lines: Lines): Lines => [
+  '<details>',
+  `<summary>${summary}</summary>`,
+  '',
+  ...lines,
+  '',
+  '</details>',
+]
+
+function inline(words: Words): string {
+  if (typeof words === 'string') return plainText(words)
+  if (!('words' in words)) return words.map(inline).join('')
+  const { words: inner, tone, isCode, verdict } = words
+  const shown = isCode && typeof inner === 'string' ? code(inner) : inline(inner)
+  if (verdict !== undefined) return `${signs[verdict]} ${shown}`.trimEnd()
+  return tone === 'strong' ? `**${shown}**` : shown
+}
+
+/** What has a meaning in Markdown, or in the HTML that it may hold. */
+const marks = /[\\`*_[\]<>&|~#!]/g
+
+/**
+ * Words from outside as one line of plain text: no markup, no link, no mention. `https:` and `www.` lose the sign by
+ * which GitHub knows them, and a blank of no width follows each @.
+ */
+const plainText = (words: string): string =>
+  words
+    .replace(unfit, ' ')
+    .replace(marks, mark => (mark === '<' ? '&lt;' : mark === '>' ? '&gt;' : mark === '&' ? '&amp;' : `\\${mark}`))
+    .replace(/:(?=\/\/)/g, '\\:')
+    .replace(/www\./gi, word => `${word.slice(0, 3)}\\.`)
+    .replaceAll('@', '@\u200B')
+
+/** As it is, on one line. */
+function code(words: string): string {
+  const line = words.replace(unfit, ' ').replaceAll('|', '\u00A6')
+  const fence = '`'.repeat(longestRun(line) + 1)
+  return line.includes('`') ? `${fence} ${line} ${fence}` : `${fence}${line}${fence}`
+}
+
+/** As it is, on lines of its own. No text can end the block, since its fence is longer than any run of it. */
+function codeBlock(lines: Lines, language: string): Lines {
+  const safe = lines.map(line => line.replace(unfit, ' '))
+  const fence = '`'.repeat(Math.max(3, longestRun(safe.join('\n')) + 1))
+  return [`${fence}${language}`, ...safe, fence]
+}
+
+const unfit = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu
+
+const longestRun = (words: string): number => Math.max(0, ...(words.match(/`+/g) ?? []).map(run => run.length))

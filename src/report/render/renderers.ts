@@ -1,0 +1,60 @@
+import type { Comparison } from '../../compare/comparison.ts'
+import { oneLine, type Page } from '../../lib/text-layout.ts'
+import type { Report } from '../document.ts'
+import { reportPage } from '../page.ts'
+import { comparisonPage } from '../sections/comparison.ts'
+import { summarySection } from '../sections/summary.ts'
+import { renderHtmlPage } from './html.ts'
+import { renderJunit } from './junit.ts'
+import { renderMarkdownPage } from './markdown.ts'
+import { renderTextPage } from './text.ts'
+
+type TextOptions = Page & {
+  /** Where the rest of the evidence is; null: nowhere. */
+  readonly directory: string | null
+}
+
+type Renderer = (report: Report, options: TextOptions) => string
+
+/** For a terminal: the verdict, why, and then what it rests on. */
+export function renderText(report: Report, { directory, ...page }: TextOptions): string {
+  const rest = directory === null ? '' : `\nEverything that was kept is in ${oneLine(directory)}\n`
+  return renderTextPage(reportPage(report), page) + rest
+}
+
+export const renderHtml = (report: Report): string => renderHtmlPage(reportPage(report))
+
+export const renderMarkdown = (report: Report): string => renderMarkdownPage(reportPage(report))
+
+/** The verdict and why, where there is no room for more. */
+export const renderMarkdownHead = (report: Report): string => renderMarkdownPage(summarySection(report))
+
+/** The machine contract: members in the order of the schema, two blanks, a newline at the end; lists of numbers on one line. */
+export const renderJson = (report: Report): string =>
+  `${JSON.stringify(report, null, 2).replace(plainList, list => list.replace(/\s+/g, ' '))}\n`
+
+/** A list of numbers, nulls and decimals. Strings hold no line breaks in JSON, so that none can look like one. */
+const plainList = /\[\n\s+(?:(?:-?\d[\d.e+-]*|"-?\d[\d.]*"|null),?\s+)+\]/g
+
+/** What `turnpike report --format` knows. A new format is one file and one line. */
+export const renderers = {
+  text: renderText,
+  json: renderJson,
+  html: renderHtml,
+  junit: renderJunit,
+  markdown: renderMarkdown,
+} as const satisfies Readonly<Record<string, Renderer>>
+
+export type Format = keyof typeof renderers
+
+/** What `turnpike compare --format` knows, and the file of each in the directory that `--out` names. */
+export const comparisonRenderers = {
+  text: { file: 'comparison.txt', render: (comparison, page) => renderTextPage(comparisonPage(comparison), page) },
+  json: { file: 'comparison.json', render: comparison => `${JSON.stringify(comparison, null, 2)}\n` },
+  html: { file: 'comparison.html', render: comparison => renderHtmlPage(comparisonPage(comparison)) },
+  markdown: { file: 'comparison.md', render: comparison => renderMarkdownPage(comparisonPage(comparison)) },
+} as const satisfies Readonly<
+  Record<string, { readonly file: string; readonly render: (comparison: Comparison, page: Page) => string }>
+>
+
+export type ComparisonFormat = keyof typeof comparisonRenderers

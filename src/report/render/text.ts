@@ -1,0 +1,149 @@
+import {
+  clip,
+  heading,
+  oneLine,
+  type Page,
+  paint,
+  type Style,
+  type TableCell,
+  table,
+  tableWidth,
+  wrap,
+} from '../../lib/text-layout.ts'
+import {
+  type Block,
+  blocksIn,
+  type Column,
+  type FindingBlock,
+  type Heading,
+  plainWords,
+  statusTones,
+  type Table,
+  type Text,
+  type Tone,
+  type Words,
+} from '../blocks.ts'
+
+type Lines = readonly string[]
+
+/** What stands below the heading of a section is indented by as much. */
+const step = 2
+
+/** A longer command is in the run directory, where it can be copied as a whole. */
+const maxCommand = 1_500
+
+/** For a terminal. No line is wider than the page, but for commands that are to be pasted. */
+export function renderTextPage(blocks: readonly Block[], page: Page): string {
+  let indent = 0
+  const lines = blocksIn('text', blocks).flatMap(block => {
+    if (block.kind === 'heading' && block.id !== undefined) indent = step
+    return blockLines(block, page, indent)
+  })
+  return `${lines.map(line => line.trimEnd()).join('\n')}\n`
+}
+
+function blockLines(block: Block<Words>, page: Page, indent: number): Lines {
+  switch (block.kind) {
+    case 'heading':
+      return headingLines(block, page)
+    case 'text':
+      return textLines(block, page, indent)
+    case 'list': {
+      const [at, lead] = block.look === 'reasons' ? [indent + step, '- '] : [indent, '']
+      return [...gap(block), ...block.items.flatMap(item => wrap(page, plainWords(item), at, lead))]
+    }
+    case 'table':
+      return tableLines(block, page)
+    case 'finding':
+      return findingLines(block, page)
+    case 'details':
+    case 'chart':
+      return []
+  }
+}
+
+const gap = ({ afterGap }: { readonly afterGap?: true }): Lines => (afterGap ? [''] : [])
+
+function headingLines({ text, verdict, beside }: Heading<Words>, page: Page): Lines {
+  const name: TableCell = { text: plainWords(text), style: 'bold' }
+  if (verdict !== undefined) {
+    const words = plainWords(verdict.words).toUpperCase()
+    return table(page, 0, [[{ text: words, style: styles[statusTones[verdict.status]] }, name]])
+  }
+  if (beside !== undefined) return ['', ...table(page, 0, [[name, { text: beside }]])]
+  return heading(page, name.text)
+}
+
+function textLines(block: Text<Words>, page: Page, indent: number): Lines {
+  if (block.look === 'headline') return table(page, indent, [[block.text].flat().map(cell)])
+  const { text, style } = cell(block.text)
+  const wrapped = wrap(page, text, indent + (block.isNested ? step : 0))
+  return [...gap(block), ...wrapped.map(line => paint(page, style, line))]
+}
+
+function tableLines(block: Table<Words>, page: Page): Lines {
+  const { rows } = block
+  const [titles = '', ...body] = table(page, indentOf(block), fittingCells(block, block.columns, page))
+  const lines = rows.flatMap(({ group, notes = [] }, index) => [
+    ...(group === undefined || group === rows[index - 1]?.group ? [] : ['', ...wrap(page, group, step)]),
+    body[index] ?? '',
+    ...notes.flatMap(({ text, lead }) => wrap(page, text, indentOf(block) + step, lead)),
+  ])
+  return block.isBare ? lines : [paint(page, 'dim', titles.trimEnd()), ...lines]
+}
+
+type Cells = readonly (readonly TableCell[])[]
+
+/** The titles and the rows, without the columns that do not fit the page. */
+function fittingCells(block: Table<Words>, shown: readonly Column<Words>[], page: Page): Cells {
+  const cells = [
+    shown.map(column => columnCell(column, block.isBare ? '' : column.title)),
+    ...block.rows.map(row => shown.map(column => columnCell(column, row.cells[block.columns.indexOf(column)] ?? ''))),
+  ]
+  const last = Math.max(0, ...shown.map(({ priority = 0 }) => priority))
+  if (tableWidth(indentOf(block), cells) <= page.columns || last === 0) return cells
+  return fittingCells(
+    block,
+    shown.filter(({ priority }) => priority !== last),
+    page,
+  )
+}
+
+function columnCell({ align, maxWidth }: Column<Words>, words: Words): TableCell {
+  const { text, ...style } = cell(words)
+  const fitted = maxWidth === undefined ? text : clip(text, maxWidth)
+  return { text: fitted, ...style, ...(align === undefined ? {} : { align }) }
+}
+
+const indentOf = ({ isNested }: Table<Words>): number => (isNested ? 2 * step : step)
+
+/** Without its command, each line of evidence is cut to the width of the page. */
+function findingLines({ name, where, tally, says, seen, requests, evidence }: FindingBlock, page: Page): Lines {
+  const place = where === '' ? [] : [{ text: where }]
+  const cited = requests.length < 2 ? '' : ` (requests ${requests.join(', ')})`
+  return [
+    ...table(page, step, [[{ text: name, style: 'red' }, ...place, { text: tally }]]),
+    ...(says === null ? [] : wrap(page, says, 2 * step, 'says ')),
+    ...(seen === null ? [] : wrap(page, seen + cited, 2 * step, 'seen ')),
+    ...evidence.flatMap(({ lines, curl }) => [
+      ...lines.map(line => `    ${paint(page, 'dim', clip(line, page.columns - 2 * step))}`),
+      ...(curl === null ? [] : [`    $ ${curl.length > maxCommand ? commandElsewhere : oneLine(curl)}`]),
+    ]),
+  ]
+}
+
+const commandElsewhere = '(the command is in findings.ndjson)'
+
+const styles: Readonly<Record<Tone, Style>> = {
+  good: 'green',
+  bad: 'red',
+  doubtful: 'yellow',
+  quiet: 'dim',
+  strong: 'bold',
+}
+
+/** Words in the style of all of them: a cell has one. */
+function cell(words: Words): TableCell {
+  const tone = typeof words === 'object' && 'words' in words ? words.tone : undefined
+  return { text: plainWords(words), ...(tone === undefined ? {} : { style: styles[tone] }) }
+}

@@ -1,0 +1,112 @@
+import { count, formatDuration, formatRate, formatRatio, NO_VALUE } from '../../lib/format.ts'
+import { hasBroken } from '../../metrics/capacity-result.ts'
+import { capacityWords, outcomeWords } from '../../metrics/capacity-words.ts'
+import { type Block, chart, code, right, type Table, type Tone, toned } from '../blocks.ts'
+import type { CapacityResult, Report, TrialResult } from '../document.ts'
+
+/** What searches have found: goodput and latency against the offered rate, and each rate that they tried. */
+export function capacitySection({ capacity }: Report): readonly Block[] {
+  if (capacity.length === 0) return []
+  return [{ kind: 'heading', id: 'capacity', text: 'Capacity' }, ...capacity.flatMap(resultBlocks)]
+}
+
+function resultBlocks(result: CapacityResult): readonly Block[] {
+  const { stage, status, because, trials } = result
+  const words = capacityWords(result)
+  const tone = status === 'found' || status === 'not-reached' ? 'good' : 'doubtful'
+  return [
+    {
+      kind: 'text',
+      look: 'headline',
+      text: {
+        text: [toned('strong', stage), toned(tone, words)],
+        markdown: [toned('strong', [code(stage), `: ${words}.`]), ` ${because}`],
+        html: [toned('strong', toned(tone, words)), ' ', toned('quiet', `in ${stage}`)],
+      },
+    },
+    { kind: 'text', text: { text: because, html: because }, isNested: true },
+    ...charts(result, words),
+    trialTable(trials),
+  ]
+}
+
+const colors = { good: 'green', bad: 'red', doubtful: 'amber' } as const
+
+function charts({ trials, perSecond }: CapacityResult, words: string): readonly Block[] {
+  const shared = {
+    draw: 'rate',
+    trials: trials.map(trial => ({
+      perSecond: trial.offeredPerSecond,
+      color: colors[toneOf(trial)],
+      says: `${formatRate(trial.offeredPerSecond)}: ${trialWords(trial)}`,
+    })),
+    meanings: { green: 'held', red: 'broke', amber: 'says nothing of the target' },
+    mark: perSecond === null ? null : { perSecond, label: words },
+  } as const
+  return [
+    chart({
+      ...shared,
+      title: 'Goodput',
+      note: 'good answers a second against arrivals a second; on the dashed line all are good',
+      hasDiagonal: true,
+      format: formatRate,
+      curves: [{ name: 'goodput', color: 'blue', values: trials.map(trial => trial.goodputPerSecond) }],
+    }),
+    chart({
+      ...shared,
+      title: 'Latency',
+      note: 'of complete 2xx answers, against arrivals a second',
+      hasDiagonal: false,
+      format: value => (value === 0 ? '0' : formatDuration(value)),
+      curves: [
+        { name: 'p99', color: 'grey', values: trials.map(({ latencyMs }) => latencyMs.p99) },
+        { name: 'p95', color: 'amber', values: trials.map(({ latencyMs }) => latencyMs.p95) },
+        { name: 'median', color: 'blue', values: trials.map(({ latencyMs }) => latencyMs.p50) },
+      ],
+    }),
+  ]
+}
+
+const columns: readonly (readonly [title: string, value: (trial: TrialResult) => string])[] = [
+  ['achieved', trial => formatRate(trial.achievedPerSecond)],
+  ['goodput', trial => formatRate(trial.goodputPerSecond)],
+  ['good', trial => formatRatio(trial.goodRatio)],
+  ['p50', trial => formatDuration(trial.latencyMs.p50)],
+  ['p95', trial => formatDuration(trial.latencyMs.p95)],
+  ['p99', trial => formatDuration(trial.latencyMs.p99)],
+  ['503', trial => count(trial.atCapacity)],
+  ['429', trial => count(trial.refused)],
+  ['piled up', trial => formatRate(trial.inFlightPerSecond)],
+]
+
+/** On a page the outcome stands beside the rate: on a phone the other columns are out of sight. */
+function trialTable(trials: readonly TrialResult[]): Table {
+  const isNothing = (value: (trial: TrialResult) => string) =>
+    trials.every(trial => ['0', NO_VALUE].includes(value(trial)))
+  return {
+    kind: 'table',
+    isNested: true,
+    columns: [
+      right('offered'),
+      { title: { html: 'what came of it' }, wraps: true },
+      ...columns.map(([title, value]) =>
+        right(title === 'achieved' || isNothing(value) ? { markdown: title, html: title } : title),
+      ),
+      { title: { text: '', markdown: '' } },
+    ],
+    rows: trials.map(trial => {
+      const words = toned(toneOf(trial), trialWords(trial))
+      return { cells: [formatRate(trial.offeredPerSecond), words, ...columns.map(([, value]) => value(trial)), words] }
+    }),
+  }
+}
+
+/** `held`, `confirm: held`, or `too many bad answers, 115/480` where the trial was ended after 115 of 480 arrivals. */
+function trialWords({ purpose, outcome, arrivals, planned }: TrialResult): string {
+  const words = purpose === 'confirm' ? 'confirm: ' : ''
+  const early = arrivals < planned ? `, ${count(arrivals)}/${count(planned)}` : ''
+  return `${words}${outcomeWords[outcome]}${early}`
+}
+
+const toneOf = (trial: TrialResult): Exclude<Tone, 'quiet' | 'strong'> =>
+  trial.outcome === 'held' ? 'good' : hasBroken(trial) ? 'bad' : 'doubtful'

@@ -1,0 +1,131 @@
+import { formatDuration, plural } from '../../lib/format.ts'
+import { isOwnStage } from '../../metrics/active-time.ts'
+import { type Block, type FindingBlock, requestList } from '../blocks.ts'
+import type { Evidence, Report, ReportedDiscrepancy, ReportedExample, ReportedFinding } from '../document.ts'
+
+/** Text lists discrepancies in the section on billing instead. */
+export function findingsSection({ findings, billing: { discrepancies } }: Report): readonly Block[] {
+  const shown: readonly Block[] = [
+    ...findings.map(findingBlock),
+    ...discrepancies.map(each => ({ ...discrepancyBlock(each), in: ['markdown', 'html'] }) as const),
+  ]
+  if (shown.length === 0) return []
+  const text = findings.length === 0 ? { markdown: 'Findings', html: 'Findings' } : 'Findings'
+  return [{ kind: 'heading', id: 'findings', text }, ...shown]
+}
+
+function findingBlock(finding: ReportedFinding): FindingBlock {
+  const { clause, section, says, check, count, because, examples } = finding
+  return {
+    kind: 'finding',
+    name: clause,
+    where: `§${section}`,
+    tally: `${plural(count, 'violation')}, judged by ${check}`,
+    says,
+    seen: because,
+    ...proof(examples[0], `${clause} ${because}`),
+  }
+}
+
+function discrepancyBlock({ kind, count, amountUsd, examples }: ReportedDiscrepancy): FindingBlock {
+  return {
+    kind: 'finding',
+    name: kind,
+    where: 'in the ledger',
+    tally: `${plural(count, 'discrepancy', 'discrepancies')}, $${amountUsd} in all`,
+    says: null,
+    seen: examples[0]?.because ?? null,
+    ...proof(examples[0], `${kind} credits cost`),
+  }
+}
+
+/** The discrepancies below the sums of billing, where text has them. */
+export const billingDiscrepancies = (discrepancies: readonly ReportedDiscrepancy[]): readonly Block[] =>
+  discrepancies.map(discrepancy => {
+    const block = discrepancyBlock(discrepancy)
+    const seen = block.seen === null ? null : `${block.seen} (${requestList(block.requests)})`
+    return { ...block, where: '', seen, requests: [], in: ['text'] }
+  })
+
+const proof = (example: ReportedExample | undefined, about: string): Pick<FindingBlock, 'requests' | 'evidence'> => ({
+  requests: example?.seqs ?? [],
+  evidence: shownEvidence(example).map(evidence => ({
+    lines: evidenceLines(evidence, about),
+    curl: evidence.request?.curl ?? null,
+  })),
+})
+
+const maxEvidence = 2
+
+/**
+ * The requests of an example that are worth showing. Turnpike's own balance checks often begin and end an example; what
+ * happened is between them.
+ */
+export function shownEvidence(example: ReportedExample | undefined): readonly Evidence[] {
+  const all = example?.evidence ?? []
+  const ofCalls = all.filter(evidence => !isOwnStage(evidence.stage))
+  return (ofCalls.length > 0 ? ofCalls : all).slice(0, maxEvidence)
+}
+
+/** A request and its response, as far as they matter for `about`. The target's words are unchanged: renderers escape them. */
+export function evidenceLines(evidence: Evidence, about: string): readonly string[] {
+  const { seq, caller, call, stage, request, outcome, headers, body, sentMs, endMs } = evidence
+  const took = sentMs === null || endMs === null ? '' : ` after ${formatDuration(endMs - sentMs)}`
+  const when = sentMs === null ? 'never sent' : `sent at ${formatDuration(sentMs)}`
+  return [
+    `request ${seq} of ${caller}, call ${call}, stage ${stage}, ${when}`,
+    ...(request === null ? [] : [`> ${request.method} ${request.path}`]),
+    ...(request?.body ? [`> ${request.body}`] : []),
+    `< ${outcome}${took}`,
+    ...relevantHeaders(headers, about).map(([name, value]) => `< ${name}: ${value}`),
+    ...(body === '' ? [] : [`< ${body}`]),
+  ]
+}
+
+const maxHeaders = 6
+
+/** Any server sends them, and a violation is seldom about them. */
+const commonHeaders = new Set([
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'etag',
+  'keep-alive',
+  'server',
+  'transfer-encoding',
+  'vary',
+])
+
+/** The service finds the request in its own logs by these. */
+const identifyingHeaders = new Set(['cf-ray', 'x-request-id'])
+
+/**
+ * The headers that a violation is about, best match first, and those that identify the request. Where the words of the
+ * violation match no header, as when one is missing: all headers that are not common.
+ */
+export function relevantHeaders(
+  headers: Readonly<Record<string, string>>,
+  about: string,
+): readonly (readonly [name: string, value: string])[] {
+  const words = new Set(wordsOf(about))
+  const text = about.toLowerCase()
+  const score = (name: string) => (text.includes(name) ? 100 : wordsOf(name).filter(word => words.has(word)).length)
+  const scored = Object.entries(headers).map(([name, value]) => ({ name, value, score: score(name) }))
+  const matches = scored.filter(header => header.score > 0)
+  const uncommon = scored.filter(({ name }) => !commonHeaders.has(name) && !identifyingHeaders.has(name))
+  const shown = matches.length > 0 ? matches : uncommon
+  const identifying = scored.filter(header => identifyingHeaders.has(header.name) && !matches.includes(header))
+  return [...shown.toSorted((a, b) => b.score - a.score).slice(0, maxHeaders - identifying.length), ...identifying].map(
+    ({ name, value }) => [name, value],
+  )
+}
+
+/** In the singular, so that `credits` and `credit` match. */
+const wordsOf = (text: string): readonly string[] =>
+  text
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter(word => word.length > 2)
+    .map(word => word.replace(/s$/, ''))

@@ -1,0 +1,120 @@
+import { count, formatDuration, NO_VALUE } from '../../lib/format.ts'
+import type { Series } from '../../metrics/series.ts'
+import { type Block, type Content, chart, code, type Lane, type Row, right, toned } from '../blocks.ts'
+import type { Report } from '../document.ts'
+import { endOf } from './load.ts'
+
+type LimitUse = Report['limits'][number]
+type LimitLane = Series['limits'][number]
+
+/** The judge whose findings cite unexpected refusals. */
+const limiter = 'limiter'
+
+/** The limits of all callers of one scope together, and the windows of each caller. */
+export function limitsSection(report: Report): readonly Block[] {
+  const { limits, series } = report
+  if (limits.length === 0) return []
+  const keyOf = ({ scope, tier, windowMs }: LimitUse) => JSON.stringify([scope, tier, windowMs])
+  const scopes = [...new Set(limits.map(keyOf))].map(key => limits.filter(use => keyOf(use) === key))
+  return [
+    { kind: 'heading', id: 'limits', text: 'Limits' },
+    {
+      kind: 'table',
+      folds: true,
+      columns: [
+        { title: { text: '', markdown: 'limit', html: 'limit' }, wraps: true },
+        { title: 'tier', wraps: true },
+        right('callers'),
+        right({ text: 'limit', html: 'allowed' }),
+        ...['accepted', '429', 'unexpected 429', 'missing 429'].map(right),
+      ],
+      rows: scopes.map(scopeRow),
+    },
+    ...(series === null ? [] : windows(report, series)),
+  ]
+}
+
+function scopeRow(uses: readonly LimitUse[]): Row {
+  const sum = (of: (use: LimitUse) => number) => uses.reduce((total, use) => total + of(use), 0)
+  const suspicious = (times: number): Content => (times > 0 ? toned('bad', count(times)) : count(times))
+  const [first] = uses
+  return {
+    cells: [
+      code(first?.scope ?? ''),
+      first?.tier ?? '',
+      count(new Set(uses.map(({ caller }) => caller)).size),
+      allowed(uses),
+      count(sum(use => use.accepted)),
+      count(sum(use => use.rejected)),
+      suspicious(sum(use => use.unexpected429)),
+      suspicious(sum(use => use.missing429)),
+    ],
+  }
+}
+
+/** `50 per 1m00s`; a range where callers were told different limits. */
+function allowed(uses: readonly LimitUse[]): string {
+  const limits = uses.map(use => use.limit).filter(value => value !== null)
+  if (limits.length === 0) return NO_VALUE
+  const [low, high] = [Math.min(...limits), Math.max(...limits)]
+  return `${low === high ? count(low) : `${count(low)} to ${count(high)}`} per ${formatDuration(uses[0]?.windowMs ?? null)}`
+}
+
+function windows({ limits, findings }: Report, series: Series): readonly Block[] {
+  const shown = series.limits.filter(({ limit, refusedMs }) => limit !== null || refusedMs.length > 0)
+  if (shown.length === 0) return []
+  const cited = findings.filter(({ check }) => check === limiter).flatMap(({ examples }) => examples)
+  const unexpected = new Set(cited.flatMap(({ seqs }) => seqs))
+  const left = limits.length > shown.length ? ` The ${shown.length} busiest of ${limits.length}.` : ''
+  return [
+    chart({
+      draw: 'lanes',
+      title: 'Windows of each caller',
+      note: `how much of the limit was used, as the answers said; each line is a 429, red where it is known to have been unexpected.${left}`,
+      axis: { scale: 'time', from: 0, to: endOf(series) },
+      height: 30,
+      lanes: shown.map(lane => {
+        const use = limits.find(({ caller, scope }) => caller === lane.caller && scope === lane.scope)
+        return callerLane(lane, use, unexpected, series)
+      }),
+    }),
+  ]
+}
+
+function callerLane(
+  { caller, scope, limit, used, refusedMs, refusedSeqs }: LimitLane,
+  use: LimitUse | undefined,
+  cited: ReadonlySet<number>,
+  series: Series,
+): Lane {
+  const { stepMs } = series
+  const unexpected = use?.unexpected429 ?? 0
+  const peak = Math.max(0, ...used.map(value => value ?? 0))
+  const max = Math.max(1, limit ?? 0, peak)
+  // What was used stays used until its window is over, although no response says so again.
+  let last = { value: 0, column: Number.NEGATIVE_INFINITY }
+  const held = used.map((value, column) => {
+    if (value !== null) last = { value, column }
+    return value === null && (column - last.column) * stepMs <= (use?.windowMs ?? 0) ? last.value / max : 0
+  })
+  const isUnexpected = (seq: number) => cited.has(seq) || (unexpected > 0 && unexpected === use?.rejected)
+  const refusals = refusedMs.length === 0 ? '' : `, ${refusedMs.length} × 429`
+  return {
+    name: [`${caller} `, toned('quiet', scope)],
+    label: `Use of ${scope} by ${caller}`,
+    end: [
+      `${peak} of ${limit ?? NO_VALUE}${refusals}`,
+      ...(unexpected === 0 ? [] : [', ', toned('bad', `${unexpected} unexpected`)]),
+    ],
+    marks: [
+      { mark: 'shade', from: 0, to: endOf(series) },
+      { mark: 'bars', step: stepMs, shares: held, isPale: true },
+      { mark: 'bars', step: stepMs, shares: used.map(value => (value ?? 0) / max), isPale: false },
+      ...refusedMs.map((ms, index) => {
+        const seq = refusedSeqs[index] ?? -1
+        const says = `429 to request ${seq} at ${formatDuration(ms)}`
+        return { mark: 'refusal', at: ms, isUnexpected: isUnexpected(seq), says } as const
+      }),
+    ],
+  }
+}

@@ -1,0 +1,101 @@
+import { count, formatDuration, formatRate, formatRatio, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
+import { type Block, code, type Tile, toned, type Words } from '../blocks.ts'
+import type { CapacityResult, Report, Status } from '../document.ts'
+
+const markdownVerdicts: Readonly<Record<Status, string>> = {
+  pass: 'pass',
+  fail: 'FAIL',
+  inconclusive: 'INCONCLUSIVE',
+}
+
+/** The verdict, why, and the numbers that stand for the whole run. */
+export function summarySection(report: Report): readonly Block[] {
+  const { verdict, because, run } = report
+  const facts: readonly (readonly [string, Words])[] = [
+    ['run', code(run.id)],
+    ['target', code(run.target)],
+    ['profile', code(run.profile)],
+    ['seed', String(run.seed)],
+  ]
+  const words = [
+    ...facts.flatMap(([name, value]) => [`${name} `, value, ' · ']),
+    `${formatDuration(run.durationMs)} from ${run.startedAt} · turnpike ${run.version}`,
+  ]
+  return [
+    {
+      kind: 'heading',
+      text: run.scenario,
+      verdict: { status: verdict, words: { text: verdict, markdown: markdownVerdicts[verdict], html: verdict } },
+    },
+    ...(run.question === null ? [] : [{ kind: 'text', look: 'question', text: run.question } as const]),
+    { kind: 'list', look: 'reasons', items: because },
+    { kind: 'text', look: 'facts', text: toned('quiet', words), afterGap: true },
+    { kind: 'chart', chart: { draw: 'tiles', tiles: tiles(report) } },
+  ]
+}
+
+function tiles({ load, clauses, calls, billing, thresholds, findings, run, capacity }: Report): readonly Tile[] {
+  const all = calls.filter(({ stage, goodRatio }) => stage === null && goodRatio !== null)
+  const due = all.reduce((sum, { count: sent, dropped }) => sum + sent + dropped, 0)
+  const good = all.reduce((sum, { goodRatio, count: sent, dropped }) => sum + (goodRatio ?? 0) * (sent + dropped), 0)
+  const kept = clauses.filter(({ verdict }) => verdict === 'pass').length
+  const exercised = clauses.filter(({ verdict }) => verdict !== 'not-exercised').length
+  const those = (status: Status) => thresholds.filter(({ verdict }) => verdict === status).length
+  const violations = findings.reduce((sum, finding) => sum + finding.count, 0)
+  return [
+    ...capacity.map(capacityTile),
+    {
+      name: 'answers',
+      value: count(load.answered),
+      note: `${count(load.failed)} failed, ${count(load.dropped)} dropped`,
+      tone: load.answered === 0 ? 'bad' : null,
+    },
+    {
+      name: 'good answers',
+      value: due === 0 ? NO_VALUE : formatRatio(good / due),
+      note: 'of all that was due',
+      tone: null,
+    },
+    {
+      name: 'clauses kept',
+      value: String(kept),
+      of: String(exercised),
+      note: exercised === 0 ? 'nothing was judged' : plural(violations, 'violation'),
+      tone: kept < exercised ? 'bad' : exercised === 0 ? 'doubtful' : null,
+    },
+    {
+      name: 'thresholds held',
+      value: String(those('pass')),
+      of: String(thresholds.length),
+      note: 'of this scenario',
+      tone: those('fail') > 0 ? 'bad' : those('inconclusive') > 0 ? 'doubtful' : null,
+    },
+    { name: 'claimed', value: `$${threeDigits(Number(billing.claimedUsd))}`, ...billed(billing) },
+    {
+      name: 'took',
+      value: formatDuration(run.durationMs),
+      note: run.ended.replaceAll('-', ' '),
+      tone: run.ended === 'complete' ? null : 'doubtful',
+    },
+  ]
+}
+
+function billed({ billedUsd, discrepancies }: Report['billing']): Pick<Tile, 'note' | 'tone'> {
+  const kinds = discrepancies.length
+  if (kinds > 0) return { note: plural(kinds, 'sort of discrepancy', 'sorts of discrepancy'), tone: 'bad' }
+  return { note: billedUsd === null ? 'billed is not known' : 'no discrepancy', tone: null }
+}
+
+function capacityTile({ stage, status, perSecond, fromPerSecond }: CapacityResult): Tile {
+  const notes: Partial<Record<CapacityResult['status'], string>> = {
+    found: `capacity in ${stage}`,
+    'not-reached': `at least, in ${stage}`,
+    'below-lowest': `less than ${formatRate(fromPerSecond)} in ${stage}`,
+  }
+  return {
+    name: 'sustained',
+    value: formatRate(perSecond),
+    note: notes[status] ?? `not found in ${stage}`,
+    tone: perSecond === null ? 'doubtful' : 'good',
+  }
+}

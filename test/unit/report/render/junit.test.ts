@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import type { Report } from '../../../../src/report/document.ts'
+import { renderJunit } from '../../../../src/report/render/junit.ts'
+import { parseXml, type XmlElement } from '../../../support/xml.ts'
+import { failingReport, passingReport } from '../fixtures.ts'
+import { hostile, hostileReport } from '../hostile-report.ts'
+
+const suites = (report: Report): readonly XmlElement[] => parseXml(renderJunit(report)).children
+const cases = (report: Report) => suites(report).flatMap(suite => suite.children)
+const caseOf = (report: Report, name: string) => cases(report).find(each => each.attributes.name === name)
+const resultOf = (report: Report, name: string) => caseOf(report, name)?.children[0]
+
+/** What the schema that Jenkins made common allows: attributes and children of each element. */
+const allowed: Readonly<Record<string, { attributes: readonly string[]; children: readonly string[] }>> = {
+  testsuites: { attributes: ['name', 'time', 'tests', 'failures', 'errors', 'disabled'], children: ['testsuite'] },
+  testsuite: {
+    attributes: ['name', 'tests', 'failures', 'errors', 'skipped', 'time', 'timestamp', 'hostname', 'id', 'package'],
+    children: ['testcase'],
+  },
+  testcase: { attributes: ['name', 'classname', 'time'], children: ['failure', 'error', 'skipped'] },
+  failure: { attributes: ['message', 'type'], children: [] },
+  error: { attributes: ['message', 'type'], children: [] },
+  skipped: { attributes: ['message', 'type'], children: [] },
+}
+
+function faults({ name, attributes, children }: XmlElement): readonly string[] {
+  const { attributes: known = [], children: inside = [] } = allowed[name] ?? {}
+  return [
+    ...(allowed[name] === undefined ? [`<${name}>`] : []),
+    ...Object.keys(attributes).filter(key => !known.includes(key)),
+    ...children.filter(child => !inside.includes(child.name)).map(child => `<${child.name}> in <${name}>`),
+    ...children.flatMap(faults),
+  ]
+}
+
+describe.each([
+  ['passes', passingReport],
+  ['fails', failingReport],
+  ['quotes a hostile target', hostileReport],
+])('the XML of a run that %s', (_, report) => {
+  test('holds only what CI tools know', () => {
+    expect(faults(parseXml(renderJunit(report)))).toEqual([])
+  })
+
+  test('counts what it holds', () => {
+    for (const suite of [parseXml(renderJunit(report)), ...suites(report)]) {
+      const all = suite.name === 'testsuites' ? suite.children.flatMap(each => each.children) : suite.children
+      const of = (kind: string) => String(all.filter(each => each.children[0]?.name === kind).length)
+      expect(suite.attributes).toMatchObject({
+        tests: String(all.length),
+        failures: of('failure'),
+        errors: of('error'),
+      })
+      if (suite.name === 'testsuite') expect(suite.attributes.skipped).toBe(of('skipped'))
+    }
+  })
+
+  test('names no two cases of a suite alike', () => {
+    for (const suite of suites(report)) {
+      const names = suite.children.map(each => each.attributes.name)
+      expect(new Set(names).size).toBe(names.length)
+    }
+  })
+})
+
+test('a clause that was violated fails, with what was seen and the command that shows it again', () => {
+  const failure = resultOf(failingReport, 'rpc.batch.error-price')
+  expect(failure?.name).toBe('failure')
+  expect(failure?.attributes.message).toBe(
+    '12 violations: got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
+  )
+  expect(failure?.text).toContain('\n< x-service-rpc-credits: 40\n')
+  expect(failure?.text).toContain("\n$ curl -sS -i -N -X POST 'http://127.0.0.1:1/")
+})
+
+test('a clause that was kept passes, and one that nobody exercised is skipped', () => {
+  expect(caseOf(passingReport, 'header.date')?.children).toEqual([])
+  expect(resultOf(passingReport, 'auth.bearer')?.name).toBe('skipped')
+})
+
+test('a threshold that was crossed is a failure, one that could not be established an error', () => {
+  expect(resultOf(failingReport, 'failed == 0')?.name).toBe('failure')
+  expect(resultOf(failingReport, 'failed == 0')?.text).toContain('why: A lost answer may still have been charged.')
+  expect(resultOf(failingReport, 'p(95) ttft < 300ms')?.name).toBe('error')
+})
+
+test('each sort of discrepancy has a case, which is skipped where nothing was answered', () => {
+  expect(resultOf(failingReport, 'billed-twice')?.name).toBe('failure')
+  expect(caseOf(failingReport, 'unbilled')?.children).toEqual([])
+  const silent = { ...passingReport, load: { ...passingReport.load, answered: 0 } }
+  expect(resultOf(silent, 'unbilled')?.name).toBe('skipped')
+})
+
+test('the verdict is a case: an inconclusive run is an error, so that it never looks green', () => {
+  expect(resultOf(failingReport, 'verdict')?.name).toBe('failure')
+  expect(caseOf(passingReport, 'verdict')?.children).toEqual([])
+  const doubtful: Report = { ...passingReport, verdict: 'inconclusive', because: ['Nothing was sent.'] }
+  expect(resultOf(doubtful, 'verdict')).toMatchObject({ name: 'error', attributes: { message: 'Nothing was sent.' } })
+})
+
+test('what a target says is text, whatever it looks like', () => {
+  const text = resultOf(hostileReport, 'rpc.batch.error-price')?.text ?? ''
+  expect(text).toContain(hostile.replaceAll(/[^\P{C}\n]/gu, '\uFFFD'))
+})
+
+test('a long story is cut, and so are too many of them', () => {
+  const [finding] = failingReport.findings
+  if (finding === undefined) throw new Error('the fixture has a finding')
+  const long = { ...finding, because: 'long '.repeat(10_000) }
+  const clauses = Array.from({ length: 250 }, () => failingReport.clauses.at(-1)).filter(each => each !== undefined)
+  const text = renderJunit({ ...failingReport, clauses, findings: [long] })
+  expect(text.length).toBeLessThan(2_500_000)
+  expect(text).toContain('… (the rest is in report.json)')
+  expect(parseXml(text).children[1]?.children).toHaveLength(250)
+})

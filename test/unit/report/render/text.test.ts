@@ -1,0 +1,62 @@
+import { stripVTControlCharacters } from 'node:util'
+import { expect, test } from 'vitest'
+import { renderers } from '../../../../src/report/render/renderers.ts'
+import { failingReport, passingReport } from '../fixtures.ts'
+
+const golden = (name: string) => `../../../golden/${name}`
+const page = { columns: 100, colour: false, directory: 'runs/20260102-030405-replay' }
+
+test('text: a run that fails says first that it does, then why, then what it rests on', async () => {
+  await expect(renderers.text(failingReport, page)).toMatchFileSnapshot(golden('report-fail.txt'))
+})
+
+test('text: a run that passes is short', async () => {
+  await expect(renderers.text(passingReport, { ...page, directory: null })).toMatchFileSnapshot(
+    golden('report-pass.txt'),
+  )
+})
+
+test('json: the report is the report, and reads back as it was', async () => {
+  const text = renderers.json(passingReport)
+  expect(JSON.parse(text)).toEqual(passingReport)
+  expect(text.endsWith('}\n')).toBe(true)
+})
+
+test.each([40, 72, 100, 160])(
+  'text: no line is wider than %i columns, but for commands that are to be copied',
+  columns => {
+    const lines = renderers.text(failingReport, { ...page, columns, directory: null }).split('\n')
+    const laidOut = lines.filter(line => !line.startsWith('    $ '))
+    expect(laidOut.length).toBeLessThan(lines.length)
+    for (const line of laidOut) expect(line.length, line).toBeLessThanOrEqual(columns)
+  },
+)
+
+test('text: colour changes nothing but colour, and is there only when asked for', () => {
+  const plain = renderers.text(failingReport, page)
+  const coloured = renderers.text(failingReport, { ...page, colour: true })
+  expect(coloured).toContain('\u001b[31mFAIL\u001b[39m')
+  expect(stripVTControlCharacters(coloured)).toBe(plain)
+  expect(plain).not.toContain('\u001b')
+})
+
+test('text: what the target said cannot steer the terminal', () => {
+  const [finding] = failingReport.findings
+  if (finding === undefined) throw new Error('the fixture has a finding')
+  const hostile = { ...failingReport, findings: [{ ...finding, because: 'got \u001b[2J\u202Egnp\r\n' }] }
+  expect(renderers.text(hostile, page)).toContain('seen got [2J gnp')
+})
+
+test('text: probes are summed up in two lines, however many there are', () => {
+  const [first] = failingReport.calls
+  if (first === undefined) throw new Error('the report has no calls')
+  const probe = (call: string, status: string) => ({
+    ...first,
+    ...{ call, stage: null, count: 1, statuses: { [status]: 1 }, failed: 0, dropped: 0, goodRatio: null },
+  })
+  const calls = [...failingReport.calls, probe('one', '400'), probe('two', '415'), probe('three', '400')]
+  const lines = renderers.text({ ...failingReport, calls }, { ...page, directory: null }).split('\n')
+  const at = lines.indexOf('  3 probes, 3 sent')
+  expect(lines[at + 1]).toBe('    400 × 2, 415 × 1')
+  expect(lines.filter(line => /^ {2}(one|two|three)\b/.test(line))).toEqual([])
+})
