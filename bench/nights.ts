@@ -1,6 +1,6 @@
 import { documented } from '../src/contract/documented.ts'
 import { comparedRun } from '../src/report/compared-run.ts'
-import { defaultTiming, slowed } from '../src/service/timing.ts'
+import { defaultTiming, slowed } from '../src/service/capacity.ts'
 import { virtualRun } from '../test/support/virtual-run.ts'
 import { nightNoise } from './night-noise.ts'
 

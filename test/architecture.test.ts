@@ -152,7 +152,7 @@ const doors: Readonly<Record<string, Door>> = {
     files: [
       'src/contract/chat-terms.ts',
       'src/contract/quantities.ts',
-      ...['src/contract/contract.ts', 'src/scenario', 'src/service/chat-request.ts'],
+      ...['src/contract/contract.ts', 'src/scenario', 'src/service/chat/request.ts'],
       ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
       ...['src/report/slices-schema.ts', 'src/report/series-schema.ts', 'src/report/comparison/comparison-schema.ts'],
     ],
@@ -161,7 +161,7 @@ const doors: Readonly<Record<string, Door>> = {
   'node:child_process': { files: ['src/cli/own-process.ts'], because: 'a server in a process of its own' },
   'node:crypto': {
     files: [
-      ...['src/calls/read-answer.ts', 'src/cli/run-command.ts', 'src/report/html/page.ts', 'src/service/rpc-proxy.ts'],
+      ...['src/calls/read-answer.ts', 'src/cli/run-command.ts', 'src/report/html/page.ts', 'src/service/rpc/proxy.ts'],
     ],
     because: 'fingerprints of bodies, and of the style that a page allows; the chance in the name of a run',
   },
@@ -364,9 +364,9 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'a file has at most 250 lines, but for tables of data',
-    rule: atMostLines(250, longTables),
-    planted: [['src/lib/spy.ts', '\n// a line'.repeat(251)]],
+    says: 'a file has at most 400 lines, but for tables of data',
+    rule: atMostLines(400, longTables),
+    planted: [['src/lib/spy.ts', '\n// a line'.repeat(401)]],
   },
   {
     says: 'nothing is left to be done in a comment',

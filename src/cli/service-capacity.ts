@@ -1,7 +1,7 @@
 import { UsageError } from '../lib/usage-error.ts'
 import type { ServicePlan } from '../plan/plan.ts'
 import { parseDuration } from '../scenario/units.ts'
-import { type ServiceCapacity, spreads } from '../service/slots.ts'
+import { type ServiceCapacity, spreads } from '../service/capacity.ts'
 import { number, text, type Values } from './command.ts'
 import { wholeNumber } from './whole-number.ts'
 

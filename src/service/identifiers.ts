@@ -8,7 +8,6 @@ export type Identifiers = {
   readonly requestId: () => string
   readonly completionId: () => string
 }
-
 export function identifiers(seed: number): Identifiers {
   const random = randomStream(seed, 'identifiers')
   const rayStart = draw(random, '0123456789abcdef', 7)
@@ -23,8 +22,19 @@ export function identifiers(seed: number): Identifiers {
     completionId: () => `chatcmpl-${completionStart}${(++completions).toString(36).padStart(9, '0')}`,
   }
 }
-
 const alphanumerics = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-
 const draw = (random: Random, letters: string, length: number): string =>
   Array.from({ length }, () => letters.charAt(random.int(letters.length))).join('')
+/** The HTTP date of a Unix time; formatted once a second. */
+export function httpDates(): (wallMs: number) => string {
+  let second = Number.NaN
+  let text = ''
+  return wallMs => {
+    const now = Math.floor(wallMs / 1000)
+    if (now !== second) {
+      second = now
+      text = new Date(now * 1000).toUTCString()
+    }
+    return text
+  }
+}

@@ -1,17 +1,12 @@
 import type { Contract } from '../contract/contract.ts'
-import type { Account } from './account.ts'
-import type { Behaviour } from './behaviour.ts'
-import type { Reply } from './message.ts'
-import type { Refusal } from './refusal.ts'
-import { refuse, type Visit } from './visit.ts'
-import type { Window } from './window.ts'
+import type { Account, FailureRecord, Refusal, Window } from './account.ts'
+import type { Behaviour } from './behavior.ts'
+import { type Reply, refuse, type Visit } from './message.ts'
 
 /** What a scope allows in one window; no token limit where nothing is generated. */
 export type ScopeLimits = { readonly requests: number; readonly tokens: number | null }
-
 /** A request in its window. */
 export type Entry = { readonly admitted: boolean; readonly window: Window; readonly limits: ScopeLimits }
-
 export type Limiter = {
   /** Counts the request where the window admits it, and writes the limit headers in either case. */
   readonly enter: (visit: Visit, account: Account, scope: string, limits: ScopeLimits) => Entry
@@ -25,7 +20,6 @@ export type Limiter = {
     limit?: Refusal['limit'],
   ) => Reply
 }
-
 export function limiter(contract: Contract, behaviour: Behaviour): Limiter {
   const { windowMs, requestsReset, tokensReset, tokenHeaders } = contract.limits
 
@@ -68,6 +62,40 @@ export function limiter(contract: Contract, behaviour: Behaviour): Limiter {
       if (account !== null) behaviour.logRefusal(account.refusals, { modelId, limit, atMs: arrivedMs })
       visit.headers['x-ratelimit-type'] = 'user'
       return refuse(visit, 429, 'Rate limit exceeded', more)
+    },
+  }
+}
+export type AbuseGuard = {
+  /** The answer to a caller who is blocked; null to one who is not. */
+  readonly stop: (visit: Visit, account: Account) => Reply | null
+  /** Takes down what was answered. Refusals are not kept waiting, so that a request fails as it arrives. */
+  readonly record: (visit: Visit, account: Account, reply: Reply, isBlocked: boolean) => void
+}
+export function abuseGuard({ abuse }: Contract, behaviour: Behaviour): AbuseGuard {
+  const recordOf = (visit: Visit, account: Account): FailureRecord => {
+    const scope = behaviour.failureScope(visit)
+    const known = account.records.get(scope)
+    if (known !== undefined) return known
+    const record: FailureRecord = { failedMs: [], blockedUntilMs: 0 }
+    account.records.set(scope, record)
+    return record
+  }
+
+  return {
+    stop: (visit, account) => {
+      const record = recordOf(visit, account)
+      if (visit.arrivedMs >= record.blockedUntilMs) return null
+      record.blockedUntilMs = behaviour.blockedUntilMs(record.blockedUntilMs, visit.arrivedMs)
+      return refuse(visit, abuse.status, behaviour.blockMessage)
+    },
+    record: (visit, account, { status }, isBlocked) => {
+      if (!behaviour.isFailure(status) || (isBlocked && !behaviour.blockedCount)) return
+      const { arrivedMs } = visit
+      const record = recordOf(visit, account)
+      record.failedMs = [...record.failedMs.filter(atMs => atMs > arrivedMs - abuse.windowMs), arrivedMs]
+      if (behaviour.toleratesFailures(record.failedMs.length)) return
+      record.blockedUntilMs = arrivedMs + behaviour.blockMs
+      record.failedMs = []
     },
   }
 }

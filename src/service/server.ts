@@ -10,16 +10,13 @@ export type ServerOptions = {
   readonly port: number
   readonly host: string
 }
-
 export type RunningServer = {
   readonly port: number
   readonly close: () => Promise<void>
 }
-
 const basePath = '/api/v1'
 /** Longer than any pause of a client that means to use its connection again. */
 const keepAliveMs = 75_000
-
 /** Serves `service` over HTTP/1.1, under the base path. */
 export function startServer({ service, port, host }: ServerOptions): Promise<RunningServer> {
   const clock = systemClock()
@@ -41,7 +38,6 @@ export function startServer({ service, port, host }: ServerOptions): Promise<Run
     })
   })
 }
-
 /** Calls `done` once the body is read, or as soon as it is known to be too large. */
 function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => void): void {
   const headers: Record<string, string> = {}
@@ -71,7 +67,6 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
   // A client that goes away while it sends is owed nothing; without a listener the error would end the process.
   incoming.on('error', () => {})
 }
-
 /** Sends each part at its time; stops when the client goes away. */
 function send(clock: Clock, { status, headers, afterMs, body }: Reply, response: ServerResponse): void {
   const startMs = clock.nowMs()

@@ -1,25 +1,19 @@
 import type { Contract } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
-import { abuseGuard } from './abuse.ts'
 import { type Account, openAccount, settle } from './account.ts'
-import { honestBehaviour } from './behaviour.ts'
-import { chatCompletions } from './chat.ts'
-import { controlLimits, modelList, networkList, rateLimits } from './control.ts'
-import { encoded } from './encode.ts'
+import { honestBehaviour } from './behavior.ts'
+import { createSlots, delayed, type ServiceCapacity, type Timing } from './capacity.ts'
+import { chatCompletions } from './chat/chat.ts'
 import { type Fault, failFor, injectFaults } from './faults.ts'
-import { httpDates } from './http-date.ts'
-import { identifiers } from './identifiers.ts'
+import { httpDates, identifiers } from './identifiers.ts'
 import { bend, type Lie } from './lies/lie.ts'
-import { rateLimitLogs } from './limit-logs.ts'
-import { limiter } from './limiter.ts'
-import type { Reply, ServiceRequest } from './message.ts'
-import { resourceDesk } from './resource-desk.ts'
-import { router } from './route.ts'
-import { rpcProxy } from './rpc-proxy.ts'
-import { createSlots, delayed, type ServiceCapacity } from './slots.ts'
-import type { Timing } from './timing.ts'
-import { refuse, type Visit } from './visit.ts'
+import { abuseGuard, limiter } from './limiter.ts'
+import { controlLimits, modelList, networkList, rateLimitLogs, rateLimits } from './lists.ts'
+import { encoded, type Reply, refuse, type ServiceRequest, type Visit } from './message.ts'
+import { resourceDesk } from './resources.ts'
+import { router } from './router.ts'
+import { rpcProxy } from './rpc/proxy.ts'
 
 export type ServiceOptions = {
   readonly contract: Contract
@@ -36,16 +30,13 @@ export type ServiceOptions = {
   /** What the service gets wrong; none for the service as documented. */
   readonly lies: readonly Lie[]
 }
-
 /** The documented service without sockets: what is asked and answered are values, and time is the clock's. */
 export type Service = {
   readonly answer: (request: ServiceRequest) => Reply
 }
-
 export const bodyLimitBytes = 35 * 1024 * 1024
 const serviceVersion = '20260801.120000'
 const hostName = 'reference-1'
-
 export function createService(options: ServiceOptions): Service {
   const { contract, clock, seed, timing, lies } = options
   const prefix = contract.headerPrefix
@@ -177,9 +168,7 @@ export function createService(options: ServiceOptions): Service {
     if (always || picoDiem !== 0n) headers[`${prefix}balance-diem`] = formatPico(picoDiem)
   }
 }
-
 const needKeys: readonly Visit['route']['kind'][] = ['rpc', 'chat', 'resource', 'rate-limits', 'rate-limit-logs']
-
 /** As received or, where the rest was not worth receiving, as announced. */
 function bodyBytes({ body, headers }: ServiceRequest): number {
   const received = typeof body === 'string' ? Buffer.byteLength(body) : body.length

@@ -1,5 +1,4 @@
-import type { Reply } from '../message.ts'
-import type { Visit } from '../visit.ts'
+import type { Reply, Visit } from '../message.ts'
 import { type Lies, lie, replyLie } from './lie.ts'
 
 /** The refusal of a bearer key that is nobody's. */

@@ -1,4 +1,4 @@
-import type { Usage } from '../completion.ts'
+import type { Usage } from '../chat/completion.ts'
 import { amended } from './amended.ts'
 import { type Lie, type Lies, lie } from './lie.ts'
 

@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../completion-stream.ts'
+import type { StreamEvent } from '../chat/stream.ts'
 import { amended } from './amended.ts'
 import { type Lie, type Lies, lie } from './lie.ts'
 

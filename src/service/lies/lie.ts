@@ -1,8 +1,7 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
-import type { Behaviour } from '../behaviour.ts'
-import type { Reply } from '../message.ts'
-import type { Visit } from '../visit.ts'
+import type { Behaviour } from '../behavior.ts'
+import type { Reply, Visit } from '../message.ts'
 
 /** A misbehaviour of the service: the decisions that it makes otherwise, over those that it would have made. */
 export type Lie = {

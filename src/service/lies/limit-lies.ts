@@ -1,7 +1,6 @@
 import type { AccountTier, Contract, Model, ModelTier } from '../../contract/contract.ts'
-import type { Reply } from '../message.ts'
-import type { Visit } from '../visit.ts'
-import type { Window } from '../window.ts'
+import type { Window } from '../account.ts'
+import type { Reply, Visit } from '../message.ts'
 import { type Lies, lie, replyLie } from './lie.ts'
 import { isError, isStream, withHeader, withoutHeaders } from './reply-edit.ts'
 

@@ -1,4 +1,4 @@
-import type { LogRow } from '../refusal.ts'
+import type { LogRow } from '../account.ts'
 import { type Lies, lie } from './lie.ts'
 
 /** A lie about the rows of the log. */

@@ -1,4 +1,4 @@
-import { type Logprobs, logprobsOf, type Position } from '../logprobs.ts'
+import { type Logprobs, logprobsOf, type Position } from '../chat/completion.ts'
 import { amended } from './amended.ts'
 import { type Lie, type Lies, lie } from './lie.ts'
 

@@ -1,7 +1,7 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
-import type { AppliedOptions } from '../applied-options.ts'
-import type { StreamEvent } from '../completion-stream.ts'
+import type { AppliedOptions } from '../chat/options.ts'
+import type { StreamEvent } from '../chat/stream.ts'
 import { isRecord } from '../json.ts'
 import { type Lie, type Lies, lie } from './lie.ts'
 

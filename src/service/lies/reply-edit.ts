@@ -1,5 +1,4 @@
-import type { Reply } from '../message.ts'
-import type { Visit } from '../visit.ts'
+import type { Reply, Visit } from '../message.ts'
 
 export function withoutHeaders(reply: Reply, ...names: readonly string[]): Reply {
   const headers = Object.fromEntries(Object.entries(reply.headers).filter(([name]) => !names.includes(name)))

@@ -1,6 +1,5 @@
 import type { ResourceLimit } from '../../contract/contract.ts'
-import type { Reply } from '../message.ts'
-import type { Visit } from '../visit.ts'
+import type { Reply, Visit } from '../message.ts'
 import { type Lie, type Lies, lie, replyLie } from './lie.ts'
 import { textOf, withHeader, withHeaders, withoutHeaders, withText } from './reply-edit.ts'
 

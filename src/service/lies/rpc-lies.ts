@@ -1,4 +1,4 @@
-import { failed, type RpcResponse } from '../rpc-item.ts'
+import { failed, type RpcResponse } from '../rpc/item.ts'
 import { amended } from './amended.ts'
 import { type Lie, type Lies, lie, replyLie } from './lie.ts'
 import { isBatch, isRelayed, isReplay, textOf, withHeader, withoutHeaders } from './reply-edit.ts'

@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../completion-stream.ts'
+import type { StreamEvent } from '../chat/stream.ts'
 import { type Lies, lie, replyLie } from './lie.ts'
 import { isStream, withHeader } from './reply-edit.ts'
 

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../src/contract/documented.ts'
+import { conversation, jsonOf } from './conversation.ts'
+
+const embed = (input: unknown) => ({ path: '/embeddings', body: { model: 'ref-embed', input } })
+const list = (query: string) => ({ method: 'GET', path: `/characters${query}` })
+/** `limit page total total-pages` as the headers say. */
+const pagesOf = (headers: Readonly<Record<string, string>>) =>
+  ['limit', 'page', 'total', 'total-pages'].map(name => headers[`x-pagination-${name}`]).join(' ')
+describe('every resource of the contract', () => {
+  test.each(Object.entries(documented.resources))('%s is answered with its limits, and for nothing', (_, resource) => {
+    const { ask } = conversation()
+    const { method, path, draws } = resource
+    const reply = ask({ method, path, body: resource.body ?? '' })
+    expect(reply.status).toBe(200)
+    const limit = draws === null ? 500 : documented.resourceLimits.default[draws]
+    expect(reply.headers['x-ratelimit-limit-requests']).toBe(String(limit))
+    expect(ask(list('')).headers['x-service-balance-usd']).toBe('10')
+  })
+
+  test.each(Object.entries(documented.resources))('%s is nothing for a stranger', (_, { method, path, body }) => {
+    expect(conversation().ask({ method, path, body: body ?? '', key: null }).status).toBe(401)
+  })
+})
+describe('embeddings', () => {
+  test.each([['a text'], [['a', 'b']]])('are made of %j', input => {
+    const reply = conversation().ask(embed(input))
+    expect(reply.status).toBe(200)
+    expect(jsonOf(reply).data).toHaveLength(Array.isArray(input) ? input.length : 1)
+  })
+
+  test.each([[[1, 2]], [[[1], [2]]], [['a', 2]], [[]], [7], [null], [undefined]])('are not made of %j', input => {
+    expect(conversation().ask(embed(input)).status).toBe(400)
+  })
+})
+describe('lists', () => {
+  test.each([
+    ['', '20 1 7 1', 7],
+    ['?limit=3', '3 1 7 3', 3],
+    ['?page=3&limit=3', '3 3 7 3', 1],
+    ['?page=4&limit=3', '3 4 7 3', 0],
+    ['?limit=7', '7 1 7 1', 7],
+    ['?limit=1000', '100 1 7 1', 7],
+    ['?page=0&limit=x', '20 1 7 1', 7],
+  ])('with %j have the pages %s', (query, pages, items) => {
+    const reply = conversation().ask(list(query))
+    expect(pagesOf(reply.headers)).toBe(pages)
+    expect(jsonOf(reply).data).toHaveLength(items)
+  })
+})
+test('images have a window of their own, with the limit of the account', () => {
+  const { ask } = conversation()
+  const image = (key: string) => ask({ path: '/image/generate', body: documented.resources.image?.body, key })
+  const admitted = (key: string, asked: number) =>
+    Array.from({ length: asked }, () => image(key).status).filter(status => status === 200).length
+  expect(admitted('ref_default_ada', 22)).toBe(20)
+  expect(admitted('ref_partner_ada', 62)).toBe(60)
+  expect(ask(embed('a')).status).toBe(200)
+})
+test('a time that is no number is not given back', () => {
+  const header = 'x-service-request-timestamp-ms'
+  const { ask } = conversation()
+  expect(ask({ ...list(''), headers: { [header]: '1767225600000' } }).headers[header]).toBe('1767225600000')
+  expect(ask({ ...list(''), headers: { [header]: 'now' } }).headers[header]).toBeUndefined()
+})
