@@ -1,7 +1,7 @@
 import { systemClock } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
 import { nearest, UsageError } from '../lib/usage-error.ts'
-import { defaultTiming, slowed, type Timing } from '../service/capacity.ts'
+import { defaultLatency, type ServiceLatency, scaleLatency } from '../service/capacity.ts'
 import { type Fault, faultStatuses } from '../service/faults.ts'
 import type { Lie } from '../service/lies/lie.ts'
 import { allLies, lieByName } from '../service/lies/lies.ts'
@@ -74,8 +74,8 @@ function faultsOf(written: readonly string[]): readonly Fault[] {
   throw new UsageError({ where: '--fault', got: `${total} in all`, expected: 'probabilities of at most 1 in all' })
 }
 
-function timingOf(values: Values): Timing {
-  const { ttftMs, itlMs, rpcMs } = defaultTiming
+function timingOf(values: Values): ServiceLatency {
+  const { ttftMs, itlMs, rpcMs } = defaultLatency
   const share = number(values, 'slowdown') ?? 0
   if (!(share > -1 && share <= 100))
     throw new UsageError({
@@ -84,12 +84,12 @@ function timingOf(values: Values): Timing {
       expected: 'a share above -1, such as 0.1 for 10 %',
     })
   const timing = {
-    ...defaultTiming,
+    ...defaultLatency,
     ttftMs: milliseconds(values, 'ttft', ttftMs),
     itlMs: milliseconds(values, 'itl', itlMs),
     rpcMs: milliseconds(values, 'rpc', rpcMs),
   }
-  return slowed(timing, share)
+  return scaleLatency(timing, share)
 }
 
 function milliseconds(values: Values, name: string, usual: number): number {

@@ -2,14 +2,14 @@ import type { AccountTier, Contract, Model, Network, ResourceLimit } from '../co
 import { pico } from '../lib/money.ts'
 import {
   type Account,
+  type AccountHolder,
+  type ApplyCharge,
+  accountHolderOf,
   bearerKey,
-  type Caller,
-  callerOfKey,
-  covers,
+  canPay,
+  charge,
+  type LimitRefusal,
   type LogRow,
-  type Refusal,
-  type Spend,
-  spend,
   type Window,
   windowAt,
 } from './account.ts'
@@ -21,80 +21,80 @@ import {
   listPricePico,
   type Usage,
 } from './chat/completion.ts'
-import { honestOptions, type OptionDecisions } from './chat/options.ts'
+import { defaultOptionRules, type OptionRules } from './chat/options.ts'
 import type { StreamEvent } from './chat/stream.ts'
 import { isJson, parseJson } from './json.ts'
-import { compress, type Encoding, encodingFor, type Reply, type Visit } from './message.ts'
+import { compress, type Encoding, encodingFor, type Reply, type RequestState } from './message.ts'
 import { namedModel } from './router.ts'
-import type { RpcItem, RpcResponse } from './rpc/item.ts'
-import { type Finding, findStored, type Stored } from './rpc/replays.ts'
+import type { ParsedItem, RpcResponse } from './rpc/item.ts'
+import { type CachedReply, lookUpReply, type ReplayLookup } from './rpc/replays.ts'
 
 /**
- * The decisions of the service, one function each, without effects beyond their result (`spend` alone has one). What
- * surrounds them — parsing, routing, keeping time — is the same however they are made.
+ * The decisions of the service, one function each. They have no side effects, except `charge` and `logRefusal`. A lie
+ * replaces some of them; parsing, routing and timing around them stay the same.
  */
-export type Behaviour = OptionDecisions & {
+export type Behavior = OptionRules & {
   /** The key of an Authorization header. */
   readonly keyOf: (authorization: string | undefined) => string | null
-  readonly caller: (key: string) => Caller | null
+  readonly accountHolder: (key: string) => AccountHolder | null
   readonly mayUse: (account: Account, model: Model) => boolean
-  /** Whether the balance of an account allows for a request. */
-  readonly covers: (account: Account, pico: bigint) => boolean
+  /** Whether the balance of an account covers a request. */
+  readonly canPay: (account: Account, pico: bigint) => boolean
 
   readonly isFailure: (status: number) => boolean
   readonly toleratesFailures: (failures: number) => boolean
-  /** Whom failures are held against, of those who use the account. */
-  readonly failureScope: (visit: Visit) => string
+  /** Which requests of an account share a count of failures. */
+  readonly failureScope: (state: RequestState) => string
   readonly blockedCount: boolean
   readonly blockMs: number
-  /** When a block ends, after one more request during it. */
+  /** When a block ends after one more request during it. */
   readonly blockedUntilMs: (untilMs: number, arrivedMs: number) => number
   readonly blockMessage: string
 
-  readonly scope: (scope: string, visit: Visit) => string
+  readonly scope: (scope: string, state: RequestState) => string
   readonly windowAt: (previous: Window | undefined, nowMs: number, windowMs: number) => Window
   readonly admits: (window: Window, limit: number) => boolean
-  /** Whether a request that may take so many tokens fits into the window. */
+  /** Whether a request of at most `tokens` tokens fits into the window. */
   readonly admitsTokens: (window: Window, limit: number, tokens: number) => boolean
-  readonly spend: Spend
-  /** Keeps a refusal for the log. */
-  readonly logRefusal: (refusals: Refusal[], refusal: Refusal) => void
+  readonly charge: ApplyCharge
+  /** Records a refusal for the log of rejected requests. */
+  readonly logRefusal: (refusals: LimitRefusal[], refusal: LimitRefusal) => void
   readonly limitLogs: (rows: readonly LogRow[]) => unknown
 
-  /** undefined: it is not known. */
+  /** undefined: the network is unknown. */
   readonly network: (slug: string, networks: ReadonlyMap<string, Network>) => Network | undefined
   readonly batchLimit: number
   readonly forwards: (method: string, network: Network) => boolean
-  /** The methods that a refusal names, of those that are not supported. */
+  /** Which of the unsupported methods an error message names. */
   readonly named: (methods: readonly string[]) => readonly string[]
-  /** Whether a request runs, so many of whose items are of methods that are not supported. */
+  /** Whether a request runs although `unsupported` of its items have a method that is not supported. */
   readonly runs: (unsupported: number, items: number) => boolean
-  /** What a request costs that is rejected; `supported` items of it could have run. */
+  /** Credits for a rejected request; `supported` of its items could have run. */
   readonly rejectionCredits: (supported: number) => number
   readonly itemCredits: (item: BilledItem) => number
   readonly totalCredits: (credits: readonly number[]) => number
   readonly costPicoUsd: (credits: number) => bigint
-  /** What the items of a request are answered with. */
-  readonly responses: (responses: readonly RpcResponse[], items: readonly RpcItem[]) => readonly unknown[]
+  /** The responses as they are sent, from those of the node. */
+  readonly responses: (responses: readonly RpcResponse[], items: readonly ParsedItem[]) => readonly unknown[]
 
   readonly keyFate: (key: string) => 'used' | 'ignored' | 'rejected'
-  /** How long an answer is kept for its key. */
+  /** How long a reply is cached for its idempotency key. */
   readonly replayTtlMs: number
-  /** Whose cache a key is looked up in. */
-  readonly replayScope: (account: Account, visit: Visit) => string
-  readonly findStored: (stored: Stored | undefined, fingerprint: string) => Finding
-  readonly replayed: (stored: Stored) => Stored
-  readonly replayChargePicoUsd: (stored: Stored) => bigint
+  /** Which requests share a cache of keys. */
+  readonly replayScope: (account: Account, state: RequestState) => string
+  readonly lookUpReply: (stored: CachedReply | undefined, fingerprint: string) => ReplayLookup
+  readonly replayed: (stored: CachedReply) => CachedReply
+  readonly replayChargePicoUsd: (stored: CachedReply) => bigint
 
   readonly acceptsChatType: (contentType: string | undefined) => boolean
-  /** What the body of a chat request is taken for. */
+  /** The body of a chat request as the service reads it. */
   readonly chatBody: (body: unknown) => unknown
-  /** What is held against a chat request that is right; null: nothing. */
+  /** An error for a valid chat request; null for none. */
   readonly chatObjection: (body: Readonly<Record<string, unknown>>) => string | null
-  /** Tokens of one choice, of those that it would have had without a bound. */
+  /** Tokens of one choice, given how many it would have without a bound. */
   readonly completionTokens: (natural: number, bound: number) => number
   readonly chatCostPico: (usage: Usage, price: NonNullable<Model['usdPerMillion']>) => bigint
-  /** What a completed request leaves taken from its token window. */
+  /** Tokens that a completed request uses of its window. */
   readonly usedTokens: (usage: Usage) => number
   readonly completionHead: (head: CompletionHead) => Readonly<Record<string, unknown>>
   readonly finishReason: (reason: FinishReason) => string | null
@@ -104,57 +104,62 @@ export type Behaviour = OptionDecisions & {
   readonly cost: (cost: Cost) => unknown
   readonly events: (events: readonly StreamEvent[]) => readonly StreamEvent[]
 
-  /** Requests a minute that an account is allowed. */
+  /** Requests per minute that an account may send. */
   readonly resourceLimit: (limit: ResourceLimit, tier: AccountTier) => number
-  /** Whether this is something of which an embedding can be made. */
+  /** Whether `input` is valid input for an embedding. */
   readonly isEmbeddable: (input: unknown) => boolean
-  /** Which page of how many items is given to one who asked for these; null: for none by name. */
-  readonly page: (page: number | null, limit: number | null) => PageAsked
+  /** Which page is sent, and how many items it has, for what was requested; null: not in the query. */
+  readonly page: (page: number | null, limit: number | null) => RequestedPage
 
   readonly networks: (slugs: readonly string[]) => unknown
   readonly models: (models: readonly { readonly id: string }[]) => unknown
   readonly rateLimits: (limits: readonly ModelLimits[]) => readonly unknown[]
 
-  /** What a reply is compressed with; null: nothing. `accepted` is the Accept-Encoding of the request. */
-  readonly encoding: (accepted: string | undefined, reply: Reply, visit: Visit) => Encoding | null
+  /** The encoding of a reply; null for none. `accepted` is the Accept-Encoding of the request. */
+  readonly encoding: (accepted: string | undefined, reply: Reply, state: RequestState) => Encoding | null
   readonly compress: (text: string, encoding: Encoding) => Buffer
 
-  /** The last word on every reply, before it is compressed. */
-  readonly finish: (reply: Reply, visit: Visit) => Reply
+  /** Changes every reply last, before it is compressed. */
+  readonly finish: (reply: Reply, state: RequestState) => Reply
 }
-export type PageAsked = { readonly page: number; readonly limit: number }
-export type BilledItem = {
+
+type RequestedPage = { readonly page: number; readonly limit: number }
+
+type BilledItem = {
   readonly family: Network['family']
   readonly baseCredits: number
   readonly multiplier: number
   readonly failed: boolean
   readonly batched: boolean
 }
-export type ModelLimits = {
+
+type ModelLimits = {
   readonly apiModelId: string
   readonly rateLimits: readonly { readonly amount: number; readonly type: 'RPM' | 'TPM' }[]
 }
-/** Requests a minute of what has no documented limit. */
-const unlimited = 1_000
-const usualPage = 20
-const longestPage = 100
+
+/** Where no limit is documented. */
+const defaultRequestsPerMinute = 1_000
+const defaultPageSize = 20
+const maxPageSize = 100
+
 /** The service as documented. */
-export function honestBehaviour(contract: Contract): Behaviour {
+export function defaultBehavior(contract: Contract): Behavior {
   const { rpc, idempotency, abuse, resourceLimits } = contract
   const picoUsdPerCredit = pico(rpc.usdPerCredit)
   const keyPattern = new RegExp(idempotency.keyPattern)
   return {
-    ...honestOptions(contract),
+    ...defaultOptionRules(contract),
 
     keyOf: bearerKey,
-    caller: callerOfKey,
+    accountHolder: accountHolderOf,
     mayUse: ({ means }, { payingOnly }) => !payingOnly || means !== 'unpaying',
-    covers,
+    canPay: canPay,
 
     isFailure: status =>
       abuse.counts === 'non-success' ? status >= 300 : status >= 400 && status < 500 && status !== 429,
     toleratesFailures: failures => failures <= abuse.failures,
-    failureScope: abuse.scope === 'model' ? usedModel : () => 'account',
+    failureScope: abuse.scope === 'model' ? failureScopeOf : () => 'account',
     blockedCount: abuse.blockedCount === true,
     blockMs: abuse.blockMs,
     blockedUntilMs: untilMs => untilMs,
@@ -164,7 +169,7 @@ export function honestBehaviour(contract: Contract): Behaviour {
     windowAt,
     admits: (window, limit) => window.requests < limit,
     admitsTokens: (window, limit, tokens) => window.tokens + tokens <= limit,
-    spend,
+    charge: charge,
     logRefusal: (refusals, refusal) => {
       refusals.push(refusal)
       if (refusals.length > contract.limitLogs.rows) refusals.shift()
@@ -186,7 +191,7 @@ export function honestBehaviour(contract: Contract): Behaviour {
     keyFate: key => (keyPattern.test(key) ? 'used' : idempotency.badKey === 'ignored' ? 'ignored' : 'rejected'),
     replayTtlMs: idempotency.ttlMs,
     replayScope: account => `${account.tier}/${account.name}`,
-    findStored,
+    lookUpReply: lookUpReply,
     replayed: stored => stored,
     replayChargePicoUsd: () => 0n,
 
@@ -204,11 +209,12 @@ export function honestBehaviour(contract: Contract): Behaviour {
     cost: cost => cost,
     events: events => events,
 
-    resourceLimit: (limit, tier) => resourceLimits[tier][limit] ?? resourceLimits.default[limit] ?? unlimited,
+    resourceLimit: (limit, tier) =>
+      resourceLimits[tier][limit] ?? resourceLimits.default[limit] ?? defaultRequestsPerMinute,
     isEmbeddable: input =>
       typeof input === 'string' ||
       (Array.isArray(input) && input.length > 0 && input.every(each => typeof each === 'string')),
-    page: (page, limit) => ({ page: page ?? 1, limit: Math.min(limit ?? usualPage, longestPage) }),
+    page: (page, limit) => ({ page: page ?? 1, limit: Math.min(limit ?? defaultPageSize, maxPageSize) }),
 
     networks: slugs => ({ networks: slugs }),
     models: models => ({ object: 'list', type: 'text', data: models }),
@@ -220,6 +226,7 @@ export function honestBehaviour(contract: Contract): Behaviour {
     finish: reply => reply,
   }
 }
-/** The model that a chat request names, or the part of the service that any other asks. */
-const usedModel = ({ route, request }: Visit): string =>
+
+/** The model that a chat request names, or the part of the service that any other request uses. */
+const failureScopeOf = ({ route, request }: RequestState): string =>
   route.kind === 'chat' ? `chat:${namedModel(parseJson(request.body))}` : route.kind === 'rpc' ? 'rpc' : 'control'

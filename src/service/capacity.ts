@@ -1,32 +1,35 @@
 import { type Random, randomStream } from '../lib/random.ts'
 import type { Reply } from './message.ts'
 
-/** How much a service can do at once. Without it (null) it can do everything. */
+/** How much a service can do at once; null stands for no limit. */
 export type ServiceCapacity = {
-  /** So many requests are carried out at a time. */
+  /** Concurrent requests. */
   readonly slots: number
-  /** How long a request takes its slot. */
+  /** How long a request occupies its slot. */
   readonly serviceTimeMs: number
-  /** constant: each as long · exponential: with that mean, as of a server without memory */
-  readonly spread: Spread
-  /** So many more wait for a slot, in the order in which they came; whoever comes beyond them is refused. */
+  /** constant: always the service time · exponential: with the service time as its mean */
+  readonly spread: LatencyDistributionKind
+  /** Requests that may wait for a slot, first come, first served. Further ones are rejected with 503. */
   readonly queue: number
 }
-export type Spread = (typeof spreads)[number]
-export const spreads = ['constant', 'exponential'] as const
-export type Slots = {
+
+type LatencyDistributionKind = (typeof latencyDistributionKinds)[number]
+export const latencyDistributionKinds = ['constant', 'exponential'] as const
+
+type Slots = {
   readonly isFull: (nowMs: number) => boolean
-  /** Takes the next slot: milliseconds from now until the request has had it. */
+  /** Takes the next slot and returns the milliseconds until the request leaves it. */
   readonly take: (nowMs: number) => number
 }
-/** Slots and the queue before them. `nowMs` never falls. */
+
+/** Slots and the queue for them. `nowMs` must never decrease. */
 export function createSlots(capacity: ServiceCapacity | null, seed: number): Slots {
   if (capacity === null) return { isFull: () => false, take: () => 0 }
   const { slots, serviceTimeMs, spread, queue } = capacity
   const random = randomStream(seed, 'service-times')
-  /** When each slot is free. */
+  /** When each slot becomes free. */
   const freeMs = Array<number>(slots).fill(0)
-  /** When those begin who wait; whoever comes later does not begin earlier. */
+  /** When each waiting request begins, in ascending order. */
   let beginsMs: number[] = []
   const waiting = (nowMs: number) => {
     beginsMs = beginsMs.filter(beginMs => beginMs > nowMs)
@@ -35,7 +38,7 @@ export function createSlots(capacity: ServiceCapacity | null, seed: number): Slo
   return {
     isFull: nowMs => waiting(nowMs) >= queue && freeMs.every(ms => ms > nowMs),
     take: nowMs => {
-      const first = freeMs.reduce((least, ms, slot) => (ms < (freeMs[least] ?? 0) ? slot : least), 0)
+      const first = freeMs.reduce((min, ms, slot) => (ms < (freeMs[min] ?? 0) ? slot : min), 0)
       const beginMs = Math.max(nowMs, freeMs[first] ?? nowMs)
       const endMs = beginMs + serviceTimeMs * (spread === 'exponential' ? random.exponential() : 1)
       freeMs[first] = endMs
@@ -44,27 +47,30 @@ export function createSlots(capacity: ServiceCapacity | null, seed: number): Slo
     },
   }
 }
-/** The same reply so much later. */
-export function delayed(reply: Reply, ms: number): Reply {
+
+/** The same reply, `ms` later. */
+export function delayReply(reply: Reply, ms: number): Reply {
   if (ms === 0) return reply
   const later = { ...reply, afterMs: reply.afterMs + ms }
   if (reply.body.kind !== 'stream') return later
   const chunks = reply.body.chunks.map(({ afterMs, text }) => ({ afterMs: afterMs + ms, text }))
   return { ...later, body: { kind: 'stream', chunks } }
 }
-/** How long the service takes. Each duration is log-normal: a median, and the sigma of its logarithm. */
-export type Timing = {
-  /** Until the first token. */
+
+/** How long the service takes. Each duration is log-normal: its median, and the sigma of its logarithm. */
+export type ServiceLatency = {
+  /** Time to first token. */
   readonly ttftMs: number
   readonly ttftSigma: number
-  /** From token to token. */
+  /** Inter-token latency. */
   readonly itlMs: number
   readonly itlSigma: number
-  /** One request to a node, single or batch. */
+  /** One RPC request, single or batch. */
   readonly rpcMs: number
   readonly rpcSigma: number
 }
-export const defaultTiming: Timing = {
+
+export const defaultLatency: ServiceLatency = {
   ttftMs: 120,
   ttftSigma: 0.25,
   itlMs: 12,
@@ -72,14 +78,16 @@ export const defaultTiming: Timing = {
   rpcMs: 8,
   rpcSigma: 0.35,
 }
-/** Everything takes longer by this share: 0.1 is 10 %. A known slowdown, for whoever wants to see it found. */
-export const slowed = (timing: Timing, share: number): Timing => ({
-  ...timing,
-  ttftMs: timing.ttftMs * (1 + share),
-  itlMs: timing.itlMs * (1 + share),
-  rpcMs: timing.rpcMs * (1 + share),
+
+/** Every duration longer by this ratio: 0.1 is 10 %. A known slowdown, to test that a comparison finds it. */
+export const scaleLatency = (latency: ServiceLatency, ratio: number): ServiceLatency => ({
+  ...latency,
+  ttftMs: latency.ttftMs * (1 + ratio),
+  itlMs: latency.itlMs * (1 + ratio),
+  rpcMs: latency.rpcMs * (1 + ratio),
 })
-/** median · e^(sigma · z), z standard normal by Box and Muller. Exactly the median when there is nothing to spread. */
+
+/** median · e^(sigma · z), z standard normal by Box and Muller. With sigma 0, exactly the median. */
 export function logNormal(random: Random, medianMs: number, sigma: number): number {
   if (sigma === 0 || medianMs === 0) return medianMs
   const radius = Math.sqrt(-2 * Math.log(1 - random.next()))

@@ -1,13 +1,14 @@
 import { type Random, randomStream } from '../lib/random.ts'
 
-/** Names that never repeat within a service: a part drawn from the seed, then a count. */
+/** Ids that never repeat within a service: a prefix drawn from the seed, then a counter. */
 export type Identifiers = {
-  /** 16 hexadecimal digits and the place that answered. */
+  /** 16 hexadecimal digits and the name of a data center. */
   readonly ray: () => string
   /** 32 alphanumerics. */
   readonly requestId: () => string
   readonly completionId: () => string
 }
+
 export function identifiers(seed: number): Identifiers {
   const random = randomStream(seed, 'identifiers')
   const rayStart = draw(random, '0123456789abcdef', 7)
@@ -22,10 +23,13 @@ export function identifiers(seed: number): Identifiers {
     completionId: () => `chatcmpl-${completionStart}${(++completions).toString(36).padStart(9, '0')}`,
   }
 }
+
 const alphanumerics = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
 const draw = (random: Random, letters: string, length: number): string =>
   Array.from({ length }, () => letters.charAt(random.int(letters.length))).join('')
-/** The HTTP date of a Unix time; formatted once a second. */
+
+/** Formats Unix milliseconds as an HTTP date, at most once per second. */
 export function httpDates(): (wallMs: number) => string {
   let second = Number.NaN
   let text = ''

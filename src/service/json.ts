@@ -1,4 +1,4 @@
-/** Whether a Content-Type names JSON, whatever its parameters. */
+/** Whether a Content-Type is JSON, with any parameters. */
 export function isJson(contentType: string | undefined): boolean {
   if (contentType === undefined) return false
   if (contentType === 'application/json') return true
@@ -6,7 +6,7 @@ export function isJson(contentType: string | undefined): boolean {
   return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() === 'application/json'
 }
 
-/** The value of a JSON text; undefined, which no JSON text has, where it is malformed. */
+/** The value of a JSON text; undefined if it is malformed. */
 export function parseJson(body: Buffer | string): unknown {
   try {
     return JSON.parse(typeof body === 'string' ? body : body.toString('utf8'))

@@ -1,21 +1,25 @@
 import type { Contract, Model } from '../contract/contract.ts'
 import { formatPico } from '../lib/money.ts'
 import type { Account } from './account.ts'
-import type { Behaviour } from './behavior.ts'
+import type { Behavior } from './behavior.ts'
 import type { ScopeLimits } from './limiter.ts'
-import { json, type Reply, type Visit } from './message.ts'
+import { jsonReply, type Reply, type RequestState } from './message.ts'
 
-/** Everything authenticated that is neither inference nor RPC, and requests that name no known model. */
+/** The limits of authenticated requests that are neither inference nor RPC, or that name no known model. */
 export const controlLimits: ScopeLimits = { requests: 500, tokens: null }
-/** Of each deprecated model. */
+
+/** The retirement date of every deprecated model. */
 export const retirementDate = '2027-06-30'
+
 const millisecondsPerDay = 86_400_000
-export function networkList({ rpc }: Contract, behaviour: Behaviour): (visit: Visit) => Reply {
-  const payload = behaviour.networks(Object.keys(rpc.networks).sort())
-  return visit => json(visit, payload)
+
+export function networkList({ rpc }: Contract, behavior: Behavior): (state: RequestState) => Reply {
+  const payload = behavior.networks(Object.keys(rpc.networks).sort())
+  return state => jsonReply(state, payload)
 }
-export function modelList({ models }: Contract, behaviour: Behaviour): (visit: Visit) => Reply {
-  const payload = behaviour.models(
+
+export function modelList({ models }: Contract, behavior: Behavior): (state: RequestState) => Reply {
+  const payload = behavior.models(
     models.map(({ id, name, maxCompletionTokens, logprobs, usdPerMillion, tier, lifecycle }) => ({
       id,
       object: 'model',
@@ -34,8 +38,9 @@ export function modelList({ models }: Contract, behaviour: Behaviour): (visit: V
       },
     })),
   )
-  return visit => json(visit, payload)
+  return state => jsonReply(state, payload)
 }
+
 function pricing({ input, output, cacheInput, cacheWrite }: NonNullable<Model['usdPerMillion']>) {
   const priced = (name: string, price: string | null) =>
     price === null ? {} : { [name]: { usd: Number(price), diem: Number(price) } }
@@ -46,9 +51,10 @@ function pricing({ input, output, cacheInput, cacheWrite }: NonNullable<Model['u
     ...priced('cache_write', cacheWrite),
   }
 }
-/** What the caller may do in a minute, and what is left of its balance. */
-export function rateLimits(contract: Contract, behaviour: Behaviour): (visit: Visit, account: Account) => Reply {
-  return (visit, account) => {
+
+/** The limits of the account and its balance. */
+export function rateLimits(contract: Contract, behavior: Behavior): (state: RequestState, account: Account) => Reply {
+  return (state, account) => {
     const tiers = contract.accounts[account.tier]
     const limits = contract.models.map(({ id, tier }) => ({
       apiModelId: id,
@@ -57,22 +63,23 @@ export function rateLimits(contract: Contract, behaviour: Behaviour): (visit: Vi
         { amount: tiers[tier].tokensPerMinute, type: 'TPM' as const },
       ],
     }))
-    const nextDay = Math.floor(visit.arrivedMs / millisecondsPerDay + 1) * millisecondsPerDay
-    return json(visit, {
+    const nextDay = Math.floor(state.arrivedMs / millisecondsPerDay + 1) * millisecondsPerDay
+    return jsonReply(state, {
       data: {
         accessPermitted: true,
         apiTier: { id: account.tier, isCharged: true },
         balances: { USD: Number(formatPico(account.picoUsd)), DIEM: Number(formatPico(account.picoDiem)) },
         keyExpiration: null,
         nextEpochBegins: new Date(nextDay).toISOString(),
-        rateLimits: behaviour.rateLimits(limits),
+        rateLimits: behavior.rateLimits(limits),
       },
     })
   }
 }
-/** The last refusals of the account, the latest first. */
-export function rateLimitLogs(behaviour: Behaviour): (visit: Visit, account: Account) => Reply {
-  return (visit, { refusals, name, tier }) => {
+
+/** The last rejected requests of the account, newest first. */
+export function rateLimitLogs(behavior: Behavior): (state: RequestState, account: Account) => Reply {
+  return (state, { refusals, name, tier }) => {
     const rows = refusals.toReversed().map(({ modelId, limit, atMs }) => ({
       apiKeyId: `key-of-${name}`,
       modelId,
@@ -80,6 +87,6 @@ export function rateLimitLogs(behaviour: Behaviour): (visit: Visit, account: Acc
       rateLimitType: limit,
       timestamp: new Date(atMs).toISOString(),
     }))
-    return json(visit, behaviour.limitLogs(rows))
+    return jsonReply(state, behavior.limitLogs(rows))
   }
 }

@@ -1,98 +1,106 @@
 import type { Contract, Resource } from '../contract/contract.ts'
 import type { Account } from './account.ts'
-import type { Behaviour } from './behavior.ts'
+import type { Behavior } from './behavior.ts'
 import type { Identifiers } from './identifiers.ts'
 import { isJson, isRecord, parseJson } from './json.ts'
 import type { Limiter } from './limiter.ts'
 import { controlLimits } from './lists.ts'
-import { json, type Reply, refuse, type Visit } from './message.ts'
+import { errorReply, jsonReply, type Reply, type RequestState } from './message.ts'
 
-export type DeskOptions = {
+type ResourceHandlerDeps = {
   readonly contract: Contract
-  readonly behaviour: Behaviour
+  readonly behavior: Behavior
   readonly limiter: Limiter
   readonly identifiers: Identifiers
 }
-/** Of each list. */
+
+/** The length of every list. */
 const totalItems = 7
+
 /**
- * Whatever is neither chat nor RPC, as far as the document says anything of it: limits, headers, what an embedding may
- * be made of, lists in pages. Nothing is charged.
+ * Resources that are neither chat nor RPC, as far as they are documented: limits, headers, the input of embeddings,
+ * lists in pages. Nothing is charged.
  */
-export function resourceDesk({
+export function resourceHandler({
   contract,
-  behaviour,
+  behavior,
   limiter,
   identifiers,
-}: DeskOptions): (visit: Visit, account: Account, resource: Resource) => Reply {
+}: ResourceHandlerDeps): (state: RequestState, account: Account, resource: Resource) => Reply {
   const { headerPrefix: prefix, pagination } = contract
 
-  return (visit, account, resource) => {
+  return (state, account, resource) => {
     const { draws } = resource
     const limits =
-      draws === null ? controlLimits : { requests: behaviour.resourceLimit(draws, account.tier), tokens: null }
-    if (!limiter.enter(visit, account, draws ?? 'control', limits).admitted)
-      return limiter.reject(visit, draws ?? 'control')
-    const body = resource.method === 'POST' ? parseJson(visit.request.body) : {}
-    if (resource.method === 'POST' && !isJson(visit.request.headers['content-type']))
-      return refuse(visit, 415, 'Content-Type must be application/json')
-    if (!isRecord(body)) return refuse(visit, 400, 'Invalid JSON request')
+      draws === null ? controlLimits : { requests: behavior.resourceLimit(draws, account.tier), tokens: null }
+    if (!limiter.enter(state, account, draws ?? 'control', limits).admitted)
+      return limiter.reject(state, draws ?? 'control')
+    const body = resource.method === 'POST' ? parseJson(state.request.body) : {}
+    if (resource.method === 'POST' && !isJson(state.request.headers['content-type']))
+      return errorReply(state, 415, 'Content-Type must be application/json')
+    if (!isRecord(body)) return errorReply(state, 400, 'Invalid JSON request')
     if (resource.isInference) {
-      if (typeof body.model !== 'string') return refuse(visit, 400, 'The model is missing')
-      visit.headers[`${prefix}model-id`] = body.model
-      visit.headers[`${prefix}model-name`] = titleOf(body.model)
+      if (typeof body.model !== 'string') return errorReply(state, 400, 'The model is missing')
+      state.headers[`${prefix}model-id`] = body.model
+      state.headers[`${prefix}model-name`] = titleOf(body.model)
     }
-    return answer(visit, resource, body)
+    return answer(state, resource, body)
   }
 
-  function answer(visit: Visit, { draws, isPaginated }: Resource, body: Readonly<Record<string, unknown>>): Reply {
+  function answer(
+    state: RequestState,
+    { draws, isPaginated }: Resource,
+    body: Readonly<Record<string, unknown>>,
+  ): Reply {
     const { model } = body
     switch (draws) {
       case 'embedding':
-        if (!behaviour.isEmbeddable(body.input))
-          return refuse(visit, 400, 'input must be a string or an array of strings')
-        return json(visit, embeddings(model, Array.isArray(body.input) ? body.input.length : 1))
+        if (!behavior.isEmbeddable(body.input))
+          return errorReply(state, 400, 'input must be a string or an array of strings')
+        return jsonReply(state, embeddings(model, Array.isArray(body.input) ? body.input.length : 1))
       case 'image':
-        visit.headers[`${prefix}is-blurred`] = 'false'
-        visit.headers[`${prefix}is-content-violation`] = 'false'
-        visit.headers[`${prefix}is-adult-model-content-violation`] = 'false'
-        visit.headers[`${prefix}control-instance`] = 'reference-image-1'
-        return json(visit, { id: identifiers.completionId(), images: ['UklGRg=='] })
+        state.headers[`${prefix}is-blurred`] = 'false'
+        state.headers[`${prefix}is-content-violation`] = 'false'
+        state.headers[`${prefix}is-adult-model-content-violation`] = 'false'
+        state.headers[`${prefix}control-instance`] = 'reference-image-1'
+        return jsonReply(state, { id: identifiers.completionId(), images: ['UklGRg=='] })
       case 'audio':
-        visit.headers['content-type'] = 'audio/mpeg'
-        visit.headers['content-disposition'] = 'attachment; filename="speech.mp3"'
-        return { status: 200, headers: visit.headers, afterMs: 0, body: { kind: 'whole', text: 'ID3' } }
+        state.headers['content-type'] = 'audio/mpeg'
+        state.headers['content-disposition'] = 'attachment; filename="speech.mp3"'
+        return { status: 200, headers: state.headers, afterMs: 0, body: { kind: 'whole', text: 'ID3' } }
       case 'video-queue':
-        return json(visit, { model, queue_id: identifiers.completionId() })
+        return jsonReply(state, { model, queue_id: identifiers.completionId() })
       case 'video-retrieve':
-        return json(visit, { status: 'PROCESSING', average_execution_time: 60_000, execution_duration: 1_000 })
+        return jsonReply(state, { status: 'PROCESSING', average_execution_time: 60_000, execution_duration: 1_000 })
       case null:
-        return isPaginated ? listPage(visit) : json(visit, { object: 'resource' })
+        return isPaginated ? listPage(state) : jsonReply(state, { object: 'resource' })
     }
   }
 
-  function listPage(visit: Visit): Reply {
-    const query = new URLSearchParams(visit.request.path.split('?')[1] ?? '')
-    const asked = (name: string) => (/^[1-9]\d*$/.test(query.get(name) ?? '') ? Number(query.get(name)) : null)
-    const { page, limit } = behaviour.page(asked(pagination.pageParameter), asked(pagination.limitParameter))
+  function listPage(state: RequestState): Reply {
+    const query = new URLSearchParams(state.request.path.split('?')[1] ?? '')
+    const positive = (name: string) => (/^[1-9]\d*$/.test(query.get(name) ?? '') ? Number(query.get(name)) : null)
+    const { page, limit } = behavior.page(positive(pagination.pageParameter), positive(pagination.limitParameter))
     const first = (page - 1) * limit
     const items = Array.from({ length: Math.max(0, Math.min(limit, totalItems - first)) }, (_, index) => ({
       id: `item-${first + index + 1}`,
     }))
-    visit.headers['x-pagination-limit'] = String(limit)
-    visit.headers['x-pagination-page'] = String(page)
-    visit.headers['x-pagination-total'] = String(totalItems)
-    visit.headers['x-pagination-total-pages'] = String(Math.ceil(totalItems / limit))
-    return json(visit, { object: 'list', data: items })
+    state.headers['x-pagination-limit'] = String(limit)
+    state.headers['x-pagination-page'] = String(page)
+    state.headers['x-pagination-total'] = String(totalItems)
+    state.headers['x-pagination-total-pages'] = String(Math.ceil(totalItems / limit))
+    return jsonReply(state, { object: 'list', data: items })
   }
 }
+
 const embeddings = (model: unknown, count: number) => ({
   object: 'list',
   model,
   data: Array.from({ length: count }, (_, index) => ({ object: 'embedding', index, embedding: [0.25, -0.5] })),
   usage: { prompt_tokens: count, total_tokens: count },
 })
-/** `ref-embed` is shown as `Ref Embed`. */
+
+/** `ref-embed` becomes `Ref Embed`. */
 const titleOf = (id: string): string =>
   id
     .split('-')

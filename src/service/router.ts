@@ -11,8 +11,10 @@ export type Route =
   | { readonly kind: 'resource'; readonly resource: Resource }
   | { readonly kind: 'wrong-method'; readonly allow: string }
   | { readonly kind: 'unknown' }
+
 const unknown: Route = { kind: 'unknown' }
-/** The routes of the contract, as a function of method and path. */
+
+/** The routes of the contract as a function of method and path. */
 export function router({ paths, resources }: Contract): (method: string, path: string) => Route {
   const gets = new Map<string, Route>([
     [paths.networks, { kind: 'networks' }],
@@ -47,7 +49,8 @@ export function router({ paths, resources }: Contract): (method: string, path: s
     return { kind: 'wrong-method', allow: get === unknown ? 'POST' : 'GET' }
   }
 }
-/** The model that a body names, without the options that may follow it: `model:option=value`. */
+
+/** The model that a body names, without the options that may follow: `model:option=value`. */
 export function namedModel(body: unknown): string {
   const named = isRecord(body) && typeof body.model === 'string' ? body.model : ''
   const colon = named.indexOf(':')

@@ -11,7 +11,7 @@ import type { Plan } from '../../src/plan/plan.ts'
 import type { Report } from '../../src/report/report.ts'
 import { carryOut } from '../../src/run/carry-out.ts'
 import { loadScenario, parseScenario } from '../../src/scenario/load.ts'
-import { defaultTiming, type Timing } from '../../src/service/capacity.ts'
+import { defaultLatency, type ServiceLatency } from '../../src/service/capacity.ts'
 import type { Fault } from '../../src/service/faults.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { createService, type Service } from '../../src/service/service.ts'
@@ -30,7 +30,7 @@ export type VirtualRun = {
   readonly openingBalanceDiem?: string
   readonly faults?: readonly Fault[]
   readonly network?: Network
-  readonly timing?: Timing
+  readonly timing?: ServiceLatency
   /** Of what the service draws, where it is another than that of the run. */
   readonly serviceSeed?: number
   /** How much longer everything takes that is asked for at an instant of the run. */
@@ -60,7 +60,7 @@ export async function virtualRun(
     seed: options.serviceSeed ?? seed ?? 1,
     openingBalanceUsd: options.openingBalanceUsd ?? '10',
     openingBalanceDiem: options.openingBalanceDiem ?? '0',
-    timing: options.timing ?? defaultTiming,
+    timing: options.timing ?? defaultLatency,
     lies: options.lies ?? [],
     faults: options.faults ?? [],
     capacity: plan.service,

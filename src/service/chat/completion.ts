@@ -1,30 +1,34 @@
 import type { Model } from '../../contract/contract.ts'
 import { pico } from '../../lib/money.ts'
 import type { Random } from '../../lib/random.ts'
-import { logNormal, type Timing } from '../capacity.ts'
+import { logNormal, type ServiceLatency } from '../capacity.ts'
 import type { CacheUse } from './prompt-cache.ts'
 import type { ChatRequest } from './request.ts'
 
-/** What was generated for one choice: one word a token, each with its instant. */
-export type Draft = {
+/** The generated tokens of one choice. */
+export type GeneratedChoice = {
   readonly reasoning: readonly Token[]
   readonly content: readonly Token[]
-  /** What is given of the content. */
+  /** The part of the content that is sent. */
   readonly shown: readonly Token[]
-  /** In place of the content. */
+  /** Sent in place of the content. */
   readonly toolCall: ToolCall | null
   readonly finishReason: FinishReason
 }
+
 export type FinishReason = 'stop' | 'length' | 'tool_calls'
 export type ToolCall = { readonly name: string; readonly arguments: string }
+
 export type Token = { readonly word: string; readonly afterMs: number }
-/** What completions and the chunks of a stream begin with. */
+
+/** The first fields of a completion and of every chunk. */
 export type CompletionHead = {
   readonly id: string
   readonly object: string
   readonly created: number
   readonly model: string
 }
+
 export type Choice = {
   readonly index: number
   readonly finish_reason: string | null
@@ -39,6 +43,7 @@ export type Choice = {
     readonly tool_calls?: readonly unknown[]
   }
 }
+
 export type Usage = {
   readonly prompt_tokens: number
   readonly completion_tokens: number
@@ -46,23 +51,26 @@ export type Usage = {
   readonly prompt_tokens_details: { readonly cached_tokens: number; readonly cache_creation_input_tokens: number }
   readonly completion_tokens_details: { readonly reasoning_tokens: number } | null
 }
-/** Amounts as JSON numbers: with at most 15 significant digits they read back as the exact decimal. */
+
+/** Amounts as JSON numbers. With at most 15 significant digits they parse back to the exact decimal. */
 export type Cost = { readonly usd: number; readonly diem: number }
-/** Half of all answers are shorter than this many tokens · ln 2, so that short bounds are often met and long ones not. */
+
+/** Half of all completions are shorter than this · ln 2, so short bounds are often reached and long ones are not. */
 const meanTokens = 96
-/** Of the tokens of an answer, where the model thinks first. */
+/** The share of reasoning in a completion of a reasoning model. */
 const reasoningShare = 0.3
-export function draftChoice(
+
+export function generateChoice(
   request: ChatRequest,
-  /** How many of the tokens that the answer would naturally have are given, under the bound that was asked for. */
-  decide: { readonly completionTokens: (natural: number, bound: number) => number },
-  timing: Timing,
+  /** Tokens of the choice, given how many it would have without the requested bound. */
+  rules: { readonly completionTokens: (natural: number, bound: number) => number },
+  timing: ServiceLatency,
   random: Random,
-): Draft {
+): GeneratedChoice {
   const bound = request.maxCompletionTokens
   const natural = 1 + Math.floor(random.exponential() * meanTokens)
-  const total = decide.completionTokens(natural, bound)
-  // The last token is always one of the visible answer.
+  const total = rules.completionTokens(natural, bound)
+  // The last token is always visible output.
   const thought = request.thinks ? Math.floor(total * reasoningShare) : 0
   let afterMs = logNormal(random, timing.ttftMs, timing.ttftSigma)
   const tokens = Array.from({ length: total }, (_, index): Token => {
@@ -78,10 +86,17 @@ export function draftChoice(
     finishReason: natural < bound ? 'stop' : 'length',
   }
 }
-export const text = (tokens: readonly Token[]): string => tokens.map(({ word }) => word).join(' ')
-export function usageOf(promptTokens: number, drafts: readonly Draft[], thinks: boolean, cache: CacheUse): Usage {
-  const reasoningTokens = drafts.reduce((total, { reasoning }) => total + reasoning.length, 0)
-  const completionTokens = drafts.reduce((total, { content }) => total + content.length, reasoningTokens)
+
+export const joinTokens = (tokens: readonly Token[]): string => tokens.map(({ word }) => word).join(' ')
+
+export function usageOf(
+  promptTokens: number,
+  generated: readonly GeneratedChoice[],
+  thinks: boolean,
+  cache: CacheUse,
+): Usage {
+  const reasoningTokens = generated.reduce((total, { reasoning }) => total + reasoning.length, 0)
+  const completionTokens = generated.reduce((total, { content }) => total + content.length, reasoningTokens)
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
@@ -90,9 +105,11 @@ export function usageOf(promptTokens: number, drafts: readonly Draft[], thinks: 
     completion_tokens_details: thinks ? { reasoning_tokens: reasoningTokens } : null,
   }
 }
-/** Without details nothing was cached. */
+
+/** Without details, nothing was cached. */
 type BilledUsage = Pick<Usage, 'prompt_tokens' | 'completion_tokens'> & Partial<Pick<Usage, 'prompt_tokens_details'>>
-/** Tokens × price, in 10⁻¹² of either currency; a price with more than six decimals is rounded, ties away from zero. */
+
+/** Tokens × price, in 10⁻¹² of either currency, rounded half away from zero. */
 export function listPricePico(
   { prompt_tokens, completion_tokens, prompt_tokens_details: details }: BilledUsage,
   { input, output, cacheInput, cacheWrite }: NonNullable<Model['usdPerMillion']>,
@@ -107,7 +124,8 @@ export function listPricePico(
     BigInt(completion_tokens) * pico(output)
   return (perMillion + 500_000n) / 1_000_000n
 }
-// None is longer than twelve letters: a word is a token by the rule that prompts are counted by.
+
+// No word has more than twelve letters, so each is one token by the rule of `countTokens`.
 const words = (
   'a an and are as at balance because block bridge by call chain charge clear count credit day each even every first for from ' +
   'gate given has in is it keep large last ledger less limit line long many measure minute more most never node number of on ' +
@@ -115,12 +133,16 @@ const words = (
   'stream sum takes ten than that the then there they this through time to token toll toward two under until value waits ' +
   'was way when where which while window with within word'
 ).split(' ')
+
 type Candidate = { readonly token: string; readonly logprob: number; readonly bytes: readonly number[] }
-/** A generated token, with the most probable tokens of its position. */
-export type Position = Candidate & { readonly top_logprobs: readonly Candidate[] }
-/** The first position, and all of them as a list. */
-export type Logprobs = Position & { readonly content: readonly Position[] }
-/** Made up from the position alone, so that to ask for them changes nothing else. Null where nothing was generated. */
+
+/** A generated token with the most probable tokens of its position. */
+export type TokenLogprob = Candidate & { readonly top_logprobs: readonly Candidate[] }
+
+/** The first token, and all of them as a list. */
+export type Logprobs = TokenLogprob & { readonly content: readonly TokenLogprob[] }
+
+/** Log probabilities, invented from the position alone, so that requesting them changes nothing else. Null without tokens. */
 export function logprobsOf(words: readonly string[], top: number): Logprobs | null {
   const content = words.map((word, index) => {
     const token = index === 0 ? word : ` ${word}`
@@ -131,4 +153,5 @@ export function logprobsOf(words: readonly string[], top: number): Logprobs | nu
   const [first] = content
   return first === undefined ? null : { ...first, content }
 }
+
 const candidate = (token: string, logprob: number): Candidate => ({ token, logprob, bytes: [...Buffer.from(token)] })

@@ -2,31 +2,35 @@ import type { ChatOption, Contract } from '../../contract/contract.ts'
 import { pico } from '../../lib/money.ts'
 import { isRecord } from '../json.ts'
 
-/** Every service-specific option with its value, sent or by default. One without a default is there only if it was sent. */
+/** Every service-specific option with its value, sent or default. One without a default is present only if sent. */
 export type AppliedOptions = Readonly<Record<string, unknown>>
-export type OptionPair = readonly [name: string, value: unknown]
-export type OptionDecisions = {
+
+type OptionPair = readonly [name: string, value: unknown]
+
+export type OptionRules = {
   readonly takesOption: (name: string, value: unknown) => boolean
-  /** What is read of the options behind the model's name, in their order. */
+  /** Which options after the name of the model are read, and in which order. */
   readonly suffixOptions: (pairs: readonly OptionPair[]) => readonly OptionPair[]
-  /** What the answer repeats of the options. */
+  /** The echo of the options in the response. */
   readonly echo: (echo: Readonly<Record<string, unknown>>, applied: AppliedOptions) => unknown
-  /** Whether a model that thinks in tags does so. */
+  /** Whether a model that can think in tags does. */
   readonly thinksInTags: (applied: AppliedOptions) => boolean
   readonly stripsThinking: (applied: AppliedOptions) => boolean
-  /** How a source is cited in the text; null: not at all. */
+  /** The citation of a source in the text; null for none. */
   readonly citation: (position: number, sources: number, applied: AppliedOptions) => string | null
-  /** How many pages are scraped, of so many that a message names. */
+  /** How many pages are scraped if a message names `named`. */
   readonly scrapedPages: (named: number) => number
-  /** What a request costs whose tokens cost so much, and for which so often something was looked up. */
+  /** The price of a request, from the price of its tokens and its number of lookups. */
   readonly withLookups: (tokensPico: bigint, lookups: number) => bigint
-  /** The tool whose call holds the search results; null: there is no such call. */
+  /** The tool whose call carries the search results; null for no such call. */
   readonly documentsTool: (applied: AppliedOptions) => string | null
 }
-export type Refused = { readonly issues: readonly OptionIssue[] }
-export type OptionIssue = { readonly code: string; readonly path: readonly string[]; readonly message: string }
-/** Options as documented. */
-export function honestOptions(contract: Contract): OptionDecisions {
+
+type InvalidOptions = { readonly issues: readonly OptionIssue[] }
+type OptionIssue = { readonly code: string; readonly path: readonly string[]; readonly message: string }
+
+/** The rules for options as documented. */
+export function defaultOptionRules(contract: Contract): OptionRules {
   const known = knownOptions(contract)
   const { scrapedPages, documentsTool, usdPerLookup, citationForm, firstSource } = contract.chat.search
   const lookupPico = pico(usdPerLookup ?? '0')
@@ -45,23 +49,26 @@ export function honestOptions(contract: Contract): OptionDecisions {
       asDocuments === true ? documentsTool : null,
   }
 }
+
 const knownOptions = ({ chat }: Contract): Readonly<Record<string, ChatOption>> => ({
   ...chat.options,
   [chat.systemPromptOption]: { values: 'boolean', default: true, conditional: false },
 })
+
 function fits(option: ChatOption | undefined, value: unknown): boolean {
   if (option === undefined) return true
   const { values } = option
   return typeof values === 'string' ? typeof value === values : values.some(each => each === value)
 }
+
 /**
- * Reads the options in the body, and those behind the model's name (`option=value&option=value`), over which the former
- * win. Unknown ones are dropped.
+ * Reads the options after the name of the model (`option=value&option=value`) and those in the body, which take
+ * precedence. Drops unknown ones.
  */
 export function optionsReader(
   contract: Contract,
-  decide: OptionDecisions,
-): (inBody: unknown, suffix: string) => AppliedOptions | Refused {
+  rules: OptionRules,
+): (inBody: unknown, suffix: string) => AppliedOptions | InvalidOptions {
   const { parametersField } = contract.chat
   const known = knownOptions(contract)
   const defaults = Object.fromEntries(
@@ -71,14 +78,16 @@ export function optionsReader(
 
   return (inBody, suffix) => {
     if (inBody !== undefined && !isRecord(inBody)) return { issues: [issue([parametersField], 'not an object')] }
-    const behind = suffix === '' ? [] : decide.suffixOptions(suffix.split('&').map(pairOf))
-    const sent = [...behind, ...Object.entries(inBody ?? {})].filter(([name]) => Object.hasOwn(known, name))
-    const wrong = sent.filter(([name, value]) => !decide.takesOption(name, value))
+    const inSuffix = suffix === '' ? [] : rules.suffixOptions(suffix.split('&').map(pairOf))
+    const sent = [...inSuffix, ...Object.entries(inBody ?? {})].filter(([name]) => Object.hasOwn(known, name))
+    const wrong = sent.filter(([name, value]) => !rules.takesOption(name, value))
     if (wrong.length > 0) return { issues: wrong.map(([name]) => issue([parametersField, name], 'not a value of it')) }
     return sent.length === 0 ? defaults : { ...defaults, ...Object.fromEntries(sent) }
   }
 }
-export const isRefused = (read: AppliedOptions | Refused): read is Refused => Array.isArray(read.issues)
+
+export const areInvalid = (read: AppliedOptions | InvalidOptions): read is InvalidOptions => Array.isArray(read.issues)
+
 function pairOf(text: string): OptionPair {
   const equals = text.indexOf('=')
   const name = equals < 0 ? text : text.slice(0, equals)

@@ -1,20 +1,24 @@
 import { countTokens, tokensPerAttachment, tokensPerMessage } from './tokens.ts'
 
-/** The beginning of a prompt, which a cache may hold. */
+/** The beginning of a prompt, as a cache may store it. */
 export type Prefix = {
   readonly text: string
   readonly tokens: number
-  /** Whether the request asks that it be cached; else it is because it is long. */
+  /** Whether the request asks for it to be cached. Otherwise it is cached because it is long. */
   readonly isMarked: boolean
 }
-/** Of the tokens of a prompt, how many were in the cache, and how many are because it was asked for. */
+
+/** How many tokens of a prompt came from the cache, and how many the request added to it. */
 export type CacheUse = { readonly read: number; readonly written: number }
+
 type Part = { readonly type: string; readonly text?: unknown; readonly cache_control?: unknown }
 type Message = { readonly role: string; readonly content?: string | readonly Part[] | null | undefined }
-const leastTokens = 1_024
+
+const minTokens = 1_024
 const lifetimeMs = 300_000
-const mostPrefixes = 64
-/** The prefixes of a prompt that are worth a place: those that are marked, and whole messages once they are many. */
+const maxPrefixes = 64
+
+/** The prefixes of a prompt to be cached: those that are marked, and every whole message from `minTokens` on. */
 export function prefixesOf(messages: readonly Message[]): readonly Prefix[] {
   if (isShort(messages)) return []
   const prefixes: Prefix[] = []
@@ -29,20 +33,22 @@ export function prefixesOf(messages: readonly Message[]): readonly Prefix[] {
       tokens += typeof part.text === 'string' ? countTokens(part.text) : tokensPerAttachment
       if (part.cache_control !== undefined) prefixes.push({ text, tokens, isMarked: true })
     }
-    if (tokens >= leastTokens) prefixes.push({ text, tokens, isMarked: false })
+    if (tokens >= minTokens) prefixes.push({ text, tokens, isMarked: false })
   }
   return prefixes
 }
-/** Whether it shows at a glance that there is nothing to cache: no part is marked, and no text has so many tokens. */
+
+/** A cheap test that there is nothing to cache: no part can be marked, and the text is too short. */
 function isShort(messages: readonly Message[]): boolean {
   let characters = 0
   for (const { content } of messages) {
     if (typeof content !== 'string') return false
     characters += content.length
   }
-  return characters + messages.length * tokensPerMessage < leastTokens
+  return characters + messages.length * tokensPerMessage < minTokens
 }
-/** Prompts as they were seen: by owner, the prefixes and when they are forgotten. */
+
+/** Remembers the prefixes of each owner until they expire. */
 export function promptCache(): (owner: string, prefixes: readonly Prefix[], nowMs: number) => CacheUse {
   const owners = new Map<string, Map<string, number>>()
   return (owner, prefixes, nowMs) => {
@@ -53,12 +59,12 @@ export function promptCache(): (owner: string, prefixes: readonly Prefix[], nowM
     const read = Math.max(0, ...found.map(({ tokens }) => tokens))
     const marked = Math.max(0, ...prefixes.filter(({ isMarked }) => isMarked).map(({ tokens }) => tokens))
     for (const { text } of prefixes) {
-      // Behind all others, as the last that was used.
+      // Moves it to the end of the map, as the most recently used.
       held.delete(text)
       held.set(text, nowMs + lifetimeMs)
     }
     for (const text of held.keys()) {
-      if (held.size <= mostPrefixes) break
+      if (held.size <= maxPrefixes) break
       held.delete(text)
     }
     return { read, written: Math.max(0, marked - read) }

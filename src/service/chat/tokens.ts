@@ -1,6 +1,6 @@
 /**
- * The tokens of a text: a run of characters that are not space is one token for each twelve characters begun. Crude,
- * and good enough for a service whose token counts only have to be stated consistently.
+ * The tokens of a text: each word is one token per twelve characters begun. Crude, but enough for a service whose token
+ * counts only have to be consistent.
  */
 export function countTokens(text: string): number {
   let tokens = 0
@@ -11,10 +11,12 @@ export function countTokens(text: string): number {
   }
   return tokens
 }
+
 /** Space, tab, line feed, carriage return. */
 const isSpace = (code: number): boolean => code === 32 || code === 9 || code === 10 || code === 13
+
 export const tokensPerMessage = 4
 export const tokensPerPrompt = 3
-/** A part that is no text. */
+/** A message part that is not text. */
 export const tokensPerAttachment = 85
 export const systemPromptTokens = 40

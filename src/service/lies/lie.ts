@@ -1,7 +1,7 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
-import type { Behaviour } from '../behavior.ts'
-import type { Reply, Visit } from '../message.ts'
+import type { Behavior } from '../behavior.ts'
+import type { Reply, RequestState } from '../message.ts'
 
 /** A misbehaviour of the service: the decisions that it makes otherwise, over those that it would have made. */
 export type Lie = {
@@ -9,7 +9,7 @@ export type Lie = {
   readonly name: string
   /** What it does, in a line. */
   readonly says: string
-  readonly bend: (honest: Behaviour, contract: Contract) => Partial<Behaviour>
+  readonly bend: (honest: Behavior, contract: Contract) => Partial<Behavior>
   /** Clauses that cannot but break, or seem to, along with its own. */
   readonly alsoBreaks: readonly ClauseId[]
 }
@@ -17,7 +17,7 @@ export type Lie = {
 export type Lies = Partial<Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>>>
 
 /** `honest`, bent by each lie in turn. A lie may remember: it is bent anew for each service. */
-export function bend(honest: Behaviour, contract: Contract, lies: readonly Lie[]): Behaviour {
+export function bend(honest: Behavior, contract: Contract, lies: readonly Lie[]): Behavior {
   let behaviour = honest
   for (const lie of lies) behaviour = { ...behaviour, ...lie.bend(behaviour, contract) }
   return behaviour
@@ -31,7 +31,7 @@ export const lie = (name: string, says: string, bend: Lie['bend'], alsoBreaks: r
 export const replyLie = (
   name: string,
   says: string,
-  change: (reply: Reply, visit: Visit, contract: Contract) => Reply,
+  change: (reply: Reply, visit: RequestState, contract: Contract) => Reply,
   alsoBreaks: readonly ClauseId[] = [],
 ): Lie => ({
   name,

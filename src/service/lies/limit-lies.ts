@@ -1,6 +1,6 @@
 import type { AccountTier, Contract, Model, ModelTier } from '../../contract/contract.ts'
 import type { Window } from '../account.ts'
-import type { Reply, Visit } from '../message.ts'
+import type { Reply, RequestState } from '../message.ts'
 import { type Lies, lie, replyLie } from './lie.ts'
 import { isError, isStream, withHeader, withoutHeaders } from './reply-edit.ts'
 
@@ -14,7 +14,7 @@ const tokenReset = 'x-ratelimit-reset-tokens'
 const otherTier = { default: 'partner', partner: 'default' } as const satisfies Record<AccountTier, AccountTier>
 
 /** What the tier of the other accounts allows for the model of a chat answer. */
-function otherLimits({ headers }: Reply, { account }: Visit, { models, accounts, headerPrefix }: Contract) {
+function otherLimits({ headers }: Reply, { account }: RequestState, { models, accounts, headerPrefix }: Contract) {
   const model: Model | undefined = models.find(({ id }) => id === headers[`${headerPrefix}model-id`])
   return account === null || model === undefined ? undefined : accounts[otherTier[account.tier]][model.tier]
 }
@@ -22,7 +22,7 @@ function otherLimits({ headers }: Reply, { account }: Visit, { models, accounts,
 /** Says of models of one tier what holds for another. */
 const asRow =
   (tier: ModelTier, other: ModelTier) =>
-  (reply: Reply, { account }: Visit, { accounts, models, headerPrefix }: Contract): Reply => {
+  (reply: Reply, { account }: RequestState, { accounts, models, headerPrefix }: Contract): Reply => {
     const model = models.find(({ id }) => id === reply.headers[`${headerPrefix}model-id`])
     if (account === null || model?.tier !== tier) return reply
     return withHeader(reply, limit, String(accounts[account.tier][other].requestsPerMinute))

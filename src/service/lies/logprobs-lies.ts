@@ -1,4 +1,4 @@
-import { type Logprobs, logprobsOf, type Position } from '../chat/completion.ts'
+import { type Logprobs, logprobsOf, type TokenLogprob } from '../chat/completion.ts'
 import { amended } from './amended.ts'
 import { type Lie, type Lies, lie } from './lie.ts'
 
@@ -10,7 +10,7 @@ const says = (name: string, does: string, change: (logprobs: Logprobs | null, co
   }))
 
 /** A lie about every position, the first one included. */
-const saysOfEach = (name: string, does: string, change: (position: Position) => object): Lie =>
+const saysOfEach = (name: string, does: string, change: (position: TokenLogprob) => object): Lie =>
   says(name, does, logprobs => logprobs && { ...change(logprobs), content: logprobs.content.map(change) })
 
 export const logprobsLies = {

@@ -47,12 +47,12 @@ export const replayLies = {
   ],
   'rpc.replay.conflict': [
     lie('conflict-from-cache', 'A used key with another body is answered from the cache.', honest => ({
-      findStored: (stored, fingerprint) =>
-        stored === undefined ? honest.findStored(stored, fingerprint) : { kind: 'replay', stored },
+      lookUpReply: (stored, fingerprint) =>
+        stored === undefined ? honest.lookUpReply(stored, fingerprint) : { kind: 'replay', reply: stored },
     })),
     lie('conflict-runs', 'A used key with another body is run as a new request.', honest => ({
-      findStored: (stored, fingerprint) => {
-        const finding = honest.findStored(stored, fingerprint)
+      lookUpReply: (stored, fingerprint) => {
+        const finding = honest.lookUpReply(stored, fingerprint)
         return finding.kind === 'conflict' ? { kind: 'new' } : finding
       },
     })),

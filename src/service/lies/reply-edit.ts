@@ -1,4 +1,4 @@
-import type { Reply, Visit } from '../message.ts'
+import type { Reply, RequestState } from '../message.ts'
 
 export function withoutHeaders(reply: Reply, ...names: readonly string[]): Reply {
   const headers = Object.fromEntries(Object.entries(reply.headers).filter(([name]) => !names.includes(name)))
@@ -26,6 +26,6 @@ export const textOf = ({ body }: Reply): string => (body.kind === 'whole' ? body
 export const isError = ({ status }: Reply): boolean => status >= 400
 export const isStream = ({ body }: Reply): boolean => body.kind === 'stream'
 /** An answer of a node, fresh or repeated. */
-export const isRelayed = ({ status }: Reply, { route }: Visit): boolean => route.kind === 'rpc' && status === 200
+export const isRelayed = ({ status }: Reply, { route }: RequestState): boolean => route.kind === 'rpc' && status === 200
 export const isReplay = ({ headers }: Reply): boolean => headers['idempotent-replayed'] !== undefined
 export const isBatch = (reply: Reply): boolean => textOf(reply).startsWith('[')

@@ -1,5 +1,5 @@
 import type { ResourceLimit } from '../../contract/contract.ts'
-import type { Reply, Visit } from '../message.ts'
+import type { Reply, RequestState } from '../message.ts'
 import { type Lie, type Lies, lie, replyLie } from './lie.ts'
 import { textOf, withHeader, withHeaders, withoutHeaders, withText } from './reply-edit.ts'
 
@@ -15,7 +15,7 @@ const isList = (reply: Reply): boolean => reply.headers['x-pagination-total'] !=
 const addOne = (value: string): string => String(Number(value) + 1)
 
 /** A lie about the pages of lists. */
-const ofLists = (name: string, says: string, change: (reply: Reply, visit: Visit) => Reply): Lie =>
+const ofLists = (name: string, says: string, change: (reply: Reply, visit: RequestState) => Reply): Lie =>
   replyLie(name, says, (reply, visit) => (isList(reply) ? change(reply, visit) : reply))
 
 export const resourceLies = {

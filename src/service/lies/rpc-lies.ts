@@ -1,4 +1,4 @@
-import { failed, type RpcResponse } from '../rpc/item.ts'
+import { isErrorResponse, type RpcResponse } from '../rpc/item.ts'
 import { amended } from './amended.ts'
 import { type Lie, type Lies, lie, replyLie } from './lie.ts'
 import { isBatch, isRelayed, isReplay, textOf, withHeader, withoutHeaders } from './reply-edit.ts'
@@ -133,7 +133,7 @@ export const rpcLies = {
       'Where one item of a batch fails, all of them do.',
       honest => ({
         responses: (responses, items) => {
-          const failure = items.length > 1 ? responses.find(failed) : undefined
+          const failure = items.length > 1 ? responses.find(isErrorResponse) : undefined
           const error = failure !== undefined && 'error' in failure ? failure.error : undefined
           return honest
             .responses(responses, items)
@@ -181,4 +181,4 @@ export const rpcLies = {
 
 const hasFailure = (text: string): boolean => text.includes('"error":{"code":')
 
-const isFailed = (response: RpcResponse | undefined): boolean => response !== undefined && failed(response)
+const isFailed = (response: RpcResponse | undefined): boolean => response !== undefined && isErrorResponse(response)

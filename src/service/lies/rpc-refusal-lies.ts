@@ -163,7 +163,7 @@ export const rpcRefusalLies = {
         finish: (reply, visit) => {
           const { account, route } = visit
           if (route.kind === 'rpc' && account !== null && reply.status >= 400 && reply.status < 500)
-            honest.spend(account, { currency: 'usd', pico: honest.costPicoUsd(rpc.errorItemCredits) })
+            honest.charge(account, { currency: 'usd', pico: honest.costPicoUsd(rpc.errorItemCredits) })
           return honest.finish(reply, visit)
         },
       }),

@@ -1,22 +1,27 @@
 import { isRecord } from '../json.ts'
 
 /** One JSON-RPC request, parsed. */
-export type RpcItem = {
+export type ParsedItem = {
   readonly method: string
   readonly params: readonly unknown[]
-  /** Null where the caller gave none. */
+  /** Null if the request has none. */
   readonly id: string | number | null
 }
-export type RpcError = { readonly code: number; readonly message: string }
+
+type RpcError = { readonly code: number; readonly message: string }
+
 export type RpcResponse = { readonly jsonrpc: '2.0'; readonly id: string | number | null } & (
   | { readonly result: unknown }
   | { readonly error: RpcError }
 )
-export const failed = (response: RpcResponse): boolean => 'error' in response
-/** Whatever writes or walks the parameters does so recursively, and the stack is not to be the caller's to exhaust. */
+
+export const isErrorResponse = (response: RpcResponse): boolean => 'error' in response
+
+/** Parameters are walked and serialized recursively. This bound keeps a request from exhausting the stack. */
 const maxDepth = 64
-/** The item, or what is wrong with it. */
-export function parseRpcItem(value: unknown): RpcItem | string {
+
+/** The item, or the issue with it. */
+export function parseItem(value: unknown): ParsedItem | string {
   if (!isRecord(value)) return 'a request must be an object'
   const { method, jsonrpc, params = [], id = null } = value
   if (typeof method !== 'string' || method === '') return 'method must be a string'
@@ -26,6 +31,7 @@ export function parseRpcItem(value: unknown): RpcItem | string {
   if (typeof id === 'string' || (typeof id === 'number' && Number.isInteger(id))) return { method, params, id }
   return value.id === undefined ? { method, params, id: null } : 'id must be a string or an integer'
 }
+
 function isShallow(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   if (depth === 0) return false

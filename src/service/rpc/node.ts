@@ -1,21 +1,23 @@
 import type { Network } from '../../contract/contract.ts'
 import { type Random, randomStream } from '../../lib/random.ts'
-import type { RpcItem, RpcResponse } from './item.ts'
+import type { ParsedItem, RpcResponse } from './item.ts'
 
 /**
- * The node behind the proxy: what a method returns depends on the seed, the network, the method and its parameters.
- * The parameters `["invalid"]` are invalid for every method, so that a caller can ask for a failure.
+ * The upstream node: a result depends on the seed, the network, the method and its parameters alone. The parameters
+ * `["invalid"]` are invalid for every method, so that a caller can request a failure.
  */
-export function simulatedNode(seed: number): (slug: string, network: Network, item: RpcItem) => RpcResponse {
+export function simulatedNode(seed: number): (slug: string, network: Network, item: ParsedItem) => RpcResponse {
   return (slug, { family }, { method, params, id }) => {
     if (params.length === 1 && params[0] === 'invalid') {
       return { jsonrpc: '2.0', id, error: { code: -32602, message: 'invalid params' } }
     }
-    const draw = results[method] ?? otherwise[family]
+    const draw = results[method] ?? defaultResults[family]
     return { jsonrpc: '2.0', id, result: draw(randomStream(seed, `${slug}/${method}/${JSON.stringify(params)}`)) }
   }
 }
+
 type Draw = (random: Random) => unknown
+
 const number = (random: Random) => 18_000_000 + random.int(4_000_000)
 const quantity = (random: Random) => `0x${number(random).toString(16)}`
 const hex = (random: Random, bytes: number) =>
@@ -24,6 +26,7 @@ const hash = (random: Random) => hex(random, 32)
 const none = () => null
 const empty = () => []
 const trace = (random: Random) => [{ type: 'call', action: { gas: quantity(random), value: '0x0' }, traceAddress: [] }]
+
 const base58 = (random: Random, length: number) =>
   Array.from({ length }, () =>
     '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'.charAt(random.int(58)),
@@ -33,6 +36,7 @@ const inContext = (random: Random, value: unknown) => ({
   value,
 })
 const lamports = (random: Random) => random.int(1_000_000_000)
+
 const block = (random: Random) => ({
   number: quantity(random),
   hash: hash(random),
@@ -48,11 +52,13 @@ const receipt = (random: Random) => ({
   gasUsed: quantity(random),
   logs: [],
 })
-const otherwise = {
+
+const defaultResults = {
   evm: quantity,
   solana: (random: Random) => inContext(random, null),
   starknet: (random: Random) => [hash(random)],
 } as const satisfies Record<Network['family'], Draw>
+
 const results: Readonly<Record<string, Draw>> = {
   eth_call: hash,
   eth_chainId: () => '0x1',

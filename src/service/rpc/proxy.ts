@@ -3,156 +3,161 @@ import type { Contract, Network } from '../../contract/contract.ts'
 import { pico, roundPico } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
 import { type Account, currencyFor } from '../account.ts'
-import type { Behaviour } from '../behavior.ts'
-import { logNormal, type Timing } from '../capacity.ts'
+import type { Behavior } from '../behavior.ts'
+import { logNormal, type ServiceLatency } from '../capacity.ts'
 import type { Strike } from '../faults.ts'
 import type { Identifiers } from '../identifiers.ts'
 import { isJson } from '../json.ts'
-import type { Entry, Limiter } from '../limiter.ts'
-import { insufficient, type Reply, refuse, type Visit } from '../message.ts'
-import { failed, type RpcResponse } from './item.ts'
+import type { Admission, Limiter } from '../limiter.ts'
+import { errorReply, paymentRequiredReply, type Reply, type RequestState } from '../message.ts'
+import { isErrorResponse, type RpcResponse } from './item.ts'
 import { simulatedNode } from './node.ts'
-import { replayCache, type Stored } from './replays.ts'
+import { type CachedReply, replayCache } from './replays.ts'
 import { parseRpcRequest, type RpcRequest } from './request.ts'
 
-export type RpcProxyOptions = {
+type RpcProxyDeps = {
   readonly contract: Contract
-  readonly behaviour: Behaviour
+  readonly behavior: Behavior
   readonly limiter: Limiter
   readonly identifiers: Identifiers
   readonly seed: number
-  readonly strike: Strike
-  readonly timing: Timing
+  readonly maybeFail: Strike
+  readonly timing: ServiceLatency
 }
-/** JSON-RPC, single or batch, forwarded to a simulated node and billed in credits. */
-export function rpcProxy(options: RpcProxyOptions): (visit: Visit, account: Account, slug: string) => Reply {
-  const { contract, behaviour, limiter, identifiers, seed, timing, strike } = options
+
+/** Handles JSON-RPC, single or batch: forwards it to a simulated node and bills it in credits. */
+export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: Account, slug: string) => Reply {
+  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail } = options
   const { rpc, idempotency, headerPrefix } = contract
   const networks = new Map(Object.entries(rpc.networks))
   const limits = { requests: rpc.requestsPerMinute, tokens: null }
   const node = simulatedNode(seed)
-  const bill = rpcBill(rpc, behaviour)
+  const bill = rpcBill(rpc, behavior)
   const delays = randomStream(seed, 'rpc-delays')
   const replays = replayCache()
-  const turns = rpcTurns(rpc.oneAtATime, (visit, customMessage) =>
-    limiter.reject(visit, contract.limitLogs.rpcId, { customMessage }),
+  const turns = rpcTurns(rpc.oneAtATime, (state, customMessage) =>
+    limiter.reject(state, contract.limitLogs.rpcId, { customMessage }),
   )
 
-  return (visit, account, slug) => {
-    const entry = limiter.enter(visit, account, 'rpc', limits)
-    return entry.admitted ? turns(visit, account, () => answer(visit, account, slug)) : tooMany(visit, entry)
+  return (state, account, slug) => {
+    const admission = limiter.enter(state, account, 'rpc', limits)
+    return admission.admitted ? turns(state, account, () => answer(state, account, slug)) : tooMany(state, admission)
   }
 
-  function answer(visit: Visit, account: Account, slug: string): Reply {
-    if (!isJson(visit.request.headers['content-type']))
-      return refuse(visit, 415, 'Content-Type must be application/json')
-    const network = behaviour.network(slug, networks)
-    if (network === undefined) return refuse(visit, 400, 'Unsupported RPC network')
+  function answer(state: RequestState, account: Account, slug: string): Reply {
+    if (!isJson(state.request.headers['content-type']))
+      return errorReply(state, 415, 'Content-Type must be application/json')
+    const network = behavior.network(slug, networks)
+    if (network === undefined) return errorReply(state, 400, 'Unsupported RPC network')
 
-    const key = visit.request.headers['idempotency-key']
-    const fate = key === undefined ? 'ignored' : behaviour.keyFate(key)
-    if (fate === 'ignored') return forward(visit, account, slug, network)
-    if (fate === 'rejected') return refuse(visit, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
+    const key = state.request.headers['idempotency-key']
+    const fate = key === undefined ? 'ignored' : behavior.keyFate(key)
+    if (fate === 'ignored') return forward(state, account, slug, network)
+    if (fate === 'rejected') return errorReply(state, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
 
-    const place = `${behaviour.replayScope(account, visit)}/${key}`
-    const fingerprint = createHash('sha256').update(`${slug}\n`).update(visit.request.body).digest('base64')
-    const finding = behaviour.findStored(replays.find(place, visit.arrivedMs), fingerprint)
-    switch (finding.kind) {
+    const cacheKey = `${behavior.replayScope(account, state)}/${key}`
+    const fingerprint = createHash('sha256').update(`${slug}\n`).update(state.request.body).digest('base64')
+    const lookup = behavior.lookUpReply(replays.find(cacheKey, state.arrivedMs), fingerprint)
+    switch (lookup.kind) {
       case 'conflict':
-        return refuse(visit, 400, 'Idempotency-Key was used with a different body')
+        return errorReply(state, 400, 'Idempotency-Key was used with a different body')
       case 'replay':
-        return replay(visit, account, behaviour.replayed(finding.stored))
+        return replay(state, account, behavior.replayed(lookup.reply))
       case 'new':
-        return forward(visit, account, slug, network, stored =>
-          replays.keep(place, { ...stored, fingerprint, expiresMs: visit.arrivedMs + behaviour.replayTtlMs }),
+        return forward(state, account, slug, network, stored =>
+          replays.keep(cacheKey, { ...stored, fingerprint, expiresMs: state.arrivedMs + behavior.replayTtlMs }),
         )
     }
   }
 
-  function forward(visit: Visit, account: Account, slug: string, network: Network, keep?: Keep): Reply {
-    const request = parseRpcRequest(visit.request.body, network, behaviour)
+  function forward(state: RequestState, account: Account, slug: string, network: Network, keep?: Keep): Reply {
+    const request = parseRpcRequest(state.request.body, network, behavior)
     if ('rejected' in request) {
-      charge(account, behaviour.costPicoUsd(behaviour.rejectionCredits(request.supported)))
-      return refuse(visit, 400, request.rejected, request.more)
+      charge(account, behavior.costPicoUsd(behavior.rejectionCredits(request.supported)))
+      return errorReply(state, 400, request.rejected, request.more)
     }
-    if (!behaviour.covers(account, behaviour.costPicoUsd(bill.estimate(request, network))))
-      return insufficient(visit, contract)
-    const fault = strike(visit)
+    if (!behavior.canPay(account, behavior.costPicoUsd(bill.estimate(request, network))))
+      return paymentRequiredReply(state, contract)
+    const fault = maybeFail(state)
     if (fault !== null) return fault
 
     const responses = request.items.map(item => node(slug, network, item))
     const credits = bill.credits(request, network, responses)
-    const costUsd = roundPico(behaviour.costPicoUsd(credits), rpc.costDecimals)
+    const costUsd = roundPico(behavior.costPicoUsd(credits), rpc.costDecimals)
     charge(account, pico(costUsd))
 
-    const answers = behaviour.responses(responses, request.items)
+    const answers = behavior.responses(responses, request.items)
     const afterMs = logNormal(delays, timing.rpcMs, timing.rpcSigma)
     const relayed = {
       text: JSON.stringify(request.batched ? answers : answers[0]),
       credits,
       costUsd,
       requestId: identifiers.requestId(),
-      readyMs: visit.arrivedMs + afterMs,
+      readyMs: state.arrivedMs + afterMs,
     }
     keep?.(relayed)
-    return relay(visit, relayed, afterMs)
+    return relay(state, relayed, afterMs)
   }
 
-  function replay(visit: Visit, account: Account, stored: Stored): Reply {
-    charge(account, behaviour.replayChargePicoUsd(stored))
-    visit.headers['idempotent-replayed'] = 'true'
-    return relay(visit, stored, Math.max(0, stored.readyMs - visit.arrivedMs))
+  function replay(state: RequestState, account: Account, stored: CachedReply): Reply {
+    charge(account, behavior.replayChargePicoUsd(stored))
+    state.headers['idempotent-replayed'] = 'true'
+    return relay(state, stored, Math.max(0, stored.readyMs - state.arrivedMs))
   }
 
   function charge(account: Account, picoUsd: bigint): void {
-    if (picoUsd !== 0n) behaviour.spend(account, { currency: currencyFor(account, picoUsd), pico: picoUsd })
+    if (picoUsd !== 0n) behavior.charge(account, { currency: currencyFor(account, picoUsd), pico: picoUsd })
   }
 
-  function relay(visit: Visit, { text, credits, costUsd, requestId }: Relayed, afterMs: number): Reply {
-    visit.headers[`${headerPrefix}rpc-credits`] = String(credits)
-    visit.headers[`${headerPrefix}rpc-cost-usd`] = costUsd
-    visit.headers['x-request-id'] = requestId
-    return { status: 200, headers: visit.headers, afterMs, body: { kind: 'whole', text } }
+  function relay(state: RequestState, { text, credits, costUsd, requestId }: Relayed, afterMs: number): Reply {
+    state.headers[`${headerPrefix}rpc-credits`] = String(credits)
+    state.headers[`${headerPrefix}rpc-cost-usd`] = costUsd
+    state.headers['x-request-id'] = requestId
+    return { status: 200, headers: state.headers, afterMs, body: { kind: 'whole', text } }
   }
 
-  function tooMany(visit: Visit, { window }: Entry): Reply {
+  function tooMany(state: RequestState, { window }: Admission): Reply {
     const resetSeconds = Math.ceil(window.resetMs / 1000)
-    visit.headers['x-ratelimit-limit'] = String(limits.requests)
-    visit.headers['x-ratelimit-remaining'] = '0'
-    visit.headers['x-ratelimit-reset'] = String(resetSeconds)
+    state.headers['x-ratelimit-limit'] = String(limits.requests)
+    state.headers['x-ratelimit-remaining'] = '0'
+    state.headers['x-ratelimit-reset'] = String(resetSeconds)
     const customMessage = `The limit of ${limits.requests} RPC requests a minute is reached. Retry at ${resetSeconds}.`
-    return limiter.reject(visit, contract.limitLogs.rpcId, { customMessage })
+    return limiter.reject(state, contract.limitLogs.rpcId, { customMessage })
   }
 }
-type Relayed = Omit<Stored, 'fingerprint' | 'expiresMs'>
+
+type Relayed = Omit<CachedReply, 'fingerprint' | 'expiresMs'>
 type Keep = (relayed: Relayed) => void
+
 /**
- * Answers the RPC requests of an account one at a time, where the contract has it so: a request waits for those before
- * it as long as that may take, and is otherwise turned away.
+ * Handles the RPC requests of an account one at a time, if the contract says so: a request waits for those before it,
+ * or is rejected if that would take too long.
  */
 export function rpcTurns(
   rule: Contract['rpc']['oneAtATime'],
-  turnAway: (visit: Visit, customMessage: string) => Reply,
-): (visit: Visit, account: Account, answer: () => Reply) => Reply {
+  turnAway: (state: RequestState, customMessage: string) => Reply,
+): (state: RequestState, account: Account, answer: () => Reply) => Reply {
   const busyUntilMs = new WeakMap<Account, number>()
-  return (visit, account, answer) => {
+  return (state, account, answer) => {
     if (rule === null) return answer()
-    const waitMs = Math.max(0, (busyUntilMs.get(account) ?? 0) - visit.arrivedMs)
-    if (waitMs > rule.waitMs) return turnAway(visit, rule.message)
+    const waitMs = Math.max(0, (busyUntilMs.get(account) ?? 0) - state.arrivedMs)
+    if (waitMs > rule.waitMs) return turnAway(state, rule.message)
     const reply = answer()
     const afterMs = waitMs + reply.afterMs
-    busyUntilMs.set(account, visit.arrivedMs + afterMs)
+    busyUntilMs.set(account, state.arrivedMs + afterMs)
     return { ...reply, afterMs }
   }
 }
-export type RpcBill = {
-  /** What the request costs if every item succeeds. */
+
+type RpcBill = {
+  /** The credits of the request if every item succeeds. */
   readonly estimate: (request: RpcRequest, network: Network) => number
   /** `responses` are in the order of the items. */
   readonly credits: (request: RpcRequest, network: Network, responses: readonly RpcResponse[]) => number
 }
-/** Credits: the base of the chain times the multiplier of the method's tier, less for what failed. */
-export function rpcBill({ multipliers, methods }: Contract['rpc'], behaviour: Behaviour): RpcBill {
+
+/** Credits per item: the base of the chain times the multiplier of the method's tier, or less if it failed. */
+function rpcBill({ multipliers, methods }: Contract['rpc'], behavior: Behavior): RpcBill {
   const multiplier = (method: string, { family }: Network) => {
     const tier = Object.hasOwn(methods[family], method) ? methods[family][method] : undefined
     return multipliers[tier ?? 'standard']
@@ -161,14 +166,14 @@ export function rpcBill({ multipliers, methods }: Contract['rpc'], behaviour: Be
     estimate: ({ items }, network) =>
       items.reduce((total, { method }) => total + network.baseCredits * multiplier(method, network), 0),
     credits: ({ items, batched }, network, responses) =>
-      behaviour.totalCredits(
+      behavior.totalCredits(
         items.map(({ method }, index) => {
           const response = responses[index]
-          return behaviour.itemCredits({
+          return behavior.itemCredits({
             family: network.family,
             baseCredits: network.baseCredits,
             multiplier: multiplier(method, network),
-            failed: response !== undefined && failed(response),
+            failed: response !== undefined && isErrorResponse(response),
             batched,
           })
         }),

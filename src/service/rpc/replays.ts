@@ -1,32 +1,36 @@
-/** An answer that was given under an idempotency key. */
-export type Stored = {
+/** A reply that was sent for an idempotency key. */
+export type CachedReply = {
   readonly fingerprint: string
   readonly text: string
   readonly credits: number
   readonly costUsd: string
   readonly requestId: string
-  /** Unix time at which the first answer leaves; a duplicate that races it is not answered before. */
+  /** Unix milliseconds at which the first reply is sent. A concurrent duplicate is not answered earlier. */
   readonly readyMs: number
   readonly expiresMs: number
 }
-export type Finding =
+
+export type ReplayLookup =
   | { readonly kind: 'new' }
   | { readonly kind: 'conflict' }
-  | { readonly kind: 'replay'; readonly stored: Stored }
-export type Replays = {
-  readonly find: (key: string, nowMs: number) => Stored | undefined
-  readonly keep: (key: string, stored: Stored) => void
+  | { readonly kind: 'replay'; readonly reply: CachedReply }
+
+type Replays = {
+  readonly find: (key: string, nowMs: number) => CachedReply | undefined
+  readonly keep: (key: string, stored: CachedReply) => void
 }
-export function findStored(stored: Stored | undefined, fingerprint: string): Finding {
+
+export function lookUpReply(stored: CachedReply | undefined, fingerprint: string): ReplayLookup {
   if (stored === undefined) return { kind: 'new' }
-  return stored.fingerprint === fingerprint ? { kind: 'replay', stored } : { kind: 'conflict' }
+  return stored.fingerprint === fingerprint ? { kind: 'replay', reply: stored } : { kind: 'conflict' }
 }
+
 /**
- * All lifetimes are equal, so that the order of insertion is the order of expiry, and the front of the map is all that
- * has to be looked at. The request limit bounds what can gather in a lifetime.
+ * All lifetimes are equal, so insertion order is the order of expiry, and only the front of the map can have expired.
+ * The request limit bounds how many replies are cached.
  */
 export function replayCache(): Replays {
-  const entries = new Map<string, Stored>()
+  const entries = new Map<string, CachedReply>()
   return {
     find: (key, nowMs) => {
       for (const [oldest, { expiresMs }] of entries) {

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../../src/lib/random.ts'
 import {
   createSlots,
-  defaultTiming,
-  delayed,
+  defaultLatency,
+  delayReply,
   logNormal,
   type ServiceCapacity,
-  slowed,
+  scaleLatency,
 } from '../../../src/service/capacity.ts'
 
 const capacity = (changes: Partial<ServiceCapacity> = {}): ServiceCapacity => ({
@@ -16,6 +16,7 @@ const capacity = (changes: Partial<ServiceCapacity> = {}): ServiceCapacity => ({
   queue: 1,
   ...changes,
 })
+
 describe('slots', () => {
   test('are taken one after the other, and then waited for in the order of coming', () => {
     const slots = createSlots(capacity({ queue: 10 }), 1)
@@ -60,19 +61,22 @@ describe('slots', () => {
     expect([slots.take(0), slots.isFull(0)]).toEqual([0, false])
   })
 })
+
 test('a stream is later as a whole', () => {
   const chunks = [10, 20].map(afterMs => ({ afterMs, text: 'data: {}\n\n' }))
-  const later = delayed({ status: 200, headers: {}, afterMs: 5, body: { kind: 'stream', chunks } }, 100)
+  const later = delayReply({ status: 200, headers: {}, afterMs: 5, body: { kind: 'stream', chunks } }, 100)
   expect(later.afterMs).toBe(105)
   expect(later.body.kind === 'stream' && later.body.chunks.map(({ afterMs }) => afterMs)).toEqual([110, 120])
 })
+
 test('a service that is slowed takes longer by that share for everything, and varies as before', () => {
-  const { ttftMs, itlMs, rpcMs, ...sigmas } = slowed(defaultTiming, 0.25)
+  const { ttftMs, itlMs, rpcMs, ...sigmas } = scaleLatency(defaultLatency, 0.25)
   expect([ttftMs, itlMs, rpcMs]).toEqual([150, 15, 10])
-  expect(defaultTiming).toMatchObject(sigmas)
-  expect(slowed(defaultTiming, 0)).toEqual(defaultTiming)
+  expect(defaultLatency).toMatchObject(sigmas)
+  expect(scaleLatency(defaultLatency, 0)).toEqual(defaultLatency)
 })
+
 test('one answer of it takes longer by just that share', () => {
-  const drawn = (medianMs: number) => logNormal(randomStream(5, 'times'), medianMs, defaultTiming.rpcSigma)
-  expect(drawn(slowed(defaultTiming, 0.1).rpcMs) / drawn(defaultTiming.rpcMs)).toBeCloseTo(1.1, 12)
+  const drawn = (medianMs: number) => logNormal(randomStream(5, 'times'), medianMs, defaultLatency.rpcSigma)
+  expect(drawn(scaleLatency(defaultLatency, 0.1).rpcMs) / drawn(defaultLatency.rpcMs)).toBeCloseTo(1.1, 12)
 })

@@ -6,6 +6,7 @@ import { conversation, item, jsonOf, startWallMs } from './conversation.ts'
 const windowStart = Math.floor(startWallMs / 1000)
 const statuses = (replies: readonly Reply[]) => replies.map(({ status }) => status)
 const times = <T>(count: number, make: () => T): readonly T[] => Array.from({ length: count }, make)
+
 describe('requests', () => {
   test('a window admits its limit, and the next request is answered with 429', () => {
     const { chat } = conversation()
@@ -89,6 +90,7 @@ describe('requests', () => {
     expect(headers['x-ratelimit-reset-tokens']).toBe(String((windowStart + 60) * 1000))
   })
 })
+
 describe('tokens', () => {
   test('a request sets its prompt and its allowed completion aside, and completion gives back the rest', async () => {
     const { chat, clock } = conversation()
@@ -128,8 +130,10 @@ describe('tokens', () => {
     expect(conversation().rpc(item('eth_call')).headers).not.toHaveProperty('x-ratelimit-limit-tokens')
   })
 })
+
 const fail = (talk: ReturnType<typeof conversation>, times: number, key = 'ref_default_ada') =>
   Array.from({ length: times }, () => talk.rpc(item('eth_newFilter'), { key }).status)
+
 describe('the abuse block', () => {
   test('begins behind the 21st failure and holds for everything that the account asks', () => {
     const talk = conversation()

@@ -4,9 +4,11 @@ import { conversation, jsonOf } from './conversation.ts'
 
 const embed = (input: unknown) => ({ path: '/embeddings', body: { model: 'ref-embed', input } })
 const list = (query: string) => ({ method: 'GET', path: `/characters${query}` })
+
 /** `limit page total total-pages` as the headers say. */
 const pagesOf = (headers: Readonly<Record<string, string>>) =>
   ['limit', 'page', 'total', 'total-pages'].map(name => headers[`x-pagination-${name}`]).join(' ')
+
 describe('every resource of the contract', () => {
   test.each(Object.entries(documented.resources))('%s is answered with its limits, and for nothing', (_, resource) => {
     const { ask } = conversation()
@@ -22,6 +24,7 @@ describe('every resource of the contract', () => {
     expect(conversation().ask({ method, path, body: body ?? '', key: null }).status).toBe(401)
   })
 })
+
 describe('embeddings', () => {
   test.each([['a text'], [['a', 'b']]])('are made of %j', input => {
     const reply = conversation().ask(embed(input))
@@ -33,6 +36,7 @@ describe('embeddings', () => {
     expect(conversation().ask(embed(input)).status).toBe(400)
   })
 })
+
 describe('lists', () => {
   test.each([
     ['', '20 1 7 1', 7],
@@ -48,6 +52,7 @@ describe('lists', () => {
     expect(jsonOf(reply).data).toHaveLength(items)
   })
 })
+
 test('images have a window of their own, with the limit of the account', () => {
   const { ask } = conversation()
   const image = (key: string) => ask({ path: '/image/generate', body: documented.resources.image?.body, key })
@@ -57,6 +62,7 @@ test('images have a window of their own, with the limit of the account', () => {
   expect(admitted('ref_partner_ada', 62)).toBe(60)
   expect(ask(embed('a')).status).toBe(200)
 })
+
 test('a time that is no number is not given back', () => {
   const header = 'x-service-request-timestamp-ms'
   const { ask } = conversation()

@@ -5,6 +5,7 @@ import { countTokens } from '../../../../src/service/chat/tokens.ts'
 import { conversation, eventsOf, jsonOf, startWallMs, textOf } from '../conversation.ts'
 
 const large = { model: 'ref-large-235b' }
+
 describe('a completion', () => {
   test('has the documented members', () => {
     const reply = conversation().chat({ service_parameters: { enable_web_search: 'off', unheard_of: 1 } })
@@ -128,6 +129,7 @@ describe('a completion', () => {
     expect(content(chat({}, 'ref_default_bob'))).toBe(content(alone))
   })
 })
+
 describe('a request', () => {
   test.each([
     ['no messages', { messages: [] }],
@@ -195,6 +197,7 @@ describe('a request', () => {
     expect([reply.status, jsonOf(reply).code]).toEqual([402, 'INSUFFICIENT_BALANCE'])
   })
 })
+
 describe('a stream', () => {
   test('tells its role, its reasoning, its answer, its finish, its usage, and that it is done', () => {
     const reply = conversation().chat({ ...large, stream: true, max_completion_tokens: 10 })

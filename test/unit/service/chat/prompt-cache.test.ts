@@ -9,6 +9,7 @@ const part = (text: string, marked = false) => ({
 const said = (...parts: readonly object[]) => [{ role: 'user', content: parts as ReturnType<typeof part>[] }]
 const words = (count: number) => Array.from({ length: count }, () => 'word').join(' ')
 const marked = prefixesOf(said(part('one two', true), part('three')))
+
 describe('what a cache may hold', () => {
   test('is nothing of a short prompt that is not marked', () => {
     expect(prefixesOf([{ role: 'user', content: 'hello' }])).toEqual([])
@@ -24,6 +25,7 @@ describe('what a cache may hold', () => {
     expect(prefixesOf(messages).map(({ tokens }) => tokens)).toEqual([1028, 1033])
   })
 })
+
 describe('a cache', () => {
   test('gives what it was given, to the same owner', () => {
     const cache = promptCache()

@@ -9,6 +9,7 @@ test('a member that nobody knows is refused where the contract says so, and one 
   expect(chat({ temperature: 0.5, service_parameters: {} }).status).toBe(200)
   expect(conversation().chat({ no_such_member: 1 }).status).toBe(200)
 })
+
 test('log probabilities come from a model that has them, for each token and with as many others as were asked for', () => {
   const { chat } = conversation()
   const [choice] = jsonOf(chat({ logprobs: true, top_logprobs: 2 })).choices
@@ -17,6 +18,7 @@ test('log probabilities come from a model that has them, for each token and with
   expect(choice.message.content.startsWith(choice.logprobs.token)).toBe(true)
   expect(jsonOf(chat({ model: 'ref-small-24b', logprobs: true })).choices[0].logprobs).toBeNull()
 })
+
 test('cached tokens cost what the list says of them', () => {
   const { chat } = conversation()
   const content = [{ type: 'text', text: 'one two three', cache_control: { type: 'ephemeral' } }]

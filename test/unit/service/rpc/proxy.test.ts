@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import { openAccount } from '../../../../src/service/account.ts'
-import type { Reply, Visit } from '../../../../src/service/message.ts'
+import type { Reply, RequestState } from '../../../../src/service/message.ts'
 import { rpcTurns } from '../../../../src/service/rpc/proxy.ts'
 import { conversation, item, jsonOf } from '../conversation.ts'
 
 const invalid = ['invalid']
+
 describe('credits', () => {
   test('an item of 20 credits and a failing item cost 25', () => {
     const { rpc } = conversation()
@@ -71,6 +72,7 @@ describe('credits', () => {
     expect(rpc(item('eth_call')).headers['x-service-balance-usd']).toBe('0.000012')
   })
 })
+
 describe('answers', () => {
   test('what a node returns depends on seed, network, method and params, and on nothing else', () => {
     const result = (seed: number, network: string, params: readonly unknown[], id = 1) =>
@@ -87,6 +89,7 @@ describe('answers', () => {
     expect(jsonOf(reply).map(({ id }: { id: unknown }) => id)).toEqual(['a', 7, null])
   })
 })
+
 describe('refusals', () => {
   test('every unsupported method of a batch is named, once', () => {
     const reply = conversation().rpc(
@@ -138,21 +141,24 @@ describe('refusals', () => {
     expect(ask({ path: '/crypto/rpc/base-mainnet/extra' }).status).toBe(404)
   })
 })
+
 const answered: Reply = { status: 200, headers: {}, afterMs: 10, body: { kind: 'whole', text: '' } }
 const account = (name: string) => openAccount({ tier: 'default', name, means: 'usual' }, 0n, 0n)
-const visitAt = (arrivedMs: number): Visit => ({
+const visitAt = (arrivedMs: number): RequestState => ({
   request: { method: 'POST', path: '', headers: {}, body: '' },
   route: { kind: 'unknown' },
   account: null,
   arrivedMs,
   headers: {},
 })
+
 const turns = (waitMs: number | null) =>
   rpcTurns(waitMs === null ? null : { waitMs, message: 'busy' }, (_, message) => ({
     ...answered,
     status: 429,
     headers: { message },
   }))
+
 test('requests of one account wait for those before them, and are turned away when that takes too long', () => {
   const [take, anna] = [turns(15), account('anna')]
   expect(take(visitAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
@@ -160,11 +166,13 @@ test('requests of one account wait for those before them, and are turned away wh
   expect(take(visitAt(0), anna, () => answered)).toMatchObject({ status: 429, headers: { message: 'busy' } })
   expect(take(visitAt(5), anna, () => answered)).toMatchObject({ status: 200, afterMs: 25 })
 })
+
 test('those of another account have turns of their own', () => {
   const take = turns(0)
   expect(take(visitAt(0), account('anna'), () => answered).status).toBe(200)
   expect(take(visitAt(0), account('bob'), () => answered).status).toBe(200)
 })
+
 test('nobody waits where the contract has no turns', () => {
   const [take, anna] = [turns(null), account('anna')]
   for (let request = 0; request < 3; request++)
