@@ -2,7 +2,7 @@ import { buildCall } from './calls/build-call.ts'
 import type { Office } from './calls/call.ts'
 import { probeOf } from './contract/probes.ts'
 import type { Observation, Outcome } from './observation/observation.ts'
-import type { CallPlan } from './plan/plan.ts'
+import type { Call } from './plan/plan.ts'
 import { curlCommand } from './report/curl-command.ts'
 import type { Evidence } from './report/report.ts'
 
@@ -14,7 +14,7 @@ const longestBody = 2_000
  */
 export function evidenceOf(
   observation: Observation,
-  calls: Readonly<Record<string, CallPlan>>,
+  calls: Readonly<Record<string, Call>>,
   office: Office,
   target: string,
 ): Evidence {
@@ -37,7 +37,7 @@ export function evidenceOf(
 
 function requestOf(
   { asked, seq, key: position }: Observation,
-  plan: CallPlan | undefined,
+  plan: Call | undefined,
   office: Office,
   target: string,
 ): Evidence['request'] {

@@ -1,6 +1,7 @@
 import type { Say } from '../checks/docket.ts'
+import type { ApplicableLimit } from '../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../observation/observation.ts'
-import { asObject, jsonObject, type Scope } from '../observation/scope.ts'
+import { asObject, jsonObject } from '../observation/response.ts'
 import type { AuditScope } from './audit.ts'
 import { createReckoning, type Reckoning, type Span, type View } from './reckoning.ts'
 import type { Offset } from './server-clock.ts'
@@ -22,7 +23,7 @@ const grainMs = 1_000
 const steps = 256
 
 export type TokenWindow = {
-  readonly add: (observation: Observation, scope: Scope, watermarkMs: number) => void
+  readonly add: (observation: Observation, scope: ApplicableLimit, watermarkMs: number) => void
   readonly conclude: () => void
 }
 

@@ -1,5 +1,5 @@
-import type { Step } from '../arrivals/arrivals.ts'
-import type { CallPlan } from '../plan/plan.ts'
+import type { ReplayStep } from '../arrivals/arrivals.ts'
+import type { Call as CallPlan } from '../plan/plan.ts'
 import type { Call, Office } from './call.ts'
 import { chatCall } from './chat.ts'
 import { listCall } from './list.ts'
@@ -8,7 +8,7 @@ import { resourceCall } from './resource.ts'
 import { rpcCall } from './rpc.ts'
 
 /** Which request of which arrival: all that the content of a request depends on, but for who sends it. */
-export type Place = { readonly headSeq: number; readonly step: Step }
+export type Place = { readonly headSeq: number; readonly step: ReplayStep }
 
 /**
  * The request at this place. The same plan, seed and place give the same request at any time, so that a report can

@@ -1,4 +1,4 @@
-import type { StreamReading } from '../observation/observation.ts'
+import type { StreamRecord } from '../observation/observation.ts'
 import { createSseDecoder } from '../transport/sse.ts'
 import { clip, clipMembers, isObject, isSaid, type JsonObject, parseObject } from './json-object.ts'
 import { toolNamesIn, wrongMember } from './stream-delta.ts'
@@ -21,7 +21,7 @@ export type StreamReader = {
   /** Takes what one read brought. A token is stamped with the read that brought the end of its event. */
   readonly push: (bytes: Buffer, atMs: number) => void
   /** To be called once. The failure is what the stream itself shows; one of the transport outranks it. */
-  readonly end: () => { readonly reading: StreamReading; readonly failure: StreamFailure | null }
+  readonly end: () => { readonly reading: StreamRecord; readonly failure: StreamFailure | null }
 }
 
 export type StreamFailure = {

@@ -1,6 +1,6 @@
 import { bodyOptions } from '../contract/chat-options.ts'
 import { randomStream } from '../lib/random.ts'
-import type { CallPlan } from '../plan/plan.ts'
+import type { Call as CallPlan } from '../plan/plan.ts'
 import { type Call, jsonHeaders, type Office } from './call.ts'
 import { promptOf } from './prompt.ts'
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { Answer, Body, Outcome, StreamReading } from '../observation/observation.ts'
+import type { Answer, Body, Outcome, StreamRecord } from '../observation/observation.ts'
 import type { Exchange } from '../transport/transport.ts'
 import { decodeBody } from './decode-body.ts'
 
 /** What a stream reader made of an event stream. */
 export type StreamResult = {
-  readonly reading: StreamReading
+  readonly reading: StreamRecord
   readonly failure: Extract<Outcome, { kind: 'failed' }> | null
 }
 

@@ -1,5 +1,5 @@
 import { resourceOf } from '../contract/contract.ts'
-import type { CallPlan } from '../plan/plan.ts'
+import type { Call as CallPlan } from '../plan/plan.ts'
 import { type Call, jsonHeaders, type Office } from './call.ts'
 
 export type ResourcePlan = Extract<CallPlan, { kind: 'resource' }>

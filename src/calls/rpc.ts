@@ -1,7 +1,7 @@
 import type { Network } from '../contract/contract.ts'
 import { type Random, randomStream } from '../lib/random.ts'
 import type { ReplayRole, RpcItem } from '../observation/observation.ts'
-import type { RpcPlan } from '../plan/plan.ts'
+import type { RpcCall as RpcPlan } from '../plan/plan.ts'
 import { type Call, jsonHeaders, type Office } from './call.ts'
 import { failingMethods, paramsOf } from './rpc-params.ts'
 

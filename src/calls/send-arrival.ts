@@ -1,12 +1,12 @@
-import { type Arrival, type Step, seqOf } from '../arrivals/arrivals.ts'
-import { neighbourOf } from '../arrivals/share.ts'
+import { type Arrival, type ReplayStep, requestIdOf } from '../arrivals/arrivals.ts'
 import { bearer, type Caller, credentials } from '../callers/callers.ts'
 import type { SpareKeys } from '../callers/spare-keys.ts'
 import type { AccountTier } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import type { ChatAsked, DropReason, Observation, Sink } from '../observation/observation.ts'
-import type { CallPlan } from '../plan/plan.ts'
+import type { Call as CallPlan } from '../plan/plan.ts'
+import { pairedCallerOf } from '../plan/shard.ts'
 import { isEventStream } from '../transport/event-stream.ts'
 import type { Transport } from '../transport/transport.ts'
 import { buildCall } from './build-call.ts'
@@ -76,7 +76,7 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, sender: 
     failure: stream.failure && { kind: 'failed' as const, ...stream.failure },
   }
   sender.sink({
-    seq: seqOf(arrival, index, sender.callers.length),
+    seq: requestIdOf(arrival, index, sender.callers.length),
     place: arrival.place + index,
     stage: arrival.stage,
     trial: arrival.trial ?? undefined,
@@ -107,7 +107,7 @@ function readerOf({ options }: ChatAsked, { contract: { chat } }: Office): Strea
 function unsent(arrival: Arrival, index: number, plan: CallPlan, reason: DropReason, sender: Sender): Observation {
   const { caller, key } = senderOf(arrival, stepAt(arrival, index), sender)
   return {
-    seq: seqOf(arrival, index, sender.callers.length),
+    seq: requestIdOf(arrival, index, sender.callers.length),
     place: arrival.place + index,
     stage: arrival.stage,
     trial: arrival.trial ?? undefined,
@@ -148,9 +148,9 @@ function prepare(
 const callOf = (arrival: Arrival, index: number, plan: CallPlan, headers: Headers, { office }: Sender): Call =>
   buildCall(plan, { headSeq: arrival.seq, step: stepAt(arrival, index) }, headers, office)
 
-function senderOf(arrival: Arrival, step: Step, { callers }: Sender): From {
+function senderOf(arrival: Arrival, step: ReplayStep, { callers }: Sender): From {
   // A foreign request tries the key of the group from the account next door.
-  const position = step === 'foreign' ? neighbourOf(arrival.caller, callers.length) : arrival.caller
+  const position = step === 'foreign' ? pairedCallerOf(arrival.caller, callers.length) : arrival.caller
   const caller = callers[position]
   if (caller === undefined) throw new RangeError(`no caller at ${position}`)
   return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % caller.keys.length }
@@ -166,4 +166,4 @@ function credentialsFor(plan: CallPlan, { caller, key }: From, { spareKeys }: Se
   return spare === null ? null : bearer(spare)
 }
 
-const stepAt = (arrival: Arrival, index: number): Step => arrival.steps[index] ?? 'only'
+const stepAt = (arrival: Arrival, index: number): ReplayStep => arrival.steps[index] ?? 'only'

@@ -1,4 +1,4 @@
-import { mostRuns, type StreamPart, type StreamReading } from '../observation/observation.ts'
+import { maxGrammarRuns, type StreamPart, type StreamRecord } from '../observation/observation.ts'
 
 /** The parts that one chunk can have, in the order in which they are listed. A chunk's parts are a set of bits. */
 const chunkParts: readonly StreamPart[] = [
@@ -13,7 +13,7 @@ export type StreamGrammar = {
   readonly note: (part: StreamPart) => void
   /** Notes a chunk by the set of its parts. */
   readonly noteChunk: (parts: number) => void
-  readonly runs: StreamReading['grammar']
+  readonly runs: StreamRecord['grammar']
 }
 
 /** What the events of a stream were, in order, as runs. Runs beyond the last that is kept are counted no more. */
@@ -27,7 +27,7 @@ export function createStreamGrammar(): StreamGrammar {
       return
     }
     lastRun = [part, 1]
-    if (runs.length < mostRuns) runs.push(lastRun)
+    if (runs.length < maxGrammarRuns) runs.push(lastRun)
   }
 
   const noteChunk = (parts: number): void => {

@@ -1,12 +1,9 @@
-import type { StreamReading } from '../observation/observation.ts'
+import type { StreamRecord } from '../observation/observation.ts'
 
 export type TokenTimes = {
   /** A chunk came that holds a token. */
   readonly stamp: (atMs: number, isContent: boolean) => void
-  readonly times: () => Pick<
-    StreamReading,
-    'firstTokenMs' | 'firstContentMs' | 'lastTokenMs' | 'tokenChunks' | 'gapsMs'
-  >
+  readonly times: () => Pick<StreamRecord, 'firstTokenMs' | 'firstContentMs' | 'lastTokenMs' | 'tokenChunks' | 'gapsMs'>
 }
 
 const mostGaps = 2_000

@@ -1,5 +1,5 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
-import { asObject, jsonObject } from '../observation/scope.ts'
+import { asObject, jsonObject } from '../observation/response.ts'
 import { type Check, expecting, quote } from './check.ts'
 
 /** The lists of networks, of models, of the caller's rate limits and of the requests that hit them. */

@@ -1,4 +1,4 @@
-import { asObject } from '../observation/scope.ts'
+import { asObject } from '../observation/response.ts'
 
 type OfMessages = 'chat.request.message' | 'chat.request.text-part' | 'chat.request.cache-control'
 

@@ -1,5 +1,5 @@
 import type { RpcItem } from '../observation/observation.ts'
-import { asObject } from '../observation/scope.ts'
+import { asObject } from '../observation/response.ts'
 import { quote } from './check.ts'
 
 type Response = Readonly<Record<string, unknown>>

@@ -7,7 +7,7 @@ import {
   suffixOptions,
 } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
-import { asObject } from '../observation/scope.ts'
+import { asObject } from '../observation/response.ts'
 import { type Expect, quote } from './check.ts'
 
 type Members = Readonly<Record<string, unknown>>

@@ -1,7 +1,6 @@
-import { asObject, jsonObject } from '../observation/scope.ts'
+import { asObject, isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../observation/response.ts'
 import { type Check, quote } from './check.ts'
 import { codeOf, isForWallet, isPaymentOffer, lackOfDetailed, lackOfStandard } from './error-layout.ts'
-import { isAbuseBlock, isFromInFront, isOutOfTurn } from './who-answered.ts'
 
 const wholeNumber = /^\d+$/
 const rpcLimitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
@@ -22,7 +21,7 @@ type StatusClause = `error.${400 | 401 | 402 | 415 | 429 | 500 | 503 | 504}.obje
 
 /** The bodies of answers that are no success. */
 export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, contract, say) => {
-  if (answer === null || answer.status < 400 || isFromInFront(answer, contract)) return
+  if (answer === null || answer.status < 400 || isFromGateway(answer, contract)) return
   if (answer.body.kind === 'undecodable') return
   const body = jsonObject(answer)
   const error = body?.error
@@ -35,7 +34,12 @@ export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, 
     say.broken('error.object', `the body of a ${answer.status} ${got}, expected a text or an object as error`, [seq])
   }
 
-  if (asked.kind !== 'rpc' || answer.status !== 429 || isAbuseBlock(answer, contract) || isOutOfTurn(answer, contract))
+  if (
+    asked.kind !== 'rpc' ||
+    answer.status !== 429 ||
+    isAbuseBlock(answer, contract) ||
+    isConcurrencyRejection(answer, contract)
+  )
     return
   const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(answer.headers[name] ?? ''))
   // Where the message stands in the body is open.

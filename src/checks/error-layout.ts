@@ -1,4 +1,4 @@
-import { asObject } from '../observation/scope.ts'
+import { asObject } from '../observation/response.ts'
 import { quote } from './check.ts'
 
 type Body = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import type { ChatAsked } from '../observation/observation.ts'
-import { asObject } from '../observation/scope.ts'
+import { asObject } from '../observation/response.ts'
 import { type Expect, quote } from './check.ts'
 
 type OfLogprobs = 'chat.logprobs' | 'chat.logprobs.asked' | 'chat.logprobs.top' | 'chat.prompt-logprobs'

@@ -2,9 +2,8 @@ import type { ClausesOf } from '../contract/clauses.ts'
 import type { Model } from '../contract/contract.ts'
 import { perContract } from '../contract/per-contract.ts'
 import type { Answer, Observation } from '../observation/observation.ts'
-import { asObject } from '../observation/scope.ts'
+import { asObject, is2xx, isFromGateway } from '../observation/response.ts'
 import { type Check, type Expect, expecting, quote } from './check.ts'
-import { isFromInFront, isSuccess } from './who-answered.ts'
 
 type Clause = ClausesOf<'occasional-headers'>
 
@@ -14,7 +13,7 @@ type Rule = { readonly clause: Clause; readonly fits: (value: string) => boolean
 /** The headers that depend on more than who asked for what: they are judged where they are, and a few where they are not. */
 export const checkOccasionalHeaders: Check<'occasional-headers'> = (observation, contract, say) => {
   const { answer, asked, seq } = observation
-  if (answer === null || isFromInFront(answer, contract)) return
+  if (answer === null || isFromGateway(answer, contract)) return
   const { headers, status } = answer
   const known = knowledgeOf(contract)
   const expect = expecting<Clause>(say, seq)
@@ -37,7 +36,7 @@ export const checkOccasionalHeaders: Check<'occasional-headers'> = (observation,
       () => `${known.requestTimestamp} is ${quote(echoed)}, expected ${sent ?? 'none, since none was sent'}`,
     )
   }
-  if (asked.kind !== 'chat' || !isSuccess(status)) return
+  if (asked.kind !== 'chat' || !is2xx(status)) return
 
   const used = headers[known.modelId]
   if (used && known.models.has(asked.model)) {
@@ -77,7 +76,7 @@ function checkDeprecation(
         () => `${deprecationDate} is ${quote(date)}, expected a date in ISO 8601`,
       )
   }
-  if (asked.kind !== 'chat' || !isSuccess(status)) return
+  if (asked.kind !== 'chat' || !is2xx(status)) return
   const lifecycle = models.get(asked.model)?.lifecycle
   if (lifecycle === 'deprecated')
     expect(

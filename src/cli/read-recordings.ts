@@ -1,6 +1,6 @@
 import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
 import { collectArrivals } from '../observation/recorded-arrivals.ts'
-import type { Recording, Recordings } from '../plan/recorded-stage.ts'
+import type { Recording, Recordings } from '../plan/recorded-load.ts'
 import type { Recorded, Scenario } from '../scenario/scenario.ts'
 import { openWholeRecord, wholeRecord } from './read-record.ts'
 

@@ -1,5 +1,5 @@
 import { UsageError } from '../lib/usage-error.ts'
-import type { ServicePlan } from '../plan/plan.ts'
+import type { ServiceSpec } from '../plan/plan.ts'
 import { parseDuration } from '../scenario/units.ts'
 import { latencyDistributionKinds, type ServiceCapacity } from '../service/capacity.ts'
 import { number, text, type Values } from './command.ts'
@@ -25,7 +25,7 @@ export function serviceCapacity(values: Values): ServiceCapacity | null {
 }
 
 /** The same as flags, for a service that a run starts. */
-export const capacityFlags = (plan: ServicePlan | null): readonly string[] =>
+export const capacityFlags = (plan: ServiceSpec | null): readonly string[] =>
   plan === null
     ? []
     : [

@@ -3,14 +3,13 @@ import { createChecks } from '../checks/all-checks.ts'
 import { createDocket, type Docket } from '../checks/docket.ts'
 import type { Contract } from '../contract/contract.ts'
 import { inBatches, type Later } from '../lib/in-batches.ts'
-import { isOwnStage } from '../metrics/active-time.ts'
 import { type Capacity, createCapacity } from '../metrics/capacity.ts'
 import { createMetrics } from '../metrics/metrics.ts'
 import { createSeries, type SeriesFacts } from '../metrics/series.ts'
 import { createSlices, type SlicesFacts } from '../metrics/slices.ts'
-import type { RunHead } from '../observation/log.ts'
+import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
-import type { Plan } from '../plan/plan.ts'
+import { isSystemStage, type Plan } from '../plan/plan.ts'
 import { type Glance, type Readings, thresholdsOf } from './readings.ts'
 
 /** The judges of a worker's observations; each part has caught up when it is asked for. What they come to is plain data, which `reportOf` makes a verdict of. */
@@ -37,10 +36,6 @@ export type Facts = Glance & {
   readonly kept: ReadonlyMap<number, Observation>
 }
 
-/** The program's own call, by which each caller states its balance and its limits before and after the load. */
-export const statementCall = '(statement)'
-export const ownCalls = { [statementCall]: { kind: 'rate-limits' } } as const
-
 /**
  * Judging takes more code than fits into the nearest caches, and so does sending: by turns, each pushes the other out.
  * Together, so many observations take half the time that they take one by one.
@@ -53,7 +48,7 @@ const mostKept = 50_000
 export function createJudgement(
   plan: Plan,
   contract: Contract,
-  { startedAtMs }: Pick<RunHead, 'startedAtMs'>,
+  { startedAtMs }: Pick<RunInfo, 'startedAtMs'>,
   later?: Later,
 ): Judgement {
   const docket = createDocket()
@@ -101,7 +96,7 @@ export function createJudgement(
     add: observation => {
       batch.add(observation)
       // The load waits for the statements that open a run, and so for what is made of them.
-      if (isOwnStage(observation.stage)) batch.flush()
+      if (isSystemStage(observation.stage)) batch.flush()
     },
     get metrics() {
       return caughtUp(metrics)

@@ -1,5 +1,6 @@
 import type { Conclusion } from '../capacity/next-trial.ts'
-import { isBroken, isHarness, type SearchTerms, type TrialOutcome } from '../capacity/search-terms.ts'
+import { isBroken, isHarness, type TrialOutcome } from '../capacity/search-terms.ts'
+import type { SearchTerms } from '../plan/plan.ts'
 import type { CapacityResult, TrialResult } from './capacity-result.ts'
 import { count, duration, rate, ratio } from './quantity.ts'
 

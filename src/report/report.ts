@@ -7,7 +7,7 @@ import type { CapacityResult } from '../metrics/capacity-result.ts'
 import type { Percentiles } from '../metrics/percentiles.ts'
 import type { Series } from '../metrics/series.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
-import type { EventLoopDelay, PushTally } from '../observation/log.ts'
+import type { EventLoopDelay, PushCounts } from '../observation/log.ts'
 
 export type { CapacityResult, TrialResult } from '../metrics/capacity-result.ts'
 export type { Percentiles } from '../metrics/percentiles.ts'
@@ -102,7 +102,7 @@ export type LoadFacts = {
   /** Observations that were judged but are not in the record, since the disk had not kept up. */
   readonly unrecorded: number
   /** Of the remote write, until the report was made; null: there was none. */
-  readonly pushed: PushTally | null
+  readonly pushed: PushCounts | null
   /** One for each worker, in their order. */
   readonly workers: readonly WorkerFacts[]
 }

@@ -1,17 +1,17 @@
-import type { Share } from '../arrivals/share.ts'
 import type { PurseSum } from '../drivers/purse.ts'
 import { createJudgement, type Judgement } from '../judging/judgement.ts'
 import type { Part } from '../judging/report-of.ts'
 import type { Later } from '../lib/in-batches.ts'
-import type { LogEnd, LogWriter } from '../observation/log.ts'
+import type { LogFooter, LogWriter } from '../observation/log.ts'
+import type { Shard } from '../plan/shard.ts'
 import type { Outfit } from './sender.ts'
-import { createShard, type Shard } from './shard.ts'
+import { createShard, type Shard as ShardWorker } from './shard.ts'
 
 /** How the callers of a worker were received. */
 export type Opening = { readonly answered: number; readonly unauthorized: number }
 
 /** What is decided for all workers when the load is over. */
-export type RunEnd = Pick<LogEnd, 'ended' | 'durationMs' | 'pushed'>
+export type RunEnd = Pick<LogFooter, 'ended' | 'durationMs' | 'pushed'>
 
 /**
  * Carries out a share of the run and judges it, step by step, as the one who conducts says. Every step is null where the
@@ -26,12 +26,12 @@ export type Worker = {
 }
 
 export type WorkerOptions = Omit<Outfit, 'judgement' | 'write'> & {
-  readonly share: Share
+  readonly share: Shard
   readonly purseSum: PurseSum
   /** Aborted when everything is to end now. */
   readonly quit: AbortSignal
   readonly record: LogWriter
-  readonly eventLoopDelayMs: () => LogEnd['eventLoopDelayMs']
+  readonly eventLoopDelayMs: () => LogFooter['eventLoopDelayMs']
   /** Puts judging off until what has arrived is read and what is due is sent; missing: it is not put off. */
   readonly judgeLater?: Later
 }
@@ -39,7 +39,7 @@ export type WorkerOptions = Omit<Outfit, 'judgement' | 'write'> & {
 /** A worker in this very thread. */
 export function createWorker(
   options: WorkerOptions,
-): Worker & Pick<Shard, 'inFlight' | 'stage'> & { judgement: Judgement } {
+): Worker & Pick<ShardWorker, 'inFlight' | 'stage'> & { judgement: Judgement } {
   const { plan, contract, head, record } = options
   const judgement = createJudgement(plan, contract, head, options.judgeLater)
   const shard = createShard({ ...options, judgement, write: record.write }, options.purseSum, options.quit)

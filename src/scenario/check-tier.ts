@@ -4,7 +4,7 @@ import { type Complain, type Path, quote } from './complaint.ts'
 import type { Calls } from './resolve-calls.ts'
 import { entriesOf } from './salvage.ts'
 import type { Stage } from './scenario.ts'
-import { arrivalsPerSecond, burstArrivals, profileLimits, tierPerMinute } from './tier-rate.ts'
+import { arrivalsPerSecond, burstArrivals, profileLimits, tierRatePerMinute } from './tier-rate.ts'
 import type { Rate } from './units.ts'
 
 /** What stages need to know of the rest of the file; undefined where the file has a mistake. */
@@ -31,7 +31,7 @@ export function checkTier(
 
   const field = (key: string, value: unknown) => ({ path: [...path, key], at: 'value', got: quote(value) }) as const
   const source = entriesOf(written)
-  const perMinute = tierPerMinute(stage.mix, calls, profileLimits(around.accountTier, around.contract))
+  const perMinute = tierRatePerMinute(stage.mix, calls, profileLimits(around.accountTier, around.contract))
   for (const [key, share] of sharesOf(stage)) {
     if (perMinute !== null || share === null) continue
     complain({ ...field(key, source[key]), expected: 'an absolute amount, since no call of the mix is limited' })

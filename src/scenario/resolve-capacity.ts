@@ -4,7 +4,7 @@ import { type Complain, type Path, quote } from './complaint.ts'
 import { entriesOf, salvage } from './salvage.ts'
 import type { CapacitySpec, Stage } from './scenario.ts'
 import { stageSchemas } from './stage-schema.ts'
-import { arrivalsPerSecond, profileLimits, tierPerMinute } from './tier-rate.ts'
+import { arrivalsPerSecond, profileLimits, tierRatePerMinute } from './tier-rate.ts'
 
 type Search = { readonly shape: 'capacity'; readonly mix: Mix } & CapacitySpec
 
@@ -62,7 +62,7 @@ export function checkCapacity(
     complain({ path: [...path, 'duration'], at: 'value', got: quote(source.duration), expected })
   }
   if (accountTier === undefined) return
-  const perMinute = tierPerMinute(mix, known, profileLimits(accountTier, contract))
+  const perMinute = tierRatePerMinute(mix, known, profileLimits(accountTier, contract))
   const [low, high] = [from, to].map(rate => arrivalsPerSecond(rate, perMinute, callers))
   if (low === undefined || high === undefined || !(low >= high)) return
   complain({

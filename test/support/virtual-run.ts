@@ -4,7 +4,7 @@ import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
 import { cellsPerOctave, type Slices } from '../../src/metrics/slices.ts'
-import type { RunHead } from '../../src/observation/log.ts'
+import type { RunInfo } from '../../src/observation/log.ts'
 import type { Observation, Sink } from '../../src/observation/observation.ts'
 import { makePlan } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
@@ -46,7 +46,7 @@ export type VirtualRun = {
 /** A whole run against the reference service, in virtual time and without sockets. */
 export async function virtualRun(
   options: VirtualRun,
-): Promise<{ report: Report; plan: Plan; head: RunHead; observations: readonly Observation[]; slices: Slices }> {
+): Promise<{ report: Report; plan: Plan; head: RunInfo; observations: readonly Observation[]; slices: Slices }> {
   const contract = options.profile === undefined ? (options.contract ?? documented) : loadProfile(options.profile)
   const seed = options.seed ?? null
   const scenario = options.scenario.includes('\n')
@@ -71,7 +71,7 @@ export async function virtualRun(
   const never = new AbortController().signal
   const runId = 'virtual'
   const ownKeys = { environment: undefined, loopback: true, runId }
-  const head: RunHead = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
+  const head: RunInfo = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
   const report = await clock.run(
     carryOut({
       plan,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createDraw } from '../../../src/arrivals/arrivals.ts'
+import { createArrivalSource } from '../../../src/arrivals/arrivals.ts'
 import { buildCall } from '../../../src/calls/build-call.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
@@ -9,7 +9,7 @@ import { bodyOf, bounds, key, office } from './office.ts'
 /** Everything that a run under this seed would send, in order. */
 function wire(seed: number, perSecond = 20): readonly string[] {
   const mix = Object.keys(calls).map(name => [name, 1] as const)
-  const arrivals = createDraw(planFor(4, seed)).open(stageOf(steady(perSecond, mix)))
+  const arrivals = createArrivalSource(planFor(4, seed)).open(stageOf(steady(perSecond, mix)))
   return [...arrivals].flatMap(({ seq, call, steps }) =>
     steps.map(step => {
       const plan = calls[call]

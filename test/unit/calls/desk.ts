@@ -1,4 +1,4 @@
-import type { Arrival, Step } from '../../../src/arrivals/arrivals.ts'
+import type { Arrival, ReplayStep } from '../../../src/arrivals/arrivals.ts'
 import { type Sender, sendArrival } from '../../../src/calls/send-arrival.ts'
 import { sleepUntil } from '../../../src/lib/clock.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
@@ -60,7 +60,7 @@ export function desk(reply: (request: WireRequest) => Reply = () => ({})) {
   return { clock, stop, requests, observations, sender, send: (each: Arrival) => clock.run(sendArrival(each, sender)) }
 }
 
-export const arrival = (call: string, steps: readonly Step[] = ['only'], caller = 0): Arrival => ({
+export const arrival = (call: string, steps: readonly ReplayStep[] = ['only'], caller = 0): Arrival => ({
   seq: 40,
   place: 40,
   stage: 'steady',

@@ -1,7 +1,7 @@
 import type { Call, Office } from '../../../src/calls/call.ts'
 import { documented } from '../../../src/contract/documented.ts'
-import { planBounds } from '../../../src/plan/bounds.ts'
-import type { CallPlan } from '../../../src/plan/plan.ts'
+import { planBounds } from '../../../src/plan/make-plan.ts'
+import type { Call as CallPlan } from '../../../src/plan/plan.ts'
 
 const none = { connectMs: null, headersMs: null, idleMs: null, totalMs: null }
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { Step } from '../../../src/arrivals/arrivals.ts'
+import type { ReplayStep } from '../../../src/arrivals/arrivals.ts'
 import { buildCall } from '../../../src/calls/build-call.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { key, office, replayPlan, rpcPlan } from './office.ts'
 
-const at = (step: Step, headSeq = 12, plan = replayPlan, more = {}) =>
+const at = (step: ReplayStep, headSeq = 12, plan = replayPlan, more = {}) =>
   buildCall(plan, { headSeq, step }, key, office(more))
 
 const plans = [
@@ -36,7 +36,7 @@ describe.each(plans)('the replay of %s', (_, plan) => {
 })
 
 test('the conflict of a batch has none of the ids of the original', () => {
-  const idsOf = (step: Step) => {
+  const idsOf = (step: ReplayStep) => {
     const { asked } = at(step, 12, { ...replayPlan, of: { ...rpcPlan, batchSize: 100 } })
     return asked.kind === 'rpc' ? asked.items.map(({ id }) => id) : []
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
-import type { Observation, StreamReading } from '../../../src/observation/observation.ts'
+import type { Observation, StreamRecord } from '../../../src/observation/observation.ts'
 import {
   accusations,
   accusesEach,
@@ -42,7 +42,7 @@ const grammarOf = (...parts: readonly ('role' | 'content' | 'tool-call' | 'finis
 })
 
 /** Two answers were asked for, which end in two ways. */
-function streamOfTwo(stream: Partial<StreamReading>): Observation {
+function streamOfTwo(stream: Partial<StreamRecord>): Observation {
   const two = { finishReasons: ['stop', 'length'], stopReasons: ['length', 'stop'], ...stream }
   return { ...streamObserved(two), asked: { ...bounded(120, { n: 2 }), stream: true } }
 }

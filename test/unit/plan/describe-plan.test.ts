@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
-import { describeLoad } from '../../../src/plan/describe-load.ts'
-import { describePlan } from '../../../src/plan/describe-plan.ts'
+import { describeLoad, describePlan } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { loadScenario } from '../../../src/scenario/load.ts'
 import { noFlags, planOf } from './plan-of.ts'

@@ -144,7 +144,7 @@ describe('refusals', () => {
 
 const answered: Reply = { status: 200, headers: {}, afterMs: 10, body: { kind: 'whole', text: '' } }
 const account = (name: string) => openAccount({ tier: 'default', name, means: 'usual' }, 0n, 0n)
-const visitAt = (arrivedMs: number): RequestState => ({
+const stateAt = (arrivedMs: number): RequestState => ({
   request: { method: 'POST', path: '', headers: {}, body: '' },
   route: { kind: 'unknown' },
   account: null,
@@ -161,20 +161,20 @@ const turns = (waitMs: number | null) =>
 
 test('requests of one account wait for those before them, and are turned away when that takes too long', () => {
   const [take, anna] = [turns(15), account('anna')]
-  expect(take(visitAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
-  expect(take(visitAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 20 })
-  expect(take(visitAt(0), anna, () => answered)).toMatchObject({ status: 429, headers: { message: 'busy' } })
-  expect(take(visitAt(5), anna, () => answered)).toMatchObject({ status: 200, afterMs: 25 })
+  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
+  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 20 })
+  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 429, headers: { message: 'busy' } })
+  expect(take(stateAt(5), anna, () => answered)).toMatchObject({ status: 200, afterMs: 25 })
 })
 
 test('those of another account have turns of their own', () => {
   const take = turns(0)
-  expect(take(visitAt(0), account('anna'), () => answered).status).toBe(200)
-  expect(take(visitAt(0), account('bob'), () => answered).status).toBe(200)
+  expect(take(stateAt(0), account('anna'), () => answered).status).toBe(200)
+  expect(take(stateAt(0), account('bob'), () => answered).status).toBe(200)
 })
 
 test('nobody waits where the contract has no turns', () => {
   const [take, anna] = [turns(null), account('anna')]
   for (let request = 0; request < 3; request++)
-    expect(take(visitAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
+    expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
 })

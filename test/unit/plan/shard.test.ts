@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { type Arrival, createDraw } from '../../../src/arrivals/arrivals.ts'
-import { isOwn, mostWorkers, neighbourOf, ownCallers, ownUsers, part, workerOf } from '../../../src/arrivals/share.ts'
-import type { CallPlan, Load, Shape, StagePlan } from '../../../src/plan/plan.ts'
-import { calls, planFor, rpc, stageOf, steady } from './plans.ts'
+import { type Arrival, createArrivalSource } from '../../../src/arrivals/arrivals.ts'
+import type { Call, Load, Shape, StagePlan } from '../../../src/plan/plan.ts'
+import {
+  callersOfShard,
+  maxShards,
+  ownsCaller,
+  pairedCallerOf,
+  shardOf,
+  splitEvenly,
+  usersOfShard,
+} from '../../../src/plan/shard.ts'
+import { calls, planFor, rpc, stageOf, steady } from '../arrivals/plans.ts'
 
 const counts = [1, 2, 3, 4, 7]
 const mix = [
@@ -33,9 +41,9 @@ describe('the workers of an open stage', () => {
       stageOf(open(shape), { callers: 14 }),
       stageOf(open(shape), { name: 'some', callers: 5, firstCaller: 3, startMs: 10_000 }),
     ]
-    const of = (draw: ReturnType<typeof createDraw>) => stages.flatMap(stage => [...draw.open(stage)])
-    const single = of(createDraw(plan))
-    const shards = shares(workers).map(share => of(createDraw(plan, share)))
+    const of = (draw: ReturnType<typeof createArrivalSource>) => stages.flatMap(stage => [...draw.open(stage)])
+    const single = of(createArrivalSource(plan))
+    const shards = shares(workers).map(share => of(createArrivalSource(plan, share)))
     expect(asOne(shards.flat())).toEqual(asOne(single))
     for (const shard of shards) {
       // Each has places of its own, without a gap, in the order of the schedule.
@@ -55,12 +63,12 @@ describe('the workers of a closed stage', () => {
   test('have each caller send what it sends anyway', () => {
     const plan = planFor(6)
     const stage = stageOf({ model: 'closed', users: 6, thinkMs: 0, mix }, { callers: 6 })
-    const first = (draw: ReturnType<typeof createDraw>, arrivals: number) => {
+    const first = (draw: ReturnType<typeof createArrivalSource>, arrivals: number) => {
       const next = draw.closed(stage)
       return Array.from({ length: arrivals }, () => next(0))
     }
-    const single = first(createDraw(plan), 60)
-    const shards = shares(3).flatMap(share => first(createDraw(plan, share), 20))
+    const single = first(createArrivalSource(plan), 60)
+    const shards = shares(3).flatMap(share => first(createArrivalSource(plan, share), 20))
     expect(asOne(shards)).toEqual(asOne(single))
   })
 
@@ -72,8 +80,8 @@ describe('the workers of a closed stage', () => {
       for (const more of [{}, { callers: 3, firstCaller: 4 }]) {
         const plan = planFor(12)
         const divided = shares(workers).map(share => ({
-          users: ownUsers(users, stage(users, more), plan, share),
-          callers: ownCallers(stage(users, more), isOwn(plan, share)).length,
+          users: usersOfShard(users, stage(users, more), plan, share),
+          callers: callersOfShard(stage(users, more), ownsCaller(plan, share)).length,
         }))
         expect(divided.reduce((sum, each) => sum + each.users, 0)).toBe(users)
         expect(divided.filter(each => each.users > 0 && each.callers === 0)).toEqual([])
@@ -87,7 +95,7 @@ describe('callers', () => {
   test('belong to one worker each, and to all of them alike', () => {
     const plan = { ...planFor(10), calls: { rpc } }
     for (const workers of counts) {
-      const owners = plan.callers.names.map((_, caller) => workerOf(caller, plan, workers))
+      const owners = plan.callers.names.map((_, caller) => shardOf(caller, plan, workers))
       const sizes = shares(workers).map(({ worker }) => owners.filter(owner => owner === worker).length)
       expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1)
     }
@@ -95,20 +103,20 @@ describe('callers', () => {
 
   test.each([2, 3, 4, 5, 9, 10])('of %d have a neighbour who is somebody else and in the same worker', count => {
     const plan = planFor(count)
-    for (let workers = 1; workers <= mostWorkers({ ...plan, stages: [], bounds }).most; workers++) {
-      const owners = new Set(plan.callers.names.map((_, caller) => workerOf(caller, plan, workers)))
+    for (let workers = 1; workers <= maxShards({ ...plan, stages: [], bounds }).max; workers++) {
+      const owners = new Set(plan.callers.names.map((_, caller) => shardOf(caller, plan, workers)))
       expect(owners.size).toBe(workers)
       for (const caller of plan.callers.names.keys()) {
-        const neighbour = neighbourOf(caller, count)
+        const neighbour = pairedCallerOf(caller, count)
         expect(neighbour).not.toBe(caller)
         expect(plan.callers.names[neighbour]).toBeDefined()
-        expect(workerOf(neighbour, plan, workers)).toBe(workerOf(caller, plan, workers))
+        expect(shardOf(neighbour, plan, workers)).toBe(shardOf(caller, plan, workers))
       }
     }
   })
 
   test('who are alone are their own neighbour', () => {
-    expect(neighbourOf(0, 1)).toBe(0)
+    expect(pairedCallerOf(0, 1)).toBe(0)
   })
 })
 
@@ -121,28 +129,28 @@ const bounds = {
 }
 
 describe('a plan can be divided among', () => {
-  const most = (named: Readonly<Record<string, CallPlan>>, stages: readonly StagePlan[] = [], maxInFlight = 512) =>
-    mostWorkers({ ...planFor(9), calls: named, stages, bounds: { ...bounds, maxInFlight } })
+  const most = (named: Readonly<Record<string, Call>>, stages: readonly StagePlan[] = [], maxInFlight = 512) =>
+    maxShards({ ...planFor(9), calls: named, stages, bounds: { ...bounds, maxInFlight } })
 
   test('as many workers as it has callers', () => {
-    expect(most({ rpc }).most).toBe(9)
+    expect(most({ rpc }).max).toBe(9)
   })
 
   test('half as many where callers try the keys of each other', () => {
-    expect(most(calls).most).toBe(4)
+    expect(most(calls).max).toBe(4)
   })
 
   test('no more than there are users of a closed stage, or requests in flight', () => {
     const few = stageOf({ model: 'closed', users: 2, thinkMs: 0, mix }, { name: 'few' })
-    expect(most({ rpc }, [stageOf(steady(1)), few])).toEqual({ most: 2, because: '2 users in the stage few' })
-    expect(most({ rpc }, [], 3).most).toBe(3)
+    expect(most({ rpc }, [stageOf(steady(1)), few])).toEqual({ max: 2, because: '2 users in the stage few' })
+    expect(most({ rpc }, [], 3).max).toBe(3)
   })
 })
 
 test('what is divided is not lost, and no part is more than one larger than another', () => {
   for (const total of [0, 1, 5, 512])
     for (const parts of counts) {
-      const each = Array.from({ length: parts }, (_, index) => part(total, index, parts))
+      const each = Array.from({ length: parts }, (_, index) => splitEvenly(total, index, parts))
       expect(each.reduce((sum, size) => sum + size, 0)).toBe(total)
       expect(Math.max(...each) - Math.min(...each)).toBeLessThanOrEqual(1)
     }

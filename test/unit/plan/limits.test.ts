@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { describePlan } from '../../../src/plan/describe-plan.ts'
+import { notDiscovered, type PublishedLimits, parseLimits, recordedLimits } from '../../../src/plan/limits.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
-import { type Granted, grantedThen, readGranted, unasked } from '../../../src/plan/plan-limits.ts'
 import { perSecondOf, planOf } from './plan-of.ts'
 
 const small = 'chat:ref-small-24b'
-const answered = (perMinute: Readonly<Record<string, number>>): Granted => ({
+const answered = (perMinute: Readonly<Record<string, number>>): PublishedLimits => ({
   kind: 'answered',
   caller: 'c0',
   perMinute: new Map(Object.entries(perMinute)),
 })
 const only = { only: 'duration: 60s, shape: constant, rate: 90% of tier, mix: { s: 1 }' }
-const planBy = (granted: Granted, limits = 'target', stages: Readonly<Record<string, string>> = only): Plan =>
+const planBy = (granted: PublishedLimits, limits = 'target', stages: Readonly<Record<string, string>> = only): Plan =>
   planOf(stages, { granted, callers: `limits: ${limits}` })
 const limitIn = ({ forecast }: Plan, scope: string) =>
   forecast.limits.find(row => row.stage === 'only' && row.scope === scope)?.limit
@@ -36,7 +36,7 @@ describe('rates of tier', () => {
     expect(limitIn(plan, small)).toBe(75)
   })
 
-  test.each<readonly [string, Granted]>([
+  test.each<readonly [string, PublishedLimits]>([
     ['says nothing of that model', answered({ 'chat:another': 1 })],
     ['did not say', { kind: 'failed', caller: 'c0', why: 'it answered with 404' }],
     ['was not asked', { kind: 'not-asked', why: 'a reason' }],
@@ -105,23 +105,23 @@ describe('the plan', () => {
 })
 
 describe('what a run was granted', () => {
-  test.each<Granted>([
+  test.each<PublishedLimits>([
     answered({ [small]: 60, [`${small} tokens`]: 9_000 }),
     { kind: 'failed', caller: 'c0', why: 'it answered with 404' },
   ])('by its plan makes the same plan again: %j', granted => {
     const plan = planBy(granted)
-    expect(planBy(grantedThen(JSON.parse(JSON.stringify(plan.limits))))).toEqual(plan)
+    expect(planBy(recordedLimits(JSON.parse(JSON.stringify(plan.limits))))).toEqual(plan)
   })
 
   test('by a plan without limits is nothing: nobody was asked then', () => {
-    expect(grantedThen(undefined)).toEqual(unasked)
+    expect(recordedLimits(undefined)).toEqual(notDiscovered)
   })
 })
 
 describe('an answer to the question for limits', () => {
   const entry = (apiModelId: unknown, ...rateLimits: readonly unknown[]) => ({ apiModelId, rateLimits })
   const limitsIn = (...rateLimits: readonly unknown[]) => {
-    const read = readGranted({ data: { rateLimits } })
+    const read = parseLimits({ data: { rateLimits } })
     return read === null ? null : Object.fromEntries(read)
   }
   const requests = (amount: unknown) => ({ type: 'RPM', amount })
@@ -159,13 +159,13 @@ describe('an answer to the question for limits', () => {
     { data: { rateLimits: [[], 1, { apiModelId: 'a', rateLimits: 'none' }, { apiModelId: 4, rateLimits: [] }] } },
     { rateLimits: [entry('a', requests(1))] },
   ])('that is %j holds no limits', body => {
-    expect(readGranted(body)).toBeNull()
+    expect(parseLimits(body)).toBeNull()
   })
 
   test('names a model as it likes: one called __proto__ changes nothing', () => {
     const body = JSON.parse(
       '{"data":{"rateLimits":[{"apiModelId":"__proto__","rateLimits":[{"type":"RPM","amount":5}]}]}}',
     )
-    expect([...(readGranted(body) ?? [])]).toEqual([['chat:__proto__', 5]])
+    expect([...(parseLimits(body) ?? [])]).toEqual([['chat:__proto__', 5]])
   })
 })

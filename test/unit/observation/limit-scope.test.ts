@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { AccountTier } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
+import { applicableLimit } from '../../../src/observation/limit-scope.ts'
 import {
   type Answer,
   type Asked,
@@ -11,7 +12,7 @@ import {
   serviceTimeMs,
   streamOf,
 } from '../../../src/observation/observation.ts'
-import { authenticatedAnswer, isReplayed, jsonObject, scopeOf } from '../../../src/observation/scope.ts'
+import { authenticatedResponse, isReplayed, jsonObject } from '../../../src/observation/response.ts'
 
 const answerWith = (value: unknown, more: Partial<Answer> = {}): Answer => ({
   status: 200,
@@ -64,13 +65,13 @@ describe('the times of an observation', () => {
 
 describe('the scope that a request draws on', () => {
   test('is that of its model, with the limits of account and model tier', () => {
-    expect(scopeOf(observed({ asked: chat }), documented)).toEqual({
+    expect(applicableLimit(observed({ asked: chat }), documented)).toEqual({
       name: 'chat:ref-small-24b',
       tier: 'default S',
       requestsPerMinute: 75,
       tokensPerMinute: 750_000,
     })
-    expect(scopeOf(observed({ asked: chat, accountTier: 'partner' }), documented)).toMatchObject({
+    expect(applicableLimit(observed({ asked: chat, accountTier: 'partner' }), documented)).toMatchObject({
       tier: 'partner S',
       requestsPerMinute: 150,
       tokensPerMinute: 1_500_000,
@@ -79,12 +80,14 @@ describe('the scope that a request draws on', () => {
 
   test('is one for all networks of the proxy, batches or not', () => {
     const solana: Asked = { ...rpc, network: 'solana-mainnet', batch: false }
-    expect(scopeOf(observed({ asked: rpc }), documented)).toEqual(scopeOf(observed({ asked: solana }), documented))
-    expect(scopeOf(observed({ asked: rpc }), documented)).toMatchObject({ name: 'rpc', requestsPerMinute: 100 })
+    expect(applicableLimit(observed({ asked: rpc }), documented)).toEqual(
+      applicableLimit(observed({ asked: solana }), documented),
+    )
+    expect(applicableLimit(observed({ asked: rpc }), documented)).toMatchObject({ name: 'rpc', requestsPerMinute: 100 })
   })
 
   test('has no documented number for the own limits of a caller', () => {
-    const scope = scopeOf(observed({ asked: { kind: 'rate-limits' } }), documented)
+    const scope = applicableLimit(observed({ asked: { kind: 'rate-limits' } }), documented)
     expect(scope).toMatchObject({ name: 'control', requestsPerMinute: null, tokensPerMinute: null })
   })
 
@@ -95,7 +98,7 @@ describe('the scope that a request draws on', () => {
     })
     const numbers = (accountTier: AccountTier) =>
       Object.keys(documented.resources).map(name => {
-        const scope = scopeOf(observed({ asked: resource(name), accountTier }), documented)
+        const scope = applicableLimit(observed({ asked: resource(name), accountTier }), documented)
         return `${scope?.name} ${scope?.requestsPerMinute}`
       })
     const unlimited = ['control null', 'control null', 'control null']
@@ -110,11 +113,11 @@ describe('the scope that a request draws on', () => {
   })
 
   test.each(['models', 'networks'] as const)('is none for the public list of %s', kind => {
-    expect(scopeOf(observed({ asked: { kind } }), documented)).toBeNull()
+    expect(applicableLimit(observed({ asked: { kind } }), documented)).toBeNull()
   })
 
   test.each(probeNames)('of probe %s is the one that its table names', probe => {
-    const scope = scopeOf(observed({ asked: { kind: 'probe', probe } }), documented)
+    const scope = applicableLimit(observed({ asked: { kind: 'probe', probe } }), documented)
     const names = { chat: `chat:${documented.models[0]?.id}`, rpc: 'rpc', embedding: 'embedding', control: 'control' }
     const { draws } = probeOf(probe)
     expect(scope?.name ?? null).toBe(draws === null ? null : names[draws])
@@ -124,22 +127,22 @@ describe('the scope that a request draws on', () => {
 describe('an authenticated answer', () => {
   test.each([200, 400, 402, 429])('is one of status %i to a request with a key', status => {
     const answer = answerWith({}, { status })
-    expect(authenticatedAnswer(observed({ asked: rpc, answer }))).toBe(answer)
+    expect(authenticatedResponse(observed({ asked: rpc, answer }))).toBe(answer)
   })
 
   test.each([401, 500, 503, 504])('is not one of status %i', status => {
-    expect(authenticatedAnswer(observed({ asked: rpc, answer: answerWith({}, { status }) }))).toBeNull()
+    expect(authenticatedResponse(observed({ asked: rpc, answer: answerWith({}, { status }) }))).toBeNull()
   })
 
   test.each([{ kind: 'models' }, { kind: 'networks' }, { kind: 'probe', probe: 'bad-key' }] as const)(
     'is not one to %j, which needs no key',
     asked => {
-      expect(authenticatedAnswer(observed({ asked }))).toBeNull()
+      expect(authenticatedResponse(observed({ asked }))).toBeNull()
     },
   )
 
   test('is not there where nothing came back', () => {
-    expect(authenticatedAnswer(observed({ asked: rpc, answer: null }))).toBeNull()
+    expect(authenticatedResponse(observed({ asked: rpc, answer: null }))).toBeNull()
   })
 })
 

@@ -1,32 +1,32 @@
 import type { Contract } from '../contract/contract.ts'
 import type { Scenario } from '../scenario/scenario.ts'
-import { type LimitOf, profileLimits, type Scope, scopeName, usesOf } from '../scenario/tier-rate.ts'
-import type { Asked, LimitsPlan } from './plan.ts'
+import { type LimitOf, type LimitScope, limitName, limitUsageOf, profileLimits } from '../scenario/tier-rate.ts'
+import type { LimitDiscovery, LimitsPlan } from './plan.ts'
 
-/** What a target said, or why it said nothing. Limits are a minute, by the name of their scope. */
-export type Granted =
-  | Exclude<Asked, { readonly kind: 'answered' }>
+/** The limits that the target published, or why there are none. Limits are per minute, by limit name. */
+export type PublishedLimits =
+  | Exclude<LimitDiscovery, { readonly kind: 'answered' }>
   | { readonly kind: 'answered'; readonly caller: string; readonly perMinute: ReadonlyMap<string, number> }
 
-/** Of a plan that is only shown. */
-export const unasked: Granted = { kind: 'not-asked', why: 'the target is asked when a run begins' }
+/** For a plan that is only printed. */
+export const notDiscovered: PublishedLimits = { kind: 'not-asked', why: 'the target is asked when a run begins' }
 
-/** Every limit of a scenario by the profile and by the target, and which of the two counts. */
+/** Every limit of a scenario by the profile and by the target, and which of the two applies. */
 export function planLimits(
   { callers, calls }: Pick<Scenario, 'callers' | 'calls'>,
   contract: Contract,
-  granted: Granted,
+  published: PublishedLimits,
 ): LimitsPlan & { readonly limitOf: LimitOf } {
   const by = callers.limits
   const ofProfile = profileLimits(callers.accountTier, contract)
-  const ofTarget = (scope: Scope) =>
-    granted.kind === 'answered' ? (granted.perMinute.get(scopeName(scope)) ?? null) : null
+  const ofTarget = (scope: LimitScope) =>
+    published.kind === 'answered' ? (published.perMinute.get(limitName(scope)) ?? null) : null
   const limitOf: LimitOf = scope => (by === 'target' ? ofTarget(scope) : null) ?? ofProfile(scope)
-  const scopes = Object.values(calls).flatMap(call => usesOf(call).map(({ scope }) => scope))
+  const scopes = Object.values(calls).flatMap(call => limitUsageOf(call).map(({ scope }) => scope))
   return {
     by,
-    asked: granted.kind === 'answered' ? { kind: 'answered', caller: granted.caller } : granted,
-    scopes: [...new Map(scopes.map(scope => [scopeName(scope), scope]))].map(([name, scope]) => {
+    asked: published.kind === 'answered' ? { kind: 'answered', caller: published.caller } : published,
+    scopes: [...new Map(scopes.map(scope => [limitName(scope), scope]))].map(([name, scope]) => {
       const profile = Number.isFinite(ofProfile(scope)) ? ofProfile(scope) : null
       const target = ofTarget(scope)
       const from = by === 'target' && target !== null ? 'target' : profile === null ? null : 'profile'
@@ -36,9 +36,9 @@ export function planLimits(
   }
 }
 
-/** What a target granted to a run, by its plan; an older plan has no limits, for nobody was asked. */
-export function grantedThen(limits: LimitsPlan | undefined): Granted {
-  if (limits === undefined) return unasked
+/** The published limits that a plan recorded; undefined stands for a plan of a version without them. */
+export function recordedLimits(limits: LimitsPlan | undefined): PublishedLimits {
+  if (limits === undefined) return notDiscovered
   const { asked, scopes } = limits
   if (asked.kind !== 'answered') return asked
   return {
@@ -47,14 +47,14 @@ export function grantedThen(limits: LimitsPlan | undefined): Granted {
   }
 }
 
-/** Beyond these a number is no limit, and what is paced by it would be a flood. */
-const mostPerMinute = { RPM: 6_000_000, TPM: 1e12 } as const
+/** A larger number is not credible as a limit, and load paced by it would be a flood. */
+const maxPerMinute = { RPM: 6_000_000, TPM: 1e12 } as const
 
 /**
- * The limits in an answer to the question for a caller's rate limits, as far as they can be understood; null where there
- * are none. What a target says is not trusted: a limit that is no positive number, or an absurd one, is left out.
+ * The limits in a response of the rate-limits endpoint, per minute; null if there are none. The response is not trusted:
+ * a limit that is not a positive number, or that exceeds `maxPerMinute`, is left out.
  */
-export function readGranted(body: unknown): ReadonlyMap<string, number> | null {
+export function parseLimits(body: unknown): ReadonlyMap<string, number> | null {
   const entries = member(member(body, 'data'), 'rateLimits')
   if (!Array.isArray(entries)) return null
   const perMinute = new Map<string, number>()
@@ -64,7 +64,7 @@ export function readGranted(body: unknown): ReadonlyMap<string, number> | null {
     for (const limit of limits as readonly unknown[]) {
       const [type, amount] = [member(limit, 'type'), member(limit, 'amount')]
       if ((type !== 'RPM' && type !== 'TPM') || typeof amount !== 'number') continue
-      if (amount > 0 && amount <= mostPerMinute[type])
+      if (amount > 0 && amount <= maxPerMinute[type])
         perMinute.set(type === 'RPM' ? `chat:${model}` : `chat:${model} tokens`, amount)
     }
   }

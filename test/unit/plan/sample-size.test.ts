@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { describePlan } from '../../../src/plan/describe-plan.ts'
-import type { Recording } from '../../../src/plan/recorded-stage.ts'
+import type { Recording } from '../../../src/plan/recorded-load.ts'
 import { planOf } from './plan-of.ts'
 
 const rowOf = (stage: string, call: string) => planOf({ only: stage }).forecast.calls.find(row => row.call === call)
