@@ -169,7 +169,7 @@ const doors: Readonly<Record<string, Door>> = {
   'node:fs': {
     files: [
       ...['src/callers/callers.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
-      ...['src/cli/github-actions.ts', 'src/report/run-directory.ts', 'src/scenario/load.ts'],
+      ...['src/cli/github-actions.ts', 'src/report/run-directory.ts', 'src/scenario/load-scenario.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
   },
@@ -244,8 +244,8 @@ const rules: readonly Kept[] = [
     rule: seesOnly(places),
     planted: [
       ['src/lib/spy.ts', "import type { Plan } from '../plan/plan.ts'"],
-      ['src/contract/spy.ts', "import { loadScenario } from '../scenario/load.ts'"],
-      ['src/arrivals/spy.ts', "import type { Scenario } from '../scenario/scenario.ts'"],
+      ['src/contract/spy.ts', "import { loadScenario } from '../scenario/load-scenario.ts'"],
+      ['src/arrivals/spy.ts', "import type { Scenario } from '../scenario/schema.ts'"],
       ['src/report/spy.ts', "import { parseUsd } from '../scenario/units.ts'"],
       ['src/observation/spy.ts', "import type { Exchange } from '../transport/transport.ts'"],
       ['src/drivers/spy.ts', "import type { Transport } from '../transport/transport.ts'"],

@@ -4,7 +4,7 @@ import { loadProfile } from '../contract/profile.ts'
 import { notDiscovered, type PublishedLimits } from '../plan/limits.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
-import { loadScenario } from '../scenario/load.ts'
+import { loadScenario } from '../scenario/load-scenario.ts'
 import { number, text, type Values } from './command.ts'
 import { readRecordings } from './read-recordings.ts'
 

@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
-import type { Scenario } from '../scenario/scenario.ts'
+import type { Scenario } from '../scenario/schema.ts'
 import { type LimitOf, type LimitScope, limitName, limitUsageOf, profileLimits } from '../scenario/tier-rate.ts'
 import type { LimitDiscovery, LimitsPlan } from './plan.ts'
 

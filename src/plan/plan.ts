@@ -1,10 +1,12 @@
 import type { AccountTier } from '../contract/contract.ts'
-import type { Call, Mix } from '../scenario/call.ts'
-import type { ServiceSpec } from '../scenario/scenario.ts'
+import type { Call } from '../scenario/call-schema.ts'
+import type { Mix } from '../scenario/fields.ts'
+import type { ServiceSpec } from '../scenario/schema.ts'
 import type { Threshold, Timing } from '../scenario/threshold.ts'
 
-export type { Call, Mix, RpcCall } from '../scenario/call.ts'
-export type { ServiceSpec } from '../scenario/scenario.ts'
+export type { Call, RpcCall } from '../scenario/call-schema.ts'
+export type { Mix } from '../scenario/fields.ts'
+export type { ServiceSpec } from '../scenario/schema.ts'
 export type { Aggregate, Count, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
 export { timings } from '../scenario/threshold.ts'
 

@@ -1,6 +1,7 @@
 import { deflateSync, inflateSync } from 'node:zlib'
 import { UsageError } from '../lib/usage-error.ts'
-import type { Recorded, Scenario } from '../scenario/scenario.ts'
+import type { Scenario } from '../scenario/schema.ts'
+import type { Recorded } from '../scenario/stage-schema.ts'
 import type { Load, Mix } from './plan.ts'
 
 /** The arrivals that a recorded stage repeats, read from the directory of their run. */

@@ -4,7 +4,7 @@ import { notDiscovered, type PublishedLimits } from '../../../src/plan/limits.ts
 import { makePlan, type Overrides } from '../../../src/plan/make-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import type { Recordings } from '../../../src/plan/recorded-load.ts'
-import { parseScenario } from '../../../src/scenario/load.ts'
+import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 
 /** What the flags say when nobody gave one. */
 export const noFlags: Overrides = { seed: null, target: null, budgetUsd: null }

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
 import { sampleSizeWarning } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
-import { scenarioJsonSchema } from '../../../src/scenario/json-schema.ts'
-import { loadScenario } from '../../../src/scenario/load.ts'
+import { loadScenario } from '../../../src/scenario/load-scenario.ts'
+import { scenarioJsonSchema } from '../../../src/scenario/schema.ts'
 
 const noFlags = { seed: null, target: null, budgetUsd: null }
 /** Stages that exceed a limit on purpose, and the whole run for each limit that they exceed. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
-import { parseScenario } from '../../../src/scenario/load.ts'
+import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { usualEvmMethods } from '../../../src/scenario/usual-methods.ts'
 import { validScenario } from './valid-scenario.ts'
 

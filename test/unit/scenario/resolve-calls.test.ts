@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
-import { resolveChat } from '../../../src/scenario/resolve-chat.ts'
+import { resolveChat } from '../../../src/scenario/resolve-calls.ts'
 
 const chat = (more: object) =>
   resolveChat([], { kind: 'chat', 'model-tier': 'S', 'prompt-tokens': 5, ...more }, documented, problem => {

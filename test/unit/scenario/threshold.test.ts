@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ParsedThreshold, parseThreshold } from '../../../src/scenario/parse-threshold.ts'
+import { type ParsedThreshold, parseThreshold } from '../../../src/scenario/threshold.ts'
 
 const parse = (expression: string) => parseThreshold(expression, ['chat', 'rpc'], ['steady'])
 const timing = (of: object, name: string) => ({ kind: 'timing', timing: name, of })
