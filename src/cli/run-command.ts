@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { type Keys, loadKeys } from '../callers/api-keys.ts'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
 import { epochOf } from '../lib/machine-clock.ts'
@@ -16,7 +17,6 @@ import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { startEmbeddedService } from './embedded-service.ts'
 import { tellGitHub } from './github-actions.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { type Keys, loadKeys } from './load-keys.ts'
 import { contractOf, type Draft, draftPlan } from './load-plan.ts'
 import { type Receivers, receiversOf } from './push-run.ts'
 import { exitCodeOf, showReport } from './show-report.ts'
@@ -138,12 +138,12 @@ async function carryOutAt(target: string, plan: Plan, errand: Errand): Promise<n
 const workersOf = (values: Values): number => number(values, 'workers') ?? 1
 
 function assertDivisible(plan: Plan, workers: number): void {
-  const { max: most, because } = maxShards(plan)
-  if (Number.isSafeInteger(workers) && workers >= 1 && workers <= most) return
+  const { max, because } = maxShards(plan)
+  if (Number.isSafeInteger(workers) && workers >= 1 && workers <= max) return
   throw new UsageError({
     where: '--workers',
     got: String(workers),
-    expected: `a whole number from 1 to ${most}: ${plan.scenario} has ${because}`,
+    expected: `a whole number from 1 to ${max}: ${plan.scenario} has ${because}`,
   })
 }
 

@@ -150,7 +150,7 @@ export type ProbeAsked = { readonly kind: 'probe'; readonly probe: string }
 /** Further runs of a grammar are not kept. */
 export const maxGrammarRuns = 64
 
-/** What a token stream contained and when. Counts and times, not the text. */
+/** What a token stream contained and when: counts, times and types, and only the beginnings of texts. */
 export type StreamRecord = {
   /** Events with a JSON object. */
   readonly chunks: number
@@ -166,8 +166,11 @@ export type StreamRecord = {
   readonly indices: readonly unknown[]
   /** Distinct values, at most 3. */
   readonly stopReasons: readonly unknown[]
-  /** Type mismatches of the fields of a delta, at most 3. */
-  readonly misshapen: readonly string[]
+  /**
+   * The JSON types of the fields of deltas, in order of first occurrence, each with the first 80 characters of the first
+   * such value as JSON. null does not count as a type. At most one entry for each field and type.
+   */
+  readonly deltaTypes: readonly (readonly [field: DeltaField, type: JsonType, first: string])[]
   /** The last value of each. */
   readonly usage: unknown
   readonly cost: unknown
@@ -192,6 +195,18 @@ export type StreamRecord = {
   /** First 200 characters of each event that was not a JSON object, at most 3. */
   readonly malformed: readonly string[]
 }
+
+/** The fields of a delta whose types are recorded. */
+export type DeltaField =
+  | 'role'
+  | 'content'
+  | 'reasoning_content'
+  | 'name'
+  | 'thought_signature'
+  | 'tool_calls'
+  | 'reasoning_details'
+
+export type JsonType = 'string' | 'number' | 'boolean' | 'array' | 'object'
 
 /**
  * What one event of a stream carries. An event may have several parts, in this order. `results`: search results, if the

@@ -33,7 +33,7 @@ export type ThreadOptions = Omit<Order, 'share' | 'purseSum' | 'logFile' | 'maxC
 
 /** Carries out a plan in threads, one for each log, which share the callers, the budget and the clock. */
 export async function carryOutInThreads(options: ThreadOptions): Promise<Report> {
-  const { plan, contract, head, callers, spareKeys, epoch, isMetered, isRehearsed, clock, quit, logs, log } = options
+  const { plan, contract, head, callers, specialKeys, epoch, isMetered, isRehearsed, clock, quit, logs, log } = options
   const ending = createEnding(options.stop, quit)
   const purseSum = newPurseSum()
   const brief = { plan, contract, head }
@@ -47,7 +47,7 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
     const order = {
       ...brief,
       callers,
-      spareKeys,
+      specialKeys,
       epoch,
       isMetered,
       isRehearsed,

@@ -1,4 +1,4 @@
-import { loadCallers } from '../callers/callers.ts'
+import { loadCallers } from '../callers/api-keys.ts'
 import type { Contract } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
 import { inSpareTime } from '../lib/spare-time.ts'
@@ -41,7 +41,7 @@ export function carryOutUnrecorded({
     plan,
     contract,
     callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
-    spareKeys: { unpaying: null, empty: null },
+    specialKeys: { unpaying: null, empty: null },
     head: { turnpike: 1, runId, version: 'unrecorded', target, startedAtMs: clock.wallMs() },
     clock,
     transport: send,

@@ -1,5 +1,5 @@
-import type { Caller } from '../callers/callers.ts'
-import type { SpareKeys } from '../callers/spare-keys.ts'
+import type { SpecialKeys } from '../callers/api-keys.ts'
+import type { Caller } from '../callers/caller.ts'
 import type { PurseSum } from '../drivers/purse.ts'
 import type { Glance } from '../judging/readings.ts'
 import type { Brief, Part } from '../judging/report-of.ts'
@@ -12,7 +12,7 @@ import type { Opening, RunEnd } from './worker.ts'
 /** All that a thread needs to be a worker: plain data, and one sum in shared memory. */
 export type Order = Brief & {
   readonly callers: readonly Caller[]
-  readonly spareKeys: SpareKeys
+  readonly specialKeys: SpecialKeys
   readonly epoch: Epoch
   readonly share: Shard
   readonly purseSum: PurseSum

@@ -95,7 +95,7 @@ export const aStream = (changes: Partial<StreamRecord> = {}): StreamRecord => ({
   finishReasons: ['stop'],
   indices: [0],
   stopReasons: [],
-  misshapen: [],
+  deltaTypes: [],
   parameters: null,
   text: null,
   toolNames: [],
