@@ -25,8 +25,8 @@ describe('the arrivals of an open stage', () => {
 
   test('use the keys of their caller in turn, whoever else calls in between', () => {
     const plan = planFor(2)
-    const draw = createArrivalSource({ ...plan, callers: { ...plan.callers, keysEach: 3 } })
-    const arrivals = [...draw.open(stageOf(steady(1), { callers: 2 }))]
+    const source = createArrivalSource({ ...plan, callers: { ...plan.callers, keysEach: 3 } })
+    const arrivals = [...source.open(stageOf(steady(1), { callers: 2 }))]
     expect(arrivals.map(({ caller, key }) => [caller, key]).slice(0, 7)).toEqual([
       [0, 0],
       [1, 0],
@@ -45,14 +45,14 @@ describe('the arrivals of an open stage', () => {
   })
 
   test('are due when their stage is: a pause shifts what follows it', () => {
-    const draw = createArrivalSource(planFor(1))
+    const source = createArrivalSource(planFor(1))
     const pause = stageOf({ model: 'open', shape: { kind: 'pause' }, mix: [] }, { name: 'pause', startMs: 2_000 })
     const stages = [
       stageOf(steady(1), { durationMs: 2_000, callers: 1 }),
       { ...pause, durationMs: 5_000 },
       stageOf(steady(1), { name: 'after', startMs: 7_000, durationMs: 2_000, callers: 1 }),
     ]
-    const due = stages.flatMap(stage => [...draw.open(stage)]).map(({ stage, dueMs }) => [stage, dueMs])
+    const due = stages.flatMap(stage => [...source.open(stage)]).map(({ stage, dueMs }) => [stage, dueMs])
     expect(due).toEqual([
       ['steady', 0],
       ['steady', 1_000],
@@ -79,11 +79,11 @@ describe('the arrivals of an open stage', () => {
 })
 
 describe('the numbers of arrivals', () => {
-  const draw = createArrivalSource(planFor(4))
+  const source = createArrivalSource(planFor(4))
   const arrivals = [
-    ...draw.open(stageOf(steady(20, mixed))),
-    draw.single('(closing)', 'models', 3, 10_000),
-    ...draw.open(stageOf(steady(20, mixed), { name: 'again' })),
+    ...source.open(stageOf(steady(20, mixed))),
+    source.single('(closing)', 'models', 3, 10_000),
+    ...source.open(stageOf(steady(20, mixed), { name: 'again' })),
   ]
 
   test('name each request by its caller and how many that had before, over all stages', () => {
@@ -142,9 +142,9 @@ describe('the steps of a replay', () => {
 
 describe('one seed', () => {
   const schedule = (seed: number) => {
-    const draw = createArrivalSource(planFor(4, seed))
+    const source = createArrivalSource(planFor(4, seed))
     const random = stageOf({ model: 'open', shape: { kind: 'poisson', perSecond: 30 }, mix: mixed })
-    return [...draw.open(random), ...draw.open(stageOf(steady(30, mixed), { name: 'second' }))]
+    return [...source.open(random), ...source.open(stageOf(steady(30, mixed), { name: 'second' }))]
   }
 
   test('gives the same arrivals every time, and another seed gives others', () => {
@@ -153,8 +153,8 @@ describe('one seed', () => {
   })
 
   test('gives two stages that are alike draws of their own', () => {
-    const draw = createArrivalSource(planFor(4))
-    const callsOf = (name: string) => [...draw.open(stageOf(steady(10, mixed), { name }))].map(({ call }) => call)
+    const source = createArrivalSource(planFor(4))
+    const callsOf = (name: string) => [...source.open(stageOf(steady(10, mixed), { name }))].map(({ call }) => call)
     expect(callsOf('first')).not.toEqual(callsOf('second'))
   })
 
@@ -194,7 +194,7 @@ test('an open stage has no arrivals of a closed one', () => {
   expect([...createArrivalSource(planFor(1)).open(stageOf(load))]).toEqual([])
 })
 
-test('the streams of a draw are those of its seed, by name', () => {
+test('the streams of an arrival source are those of its seed, by name', () => {
   const shape = { kind: 'poisson', perSecond: 1 } as const
   const [first] = createArrivalSource(planFor(1, 9)).open(stageOf({ model: 'open', shape, mix: mixed }))
   expect(first?.dueMs).toBe(randomStream(9, 'arrivals/steady').exponential() * 1_000)

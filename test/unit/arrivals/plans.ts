@@ -57,7 +57,7 @@ export const calls: Readonly<Record<string, Call>> = {
   models: { kind: 'models' },
 }
 
-/** What a draw needs to know of a plan. */
+/** What an arrival source needs from a plan. */
 export const planFor = (callers: number, seed = 1): Pick<Plan, 'seed' | 'calls' | 'callers'> => ({
   seed,
   calls,

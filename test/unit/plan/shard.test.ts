@@ -41,7 +41,7 @@ describe('the workers of an open stage', () => {
       stageOf(open(shape), { callers: 14 }),
       stageOf(open(shape), { name: 'some', callers: 5, firstCaller: 3, startMs: 10_000 }),
     ]
-    const of = (draw: ReturnType<typeof createArrivalSource>) => stages.flatMap(stage => [...draw.open(stage)])
+    const of = (source: ReturnType<typeof createArrivalSource>) => stages.flatMap(stage => [...source.open(stage)])
     const single = of(createArrivalSource(plan))
     const shards = shares(workers).map(share => of(createArrivalSource(plan, share)))
     expect(asOne(shards.flat())).toEqual(asOne(single))
@@ -63,8 +63,8 @@ describe('the workers of a closed stage', () => {
   test('have each caller send what it sends anyway', () => {
     const plan = planFor(6)
     const stage = stageOf({ model: 'closed', users: 6, thinkMs: 0, mix }, { callers: 6 })
-    const first = (draw: ReturnType<typeof createArrivalSource>, arrivals: number) => {
-      const next = draw.closed(stage)
+    const first = (source: ReturnType<typeof createArrivalSource>, arrivals: number) => {
+      const next = source.closed(stage)
       return Array.from({ length: arrivals }, () => next(0))
     }
     const single = first(createArrivalSource(plan), 60)
