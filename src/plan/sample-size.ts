@@ -36,6 +36,7 @@ export function admittedRatio({ name }: StagePlan, call: Call, limits: Forecast[
   const rows = limits.filter(row => row.stage === name && scopes.includes(row.scope))
   return rows.reduce((min, { perMinute, limit }) => Math.min(min, perMinute > limit ? limit / perMinute : 1), 1)
 }
+
 /** Fewer arrivals could not be told from chance. */
 const minArrivals = 20
 

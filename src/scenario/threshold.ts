@@ -66,6 +66,7 @@ const plainCounts = [
 const operators = ['<', '<=', '>', '>=', '==', '!='] as const
 
 export type ParsedThreshold = Omit<Threshold, 'expression' | 'why'>
+
 /** A mistake in an expression; `at` is its index in the text. */
 type ThresholdMistake = {
   readonly at: number
@@ -75,6 +76,7 @@ type ThresholdMistake = {
 }
 
 type Token = { readonly text: string; readonly at: number }
+
 /** A measure before its bound, which decides whether a count is a number, a ratio or a rate. */
 type MeasureDraft =
   | Extract<Measure, { kind: 'timing' | 'capacity' | 'credits' | 'spend' }>
