@@ -5,8 +5,9 @@ import { tokenCounts } from '../checks/token-counts.ts'
 import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import { type Contract, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
-import { distance, parsePico, pico } from '../lib/money.ts'
-import { rememberLast } from '../lib/remember-last.ts'
+import { toObject } from '../lib/json.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
+import { absDifference, parsePico, pico } from '../lib/money.ts'
 import {
   type Answer,
   failedBeforeSend,
@@ -14,7 +15,7 @@ import {
   type ProbeAsked,
   streamOf,
 } from '../observation/observation.ts'
-import { asObject, isFromGateway, isReplayed, jsonObject } from '../observation/response.ts'
+import { isFromGateway, isReplayed, jsonObject } from '../observation/response.ts'
 
 /** What one request took from a balance, as far as can be told. All amounts in pico-USD; a DIEM counts as a USD. */
 export type Charge = {
@@ -34,7 +35,7 @@ const free: Charge = { sort: 'free', least: 0n, most: 0n, said: 0n }
 const refused: Charge = { ...free, sort: 'refused' }
 
 /** Null where it cannot be told: a success that does not say what it cost. */
-export const chargeOf = rememberLast(readCharge)
+export const chargeOf = memoizeLast(readCharge)
 
 function readCharge(observation: Observation, contract: Contract): Charge | null {
   const { asked, answer, outcome } = observation
@@ -83,8 +84,8 @@ function claimInBody(answer: Answer): Claim | null {
 
 /** The cost that a completion states, in each of the two currencies. */
 export function statedCost({ body }: Answer) {
-  const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? asObject(body.value)?.cost : null
-  const { usd, diem } = asObject(stated) ?? {}
+  const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
+  const { usd, diem } = toObject(stated) ?? {}
   if (typeof usd !== 'number' || typeof diem !== 'number' || usd < 0 || diem < 0) return null
   // The last digits of a double may be noise.
   const isExact = parsePico(usd) !== null && parsePico(diem) !== null
@@ -101,7 +102,7 @@ function claimInHeader(answer: Answer, contract: Contract): Claim | null {
   const credits = claimedCredits(answer, contract)
   if (said === null || credits === null) return said === null ? null : around(said, 0n)
   const exact = credits * picoUsdPerCredit
-  if (distance(exact, said) > costGrain) return around(said, costGrain)
+  if (absDifference(exact, said) > costGrain) return around(said, costGrain)
   return exact < said ? { least: exact, most: said, said } : { least: said, most: exact, said }
 }
 

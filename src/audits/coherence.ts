@@ -1,5 +1,5 @@
-import { quote } from '../checks/check.ts'
 import type { Say } from '../checks/docket.ts'
+import { quote } from '../lib/format.ts'
 import type { Observation } from '../observation/observation.ts'
 import { is2xx, isFromGateway } from '../observation/response.ts'
 import type { Audit, AuditScope } from './audit.ts'

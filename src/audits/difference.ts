@@ -1,4 +1,4 @@
-import { distance } from '../lib/money.ts'
+import { absDifference } from '../lib/money.ts'
 import type { Charge } from './charge.ts'
 import type { DiscrepancyKind } from './results.ts'
 import type { Turnover } from './turnover.ts'
@@ -29,7 +29,7 @@ export function nameDifference(excess: bigint, suspects: Suspects): DiscrepancyK
   return chargedRequests === 1 && replays === 0 ? 'wrong-amount' : 'balance-drift'
 
   function is(amount: bigint): boolean {
-    return amount > 0n && distance(excess < 0n ? -excess : excess, amount) <= toleranceOf(suspects)
+    return amount > 0n && absDifference(excess < 0n ? -excess : excess, amount) <= toleranceOf(suspects)
   }
   function isOneOf(sort: Charge['sort']): boolean {
     return suspects.lastCharges.some(charge => charge.sort === sort && is(charge.said))

@@ -1,4 +1,4 @@
-import { textHash } from '../lib/text-hash.ts'
+import { textHash } from '../lib/random.ts'
 
 /** Which request had an id; `group` names the idempotency key, where there was one. */
 export type Use = { readonly seq: number; readonly group: number | null }

@@ -1,6 +1,7 @@
 import type { Say } from '../checks/docket.ts'
+import { toObject } from '../lib/json.ts'
 import type { Observation } from '../observation/observation.ts'
-import { asObject, isAbuseBlock, isConcurrencyRejection, jsonObject } from '../observation/response.ts'
+import { isAbuseBlock, isConcurrencyRejection, jsonObject } from '../observation/response.ts'
 import type { AuditScope } from './audit.ts'
 import { grainMs } from './limit-resets.ts'
 import type { Offset } from './server-clock.ts'
@@ -104,7 +105,7 @@ export function createLimitLogs(
 function rowsOf(data: unknown, most: number): readonly Row[] | null {
   if (!Array.isArray(data) || data.length > most) return null
   const rows: Row[] = []
-  for (const row of data.map(asObject)) {
+  for (const row of data.map(toObject)) {
     const { modelId, rateLimitType, timestamp } = row ?? {}
     const atMs = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
     if (typeof modelId !== 'string' || typeof rateLimitType !== 'string' || Number.isNaN(atMs)) return null

@@ -1,7 +1,8 @@
 import type { Say } from '../checks/docket.ts'
+import { toObject } from '../lib/json.ts'
 import type { ApplicableLimit } from '../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../observation/observation.ts'
-import { asObject, jsonObject } from '../observation/response.ts'
+import { jsonObject } from '../observation/response.ts'
 import type { AuditScope } from './audit.ts'
 import { createReckoning, type Reckoning, type Span, type View } from './reckoning.ts'
 import type { Offset } from './server-clock.ts'
@@ -109,6 +110,6 @@ export function createTokenWindow(scope: AuditScope, offset: () => Offset, say: 
 }
 
 function tokensOf(observation: Observation): number {
-  const total = asObject(streamOf(observation)?.usage ?? jsonObject(observation.answer)?.usage)?.total_tokens
+  const total = toObject(streamOf(observation)?.usage ?? jsonObject(observation.answer)?.usage)?.total_tokens
   return Number.isSafeInteger(total) && Number(total) > 0 ? Number(total) : 0
 }

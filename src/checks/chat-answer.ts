@@ -1,7 +1,9 @@
 import type { Contract } from '../contract/contract.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
 import type { ChatAsked, Observation } from '../observation/observation.ts'
-import { asObject, is2xx, isJsonType, jsonObject } from '../observation/response.ts'
-import { type Check, type Expect, expecting, quote } from './check.ts'
+import { is2xx, isJsonType, jsonObject } from '../observation/response.ts'
+import { type Check, type Expect, expecting } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 import { checkStopReason, checkToolCalls } from './ending.ts'
 import { wrongMemberOf } from './message-members.ts'
@@ -21,11 +23,11 @@ export const checkChatAnswer: Check<'chat-answer'> = (observation, contract, say
   const object = body?.object
   expect('chat.object', object === 'chat.completion', () => `object is ${quote(object)}, expected "chat.completion"`)
   const { id, created, model, usage, cost, choices } = body ?? {}
-  const isCut = Array.isArray(choices) && choices.some(choice => asObject(choice)?.finish_reason === 'length')
+  const isCut = Array.isArray(choices) && choices.some(choice => toObject(choice)?.finish_reason === 'length')
   checkCompletion({ id, created, model, usage, cost, isCut }, observation, contract, say)
 
   if (Array.isArray(choices))
-    for (const choice of choices) checkChoice(asObject(choice), choices.length, contract, expect)
+    for (const choice of choices) checkChoice(toObject(choice), choices.length, contract, expect)
   // Choices may be absent, but they cannot be anything else than a list.
   else if (choices !== undefined) expect('chat.choice', false, () => `choices is ${quote(choices)}, expected a list`)
 }
@@ -45,7 +47,7 @@ function checkChoice(choice: Members | null, count: number, contract: Contract, 
   expect('chat.choice', misshapen === null, () => `a choice has ${misshapen}`)
   checkFinishReason(choice?.finish_reason, contract, expect)
   checkStopReason(choice?.stop_reason, choice?.finish_reason, expect)
-  const message = asObject(choice?.message) ?? {}
+  const message = toObject(choice?.message) ?? {}
   checkToolCalls(choice?.finish_reason, Array.isArray(message.tool_calls) ? message.tool_calls.length : 0, expect)
   const wrong = wrongMessage(message)
   expect('chat.message', wrong === null, () => `a message has ${wrong}`)
@@ -58,7 +60,7 @@ function wrongChoice(choice: Members, count: number): string | null {
   const { index, message } = choice
   if (index !== undefined && !(Number.isInteger(index) && Number(index) >= 0 && Number(index) < count))
     return `index ${quote(index)}, expected a position among ${count}`
-  if (asObject(message) === null) return `message ${quote(message)}, expected an object`
+  if (toObject(message) === null) return `message ${quote(message)}, expected an object`
   return 'logprobs' in choice ? null : 'no key logprobs, expected it with null or an object'
 }
 
@@ -77,7 +79,7 @@ function wrongMessage(message: Members): string | null {
 }
 
 function isTextPart(value: unknown): boolean {
-  const part = asObject(value)
+  const part = toObject(value)
   return part?.type === 'text' && typeof part.text === 'string'
 }
 

@@ -1,4 +1,4 @@
-import { asObject } from '../observation/response.ts'
+import { toObject } from '../lib/json.ts'
 
 type OfMessages = 'chat.request.message' | 'chat.request.text-part' | 'chat.request.cache-control'
 
@@ -10,12 +10,12 @@ export function clauseOfMessages(messages: unknown): OfMessages | null {
   if (!Array.isArray(messages) || messages.length === 0) return null
   let clause: OfMessages = 'chat.request.message'
   for (const message of messages) {
-    const { role, content } = asObject(message) ?? {}
+    const { role, content } = toObject(message) ?? {}
     if (role !== 'user' && role !== 'system') return null
     if (typeof content === 'string' && content !== '') continue
     if (!Array.isArray(content) || content.length === 0) return null
     for (const part of content) {
-      const { type, text, cache_control: control, ...others } = asObject(part) ?? {}
+      const { type, text, cache_control: control, ...others } = toObject(part) ?? {}
       if (type !== 'text' || typeof text !== 'string' || text === '' || Object.keys(others).length > 0) return null
       if (control === undefined) {
         if (clause === 'chat.request.message') clause = 'chat.request.text-part'
@@ -27,6 +27,6 @@ export function clauseOfMessages(messages: unknown): OfMessages | null {
 }
 
 function isEphemeral(control: unknown): boolean {
-  const members = asObject(control)
+  const members = toObject(control)
   return members?.type === 'ephemeral' && Object.keys(members).length === 1
 }

@@ -1,10 +1,12 @@
 import { choicesOf, unknownMember } from '../contract/chat-options.ts'
 import type { ClausesOf } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
 import type { Answer, ChatAsked } from '../observation/observation.ts'
-import { asObject, bodyText, is2xx, jsonObject } from '../observation/response.ts'
+import { bodyText, is2xx, jsonObject } from '../observation/response.ts'
 import { clauseOfMessages } from './chat-messages.ts'
-import { type Check, type Expect, expecting, quote } from './check.ts'
+import { type Check, type Expect, expecting } from './check.ts'
 import { checkLogprobs } from './logprobs.ts'
 
 type Judged = ClausesOf<'chat-request'>
@@ -97,7 +99,7 @@ const hasLogprobs = ({ model }: ChatAsked, { models }: Contract): boolean =>
 function checkCount(choices: readonly unknown[], asked: ChatAsked, expect: Expect<'chat.request.n'>): void {
   const most = choicesOf(asked.options)
   if (most === 1 && choices.length <= 1 && asked.options?.body.n === undefined) return
-  const indices = choices.map(choice => asObject(choice)?.index).filter(index => index !== undefined)
+  const indices = choices.map(choice => toObject(choice)?.index).filter(index => index !== undefined)
   const isOnce = new Set(indices).size === indices.length
   expect('chat.request.n', choices.length <= most && isOnce, () => {
     const got = `${choices.length} choices with the indices ${quote(indices)}`
@@ -114,8 +116,8 @@ function checkOldBound(
 ): void {
   const older = options?.body.max_tokens
   if (typeof older !== 'number' || older > 0 || maxCompletionTokens <= 1) return
-  const tokens = asObject(body?.usage)?.completion_tokens
-  const isCut = choices.some(choice => asObject(choice)?.finish_reason === 'length')
+  const tokens = toObject(body?.usage)?.completion_tokens
+  const isCut = choices.some(choice => toObject(choice)?.finish_reason === 'length')
   expect(
     'chat.request.max-tokens',
     !(isCut && typeof tokens === 'number' && tokens <= choices.length),

@@ -1,5 +1,6 @@
 import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
+import { quote } from '../lib/format.ts'
 import {
   type ChatAsked,
   type DeltaField,
@@ -11,7 +12,7 @@ import {
 } from '../observation/observation.ts'
 import { is2xx } from '../observation/response.ts'
 import { isChat } from './chat-answer.ts'
-import { type Check, type Expect, expecting, quote } from './check.ts'
+import { type Check, type Expect, expecting } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 import { checkStopReason, checkToolCalls } from './ending.ts'
 

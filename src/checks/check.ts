@@ -21,11 +21,3 @@ export const expecting =
     if (kept) say.kept(clause)
     else say.broken(clause, because(), [seq])
   }
-
-const longestQuote = 80
-
-/** What was got, short enough for a sentence. */
-export function quote(value: unknown): string {
-  const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value))
-  return text.length > longestQuote ? `${text.slice(0, longestQuote - 3)}...` : text
-}

@@ -1,6 +1,7 @@
 import { isSearching } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
-import { type Expect, quote } from './check.ts'
+import { quote } from '../lib/format.ts'
+import type { Expect } from './check.ts'
 import type { Said } from './said.ts'
 
 /** A text that was cut may end inside of a citation, which is not longer. */

@@ -1,11 +1,12 @@
 import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import type { ClausesOf } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
-import { distance, formatPico, parsePico, pico } from '../lib/money.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
+import { absDifference, formatPico, parsePico, pico } from '../lib/money.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import type { ChatAsked, Observation } from '../observation/observation.ts'
-import { asObject } from '../observation/response.ts'
-import { type Expect, expecting, quote, type Voice } from './check.ts'
+import { type Expect, expecting, type Voice } from './check.ts'
 import { listPrice, share, tariffOf } from './tariff.ts'
 import { isCount, type TokenCounts, tokenCounts } from './token-counts.ts'
 
@@ -70,10 +71,10 @@ function checkCounts({ prompt, completion, total, wrong }: TokenCounts, bound: n
 }
 
 function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expect<Shared>): void {
-  const details = asObject(usage)?.completion_tokens_details
+  const details = toObject(usage)?.completion_tokens_details
   if (details === undefined) return
-  const reasoning = asObject(details)?.reasoning_tokens ?? 0
-  const isShaped = details === null || asObject(details) !== null
+  const reasoning = toObject(details)?.reasoning_tokens ?? 0
+  const isShaped = details === null || toObject(details) !== null
   expect('chat.usage.details', isShaped && isCount(reasoning) && reasoning <= completion, () => {
     const expected = `null or whole reasoning_tokens of at most ${completion}`
     return `completion_tokens_details is ${quote(details)}, expected ${expected}`
@@ -90,7 +91,7 @@ function checkCut(
 ): void {
   const isAsked = models.some(known => known.id === model && bound < known.maxCompletionTokens)
   if (!chat.lengthIsBound || !isAsked || choicesOf(options) > 1 || hasOtherBound(options)) return
-  const thought = asObject(asObject(usage)?.completion_tokens_details)?.reasoning_tokens
+  const thought = toObject(toObject(usage)?.completion_tokens_details)?.reasoning_tokens
   const most = completion + (isCount(thought) ? thought : 0)
   expect(
     'chat.choice.length',
@@ -109,7 +110,7 @@ function checkCost(
   contract: Contract,
   expect: Expect<Shared>,
 ): void {
-  const { usd, diem } = asObject(cost) ?? {}
+  const { usd, diem } = toObject(cost) ?? {}
   const isCost = isAmount(usd) && isAmount(diem)
   expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
   if (!isCost || counts === null || counts.wrong !== null) return
@@ -127,7 +128,7 @@ function checkCost(
   }
   const { prompt, completion, cached, written } = counts
   const isCached = cached + written > 0
-  expect(isCached ? 'chat.cost.cached' : 'chat.cost.amount', distance(said, expected) <= tolerance, () => {
+  expect(isCached ? 'chat.cost.cached' : 'chat.cost.amount', absDifference(said, expected) <= tolerance, () => {
     const apart = isCached ? `, of which ${cached} cached and ${written} written` : ''
     return `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${prompt} + ${completion} tokens${apart}`
   })

@@ -1,5 +1,6 @@
+import { quote } from '../lib/format.ts'
 import { is2xx, isFromGateway } from '../observation/response.ts'
-import { type Check, expecting, quote } from './check.ts'
+import { type Check, expecting } from './check.ts'
 
 /** Whether answers are compressed where that was asked for, as it was asked for, and nowhere else. */
 export const checkCompression: Check<'compression'> = ({ answer, asked, seq, outcome }, contract, say) => {

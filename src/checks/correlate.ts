@@ -1,6 +1,6 @@
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
 import type { RpcItem } from '../observation/observation.ts'
-import { asObject } from '../observation/response.ts'
-import { quote } from './check.ts'
 
 type Response = Readonly<Record<string, unknown>>
 
@@ -16,7 +16,7 @@ export function correlate(items: readonly RpcItem[], responses: readonly unknown
   const byId = new Map<number | string, Response>()
   const faults: string[] = []
   for (const value of responses) {
-    const response = asObject(value)
+    const response = toObject(value)
     const id = response?.id
     if (response === null || (typeof id !== 'number' && typeof id !== 'string') || !asked.has(id)) {
       const near = items.find(item => String(item.id) === String(id))
@@ -38,7 +38,7 @@ export const briefly = (texts: readonly string[], separator: string): string =>
   texts.slice(0, mostNamed).join(separator) + (texts.length > mostNamed ? ` and ${texts.length - mostNamed} more` : '')
 
 /** Whether a response says that its params are invalid, as JSON-RPC numbers it. */
-export const rejectsParams = (response: Response | undefined): boolean => asObject(response?.error)?.code === -32602
+export const rejectsParams = (response: Response | undefined): boolean => toObject(response?.error)?.code === -32602
 
 export const isError = (response: Response | undefined): boolean =>
   response !== undefined && response.error !== undefined && response.error !== null

@@ -7,8 +7,9 @@ import {
   suffixOptions,
 } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
-import { asObject } from '../observation/response.ts'
-import { type Expect, quote } from './check.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
+import type { Expect } from './check.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -26,19 +27,19 @@ export function checkEcho(
   contract: Contract,
   expect: Expect<OfEcho>,
 ): readonly unknown[] {
-  const echo = asObject(said) ?? {}
+  const echo = toObject(said) ?? {}
   if (said !== undefined && said !== null) checkTypes(said, contract, expect)
   checkValues(echo, options, contract, expect)
   const citations: readonly unknown[] = Array.isArray(echo.web_search_citations) ? echo.web_search_citations : []
   for (const citation of citations) {
-    const wrong = wrongCitation(asObject(citation) ?? {})
+    const wrong = wrongCitation(toObject(citation) ?? {})
     expect('parameters.echo.citations', wrong === null, () => `a citation has ${wrong}`)
   }
   return citations
 }
 
 function checkTypes(said: unknown, contract: Contract, expect: Expect<'parameters.echo'>): void {
-  const echo = asObject(said)
+  const echo = toObject(said)
   const wrong = echo === null ? null : wrongMember(echo, contract)
   expect('parameters.echo', echo !== null && wrong === null, () =>
     echo === null

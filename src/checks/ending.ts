@@ -1,4 +1,5 @@
-import { type Expect, quote } from './check.ts'
+import { quote } from '../lib/format.ts'
+import type { Expect } from './check.ts'
 
 type OfEnding = 'chat.choice.stop-reason' | 'chat.choice.tool-calls'
 

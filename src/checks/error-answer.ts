@@ -1,5 +1,7 @@
-import { asObject, isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../observation/response.ts'
-import { type Check, quote } from './check.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
+import { isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../observation/response.ts'
+import type { Check } from './check.ts'
 import { codeOf, isForWallet, isPaymentOffer, lackOfDetailed, lackOfStandard } from './error-layout.ts'
 
 const wholeNumber = /^\d+$/
@@ -25,7 +27,7 @@ export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, 
   if (answer.body.kind === 'undecodable') return
   const body = jsonObject(answer)
   const error = body?.error
-  const isErrorObject = (typeof error === 'string' && error !== '') || asObject(error) !== null
+  const isErrorObject = (typeof error === 'string' && error !== '') || toObject(error) !== null
   if (body !== null && (isErrorObject || (answer.status === 402 && isPaymentOffer(body)))) {
     say.kept('error.object')
     judgeLayout(body)
@@ -43,7 +45,7 @@ export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, 
     return
   const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(answer.headers[name] ?? ''))
   // Where the message stands in the body is open.
-  const message = body?.customMessage ?? asObject(error)?.customMessage
+  const message = body?.customMessage ?? toObject(error)?.customMessage
   if (typeof message !== 'string' || message === '') missing.unshift('customMessage')
   if (missing.length === 0) say.kept('limit.rpc-429')
   else

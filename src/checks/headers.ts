@@ -1,10 +1,10 @@
 import { type Contract, resourceOf } from '../contract/contract.ts'
-import { perContract } from '../contract/per-contract.ts'
-import { isDecimal } from '../lib/number-text.ts'
-import { rememberLast } from '../lib/remember-last.ts'
+import { quote } from '../lib/format.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
+import { isDecimal } from '../lib/numbers.ts'
 import type { Observation } from '../observation/observation.ts'
 import { authenticatedResponse, is2xx, isFromGateway } from '../observation/response.ts'
-import { type Check, quote } from './check.ts'
+import type { Check } from './check.ts'
 import { tariffOf } from './tariff.ts'
 
 const httpDate =
@@ -14,14 +14,14 @@ const versionTime = /^\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\.([01]\d|2[0-3])
 
 const isPresent = (value: string) => value !== ''
 // These are the same in one answer after the other.
-const isHttpDate = rememberLast((value: string) => httpDate.test(value))
-const isVersion = rememberLast((value: string) => versionTime.test(value))
+const isHttpDate = memoizeLast((value: string) => httpDate.test(value))
+const isVersion = memoizeLast((value: string) => versionTime.test(value))
 const isBalance = (value: string) => isDecimal(value.startsWith('-') ? value.slice(1) : value)
 
 const isInference = ({ asked }: Observation, contract: Contract): boolean =>
   asked.kind === 'chat' || (asked.kind === 'resource' && resourceOf(contract, asked.resource)?.isInference === true)
 
-const namesOf = perContract(({ headerPrefix }) => ({
+const namesOf = memoizeLast(({ headerPrefix }: Contract) => ({
   version: `${headerPrefix}version`,
   modelId: `${headerPrefix}model-id`,
   modelName: `${headerPrefix}model-name`,

@@ -1,7 +1,8 @@
-import { isDecimal } from '../lib/number-text.ts'
+import { quote } from '../lib/format.ts'
+import { isDecimal } from '../lib/numbers.ts'
 import { applicableLimit } from '../observation/limit-scope.ts'
 import { authenticatedResponse, isAbuseBlock } from '../observation/response.ts'
-import { type Check, quote } from './check.ts'
+import type { Check } from './check.ts'
 
 const types = ['user', 'api_key', 'global']
 

@@ -1,7 +1,8 @@
 import type { Contract } from '../contract/contract.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
 import type { ChatAsked } from '../observation/observation.ts'
-import { asObject } from '../observation/response.ts'
-import { type Expect, quote } from './check.ts'
+import type { Expect } from './check.ts'
 
 type OfLogprobs = 'chat.logprobs' | 'chat.logprobs.asked' | 'chat.logprobs.top' | 'chat.prompt-logprobs'
 type Members = Readonly<Record<string, unknown>>
@@ -15,13 +16,13 @@ export function checkLogprobs(
   expect: Expect<OfLogprobs>,
 ): void {
   if (ofPrompt !== undefined) {
-    const isRight = ofPrompt === null || asObject(ofPrompt) !== null
+    const isRight = ofPrompt === null || toObject(ofPrompt) !== null
     expect('chat.prompt-logprobs', isRight, () => `prompt_logprobs is ${quote(ofPrompt)}, expected null or an object`)
   }
   const { logprobs: wanted, top_logprobs: top } = asked.options?.body ?? {}
   const isAsked = wanted === true
   for (const choice of choices) {
-    const said = asObject(choice)?.logprobs
+    const said = toObject(choice)?.logprobs
     // That the key is there is a clause of the choice.
     if (said === undefined) continue
     const positions = said === null ? [] : positionsOf(said)
@@ -62,10 +63,10 @@ function checkAsked(
 
 /** One object for the position that it is about, or a list of such; null for what is neither. */
 function positionsOf(logprobs: unknown): readonly Members[] | null {
-  const said = asObject(logprobs)
+  const said = toObject(logprobs)
   if (said === null) return null
   const { content, token } = said
-  const listed = Array.isArray(content) ? content.map(each => asObject(each) ?? {}) : []
+  const listed = Array.isArray(content) ? content.map(each => toObject(each) ?? {}) : []
   return token === undefined ? listed : [said, ...listed]
 }
 
@@ -75,7 +76,7 @@ function wrongPosition(position: Members): string | null {
   const wrong = wrongToken(position)
   if (wrong !== null || top === undefined || top === null) return wrong
   if (!Array.isArray(top)) return `top_logprobs is ${quote(top)}, expected a list`
-  return top.map(each => wrongToken(asObject(each) ?? {})).find(each => each !== null) ?? null
+  return top.map(each => wrongToken(toObject(each) ?? {})).find(each => each !== null) ?? null
 }
 
 function wrongToken({ token, logprob, bytes }: Members): string | null {

@@ -1,5 +1,5 @@
-import { asObject } from '../observation/response.ts'
-import { quote } from './check.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -13,7 +13,7 @@ export function wrongMemberOf(message: Members): string | null {
   if (isSaid(calls) && !Array.isArray(calls)) return `tool_calls ${quote(calls)}, expected a list or null`
   if (!isSaid(details)) return null
   if (!Array.isArray(details)) return `reasoning_details ${quote(details)}, expected a list`
-  const untyped = details.findIndex(detail => typeof asObject(detail)?.type !== 'string')
+  const untyped = details.findIndex(detail => typeof toObject(detail)?.type !== 'string')
   return untyped < 0 ? null : `reasoning_details with ${quote(details[untyped])}, expected a type in each`
 }
 

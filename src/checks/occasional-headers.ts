@@ -1,9 +1,11 @@
 import type { ClausesOf } from '../contract/clauses.ts'
-import type { Model } from '../contract/contract.ts'
-import { perContract } from '../contract/per-contract.ts'
+import type { Contract, Model } from '../contract/contract.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
 import type { Answer, Observation } from '../observation/observation.ts'
-import { asObject, is2xx, isFromGateway } from '../observation/response.ts'
-import { type Check, type Expect, expecting, quote } from './check.ts'
+import { is2xx, isFromGateway } from '../observation/response.ts'
+import { type Check, type Expect, expecting } from './check.ts'
 
 type Clause = ClausesOf<'occasional-headers'>
 
@@ -112,7 +114,7 @@ function isEncodedJson(value: string): boolean {
   if (value.length > longestWhole) return true
   try {
     const decoded: unknown = JSON.parse(Buffer.from(value, 'base64').toString('utf8'))
-    return asObject(decoded) !== null || Array.isArray(decoded)
+    return toObject(decoded) !== null || Array.isArray(decoded)
   } catch {
     return false
   }
@@ -134,8 +136,8 @@ type Knowledge = {
   readonly requestTimestamp: string
 }
 
-const knowledgeOf = perContract(
-  ({ headerPrefix: prefix, models }): Knowledge => ({
+const knowledgeOf = memoizeLast(
+  ({ headerPrefix: prefix, models }: Contract): Knowledge => ({
     rules: rulesOf(prefix),
     models: new Map(models.map(model => [model.id, model])),
     modelId: `${prefix}model-id`,

@@ -1,10 +1,12 @@
 import { documentedOptions, isSearching, isValueOf, sentOptions } from '../contract/chat-options.ts'
 import type { ClausesOf } from '../contract/clauses.ts'
 import type { ChatOption, Contract } from '../contract/contract.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
 import { type Answer, type ChatAsked, type Observation, streamOf } from '../observation/observation.ts'
-import { asObject, is2xx, isFromGateway } from '../observation/response.ts'
+import { is2xx, isFromGateway } from '../observation/response.ts'
 import { isAboutModel } from './chat-request.ts'
-import { type Check, type Expect, expecting, quote } from './check.ts'
+import { type Check, type Expect, expecting } from './check.ts'
 import { checkCitations } from './citations.ts'
 import { checkEcho } from './echo.ts'
 import { saidIn } from './said.ts'
@@ -123,6 +125,6 @@ function checkScraping(
 ): void {
   if (sent.enable_web_scraping !== true || isSearching(sent) || citations.length === 0) return
   const most = chat.search.scrapedPages
-  const pages = new Set(citations.map(citation => asObject(citation)?.url)).size
+  const pages = new Set(citations.map(citation => toObject(citation)?.url)).size
   expect('parameters.scraping', pages <= most, () => `${pages} pages were scraped, expected at most ${most}`)
 }

@@ -1,6 +1,8 @@
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
 import type { Answer, RpcAsked } from '../observation/observation.ts'
-import { asObject, is2xx, isAbuseBlock, isJsonType } from '../observation/response.ts'
-import { type Check, type Expect, expecting, quote } from './check.ts'
+import { is2xx, isAbuseBlock, isJsonType } from '../observation/response.ts'
+import { type Check, type Expect, expecting } from './check.ts'
 import { briefly, correlate, rejectsParams } from './correlate.ts'
 
 /** The JSON-RPC side of an answer of the proxy: shape, ids, correlation. */
@@ -39,7 +41,7 @@ export const checkRpcAnswer: Check<'rpc-answer'> = ({ answer, asked, seq, outcom
   }
   if (asked.batch) checkBatchIds(asked, responses, expect)
   else {
-    const [got, want] = [asObject(value)?.id, asked.items[0]?.id]
+    const [got, want] = [toObject(value)?.id, asked.items[0]?.id]
     expect('rpc.id', got === want, () => `the id came back as ${quote(got)}, expected ${quote(want)}`)
   }
 }
@@ -93,18 +95,18 @@ const fewestOthers = 3
 
 /** Null when nothing is wrong. A member that is null counts as absent beside the other one, as many servers write it. */
 function wrongResponse(value: unknown): string | null {
-  const response = asObject(value)
+  const response = toObject(value)
   if (response === null) return 'it is no object'
   const { jsonrpc, result, error } = response
   if (jsonrpc !== '2.0') return `jsonrpc is ${quote(jsonrpc)}, expected "2.0"`
   if (error === undefined || error === null) return result === undefined ? 'it has neither result nor error' : null
   if (result !== undefined && result !== null) return 'it has both result and error'
-  return asObject(error) === null ? 'its error is no object' : null
+  return toObject(error) === null ? 'its error is no object' : null
 }
 
 /** Of a response that is right but for what its error says. */
 function checkError(response: unknown, expect: Expect<'rpc.response.error'>): void {
-  const error = asObject(asObject(response)?.error)
+  const error = toObject(toObject(response)?.error)
   if (error === null) return
   const isRight = Number.isInteger(error.code) && typeof error.message === 'string'
   expect('rpc.response.error', isRight, () => `an error is ${quote(error)}, expected an integer code and a message`)

@@ -1,10 +1,11 @@
 import { type Contract, methodTier } from '../contract/contract.ts'
-import { distance, formatPico, parsePico } from '../lib/money.ts'
-import { isDecimal, isWholeNumber } from '../lib/number-text.ts'
-import { rememberLast } from '../lib/remember-last.ts'
+import { quote } from '../lib/format.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
+import { absDifference, formatPico, parsePico } from '../lib/money.ts'
+import { isDecimal, isWholeNumber } from '../lib/numbers.ts'
 import type { Answer, Observation, RpcAsked } from '../observation/observation.ts'
 import { isReplayed } from '../observation/response.ts'
-import { type Check, type Expect, expecting, quote } from './check.ts'
+import { type Check, type Expect, expecting } from './check.ts'
 import { correlate, isError } from './correlate.ts'
 import { share, tariffOf } from './tariff.ts'
 
@@ -33,7 +34,7 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
     const tolerance = tariff.costGrain + share(expected, contract.rpc.priceTolerance)
     expect(
       'rpc.cost.amount',
-      distance(cost, expected) <= tolerance,
+      absDifference(cost, expected) <= tolerance,
       () => `${credits} credits cost ${price} USD, expected about ${formatPico(expected)}`,
     )
   }
@@ -92,7 +93,7 @@ function isErrorPrice(difference: bigint, failed: number, failedInFull: number, 
 }
 
 /** What the request costs by the tariff; null where a tier is not known or the responses cannot be paired. */
-export const expectedCredits = rememberLast(({ answer, asked }: Observation, contract: Contract): Bill | null =>
+export const expectedCredits = memoizeLast(({ answer, asked }: Observation, contract: Contract): Bill | null =>
   asked.kind !== 'rpc' || answer === null ? null : billOf(answer, asked, contract),
 )
 

@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
+import { toObject } from '../lib/json.ts'
 import type { Answer, StreamRecord } from '../observation/observation.ts'
-import { asObject, jsonObject } from '../observation/response.ts'
+import { jsonObject } from '../observation/response.ts'
 
 /** What an answer to a chat request with options says, streamed or not, as far as options show in it. */
 export type Said = {
@@ -20,8 +21,8 @@ const cutAtCharacters = 256
 export function saidIn(answer: Answer, { chat }: Contract): Said {
   if (answer.body.kind === 'stream') return saidInStream(answer.body.stream)
   const body = jsonObject(answer)
-  const choices = (Array.isArray(body?.choices) ? body.choices : []).map(asObject)
-  const messages = choices.map(choice => asObject(choice?.message))
+  const choices = (Array.isArray(body?.choices) ? body.choices : []).map(toObject)
+  const messages = choices.map(choice => toObject(choice?.message))
   const texts = messages.flatMap(message => textsOf(message?.content))
   const isCut = choices.some(choice => choice?.finish_reason === 'length')
   return {
@@ -43,7 +44,7 @@ function textsOf(content: unknown): readonly string[] {
   if (typeof content === 'string') return [content]
   if (!Array.isArray(content)) return []
   return content.flatMap(part => {
-    const text = asObject(part)?.text
+    const text = toObject(part)?.text
     return typeof text === 'string' ? [text] : []
   })
 }
@@ -51,7 +52,7 @@ function textsOf(content: unknown): readonly string[] {
 function toolsOf(calls: unknown): readonly string[] {
   if (!Array.isArray(calls)) return []
   return calls.map(call => {
-    const name = asObject(asObject(call)?.function)?.name
+    const name = toObject(toObject(call)?.function)?.name
     return typeof name === 'string' ? name : ''
   })
 }

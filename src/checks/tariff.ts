@@ -1,5 +1,5 @@
 import type { Contract, Model } from '../contract/contract.ts'
-import { perContract } from '../contract/per-contract.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
 import { pico } from '../lib/money.ts'
 
 /** What the contract says about money, as the integers that judges reckon with. */
@@ -26,7 +26,7 @@ type TokenPrices = {
   readonly cacheWrite: bigint | null
 }
 
-export const tariffOf = perContract(makeTariff)
+export const tariffOf = memoizeLast(makeTariff)
 
 function makeTariff({ rpc, billing, models, headerPrefix }: Contract): Tariff {
   const tokenPrices = models.flatMap(({ id, usdPerMillion }) =>

@@ -1,5 +1,5 @@
-import { asObject } from '../observation/response.ts'
-import { quote } from './check.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
 
 /** What a completion says that it used. */
 export type TokenCounts = {
@@ -15,7 +15,7 @@ export type TokenCounts = {
 
 /** Null where it does not say it. */
 export function tokenCounts(usage: unknown): TokenCounts | null {
-  const said = asObject(usage)
+  const said = toObject(usage)
   if (said === null) return null
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = said
   if (!isCount(prompt) || !isCount(completion) || !isCount(total)) return null
@@ -29,7 +29,7 @@ const none: CacheCounts = { cached: 0, written: 0, wrong: null }
 /** A count that is missing, or null, is none: few services have both. */
 function cacheCounts(details: unknown, prompt: number): CacheCounts {
   if (details === undefined || details === null) return none
-  const said = asObject(details)
+  const said = toObject(details)
   if (said === null) return { ...none, wrong: `prompt_tokens_details is ${quote(details)}, expected null or an object` }
   const { cached_tokens: cached, cache_creation_input_tokens: written } = said
   const [read, wrote] = [cached ?? 0, written ?? 0]

@@ -1,5 +1,5 @@
+import { plural } from '../lib/format.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import { plural } from '../metrics/quantity.ts'
 import { hasHeader, type LogLine, readLog } from '../observation/log.ts'
 import { openRecordedRun, type RecordedRun } from '../report/run-directory.ts'
 

@@ -1,4 +1,4 @@
-import type { Unit } from '../metrics/quantity.ts'
+import type { Unit } from '../lib/format.ts'
 
 /** What is said of one number, or of a whole run, against its baselines. */
 export type Outcome = 'improved' | 'unchanged' | 'regressed' | 'cannot-tell'

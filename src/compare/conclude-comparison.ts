@@ -1,4 +1,4 @@
-import { plural, ratio } from '../metrics/quantity.ts'
+import { formatRatio, plural } from '../lib/format.ts'
 import type { ComparedRow, Comparison, Criteria, Effect, Outcome } from './comparison.ts'
 
 /** Sentences of one sort; the rest is in the rows. */
@@ -34,7 +34,7 @@ export function concludeComparison(
   const improvements = changed('improved')
   if (improvements.length > 0) return { verdict: 'improved', because: [...improvements, ...aside] }
   const same = rows.filter(({ verdict }) => verdict === 'unchanged').length
-  const most = ratio(2 * criteria.minimalEffect)
+  const most = formatRatio(2 * criteria.minimalEffect)
   const against = plural(baselines.used, 'baseline')
   return {
     verdict: 'unchanged',

@@ -1,5 +1,5 @@
+import { formatDuration } from '../lib/format.ts'
 import { toleratedLatenessMs } from '../metrics/harness-doubt.ts'
-import { duration } from '../metrics/quantity.ts'
 import type { Slice } from '../metrics/slices.ts'
 import type { Status } from '../metrics/thresholds.ts'
 import { mean, positionMs, positionOf, sumCells } from './estimates.ts'
@@ -48,10 +48,10 @@ function latenessDoubt(
   const latest = Math.max(late, ...lateBefore)
   const tolerated = toleratedLatenessMs(baseMs)
   if (latest > tolerated)
-    return `the harness was late: p${percent} ${duration(latest)}, tolerated ${duration(tolerated)}`
+    return `the harness was late: p${percent} ${formatDuration(latest)}, tolerated ${formatDuration(tolerated)}`
   const before = mean(lateBefore)
   if (Math.abs(late - before) <= baseMs * minimalEffect) return null
-  return `the harness was not as late as before: p${percent} ${duration(late)}, was ${duration(before)}`
+  return `the harness was not as late as before: p${percent} ${formatDuration(late)}, was ${formatDuration(before)}`
 }
 
 function latenessMs({ slices }: ComparedCell, percent: number): number {

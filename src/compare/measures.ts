@@ -1,4 +1,4 @@
-import type { Unit } from '../metrics/quantity.ts'
+import type { Unit } from '../lib/format.ts'
 import type { Slice, SlicedTiming } from '../metrics/slices.ts'
 import { countOf, type Estimate, estimateMean, estimatePercentile, estimateRate, estimateShare } from './estimates.ts'
 

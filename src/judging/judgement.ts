@@ -2,14 +2,15 @@ import { type AuditMemories, createAudits } from '../audits/all-audits.ts'
 import { createChecks } from '../checks/all-checks.ts'
 import { createDocket, type Docket } from '../checks/docket.ts'
 import type { Contract } from '../contract/contract.ts'
-import { inBatches, type Later } from '../lib/in-batches.ts'
+import { createBatch, type Defer } from '../lib/batches.ts'
 import { type Capacity, createCapacity } from '../metrics/capacity.ts'
 import { createMetrics } from '../metrics/metrics.ts'
 import { createSeries, type SeriesFacts } from '../metrics/series.ts'
 import { createSlices, type SlicesFacts } from '../metrics/slices.ts'
 import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
-import { isSystemStage, type Plan } from '../plan/plan.ts'
+import type { Plan } from '../plan/plan.ts'
+import { isSystemStage } from '../plan/plan.ts'
 import { type Glance, type Readings, thresholdsOf } from './readings.ts'
 
 /** The judges of a worker's observations; each part has caught up when it is asked for. What they come to is plain data, which `reportOf` makes a verdict of. */
@@ -36,6 +37,10 @@ export type Facts = Glance & {
   readonly kept: ReadonlyMap<number, Observation>
 }
 
+/** The program's own call, by which each caller states its balance and its limits before and after the load. */
+export const statementCall = '(statement)'
+export const ownCalls = { [statementCall]: { kind: 'rate-limits' } } as const
+
 /**
  * Judging takes more code than fits into the nearest caches, and so does sending: by turns, each pushes the other out.
  * Together, so many observations take half the time that they take one by one.
@@ -49,7 +54,7 @@ export function createJudgement(
   plan: Plan,
   contract: Contract,
   { startedAtMs }: Pick<RunInfo, 'startedAtMs'>,
-  later?: Later,
+  later?: Defer,
 ): Judgement {
   const docket = createDocket()
   const checks = createChecks(contract, docket)
@@ -61,7 +66,7 @@ export function createJudgement(
   const kept = new Map<number, Observation>()
   let latestMs = 0
 
-  const batch = inBatches(judgedTogether, judge, later)
+  const batch = createBatch(judgedTogether, judge, later)
   const caughtUp = <Value>(value: Value): Value => {
     batch.flush()
     return value

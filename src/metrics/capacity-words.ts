@@ -1,8 +1,8 @@
 import type { Conclusion } from '../capacity/next-trial.ts'
 import { isBroken, isHarness, type TrialOutcome } from '../capacity/search-terms.ts'
+import { count, formatDuration, formatRate, formatRatio } from '../lib/format.ts'
 import type { SearchTerms } from '../plan/plan.ts'
 import type { CapacityResult, TrialResult } from './capacity-result.ts'
-import { count, duration, rate, ratio } from './quantity.ts'
 
 /** What came of a trial, in a few words. */
 export const outcomeWords: Readonly<Record<TrialOutcome, string>> = {
@@ -19,9 +19,9 @@ export const outcomeWords: Readonly<Record<TrialOutcome, string>> = {
 
 /** `78.7/s`, `at least 180/s`, `less than 10/s` or `not found`. */
 export function capacityWords({ status, perSecond, fromPerSecond }: CapacityResult): string {
-  if (status === 'found') return rate(perSecond)
-  if (status === 'not-reached') return `at least ${rate(perSecond)}`
-  return status === 'below-lowest' ? `less than ${rate(fromPerSecond)}` : 'not found'
+  if (status === 'found') return formatRate(perSecond)
+  if (status === 'not-reached') return `at least ${formatRate(perSecond)}`
+  return status === 'below-lowest' ? `less than ${formatRate(fromPerSecond)}` : 'not found'
 }
 
 /** What a search has come to, in a sentence or two. */
@@ -31,20 +31,20 @@ export function explainConclusion(
   { fromPerSecond, toPerSecond }: SearchTerms,
 ): string {
   const last = trials.at(-1)
-  const proof = last === undefined ? '' : `${ratio(last.goodRatio)} good of ${count(last.arrivals)} arrivals`
+  const proof = last === undefined ? '' : `${formatRatio(last.goodRatio)} good of ${count(last.arrivals)} arrivals`
   switch (status) {
     case 'found':
-      return `${rate(perSecond)} held for ${confirmedFor(last)}, ${proof}${brokenAbove(trials, perSecond ?? 0)}.`
+      return `${formatRate(perSecond)} held for ${confirmedFor(last)}, ${proof}${brokenAbove(trials, perSecond ?? 0)}.`
     case 'not-reached':
-      return `At least ${rate(perSecond)}, which held for ${confirmedFor(last)}, ${proof}. No more was tried.`
+      return `At least ${formatRate(perSecond)}, which held for ${confirmedFor(last)}, ${proof}. No more was tried.`
     case 'below-lowest':
-      return `Less than ${rate(fromPerSecond)}, the lowest rate that was tried: ${outcomeWords[because]}, ${proof}.`
+      return `Less than ${formatRate(fromPerSecond)}, the lowest rate that was tried: ${outcomeWords[because]}, ${proof}.`
     case 'limited-by-tier':
-      return `The rate limits of the callers came first: at ${rate(last?.offeredPerSecond ?? null)} ${count(last?.refused ?? 0)} answers were 429. ${atLeast(trials)}`
+      return `The rate limits of the callers came first: at ${formatRate(last?.offeredPerSecond ?? null)} ${count(last?.refused ?? 0)} answers were 429. ${atLeast(trials)}`
     case 'harness-limited':
       return `${harnessReasons[because === 'harness-full' ? 'full' : 'late']} at ${spoiledAt(trials)}, so that nothing is known of the target there. ${atLeast(trials)}`
     case 'inconclusive':
-      return `${doubts(because)} between ${rate(fromPerSecond)} and ${rate(toPerSecond)}. ${atLeast(trials)}`
+      return `${doubts(because)} between ${formatRate(fromPerSecond)} and ${formatRate(toPerSecond)}. ${atLeast(trials)}`
   }
 }
 
@@ -62,20 +62,20 @@ function doubts(because: TrialOutcome): string {
 
 /** The lowest rate at which the harness was at its own limit. */
 const spoiledAt = (trials: readonly TrialResult[]): string =>
-  rate(Math.min(...trials.filter(({ outcome }) => isHarness(outcome)).map(each => each.offeredPerSecond)))
+  formatRate(Math.min(...trials.filter(({ outcome }) => isHarness(outcome)).map(each => each.offeredPerSecond)))
 
 /** What held without having been confirmed: no capacity, but more than nothing. */
 function atLeast(trials: readonly TrialResult[]): string {
   const held = Math.max(0, ...trials.filter(({ outcome }) => outcome === 'held').map(each => each.offeredPerSecond))
-  return held === 0 ? 'No rate held.' : `${rate(held)} held in a trial, unconfirmed.`
+  return held === 0 ? 'No rate held.' : `${formatRate(held)} held in a trial, unconfirmed.`
 }
 
 const confirmedFor = (last: TrialResult | undefined): string =>
-  duration(last === undefined ? null : (last.arrivals * 1000) / last.offeredPerSecond)
+  formatDuration(last === undefined ? null : (last.arrivals * 1000) / last.offeredPerSecond)
 
 function brokenAbove(trials: readonly TrialResult[], perSecond: number): string {
   const [lowest] = trials
     .filter(({ outcome, offeredPerSecond }) => isBroken(outcome) && offeredPerSecond > perSecond)
     .toSorted((a, b) => a.offeredPerSecond - b.offeredPerSecond)
-  return lowest === undefined ? '' : `; ${rate(lowest.offeredPerSecond)} did not: ${outcomeWords[lowest.outcome]}`
+  return lowest === undefined ? '' : `; ${formatRate(lowest.offeredPerSecond)} did not: ${outcomeWords[lowest.outcome]}`
 }

@@ -1,9 +1,9 @@
+import { formatDuration } from '../lib/format.ts'
 import type { EventLoopDelay } from '../observation/log.ts'
 import type { Aggregate, Threshold } from '../plan/plan.ts'
 import type { Histogram } from './histogram.ts'
 import type { Metrics } from './metrics.ts'
 import { percentileMs } from './percentiles.ts'
-import { duration } from './quantity.ts'
 
 /** Below this no schedule of a process that does other things as well is worth doubting. */
 const TOLERATED_MS = 20
@@ -20,7 +20,7 @@ export function latenessDoubt(threshold: Threshold, metrics: Metrics): string | 
   const { name, ms } = aggregateOf(metrics.select(threshold).timing('lateness'), measure.of)
   const tolerated = toleratedLatenessMs(bound)
   if (ms === null || ms <= tolerated) return null
-  return `the harness did not keep its schedule: lateness ${name} ${duration(ms)}, tolerated ${duration(tolerated)}`
+  return `the harness did not keep its schedule: lateness ${name} ${formatDuration(ms)}, tolerated ${formatDuration(tolerated)}`
 }
 
 /**
@@ -32,7 +32,7 @@ export function deafnessDoubt({ measure, bound }: Threshold, delay: EventLoopDel
   const [name, ms] = measure.of.kind === 'max' ? ['max', delay.max] : ['p99', delay.p99]
   const tolerated = toleratedLatenessMs(bound)
   if (ms <= tolerated) return null
-  return `the harness was deaf at times: event loop delay ${name} ${duration(ms)}, tolerated ${duration(tolerated)}`
+  return `the harness was deaf at times: event loop delay ${name} ${formatDuration(ms)}, tolerated ${formatDuration(tolerated)}`
 }
 
 /** So late may a request be sent whose time has this bound; null: it has none. */

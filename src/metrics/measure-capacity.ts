@@ -1,7 +1,7 @@
+import { formatRate } from '../lib/format.ts'
 import type { Threshold } from '../plan/plan.ts'
 import type { CapacityResult } from './capacity-result.ts'
 import type { Measured } from './measured.ts'
-import { rate } from './quantity.ts'
 
 type Selected = Pick<Threshold, 'call' | 'stage'>
 
@@ -37,4 +37,4 @@ export function capacityUpTo({ call, stage }: Selected, results: readonly Capaci
 }
 
 export const rangeDoubt = (upTo: number): string =>
-  upTo === Number.POSITIVE_INFINITY ? 'no higher rate was tried' : `no rate below ${rate(upTo)} was tried`
+  upTo === Number.POSITIVE_INFINITY ? 'no higher rate was tried' : `no rate below ${formatRate(upTo)} was tried`

@@ -1,3 +1,4 @@
+import { formatExact, type Unit } from '../lib/format.ts'
 import { formatPico } from '../lib/money.ts'
 import type { EventLoopDelay } from '../observation/log.ts'
 import type { Aggregate, Count, Threshold } from '../plan/plan.ts'
@@ -9,7 +10,6 @@ import { measureCapacity } from './measure-capacity.ts'
 import type { Measured } from './measured.ts'
 import type { Metrics } from './metrics.ts'
 import { meanMs, percentileMs, samplesNeeded } from './percentiles.ts'
-import { exact, type Unit } from './quantity.ts'
 
 /** What a threshold may be about and the observations alone do not tell, and how far the run went. */
 export type Totals = Extent & {
@@ -56,7 +56,11 @@ function measureTiming(subject: string, of: Aggregate, histogram: Histogram): Me
   const largest = histogram.maxMs()
   if (largest === null) return { ...base, value, because: `${subject} has no value: nothing was measured` }
   const enough = Number.isFinite(needed) ? `it takes ${needed} values` : 'no number of values is enough'
-  return { ...base, value, because: `${subject} cannot be bounded: ${enough}, the largest was ${exact(largest, 'ms')}` }
+  return {
+    ...base,
+    value,
+    because: `${subject} cannot be bounded: ${enough}, the largest was ${formatExact(largest, 'ms')}`,
+  }
 }
 
 function aggregate(of: Aggregate, histogram: Histogram): number | null {

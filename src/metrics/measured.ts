@@ -1,4 +1,4 @@
-import type { Unit } from './quantity.ts'
+import type { Unit } from '../lib/format.ts'
 
 /** The number that a threshold is about, or why there is none. */
 export type Measured = {

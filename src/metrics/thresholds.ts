@@ -1,10 +1,10 @@
+import { formatExact, type Unit } from '../lib/format.ts'
 import type { Operator, Threshold } from '../plan/plan.ts'
 import { deafnessDoubt, latenessDoubt } from './harness-doubt.ts'
 import { measure, type Totals } from './measure.ts'
 import { capacityUpTo, rangeDoubt } from './measure-capacity.ts'
 import type { Measured } from './measured.ts'
 import type { Metrics } from './metrics.ts'
-import { exact, type Unit } from './quantity.ts'
 
 export type Status = 'pass' | 'fail' | 'inconclusive'
 
@@ -36,11 +36,11 @@ function judge(threshold: Threshold, metrics: Metrics, totals: Totals): Threshol
   const result = (verdict: Status, because: string): ThresholdResult => {
     return { expression, value, operator, bound, unit, verdict, because, why }
   }
-  const required = `${operator} ${exact(bound, unit)}`
+  const required = `${operator} ${formatExact(bound, unit)}`
   if (value === null) return result('inconclusive', `${measured.because} (required ${required}; n = ${samples})`)
 
   const holds = compare(value, operator, bound)
-  const sentence = `${subject} was ${exact(value, unit)}, ${holds ? '' : 'not '}${required} (n = ${samples})`
+  const sentence = `${subject} was ${formatExact(value, unit)}, ${holds ? '' : 'not '}${required} (n = ${samples})`
   const doubt =
     latenessDoubt(threshold, metrics) ??
     deafnessDoubt(threshold, totals.eventLoopDelayMs) ??

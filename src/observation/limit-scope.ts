@@ -7,7 +7,7 @@ import {
 } from '../contract/contract.ts'
 import type { Probe } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
-import { rememberLast } from '../lib/remember-last.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
 import type { Observation } from './observation.ts'
 
 /** The documented limits of a request. A number is null if it is not documented. */
@@ -20,7 +20,7 @@ export type ApplicableLimit = {
 }
 
 /** The limit of the request of an observation; null if it needs no key. */
-export const applicableLimit = rememberLast(
+export const applicableLimit = memoizeLast(
   ({ asked, accountTier }: Observation, contract: Contract): ApplicableLimit | null => {
     switch (asked.kind) {
       case 'chat':

@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { toObject } from '../lib/json.ts'
 import type { Answer, Observation } from './observation.ts'
 
 /**
@@ -19,7 +20,7 @@ export function isAbuseBlock(answer: Answer, { abuse }: Contract): boolean {
 export function errorMessageOf(answer: Answer): string {
   if (answer.body.kind === 'text') return answer.body.head
   const body = jsonObject(answer)
-  const error = asObject(body?.error)
+  const error = toObject(body?.error)
   const texts = [body?.error, error?.message, error?.customMessage, body?.message, body?.customMessage]
   return texts.filter(text => typeof text === 'string').join(' ')
 }
@@ -32,7 +33,7 @@ export const bodyText = ({ body }: Answer): string =>
 export function isConcurrencyRejection(answer: Answer, { rpc }: Contract): boolean {
   if (rpc.oneAtATime === null || answer.status !== 429) return false
   const body = jsonObject(answer)
-  return (body?.customMessage ?? asObject(body?.error)?.customMessage) === rpc.oneAtATime.message
+  return (body?.customMessage ?? toObject(body?.error)?.customMessage) === rpc.oneAtATime.message
 }
 
 export const is2xx = (status: number): boolean => status >= 200 && status < 300
@@ -53,11 +54,8 @@ export function authenticatedResponse({ asked, answer }: Observation): Answer | 
 /** The body as a JSON object; null if it is none. */
 export function jsonObject(answer: Answer | null): Readonly<Record<string, unknown>> | null {
   if (answer?.body.kind !== 'json') return null
-  return asObject(answer.body.value)
+  return toObject(answer.body.value)
 }
-
-export const asObject = (value: unknown): Readonly<Record<string, unknown>> | null =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
 
 /** Whether the headers of an RPC response mark it as a replay. */
 export const isReplayed = (answer: Answer | null): boolean => answer?.headers['idempotent-replayed'] === 'true'

@@ -1,3 +1,4 @@
+import { plainTable } from '../lib/text-layout.ts'
 import { limitUsageOfMix } from '../scenario/tier-rate.ts'
 import { wholeRunRow } from './forecast.ts'
 import {
@@ -14,7 +15,6 @@ import {
 } from './plan.ts'
 import { peakPerSecond } from './rate-curve.ts'
 import { samplesToProve, trialArrivals } from './sample-size.ts'
-import { table } from './table.ts'
 
 /** The plan as text: what it will send, at which rates against which limits, and what it will cost and prove. */
 export function describePlan(plan: Plan): string {
@@ -52,7 +52,7 @@ function heading(plan: Plan): string {
     ['budget', budgetUsd === null ? 'none' : `$${budgetUsd}${overBudget(worstUsd, budgetUsd)}`],
   ]
   const title = question === null ? scenario : `${scenario}: ${question}`
-  return `${title}\n\n${indent(table([], facts))}`
+  return `${title}\n\n${indent(plainTable([], facts))}`
 }
 
 function serviceCapacity(service: Plan['service']): string {
@@ -68,7 +68,7 @@ function overBudget(worstUsd: string | null, budgetUsd: string): string {
 }
 
 function stagesTable({ stages }: Plan): string {
-  return table(
+  return plainTable(
     ['stage', 'from', 'lasts', 'callers', 'load'],
     stages.map(stage => [
       stage.name,
@@ -92,7 +92,7 @@ function usageTable({ forecast: { limits }, stages, calls }: Plan): string {
     )
   })
   if (shown.length === 0) return ''
-  return table(
+  return plainTable(
     ['stage', 'scope', 'peak a minute', 'busiest minute', 'limit', 'used'],
     shown.map(row => {
       const stage = stages.find(({ name }) => name === row.stage)
@@ -112,7 +112,7 @@ function usageTable({ forecast: { limits }, stages, calls }: Plan): string {
 function failuresTable({ forecast: { failures } }: Plan): string {
   const [first] = failures
   if (first === undefined) return ''
-  return table(
+  return plainTable(
     ['stage', `in ${seconds(first.windowMs)}`, 'tolerated', ''],
     failures.map(({ stage, expected, tolerated, isMeant }) => {
       const over = isMeant ? 'beyond it on purpose' : 'over: if that is meant, "beyond-failures: true" says so'
@@ -138,7 +138,7 @@ function requestsTable({ forecast: { calls }, stages }: Plan): string {
     // The rate of a saturate stage is its result, not its input.
     return load?.model === 'saturate' ? '' : count((requests * 1_000) / durationMs)
   }
-  return table(
+  return plainTable(
     ['stage', 'call', 'requests', 'per second', 'provable'],
     calls.map(({ stage, call, requests, isAtMost, provablePercentile }) => [
       stage,
@@ -177,7 +177,7 @@ export function describeLimits({ by, asked, scopes }: LimitsPlan): string {
 /** Each limit by the profile and by the target; empty if the target published none. */
 function limitsTable({ asked, scopes }: LimitsPlan): string {
   if (asked.kind !== 'answered' || scopes.length === 0) return ''
-  return table(
+  return plainTable(
     ['a minute', 'profile', 'target', 'rates go by', ''],
     scopes.map(row => [
       row.scope,

@@ -1,5 +1,5 @@
 import type { ClauseTally } from '../checks/docket.ts'
-import { duration, plural } from '../metrics/quantity.ts'
+import { formatDuration, plural } from '../lib/format.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 import type { Threshold } from '../plan/plan.ts'
 import type { CallFacts, CapacityResult, LoadFacts, ReportedBilling, ReportedFinding, RunFacts } from './report.ts'
@@ -66,12 +66,13 @@ function reasonsToDoubt(evident: Evident): readonly string[] {
 }
 
 const endings: Readonly<Record<Exclude<RunFacts['ended'], 'complete'>, (run: RunFacts, load: LoadFacts) => string>> = {
-  interrupted: run => `The run was interrupted after ${duration(run.durationMs)}.`,
+  interrupted: run => `The run was interrupted after ${formatDuration(run.durationMs)}.`,
   'target-unreachable': run => `No answer came from the target ${run.target}.`,
   'keys-refused': run => `The target ${run.target} refused every key with 401.`,
-  'budget-reached': run => `The budget was reached after ${duration(run.durationMs)}, and the run ended early.`,
-  'worker-lost': (run, load) => `${lossOf(load)} The run ended early, after ${duration(run.durationMs)}.`,
-  'cut-short': run => `The record of the run ends after ${duration(run.durationMs)} without an end, as after a kill.`,
+  'budget-reached': run => `The budget was reached after ${formatDuration(run.durationMs)}, and the run ended early.`,
+  'worker-lost': (run, load) => `${lossOf(load)} The run ended early, after ${formatDuration(run.durationMs)}.`,
+  'cut-short': run =>
+    `The record of the run ends after ${formatDuration(run.durationMs)} without an end, as after a kill.`,
 }
 
 function lossOf({ workers }: LoadFacts): string {

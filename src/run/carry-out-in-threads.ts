@@ -4,7 +4,7 @@ import { judgeLog, nothingOf } from '../judging/judge-log.ts'
 import { readGlances } from '../judging/readings.ts'
 import type { Brief, Part } from '../judging/report-of.ts'
 import type { Clock } from '../lib/clock.ts'
-import { rememberLast } from '../lib/remember-last.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
 import { addReadings } from '../metrics/meters.ts'
 import type { PushCounts } from '../observation/log.ts'
 import { splitEvenly } from '../plan/shard.ts'
@@ -61,13 +61,13 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
   let loadStartMs: number | null = null
   const sights = watchSights(workers, clock)
   // A scrape asks family by family, and all of them look at the same sights.
-  const readings = rememberLast((known: readonly Sight[]) =>
+  const readings = memoizeLast((known: readonly Sight[]) =>
     readGlances(
       plan,
       known.map(({ glance }) => glance),
     ),
   )
-  const meters = rememberLast((known: readonly Sight[]) => addReadings(known.map(sight => sight.meters)))
+  const meters = memoizeLast((known: readonly Sight[]) => addReadings(known.map(sight => sight.meters)))
   options.onStart({
     readings: () => readings(sights.known()),
     meters: () => meters(sights.known()),

@@ -1,7 +1,7 @@
 import { loadCallers } from '../callers/api-keys.ts'
 import type { Contract } from '../contract/contract.ts'
+import { whenIdle } from '../lib/batches.ts'
 import type { Clock } from '../lib/clock.ts'
-import { inSpareTime } from '../lib/spare-time.ts'
 import type { Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Report } from '../report/report.ts'
@@ -52,7 +52,7 @@ export function carryOutUnrecorded({
     record: { write: () => {}, unrecorded: () => 0, end: async () => {} },
     records: { recall: async function* () {}, writeSlices: async () => {} },
     eventLoopDelayMs: () => null,
-    judgeLater: inSpareTime,
+    judgeLater: whenIdle,
     pushed: () => null,
     onStart: live => onStart(live.loadStartMs),
     watch,

@@ -4,11 +4,11 @@ import { type Cab, countInFlight, type InFlight } from '../drivers/driver.ts'
 import { createGovernor } from '../drivers/governor.ts'
 import { createPurse, type PurseSum } from '../drivers/purse.ts'
 import { driveSequence, type Turn } from '../drivers/sequence.ts'
-import { sleepSharplyUntil, sleepUntil } from '../lib/clock.ts'
+import { ownCalls, statementCall } from '../judging/judgement.ts'
+import { sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
 import { maxPicoUsd } from '../plan/cost.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
-import { balanceCheckCall, systemCalls } from '../plan/plan.ts'
 import { ownsCaller, splitEvenly } from '../plan/shard.ts'
 import { driveLoad, type LoadDesk } from './drive-load.ts'
 import { makeCab, makeSender, type Outfit } from './sender.ts'
@@ -38,7 +38,7 @@ export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSigna
   const { worker, workers } = share
   const isOurs = ownsCaller(plan, share)
   const inFlight = countInFlight()
-  const calls: Plan['calls'] = { ...plan.calls, ...systemCalls }
+  const calls: Plan['calls'] = { ...plan.calls, ...ownCalls }
   const draw = createArrivalSource({ seed: plan.seed, calls, callers: plan.callers }, share)
   const worst = new Map(Object.entries(calls).map(([name, call]) => [name, maxPicoUsd(call, contract) ?? 0n]))
   const purse = createPurse(plan.budgetUsd === null ? null : pico(plan.budgetUsd), worst, purseSum)
@@ -68,7 +68,7 @@ export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSigna
     drive: async loadStartMs => {
       /** Stages whose last requests may outlast them. */
       const work: Promise<void>[] = []
-      if (clock.nowMs() < loadStartMs) await sleepSharplyUntil(clock, loadStartMs, ending.halted)
+      if (clock.nowMs() < loadStartMs) await sleepPreciselyUntil(clock, loadStartMs, ending.halted)
       const beganMs = ending.halted.aborted ? null : clock.nowMs()
       for (const stage of plan.stages) {
         if (ending.halted.aborted) break
@@ -89,7 +89,7 @@ export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSigna
 
   async function takeStatements(stage: string, within: Cab): Promise<void> {
     const own = [...callers.keys()].filter(isOurs)
-    const queues = own.map(caller => [turnOf(stage, balanceCheckCall, caller, true)])
+    const queues = own.map(caller => [turnOf(stage, statementCall, caller, true)])
     const lanes = Math.max(1, splitEvenly(statementLanes, worker, workers))
     await driveSequence(within, queues, inFlight, { lanes, endMs: clock.nowMs() + statementsMs })
   }

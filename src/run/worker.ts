@@ -1,11 +1,11 @@
 import type { PurseSum } from '../drivers/purse.ts'
 import { createJudgement, type Judgement } from '../judging/judgement.ts'
 import type { Part } from '../judging/report-of.ts'
-import type { Later } from '../lib/in-batches.ts'
+import type { Defer } from '../lib/batches.ts'
 import type { LogFooter, LogWriter } from '../observation/log.ts'
-import type { Shard } from '../plan/shard.ts'
+import type { Shard as Share } from '../plan/shard.ts'
 import type { Outfit } from './sender.ts'
-import { createShard, type Shard as ShardWorker } from './shard.ts'
+import { createShard, type Shard } from './shard.ts'
 
 /** How the callers of a worker were received. */
 export type Opening = { readonly answered: number; readonly unauthorized: number }
@@ -26,20 +26,20 @@ export type Worker = {
 }
 
 export type WorkerOptions = Omit<Outfit, 'judgement' | 'write'> & {
-  readonly share: Shard
+  readonly share: Share
   readonly purseSum: PurseSum
   /** Aborted when everything is to end now. */
   readonly quit: AbortSignal
   readonly record: LogWriter
   readonly eventLoopDelayMs: () => LogFooter['eventLoopDelayMs']
   /** Puts judging off until what has arrived is read and what is due is sent; missing: it is not put off. */
-  readonly judgeLater?: Later
+  readonly judgeLater?: Defer
 }
 
 /** A worker in this very thread. */
 export function createWorker(
   options: WorkerOptions,
-): Worker & Pick<ShardWorker, 'inFlight' | 'stage'> & { judgement: Judgement } {
+): Worker & Pick<Shard, 'inFlight' | 'stage'> & { judgement: Judgement } {
   const { plan, contract, head, record } = options
   const judgement = createJudgement(plan, contract, head, options.judgeLater)
   const shard = createShard({ ...options, judgement, write: record.write }, options.purseSum, options.quit)

@@ -1,9 +1,10 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
+import { entriesOf } from '../lib/schema-mistakes.ts'
+import { describeValue } from '../lib/usage-error.ts'
+import type { Complain, Path } from '../lib/yaml.ts'
 import type { Call } from './call-schema.ts'
-import { type Complain, type Path, quote } from './complaint.ts'
 import type { Mix } from './fields.ts'
 import type { Calls } from './resolve-calls.ts'
-import { entriesOf } from './salvage.ts'
 import type { Stage } from './stage-schema.ts'
 import { arrivalsPerSecond, burstArrivals, profileLimits, tierRatePerMinute } from './tier-rate.ts'
 import type { Rate } from './units.ts'
@@ -24,7 +25,8 @@ export function checkTier(path: Path, written: unknown, stage: Stage, context: S
   if (calls === null) return
   if (stage.shape === 'closed' || stage.shape === 'saturate') return
 
-  const field = (key: string, value: unknown) => ({ path: [...path, key], at: 'value', got: quote(value) }) as const
+  const field = (key: string, value: unknown) =>
+    ({ path: [...path, key], at: 'value', got: describeValue(value) }) as const
   const source = entriesOf(written)
   const perMinute = tierRatePerMinute(stage.mix, calls, profileLimits(context.accountTier, context.contract))
   for (const [key, share] of sharesOf(stage)) {

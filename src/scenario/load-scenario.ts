@@ -1,32 +1,30 @@
-import { readFileSync, statSync } from 'node:fs'
 import type { Contract } from '../contract/contract.ts'
-import { UsageError } from '../lib/usage-error.ts'
-import { checkKeys, isSecretKey } from './check-keys.ts'
-import { type Complaint, quote } from './complaint.ts'
-import { explainIssues } from './explain-issues.ts'
+import { entriesOf, explainIssues, type SchemaIssue, salvage } from '../lib/schema-mistakes.ts'
+import { describeValue, UsageError } from '../lib/usage-error.ts'
+import { type Complaint, parseYaml, readYaml } from '../lib/yaml.ts'
+import { durationText } from './fields.ts'
 import { resolveCalls, withNamedProbes } from './resolve-calls.ts'
 import { resolveStages } from './resolve-stages.ts'
 import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
-import { entriesOf, salvage } from './salvage.ts'
 import { callersSchema, type Scenario, scenarioSchema, settingsSchema } from './schema.ts'
-import { readSource } from './source.ts'
+import { durationHint } from './units.ts'
 
-const maxFileBytes = 1_048_576
+const scenarioFile = { name: 'scenario', secretHint: 'set TURNPIKE_KEYS, or name a file in callers.keys-file' }
+
+const hintFor = (issue: SchemaIssue, got: unknown) => (issue.message === durationText ? durationHint(got) : {})
 
 /** Loads the scenario in `file`. Throws UsageError with every mistake of the file, in order of lines. */
 export function loadScenario(file: string, contract: Contract): Scenario {
-  return parseScenario(readFile(file), file, contract)
+  return parseScenario(readYaml(file, scenarioFile), file, contract)
 }
 
 /** Like `loadScenario`, for text that was read from `file`. */
 export function parseScenario(text: string, file: string, contract: Contract): Scenario {
-  if (Buffer.byteLength(text) > maxFileBytes) throw tooLong(file, Buffer.byteLength(text))
-  const source = readSource(text, file)
-  if (!('value' in source)) throw new UsageError(source)
+  const source = parseYaml(text, file, scenarioFile)
   if (source.value === null)
     throw new UsageError({ where: `${file}:1:1`, got: 'an empty file', expected: 'a scenario' })
 
-  const complaints: Complaint[] = [...explainIssues(source.value, name => isSecretKey(name) || name === '__proto__')]
+  const complaints: Complaint[] = [...explainIssues(scenarioSchema, source.value, { hint: hintFor })]
   const complain = (complaint: Complaint) => void complaints.push(complaint)
   const written = entriesOf(source.value)
   const callers = salvage(callersSchema, written.callers)
@@ -42,7 +40,7 @@ export function parseScenario(text: string, file: string, contract: Contract): S
       ? null
       : checkTarget(address, problem => complain({ path: ['target'], at: 'value', ...problem }))
 
-  const mistakes = source.locate([...complaints, ...checkKeys(source.keys)])
+  const mistakes = source.locate(complaints)
   if (mistakes.length > 0) throw new UsageError(mistakes)
   return {
     ...settingsSchema.parse(source.value),
@@ -60,24 +58,6 @@ function complete<T>(value: T | null): T {
   return value
 }
 
-function readFile(file: string): string {
-  const bytes = attempt(file, () => statSync(file).size)
-  // Checks the size first, so that a wrong path to a huge file is cheap.
-  if (bytes > maxFileBytes) throw tooLong(file, bytes)
-  return attempt(file, () => readFileSync(file, 'utf8'))
-}
-
-function attempt<T>(file: string, read: () => T): T {
-  try {
-    return read()
-  } catch (cause) {
-    throw new UsageError({ where: file, got: (cause as Error).message, expected: 'a readable scenario file (YAML)' })
-  }
-}
-
-const tooLong = (file: string, bytes: number): UsageError =>
-  new UsageError({ where: file, got: `${bytes} bytes`, expected: `at most ${maxFileBytes}` })
-
 type TargetProblem = { readonly got: string; readonly expected: string; readonly hint?: string }
 
 /** A base address without a trailing slash, or null if it is reported. The report never repeats a password. */
@@ -85,7 +65,7 @@ export function checkTarget(target: string, complain: (problem: TargetProblem) =
   const expected = 'an http or https address such as http://127.0.0.1:8402/api/v1'
   const url = URL.canParse(target) ? new URL(target) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    complain({ got: quote(target), expected })
+    complain({ got: describeValue(target), expected })
     return null
   }
   if (url.username !== '' || url.password !== '') {
@@ -93,7 +73,7 @@ export function checkTarget(target: string, complain: (problem: TargetProblem) =
     return null
   }
   if (url.search !== '' || url.hash !== '') {
-    complain({ got: quote(target), expected: `${expected}, without ? and #` })
+    complain({ got: describeValue(target), expected: `${expected}, without ? and #` })
     return null
   }
   return url.href.replace(/\/+$/, '')

@@ -2,11 +2,12 @@ import type { z } from 'zod'
 import type { ChatOptions } from '../contract/chat-options.ts'
 import { type Contract, type Model, resourceOf } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
+import { usualEvmMethods } from '../contract/rpc-methods.ts'
+import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
+import { unknownWord } from '../lib/usage-error.ts'
+import type { Complain, Path } from '../lib/yaml.ts'
 import { type Call, callSchemas, type RpcCall } from './call-schema.ts'
-import { type Complain, type Path, unknownWord } from './complaint.ts'
-import { entriesOf, salvage } from './salvage.ts'
 import { namesInSequence } from './stage-schema.ts'
-import { usualEvmMethods } from './usual-methods.ts'
 
 /** The calls of a scenario by name; null for a call with a mistake. */
 export type Calls = ReadonlyMap<string, Call | null>

@@ -1,9 +1,10 @@
 import { probeNames } from '../contract/probes.ts'
+import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
+import { describeValue, unknownWord } from '../lib/usage-error.ts'
+import type { Complain, Path } from '../lib/yaml.ts'
 import type { Call } from './call-schema.ts'
 import { checkTier, type StageContext } from './check-tier.ts'
-import { type Complain, type Path, quote, unknownWord } from './complaint.ts'
 import type { Calls } from './resolve-calls.ts'
-import { entriesOf, salvage } from './salvage.ts'
 import { type LoadShape, loadReaders, parseSequenceEntry, type Stage, stageSchemas } from './stage-schema.ts'
 import { arrivalsPerSecond, profileLimits, tierRatePerMinute } from './tier-rate.ts'
 
@@ -15,7 +16,7 @@ export function resolveStages(value: unknown, context: StageContext, complain: C
     const { name } = entriesOf(written)
     if (name !== undefined && names.has(name)) {
       const expected = 'a name that no other stage has'
-      complain({ path: [...path, 'name'], at: 'value', got: `a second stage ${quote(name)}`, expected })
+      complain({ path: [...path, 'name'], at: 'value', got: `a second stage ${describeValue(name)}`, expected })
     }
     names.add(name)
     const named = checkNames(path, written, context.calls, complain)
@@ -143,11 +144,11 @@ function checkCapacity(
     known[name] = call
     const mustFail = call.kind === 'probe' || (call.kind === 'replay' && call.conflicting > 0)
     const expected = 'calls that are to succeed: no probe, and no replay that conflicts'
-    if (mustFail) complain({ path: [...path, 'mix', name], at: 'key', got: quote(name), expected })
+    if (mustFail) complain({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
   }
   if (trialMs + confirmMs > durationMs) {
     const expected = `at least ${(trialMs + confirmMs) / 1_000}s, a trial and a confirmation`
-    complain({ path: [...path, 'duration'], at: 'value', got: quote(source.duration), expected })
+    complain({ path: [...path, 'duration'], at: 'value', got: describeValue(source.duration), expected })
   }
   if (accountTier === undefined) return
   const perMinute = tierRatePerMinute(mix, known, profileLimits(accountTier, contract))
@@ -156,8 +157,8 @@ function checkCapacity(
   complain({
     path: [...path, 'from'],
     at: 'value',
-    got: quote(source.from),
-    expected: `less than "to", ${quote(source.to)}`,
+    got: describeValue(source.from),
+    expected: `less than "to", ${describeValue(source.to)}`,
   })
 }
 

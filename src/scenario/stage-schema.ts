@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { salvage } from '../lib/schema-mistakes.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import {
   burstSizeField,
@@ -15,7 +16,6 @@ import {
   textField,
   weightsField,
 } from './fields.ts'
-import { salvage } from './salvage.ts'
 
 const maxSequenceLength = 10_000
 

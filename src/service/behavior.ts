@@ -1,4 +1,5 @@
 import type { AccountTier, Contract, Model, Network, ResourceLimit } from '../contract/contract.ts'
+import { isJson, parseJson } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
 import {
   type Account,
@@ -23,7 +24,6 @@ import {
 } from './chat/completion.ts'
 import { defaultOptionRules, type OptionRules } from './chat/options.ts'
 import type { StreamEvent } from './chat/stream.ts'
-import { isJson, parseJson } from './json.ts'
 import { compress, type Encoding, encodingFor, type Reply, type RequestState } from './message.ts'
 import { namedModel } from './router.ts'
 import type { ParsedItem, RpcResponse } from './rpc/item.ts'

@@ -1,8 +1,8 @@
 import type { Contract, Resource } from '../contract/contract.ts'
+import { isJson, isObject, parseJson } from '../lib/json.ts'
 import type { Account } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import type { Identifiers } from './identifiers.ts'
-import { isJson, isRecord, parseJson } from './json.ts'
 import type { Limiter } from './limiter.ts'
 import { controlLimits } from './lists.ts'
 import { errorReply, jsonReply, type Reply, type RequestState } from './message.ts'
@@ -38,7 +38,7 @@ export function resourceHandler({
     const body = resource.method === 'POST' ? parseJson(state.request.body) : {}
     if (resource.method === 'POST' && !isJson(state.request.headers['content-type']))
       return errorReply(state, 415, 'Content-Type must be application/json')
-    if (!isRecord(body)) return errorReply(state, 400, 'Invalid JSON request')
+    if (!isObject(body)) return errorReply(state, 400, 'Invalid JSON request')
     if (resource.isInference) {
       if (typeof body.model !== 'string') return errorReply(state, 400, 'The model is missing')
       state.headers[`${prefix}model-id`] = body.model

@@ -1,5 +1,5 @@
 import type { Contract, Resource } from '../contract/contract.ts'
-import { isRecord } from './json.ts'
+import { isObject } from '../lib/json.ts'
 
 export type Route =
   | { readonly kind: 'chat' }
@@ -52,7 +52,7 @@ export function router({ paths, resources }: Contract): (method: string, path: s
 
 /** The model that a body names, without the options that may follow: `model:option=value`. */
 export function namedModel(body: unknown): string {
-  const named = isRecord(body) && typeof body.model === 'string' ? body.model : ''
+  const named = isObject(body) && typeof body.model === 'string' ? body.model : ''
   const colon = named.indexOf(':')
   return colon < 0 ? named : named.slice(0, colon)
 }

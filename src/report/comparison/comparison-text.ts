@@ -1,5 +1,6 @@
 import type { ComparedRow, Comparison } from '../../compare/comparison.ts'
-import { heading, type Page, paint, type TableCell, table, verdictStyles, wrap } from '../text/layout.ts'
+import { heading, type Page, paint, type TableCell, table, wrap } from '../../lib/text-layout.ts'
+import { verdictStyles } from '../text/thresholds.ts'
 import {
   cellCounts,
   criteriaWords,

@@ -1,9 +1,9 @@
+import { NO_VALUE } from '../../lib/format.ts'
+import { heading, type Page, paint, right, type Style, table, wrap } from '../../lib/text-layout.ts'
 import { hasBroken } from '../../metrics/capacity-result.ts'
 import { capacityWords } from '../../metrics/capacity-words.ts'
-import { NO_VALUE } from '../../metrics/quantity.ts'
 import type { CapacityResult, Report, TrialResult } from '../report.ts'
 import { trialColumns, trialWords } from '../trial-table.ts'
-import { heading, type Page, paint, right, type Style, table, wrap } from './layout.ts'
 
 const styles: Partial<Record<CapacityResult['status'], Style>> = { found: 'green', 'not-reached': 'green' }
 

@@ -1,4 +1,5 @@
 import type { Contract, Model } from '../../contract/contract.ts'
+import { isObject, parseJson } from '../../lib/json.ts'
 import { formatPico } from '../../lib/money.ts'
 import { randomStream } from '../../lib/random.ts'
 import { type Account, currencyFor } from '../account.ts'
@@ -6,7 +7,6 @@ import type { Behavior } from '../behavior.ts'
 import type { ServiceLatency } from '../capacity.ts'
 import type { Strike } from '../faults.ts'
 import type { Identifiers } from '../identifiers.ts'
-import { isRecord, parseJson } from '../json.ts'
 import type { Admission, Limiter } from '../limiter.ts'
 import { controlLimits, retirementDate } from '../lists.ts'
 import { errorReply, jsonReply, paymentRequiredReply, type Reply, type RequestState } from '../message.ts'
@@ -74,7 +74,7 @@ export function chatHandler(options: ChatHandlerDeps): (state: RequestState, acc
     if (!behavior.mayUse(account, model)) return errorReply(state, 401, 'This model is for paying users only')
     const request = parseRequest(body, model)
     if ('issues' in request) return errorReply(state, 400, 'Invalid request parameters', { issues: request.issues })
-    const objection = isRecord(body) ? behavior.chatObjection(body) : null
+    const objection = isObject(body) ? behavior.chatObjection(body) : null
     if (objection !== null) return errorReply(state, 400, objection)
 
     const allowed = request.choices * request.maxCompletionTokens

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Contract, Model } from '../../contract/contract.ts'
-import { isRecord } from '../json.ts'
+import { isObject } from '../../lib/json.ts'
 import { type AppliedOptions, areInvalid, type OptionRules, optionsReader } from './options.ts'
 import { type Prefix, prefixesOf } from './prompt-cache.ts'
 import { countTokens, systemPromptTokens, tokensPerAttachment, tokensPerMessage, tokensPerPrompt } from './tokens.ts'
@@ -119,7 +119,7 @@ export function chatRequestParser(
 /** The tool that must be called: the named one, or the first if any tool is required. */
 function calledTool(tools: z.infer<typeof body>['tools'], choice: unknown): string | null {
   if (choice === 'required') return tools?.[0]?.function.name ?? null
-  const named = isRecord(choice) && isRecord(choice.function) ? choice.function.name : null
+  const named = isObject(choice) && isObject(choice.function) ? choice.function.name : null
   return tools?.find(tool => tool.function.name === named)?.function.name ?? null
 }
 

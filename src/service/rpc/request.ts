@@ -1,6 +1,6 @@
 import type { Network } from '../../contract/contract.ts'
+import { parseJson } from '../../lib/json.ts'
 import type { Behavior } from '../behavior.ts'
-import { parseJson } from '../json.ts'
 import { type ParsedItem, parseItem } from './item.ts'
 
 export type RpcRequest = { readonly items: readonly ParsedItem[]; readonly batched: boolean }

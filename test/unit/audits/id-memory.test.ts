@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createIdMemory } from '../../../src/audits/id-memory.ts'
-import { randomStream } from '../../../src/lib/random.ts'
-import { textHash } from '../../../src/lib/text-hash.ts'
+import { randomStream, textHash } from '../../../src/lib/random.ts'
 
 describe('a memory of ids', () => {
   test('knows who had an id first, and in which group', () => {
