@@ -1,5 +1,5 @@
 import { randomStream } from '../src/lib/random.ts'
-import { logNormal } from '../src/service/timing.ts'
+import { logNormal } from '../src/service/capacity.ts'
 
 /** How a machine of one night differs from that of another: the noise that a comparison must see through. */
 export type NightNoise = {

@@ -1,6 +1,6 @@
 import { documented } from '../src/contract/documented.ts'
 import { comparedRun } from '../src/report/compared-run.ts'
-import { defaultTiming, slowed } from '../src/service/timing.ts'
+import { defaultLatency, scaleLatency } from '../src/service/capacity.ts'
 import { virtualRun } from '../test/support/virtual-run.ts'
 import { nightNoise } from './night-noise.ts'
 
@@ -15,7 +15,7 @@ for (let night = first; night < first + count; night++) {
   const { report, plan, slices } = await virtualRun({
     scenario: 'scenarios/nightly.yaml',
     serviceSeed: night,
-    timing: slowed(defaultTiming, slowdown),
+    timing: scaleLatency(defaultLatency, slowdown),
     slowness,
     network: { delayMs },
   })

@@ -3,14 +3,14 @@ import { tariffOf } from '../src/checks/tariff.ts'
 import { documented } from '../src/contract/documented.ts'
 import { toObject } from '../src/lib/json.ts'
 import { formatPico, parsePico } from '../src/lib/money.ts'
-import type { RunHead } from '../src/observation/log.ts'
-import type { Answer, Body, Observation, Outcome, StreamReading } from '../src/observation/observation.ts'
+import type { RunInfo } from '../src/observation/log.ts'
+import type { Answer, Body, Observation, Outcome, StreamRecord } from '../src/observation/observation.ts'
 import type { Plan } from '../src/plan/plan.ts'
 import { virtualRun } from '../test/support/virtual-run.ts'
 
 export type RetoldRun = {
   readonly plan: Plan
-  readonly head: RunHead
+  readonly head: RunInfo
   /** How many observations one telling has. */
   readonly size: number
   /** The run for the time `turn`, from 0: what a service that goes on being honest would have answered then. */
@@ -130,7 +130,7 @@ function retellHeader(name: string, value: string, { turn, ms }: Shift, spent: b
   }
 }
 
-function retellStream(stream: StreamReading, { turn, ms }: Shift): StreamReading {
+function retellStream(stream: StreamRecord, { turn, ms }: Shift): StreamRecord {
   return {
     ...stream,
     ids: stream.ids.map(id => `${id}${turn}`),

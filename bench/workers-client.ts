@@ -7,7 +7,7 @@ import { epochOf, systemClock } from '../src/lib/clock.ts'
 import { makePlan } from '../src/plan/make-plan.ts'
 import { logFiles } from '../src/report/run-directory.ts'
 import { carryOutInThreads } from '../src/run/carry-out-in-threads.ts'
-import { parseScenario } from '../src/scenario/load.ts'
+import { parseScenario } from '../src/scenario/load-scenario.ts'
 import { benchContract } from './bench-contract.ts'
 
 /**

@@ -2,7 +2,7 @@ import { buildRequest } from './calls/build-request.ts'
 import type { RequestContext } from './calls/call.ts'
 import { probeOf } from './contract/probes.ts'
 import type { Observation, Outcome } from './observation/observation.ts'
-import type { CallPlan } from './plan/plan.ts'
+import type { Call } from './plan/plan.ts'
 import { curlCommand } from './report/curl-command.ts'
 import type { Evidence } from './report/document.ts'
 
@@ -14,7 +14,7 @@ const longestBody = 2_000
  */
 export function evidenceOf(
   observation: Observation,
-  calls: Readonly<Record<string, CallPlan>>,
+  calls: Readonly<Record<string, Call>>,
   context: RequestContext,
   target: string,
 ): Evidence {
@@ -37,7 +37,7 @@ export function evidenceOf(
 
 function requestOf(
   { asked, seq, key: position }: Observation,
-  plan: CallPlan | undefined,
+  plan: Call | undefined,
   context: RequestContext,
   target: string,
 ): Evidence['request'] {

@@ -27,19 +27,19 @@ const places: readonly Place[] = [
   { name: 'contract', sees: ['lib'], because: 'What the document says is data, and knows nobody who reads it.' },
   { name: 'scenario', sees: ['lib', 'contract'], because: 'It is what a person writes; only plan and cli see it.' },
   {
+    name: 'plan',
+    sees: ['lib', 'contract', 'scenario'],
+    because: 'It decides everything: past it there is no optional field, no default, and no unit in a string.',
+  },
+  {
     name: 'capacity',
-    sees: [],
+    sees: ['plan/plan.ts', 'plan/sample-size.ts'],
     because:
       'How a search goes on from what was seen: the half that sends and the half that judges follow the same rules.',
   },
   {
-    name: 'plan',
-    sees: ['lib', 'contract', 'scenario', 'capacity'],
-    because: 'It decides everything: past it there is no optional field, no default, and no unit in a string.',
-  },
-  {
     name: 'arrivals',
-    sees: ['lib', 'capacity', 'plan/plan.ts', 'plan/rate-line.ts', 'plan/packed-arrivals.ts'],
+    sees: ['lib', 'plan/plan.ts', 'plan/rate-curve.ts', 'plan/recorded-load.ts', 'plan/shard.ts'],
     because: 'When what is due follows from plan and seed alone: what the plan says of a shape, it also unfolds.',
   },
   { name: 'observation', sees: ['lib', 'contract'], because: 'The waist: it does not know who makes the records.' },
@@ -47,28 +47,19 @@ const places: readonly Place[] = [
   { name: 'callers', sees: ['lib', 'plan/plan.ts'], because: 'The only place that holds a secret.' },
   {
     name: 'calls',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'arrivals', 'observation', 'transport', 'callers'],
+    sees: ['lib', 'contract', 'plan/plan.ts', 'plan/shard.ts', 'arrivals', 'observation', 'transport', 'callers'],
     because: 'Where an arrival becomes a request, and an answer becomes an observation.',
   },
   {
     name: 'drivers',
-    sees: ['lib', 'capacity', 'arrivals', 'observation'],
-    because: 'A scheduler that sees neither wire nor plan is tested without time and network.',
+    sees: ['lib', 'capacity', 'plan/plan.ts', 'arrivals', 'observation'],
+    because: 'A scheduler that sees neither wire nor calls is tested without time and network.',
   },
   { name: 'checks', sees: ['lib', 'contract', 'observation'], because: 'The judging half runs from a file alone.' },
   { name: 'audits', sees: ['lib', 'contract', 'observation', 'checks'], because: 'As the checks, over many records.' },
   {
     name: 'metrics',
-    sees: [
-      'lib',
-      'contract',
-      'capacity',
-      'plan/plan.ts',
-      'plan/provable-percentile.ts',
-      'observation',
-      'checks',
-      'audits',
-    ],
+    sees: ['lib', 'contract', 'capacity', 'plan/plan.ts', 'plan/sample-size.ts', 'observation', 'checks', 'audits'],
     because:
       'It judges thresholds, which the plan states, proves percentiles as the forecast promised them, and counts credits.',
   },
@@ -80,7 +71,7 @@ const places: readonly Place[] = [
   {
     name: 'report',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'plan/rate-line.ts', 'observation', 'checks'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-plan.ts', 'plan/rate-curve.ts', 'observation', 'checks'],
       ...['audits', 'metrics', 'compare'],
     ],
     because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
@@ -100,7 +91,7 @@ const places: readonly Place[] = [
   {
     name: 'judging',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'arrivals/share.ts', 'observation', 'checks', 'audits', 'metrics'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/shard.ts', 'observation', 'checks', 'audits', 'metrics'],
       ...['report', 'evidence.ts'],
     ],
     because: 'The judging half as one piece, for a run that goes, one that is read again, and one that many shared.',
@@ -108,7 +99,17 @@ const places: readonly Place[] = [
   {
     name: 'run',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport', 'callers'],
+      ...[
+        'lib',
+        'contract',
+        'plan/plan.ts',
+        'plan/cost.ts',
+        'plan/shard.ts',
+        'arrivals',
+        'observation',
+        'transport',
+        'callers',
+      ],
       ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'metrics', 'report', 'judging'],
       ...['service/server.ts', 'service/service.ts'],
     ],
@@ -123,7 +124,7 @@ const places: readonly Place[] = [
     name: 'cli',
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
-      ...['report', 'push', 'service', 'judging', 'run', 'arrivals/share.ts', 'certificate'],
+      ...['report', 'push', 'service', 'judging', 'run', 'certificate'],
     ],
     because:
       'It reads a command line, calls one function, and writes. It starts the reference service that a run is against.',
@@ -150,7 +151,7 @@ const doors: Readonly<Record<string, Door>> = {
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
-      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat-request.ts'],
+      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat/request.ts'],
       ...['src/report/document.ts', 'src/report/slices-schema.ts', 'src/report/comparison/comparison-schema.ts'],
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',
@@ -162,7 +163,7 @@ const doors: Readonly<Record<string, Door>> = {
         'src/calls/read-response.ts',
         'src/cli/run-command.ts',
         'src/report/render/html.ts',
-        'src/service/rpc-proxy.ts',
+        'src/service/rpc/proxy.ts',
       ],
     ],
     because: 'fingerprints of bodies, and of the style that a page allows; the chance in the name of a run',
@@ -246,17 +247,17 @@ const rules: readonly Kept[] = [
     rule: seesOnly(places),
     planted: [
       ['src/lib/spy.ts', "import type { Plan } from '../plan/plan.ts'"],
-      ['src/contract/spy.ts', "import { loadScenario } from '../scenario/load.ts'"],
-      ['src/arrivals/spy.ts', "import type { Scenario } from '../scenario/scenario.ts'"],
+      ['src/contract/spy.ts', "import { loadScenario } from '../scenario/load-scenario.ts'"],
+      ['src/arrivals/spy.ts', "import type { Scenario } from '../scenario/schema.ts'"],
       ['src/report/spy.ts', "import { parseUsd } from '../scenario/units.ts'"],
       ['src/observation/spy.ts', "import type { Exchange } from '../transport/transport.ts'"],
       ['src/drivers/spy.ts', "import type { Transport } from '../transport/transport.ts'"],
-      ['src/drivers/spy.ts', "import type { StagePlan } from '../plan/plan.ts'"],
+      ['src/drivers/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
       ['src/checks/spy.ts', "import { buildRpc } from '../calls/rpc.ts'"],
       ['src/checks/spy.ts', "import type { Results } from '../audits/results.ts'"],
       ['src/audits/spy.ts', "import { driveOpen } from '../drivers/open.ts'"],
       ['src/metrics/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
-      ['src/metrics/spy.ts', "import { createDraw } from '../arrivals/arrivals.ts'"],
+      ['src/metrics/spy.ts', "import { createArrivalSource } from '../arrivals/arrivals.ts'"],
       ['src/metrics/spy.ts', "import { createOutbox } from '../push/outbox.ts'"],
       ['src/push/spy.ts', "import type { Cab } from '../drivers/driver.ts'"],
       ['src/report/spy.ts', "import { buildRequest } from '../calls/build-request.ts'"],

@@ -1,63 +1,64 @@
-import type { Trial } from '../capacity/search-terms.ts'
 import { type Random, randomStream } from '../lib/random.ts'
-import { unpackArrivals } from '../plan/packed-arrivals.ts'
-import type { CallPlan, Mix, Plan, StagePlan } from '../plan/plan.ts'
-import { dueTimes, trialTimes } from './due-times.ts'
-import { isOwn, ownCallers, wholeRun } from './share.ts'
+import type { Call, Mix, Plan, StagePlan, Trial } from '../plan/plan.ts'
+import { unpackArrivals } from '../plan/recorded-load.ts'
+import { callersOfShard, ownsCaller, singleShard } from '../plan/shard.ts'
+import { dueTimes, trialDueTimes } from './due-times.ts'
 
 /** One call that is due. */
 export type Arrival = {
-  /** The `seq` of its first request; that of the others is in `seqOf`. */
+  /** The `seq` of its first request; see `requestIdOf` for the others. */
   readonly seq: number
   /** The `place` of its first request; the others follow it. */
   readonly place: number
   readonly stage: string
-  /** Which trial of a search it is of; null in every other stage. */
+  /** The index of its trial in a capacity search; null in other stages. */
   readonly trial: number | null
   readonly call: string
-  /** Position in `plan.callers.names`. */
+  /** Index into `plan.callers.names`. */
   readonly caller: number
-  /** Which of its caller's keys it uses, from 0. */
+  /** Which key of its caller it uses, from 0. */
   readonly key: number
   readonly dueMs: number
-  /** The requests that it consists of, in order; all but replays have one. */
-  readonly steps: readonly Step[]
+  /** Its requests in order. Only replays have more than one. */
+  readonly steps: readonly ReplayStep[]
 }
 
-export type Step = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'foreign' | 'again'
+export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'foreign' | 'again'
 
 /**
- * Draws the arrivals of a worker one after the other. Each stage, and each replay, has random streams of its own, and
- * what a caller sends hangs on how much it has sent before and on nobody else: so it is the same however many workers
- * there are.
+ * Makes the arrivals of one shard. Each stage and each replay has its own random streams, and what a caller sends depends
+ * only on what it has sent before. So a caller sends the same, whatever the number of workers.
  */
-export type Draw = {
-  /** The own arrivals of an open stage, lazily and in order: those of all workers together are the whole schedule. */
+export type ArrivalSource = {
+  /** The arrivals of an open stage that belong to this shard, lazily and in order of due time. */
   readonly open: (stage: StagePlan) => Iterable<Arrival>
-  /** The arrivals of one trial of a search that begins at `startMs`. */
+  /** The arrivals of one trial of a capacity search that begins at `startMs`. */
   readonly trial: (stage: StagePlan, trial: Trial, startMs: number) => Iterable<Arrival>
-  /** Endless arrivals of a stage whose answers set the pace, due when they are asked for. */
+  /** The next arrival of a closed or saturate stage, due at the given time. Never ends. */
   readonly closed: (stage: StagePlan) => (dueMs: number) => Arrival
-  /** The next arrival of this very call by this caller. */
+  /** The next arrival of the given call and caller. */
   readonly single: (stage: string, call: string, caller: number, dueMs: number) => Arrival
 }
 
-export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share = wholeRun): Draw {
+export function createArrivalSource(
+  plan: Pick<Plan, 'seed' | 'calls' | 'callers'>,
+  shard = singleShard,
+): ArrivalSource {
   const { names, keysEach } = plan.callers
-  const isOurs = isOwn(plan, share)
-  /** What each caller has been given so far. */
-  const given = new Map<number, { readonly arrivals: number; readonly requests: number }>()
+  const isOwn = ownsCaller(plan, shard)
+  /** What each caller has sent so far. */
+  const sent = new Map<number, { readonly arrivals: number; readonly requests: number }>()
   let place = 0
-  /** Over all trials: a caller who is next after one is next in the one that follows. */
-  let tried = 0
+  /** Counts arrivals over all trials, so that callers take turns across them. */
+  let trialArrivals = 0
 
-  const single: Draw['single'] = (stage, call, caller, dueMs) => {
+  const single: ArrivalSource['single'] = (stage, call, caller, dueMs) => {
     const what = plan.calls[call]
-    const { arrivals, requests } = given.get(caller) ?? { arrivals: 0, requests: 0 }
+    const { arrivals, requests } = sent.get(caller) ?? { arrivals: 0, requests: 0 }
     const seq = requests * names.length + caller
     const steps =
       what?.kind === 'replay' ? replaySteps(what, randomStream(plan.seed, `replay/${seq}`), plan.callers) : only
-    given.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
+    sent.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
     const arrival = { seq, place, stage, call, caller, key: arrivals % keysEach, dueMs, steps, trial: null }
     place += steps.length
     return arrival
@@ -70,7 +71,7 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share
       const { shape, mix } = stage.load
       if (shape.kind === 'recorded') {
         for (const { offsetMs, call, caller } of unpackArrivals(shape.packed))
-          if (isOurs(caller)) yield single(stage.name, mix[call]?.[0] ?? '', caller, stage.startMs + offsetMs)
+          if (isOwn(caller)) yield single(stage.name, mix[call]?.[0] ?? '', caller, stage.startMs + offsetMs)
         return
       }
       const choice = randomStream(plan.seed, `mix/${stage.name}`)
@@ -78,7 +79,7 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share
       for (const offsetMs of dueTimes(shape, stage.durationMs, randomStream(plan.seed, `arrivals/${stage.name}`))) {
         const call = choice.weighted(mix)
         const caller = stage.firstCaller + (index++ % stage.callers)
-        if (isOurs(caller)) yield single(stage.name, call, caller, stage.startMs + offsetMs)
+        if (isOwn(caller)) yield single(stage.name, call, caller, stage.startMs + offsetMs)
       }
     },
     trial: function* (stage, trial, startMs) {
@@ -86,14 +87,14 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share
       const { spacing, mix } = stage.load
       const name = `${stage.name}/${trial.index}`
       const choice = randomStream(plan.seed, `mix/${name}`)
-      for (const offsetMs of trialTimes(trial, spacing, randomStream(plan.seed, `arrivals/${name}`))) {
-        const caller = stage.firstCaller + (tried++ % stage.callers)
+      for (const offsetMs of trialDueTimes(trial, spacing, randomStream(plan.seed, `arrivals/${name}`))) {
+        const caller = stage.firstCaller + (trialArrivals++ % stage.callers)
         yield { ...single(stage.name, choice.weighted(mix), caller, startMs + offsetMs), trial: trial.index }
       }
     },
     closed: stage => {
       const mix: Mix = stage.load.model === 'closed' || stage.load.model === 'saturate' ? stage.load.mix : []
-      const users = ownCallers(stage, isOurs).map(caller => ({
+      const users = callersOfShard(stage, isOwn).map(caller => ({
         caller,
         choice: randomStream(plan.seed, `mix/${stage.name}/${names[caller]}`),
       }))
@@ -107,20 +108,20 @@ export function createDraw(plan: Pick<Plan, 'seed' | 'calls' | 'callers'>, share
   }
 }
 
-/** The `seq` of each request of an arrival: each caller counts its own, and leaves room for those of the others. */
-export const seqOf = ({ seq }: Arrival, index: number, callers: number): number => seq + index * callers
+/** The `seq` of request `index` of an arrival. Those of a caller are `callers` apart, so that callers never collide. */
+export const requestIdOf = ({ seq }: Arrival, index: number, callers: number): number => seq + index * callers
 
-const only: readonly Step[] = ['only']
+const only: readonly ReplayStep[] = ['only']
 
-type ReplayPlan = Extract<CallPlan, { kind: 'replay' }>
+type ReplayPlan = Extract<Call, { kind: 'replay' }>
 
-function replaySteps(call: ReplayPlan, random: Random, { names, keysEach }: Plan['callers']): readonly Step[] {
+function replaySteps(call: ReplayPlan, random: Random, { names, keysEach }: Plan['callers']): readonly ReplayStep[] {
   const conflict = random.next() < call.conflicting
   const foreign = random.next() < call.foreign && names.length > 1
   const otherKey = random.next() < call.otherKey && keysEach > 1
   return [
     'original',
-    ...Array<Step>(call.duplicates).fill('duplicate'),
+    ...Array<ReplayStep>(call.duplicates).fill('duplicate'),
     ...(otherKey ? (['other-key'] as const) : []),
     ...(conflict ? (['conflict'] as const) : []),
     ...(foreign ? (['foreign'] as const) : []),

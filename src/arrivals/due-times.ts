@@ -1,22 +1,21 @@
-import type { Trial } from '../capacity/search-terms.ts'
 import type { Random } from '../lib/random.ts'
-import type { Shape } from '../plan/plan.ts'
-import { arrivalsIn, type RatePiece, ratePieces } from '../plan/rate-line.ts'
+import type { Shape, Trial } from '../plan/plan.ts'
+import { arrivalsIn, type RateSegment, rateSegments } from '../plan/rate-curve.ts'
 
-/** What is computed and not read. */
-export type Computed = Exclude<Shape, { readonly kind: 'recorded' }>
+/** Shapes whose due times follow from a formula. */
+export type ClosedFormShape = Exclude<Shape, { readonly kind: 'recorded' }>
 
 /**
- * The instants, in milliseconds from the start of the stage and in order, at which a shape wants its arrivals. Each is
- * computed from its index, never from the one before it, so that nothing drifts; only poisson adds up its gaps.
+ * The due times of a shape in order, in milliseconds from the start of the stage. Each is computed from its index and not
+ * from the previous one, so errors do not add up; only poisson sums its gaps.
  */
-export function* dueTimes(shape: Computed, durationMs: number, random: Random): Iterable<number> {
+export function* dueTimes(shape: ClosedFormShape, durationMs: number, random: Random): Iterable<number> {
   switch (shape.kind) {
     case 'constant':
     case 'ramp':
     case 'stairs':
     case 'spike':
-      yield* alongLine(ratePieces(shape, durationMs) ?? [])
+      yield* alongCurve(rateSegments(shape, durationMs) ?? [])
       return
     case 'burst': {
       const { size, everyMs } = shape
@@ -33,8 +32,8 @@ export function* dueTimes(shape: Computed, durationMs: number, random: Random): 
   }
 }
 
-/** The instants of a trial, of which there is one for each of its arrivals. */
-export function* trialTimes(
+/** The due times of a trial, in milliseconds from its start: one for each of its arrivals. */
+export function* trialDueTimes(
   { arrivals, perSecond }: Pick<Trial, 'arrivals' | 'perSecond'>,
   spacing: 'even' | 'poisson',
   random: Random,
@@ -47,34 +46,34 @@ export function* trialTimes(
 }
 
 /**
- * Arrival i is due when i arrivals have come by the line: where the area below it is i. An arrival on the edge of two
- * pieces is the first of the later one, and one at the end of the stage belongs to the next stage.
+ * Arrival i is due when the area below the rate curve reaches i. An arrival on the edge of two segments belongs to the
+ * later one. An arrival at the end of the stage belongs to the next stage.
  */
-function* alongLine(pieces: readonly RatePiece[]): Iterable<number> {
+function* alongCurve(segments: readonly RateSegment[]): Iterable<number> {
   let area = 0
   let index = 0
-  for (const piece of pieces) {
-    const before = settled(area)
-    area += arrivalsIn(piece, piece.startMs, piece.endMs)
-    const end = settled(area)
-    for (; index < end; index++) yield Math.min(piece.endMs, piece.startMs + msUntil(piece, index - before))
+  for (const segment of segments) {
+    const before = roundDust(area)
+    area += arrivalsIn(segment, segment.startMs, segment.endMs)
+    const end = roundDust(area)
+    for (; index < end; index++) yield Math.min(segment.endMs, segment.startMs + msUntil(segment, index - before))
   }
 }
 
 /**
- * An area that is a whole number but for the last digits of a double is that number: 0.9 a minute for an hour are 54
- * arrivals and not 55.
+ * Rounds an area that differs from a whole number only by floating-point error: 0.9 per minute for an hour are 54
+ * arrivals, not 55.
  */
-function settled(area: number): number {
+function roundDust(area: number): number {
   const whole = Math.round(area)
   return Math.abs(area - whole) <= whole * 5e-12 ? whole : area
 }
 
 /**
- * Milliseconds from the start of a piece until so many arrivals have come. With a rate that goes from a to b in D these
- * are a·t + (b − a)·t² ∕ 2D by t. The root is written so that it stays exact when a and b are nearly the same.
+ * Milliseconds from the start of a segment until `arrivals` arrivals. With a rate from a to b within D, there are
+ * a·t + (b − a)·t² ∕ 2D of them by t. The root is written so that it stays exact if a and b are nearly equal.
  */
-function msUntil({ startMs, endMs, fromPerSecond, toPerSecond }: RatePiece, arrivals: number): number {
+function msUntil({ startMs, endMs, fromPerSecond, toPerSecond }: RateSegment, arrivals: number): number {
   if (arrivals === 0) return 0
   if (fromPerSecond === toPerSecond) return (arrivals * 1000) / fromPerSecond
   const a = fromPerSecond / 1000

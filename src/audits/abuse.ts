@@ -1,8 +1,8 @@
 import type { Say } from '../checks/docket.ts'
-import { isAbuseBlock, saidBy } from '../checks/who-answered.ts'
 import { isOwnRefusal } from '../contract/probes.ts'
+import { applicableLimit } from '../observation/limit-scope.ts'
 import type { Asked, Observation } from '../observation/observation.ts'
-import { scopeOf } from '../observation/scope.ts'
+import { errorMessageOf, isAbuseBlock } from '../observation/response.ts'
 import { type AbuseWatch, createAbuseWatch } from './abuse-watch.ts'
 import type { Attempt } from './attempt.ts'
 import type { Audit, AuditScope } from './audit.ts'
@@ -34,7 +34,7 @@ export function createAbuse(
       if (attempt.isBlocked && answer !== null) {
         if (attempt.isWorded) say.kept('abuse.message')
         else {
-          const because = `a block is answered with "${saidBy(answer)}", expected it to say to wait ${seconds} s and retry`
+          const because = `a block is answered with "${errorMessageOf(answer)}", expected it to say to wait ${seconds} s and retry`
           say.broken('abuse.message', because, [observation.seq])
         }
       }
@@ -56,7 +56,8 @@ export function createAbuse(
   function attemptOf(observation: Observation, sentMs: number, shownMs: number): Attempt {
     const { seq, answer } = observation
     const status = answer?.status ?? null
-    const isWorded = answer !== null && answer.status >= 400 && wanted.every(pattern => pattern.test(saidBy(answer)))
+    const isWorded =
+      answer !== null && answer.status >= 400 && wanted.every(pattern => pattern.test(errorMessageOf(answer)))
     return {
       seq,
       sentMs,
@@ -67,7 +68,8 @@ export function createAbuse(
       isBlocked: answer !== null && isAbuseBlock(answer, contract),
       isWorded,
       isLookedAt: answer !== null && answer.status < 500 && !unaware.includes(answer.status),
-      service: abuse.scope === 'model' ? (scopeOf(observation, contract)?.name ?? 'control') : serviceOf(observation),
+      service:
+        abuse.scope === 'model' ? (applicableLimit(observation, contract)?.name ?? 'control') : serviceOf(observation),
     }
   }
 
@@ -78,7 +80,7 @@ export function createAbuse(
 
   /** Requests that go to the same part of the service. */
   function serviceOf(observation: Observation): string {
-    const { name = 'control' } = scopeOf(observation, contract) ?? {}
+    const { name = 'control' } = applicableLimit(observation, contract) ?? {}
     return name.startsWith('chat:') ? 'chat' : name
   }
 }

@@ -2,15 +2,20 @@ import { claimedPico } from '../checks/completion.ts'
 import { claimedCredits, expectedCredits } from '../checks/rpc-credits.ts'
 import { listPrice, tariffOf } from '../checks/tariff.ts'
 import { tokenCounts } from '../checks/token-counts.ts'
-import { isFromInFront } from '../checks/who-answered.ts'
 import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import { type Contract, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { toObject } from '../lib/json.ts'
 import { memoizeLast } from '../lib/memoize-last.ts'
 import { absDifference, parsePico, pico } from '../lib/money.ts'
-import { type Answer, neverSent, type Observation, type ProbeAsked, streamOf } from '../observation/observation.ts'
-import { isReplayed, jsonObject } from '../observation/scope.ts'
+import {
+  type Answer,
+  failedBeforeSend,
+  type Observation,
+  type ProbeAsked,
+  streamOf,
+} from '../observation/observation.ts'
+import { isFromGateway, isReplayed, jsonObject } from '../observation/response.ts'
 
 /** What one request took from a balance, as far as can be told. All amounts in pico-USD; a DIEM counts as a USD. */
 export type Charge = {
@@ -39,9 +44,10 @@ function readCharge(observation: Observation, contract: Contract): Charge | null
   // A probe that draws on no limit does not say who is asking, so nobody can be charged for it.
   if (asked.kind === 'probe' && probeOf(asked.probe).draws === null) return free
   if (outcome.kind === 'dropped') return free
-  if (outcome.kind === 'failed') return neverSent.includes(outcome.reason) ? free : upToWorst(observation, contract)
+  if (outcome.kind === 'failed')
+    return failedBeforeSend.includes(outcome.reason) ? free : upToWorst(observation, contract)
   // Behind a gateway that gave up, the service may have done its work.
-  if (answer !== null && isFromInFront(answer, contract)) return upToWorst(observation, contract)
+  if (answer !== null && isFromGateway(answer, contract)) return upToWorst(observation, contract)
 
   const claim = claimOf(observation, contract)
   if (asked.kind !== 'chat' && isReplayed(answer))

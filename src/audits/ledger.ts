@@ -3,7 +3,7 @@ import { claimedCredits } from '../checks/rpc-credits.ts'
 import { tariffOf } from '../checks/tariff.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
 import type { Observation } from '../observation/observation.ts'
-import { authenticatedAnswer, isReplayed } from '../observation/scope.ts'
+import { authenticatedResponse, isReplayed } from '../observation/response.ts'
 import { type Account, createAccount, type Entry } from './account.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { type Charge, chargeOf, expectedCharge, isRefusal } from './charge.ts'
@@ -107,7 +107,7 @@ export function createLedger(
 
   /** Null where one of them is not said. */
   function balancesOf(observation: Observation): Balances | null {
-    const headers = authenticatedAnswer(observation)?.headers
+    const headers = authenticatedResponse(observation)?.headers
     const usd = parsePico(headers?.[tariff.usdHeader] ?? '')
     const diem = parsePico(headers?.[tariff.diemHeader] ?? '')
     return usd === null || diem === null ? null : { usd, diem }

@@ -1,5 +1,5 @@
 import type { Say } from '../checks/docket.ts'
-import type { Scope } from '../observation/scope.ts'
+import type { ApplicableLimit } from '../observation/limit-scope.ts'
 import type { AuditScope } from './audit.ts'
 import { grainMs, judgeResets, type NamedWindow } from './limit-resets.ts'
 import { judgeRetries } from './limit-retries.ts'
@@ -18,7 +18,7 @@ export type Limit = {
 
 export type LimitScope = AuditScope & {
   readonly caller: string
-  readonly drawn: Scope
+  readonly drawn: ApplicableLimit
   readonly offset: () => Offset
   /** When the first request of the run was sent: use from before it is not known. */
   readonly firstSentMs: number

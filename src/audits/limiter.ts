@@ -1,10 +1,10 @@
 import type { Say } from '../checks/docket.ts'
-import { isAbuseBlock, isOutOfTurn, isSuccess } from '../checks/who-answered.ts'
 import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
 import { isDecimal } from '../lib/numbers.ts'
+import { applicableLimit } from '../observation/limit-scope.ts'
 import type { Observation } from '../observation/observation.ts'
-import { scopeOf } from '../observation/scope.ts'
+import { is2xx, isAbuseBlock, isConcurrencyRejection } from '../observation/response.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { createLimit, type Limit } from './limit.ts'
 import { createLimitLogs } from './limit-logs.ts'
@@ -36,7 +36,7 @@ export function createLimiter(
       firstSentMs ??= sentMs
       clock.add(observation)
       logs.add(observation)
-      const drawn = scopeOf(observation, contract)
+      const drawn = applicableLimit(observation, contract)
       if (drawn === null || (outcome.kind === 'failed' && outcome.reason === 'connect-refused')) return
 
       let ofCaller = limitsOf.get(caller)
@@ -86,10 +86,15 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
 }
 
 function sortOf({ asked, answer }: Observation, contract: Contract): Member['sort'] {
-  if (answer === null || asked.kind === 'probe' || isAbuseBlock(answer, contract) || isOutOfTurn(answer, contract))
+  if (
+    answer === null ||
+    asked.kind === 'probe' ||
+    isAbuseBlock(answer, contract) ||
+    isConcurrencyRejection(answer, contract)
+  )
     return 'uncertain'
   // A stream that broke off was accepted all the same: its headers came.
-  return answer.status === 429 ? 'rejected' : isSuccess(answer.status) ? 'accepted' : 'uncertain'
+  return answer.status === 429 ? 'rejected' : is2xx(answer.status) ? 'accepted' : 'uncertain'
 }
 
 /** The reset stamp as Unix time in milliseconds; null where there is none. */

@@ -1,4 +1,4 @@
-import { isHead, type Observation, type Sink } from '../observation/observation.ts'
+import { isFirstRequest, type Observation, type Sink } from '../observation/observation.ts'
 import type { Audit } from './audit.ts'
 
 /** The most observations that wait for one that is missing; then those that are there go ahead of it. */
@@ -20,7 +20,7 @@ export function createSequencer(
 
   const letGo = (observation: Observation) => {
     // Arrivals are sent in the order of `place`; the further requests of a replay have low places and are sent later.
-    if (isHead(observation)) lastHeadMs = Math.max(lastHeadMs, observation.sentMs ?? observation.dueMs)
+    if (isFirstRequest(observation)) lastHeadMs = Math.max(lastHeadMs, observation.sentMs ?? observation.dueMs)
     release(observation, gaps[0]?.heldAtMs ?? lastHeadMs)
   }
   const letGoRow = () => {

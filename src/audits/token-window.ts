@@ -1,7 +1,8 @@
 import type { Say } from '../checks/docket.ts'
 import { toObject } from '../lib/json.ts'
+import type { ApplicableLimit } from '../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../observation/observation.ts'
-import { jsonObject, type Scope } from '../observation/scope.ts'
+import { jsonObject } from '../observation/response.ts'
 import type { AuditScope } from './audit.ts'
 import { createReckoning, type Reckoning, type Span, type View } from './reckoning.ts'
 import type { Offset } from './server-clock.ts'
@@ -23,7 +24,7 @@ const grainMs = 1_000
 const steps = 256
 
 export type TokenWindow = {
-  readonly add: (observation: Observation, scope: Scope, watermarkMs: number) => void
+  readonly add: (observation: Observation, scope: ApplicableLimit, watermarkMs: number) => void
   readonly conclude: () => void
 }
 

@@ -1,5 +1,5 @@
 import type { Retract, Say } from '../checks/docket.ts'
-import { isReplayed } from '../observation/scope.ts'
+import { isReplayed } from '../observation/response.ts'
 import type { Audit } from './audit.ts'
 import { createIdMemory } from './id-memory.ts'
 

@@ -1,9 +1,9 @@
-import type { Step } from '../arrivals/arrivals.ts'
+import type { ReplayStep } from '../arrivals/arrivals.ts'
 import { resourceOf } from '../contract/contract.ts'
 import type { Sender } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
 import type { ListAsked } from '../observation/observation.ts'
-import type { CallPlan } from '../plan/plan.ts'
+import type { Call } from '../plan/plan.ts'
 import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
 import { buildChat } from './chat.ts'
 import { buildRpc } from './rpc.ts'
@@ -12,7 +12,7 @@ import { buildRpc } from './rpc.ts'
 export type RequestPosition = {
   /** The name of the first request of the arrival. */
   readonly firstId: number
-  readonly step: Step
+  readonly step: ReplayStep
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -22,7 +22,7 @@ type Headers = Readonly<Record<string, string>>
  * show a request that was not kept. `headers` authenticate the caller.
  */
 export function buildRequest(
-  plan: CallPlan,
+  plan: Call,
   { firstId, step }: RequestPosition,
   headers: Headers,
   context: RequestContext,
@@ -72,7 +72,7 @@ function buildList(kind: ListAsked['kind'], headers: Headers, { contract, bounds
   }
 }
 
-type ResourcePlan = Extract<CallPlan, { kind: 'resource' }>
+type ResourcePlan = Extract<Call, { kind: 'resource' }>
 
 /** The client's clock as a request states it, before the id of the request is added. Any time serves to be echoed. */
 const timestampBaseMs = Date.UTC(2026, 0, 1)

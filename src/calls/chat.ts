@@ -1,9 +1,9 @@
 import { bodyOptions } from '../contract/chat-options.ts'
 import { type Random, randomStream } from '../lib/random.ts'
-import type { CallPlan } from '../plan/plan.ts'
+import type { Call } from '../plan/plan.ts'
 import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
 
-type ChatPlan = Extract<CallPlan, { kind: 'chat' }>
+type ChatPlan = Extract<Call, { kind: 'chat' }>
 
 /** A chat completion with a new prompt for each id. The service's own system prompts are switched off. */
 export function buildChat(

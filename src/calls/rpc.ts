@@ -1,7 +1,7 @@
 import type { Network } from '../contract/contract.ts'
 import { type Random, randomStream } from '../lib/random.ts'
 import type { ReplayRole, RpcItem } from '../observation/observation.ts'
-import type { RpcPlan } from '../plan/plan.ts'
+import type { RpcCall } from '../plan/plan.ts'
 import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
 
 /**
@@ -9,7 +9,7 @@ import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
  * original and so the same bytes, a conflict has another.
  */
 export function buildRpc(
-  plan: RpcPlan,
+  plan: RpcCall,
   content: string,
   replay: ReplayRole | null,
   headers: Readonly<Record<string, string>>,
@@ -41,7 +41,7 @@ export function buildRpc(
 const conflictIdOffset = 1000
 
 /** Every third id is a string, in batches and over single calls, because both types must come back as they were sent. */
-function itemsOf(plan: RpcPlan, family: Network['family'], idOffset: number, random: Random): readonly RpcItem[] {
+function itemsOf(plan: RpcCall, family: Network['family'], idOffset: number, random: Random): readonly RpcItem[] {
   const size = plan.batchSize ?? 1
   const shift = plan.batchSize === null ? random.int(3) : 0
   const failing =

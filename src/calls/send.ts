@@ -1,12 +1,12 @@
-import { type Arrival, type Step, seqOf } from '../arrivals/arrivals.ts'
-import { neighbourOf } from '../arrivals/share.ts'
+import { type Arrival, type ReplayStep, requestIdOf } from '../arrivals/arrivals.ts'
 import type { SpecialKeys } from '../callers/api-keys.ts'
 import { authorize, type Caller } from '../callers/caller.ts'
 import type { AccountTier, Contract } from '../contract/contract.ts'
 import { isOwnRefusal, probeOf } from '../contract/probes.ts'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
 import type { ChatAsked, DropReason, Observation, Sink } from '../observation/observation.ts'
-import type { CallPlan } from '../plan/plan.ts'
+import type { Call } from '../plan/plan.ts'
+import { pairedCallerOf } from '../plan/shard.ts'
 import { isEventStream } from '../transport/exchange.ts'
 import type { Transport } from '../transport/transport.ts'
 import { buildRequest } from './build-request.ts'
@@ -16,7 +16,7 @@ import { createStreamReader, type StreamReader } from './stream-reader.ts'
 
 /** What turns an arrival into observations. */
 export type SendContext = RequestContext & {
-  readonly calls: Readonly<Record<string, CallPlan>>
+  readonly calls: Readonly<Record<string, Call>>
   readonly callers: readonly Caller[]
   readonly specialKeys: SpecialKeys
   readonly accountTier: AccountTier
@@ -62,8 +62,8 @@ export function dropArrival(arrival: Arrival, reason: DropReason, context: SendC
  * caller. If the steps are not known yet (null), it is the maximum.
  */
 export function expectedRefusals(
-  call: CallPlan | undefined,
-  steps: readonly Step[] | null,
+  call: Call | undefined,
+  steps: readonly ReplayStep[] | null,
   contract: Contract,
 ): number {
   if (call?.kind === 'probe') return isOwnRefusal(call.probe, contract) ? 1 : 0
@@ -94,7 +94,7 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, context:
   // Any other response to a streamed request, such as an error, has an ordinary body.
   const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
   context.sink({
-    seq: seqOf(arrival, index, context.callers.length),
+    seq: requestIdOf(arrival, index, context.callers.length),
     place: arrival.place + index,
     stage: arrival.stage,
     trial: arrival.trial ?? undefined,
@@ -115,16 +115,10 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, context:
   })
 }
 
-function dropped(
-  arrival: Arrival,
-  index: number,
-  plan: CallPlan,
-  reason: DropReason,
-  context: SendContext,
-): Observation {
+function dropped(arrival: Arrival, index: number, plan: Call, reason: DropReason, context: SendContext): Observation {
   const { caller, key } = originOf(arrival, stepAt(arrival, index), context)
   return {
-    seq: seqOf(arrival, index, context.callers.length),
+    seq: requestIdOf(arrival, index, context.callers.length),
     place: arrival.place + index,
     stage: arrival.stage,
     trial: arrival.trial ?? undefined,
@@ -142,20 +136,20 @@ function dropped(
   }
 }
 
-function planOf(arrival: Arrival, context: SendContext): CallPlan {
+function planOf(arrival: Arrival, context: SendContext): Call {
   const plan = context.calls[arrival.call]
   if (plan === undefined) throw new RangeError(`no call named ${arrival.call}`)
   return plan
 }
 
-const stepAt = (arrival: Arrival, index: number): Step => arrival.steps[index] ?? 'only'
+const stepAt = (arrival: Arrival, index: number): ReplayStep => arrival.steps[index] ?? 'only'
 
 /** The caller of a request, and the position of the key that it uses. */
 type Origin = { readonly caller: Caller; readonly key: number }
 
-function originOf(arrival: Arrival, step: Step, { callers }: SendContext): Origin {
+function originOf(arrival: Arrival, step: ReplayStep, { callers }: SendContext): Origin {
   // A foreign request uses the idempotency key of the group from the account of another caller.
-  const position = step === 'foreign' ? neighbourOf(arrival.caller, callers.length) : arrival.caller
+  const position = step === 'foreign' ? pairedCallerOf(arrival.caller, callers.length) : arrival.caller
   const caller = callers[position]
   if (caller === undefined) throw new RangeError(`no caller at ${position}`)
   return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % caller.keys.length }
@@ -164,20 +158,15 @@ function originOf(arrival: Arrival, step: Step, { callers }: SendContext): Origi
 type Headers = Readonly<Record<string, string>>
 
 /** The caller's credentials, or those of the special account that a probe wants; null if it has no key. */
-function credentialsFor(plan: CallPlan, { caller, key }: Origin, { specialKeys }: SendContext): Headers | null {
+function credentialsFor(plan: Call, { caller, key }: Origin, { specialKeys }: SendContext): Headers | null {
   const account = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
   if (account !== 'unpaying' && account !== 'empty') return authorize(caller, key)
   const special = specialKeys[account]
   return special === null ? null : authorize({ name: account, keys: [special] }, 0)
 }
 
-const requestAt = (
-  arrival: Arrival,
-  index: number,
-  plan: CallPlan,
-  headers: Headers,
-  context: SendContext,
-): BuiltRequest => buildRequest(plan, { firstId: arrival.seq, step: stepAt(arrival, index) }, headers, context)
+const requestAt = (arrival: Arrival, index: number, plan: Call, headers: Headers, context: SendContext): BuiltRequest =>
+  buildRequest(plan, { firstId: arrival.seq, step: stepAt(arrival, index) }, headers, context)
 
 function readerOf({ options }: ChatAsked, { contract: { chat } }: RequestContext): StreamReader {
   return createStreamReader({

@@ -2,9 +2,9 @@ import { boundJson, isObject, isPresent, type JsonObject } from '../lib/json.ts'
 import {
   type DeltaField,
   type JsonType,
-  mostRuns,
+  maxGrammarRuns,
   type StreamPart,
-  type StreamReading,
+  type StreamRecord,
 } from '../observation/observation.ts'
 
 /** The parts that one chunk can have, in the order in which they are listed. The parts of a chunk are a set of bits. */
@@ -20,7 +20,7 @@ export type StreamGrammar = {
   readonly add: (part: StreamPart) => void
   /** Adds each part of a chunk. */
   readonly addChunk: (parts: number) => void
-  readonly runs: StreamReading['grammar']
+  readonly runs: StreamRecord['grammar']
 }
 
 /** The kinds of the events of a stream, in order, as runs. Runs after the last one that is kept are ignored. */
@@ -34,7 +34,7 @@ export function createStreamGrammar(): StreamGrammar {
       return
     }
     lastRun = [part, 1]
-    if (runs.length < mostRuns) runs.push(lastRun)
+    if (runs.length < maxGrammarRuns) runs.push(lastRun)
   }
 
   const addChunk = (parts: number): void => {

@@ -1,5 +1,5 @@
 import { boundJson, boundMembers, isObject, isPresent, type JsonObject, parseObject } from '../lib/json.ts'
-import type { StreamReading } from '../observation/observation.ts'
+import type { StreamRecord } from '../observation/observation.ts'
 import { createSseDecoder } from '../transport/sse.ts'
 import { createRepeatedChunkReader } from './repeated-chunks.ts'
 import {
@@ -26,7 +26,7 @@ export type StreamReader = {
 }
 
 export type ReadStream = {
-  readonly reading: StreamReading
+  readonly reading: StreamRecord
   /** What is wrong with the stream itself. A failure of the transport takes precedence. */
   readonly failure: StreamFailure | null
 }

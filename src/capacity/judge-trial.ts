@@ -1,6 +1,7 @@
+import type { SearchTerms, Trial } from '../plan/plan.ts'
 import { mostAllowed, mostByChance } from './bad-share.ts'
 import type { Growth } from './growth.ts'
-import type { SearchTerms, Trial, TrialOutcome } from './search-terms.ts'
+import type { TrialOutcome } from './search-terms.ts'
 
 /** What was seen of a trial, so far. */
 export type TrialFacts = {

@@ -1,4 +1,6 @@
-import { isBroken, isHarness, type SearchTerms, type Trial, type TrialOutcome } from './search-terms.ts'
+import type { SearchTerms, Trial } from '../plan/plan.ts'
+import { trialArrivals } from '../plan/sample-size.ts'
+import { isBroken, isHarness, type TrialOutcome } from './search-terms.ts'
 
 export type Tried = { readonly trial: Trial; readonly outcome: TrialOutcome }
 
@@ -22,8 +24,6 @@ export type Next =
 const factor = 2
 /** A search that has tried so often comes to nothing. */
 export const mostTrials = 100
-/** With fewer arrivals nothing could be told from chance. */
-const fewestArrivals = 20
 
 /**
  * What comes after the trials so far: doubles the rate until it breaks, halves the distance between what held and what
@@ -84,19 +84,8 @@ function narrow(terms: SearchTerms, past: readonly Tried[]): Next {
 function tryAt(terms: SearchTerms, past: readonly Tried[], purpose: Trial['purpose'], perSecond: number): Next {
   return {
     kind: 'trial',
-    trial: { index: past.length, purpose, perSecond, arrivals: arrivalsOf(terms, purpose, perSecond) },
+    trial: { index: past.length, purpose, perSecond, arrivals: trialArrivals(terms, purpose, perSecond) },
   }
-}
-
-/** How many arrivals a trial of a rate has. */
-export function arrivalsOf(terms: SearchTerms, purpose: Trial['purpose'], perSecond: number): number {
-  const rarest = Math.min(...Object.values(terms.shares))
-  // How many of a mix are of one call is up to chance, so there are some more.
-  const { confirmSamples: needed } = terms
-  const proof = rarest === 1 ? needed : Math.ceil((needed + 3 * Math.sqrt(needed)) / rarest)
-  const fewest = purpose === 'confirm' ? proof : fewestArrivals
-  const forMs = purpose === 'confirm' ? terms.confirmMs : terms.trialMs
-  return Math.max(fewest, Math.ceil(Number(((perSecond * forMs) / 1000).toPrecision(12))))
 }
 
 const conclude = (status: Conclusion['status'], perSecond: number | null, because: TrialOutcome): Next => ({

@@ -1,6 +1,6 @@
 import { createHistogram } from '../metrics/histogram.ts'
 import { type Percentiles, percentiles } from '../metrics/percentiles.ts'
-import type { StreamReading } from '../observation/observation.ts'
+import type { StreamRecord } from '../observation/observation.ts'
 import type { Span } from './stream-load.ts'
 
 /** When the tokens of one stream were written, on the clock of the machine, and how late that was, in their order. */
@@ -60,7 +60,7 @@ export function collectDelays(span: () => Span): Delays {
 }
 
 /** When the tokens of a stream were stamped, out of what its observation says; `originMs` is that of its clock. */
-export function stampsOf({ firstTokenMs, gapsMs }: StreamReading, originMs: number): readonly number[] {
+export function stampsOf({ firstTokenMs, gapsMs }: StreamRecord, originMs: number): readonly number[] {
   if (firstTokenMs === null) return []
   let atMs = originMs + firstTokenMs
   const stamps = [atMs]

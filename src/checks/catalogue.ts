@@ -1,7 +1,7 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
 import { quote } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
-import { jsonObject } from '../observation/scope.ts'
+import { jsonObject } from '../observation/response.ts'
 import { type Check, expecting } from './check.ts'
 
 /** The lists of networks, of models, of the caller's rate limits and of the requests that hit them. */

@@ -2,18 +2,17 @@ import type { Contract } from '../contract/contract.ts'
 import { quote } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import type { ChatAsked, Observation } from '../observation/observation.ts'
-import { jsonObject } from '../observation/scope.ts'
+import { is2xx, isJsonType, jsonObject } from '../observation/response.ts'
 import { type Check, type Expect, expecting } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 import { checkStopReason, checkToolCalls } from './ending.ts'
 import { wrongMemberOf } from './message-members.ts'
-import { isJsonType, isSuccess } from './who-answered.ts'
 
 /** An unstreamed completion. */
 export const checkChatAnswer: Check<'chat-answer'> = (observation, contract, say) => {
   const { answer, outcome, seq } = observation
   if (!isChat(observation) || observation.asked.stream) return
-  if (answer === null || !isSuccess(answer.status) || outcome.kind !== 'answered') return
+  if (answer === null || !is2xx(answer.status) || outcome.kind !== 'answered') return
   const expect = expecting(say, seq)
 
   const type = answer.headers['content-type']

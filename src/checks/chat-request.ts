@@ -4,11 +4,10 @@ import type { Contract } from '../contract/contract.ts'
 import { quote } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import type { Answer, ChatAsked } from '../observation/observation.ts'
-import { jsonObject } from '../observation/scope.ts'
+import { bodyText, is2xx, jsonObject } from '../observation/response.ts'
 import { clauseOfMessages } from './chat-messages.ts'
 import { type Check, type Expect, expecting } from './check.ts'
 import { checkLogprobs } from './logprobs.ts'
-import { isSuccess, textOf } from './who-answered.ts'
 
 type Judged = ClausesOf<'chat-request'>
 
@@ -16,7 +15,7 @@ type Judged = ClausesOf<'chat-request'>
 export const checkChatRequest: Check<'chat-request'> = ({ answer, asked, seq, outcome }, contract, say) => {
   if (asked.kind !== 'chat' || answer === null) return
   const expect = expecting(say, seq)
-  const accepted = isSuccess(answer.status)
+  const accepted = is2xx(answer.status)
   if (accepted || (refusals.includes(answer.status) && !isAboutModel(answer)))
     checkTaken(answer, asked, contract, expect)
   if (!accepted || asked.stream || outcome.kind !== 'answered') return
@@ -31,16 +30,16 @@ export const checkChatRequest: Check<'chat-request'> = ({ answer, asked, seq, ou
 const refusals: readonly number[] = [400, 422]
 
 /** A refusal that speaks of the model, or of its context, says what that model cannot do, and not what a request may not say. */
-export const isAboutModel = (answer: Answer): boolean => /\b(models?\b|context)/i.test(textOf(answer))
+export const isAboutModel = (answer: Answer): boolean => /\b(models?\b|context)/i.test(bodyText(answer))
 
 function checkTaken(answer: Answer, asked: ChatAsked, contract: Contract, expect: Expect<Judged>): void {
   const clause = clauseOf(asked, contract)
   if (clause === null) return
-  const isTaken = isSuccess(answer.status)
+  const isTaken = is2xx(answer.status)
   const isWanted = clause !== 'chat.request.unknown-member' || contract.chat.unknownMembers === 'tolerated'
   expect(clause, isTaken === isWanted, () => {
     const sent = quote(asked.options?.body ?? {})
-    const got = isTaken ? 'was taken' : `was answered with ${answer.status} ${quote(textOf(answer))}`
+    const got = isTaken ? 'was taken' : `was answered with ${answer.status} ${quote(bodyText(answer))}`
     return `a request with ${sent} ${got}, expected ${isWanted ? 'a success' : 400}`
   })
 }

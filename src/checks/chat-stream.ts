@@ -5,16 +5,16 @@ import {
   type ChatAsked,
   type DeltaField,
   type JsonType,
-  mostRuns,
+  maxGrammarRuns,
   type StreamPart,
-  type StreamReading,
+  type StreamRecord,
   streamOf,
 } from '../observation/observation.ts'
+import { is2xx } from '../observation/response.ts'
 import { isChat } from './chat-answer.ts'
 import { type Check, type Expect, expecting } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 import { checkStopReason, checkToolCalls } from './ending.ts'
-import { isSuccess } from './who-answered.ts'
 
 /** Ends that a stream came to by itself, not by the connection or by an error that it reported. */
 const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
@@ -25,7 +25,7 @@ const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
  */
 export const checkChatStream: Check<'chat-stream'> = (observation, contract, say) => {
   const { answer, outcome, seq } = observation
-  if (!isChat(observation) || !observation.asked.stream || answer === null || !isSuccess(answer.status)) return
+  if (!isChat(observation) || !observation.asked.stream || answer === null || !is2xx(answer.status)) return
   if (outcome.kind !== 'answered' && !(outcome.kind === 'failed' && ownEnds.includes(outcome.reason))) return
   const expect = expecting(say, seq)
 
@@ -46,7 +46,7 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   checkIndices(stream, choicesOf(observation.asked.options), expect)
   // Of a grammar that was cut, only what stands in it is known.
   const isUsageStated =
-    stream.grammar.length < mostRuns ? checkGrammar(stream, observation.asked, contract, expect) : stream.usage
+    stream.grammar.length < maxGrammarRuns ? checkGrammar(stream, observation.asked, contract, expect) : stream.usage
   if (!isUsageStated) return
   const { ids, models, created, usage, cost } = stream
   const isCut = stream.finishReasons.includes('length')
@@ -56,7 +56,7 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
 type OfStream = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
 
 function checkChunks(
-  { ids, models, objects, malformed }: StreamReading,
+  { ids, models, objects, malformed }: StreamRecord,
   { chat }: Contract,
   expect: Expect<'chat.stream.chunk'>,
 ): void {
@@ -70,7 +70,7 @@ function checkChunks(
 }
 
 /** The index is not said to be required of a choice. */
-function checkIndices({ indices }: StreamReading, most: number, expect: Expect<'chat.stream.index'>): void {
+function checkIndices({ indices }: StreamRecord, most: number, expect: Expect<'chat.stream.index'>): void {
   const isPosition = (index: unknown) =>
     index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < most)
   expect(
@@ -82,13 +82,13 @@ function checkIndices({ indices }: StreamReading, most: number, expect: Expect<'
 
 /** Which reason belongs to which choice is known of a single choice only. */
 function checkEnding(
-  { finishReasons, stopReasons, grammar, deltaTypes }: StreamReading,
+  { finishReasons, stopReasons, grammar, deltaTypes }: StreamRecord,
   expect: Expect<'chat.choice.stop-reason' | 'chat.choice.tool-calls' | 'chat.stream.delta'>,
 ): void {
   const [finish, another] = finishReasons
   const isOne = finish !== undefined && another === undefined
   for (const stop of stopReasons) checkStopReason(stop, isOne && stopReasons.length === 1 ? finish : null, expect)
-  if (isOne && grammar.length < mostRuns)
+  if (isOne && grammar.length < maxGrammarRuns)
     checkToolCalls(finish, grammar.some(([part]) => part === 'tool-call') ? 1 : 0, expect)
   const mistyped = deltaTypes.find(([field, type]) => !fieldTypes[field].includes(type))
   expect(
@@ -113,7 +113,7 @@ const tokens: readonly StreamPart[] = ['content', 'reasoning', 'tool-call']
 
 /** Judges what came in which order; gives whether usage was stated. */
 function checkGrammar(
-  { grammar, indices }: StreamReading,
+  { grammar, indices }: StreamRecord,
   { options }: ChatAsked,
   { chat }: Contract,
   expect: Expect<OfStream>,

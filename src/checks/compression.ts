@@ -1,10 +1,10 @@
 import { quote } from '../lib/format.ts'
+import { is2xx, isFromGateway } from '../observation/response.ts'
 import { type Check, expecting } from './check.ts'
-import { isFromInFront, isSuccess } from './who-answered.ts'
 
 /** Whether answers are compressed where that was asked for, as it was asked for, and nowhere else. */
 export const checkCompression: Check<'compression'> = ({ answer, asked, seq, outcome }, contract, say) => {
-  if (answer === null || asked.kind === 'probe' || isFromInFront(answer, contract)) return
+  if (answer === null || asked.kind === 'probe' || isFromGateway(answer, contract)) return
   const wanted = asked.kind === 'chat' ? (asked.options?.encoding ?? null) : null
   const encoding = encodingOf(answer.headers['content-encoding'])
   const expect = expecting(say, seq)
@@ -16,7 +16,7 @@ export const checkCompression: Check<'compression'> = ({ answer, asked, seq, out
     const { body } = answer
     return expect('chat.compression.body', false, () => `the body is no ${body.encoding}: ${body.why}`)
   }
-  if (!isSuccess(answer.status) || asked.kind !== 'chat') return
+  if (!is2xx(answer.status) || asked.kind !== 'chat') return
   if (asked.stream) {
     const isPlain = encoding === null
     return expect('chat.compression.stream', isPlain, () => `a stream is encoded as ${quote(encoding)}, expected none`)

@@ -1,9 +1,8 @@
 import { quote } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
-import { jsonObject } from '../observation/scope.ts'
+import { isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../observation/response.ts'
 import type { Check } from './check.ts'
 import { codeOf, isForWallet, isPaymentOffer, lackOfDetailed, lackOfStandard } from './error-layout.ts'
-import { isAbuseBlock, isFromInFront, isOutOfTurn } from './who-answered.ts'
 
 const wholeNumber = /^\d+$/
 const rpcLimitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
@@ -24,7 +23,7 @@ type StatusClause = `error.${400 | 401 | 402 | 415 | 429 | 500 | 503 | 504}.obje
 
 /** The bodies of answers that are no success. */
 export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, contract, say) => {
-  if (answer === null || answer.status < 400 || isFromInFront(answer, contract)) return
+  if (answer === null || answer.status < 400 || isFromGateway(answer, contract)) return
   if (answer.body.kind === 'undecodable') return
   const body = jsonObject(answer)
   const error = body?.error
@@ -37,7 +36,12 @@ export const checkErrorAnswer: Check<'error-answer'> = ({ answer, asked, seq }, 
     say.broken('error.object', `the body of a ${answer.status} ${got}, expected a text or an object as error`, [seq])
   }
 
-  if (asked.kind !== 'rpc' || answer.status !== 429 || isAbuseBlock(answer, contract) || isOutOfTurn(answer, contract))
+  if (
+    asked.kind !== 'rpc' ||
+    answer.status !== 429 ||
+    isAbuseBlock(answer, contract) ||
+    isConcurrencyRejection(answer, contract)
+  )
     return
   const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(answer.headers[name] ?? ''))
   // Where the message stands in the body is open.

@@ -3,10 +3,9 @@ import { quote } from '../lib/format.ts'
 import { memoizeLast } from '../lib/memoize-last.ts'
 import { isDecimal } from '../lib/numbers.ts'
 import type { Observation } from '../observation/observation.ts'
-import { authenticatedAnswer } from '../observation/scope.ts'
+import { authenticatedResponse, is2xx, isFromGateway } from '../observation/response.ts'
 import type { Check } from './check.ts'
 import { tariffOf } from './tariff.ts'
-import { isFromInFront, isSuccess } from './who-answered.ts'
 
 const httpDate =
   /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/
@@ -31,7 +30,7 @@ const namesOf = memoizeLast(({ headerPrefix }: Contract) => ({
 /** The headers that every answer carries, and those that depend only on who asked and for what. */
 export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
   const { answer, seq } = observation
-  if (answer === null || isFromInFront(answer, contract)) return
+  if (answer === null || isFromGateway(answer, contract)) return
   const { headers, status } = answer
   const { version, modelId, modelName } = namesOf(contract)
 
@@ -51,11 +50,11 @@ export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
   expect('header.cf-ray', 'cf-ray', isPresent, 'a request id')
   expect('header.version', version, isPresent, 'a revision')
   if (headers[version]) expect('header.version.format', version, isVersion, 'YYYYMMDD.HHMMSS')
-  if (isSuccess(status) && isInference(observation, contract)) {
+  if (is2xx(status) && isInference(observation, contract)) {
     expect('header.model-id', modelId, isPresent, 'the model used')
     expect('header.model-name', modelName, isPresent, 'a display name')
   }
-  if (contract.billing.balanceHeaders && authenticatedAnswer(observation) !== null) {
+  if (contract.billing.balanceHeaders && authenticatedResponse(observation) !== null) {
     const { usdHeader, diemHeader } = tariffOf(contract)
     expect('header.balance.usd', usdHeader, isBalance, 'a decimal string')
     expect('header.balance.diem', diemHeader, isBalance, 'a decimal string')

@@ -1,8 +1,8 @@
 import { quote } from '../lib/format.ts'
 import { isDecimal } from '../lib/numbers.ts'
-import { authenticatedAnswer, scopeOf } from '../observation/scope.ts'
+import { applicableLimit } from '../observation/limit-scope.ts'
+import { authenticatedResponse, isAbuseBlock } from '../observation/response.ts'
 import type { Check } from './check.ts'
-import { isAbuseBlock } from './who-answered.ts'
 
 const types = ['user', 'api_key', 'global']
 
@@ -16,9 +16,9 @@ const ofTokens = headersOf('tokens')
 
 /** The `x-ratelimit-*` headers, one answer at a time. What they say together is the limiter's audit. */
 export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, say) => {
-  const answer = authenticatedAnswer(observation)
+  const answer = authenticatedResponse(observation)
   if (answer === null || isAbuseBlock(answer, contract)) return
-  const scope = scopeOf(observation, contract)
+  const scope = applicableLimit(observation, contract)
   const { headers, status } = answer
   const seqs = [observation.seq]
 

@@ -4,8 +4,8 @@ import { quote } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import { memoizeLast } from '../lib/memoize-last.ts'
 import type { Answer, Observation } from '../observation/observation.ts'
+import { is2xx, isFromGateway } from '../observation/response.ts'
 import { type Check, type Expect, expecting } from './check.ts'
-import { isFromInFront, isSuccess } from './who-answered.ts'
 
 type Clause = ClausesOf<'occasional-headers'>
 
@@ -15,7 +15,7 @@ type Rule = { readonly clause: Clause; readonly fits: (value: string) => boolean
 /** The headers that depend on more than who asked for what: they are judged where they are, and a few where they are not. */
 export const checkOccasionalHeaders: Check<'occasional-headers'> = (observation, contract, say) => {
   const { answer, asked, seq } = observation
-  if (answer === null || isFromInFront(answer, contract)) return
+  if (answer === null || isFromGateway(answer, contract)) return
   const { headers, status } = answer
   const known = knowledgeOf(contract)
   const expect = expecting<Clause>(say, seq)
@@ -38,7 +38,7 @@ export const checkOccasionalHeaders: Check<'occasional-headers'> = (observation,
       () => `${known.requestTimestamp} is ${quote(echoed)}, expected ${sent ?? 'none, since none was sent'}`,
     )
   }
-  if (asked.kind !== 'chat' || !isSuccess(status)) return
+  if (asked.kind !== 'chat' || !is2xx(status)) return
 
   const used = headers[known.modelId]
   if (used && known.models.has(asked.model)) {
@@ -78,7 +78,7 @@ function checkDeprecation(
         () => `${deprecationDate} is ${quote(date)}, expected a date in ISO 8601`,
       )
   }
-  if (asked.kind !== 'chat' || !isSuccess(status)) return
+  if (asked.kind !== 'chat' || !is2xx(status)) return
   const lifecycle = models.get(asked.model)?.lifecycle
   if (lifecycle === 'deprecated')
     expect(

@@ -4,12 +4,12 @@ import type { ChatOption, Contract } from '../contract/contract.ts'
 import { quote } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import { type Answer, type ChatAsked, type Observation, streamOf } from '../observation/observation.ts'
+import { is2xx, isFromGateway } from '../observation/response.ts'
 import { isAboutModel } from './chat-request.ts'
 import { type Check, type Expect, expecting } from './check.ts'
 import { checkCitations } from './citations.ts'
 import { checkEcho } from './echo.ts'
 import { saidIn } from './said.ts'
-import { isFromInFront, isSuccess } from './who-answered.ts'
 
 type Options = NonNullable<ChatAsked['options']>
 
@@ -17,9 +17,9 @@ type Options = NonNullable<ChatAsked['options']>
 export const checkParameters: Check<'parameters'> = (observation, contract, say) => {
   const { answer, asked, outcome, seq } = observation
   if (asked.kind !== 'chat' || asked.options === null) return
-  if (answer === null || isFromInFront(answer, contract)) return
+  if (answer === null || isFromGateway(answer, contract)) return
   const expect = expecting(say, seq)
-  if (!isSuccess(answer.status)) return checkRefusal(answer, asked.options, contract, expect)
+  if (!is2xx(answer.status)) return checkRefusal(answer, asked.options, contract, expect)
   if (outcome.kind !== 'answered') return
 
   const { options } = asked

@@ -2,13 +2,13 @@ import type { Sender } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
 import { quote } from '../lib/format.ts'
 import type { Answer } from '../observation/observation.ts'
+import { bodyText, isAbuseBlock, isFromGateway } from '../observation/response.ts'
 import { type Check, expecting } from './check.ts'
 import { briefly } from './correlate.ts'
-import { isAbuseBlock, isFromInFront, textOf } from './who-answered.ts'
 
 /** Whether a crafted request got the answer that the document promises. */
 export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say) => {
-  if (asked.kind !== 'probe' || answer === null || isFromInFront(answer, contract)) return
+  if (asked.kind !== 'probe' || answer === null || isFromGateway(answer, contract)) return
   const { clause, promised, names, as } = probeOf(asked.probe)
   const statuses = promised(contract)
   if (statuses.length === 0) return
@@ -22,7 +22,7 @@ export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say
     () => `${asked.probe} was answered with ${answer.status}, expected ${statuses.join(' or ')}`,
   )
   if (!isPromised || names.length === 0 || !contract.rpc.namesEveryMethod) return
-  const said = textOf(answer)
+  const said = bodyText(answer)
   const unnamed = names.filter(name => !said.includes(name))
   if (unnamed.length > 0 && !isWhole(answer)) return
   expect(

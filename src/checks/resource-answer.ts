@@ -2,13 +2,13 @@ import { type Resource, resourceOf } from '../contract/contract.ts'
 import { quote } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import type { Answer, ResourceAsked } from '../observation/observation.ts'
+import { is2xx, isFromGateway } from '../observation/response.ts'
 import { type Check, expecting } from './check.ts'
 import type { Say } from './docket.ts'
-import { isFromInFront, isSuccess } from './who-answered.ts'
 
 /** Answers of what is neither chat nor RPC: whether it is there, and what its headers say of what it gave. */
 export const checkResourceAnswer: Check<'resource-answer'> = ({ answer, asked, seq }, contract, say) => {
-  if (asked.kind !== 'resource' || answer === null || isFromInFront(answer, contract)) return
+  if (asked.kind !== 'resource' || answer === null || isFromGateway(answer, contract)) return
   const resource = resourceOf(contract, asked.resource)
   if (resource === null || unrelated.includes(answer.status)) return
   const { status } = answer
@@ -24,10 +24,10 @@ export const checkResourceAnswer: Check<'resource-answer'> = ({ answer, asked, s
   if (resource.draws === 'embedding' && isText(asked.body?.input) && status < 500 && !missing.includes(status))
     expect(
       'embeddings.input',
-      isSuccess(status),
+      is2xx(status),
       () => `an embedding of ${quote(asked.body?.input)} was answered with ${status}, expected a success`,
     )
-  if (!isSuccess(status)) return
+  if (!is2xx(status)) return
   if (resource.isPaginated) checkPages(answer, asked, seq, say)
   checkDisposition(answer, resource, seq, say)
 }

@@ -1,9 +1,9 @@
 import { quote } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import type { Answer, RpcAsked } from '../observation/observation.ts'
+import { is2xx, isAbuseBlock, isJsonType } from '../observation/response.ts'
 import { type Check, type Expect, expecting } from './check.ts'
 import { briefly, correlate, rejectsParams } from './correlate.ts'
-import { isAbuseBlock, isJsonType, isSuccess } from './who-answered.ts'
 
 /** The JSON-RPC side of an answer of the proxy: shape, ids, correlation. */
 export const checkRpcAnswer: Check<'rpc-answer'> = ({ answer, asked, seq, outcome }, contract, say) => {
@@ -21,7 +21,7 @@ export const checkRpcAnswer: Check<'rpc-answer'> = ({ answer, asked, seq, outcom
     )
   }
   if (asked.batch && asked.items.length === contract.rpc.batchLimit) checkFullBatch(asked, status, expect)
-  if (!isSuccess(status)) return
+  if (!is2xx(status)) return
 
   const type = headers['content-type']
   expect('rpc.content-type', isJsonType(type), () => `content-type is ${quote(type)}, expected application/json`)
@@ -62,9 +62,9 @@ function isAboutItems({ status, body }: Answer, { items }: RpcAsked): boolean {
 
 /** A batch may be refused for what stands in it, but not for its length; nobody knows which it was if an item fails. */
 function checkFullBatch({ items }: RpcAsked, status: number, expect: Expect<'rpc.batch.full'>): void {
-  if (items.some(item => item.failing) || (!isSuccess(status) && status !== 400 && status !== 413)) return
+  if (items.some(item => item.failing) || (!is2xx(status) && status !== 400 && status !== 413)) return
   const because = () => `a batch of ${items.length} items was answered with ${status}, expected 200`
-  expect('rpc.batch.full', isSuccess(status), because)
+  expect('rpc.batch.full', is2xx(status), because)
 }
 
 function checkBatchIds(

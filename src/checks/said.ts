@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { toObject } from '../lib/json.ts'
-import type { Answer, StreamReading } from '../observation/observation.ts'
-import { jsonObject } from '../observation/scope.ts'
+import type { Answer, StreamRecord } from '../observation/observation.ts'
+import { jsonObject } from '../observation/response.ts'
 
 /** What an answer to a chat request with options says, streamed or not, as far as options show in it. */
 export type Said = {
@@ -33,7 +33,7 @@ export function saidIn(answer: Answer, { chat }: Contract): Said {
   }
 }
 
-const saidInStream = ({ parameters, text, toolNames, contentCharacters, finishReasons }: StreamReading): Said => ({
+const saidInStream = ({ parameters, text, toolNames, contentCharacters, finishReasons }: StreamRecord): Said => ({
   echo: parameters ?? undefined,
   text,
   isCut: finishReasons.includes('length') || contentCharacters !== text?.length,

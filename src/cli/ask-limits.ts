@@ -1,8 +1,8 @@
 import { authorize, type Caller } from '../callers/caller.ts'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
+import { type PublishedLimits, parseLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
-import { type Granted, readGranted } from '../plan/plan-limits.ts'
 import type { Exchange } from '../transport/transport.ts'
 import { undiciTransport } from '../transport/undici.ts'
 
@@ -15,7 +15,7 @@ export async function askLimits(
   [caller]: readonly Caller[],
   { bounds }: Plan,
   { paths }: Contract,
-): Promise<Granted> {
+): Promise<PublishedLimits> {
   if (caller === undefined) return { kind: 'not-asked', why: 'there is no caller' }
   const transport = undiciTransport({ baseUrl: target, clock: systemClock(), maxConnections: 1 })
   try {
@@ -38,10 +38,10 @@ export async function askLimits(
 }
 
 /** What an answer grants; of any that is not as it should be, why it grants nothing. */
-function grantedBy({ failure, status, body }: Exchange, caller: string): Granted {
+function grantedBy({ failure, status, body }: Exchange, caller: string): PublishedLimits {
   if (failure !== null) return { kind: 'failed', caller, why: failure.reason }
   if (status !== 200) return { kind: 'failed', caller, why: `it answered with ${status}` }
-  const perMinute = readGranted(parsed(body))
+  const perMinute = parseLimits(parsed(body))
   return perMinute === null
     ? { kind: 'failed', caller, why: 'its answer holds no limits' }
     : { kind: 'answered', caller, perMinute }

@@ -3,7 +3,7 @@ import { type Criteria, defaultCriteria } from '../compare/comparison.ts'
 import type { Intent } from '../compare/plan-differences.ts'
 import type { Contract } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import { grantedThen } from '../plan/plan-limits.ts'
+import { recordedLimits } from '../plan/limits.ts'
 import {
   assertComparable,
   assertDistinct,
@@ -39,7 +39,7 @@ export async function baselinesOf(
   const runs = await Promise.all(paths.map(readComparedRun))
   assertDistinct(runs)
   for (const baseline of runs) {
-    const plan = draft.replan(grantedThen(baseline.intent.plan.limits))
+    const plan = draft.replan(recordedLimits(baseline.intent.plan.limits))
     assertComparable(baseline, plan.scenario, { plan, contract })
   }
   return { runs, criteria }

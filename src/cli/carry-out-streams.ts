@@ -3,7 +3,7 @@ import { type StreamLoad, startsPerSecond, streamMs } from '../certificate/strea
 import { makePlan } from '../plan/make-plan.ts'
 import type { Report } from '../report/document.ts'
 import { carryOutUnrecorded, type UnrecordedRun } from '../run/carry-out-unrecorded.ts'
-import { parseScenario } from '../scenario/load.ts'
+import { parseScenario } from '../scenario/load-scenario.ts'
 
 /** A load of streams, from a metronome. */
 export type StreamRun = Required<Pick<UnrecordedRun, 'target' | 'clock' | 'send' | 'stop' | 'onStart' | 'watch'>> & {

@@ -1,4 +1,4 @@
-import type { ServicePlan } from '../plan/plan.ts'
+import type { ServiceSpec } from '../plan/plan.ts'
 import { startOwnProcess } from './own-process.ts'
 import { capacityFlags } from './service-capacity.ts'
 
@@ -8,7 +8,7 @@ export type EmbeddedService = { readonly baseUrl: string; readonly stop: () => v
 export async function startEmbeddedService(options: {
   readonly seed: number
   readonly profile: string | null
-  readonly service: ServicePlan | null
+  readonly service: ServiceSpec | null
 }): Promise<EmbeddedService> {
   const laidOver = options.profile === null ? [] : ['--profile', options.profile]
   const flags = ['--seed', String(options.seed), ...capacityFlags(options.service), ...laidOver]

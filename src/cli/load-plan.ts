@@ -1,10 +1,10 @@
 import type { Contract } from '../contract/contract.ts'
 import { documented } from '../contract/documented.ts'
 import { loadProfile } from '../contract/profile.ts'
+import { notDiscovered, type PublishedLimits } from '../plan/limits.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
-import { type Granted, unasked } from '../plan/plan-limits.ts'
-import { loadScenario } from '../scenario/load.ts'
+import { loadScenario } from '../scenario/load-scenario.ts'
 import { number, text, type Values } from './command.ts'
 import { readRecordings } from './read-recordings.ts'
 
@@ -15,7 +15,7 @@ export function contractOf(values: Values): Contract {
 }
 
 /** A plan as it is before the target was asked, and how it is made again when that has said what it grants. */
-export type Draft = { readonly plan: Plan; readonly replan: (granted: Granted) => Plan }
+export type Draft = { readonly plan: Plan; readonly replan: (granted: PublishedLimits) => Plan }
 
 /** The plan of a scenario file under the flags. */
 export async function draftPlan(file: string, contract: Contract, values: Values): Promise<Draft> {
@@ -26,6 +26,7 @@ export async function draftPlan(file: string, contract: Contract, values: Values
   }
   const scenario = loadScenario(file, contract)
   const recordings = await readRecordings(scenario)
-  const replan = (granted: Granted) => makePlan(scenario, contract, overrides, { recordings, granted })
-  return { plan: replan(unasked), replan }
+  const replan = (granted: PublishedLimits) =>
+    makePlan(scenario, contract, overrides, { recordings, publishedLimits: granted })
+  return { plan: replan(notDiscovered), replan }
 }

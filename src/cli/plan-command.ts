@@ -2,8 +2,8 @@ import { loadKeys } from '../callers/api-keys.ts'
 import type { Contract } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { describePlan } from '../plan/describe-plan.ts'
+import type { PublishedLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { Granted } from '../plan/plan-limits.ts'
 import { refusalOf } from './affordable.ts'
 import { askLimits } from './ask-limits.ts'
 import { exitCodes, text, type Values } from './command.ts'
@@ -21,7 +21,7 @@ export async function planCommand(values: Values): Promise<number> {
 }
 
 /** Asks only on behalf of a run that could begin. */
-async function ask(plan: Plan, contract: Contract): Promise<Granted> {
+async function ask(plan: Plan, contract: Contract): Promise<PublishedLimits> {
   try {
     const refusal = refusalOf(plan)
     if (refusal !== null) throw new UsageError(refusal)

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import type { ExpositionSource } from '../metrics/exposition.ts'
-import type { PushTally, RunHead } from '../observation/log.ts'
+import type { PushCounts, RunInfo } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { createPushGateway } from '../push/push-gateway.ts'
 import { type Line, type Receiver, receiverAt } from '../push/receiver.ts'
@@ -19,7 +19,7 @@ export type Push = {
   readonly isAsked: boolean
   readonly start: (source: ExpositionSource) => void
   /** Of the remote write; null where there is none. */
-  readonly tally: () => PushTally | null
+  readonly tally: () => PushCounts | null
   /** Pushes what the run came to. Resolves soon, and at once when `quit` aborts. */
   readonly finish: (report: Report, quit: AbortSignal) => Promise<void>
   readonly close: () => Promise<void>
@@ -28,7 +28,7 @@ export type Push = {
 type Pushed = {
   readonly receivers: Receivers
   readonly plan: Plan
-  readonly head: RunHead
+  readonly head: RunInfo
   readonly clock: Clock
   readonly log: (line: string) => void
   /** Where notes are kept back, takes what has to be said all the same. */
@@ -68,7 +68,7 @@ export function createPush({ receivers, plan, head, clock, log, warn, isQuiet }:
   const remote = remoteWrite && createRemoteWrite(lineTo(remoteWrite, 'Remote write to'), head.runId)
   const gateway = pushGateway && createPushGateway(lineTo(pushGateway, 'Pushgateway at'), plan.scenario)
 
-  const tell = (receiver: Receiver | null, tally: PushTally | undefined) => {
+  const tell = (receiver: Receiver | null, tally: PushCounts | undefined) => {
     if (receiver === null || tally === undefined) return
     const words = `${pushedWords(tally)} (${receiver.address})`
     if (tally.lostSamples === 0) log(words)

@@ -1,6 +1,6 @@
 import { plural } from '../lib/format.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import { isBegun, type LogLine, readLog } from '../observation/log.ts'
+import { hasHeader, type LogLine, readLog } from '../observation/log.ts'
 import { openRecordedRun, type RecordedRun } from '../report/run-directory.ts'
 
 /** A run that has kept all of its observations. Throws a UsageError when it has not. */
@@ -13,7 +13,7 @@ export async function openWholeRecord(directory: string): Promise<RecordedRun> {
 
 /** The lines of a record, log after log. Throws a UsageError where some were left out: who counts them needs every one. */
 export async function* wholeRecord(logs: readonly string[]): AsyncIterable<Exclude<LogLine, { readonly kind: 'gap' }>> {
-  for (const file of logs.filter(isBegun))
+  for (const file of logs.filter(hasHeader))
     for await (const line of readLog(file)) {
       if (line.kind === 'gap') assertWhole(file, line.leftOut)
       else yield line

@@ -1,7 +1,8 @@
 import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
 import { collectArrivals } from '../observation/recorded-arrivals.ts'
-import type { Recording, Recordings } from '../plan/recorded-stage.ts'
-import type { Recorded, Scenario } from '../scenario/scenario.ts'
+import type { Recording, Recordings } from '../plan/recorded-load.ts'
+import type { Scenario } from '../scenario/schema.ts'
+import type { Recorded } from '../scenario/stage-schema.ts'
 import { openWholeRecord, wholeRecord } from './read-record.ts'
 
 /** So many arrivals of a recorded run are repeated at most: more than a plan should hold. */

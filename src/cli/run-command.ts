@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { mostWorkers } from '../arrivals/share.ts'
 import { type Keys, loadKeys } from '../callers/api-keys.ts'
 import type { Contract } from '../contract/contract.ts'
 import { epochOf, systemClock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import type { RunHead } from '../observation/log.ts'
+import type { RunInfo } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
+import { maxShards } from '../plan/shard.ts'
 import { assertNoRun, createRunDirectory, logFiles, observationsIn } from '../report/run-directory.ts'
 import { carryOutInThreads } from '../run/carry-out-in-threads.ts'
 import { assertAffordable } from './affordable.ts'
@@ -100,7 +100,7 @@ async function askAndCarryOut(target: string, errand: Errand): Promise<number> {
 async function carryOutAt(target: string, plan: Plan, errand: Errand): Promise<number> {
   const { contract, keys, runId, path, values, baselines, receivers } = errand
   const clock = systemClock()
-  const head: RunHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
+  const head: RunInfo = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
   const watch = await watchRun({ plan, head, clock, values, path, receivers })
   const interrupts = listenForInterrupts()
   interrupts.onFirst(() => watch.log('Interrupted: waiting for what is under way. Once more to quit.'))
@@ -137,12 +137,12 @@ async function carryOutAt(target: string, plan: Plan, errand: Errand): Promise<n
 const workersOf = (values: Values): number => number(values, 'workers') ?? 1
 
 function assertDivisible(plan: Plan, workers: number): void {
-  const { most, because } = mostWorkers(plan)
-  if (Number.isSafeInteger(workers) && workers >= 1 && workers <= most) return
+  const { max, because } = maxShards(plan)
+  if (Number.isSafeInteger(workers) && workers >= 1 && workers <= max) return
   throw new UsageError({
     where: '--workers',
     got: String(workers),
-    expected: `a whole number from 1 to ${most}: ${plan.scenario} has ${because}`,
+    expected: `a whole number from 1 to ${max}: ${plan.scenario} has ${because}`,
   })
 }
 

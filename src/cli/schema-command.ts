@@ -1,4 +1,4 @@
-import { scenarioJsonSchema } from '../scenario/json-schema.ts'
+import { scenarioJsonSchema } from '../scenario/schema.ts'
 import { exitCodes } from './command.ts'
 
 export async function schemaCommand(): Promise<number> {

@@ -1,7 +1,7 @@
 import { UsageError } from '../lib/usage-error.ts'
-import type { ServicePlan } from '../plan/plan.ts'
+import type { ServiceSpec } from '../plan/plan.ts'
 import { parseDuration } from '../scenario/units.ts'
-import { type ServiceCapacity, spreads } from '../service/slots.ts'
+import { latencyDistributionKinds, type ServiceCapacity } from '../service/capacity.ts'
 import { number, text, type Values } from './command.ts'
 import { wholeNumber } from './whole-number.ts'
 
@@ -20,12 +20,12 @@ export function serviceCapacity(values: Values): ServiceCapacity | null {
     throw new UsageError({ where: '--service-time', got, expected: 'how long a slot is taken, such as 20ms' })
   }
   // Any other word has been refused with the rest of the command line.
-  const spread = spreads.find(each => each === text(values, 'spread')) ?? 'constant'
+  const spread = latencyDistributionKinds.find(each => each === text(values, 'spread')) ?? 'constant'
   return { slots, serviceTimeMs, spread, queue: queue ?? slots }
 }
 
 /** The same as flags, for a service that a run starts. */
-export const capacityFlags = (plan: ServicePlan | null): readonly string[] =>
+export const capacityFlags = (plan: ServiceSpec | null): readonly string[] =>
   plan === null
     ? []
     : [

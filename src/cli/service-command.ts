@@ -2,12 +2,12 @@ import { systemClock } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
 import { plainTable } from '../lib/text-layout.ts'
 import { nearest, UsageError } from '../lib/usage-error.ts'
+import { defaultLatency, type ServiceLatency, scaleLatency } from '../service/capacity.ts'
 import { type Fault, faultStatuses } from '../service/faults.ts'
 import type { Lie } from '../service/lies/lie.ts'
 import { allLies, lieByName } from '../service/lies/lies.ts'
 import { startServer } from '../service/server.ts'
 import { createService } from '../service/service.ts'
-import { defaultTiming, slowed, type Timing } from '../service/timing.ts'
 import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { contractOf } from './load-plan.ts'
 import { serveUntilTold } from './serve-until-told.ts'
@@ -75,8 +75,8 @@ function faultsOf(written: readonly string[]): readonly Fault[] {
   throw new UsageError({ where: '--fault', got: `${total} in all`, expected: 'probabilities of at most 1 in all' })
 }
 
-function timingOf(values: Values): Timing {
-  const { ttftMs, itlMs, rpcMs } = defaultTiming
+function timingOf(values: Values): ServiceLatency {
+  const { ttftMs, itlMs, rpcMs } = defaultLatency
   const share = number(values, 'slowdown') ?? 0
   if (!(share > -1 && share <= 100))
     throw new UsageError({
@@ -85,12 +85,12 @@ function timingOf(values: Values): Timing {
       expected: 'a share above -1, such as 0.1 for 10 %',
     })
   const timing = {
-    ...defaultTiming,
+    ...defaultLatency,
     ttftMs: milliseconds(values, 'ttft', ttftMs),
     itlMs: milliseconds(values, 'itl', itlMs),
     rpcMs: milliseconds(values, 'rpc', rpcMs),
   }
-  return slowed(timing, share)
+  return scaleLatency(timing, share)
 }
 
 function milliseconds(values: Values, name: string, usual: number): number {

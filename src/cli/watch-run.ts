@@ -4,9 +4,8 @@ import { UsageError } from '../lib/usage-error.ts'
 import { type ExpositionSource, inSteadyOrder } from '../metrics/exposition.ts'
 import { serveMetrics } from '../metrics/metrics-server.ts'
 import { createExposition } from '../metrics/prometheus.ts'
-import type { RunHead } from '../observation/log.ts'
-import { describeLimits, differingLimits } from '../plan/describe-limits.ts'
-import { describePlan } from '../plan/describe-plan.ts'
+import type { RunInfo } from '../observation/log.ts'
+import { describeLimits, describePlan, differingLimits } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Report } from '../report/document.ts'
 import { offeredNow, snapshotProgress } from '../report/progress-snapshot.ts'
@@ -33,7 +32,7 @@ const freshMs = 1_000
 
 type Watched = {
   readonly plan: Plan
-  readonly head: RunHead
+  readonly head: RunInfo
   readonly clock: Clock
   readonly values: Values
   readonly path: string

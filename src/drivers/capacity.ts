@@ -1,7 +1,8 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
 import type { Next } from '../capacity/next-trial.ts'
-import type { Trial, TrialOutcome } from '../capacity/search-terms.ts'
+import type { TrialOutcome } from '../capacity/search-terms.ts'
 import { sleepUntil } from '../lib/clock.ts'
+import type { Trial } from '../plan/plan.ts'
 import { type Cab, countInFlight, type InFlight } from './driver.ts'
 import { driveOpen } from './open.ts'
 

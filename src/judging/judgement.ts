@@ -3,14 +3,14 @@ import { createChecks } from '../checks/all-checks.ts'
 import { createDocket, type Docket } from '../checks/docket.ts'
 import type { Contract } from '../contract/contract.ts'
 import { createBatch, type Defer } from '../lib/batches.ts'
-import { isOwnStage } from '../metrics/active-time.ts'
 import { type Capacity, createCapacity } from '../metrics/capacity.ts'
 import { createMetrics } from '../metrics/metrics.ts'
 import { createSeries, type SeriesFacts } from '../metrics/series.ts'
 import { createSlices, type SlicesFacts } from '../metrics/slices.ts'
-import type { RunHead } from '../observation/log.ts'
+import type { RunInfo } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
+import { isSystemStage } from '../plan/plan.ts'
 import { type Glance, type Readings, thresholdsOf } from './readings.ts'
 
 /** The judges of a worker's observations; each part has caught up when it is asked for. What they come to is plain data, which `reportOf` makes a verdict of. */
@@ -53,7 +53,7 @@ const mostKept = 50_000
 export function createJudgement(
   plan: Plan,
   contract: Contract,
-  { startedAtMs }: Pick<RunHead, 'startedAtMs'>,
+  { startedAtMs }: Pick<RunInfo, 'startedAtMs'>,
   later?: Defer,
 ): Judgement {
   const docket = createDocket()
@@ -101,7 +101,7 @@ export function createJudgement(
     add: observation => {
       batch.add(observation)
       // The load waits for the statements that open a run, and so for what is made of them.
-      if (isOwnStage(observation.stage)) batch.flush()
+      if (isSystemStage(observation.stage)) batch.flush()
     },
     get metrics() {
       return caughtUp(metrics)

@@ -1,23 +1,25 @@
-import { workerOf } from '../arrivals/share.ts'
 import type { Contract } from '../contract/contract.ts'
 import { evidenceOf } from '../evidence.ts'
 import { createHistogram } from '../metrics/histogram.ts'
 import { percentiles } from '../metrics/percentiles.ts'
 import { createSeries, type Series } from '../metrics/series.ts'
 import { createSlices, type Slices } from '../metrics/slices.ts'
-import type { LogEnd, RunHead } from '../observation/log.ts'
+import type { LogFooter, RunInfo } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
+import { systemCalls } from '../plan/plan.ts'
+import { shardOf } from '../plan/shard.ts'
 import { buildReport } from '../report/build-report.ts'
 import type { Evidence, Report, WorkerFacts } from '../report/document.ts'
-import { type Facts, ownCalls } from './judgement.ts'
+import type { Facts } from './judgement.ts'
+
 import { readGlances, thresholdsOf } from './readings.ts'
 
 /** What a worker has come to, and what it wrote at the end of its record; null: it was cut off before that. */
-export type Part = { readonly facts: Facts; readonly end: LogEnd | null }
+export type Part = { readonly facts: Facts; readonly end: LogFooter | null }
 
 /** What a run was judged by. */
-export type Brief = { readonly plan: Plan; readonly contract: Contract; readonly head: RunHead }
+export type Brief = { readonly plan: Plan; readonly contract: Contract; readonly head: RunInfo }
 
 /**
  * The verdict, taken once over what all workers have come to, in their order. `recall` gives the observations of the
@@ -88,13 +90,13 @@ function seriesOf(plan: Plan, all: readonly Facts[]): Series {
 }
 
 /** How the run ended: each worker wrote down the same. Null where it was killed, and not a worker of it alone. */
-function endOf(ends: readonly (LogEnd | null)[]): LogEnd | null {
+function endOf(ends: readonly (LogFooter | null)[]): LogFooter | null {
   const known = ends.find(end => end !== null) ?? null
   return known?.ended === 'worker-lost' || !ends.includes(null) ? known : null
 }
 
 /** The longest of all workers: each is deaf for itself. */
-function longestDelay(ends: readonly LogEnd[]): LogEnd['eventLoopDelayMs'] {
+function longestDelay(ends: readonly LogFooter[]): LogFooter['eventLoopDelayMs'] {
   const delays = ends.flatMap(end => end.eventLoopDelayMs ?? [])
   if (delays.length === 0) return null
   return { p99: Math.max(...delays.map(({ p99 }) => p99)), max: Math.max(...delays.map(({ max }) => max)) }
@@ -108,7 +110,7 @@ function workerFacts({ facts, end }: Part, worker: number, workers: number, plan
   }
   return {
     worker: worker + 1,
-    callers: plan.callers.names.filter((_, caller) => workerOf(caller, plan, workers) === worker).length,
+    callers: plan.callers.names.filter((_, caller) => shardOf(caller, plan, workers) === worker).length,
     isLost: end === null,
     beganMs: end?.beganMs ?? null,
     sent: facts.metrics.cells.reduce((sum, { figures }) => sum + figures.sent, 0),
@@ -135,5 +137,5 @@ async function find(
 
 function evidence(observation: Observation, { plan, contract, head }: Brief): Evidence {
   const office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
-  return evidenceOf(observation, { ...plan.calls, ...ownCalls }, office, head.target)
+  return evidenceOf(observation, { ...plan.calls, ...systemCalls }, office, head.target)
 }

@@ -1,4 +1,4 @@
-import type { Plan, StagePlan } from '../plan/plan.ts'
+import { isSystemStage, type Plan, type StagePlan } from '../plan/plan.ts'
 
 /** What a figure is about: one call or all (null), in one stage or in the whole run (null). */
 export type Selection = { readonly call: string | null; readonly stage: string | null }
@@ -8,9 +8,6 @@ export type Extent = { readonly complete: boolean; readonly elapsedMs: number }
 
 /** On the clock of the run: when the first stage began, and when the last request of each stage had ended. */
 export type Seen = { readonly loadStartMs: number; readonly lastEndMs: ReadonlyMap<string, number> }
-
-/** Stages that the program adds on its own account, such as the opening balance statement. */
-export const isOwnStage = (stage: string): boolean => stage.startsWith('(')
 
 /**
  * Milliseconds of the stages in which the call takes part; null where there are none, and then there is no rate. A run
@@ -24,7 +21,7 @@ export function activeMs(plan: Plan, selection: Selection, extent: Extent, seen:
     return load.model === 'saturate' ? Math.min(planned, upTo(lastEndMs.get(name) ?? 0)) : planned
   }
   const stages = plan.stages
-    .filter(stage => (selection.stage === null ? !isOwnStage(stage.name) : stage.name === selection.stage))
+    .filter(stage => (selection.stage === null ? !isSystemStage(stage.name) : stage.name === selection.stage))
     .filter(stage => takesPart(stage, selection.call))
   // The trials of a search have rates of their own; all of them together have none.
   if (stages.some(({ load }) => load.model === 'capacity')) return null

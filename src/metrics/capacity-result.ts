@@ -1,5 +1,6 @@
 import type { Conclusion } from '../capacity/next-trial.ts'
-import { isBroken, type Trial, type TrialOutcome } from '../capacity/search-terms.ts'
+import { isBroken, type TrialOutcome } from '../capacity/search-terms.ts'
+import type { Trial } from '../plan/plan.ts'
 import type { Percentiles } from './percentiles.ts'
 
 /** What a stage has found out about the capacity of its target. */

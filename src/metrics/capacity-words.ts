@@ -1,6 +1,7 @@
 import type { Conclusion } from '../capacity/next-trial.ts'
-import { isBroken, isHarness, type SearchTerms, type TrialOutcome } from '../capacity/search-terms.ts'
+import { isBroken, isHarness, type TrialOutcome } from '../capacity/search-terms.ts'
 import { count, formatDuration, formatRate, formatRatio } from '../lib/format.ts'
+import type { SearchTerms } from '../plan/plan.ts'
 import type { CapacityResult, TrialResult } from './capacity-result.ts'
 
 /** What came of a trial, in a few words. */

@@ -1,6 +1,6 @@
 import type { Billing, LimitUse } from '../audits/results.ts'
 import type { ClauseTally } from '../checks/docket.ts'
-import type { PushTally } from '../observation/log.ts'
+import type { PushCounts } from '../observation/log.ts'
 import type { Timing } from '../plan/plan.ts'
 import type { CapacityResult } from './capacity-result.ts'
 import { type Figures, sumFigures } from './figures.ts'
@@ -25,7 +25,7 @@ export type ExpositionSource = {
   readonly thresholds: () => readonly ThresholdResult[]
   readonly capacity: () => readonly CapacityResult[]
   /** null: nothing is pushed. */
-  readonly pushed: () => PushTally | null
+  readonly pushed: () => PushCounts | null
 }
 
 /** What a scrape shows of the figures: all cells, in a steady order. */

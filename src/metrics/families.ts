@@ -1,5 +1,5 @@
 import { formatPico } from '../lib/money.ts'
-import type { PushTally } from '../observation/log.ts'
+import type { PushCounts } from '../observation/log.ts'
 import type { Timing } from '../plan/plan.ts'
 import {
   cellSamples,
@@ -56,7 +56,7 @@ export function families(source: ExpositionSource): readonly Family[] {
     })
   const ofLimit = (amountOf: (limit: ReturnType<typeof limits>[number]) => number | null) => () =>
     byCaller(limits(), ({ scope, tier }) => ({ scope, tier }), amountOf)
-  const ofPushes = (name: keyof PushTally) => () => {
+  const ofPushes = (name: keyof PushCounts) => () => {
     const tally = source.pushed()
     return tally === null ? [] : [{ labels: {}, value: tally[name] }]
   }

@@ -1,10 +1,10 @@
 import { chargeOf, expectedCharge } from '../audits/charge.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
 import { tariffOf } from '../checks/tariff.ts'
-import { isAbuseBlock } from '../checks/who-answered.ts'
 import type { Contract } from '../contract/contract.ts'
+import { applicableLimit } from '../observation/limit-scope.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
-import { authenticatedAnswer, isReplayed, scopeOf } from '../observation/scope.ts'
+import { authenticatedResponse, isAbuseBlock, isReplayed } from '../observation/response.ts'
 
 /** What was charged for one call on one network; `none` for a call that has no network. All in pico-USD or credits. */
 export type ChargeMeter = {
@@ -111,7 +111,7 @@ export function createMeters(contract: Contract): Meters {
     const { caller, asked, answer } = observation
     if (answer === null) return
     const { headers } = answer
-    if (headers[usdHeader] !== undefined && authenticatedAnswer(observation) !== null) {
+    if (headers[usdHeader] !== undefined && authenticatedResponse(observation) !== null) {
       const known = balances.get(caller)
       if (known === undefined) balances.set(caller, { shownMs, headers })
       else if (known.shownMs <= shownMs) Object.assign(known, { shownMs, headers })
@@ -136,7 +136,7 @@ export function createMeters(contract: Contract): Meters {
     remaining: () =>
       [...limits].flatMap(([caller, ofCaller]) =>
         [...ofCaller.values()].flatMap(({ headers, observation }) => {
-          const scope = scopeOf(observation, contract)
+          const scope = applicableLimit(observation, contract)
           if (scope === null) return []
           const requests = numberIn(headers['x-ratelimit-remaining-requests'])
           const tokens = numberIn(headers['x-ratelimit-remaining-tokens'])

@@ -1,6 +1,7 @@
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
-import { activeMs, type Extent, isOwnStage, type Selection } from './active-time.ts'
+import { isSystemStage } from '../plan/plan.ts'
+import { activeMs, type Extent, type Selection } from './active-time.ts'
 import { type Cell, createCell, type Figures, type FiguresFacts, sumFigures } from './figures.ts'
 
 /** A fold over observations. Memory is bounded by the calls and stages of the plan, not by the observations. */
@@ -88,7 +89,7 @@ export function createMetrics(plan: Plan): Metrics {
 }
 
 function isSelected(selection: Selection, cell: { readonly call: string; readonly stage: string }): boolean {
-  const inStage = selection.stage === null ? !isOwnStage(cell.stage) : cell.stage === selection.stage
+  const inStage = selection.stage === null ? !isSystemStage(cell.stage) : cell.stage === selection.stage
   return inStage && (selection.call === null || cell.call === selection.call)
 }
 

@@ -1,4 +1,4 @@
-import { samplesToProve } from '../plan/provable-percentile.ts'
+import { samplesToProve } from '../plan/sample-size.ts'
 import type { Histogram } from './histogram.ts'
 
 /** Milliseconds. A percentile that so few samples cannot bound is null; so is everything where there are none. */

@@ -1,7 +1,7 @@
 import type { SpendSink } from '../audits/spend-sink.ts'
 import { latencyMs, latenessMs, type Observation } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
-import { isOwnStage } from './active-time.ts'
+import { isSystemStage } from '../plan/plan.ts'
 import { isSuccess } from './good.ts'
 import { type HeatMap, heatOf } from './heat-map.ts'
 import { createLimitLanes, type LaneFacts, type LimitLane } from './limit-lanes.ts'
@@ -127,7 +127,7 @@ export function createSeries(plan: Plan): SeriesFold {
       const endColumn = timeline.columnOf(Math.max(o.dueMs, o.endMs ?? o.dueMs))
       const dueColumn = timeline.columnOf(o.dueMs)
       if (endColumn < 0 || dueColumn < 0) return
-      if (isOwnStage(o.stage)) return
+      if (isSystemStage(o.stage)) return
       const startMs = stageStartMs.get(o.stage)
       if (startMs !== undefined) loadStartMs = Math.min(loadStartMs, o.dueMs - startMs)
       due.put(dueColumn, 1)

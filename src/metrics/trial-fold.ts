@@ -1,8 +1,8 @@
 import { growthOf, type Passage } from '../capacity/growth.ts'
 import type { CallTally, TrialFacts } from '../capacity/judge-trial.ts'
-import { isAbuseBlock } from '../checks/who-answered.ts'
 import type { Contract } from '../contract/contract.ts'
-import { isHead, latenessMs, type Observation, type Sink } from '../observation/observation.ts'
+import { isFirstRequest, latenessMs, type Observation, type Sink } from '../observation/observation.ts'
+import { isAbuseBlock } from '../observation/response.ts'
 import type { Plan } from '../plan/plan.ts'
 import { type Cell, createCell, type Figures, sumFigures } from './figures.ts'
 import { isGood, isSuccess } from './good.ts'
@@ -68,7 +68,7 @@ export function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold
       const cell = cells.get(call) ?? createCell(slo[call] ?? {})
       cells.set(call, cell)
       cell.add(o)
-      if (isHead(o)) counts.arrivals++
+      if (isFirstRequest(o)) counts.arrivals++
       firstDueMs = Math.min(firstDueMs, dueMs)
       lastDueMs = Math.max(lastDueMs, dueMs)
       if (outcome.kind === 'dropped') {

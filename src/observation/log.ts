@@ -6,84 +6,84 @@ import { constants, createGunzip, gzip } from 'node:zlib'
 import type { Cancel, Clock } from '../lib/clock.ts'
 import type { Observation } from './observation.ts'
 
-/** What the judging half must know of a run beside the plan. */
-export type RunHead = {
+/** What the judging half must know about a run, besides the plan. */
+export type RunInfo = {
   readonly turnpike: 1
   readonly runId: string
   readonly version: string
-  /** Base address, as it was called. */
+  /** Base address that was used. */
   readonly target: string
-  /** Unix time in milliseconds at which the clock of the observations stands at 0. */
+  /** Unix milliseconds at which the clock of the observations is 0. */
   readonly startedAtMs: number
 }
 
 /** The first line of a log. */
-export type LogHead = RunHead & {
-  /** Which of the workers wrote it, from 0, and how many there were. */
+export type LogHeader = RunInfo & {
+  /** The index of the worker that wrote it, and the number of workers. */
   readonly worker: number
   readonly workers: number
 }
 
-/** How long a process was deaf, in milliseconds: time that its own work kept it from noticing what had arrived. */
+/** Event-loop delay of a worker in milliseconds: how long its own work kept it from handling events. */
 export type EventLoopDelay = { readonly p99: number; readonly max: number }
 
-/** The last line of a log; a run that was killed has none. */
-export type LogEnd = {
+/** The last line of a log. A killed run has none. */
+export type LogFooter = {
   readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'keys-refused' | 'budget-reached' | 'worker-lost'
   readonly durationMs: number
-  /** When the first stage was to begin: what every arrival was due by. Missing in logs of versions that did not say so. */
+  /** When the first stage was due to begin; due times count from it. Missing in logs of earlier versions. */
   readonly loadStartMs?: number | null
-  /** When the worker began the first stage, on the clock of the run; null: it did not. */
+  /** When the worker began the first stage, on the clock of the run; null if it did not. */
   readonly beganMs: number | null
   readonly eventLoopDelayMs: EventLoopDelay | null
-  /** Observations that were judged and are not in the log: the disk had not kept up. */
+  /** Observations that were judged but are not in the log, because the disk was too slow. */
   readonly unrecorded: number
-  /** null: nothing was pushed. Missing in logs of versions that could not. */
-  readonly pushed?: PushTally | null
+  /** null if nothing was pushed. Missing in logs of earlier versions. */
+  readonly pushed?: PushCounts | null
 }
 
-/** What became of the samples that a run pushes, and how often a request with some of them was not taken. */
-export type PushTally = { readonly takenSamples: number; readonly lostSamples: number; readonly failures: number }
+/** Metric samples that were pushed or lost, and failed push requests. */
+export type PushCounts = { readonly takenSamples: number; readonly lostSamples: number; readonly failures: number }
 
 export type LogWriter = {
-  /** Returns at once; the line is on disk within a second, unless it is left out. */
+  /** Never blocks. The line is on disk within a second, unless it is skipped. */
   readonly write: (observation: Observation) => void
-  /** How many were left out so far. */
+  /** How many observations were skipped so far. */
   readonly unrecorded: () => number
-  readonly end: (end: LogEnd) => Promise<void>
+  readonly end: (end: LogFooter) => Promise<void>
 }
 
-/** Where a log goes to; may be as slow as it likes. */
-export type LogFile = {
+/** The destination of a log. It may be slow. */
+type LogFile = {
   readonly append: (bytes: Buffer) => Promise<void>
   readonly close: () => Promise<void>
 }
 
 const flushEveryMs = 500
 const flushAtCharacters = 256 * 1024
-/** Characters that wait for the disk; with more of them, observations are left out. */
-const mostWaiting = 33_554_432
+/** Characters that may wait for the disk. Beyond that, observations are skipped. */
+const maxWaiting = 33_554_432
 
-/** Throws what the file system does when the file cannot be made. */
-export async function openLog(file: string, head: LogHead, clock: Clock): Promise<LogWriter> {
+/** Opens a log file and writes its header. Throws the error of the file system if it cannot be created. */
+export async function openLog(file: string, head: LogHeader, clock: Clock): Promise<LogWriter> {
   const handle = await open(file, 'w')
   return writeLog({ append: bytes => handle.appendFile(bytes), close: () => handle.close() }, head, clock)
 }
 
 /**
- * Writes observations as gzipped NDJSON. Every flush is one write of a whole gzip member that holds whole lines, so a
- * log can be read up to the last flush whatever happens to its writer. Compression runs off the main thread. Nobody waits
- * for the disk: what it cannot take in time is left out, and a line in its place says how much that is.
+ * Writes observations as gzipped NDJSON. Every flush writes one gzip member of whole lines, so a log can be read up to the
+ * last flush even after a crash. Compression runs off the main thread. Writing never waits for the disk: if more than
+ * `max` characters are pending, observations are skipped, and a line in their place says how many.
  */
-export function writeLog(file: LogFile, head: LogHead, clock: Clock, most = mostWaiting): LogWriter {
+export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = maxWaiting): LogWriter {
   let pending: string[] = [JSON.stringify(head)]
-  /** Of the lines that are pending, and of all that the disk does not have yet. */
+  /** Characters in `pending`, and those not yet on disk. */
   let characters = 0
   let waiting = 0
   let tail: Promise<void> = Promise.resolve()
   let timer: Cancel | null = null
   let unrecorded = 0
-  let told = 0
+  let reported = 0
 
   const flush = () => {
     timer?.()
@@ -98,7 +98,7 @@ export function writeLog(file: LogFile, head: LogHead, clock: Clock, most = most
       .then(() => {
         waiting -= flushed
       })
-    // Whoever awaits `end` learns of a failed write; until then it must not count as unhandled.
+    // `end` reports a failed write. Until then the rejection must not count as unhandled.
     tail.catch(() => {})
   }
   const put = (line: string) => {
@@ -106,26 +106,26 @@ export function writeLog(file: LogFile, head: LogHead, clock: Clock, most = most
     characters += line.length
     waiting += line.length
   }
-  const tellGap = () => {
-    if (unrecorded > told) put(JSON.stringify({ leftOut: unrecorded - told }))
-    told = unrecorded
+  const writeGap = () => {
+    if (unrecorded > reported) put(JSON.stringify({ leftOut: unrecorded - reported }))
+    reported = unrecorded
   }
   flush()
 
   return {
     write: observation => {
-      if (waiting >= most) {
+      if (waiting >= max) {
         unrecorded++
         return
       }
-      tellGap()
+      writeGap()
       put(JSON.stringify(observation))
       if (characters >= flushAtCharacters) flush()
       else timer ??= clock.at(clock.nowMs() + flushEveryMs, flush)
     },
     unrecorded: () => unrecorded,
     end: async end => {
-      tellGap()
+      writeGap()
       put(JSON.stringify(end))
       flush()
       try {
@@ -139,23 +139,23 @@ export function writeLog(file: LogFile, head: LogHead, clock: Clock, most = most
 
 const compress = promisify(gzip)
 
-/** Whether anything was ever written to a log: a worker may be lost before it begins. */
-export const isBegun = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
+/** Whether a log exists. A worker may crash before it creates one. */
+export const hasHeader = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
 
 export type LogLine =
-  | { readonly kind: 'head'; readonly head: LogHead }
+  | { readonly kind: 'head'; readonly head: LogHeader }
   | { readonly kind: 'observation'; readonly observation: Observation }
-  /** So many observations were left out here. */
+  /** Observations were skipped here. */
   | { readonly kind: 'gap'; readonly leftOut: number }
-  | { readonly kind: 'end'; readonly end: LogEnd }
+  | { readonly kind: 'end'; readonly end: LogFooter }
 
 /**
- * The lines of a log in order. What stands behind the last whole line, as after a kill, is left out. Where bytes are
- * damaged and not only missing, the log ends there, or up to 32 KiB of text before.
+ * The lines of a log in order. An incomplete last line, as after a kill, is skipped. If bytes are damaged, the log ends
+ * there, or up to 32 KiB of text earlier.
  */
 export async function* readLog(file: string): AsyncIterable<LogLine> {
   const bytes = createReadStream(file)
-  // An end inside a member must be no error: an error would take with it what has been unpacked and not yet read.
+  // A truncated member must not be an error, since an error would discard text that is unpacked and not yet read.
   const text = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
   bytes.on('error', cause => text.destroy(cause))
   bytes.pipe(text)
@@ -170,9 +170,9 @@ export async function* readLog(file: string): AsyncIterable<LogLine> {
   }
 }
 
-/** What logs of earlier versions leave out. */
-const oneWorker = { worker: 0, workers: 1 }
-const silentEnd = { beganMs: null, unrecorded: 0 }
+/** Defaults for fields that logs of earlier versions lack. */
+const oldHeader = { worker: 0, workers: 1 }
+const oldFooter = { beganMs: null, unrecorded: 0 }
 
 function lineOf(line: string): LogLine | null {
   let value: unknown
@@ -182,10 +182,10 @@ function lineOf(line: string): LogLine | null {
     return null
   }
   if (typeof value !== 'object' || value === null) return null
-  if ('turnpike' in value) return { kind: 'head', head: { ...oneWorker, ...(value as LogHead) } }
+  if ('turnpike' in value) return { kind: 'head', head: { ...oldHeader, ...(value as LogHeader) } }
   if ('leftOut' in value) return { kind: 'gap', leftOut: Number(value.leftOut) }
-  if ('ended' in value) return { kind: 'end', end: { ...silentEnd, ...(value as LogEnd) } }
-  // Records of earlier versions have no place: there the numbers of requests were their places.
+  if ('ended' in value) return { kind: 'end', end: { ...oldFooter, ...(value as LogFooter) } }
+  // Observations of earlier versions have no `place`. There it was the same as `seq`.
   const observation = value as Observation
   return {
     kind: 'observation',
@@ -193,6 +193,6 @@ function lineOf(line: string): LogLine | null {
   }
 }
 
-/** zlib's words for bytes that are no gzip. */
+/** The error codes of zlib for invalid gzip. */
 const isDamaged = (cause: unknown): boolean =>
   cause instanceof Error && 'code' in cause && (cause.code === 'Z_BUF_ERROR' || cause.code === 'Z_DATA_ERROR')

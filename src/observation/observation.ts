@@ -2,35 +2,35 @@ import type { ChatOptions } from '../contract/chat-options.ts'
 import type { AccountTier, ModelTier } from '../contract/contract.ts'
 
 /**
- * One request of one arrival: when it was due, when it was sent, what was seen, how it ended. The only thing that
- * crosses from the producing half to the judging half, so it carries every fact that any judge needs, and no secret.
- * All instants are milliseconds since the start of the run. Plain JSON.
+ * The record of one request: when it was due, when it was sent, what came back, how it ended. Nothing else passes from
+ * the producing half to the judging half, so it carries every fact that a judge needs, and no secret. All times are
+ * milliseconds since the start of the run. Plain JSON.
  */
 export type Observation = {
-  /** Names the request in its run: the n-th of caller c of C, both from 0, is n × C + c. What it asks hangs on it. */
+  /** Identifies the request in its run and seeds its content: request n of caller c of C, both from 0, is n × C + c. */
   readonly seq: number
-  /** Position among the requests of its worker, from 0, in the order in which arrivals are sent; none is left out. */
+  /** Position among all requests of its worker, from 0, in the order in which arrivals are sent. */
   readonly place: number
   readonly stage: string
-  /** Which trial of a search for a capacity it is of, from 0; left out in every other stage. */
+  /** The index of its trial in a capacity search, from 0. Missing in other stages. */
   readonly trial?: number | undefined
   /** The name of the call in the scenario. */
   readonly call: string
   /** The name of the caller; never its key. */
   readonly caller: string
-  /** Which of the caller's keys it used, from 0. */
+  /** Which key of the caller it used, from 0. */
   readonly key: number
   readonly accountTier: AccountTier
   readonly asked: Asked
   readonly dueMs: number
-  /** When the request was handed to the transport; null when it never was. */
+  /** When the request was passed to the transport; null if it never was. */
   readonly sentMs: number | null
   /** When the status line and the headers had arrived. */
   readonly headersMs: number | null
-  /** When the last byte had arrived, or the request had failed. */
+  /** When the last byte arrived, or the request failed. */
   readonly endMs: number | null
   readonly outcome: Outcome
-  /** What came back; also present on a failure that came after the headers. */
+  /** The response. Also present if the request failed after the headers. */
   readonly answer: Answer | null
 }
 
@@ -39,10 +39,10 @@ export type Outcome =
   | { readonly kind: 'failed'; readonly reason: FailureReason; readonly detail: string }
   | { readonly kind: 'dropped'; readonly reason: DropReason }
 
-/** Why an arrival was due and never sent. */
+/** Why an arrival was due but never sent. */
 export type DropReason = 'max-in-flight' | 'stage-over' | 'budget' | 'failure-limit' | 'interrupted' | 'no-credentials'
 
-/** Why a request has no complete answer. A complete answer of any status, 500 included, is no failure. */
+/** Why a request has no complete response. A complete response of any status, even 500, is no failure. */
 export const failureReasons = [
   'connect-refused',
   'connect-timeout',
@@ -61,31 +61,36 @@ export const failureReasons = [
 ] as const
 export type FailureReason = (typeof failureReasons)[number]
 
-/** Whether a request is the first of its arrival: the others of a replay follow it. */
-export const isHead = ({ asked, seq }: Pick<Observation, 'asked' | 'seq'>): boolean =>
+/** Whether a request is the first of its arrival. Only a replay has further ones. */
+export const isFirstRequest = ({ asked, seq }: Pick<Observation, 'asked' | 'seq'>): boolean =>
   asked.kind !== 'rpc' || asked.replay === null || asked.replay.group === seq
 
-/** Failures that came before a byte of the request was on its way. */
-export const neverSent: readonly FailureReason[] = ['connect-refused', 'connect-timeout', 'name-not-resolved', 'tls']
+/** Failures before any byte of the request was sent. */
+export const failedBeforeSend: readonly FailureReason[] = [
+  'connect-refused',
+  'connect-timeout',
+  'name-not-resolved',
+  'tls',
+]
 
 export type Answer = {
   readonly status: number
-  /** Names in lower case; repeated ones joined with ", "; each value cut at 512 characters. */
+  /** Names in lower case. Repeated headers are joined with ", ". Each value is cut at 512 characters. */
   readonly headers: Readonly<Record<string, string>>
   readonly bytes: number
   readonly body: Body
 }
 
 /**
- * A body as far as judges need it. A `json` value of more than 4 KiB is whole, but for strings that were cut at 256
- * characters and for what is nested more than 64 deep, which is null.
+ * A body as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, and values
+ * nested more than 64 deep are null.
  */
 export type Body =
   | { readonly kind: 'empty' }
   | { readonly kind: 'json'; readonly value: unknown; readonly digest: string | null }
   | { readonly kind: 'text'; readonly head: string; readonly digest: string | null }
-  | { readonly kind: 'stream'; readonly stream: StreamReading }
-  /** Not what its Content-Encoding says, or longer than may be kept. */
+  | { readonly kind: 'stream'; readonly stream: StreamRecord }
+  /** The body does not match its Content-Encoding, or is too long. */
   | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string }
 
 export type Asked = ChatAsked | RpcAsked | ListAsked | ResourceAsked | ProbeAsked
@@ -96,9 +101,9 @@ export type ChatAsked = {
   readonly modelTier: ModelTier
   readonly stream: boolean
   readonly promptTokens: number
-  /** The most tokens of one choice. */
+  /** The maximum number of tokens of one choice. */
   readonly maxCompletionTokens: number
-  /** null: a prompt and a bound are all that was sent. */
+  /** null if only a prompt and a bound were sent. */
   readonly options: ChatOptions | null
 }
 
@@ -112,13 +117,13 @@ export type RpcAsked = {
 
 export type RpcItem = { readonly id: number | string; readonly method: string; readonly failing: boolean }
 
-/** The part that a request plays among the requests that share one idempotency key. */
+/** The role of a request among those that share one idempotency key. */
 export type ReplayRole = {
-  /** The `seq` of the first request with the key: names the key without showing it. */
+  /** The `seq` of the first request with the key. Identifies the key without revealing it. */
   readonly group: number
   /**
-   * original: first use · duplicate: same body · other-key: so, by another API key of the account · conflict: other
-   * body · foreign: same key and body, another caller · again: same body, after a while
+   * original: first use · duplicate: same body · other-key: same body, another API key of the account · conflict: another
+   * body · foreign: same key and body, another caller · again: same body, after a delay
    */
   readonly role: 'original' | 'duplicate' | 'other-key' | 'conflict' | 'foreign' | 'again'
   readonly concurrent: boolean
@@ -126,68 +131,68 @@ export type ReplayRole = {
 
 export type ListAsked = { readonly kind: 'models' | 'networks' | 'rate-limits' | 'rate-limit-logs' }
 
-/** What is neither chat nor RPC. */
+/** A resource that is neither chat nor RPC. */
 export type ResourceAsked = {
   readonly kind: 'resource'
   /** Its name in the contract. */
   readonly resource: string
   readonly body: Readonly<Record<string, unknown>> | null
-  /** The page of a list that was asked for, and how many items on it; null: none by name. */
+  /** The requested page of a list and its number of items; null if not sent. */
   readonly page: number | null
   readonly limit: number | null
-  /** The time that the request stated in milliseconds; null: none. */
+  /** The timestamp that the request carried, in milliseconds; null for none. */
   readonly timestampMs: number | null
 }
 
-/** A crafted request with the answer that the document promises. */
+/** A crafted request with a documented response. */
 export type ProbeAsked = { readonly kind: 'probe'; readonly probe: string }
 
-/** A stream whose grammar has so many runs may have had more; they are not kept. */
-export const mostRuns = 64
+/** Further runs of a grammar are not kept. */
+export const maxGrammarRuns = 64
 
-/** What a token stream said and when: counts, instants and types, and of the text only beginnings. */
-export type StreamReading = {
-  /** Events with a JSON object in them. */
+/** What a token stream contained and when: counts, times and types, and only the beginnings of texts. */
+export type StreamRecord = {
+  /** Events with a JSON object. */
   readonly chunks: number
-  /** What the events were, in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. At most `mostRuns`. */
+  /** The parts of the events in order, as runs: `[['role',1],['content',118],['finish',1],['usage',1],['done',1]]`. At most `maxGrammarRuns`. */
   readonly grammar: readonly (readonly [StreamPart, number])[]
-  /** Distinct values over the chunks, at most 3 of each; a missing one is "". */
+  /** Distinct values over all chunks, at most 3 of each. A missing one is "". */
   readonly ids: readonly string[]
   readonly models: readonly string[]
   readonly objects: readonly string[]
   readonly created: number | null
   readonly finishReasons: readonly string[]
-  /** Distinct indices of choices, at most 16; a missing one is null. */
+  /** Distinct indices of choices, at most 16. A missing one is null. */
   readonly indices: readonly unknown[]
-  /** Distinct ones that were said, at most 3. */
+  /** Distinct values, at most 3. */
   readonly stopReasons: readonly unknown[]
   /**
-   * The JSON types that fields of deltas had, in the order in which they first came, each with the first 80 characters
-   * of the first such value as JSON. null is no type here. At most one entry for each field and type.
+   * The JSON types of the fields of deltas, in order of first occurrence, each with the first 80 characters of the first
+   * such value as JSON. null does not count as a type. At most one entry for each field and type.
    */
   readonly deltaTypes: readonly (readonly [field: DeltaField, type: JsonType, first: string])[]
-  /** As they were said, the last one counting. */
+  /** The last value of each. */
   readonly usage: unknown
   readonly cost: unknown
-  /** The member `error` of an event, as it was said; null when none had one. */
+  /** The field `error` of an event; null if none had one. */
   readonly error: unknown
-  /** The echo of the options, its members as they were last said; null when none was kept. */
+  /** The echo of the options, with the last value of each; null if none was kept. */
   readonly parameters: Readonly<Record<string, unknown>> | null
-  /** The beginning of the content, at most 4,096 characters; null: not kept, since no options were asked for. */
+  /** The first 4,096 characters of the content; null if not kept, since the request had no options. */
   readonly text: string | null
-  /** Names of the tools that are called, at most 3. */
+  /** Names of the called tools, at most 3. */
   readonly toolNames: readonly string[]
   readonly contentCharacters: number
   readonly reasoningCharacters: number
-  /** First non-empty token of any sort: content, reasoning or tool call. */
+  /** First non-empty token of any kind: content, reasoning or tool call. */
   readonly firstTokenMs: number | null
   readonly firstContentMs: number | null
   readonly lastTokenMs: number | null
-  /** Chunks that held a token. */
+  /** Chunks with a token. */
   readonly tokenChunks: number
   /** Milliseconds between token chunks, in order, at most 2,000. */
   readonly gapsMs: readonly number[]
-  /** First 200 characters of each event that was no JSON object, at most 3. */
+  /** First 200 characters of each event that was not a JSON object, at most 3. */
   readonly malformed: readonly string[]
 }
 
@@ -204,8 +209,8 @@ export type DeltaField =
 export type JsonType = 'string' | 'number' | 'boolean' | 'array' | 'object'
 
 /**
- * What one event of a stream was. One event may be several parts; they are listed in this order.
- * `results`: search results, where options were asked for; `empty`: a chunk that says nothing of these; `after-done`: anything behind the done marker.
+ * What one event of a stream carries. An event may have several parts, in this order. `results`: search results, if the
+ * request had options · `empty`: none of the others · `after-done`: anything after the done marker
  */
 export type StreamPart =
   | 'results'
@@ -221,18 +226,18 @@ export type StreamPart =
   | 'done'
   | 'after-done'
 
-/** Takes an observation and returns at once. */
+/** Takes an observation. Never blocks. */
 export type Sink = (observation: Observation) => void
 
-/** Milliseconds from due to end: what a caller of the schedule waited, the harness's own delay included. */
+/** Milliseconds from due to end, including delay of the harness itself. */
 export const latencyMs = (o: Observation): number | null => (o.endMs === null ? null : o.endMs - o.dueMs)
 
 /** Milliseconds from send to end. */
 export const serviceTimeMs = (o: Observation): number | null =>
   o.endMs === null || o.sentMs === null ? null : o.endMs - o.sentMs
 
-/** Milliseconds from due to send: the harness's own fault. */
+/** Milliseconds from due to send: delay of the harness. */
 export const latenessMs = (o: Observation): number | null => (o.sentMs === null ? null : o.sentMs - o.dueMs)
 
-export const streamOf = (o: Observation): StreamReading | null =>
+export const streamOf = (o: Observation): StreamRecord | null =>
   o.answer?.body.kind === 'stream' ? o.answer.body.stream : null

@@ -1,5 +1,5 @@
 import type { LogLine } from './log.ts'
-import { isHead } from './observation.ts'
+import { isFirstRequest } from './observation.ts'
 
 /** When the arrivals of a run were due, what each called and for whom, in the order in which they were due. */
 export type RecordedArrivals = {
@@ -40,7 +40,7 @@ export async function collectArrivals(
     const { observation } = line
     const { seq, stage, call, caller, dueMs, endMs } = observation
     if (stage === '(opening)') openedMs = Math.max(openedMs, endMs ?? 0)
-    if (!isWanted(stage) || !isHead(observation)) continue
+    if (!isWanted(stage) || !isFirstRequest(observation)) continue
     if (count === most) return null
     if (count === columns.seqs.length) columns = grown(columns)
     columns.seqs[count] = seq

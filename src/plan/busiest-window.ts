@@ -1,38 +1,157 @@
-/** Something that takes of what is counted, in milliseconds since the load began. */
-export type Draw = {
-  /** How much in [fromMs, toMs). */
-  readonly taken: (fromMs: number, toMs: number) => number
-  /** Where windows of this length begin between which nothing begins, ends, turns or comes at once at an edge of them. */
+import { type Mix, meanOf, mixOf, type Shape, type StagePlan } from './plan.ts'
+import { arrivalsBetween, rateSegments } from './rate-curve.ts'
+import { unpackArrivals } from './recorded-load.ts'
+
+/** The highest usage of one caller within any `windowMs` of these stages, over all callers. */
+export function peakUsageOfCaller(
+  stages: readonly StagePlan[],
+  windowMs: number,
+  amountOf: (call: string) => number,
+): number {
+  const busiest = candidateCallers(stages).map(caller => {
+    const own = stages.filter(stage => stage.firstCaller <= caller && caller < stage.firstCaller + stage.callers)
+    return busiestWindow(
+      own.map(stage => usageCurveOf(stage, caller, amountOf)),
+      windowMs,
+    )
+  })
+  return busiest.reduce((max, each) => Math.max(max, each), 0)
+}
+
+/** One of these callers is the busiest: stages overlap most in the first caller of one of them. */
+function candidateCallers(stages: readonly StagePlan[]): readonly number[] {
+  return [
+    ...new Set(
+      stages.flatMap(({ load, firstCaller }) =>
+        load.model === 'open' && load.shape.kind === 'recorded' ? recordedCallers(load.shape) : [firstCaller],
+      ),
+    ),
+  ]
+}
+
+function usageCurveOf(stage: StagePlan, caller: number, amountOf: (call: string) => number): UsageCurve {
+  const { load, startMs } = stage
+  if (load.model === 'open' && load.shape.kind === 'recorded')
+    return recordedUsage(load.shape, startMs, caller, load.mix, amountOf)
+  const perArrival = meanOf(mixOf(stage), amountOf) / stage.callers
+  return {
+    used: (fromMs, toMs) => perArrival * arrivalsBetween(stage, fromMs - startMs, toMs - startMs),
+    // A window that starts just after `edge - windowMs` includes what happens at the edge; one that starts there does not.
+    starts: windowMs =>
+      edgesOf(stage, windowMs).flatMap(edge => [edge, edge - windowMs, edge - windowMs + 1e-6].map(at => startMs + at)),
+    isStepped: false,
+  }
+}
+
+/** Instants from the start of a stage at which it begins, ends, changes slope or has a burst. */
+function edgesOf({ load, durationMs }: StagePlan, windowMs: number): readonly number[] {
+  const ends = [0, durationMs]
+  if (load.model !== 'open') return ends
+  const { shape } = load
+  if (shape.kind !== 'burst') return [...ends, ...(rateSegments(shape, durationMs) ?? []).map(({ startMs }) => startMs)]
+  const { everyMs } = shape
+  const bursts = Math.ceil(durationMs / everyMs)
+  // Bursts in the middle of a stage are like those near its start, so only those near its ends matter.
+  const near = Math.min(bursts, Math.ceil(windowMs / Math.max(everyMs, 100)) + 1)
+  const indices = Array.from({ length: near }, (_, index) => [index, bursts - 1 - index]).flat()
+  return [...ends, ...indices.map(index => index * everyMs)]
+}
+
+/** Usage over time of what a limit counts. Times are milliseconds since the start of the load. */
+type UsageCurve = {
+  /** Usage in [fromMs, toMs). */
+  readonly used: (fromMs: number, toMs: number) => number
+  /** Candidate starts of a window. Between two of them, the usage of a window has no kink and no jump. */
   readonly starts: (windowMs: number) => readonly number[]
-  /** Whether all that it takes comes at once, so that between two starts nothing changes. */
+  /** Whether usage only jumps, so that it is constant between two starts. */
   readonly isStepped: boolean
 }
 
 /**
- * The most that is taken within any `windowMs`, wherever they begin: the bound for a fixed window, whose beginning is not
- * ours to choose. Between two starts the amount is a quadratic function of where the window begins, so looking at those
- * and at the vertex between them is exact.
+ * The highest usage within any `windowMs`: the bound for a fixed window of the target, whose start is unknown. Between two
+ * candidate starts the usage is a quadratic function of the start, so checking those and the peak between them is exact.
  */
-export function busiestWindow(draws: readonly Draw[], windowMs: number): number {
-  const amount = (startMs: number) => draws.reduce((sum, { taken }) => sum + taken(startMs, startMs + windowMs), 0)
-  const starts = Float64Array.from(new Set(draws.flatMap(draw => draw.starts(windowMs)))).sort()
-  const isStepped = draws.every(draw => draw.isStepped)
-  let most = 0
+function busiestWindow(curves: readonly UsageCurve[], windowMs: number): number {
+  const amount = (startMs: number) =>
+    curves.reduce((sum, { used: taken }) => sum + taken(startMs, startMs + windowMs), 0)
+  const starts = Float64Array.from(new Set(curves.flatMap(curve => curve.starts(windowMs)))).sort()
+  const isStepped = curves.every(curve => curve.isStepped)
+  let max = 0
   for (const [index, start] of starts.entries()) {
-    most = Math.max(most, amount(start))
-    if (!isStepped) most = Math.max(most, amount(vertexBetween(amount, start, starts[index + 1] ?? start)))
+    max = Math.max(max, amount(start))
+    if (!isStepped) max = Math.max(max, amount(peakBetween(amount, start, starts[index + 1] ?? start)))
   }
-  return Number(most.toPrecision(9))
+  return Number(max.toPrecision(9))
 }
 
-/** Where the quadratic through three points inside (low, high) is highest; `low` when it has no summit there. */
-function vertexBetween(f: (x: number) => number, low: number, high: number): number {
+/** Where the quadratic through three points in (low, high) has its maximum; `low` if it has none there. */
+function peakBetween(f: (x: number) => number, low: number, high: number): number {
   const step = (high - low) / 4
   if (step < 1e-3) return low
   const middle = low + 2 * step
-  const [left, centre, right] = [f(low + step), f(middle), f(high - step)]
-  const bend = left - 2 * centre + right
-  if (bend >= 0) return low
-  const summit = middle + (step * (left - right)) / (2 * bend)
-  return summit > low && summit < high ? summit : low
+  const [left, center, right] = [f(low + step), f(middle), f(high - step)]
+  const curvature = left - 2 * center + right
+  if (curvature >= 0) return low
+  const peak = middle + (step * (left - right)) / (2 * curvature)
+  return peak > low && peak < high ? peak : low
+}
+
+type Recorded = Extract<Shape, { readonly kind: 'recorded' }>
+
+/** The arrivals of one caller, in order; calls are positions in the mix. */
+type CallerArrivals = { readonly offsetsMs: number[]; readonly calls: number[] }
+
+/** Unpacked once per shape, since a forecast needs it for every caller and every limit. */
+const unpacked = new WeakMap<Recorded, ReadonlyMap<number, CallerArrivals>>()
+
+function arrivalsByCaller(shape: Recorded): ReadonlyMap<number, CallerArrivals> {
+  const known = unpacked.get(shape)
+  if (known !== undefined) return known
+  const byCaller = new Map<number, CallerArrivals>()
+  for (const { offsetMs, call, caller } of unpackArrivals(shape.packed)) {
+    let own = byCaller.get(caller)
+    if (own === undefined) {
+      own = { offsetsMs: [], calls: [] }
+      byCaller.set(caller, own)
+    }
+    own.offsetsMs.push(offsetMs)
+    own.calls.push(call)
+  }
+  unpacked.set(shape, byCaller)
+  return byCaller
+}
+
+const recordedCallers = (shape: Recorded): readonly number[] => [...arrivalsByCaller(shape).keys()]
+
+/** The usage of one caller in a recorded stage that begins at `startMs`. */
+function recordedUsage(
+  shape: Recorded,
+  startMs: number,
+  caller: number,
+  mix: Mix,
+  amountOf: (call: string) => number,
+): UsageCurve {
+  const { offsetsMs, calls } = arrivalsByCaller(shape).get(caller) ?? { offsetsMs: [], calls: [] }
+  const amounts = mix.map(([call]) => amountOf(call))
+  const before = new Float64Array(offsetsMs.length + 1)
+  for (const [index, call] of calls.entries()) before[index + 1] = (before[index] ?? 0) + (amounts[call] ?? 0)
+  const instants = offsetsMs.map(offsetMs => startMs + offsetMs)
+  const usedBefore = (atMs: number) => before[firstFrom(instants, atMs)] ?? 0
+  return {
+    used: (fromMs, toMs) => usedBefore(toMs) - usedBefore(fromMs),
+    // Some busiest window starts at an arrival.
+    starts: () => instants,
+    isStepped: true,
+  }
+}
+
+/** The index of the first element of `sorted` that is at least `value`. */
+function firstFrom(sorted: readonly number[], value: number): number {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((sorted[middle] ?? 0) < value) low = middle + 1
+    else high = middle
+  }
+  return low
 }

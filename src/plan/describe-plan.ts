@@ -1,20 +1,28 @@
 import { plainTable } from '../lib/text-layout.ts'
-import { usesOfMix } from '../scenario/tier-rate.ts'
-import { peakPerSecond } from './arrivals-between.ts'
-import { describeLimits, limitsTable } from './describe-limits.ts'
-import { describeLoad, seconds } from './describe-load.ts'
-import { wholeRun } from './forecast.ts'
-import type { Plan, StagePlan } from './plan.ts'
-import { mixOf } from './stage-mix.ts'
-import { unprovable } from './unprovable.ts'
+import { limitUsageOfMix } from '../scenario/tier-rate.ts'
+import { wholeRunRow } from './forecast.ts'
+import {
+  type Call,
+  type LimitsPlan,
+  type Mix,
+  mixOf,
+  type Plan,
+  type Shape,
+  type StagePlan,
+  type Threshold,
+  type Timing,
+  totalWeight,
+} from './plan.ts'
+import { peakPerSecond } from './rate-curve.ts'
+import { samplesToProve, trialArrivals } from './sample-size.ts'
 
-/** The plan for people: what would be sent, at which rates against which limits, what it would cost and prove. */
+/** The plan as text: what it will send, at which rates against which limits, and what it will cost and prove. */
 export function describePlan(plan: Plan): string {
   return [
     heading(plan),
     section('Stages', stagesTable(plan)),
     section('Limits, by the profile and by the target', limitsTable(plan.limits)),
-    section('Limits of one caller', useTable(plan)),
+    section('Limits of one caller', usageTable(plan)),
     section('Failures of one caller, on purpose', failuresTable(plan)),
     section('Requests, as expected', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
@@ -34,7 +42,7 @@ function heading(plan: Plan): string {
   const keys = callers.keysEach === 1 ? '' : `, ${callers.keysEach} keys each`
   const shared = callers.shared ? ', shared with others' : ''
   const facts = [
-    ['target', target ?? `a reference service of our own${busyService(service)}`],
+    ['target', target ?? `a reference service of our own${serviceCapacity(service)}`],
     ['profile', profile],
     ['callers', `${callers.names.length} of tier ${callers.accountTier}${keys}${shared}`],
     ['limits', describeLimits(limits)],
@@ -47,7 +55,7 @@ function heading(plan: Plan): string {
   return `${title}\n\n${indent(plainTable([], facts))}`
 }
 
-function busyService(service: Plan['service']): string {
+function serviceCapacity(service: Plan['service']): string {
   if (service === null) return ''
   const { slots, serviceTimeMs, spread, queue } = service
   const perSecond = Number(((slots * 1_000) / serviceTimeMs).toPrecision(4))
@@ -72,15 +80,15 @@ function stagesTable({ stages }: Plan): string {
   )
 }
 
-/** Of the requests and the tokens of one model only those are shown that are nearer to their limit. */
-function useTable({ forecast: { limits }, stages, calls }: Plan): string {
+/** For each model, shows requests or tokens, whichever is closer to its limit. */
+function usageTable({ forecast: { limits }, stages, calls }: Plan): string {
   const share = (row: Limit) => row.perMinute / row.limit
-  const rivalOf = (row: Limit) =>
-    limits.find(other => other.stage === row.stage && other !== row && modelScope(other) === modelScope(row))
+  const otherOf = (row: Limit) =>
+    limits.find(each => each.stage === row.stage && each !== row && modelScope(each) === modelScope(row))
   const shown = limits.filter(row => {
-    const rival = rivalOf(row)
+    const other = otherOf(row)
     return (
-      rival === undefined || share(row) > share(rival) || (share(row) === share(rival) && modelScope(row) === row.scope)
+      other === undefined || share(row) > share(other) || (share(row) === share(other) && modelScope(row) === row.scope)
     )
   })
   if (shown.length === 0) return ''
@@ -90,7 +98,7 @@ function useTable({ forecast: { limits }, stages, calls }: Plan): string {
       const stage = stages.find(({ name }) => name === row.stage)
       const peak = stage === undefined ? null : peakPerMinute(stage, row.scope, calls)
       return [
-        row.stage === wholeRun ? 'whole run' : row.stage,
+        row.stage === wholeRunRow ? 'whole run' : row.stage,
         row.scope,
         peak === null ? '' : count(peak),
         count(row.perMinute),
@@ -117,17 +125,17 @@ type Limit = Plan['forecast']['limits'][number]
 
 const modelScope = ({ scope }: Limit): string => scope.replace(/ tokens$/, '')
 
-/** What one caller would take in a minute if the stage kept its highest rate for that long. */
+/** Usage of one caller per minute at the highest rate of the stage. */
 function peakPerMinute(stage: StagePlan, scope: string, calls: Plan['calls']): number | null {
   const perSecond = peakPerSecond(stage)
-  const use = usesOfMix(mixOf(stage), calls).get(scope)
+  const use = limitUsageOfMix(mixOf(stage), calls).get(scope)
   return perSecond === null || use === undefined ? null : (perSecond * 60 * use.amount) / stage.callers
 }
 
 function requestsTable({ forecast: { calls }, stages }: Plan): string {
   const perSecond = (name: string, requests: number): string => {
     const { load, durationMs = 1_000 } = stages.find(stage => stage.name === name) ?? {}
-    // How quickly they come is what such a stage is to find out.
+    // The rate of a saturate stage is its result, not its input.
     return load?.model === 'saturate' ? '' : count((requests * 1_000) / durationMs)
   }
   return plainTable(
@@ -145,7 +153,7 @@ function requestsTable({ forecast: { calls }, stages }: Plan): string {
 function thresholdLines(plan: Plan): string {
   return plan.thresholds
     .map(threshold => {
-      const problem = unprovable(plan, threshold)
+      const problem = sampleSizeWarning(plan, threshold)
       return problem === null ? threshold.expression : `${threshold.expression}\n  ${problem}`
     })
     .join('\n')
@@ -153,3 +161,171 @@ function thresholdLines(plan: Plan): string {
 
 const count = (value: number): string =>
   (value < 10 ? Number(value.toFixed(2)) : Math.round(value)).toLocaleString('en')
+
+/** In one line: which limits rates use, and what the target published. */
+export function describeLimits({ by, asked, scopes }: LimitsPlan): string {
+  if (asked.kind === 'not-asked') return `of the profile: ${asked.why}`
+  const who = `asked as ${asked.caller}`
+  if (asked.kind === 'failed') return `of the profile: ${who}, the target did not say (${asked.why})`
+  const others = scopes.filter(differs).length
+  const said = others === 0 ? 'they are those of the profile' : `${others} of them not as in the profile`
+  return by === 'target'
+    ? `of the target, as far as it says: ${who}, ${said}`
+    : `of the profile, as the scenario wants it: ${who}, the target says ${others === 0 ? 'the same' : `${others} otherwise`}`
+}
+
+/** Each limit by the profile and by the target; empty if the target published none. */
+function limitsTable({ asked, scopes }: LimitsPlan): string {
+  if (asked.kind !== 'answered' || scopes.length === 0) return ''
+  return plainTable(
+    ['a minute', 'profile', 'target', 'rates go by', ''],
+    scopes.map(row => [
+      row.scope,
+      amount(row.profile),
+      amount(row.target),
+      row.from === null ? 'nothing' : `the ${row.from}`,
+      differs(row) ? 'differs' : '',
+    ]),
+  )
+}
+
+/** The limits that profile and target state differently, one text for each. */
+export function differingLimits({ scopes }: LimitsPlan): readonly string[] {
+  return scopes
+    .filter(differs)
+    .map(({ scope, profile, target }) => `${scope} ${amount(target)} instead of ${amount(profile)}`)
+}
+
+type Row = LimitsPlan['scopes'][number]
+
+/** A limit that only one of them states is no difference. */
+const differs = ({ profile, target }: Row): boolean => profile !== null && target !== null && profile !== target
+
+const amount = (perMinute: number | null): string => (perMinute === null ? '–' : perMinute.toLocaleString('en'))
+
+/** The load of a stage in words: `poisson 12.8/s (64/min a caller): chat 25%, rpc 75%`. */
+export function describeLoad(stage: StagePlan): string {
+  const { load } = stage
+  switch (load.model) {
+    case 'sequence':
+      return `in sequence: ${describeSequence(load.calls)}`
+    case 'closed':
+      return `${load.users} users, thinking ${seconds(load.thinkMs)}: ${describeMix(load.mix)}`
+    case 'saturate':
+      return `${load.connections} connections kept busy, at most ${load.maxCalls} calls: ${describeMix(load.mix)}`
+    case 'capacity': {
+      const { fromPerSecond, toPerSecond, good, precision, confirmMs, confirmSamples } = load.search
+      const each = digits((toPerSecond * 60) / stage.callers)
+      const range = `from ${digits(fromPerSecond)} to ${digits(toPerSecond)}/s at most (${each}/min a caller)`
+      const proof = `confirmed over ${seconds(confirmMs)} and ${confirmSamples} answers a call`
+      const goal = `for what stays ${exactPercent(good)} good, to ${exactPercent(precision)}`
+      return `search ${range} ${goal}, ${proof}: ${describeMix(load.mix)}`
+    }
+    case 'open': {
+      const peak = peakPerSecond(stage)
+      const each = peak === null || peak === 0 ? '' : ` (${digits((peak * 60) / stage.callers)}/min a caller)`
+      const mix = load.mix.length === 0 ? '' : `: ${describeMix(load.mix)}`
+      return `${describeShape(load.shape, stage.durationMs)}${each}${mix}`
+    }
+  }
+}
+
+function describeShape(shape: Shape, durationMs: number): string {
+  switch (shape.kind) {
+    case 'constant':
+    case 'poisson':
+      return `${shape.kind} ${digits(shape.perSecond)}/s`
+    case 'ramp':
+      return `ramp ${digits(shape.fromPerSecond)} to ${digits(shape.toPerSecond)}/s`
+    case 'stairs': {
+      const { fromPerSecond, toPerSecond, steps, rampMs } = shape
+      const ramps = rampMs === 0 ? '' : `, ${seconds(rampMs)} from each to the next`
+      return `stairs ${digits(fromPerSecond)} to ${digits(toPerSecond)}/s in ${steps} levels${ramps}`
+    }
+    case 'spike': {
+      const { basePerSecond, peakPerSecond, atMs, forMs, rampUpMs, rampDownMs } = shape
+      const ramps = rampUpMs + rampDownMs === 0 ? '' : `, ramps of ${seconds(rampUpMs)} and ${seconds(rampDownMs)}`
+      const peak = `${digits(peakPerSecond)}/s at ${seconds(atMs)} for ${seconds(forMs)}`
+      return `spike from ${digits(basePerSecond)} to ${peak}${ramps}`
+    }
+    case 'burst':
+      return `burst of ${shape.size}${shape.everyMs < durationMs ? ` every ${seconds(shape.everyMs)}` : ''}`
+    case 'recorded': {
+      const stage = shape.stage === null ? '' : `, its stage ${shape.stage}`
+      const speed = shape.speed === 1 ? '' : `, ${digits(shape.speed)} times as fast`
+      return `recorded in ${shape.run}${stage}${speed}`
+    }
+    case 'pause':
+      return 'pause'
+  }
+}
+
+function describeMix(mix: Mix): string {
+  const total = totalWeight(mix)
+  return mix.map(([call, weight]) => `${call} ${percent(weight / total)}`).join(', ')
+}
+
+/** For a ratio from the scenario, which is not rounded like a computed one. */
+const exactPercent = (share: number): string => `${Number((share * 100).toPrecision(6))}%`
+
+const percent = (share: number): string => `${Number((share * 100).toPrecision(2))}%`
+
+const seconds = (ms: number): string => (ms > 0 && ms < 1_000 ? `${digits(ms)} ms` : `${digits(ms / 1_000)} s`)
+
+/** Three significant digits. */
+const digits = (value: number): string => String(Number(value.toPrecision(3)))
+
+/** Consecutive equal calls once, with their count: `3 x chat, rpc`. */
+function describeSequence(calls: readonly string[]): string {
+  const runs: { readonly call: string; times: number }[] = []
+  for (const call of calls) {
+    const last = runs.at(-1)
+    if (last?.call === call) last.times++
+    else runs.push({ call, times: 1 })
+  }
+  return runs.map(({ call, times }) => (times === 1 ? call : `${times} x ${call}`)).join(', ')
+}
+
+/**
+ * Why the expected samples of a plan cannot or may not prove a threshold; null if they can. Arrivals and mixes are random:
+ * with a mean of n, there are fewer than n − 2√n samples one time in forty. If responses set the pace, their number
+ * depends on the target.
+ */
+export function sampleSizeWarning(
+  { calls, stages, forecast }: Plan,
+  { measure, call, stage }: Threshold,
+): string | null {
+  if (measure.kind === 'capacity') return confirmationWarning(stages.find(({ name }) => name === stage))
+  if (measure.kind !== 'timing' || measure.of.kind !== 'percentile') return null
+  const { timing } = measure
+  const rows = forecast.calls
+    .filter(row => (call === null || row.call === call) && (stage === null || row.stage === stage))
+    .map(({ isAtMost, ...row }) => {
+      // Lateness is measured for refused requests too.
+      const timed = timing === 'lateness' ? row.requests : row.samples
+      return { isAtMost, samples: timed * samplesPerRequest(calls[row.call], timing) }
+    })
+  const sum = (of: typeof rows) => of.reduce((all, { samples }) => all + samples, 0)
+  const needed = samplesToProve(measure.of.percent)
+  const [sure, expected] = [sum(rows.filter(({ isAtMost }) => !isAtMost)), sum(rows)]
+  if (sure - 2 * Math.sqrt(sure) >= needed) return null
+  const verdict = expected < needed ? 'cannot be proved' : 'may not be proved'
+  const found =
+    sure === expected ? `${expected} are expected` : `${expected} at most are expected, as answers set the pace`
+  return `${verdict}: it takes ${needed} samples, and ${found}`
+}
+
+/** Token timings exist in streams only, and a stream of n tokens has at most n − 1 gaps. */
+function samplesPerRequest(call: Call | undefined, timing: Timing): number {
+  if (timing === 'latency' || timing === 'service-time' || timing === 'lateness') return 1
+  if (call?.kind !== 'chat' || !call.stream) return 0
+  return timing === 'itl' || timing === 'icl' ? call.maxCompletionTokens - 1 : 1
+}
+
+/** Warns if a search is too short to confirm even its highest rate, which takes the least time. */
+function confirmationWarning(stage: StagePlan | undefined): string | null {
+  if (stage?.load.model !== 'capacity') return null
+  const { search } = stage.load
+  const ms = (trialArrivals(search, 'confirm', search.toPerSecond) * 1_000) / search.toPerSecond
+  return ms <= stage.durationMs ? null : `cannot be proved: to confirm the highest rate takes ${seconds(ms)}`
+}

@@ -1,25 +1,30 @@
 import type { Contract } from '../contract/contract.ts'
-import { type LimitOf, requestsPerArrival, type Scope, scopeName, usesOf, usesOfMix } from '../scenario/tier-rate.ts'
-import { arrivalsBetween } from './arrivals-between.ts'
-import { busiestOfCaller } from './caller-draw.ts'
-import { admittedShare, samplesPerArrival } from './expected-samples.ts'
-import { failuresForecast } from './failures-forecast.ts'
-import type { CallPlan, Forecast, Plan, StagePlan } from './plan.ts'
-import { provablePercentile } from './provable-percentile.ts'
-import { creditsPerArrival, worstUsd } from './spend.ts'
-import { mixOf } from './stage-mix.ts'
+import { isOwnRefusal } from '../contract/probes.ts'
+import {
+  type LimitOf,
+  type LimitScope,
+  limitName,
+  limitUsageOf,
+  limitUsageOfMix,
+  requestsPerArrival,
+} from '../scenario/tier-rate.ts'
+import { peakUsageOfCaller } from './busiest-window.ts'
+import { creditsPerArrival, maxUsd } from './cost.ts'
+import { type Call, type Forecast, mixOf, type Plan, type StagePlan, totalWeight } from './plan.ts'
+import { arrivalsBetween } from './rate-curve.ts'
+import { admittedRatio, provablePercentile, samplesPerArrival } from './sample-size.ts'
 
 const minuteMs = 60_000
 
-/** The stage under which the forecast shows the busiest minute of the whole run. */
-export const wholeRun = '(run)'
+/** The row of the forecast for the busiest minute of the whole run, in place of a stage. */
+export const wholeRunRow = '(run)'
 
-/** What the plan would send, spend and prove. Counts are expectations, rounded to whole requests and credits. */
+/** What the plan will send, spend and prove. Counts are expectations, rounded to whole requests and credits. */
 export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract, limitOf: LimitOf): Forecast {
   const rows = plan.stages.flatMap(stage => rowsOf(stage, plan.calls))
   const limits = limitsOf(plan, limitOf)
   const calls = rows.map(({ stage, name, call, arrivals }) => {
-    const samples = Math.round(arrivals * samplesPerArrival(call, contract) * admittedShare(stage, call, limits))
+    const samples = Math.round(arrivals * samplesPerArrival(call, contract) * admittedRatio(stage, call, limits))
     return {
       call: name,
       stage: stage.name,
@@ -34,18 +39,18 @@ export function forecast(plan: Omit<Plan, 'forecast'>, contract: Contract, limit
     requests: calls.reduce((sum, { requests }) => sum + requests, 0),
     durationMs: plan.stages.reduce((sum, { durationMs }) => sum + durationMs, 0),
     credits: Math.round(credits),
-    worstUsd: worstUsd(rows, contract),
+    worstUsd: maxUsd(rows, contract),
     calls,
     failures: failuresForecast(plan, limits, contract),
     limits,
   }
 }
 
-type Row = { readonly stage: StagePlan; readonly name: string; readonly call: CallPlan; readonly arrivals: number }
+type Row = { readonly stage: StagePlan; readonly name: string; readonly call: Call; readonly arrivals: number }
 
 function rowsOf(stage: StagePlan, calls: Plan['calls']): readonly Row[] {
   const mix = mixOf(stage)
-  const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
+  const total = totalWeight(mix)
   const arrivals = arrivalsBetween(stage, 0, stage.durationMs)
   return mix.flatMap(([name, weight]) => {
     const call = calls[name]
@@ -54,23 +59,49 @@ function rowsOf(stage: StagePlan, calls: Plan['calls']): readonly Row[] {
 }
 
 function limitsOf({ stages, calls }: Omit<Plan, 'forecast'>, limitOf: LimitOf): Forecast['limits'] {
-  const row = (name: string, scope: Scope, of: readonly StagePlan[]) => ({
+  const row = (name: string, scope: LimitScope, of: readonly StagePlan[]) => ({
     stage: name,
-    scope: scopeName(scope),
-    perMinute: busiestOfCaller(of, minuteMs, call => amountOf(calls[call], scope)),
+    scope: limitName(scope),
+    perMinute: peakUsageOfCaller(of, minuteMs, call => amountOf(calls[call], scope)),
     limit: limitOf(scope),
   })
-  const drawn = stages.map(stage => ({ stage, uses: usesOfMix(mixOf(stage), calls) }))
+  const drawn = stages.map(stage => ({ stage, uses: limitUsageOfMix(mixOf(stage), calls) }))
   const scopes = new Map(drawn.flatMap(({ uses }) => [...uses].map(([name, { scope }]) => [name, scope])))
   const rows = [
     ...drawn.flatMap(({ stage, uses }) => [...uses.values()].map(({ scope }) => row(stage.name, scope, [stage]))),
-    ...[...scopes.values()].map(scope => row(wholeRun, scope, stages)),
+    ...[...scopes.values()].map(scope => row(wholeRunRow, scope, stages)),
   ]
-  // What has no documented limit cannot be near it.
+  // Without a documented limit there is nothing to compare with.
   return rows.filter(({ limit }) => Number.isFinite(limit))
 }
 
-function amountOf(call: CallPlan | undefined, scope: Scope): number {
-  const uses = call === undefined ? [] : usesOf(call)
-  return uses.find(use => scopeName(use.scope) === scopeName(scope))?.amount ?? 0
+function amountOf(call: Call | undefined, scope: LimitScope): number {
+  const uses = call === undefined ? [] : limitUsageOf(call)
+  return uses.find(use => limitName(use.scope) === limitName(scope))?.amount ?? 0
+}
+
+/**
+ * Expected failures of one caller within the window of the abuse block, by stage: requests that the target must refuse,
+ * and those above a limit. Stages without failures are left out.
+ */
+function failuresForecast(
+  { stages, calls }: Pick<Plan, 'stages' | 'calls'>,
+  limits: Forecast['limits'],
+  contract: Contract,
+): Forecast['failures'] {
+  const { failures: tolerated, windowMs } = contract.abuse
+  return stages.flatMap(stage => {
+    const meant = peakUsageOfCaller([stage], windowMs, call => failuresOf(calls[call], contract))
+    const beyond = limits
+      .filter(row => row.stage === stage.name && !row.scope.endsWith(' tokens'))
+      .reduce((sum, { perMinute, limit }) => sum + Math.max(0, perMinute - limit), 0)
+    const expected = Math.round(meant + beyond)
+    return expected === 0 ? [] : [{ stage: stage.name, windowMs, expected, tolerated, isMeant: stage.beyondFailures }]
+  })
+}
+
+/** Expected failures of one arrival. */
+function failuresOf(call: Call | undefined, contract: Contract): number {
+  if (call?.kind === 'replay') return call.conflicting
+  return call?.kind === 'probe' && isOwnRefusal(call.probe, contract) ? 1 : 0
 }

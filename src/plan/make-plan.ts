@@ -1,35 +1,36 @@
 import type { Contract } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import type { Scenario } from '../scenario/scenario.ts'
-import { checkTarget } from '../scenario/target.ts'
+import { checkTarget } from '../scenario/load-scenario.ts'
+import type { LimitsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
+import type { Recorded, Stage } from '../scenario/stage-schema.ts'
+import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } from '../scenario/tier-rate.ts'
 import { parseUsd } from '../scenario/units.ts'
-import { planBounds } from './bounds.ts'
 import { forecast } from './forecast.ts'
-import type { Plan } from './plan.ts'
-import { type Granted, planLimits, unasked } from './plan-limits.ts'
-import { planStages } from './plan-stages.ts'
-import type { Recordings } from './recorded-stage.ts'
+import { notDiscovered, type PublishedLimits, planLimits } from './limits.ts'
+import { type Bounds, type Load, type Mix, type Plan, type StagePlan, type Timeouts, totalWeight } from './plan.ts'
+import { type Recordings, recordedLoad } from './recorded-load.ts'
+import { samplesToProve } from './sample-size.ts'
 
-/** What the flags say; null where they are silent. A flag wins over the scenario. */
+/** The values of flags; null if not given. A flag overrides the scenario. */
 export type Overrides = {
   readonly seed: number | null
   readonly target: string | null
   readonly budgetUsd: string | null
 }
 
-/** What was found out for a plan: in the directories of recorded runs, and from the target. */
-export type Findings = { readonly recordings: Recordings; readonly granted: Granted }
+/** Input from outside of the scenario: recorded runs, and limits that the target published. */
+type PlanInputs = { readonly recordings: Recordings; readonly publishedLimits: PublishedLimits }
 
-const nothingFound: Findings = { recordings: new Map(), granted: unasked }
+const noInputs: PlanInputs = { recordings: new Map(), publishedLimits: notDiscovered }
 
 const defaultSeed = 1
 
-/** Decides everything that the scenario leaves open. The same inputs give the same plan, byte for byte. */
+/** Decides everything that the scenario leaves open. The same inputs give the same plan, byte for byte. Throws UsageError. */
 export function makePlan(
   scenario: Scenario,
   contract: Contract,
   overrides: Overrides,
-  { recordings, granted }: Findings = nothingFound,
+  { recordings, publishedLimits: granted }: PlanInputs = noInputs,
 ): Plan {
   const { limitOf, ...limits } = planLimits(scenario, contract, granted)
   const { count, keys, accountTier, shared, keysFile } = scenario.callers
@@ -74,7 +75,7 @@ function targetOf(target: string | null): string | null {
   })
 }
 
-/** autocannon, which keeps connections busy, verifies no certificate: a key would go to whoever is there. */
+/** autocannon, which drives saturate stages, does not verify certificates, so a key could leak to an impostor. */
 function checkSaturated({ stages }: Scenario, target: string | null): void {
   const stage = stages.find(({ shape }) => shape === 'saturate')
   if (stage === undefined || target === null || new URL(target).protocol === 'http:') return
@@ -91,4 +92,131 @@ function budgetOf(budgetUsd: string | null): string | null {
     got: JSON.stringify(budgetUsd),
     expected: 'an amount of dollars above 0, such as 0.25',
   })
+}
+
+/** The stages in sequence, with rates in arrivals per second of all callers. */
+function planStages(scenario: Scenario, limitOf: LimitOf, recordings: Recordings): readonly StagePlan[] {
+  const { stages, calls } = scenario
+  let startMs = 0
+  return stages.map(stage => {
+    const { name, firstCaller, beyondFailures } = stage
+    const planned = { name, startMs, ...loadAndDuration(stage), callers: stage.callers, firstCaller, beyondFailures }
+    startMs += planned.durationMs
+    return planned
+  })
+
+  function loadAndDuration(stage: Stage): Pick<StagePlan, 'durationMs' | 'load'> {
+    if (stage.shape !== 'recorded') {
+      const perMinute = 'mix' in stage ? tierRatePerMinute(stage.mix, calls, limitOf) : null
+      return { durationMs: stage.durationMs, load: loadOf(stage, perMinute) }
+    }
+    const recording = recordings.get(stage.name)
+    if (recording === undefined) throw new TypeError(`no recording was read for stage ${stage.name}`)
+    const load = recordedLoad(stage.name, stage, recording, scenario)
+    return { durationMs: recording.durationMs / stage.speed, load }
+  }
+}
+
+function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | null): Load {
+  switch (stage.shape) {
+    case 'constant':
+    case 'poisson': {
+      const perSecond = arrivalsPerSecond(stage.rate, perMinuteOfCaller, stage.callers)
+      return { model: 'open', shape: { kind: stage.shape, perSecond }, mix: stage.mix }
+    }
+    case 'ramp': {
+      const fromPerSecond = arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers)
+      const toPerSecond = arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers)
+      return { model: 'open', shape: { kind: 'ramp', fromPerSecond, toPerSecond }, mix: stage.mix }
+    }
+    case 'stairs': {
+      const fromPerSecond = arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers)
+      const toPerSecond = arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers)
+      const { steps, rampMs } = stage
+      return { model: 'open', shape: { kind: 'stairs', fromPerSecond, toPerSecond, steps, rampMs }, mix: stage.mix }
+    }
+    case 'spike': {
+      const basePerSecond = arrivalsPerSecond(stage.base, perMinuteOfCaller, stage.callers)
+      const peakPerSecond = arrivalsPerSecond(stage.peak, perMinuteOfCaller, stage.callers)
+      const { atMs, forMs, rampUpMs, rampDownMs } = stage
+      const shape = { kind: 'spike', basePerSecond, peakPerSecond, atMs, forMs, rampUpMs, rampDownMs } as const
+      return { model: 'open', shape, mix: stage.mix }
+    }
+    case 'burst': {
+      const share = stage.size.kind === 'of-tier' ? stage.size.share : null
+      const size =
+        stage.size.kind === 'absolute'
+          ? stage.size.arrivals
+          : burstArrivals(share ?? 0, perMinuteOfCaller ?? 0, stage.callers)
+      // Without a period there is one burst, since the next one would be due at the end of the stage.
+      return {
+        model: 'open',
+        shape: { kind: 'burst', size, everyMs: stage.everyMs ?? stage.durationMs },
+        mix: stage.mix,
+      }
+    }
+    case 'capacity': {
+      const { good, precision, trialMs, confirmMs, spacing, coolDownMs, mix } = stage
+      const search = {
+        fromPerSecond: arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers),
+        toPerSecond: arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers),
+        good,
+        precision,
+        trialMs,
+        confirmMs,
+        confirmSamples: samplesToProve(good * 100),
+        shares: mixShares(mix),
+      }
+      return { model: 'capacity', search, spacing, coolDownMs, mix }
+    }
+    case 'pause':
+      return { model: 'open', shape: { kind: 'pause' }, mix: [] }
+    case 'closed':
+      return { model: 'closed', users: stage.users, thinkMs: stage.thinkMs, mix: stage.mix }
+    case 'saturate':
+      return { model: 'saturate', connections: stage.connections, maxCalls: stage.maxCalls, mix: stage.mix }
+    case 'sequence':
+      return { model: 'sequence', calls: stage.calls }
+  }
+}
+
+function mixShares(mix: Mix): Readonly<Record<string, number>> {
+  const total = totalWeight(mix)
+  return Object.fromEntries(mix.map(([call, weight]) => [call, weight / total]))
+}
+
+const defaults: Bounds = {
+  maxInFlight: 512,
+  maxBodyBytes: 4 * 1024 * 1024,
+  drainMs: 30_000,
+  timeouts: {
+    // A long prompt delays the first token, and a long completion takes minutes.
+    chat: { connectMs: 10_000, headersMs: 120_000, idleMs: 60_000, totalMs: 600_000 },
+    // The service waits 30 s for its upstream node and then responds itself. 5 s more see that response.
+    rpc: { connectMs: 10_000, headersMs: 35_000, idleMs: 35_000, totalMs: 35_000 },
+    control: { connectMs: 10_000, headersMs: 30_000, idleMs: 30_000, totalMs: 30_000 },
+  },
+}
+
+/** The bounds of the harness: those of the scenario, else the defaults. */
+export function planBounds({ maxInFlight, maxBodyBytes, drainMs, timeouts }: LimitsSpec): Bounds {
+  return {
+    maxInFlight: maxInFlight ?? defaults.maxInFlight,
+    maxBodyBytes: maxBodyBytes ?? defaults.maxBodyBytes,
+    drainMs: drainMs ?? defaults.drainMs,
+    timeouts: {
+      chat: withDefaults(timeouts.chat, defaults.timeouts.chat),
+      rpc: withDefaults(timeouts.rpc, defaults.timeouts.rpc),
+      control: withDefaults(timeouts.control, defaults.timeouts.control),
+    },
+  }
+}
+
+function withDefaults({ connectMs, headersMs, idleMs, totalMs }: TimeoutsSpec, fallback: Timeouts): Timeouts {
+  return {
+    connectMs: connectMs ?? fallback.connectMs,
+    headersMs: headersMs ?? fallback.headersMs,
+    idleMs: idleMs ?? fallback.idleMs,
+    totalMs: totalMs ?? fallback.totalMs,
+  }
 }

@@ -1,11 +1,12 @@
-import type { SearchTerms } from '../capacity/search-terms.ts'
 import type { AccountTier } from '../contract/contract.ts'
-import type { Call as CallPlan, Mix } from '../scenario/call.ts'
-import type { ServiceSpec as ServicePlan } from '../scenario/scenario.ts'
+import type { Call } from '../scenario/call-schema.ts'
+import type { Mix } from '../scenario/fields.ts'
+import type { ServiceSpec } from '../scenario/schema.ts'
 import type { Threshold, Timing } from '../scenario/threshold.ts'
 
-export type { Call as CallPlan, Mix, RpcCall as RpcPlan } from '../scenario/call.ts'
-export type { ServiceSpec as ServicePlan } from '../scenario/scenario.ts'
+export type { Call, RpcCall } from '../scenario/call-schema.ts'
+export type { Mix } from '../scenario/fields.ts'
+export type { ServiceSpec } from '../scenario/schema.ts'
 export type { Aggregate, Count, Measure, Operator, Threshold, Timing } from '../scenario/threshold.ts'
 export { timings } from '../scenario/threshold.ts'
 
@@ -15,56 +16,56 @@ export type Plan = {
   readonly scenario: string
   readonly question: string | null
   readonly seed: number
-  /** Base address of the target; null: a reference service of our own. */
+  /** Base address of the target; null for an embedded reference service. */
   readonly target: string | null
-  /** What the reference service can do at once, where it is the target; null: everything. */
-  readonly service: ServicePlan | null
+  /** Capacity of the embedded reference service; null for unlimited. */
+  readonly service: ServiceSpec | null
   /** Name of the profile that the target is judged by. */
   readonly profile: string
   readonly callers: CallersPlan
   readonly limits: LimitsPlan
-  readonly calls: Readonly<Record<string, CallPlan>>
+  readonly calls: Readonly<Record<string, Call>>
   readonly stages: readonly StagePlan[]
-  /** By call: the longest time, in milliseconds, at which an answer is still good. */
+  /** By call: the longest time in milliseconds of a good response. */
   readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
   readonly thresholds: readonly Threshold[]
   readonly budgetUsd: string | null
   readonly bounds: Bounds
-  /** Which observations are kept: all of them, those on which a check has found something, or none. */
+  /** Which observations are kept: all of them, those with a finding, or none. */
   readonly record: 'all' | 'findings' | 'none'
   readonly forecast: Forecast
 }
 
 export type CallersPlan = {
-  /** `c0`, `c1`, … stand for the accounts in their order. */
+  /** `c0`, `c1`, …: one per account, in order. */
   readonly names: readonly string[]
-  /** API keys of each account, which its arrivals use in turn. */
+  /** API keys per account. Its arrivals use them in turn. */
   readonly keysEach: number
   readonly accountTier: AccountTier
-  /** Whether others use the same accounts during the run; then no upper bound on use is asserted. */
+  /** Whether others use the same accounts during the run. Then usage has no upper bound to check. */
   readonly shared: boolean
-  /** A file with the keys of one account a line; null: the environment, or reference keys for a loopback target. */
+  /** A file with the keys of one account per line; null for keys from the environment, or reference keys on loopback. */
   readonly keysFile: string | null
 }
 
-/** Whose limits rates and forecast go by. What is judged goes by the profile, whoever grants what. */
+/** Which limits rates and forecast use. Judging always uses those of the profile. */
 export type LimitsPlan = {
-  /** Where both say something. */
+  /** Which of them applies if both state a limit. */
   readonly by: 'target' | 'profile'
-  readonly asked: Asked
-  /** Every limit that some call draws on. */
+  readonly asked: LimitDiscovery
+  /** Every limit that some call uses. */
   readonly scopes: readonly {
     readonly scope: string
-    /** A minute, for one caller; null: it says nothing of this limit. */
+    /** Per minute, for one caller; null if not stated. */
     readonly profile: number | null
     readonly target: number | null
-    /** Whose it is that counts; null: nobody knows a limit. */
+    /** Which of them applies; null if neither states a limit. */
     readonly from: 'target' | 'profile' | null
   }[]
 }
 
-/** Whether the target was asked, as one of the callers, what it grants. */
-export type Asked =
+/** Whether one of the callers requested its limits from the target. */
+export type LimitDiscovery =
   | { readonly kind: 'not-asked'; readonly why: string }
   | { readonly kind: 'failed'; readonly caller: string; readonly why: string }
   | { readonly kind: 'answered'; readonly caller: string }
@@ -74,26 +75,26 @@ export type StagePlan = {
   /** From the start of the run. */
   readonly startMs: number
   readonly durationMs: number
-  /** So many callers take part, from this one on: `firstCaller` is a position in `callers.names`. */
+  /** The stage uses `callers` callers from `firstCaller` on, an index into `callers.names`. */
   readonly callers: number
   readonly firstCaller: number
-  /** Whether its callers may fail more often than the service tolerates: then they are not held back. */
+  /** Whether its callers may exceed the failure limit of the abuse block. Otherwise their failures are paced. */
   readonly beyondFailures: boolean
   readonly load: Load
 }
 
 export type Load =
   | { readonly model: 'open'; readonly shape: Shape; readonly mix: Mix }
-  /** Users who call, wait for the answer, think, and call again. */
+  /** Users who send a request, wait for its response, think, and send the next one. */
   | { readonly model: 'closed'; readonly users: number; readonly thinkMs: number; readonly mix: Mix }
-  /** Connections that send their next call as soon as they have an answer; at most so many calls in all. */
+  /** Connections that send the next request as soon as they have a response; `maxCalls` in all. */
   | { readonly model: 'saturate'; readonly connections: number; readonly maxCalls: number; readonly mix: Mix }
-  /** Tries rates until the highest is found at which answers stay good. */
+  /** Searches for the highest rate at which responses stay good. */
   | {
       readonly model: 'capacity'
       readonly search: SearchTerms
       readonly spacing: 'even' | 'poisson'
-      /** How long nothing is sent before a rate that is not higher than the last. */
+      /** Pause before a trial whose rate is not higher than the last one. */
       readonly coolDownMs: number
       readonly mix: Mix
     }
@@ -105,7 +106,7 @@ export type Shape =
   | { readonly kind: 'constant'; readonly perSecond: number }
   | { readonly kind: 'poisson'; readonly perSecond: number }
   | { readonly kind: 'ramp'; readonly fromPerSecond: number; readonly toPerSecond: number }
-  /** Levels of equal length; from one to the next the rate goes evenly within `rampMs`. */
+  /** Levels of equal length, with a linear ramp of `rampMs` from each to the next. */
   | {
       readonly kind: 'stairs'
       readonly fromPerSecond: number
@@ -113,7 +114,7 @@ export type Shape =
       readonly steps: number
       readonly rampMs: number
     }
-  /** All of the peak from `atMs` on for `forMs`, with a ramp before and a ramp behind it. */
+  /** The peak lasts from `atMs` for `forMs`, with a ramp before and a ramp after it. */
   | {
       readonly kind: 'spike'
       readonly basePerSecond: number
@@ -125,11 +126,11 @@ export type Shape =
     }
   /** `size` arrivals at once, at the start of the stage and then every `everyMs`. */
   | { readonly kind: 'burst'; readonly size: number; readonly everyMs: number }
-  /** As in another run: the arrivals are packed (`packed-arrivals.ts`), their calls are positions in the mix. */
+  /** The arrivals of another run, packed by `packArrivals`. Their calls are indices into the mix. */
   | {
       readonly kind: 'recorded'
       readonly run: string
-      /** The only stage that is repeated; null: all of them. */
+      /** The stage that is repeated; null for all of them. */
       readonly stage: string | null
       readonly speed: number
       readonly packed: string
@@ -139,7 +140,7 @@ export type Shape =
 export type Bounds = {
   readonly maxInFlight: number
   readonly maxBodyBytes: number
-  /** How long a run waits for what is in flight when its stages are over. */
+  /** How long a run waits for requests in flight after its last stage. */
   readonly drainMs: number
   readonly timeouts: { readonly chat: Timeouts; readonly rpc: Timeouts; readonly control: Timeouts }
 }
@@ -152,34 +153,34 @@ export type Timeouts = {
   readonly totalMs: number
 }
 
-/** What the plan would spend and prove, before anything is sent. */
+/** What the plan will send, spend and prove. */
 export type Forecast = {
   readonly requests: number
   readonly durationMs: number
   readonly credits: number
-  /** The worst case: every completion as long as it may be. Decimal; null where a price is not known. */
+  /** The worst case: every completion has its maximum length. A decimal; null if a price is unknown. */
   readonly worstUsd: string | null
   readonly calls: readonly {
     readonly call: string
     readonly stage: string
     readonly requests: number
-    /** Of those, the ones that should succeed: neither refused on purpose nor beyond a limit. Only they are timed. */
+    /** Those that should succeed: neither refused on purpose nor above a limit. Only they are timed. */
     readonly samples: number
-    /** Whether there may be far fewer, since answers set the pace. */
+    /** Whether this is a maximum, since responses set the pace. */
     readonly isAtMost: boolean
-    /** The highest percentile that so many samples can bound, such as 99; null: not even the median. */
+    /** The highest percentile that the samples can prove, such as 99; null if not even the median. */
     readonly provablePercentile: number | null
   }[]
-  /** How often one caller fails on purpose in a window of the abuse block, and how often it may without being blocked. */
+  /** Failures of one caller in a window of the abuse block, and how many the service tolerates. */
   readonly failures: readonly {
     readonly stage: string
     readonly windowMs: number
     readonly expected: number
     readonly tolerated: number
-    /** Whether the stage means to exceed it; else what is to be refused is held back. */
+    /** Whether the stage exceeds it on purpose. Otherwise requests that must fail are paced. */
     readonly isMeant: boolean
   }[]
-  /** The busiest minute of one caller against each limit that it touches. */
+  /** The busiest minute of one caller for each limit that it uses. */
   readonly limits: readonly {
     readonly stage: string
     readonly scope: string
@@ -187,3 +188,50 @@ export type Forecast = {
     readonly limit: number
   }[]
 }
+
+/** The calls of a stage with their weights. In a sequence, a weight is how often the call occurs. */
+export function mixOf({ load }: StagePlan): Mix {
+  if (load.model !== 'sequence') return load.mix
+  return [...new Set(load.calls)].map(name => [name, load.calls.filter(each => each === name).length])
+}
+
+export const totalWeight = (mix: Mix): number => mix.reduce((sum, [, weight]) => sum + weight, 0)
+
+/** The mean of an amount over the arrivals of a mix; 0 for an empty mix. */
+export function meanOf(mix: Mix, amountOf: (call: string) => number): number {
+  const total = totalWeight(mix)
+  return mix.reduce((sum, [call, weight]) => sum + (amountOf(call) * weight) / total, 0)
+}
+
+/** The terms of a capacity search. Rates are arrivals per second of all callers. */
+export type SearchTerms = {
+  readonly fromPerSecond: number
+  readonly toPerSecond: number
+  /** The ratio of responses to each call that must be good, above 0 and at most 1. */
+  readonly good: number
+  /** The search ends when the lowest exceeded rate is at most this ratio above the highest sustained one. */
+  readonly precision: number
+  readonly trialMs: number
+  readonly confirmMs: number
+  /** Responses to each call that a confirmation needs to prove `good`. */
+  readonly confirmSamples: number
+  /** The share of each call among the arrivals. They add up to 1. */
+  readonly shares: Readonly<Record<string, number>>
+}
+
+/** One trial of a search: `arrivals` arrivals at a rate of `perSecond`. */
+export type Trial = {
+  /** Index in its search, from 0. */
+  readonly index: number
+  /** raise: no rate was exceeded yet · narrow: between a sustained and an exceeded rate · confirm: whether a rate lasts */
+  readonly purpose: 'raise' | 'narrow' | 'confirm'
+  readonly perSecond: number
+  readonly arrivals: number
+}
+
+/** Whether a stage is one that Turnpike adds, such as the opening balance check. */
+export const isSystemStage = (stage: string): boolean => stage.startsWith('(')
+
+/** The call that Turnpike adds before and after the load to read the balance and the limits of each caller. */
+export const balanceCheckCall = '(statement)'
+export const systemCalls = { [balanceCheckCall]: { kind: 'rate-limits' } } as const

@@ -1,5 +1,5 @@
 import { type Clock, sleepUntil } from '../lib/clock.ts'
-import type { PushTally } from '../observation/log.ts'
+import type { PushCounts } from '../observation/log.ts'
 import type { Reply } from './reply.ts'
 
 /** One request that waits to be sent, and how many samples it holds. */
@@ -15,7 +15,7 @@ export type Outbox = {
   readonly put: (letter: Letter) => void
   /** Resolves when every letter is taken or lost, which the rest is when `until` aborts. To be called once, at the end. */
   readonly flush: (until: AbortSignal) => Promise<void>
-  readonly tally: () => PushTally
+  readonly tally: () => PushCounts
 }
 
 export type OutboxOptions = {

@@ -2,13 +2,13 @@ import type { Billing, Blocks, LimitUse } from '../audits/results.ts'
 import type { ClauseTally, Finding } from '../checks/docket.ts'
 import type { Example } from '../checks/example.ts'
 import { clauses } from '../contract/clauses.ts'
-import { isOwnStage } from '../metrics/active-time.ts'
 import type { CapacityResult } from '../metrics/capacity-result.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentiles } from '../metrics/percentiles.ts'
 import type { Series } from '../metrics/series.ts'
 import type { ThresholdResult } from '../metrics/thresholds.ts'
 import type { Plan } from '../plan/plan.ts'
+import { isSystemStage } from '../plan/plan.ts'
 import { callFacts } from './call-facts.ts'
 import type { Evidence, LoadFacts, Report, ReportedExample, ReportedFinding, RunFacts } from './document.ts'
 import { planFacts } from './plan-facts.ts'
@@ -99,7 +99,7 @@ function loadFacts({ plan, metrics, blocks, eventLoopDelayMs, unrecorded, pushed
 function unmeant({ stages }: Plan, blocks: Blocks): number {
   const meant = stages.filter(({ beyondFailures }) => beyondFailures).map(({ name }) => name)
   return Object.entries(blocks)
-    .filter(([stage]) => !meant.includes(stage) && !(meant.length > 0 && isOwnStage(stage)))
+    .filter(([stage]) => !meant.includes(stage) && !(meant.length > 0 && isSystemStage(stage)))
     .reduce((sum, [, count]) => sum + count, 0)
 }
 

@@ -1,8 +1,9 @@
-import { type Extent, isOwnStage, perSecond, type Selection } from '../metrics/active-time.ts'
+import { type Extent, perSecond, type Selection } from '../metrics/active-time.ts'
 import { type Figures, OTHER_STATUS } from '../metrics/figures.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentiles } from '../metrics/percentiles.ts'
 import type { Plan } from '../plan/plan.ts'
+import { isSystemStage } from '../plan/plan.ts'
 import type { CallFacts } from './document.ts'
 
 /**
@@ -10,7 +11,7 @@ import type { CallFacts } from './document.ts'
  * A probe is to be refused, so that no answer to it is good: whether it was refused as promised is for its clause to say.
  */
 export function callFacts(plan: Plan, metrics: Metrics, extent: Extent): readonly CallFacts[] {
-  const seen = metrics.cells().filter(cell => !isOwnStage(cell.stage))
+  const seen = metrics.cells().filter(cell => !isSystemStage(cell.stage))
   const callOrder = Object.keys(plan.calls)
   const stageOrder = plan.stages.map(stage => stage.name)
   const calls = sortedLike(callOrder, [...new Set(seen.map(cell => cell.call))])

@@ -1,4 +1,4 @@
-import { describeLoad } from '../plan/describe-load.ts'
+import { describeLoad } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { PlanFacts } from './document.ts'
 

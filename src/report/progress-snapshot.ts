@@ -1,9 +1,10 @@
-import { isOwnStage, perSecond } from '../metrics/active-time.ts'
+import { perSecond } from '../metrics/active-time.ts'
 import type { CapacityResult } from '../metrics/capacity-result.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { percentileMs } from '../metrics/percentiles.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
-import { rateAt, ratePieces } from '../plan/rate-line.ts'
+import { isSystemStage } from '../plan/plan.ts'
+import { rateAt, rateSegments } from '../plan/rate-curve.ts'
 import { statusCounts } from './call-facts.ts'
 
 /** A run as it goes. */
@@ -110,13 +111,13 @@ export function offeredNow(plan: Plan, stageName: string, loadElapsedMs: number)
 const stageElapsedMs = ({ startMs, durationMs }: StagePlan, loadElapsedMs: number): number =>
   Math.min(durationMs, Math.max(0, loadElapsedMs - startMs))
 
-const plannedStages = (plan: Plan): readonly StagePlan[] => plan.stages.filter(stage => !isOwnStage(stage.name))
+const plannedStages = (plan: Plan): readonly StagePlan[] => plan.stages.filter(stage => !isSystemStage(stage.name))
 
 function offeredPerSecond({ load, durationMs }: StagePlan, elapsedMs: number): number | null {
   if (load.model !== 'open') return null
   const { shape } = load
   if (shape.kind === 'recorded') return (load.mix.reduce((sum, [, count]) => sum + count, 0) * 1000) / durationMs
   if (shape.kind === 'burst') return (shape.size * 1000) / Math.min(shape.everyMs, durationMs)
-  const piece = ratePieces(shape, durationMs)?.findLast(({ startMs }) => startMs <= elapsedMs)
+  const piece = rateSegments(shape, durationMs)?.findLast(({ startMs }) => startMs <= elapsedMs)
   return piece === undefined ? 0 : rateAt(piece, elapsedMs)
 }

@@ -5,7 +5,7 @@ import type { Comparison } from '../compare/comparison.ts'
 import { type Contract, contractSchema } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { Slices } from '../metrics/slices.ts'
-import { isBegun, type RunHead, readLog } from '../observation/log.ts'
+import { hasHeader, type RunInfo, readLog } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { type Report, reportSchema } from './document.ts'
@@ -99,7 +99,7 @@ async function replaceFile(file: string, text: string): Promise<void> {
 export type RecordedRun = {
   readonly plan: Plan
   readonly contract: Contract
-  readonly head: RunHead
+  readonly head: RunInfo
   /** One for each worker; one that was lost early may have none. */
   readonly logs: readonly string[]
 }
@@ -178,7 +178,7 @@ function readJson(path: string, name: string): unknown {
 
 /** The observations of a record, worker by worker, in the order in which they ended. */
 export async function* observationsIn(logs: readonly string[]): AsyncIterable<Observation> {
-  for (const file of logs.filter(isBegun))
+  for (const file of logs.filter(hasHeader))
     for await (const line of readLog(file)) if (line.kind === 'observation') yield line.observation
 }
 

@@ -1,4 +1,3 @@
-import { part } from '../arrivals/share.ts'
 import { createEnding } from '../drivers/ending.ts'
 import { newPurseSum } from '../drivers/purse.ts'
 import { judgeLog, nothingOf } from '../judging/judge-log.ts'
@@ -7,8 +6,10 @@ import type { Brief, Part } from '../judging/report-of.ts'
 import type { Clock } from '../lib/clock.ts'
 import { memoizeLast } from '../lib/memoize-last.ts'
 import { addReadings } from '../metrics/meters.ts'
-import type { PushTally } from '../observation/log.ts'
+import type { PushCounts } from '../observation/log.ts'
+import { splitEvenly } from '../plan/shard.ts'
 import type { Report } from '../report/document.ts'
+
 import { conduct, type Records } from './conduct.ts'
 import { startThread } from './crew.ts'
 import type { Live } from './live.ts'
@@ -25,7 +26,7 @@ export type ThreadOptions = Omit<Order, 'share' | 'purseSum' | 'logFile' | 'maxC
   readonly maxConnections: number
   readonly records: Omit<Records, 'salvage'>
   /** Asked at the end: what became of what was pushed until then. */
-  readonly pushed: () => PushTally | null
+  readonly pushed: () => PushCounts | null
   readonly onStart: (live: Live) => void
   /** Takes what is to be said when a worker is lost. */
   readonly log: (line: string) => void
@@ -39,7 +40,7 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
   const brief = { plan, contract, head }
   const workers = logs.map((logFile, worker) => {
     const share = { worker, workers: logs.length }
-    const maxConnections = Math.max(1, part(options.maxConnections, worker, logs.length))
+    const maxConnections = Math.max(1, splitEvenly(options.maxConnections, worker, logs.length))
     const onLost = (why: string) => {
       log(`Worker ${worker + 1} of ${logs.length} was lost: ${why}. The run ends here.`)
       ending.halt('worker-lost')

@@ -1,10 +1,11 @@
-import { wholeRun } from '../arrivals/share.ts'
 import { createEnding } from '../drivers/ending.ts'
 import { newPurseSum } from '../drivers/purse.ts'
 import { nothingOf } from '../judging/judge-log.ts'
 import { readGlances } from '../judging/readings.ts'
-import type { PushTally } from '../observation/log.ts'
+import type { PushCounts } from '../observation/log.ts'
+import { singleShard } from '../plan/shard.ts'
 import type { Report } from '../report/document.ts'
+
 import { conduct, type Records } from './conduct.ts'
 import type { Live } from './live.ts'
 import { createWorker, type WorkerOptions } from './worker.ts'
@@ -13,7 +14,7 @@ export type RunOptions = Omit<WorkerOptions, 'ending' | 'share' | 'purseSum'> & 
   /** Aborted when the load is to end: what is under way is waited for. */
   readonly stop: AbortSignal
   /** Asked at the end: what became of what was pushed until then. */
-  readonly pushed: () => PushTally | null
+  readonly pushed: () => PushCounts | null
   /** How many workers share the run; here they are of one thread. */
   readonly workers: number
   readonly records: Omit<Records, 'salvage'>
@@ -26,7 +27,7 @@ export async function carryOut(options: RunOptions): Promise<Report> {
   const { plan, records, quit } = options
   const ending = createEnding(options.stop, quit)
   const purseSum = newPurseSum()
-  const shares = options.workers === 1 ? [wholeRun] : sharesOf(options.workers)
+  const shares = options.workers === 1 ? [singleShard] : sharesOf(options.workers)
   const workers = shares.map(share => createWorker({ ...options, share, ending, purseSum }))
   const [first] = workers
   let loadStartMs: number | null = null

@@ -2,7 +2,7 @@ import type { Ending } from '../drivers/ending.ts'
 import { type Brief, type Part, reportOf, slicesOf } from '../judging/report-of.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Slices } from '../metrics/slices.ts'
-import type { PushTally } from '../observation/log.ts'
+import type { PushCounts } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Report } from '../report/document.ts'
 import type { Opening, RunEnd, Worker } from './worker.ts'
@@ -15,7 +15,7 @@ export type Conducted = Brief & {
   readonly workers: readonly Worker[]
   readonly records: Records
   /** Asked at the end: what became of what was pushed until then. */
-  readonly pushed: () => PushTally | null
+  readonly pushed: () => PushCounts | null
   /** Told when the stages begin. */
   readonly onLoadStart: (loadStartMs: number) => void
 }

@@ -1,4 +1,3 @@
-import { isOwn, ownCallers, ownUsers, type Share } from '../arrivals/share.ts'
 import { driveCapacity } from '../drivers/capacity.ts'
 import { driveClosed } from '../drivers/closed.ts'
 import type { Cab, InFlight } from '../drivers/driver.ts'
@@ -6,6 +5,7 @@ import { driveOpen } from '../drivers/open.ts'
 import { driveSaturate } from '../drivers/saturate.ts'
 import { driveSequence, type Turn } from '../drivers/sequence.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
+import { callersOfShard, ownsCaller, type Shard, usersOfShard } from '../plan/shard.ts'
 import type { Saturate, Transport } from '../transport/transport.ts'
 import { busyConnections } from './busy-connections.ts'
 import { type SearchDesk, searchOf } from './search-of.ts'
@@ -13,7 +13,7 @@ import { type SearchDesk, searchOf } from './search-of.ts'
 /** What every model of load works with. */
 export type LoadDesk = SearchDesk & {
   readonly plan: Plan
-  readonly share: Share
+  readonly share: Shard
   readonly cab: Cab
   /** The same over another transport. */
   readonly cabOver: (transport: Transport) => Cab
@@ -35,13 +35,13 @@ export function driveLoad(stage: StagePlan, endMs: number, desk: LoadDesk): Prom
     case 'open':
       return driveOpen(cab, draw.open(stage), inFlight, maxInFlight)
     case 'closed': {
-      const users = ownUsers(load.users, stage, plan, share)
+      const users = usersOfShard(load.users, stage, plan, share)
       return driveClosed(cab, draw.closed(stage), inFlight, { ...load, users, endMs })
     }
     case 'saturate': {
       const { cabOver, saturate, abandoned } = desk
-      const connections = ownUsers(load.connections, stage, plan, share)
-      const maxCalls = ownUsers(load.maxCalls, stage, plan, share)
+      const connections = usersOfShard(load.connections, stage, plan, share)
+      const maxCalls = usersOfShard(load.maxCalls, stage, plan, share)
       const { transport, keepBusy } = busyConnections(saturate)
       const busy = (fireNext: () => boolean) => keepBusy(fireNext, connections, abandoned)
       return driveSaturate(cabOver(transport), draw.closed(stage), inFlight, busy, { maxCalls, endMs })
@@ -49,7 +49,7 @@ export function driveLoad(stage: StagePlan, endMs: number, desk: LoadDesk): Prom
     case 'capacity':
       return driveCapacity(cab, searchOf(stage, load.coolDownMs, endMs, desk), inFlight, maxInFlight)
     case 'sequence': {
-      const queues = ownCallers(stage, isOwn(plan, share)).map(caller =>
+      const queues = callersOfShard(stage, ownsCaller(plan, share)).map(caller =>
         load.calls.map(call => turnOf(stage.name, call, caller, beyondFailures)),
       )
       return driveSequence(cab, queues, inFlight, { lanes: queues.length, endMs })

@@ -1,4 +1,3 @@
-import type { Share } from '../arrivals/share.ts'
 import type { SpecialKeys } from '../callers/api-keys.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { PurseSum } from '../drivers/purse.ts'
@@ -6,7 +5,8 @@ import type { Glance } from '../judging/readings.ts'
 import type { Brief, Part } from '../judging/report-of.ts'
 import type { Epoch } from '../lib/clock.ts'
 import type { MeterReadings } from '../metrics/meters.ts'
-import type { LogEnd } from '../observation/log.ts'
+import type { LogFooter } from '../observation/log.ts'
+import type { Shard } from '../plan/shard.ts'
 import type { Opening, RunEnd } from './worker.ts'
 
 /** All that a thread needs to be a worker: plain data, and one sum in shared memory. */
@@ -14,7 +14,7 @@ export type Order = Brief & {
   readonly callers: readonly Caller[]
   readonly specialKeys: SpecialKeys
   readonly epoch: Epoch
-  readonly share: Share
+  readonly share: Shard
   readonly purseSum: PurseSum
   readonly logFile: string
   readonly maxConnections: number
@@ -33,13 +33,13 @@ export type Question = { readonly id: number } & (
 
 /** What it tells a thread. */
 export type Call =
-  | { readonly tell: 'halt'; readonly why: Exclude<LogEnd['ended'], 'complete'> }
+  | { readonly tell: 'halt'; readonly why: Exclude<LogFooter['ended'], 'complete'> }
   | { readonly tell: 'abandon' | 'quit' }
 
 /** What a thread answers, and what it says unasked: that all are to halt. */
 export type Reply =
   | { readonly id: number; readonly answer: Opening | Part | Sight | null }
-  | { readonly halted: Exclude<LogEnd['ended'], 'complete'> }
+  | { readonly halted: Exclude<LogFooter['ended'], 'complete'> }
 
 /** What a worker has come to, for whoever watches. */
 export type Sight = {

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
-import type { CallPlan, Plan, StagePlan } from '../plan/plan.ts'
+import type { Call, Plan, StagePlan } from '../plan/plan.ts'
 import { type RunningServer, startServer } from '../service/server.ts'
 import { createService } from '../service/service.ts'
 import { undiciTransport } from '../transport/undici.ts'
@@ -84,7 +84,7 @@ export function rehearsalOf(plan: Plan): Plan {
   }
 }
 
-const withoutWaits = (call: CallPlan): CallPlan => (call.kind === 'replay' ? { ...call, againAfterMs: null } : call)
+const withoutWaits = (call: Call): Call => (call.kind === 'replay' ? { ...call, againAfterMs: null } : call)
 
 /** What a rehearsal leaves behind would be moved about, for 10 ms, when the load has begun. */
 function collectGarbage(): void {

@@ -1,10 +1,10 @@
-import type { Draw } from '../arrivals/arrivals.ts'
+import type { ArrivalSource } from '../arrivals/arrivals.ts'
 import type { Search } from '../drivers/capacity.ts'
 import type { Capacity } from '../metrics/capacity.ts'
 import type { StagePlan } from '../plan/plan.ts'
 
 export type SearchDesk = {
-  readonly draw: Draw
+  readonly draw: ArrivalSource
   /** Says what a search tries next, and how its trial goes. */
   readonly capacity: () => Pick<Capacity, 'next' | 'soFar'>
   /** Until when a caller must not fail so often more, whether it means to or not; null: it may. */

@@ -1,5 +1,4 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
-import type { Share } from '../arrivals/share.ts'
 import { chargeOf } from '../audits/charge.ts'
 import { failureOf } from '../audits/failure.ts'
 import type { SpecialKeys } from '../callers/api-keys.ts'
@@ -13,9 +12,10 @@ import type { Purse } from '../drivers/purse.ts'
 import { watchReachability } from '../drivers/reachability.ts'
 import type { Judgement } from '../judging/judgement.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { RunHead } from '../observation/log.ts'
+import type { RunInfo } from '../observation/log.ts'
 import type { Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
+import type { Shard } from '../plan/shard.ts'
 import type { Saturate, Transport } from '../transport/transport.ts'
 
 /** What a run may spend, and how often its callers may fail. */
@@ -27,13 +27,13 @@ export type Outfit = {
   readonly contract: Contract
   readonly callers: readonly Caller[]
   readonly specialKeys: SpecialKeys
-  readonly head: RunHead
+  readonly head: RunInfo
   readonly clock: Clock
   readonly transport: Transport
   /** What keeps connections busy in stages that saturate the target. */
   readonly saturate: Saturate
   readonly ending: Ending
-  readonly share: Share
+  readonly share: Shard
   readonly judgement: Judgement
   /** Where observations go beside the judges. */
   readonly write: Sink

@@ -1,5 +1,4 @@
-import { createDraw } from '../arrivals/arrivals.ts'
-import { isOwn, part } from '../arrivals/share.ts'
+import { createArrivalSource } from '../arrivals/arrivals.ts'
 import { expectedRefusals, maxExpectedRefusals } from '../calls/send.ts'
 import { type Cab, countInFlight, type InFlight } from '../drivers/driver.ts'
 import { createGovernor } from '../drivers/governor.ts'
@@ -8,8 +7,9 @@ import { driveSequence, type Turn } from '../drivers/sequence.ts'
 import { ownCalls, statementCall } from '../judging/judgement.ts'
 import { sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
+import { maxPicoUsd } from '../plan/cost.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
-import { worstPicoUsd } from '../plan/spend.ts'
+import { ownsCaller, splitEvenly } from '../plan/shard.ts'
 import { driveLoad, type LoadDesk } from './drive-load.ts'
 import { makeCab, makeSender, type Outfit } from './sender.ts'
 
@@ -36,11 +36,11 @@ const statementsMs = 120_000
 export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSignal): Shard {
   const { plan, contract, callers, clock, ending, share, judgement } = outfit
   const { worker, workers } = share
-  const isOurs = isOwn(plan, share)
+  const isOurs = ownsCaller(plan, share)
   const inFlight = countInFlight()
   const calls: Plan['calls'] = { ...plan.calls, ...ownCalls }
-  const draw = createDraw({ seed: plan.seed, calls, callers: plan.callers }, share)
-  const worst = new Map(Object.entries(calls).map(([name, call]) => [name, worstPicoUsd(call, contract) ?? 0n]))
+  const draw = createArrivalSource({ seed: plan.seed, calls, callers: plan.callers }, share)
+  const worst = new Map(Object.entries(calls).map(([name, call]) => [name, maxPicoUsd(call, contract) ?? 0n]))
   const purse = createPurse(plan.budgetUsd === null ? null : pico(plan.budgetUsd), worst, purseSum)
   const governor = createGovernor({ most: maxExpectedRefusals(contract), windowMs: contract.abuse.windowMs })
   const sender = makeSender(outfit, calls, { purse, governor })
@@ -54,7 +54,7 @@ export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSigna
     abandoned: ending.abandoned,
     draw,
     inFlight,
-    maxInFlight: part(plan.bounds.maxInFlight, worker, workers),
+    maxInFlight: splitEvenly(plan.bounds.maxInFlight, worker, workers),
     capacity: () => judgement.search,
     heldUntilMs,
     turnOf,
@@ -90,7 +90,7 @@ export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSigna
   async function takeStatements(stage: string, within: Cab): Promise<void> {
     const own = [...callers.keys()].filter(isOurs)
     const queues = own.map(caller => [turnOf(stage, statementCall, caller, true)])
-    const lanes = Math.max(1, part(statementLanes, worker, workers))
+    const lanes = Math.max(1, splitEvenly(statementLanes, worker, workers))
     await driveSequence(within, queues, inFlight, { lanes, endMs: clock.nowMs() + statementsMs })
   }
 

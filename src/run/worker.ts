@@ -1,9 +1,9 @@
-import type { Share } from '../arrivals/share.ts'
 import type { PurseSum } from '../drivers/purse.ts'
 import { createJudgement, type Judgement } from '../judging/judgement.ts'
 import type { Part } from '../judging/report-of.ts'
 import type { Defer } from '../lib/batches.ts'
-import type { LogEnd, LogWriter } from '../observation/log.ts'
+import type { LogFooter, LogWriter } from '../observation/log.ts'
+import type { Shard as Share } from '../plan/shard.ts'
 import type { Outfit } from './sender.ts'
 import { createShard, type Shard } from './shard.ts'
 
@@ -11,7 +11,7 @@ import { createShard, type Shard } from './shard.ts'
 export type Opening = { readonly answered: number; readonly unauthorized: number }
 
 /** What is decided for all workers when the load is over. */
-export type RunEnd = Pick<LogEnd, 'ended' | 'durationMs' | 'pushed'>
+export type RunEnd = Pick<LogFooter, 'ended' | 'durationMs' | 'pushed'>
 
 /**
  * Carries out a share of the run and judges it, step by step, as the one who conducts says. Every step is null where the
@@ -31,7 +31,7 @@ export type WorkerOptions = Omit<Outfit, 'judgement' | 'write'> & {
   /** Aborted when everything is to end now. */
   readonly quit: AbortSignal
   readonly record: LogWriter
-  readonly eventLoopDelayMs: () => LogEnd['eventLoopDelayMs']
+  readonly eventLoopDelayMs: () => LogFooter['eventLoopDelayMs']
   /** Puts judging off until what has arrived is read and what is due is sent; missing: it is not put off. */
   readonly judgeLater?: Defer
 }

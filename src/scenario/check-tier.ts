@@ -2,38 +2,33 @@ import type { AccountTier, Contract } from '../contract/contract.ts'
 import { entriesOf } from '../lib/schema-mistakes.ts'
 import { describeValue } from '../lib/usage-error.ts'
 import type { Complain, Path } from '../lib/yaml.ts'
-import type { Call, Mix } from './call.ts'
+import type { Call } from './call-schema.ts'
+import type { Mix } from './fields.ts'
 import type { Calls } from './resolve-calls.ts'
-import type { Stage } from './scenario.ts'
-import { arrivalsPerSecond, burstArrivals, profileLimits, tierPerMinute } from './tier-rate.ts'
+import type { Stage } from './stage-schema.ts'
+import { arrivalsPerSecond, burstArrivals, profileLimits, tierRatePerMinute } from './tier-rate.ts'
 import type { Rate } from './units.ts'
 
-/** What stages need to know of the rest of the file; undefined where the file has a mistake. */
-export type StageSurroundings = {
+/** What stages need from the rest of the file; undefined if that part has a mistake. */
+export type StageContext = {
   readonly calls: Calls
   readonly callers: number | undefined
   readonly accountTier: AccountTier | undefined
   readonly contract: Contract
 }
 
-/** Complains of load beyond what the limits of the callers allow, unless the stage says that it means it. */
-export function checkTier(
-  path: Path,
-  written: unknown,
-  stage: Stage,
-  around: StageSurroundings,
-  complain: Complain,
-): void {
-  if (!('mix' in stage) || around.accountTier === undefined) return
-  const calls = callsOf(stage.mix, around)
-  // A stage whose calls are not all known has complaints enough, and its rate cannot be judged.
+/** Reports load above the limits of the callers, unless the stage exceeds them on purpose. */
+export function checkTier(path: Path, written: unknown, stage: Stage, context: StageContext, complain: Complain): void {
+  if (!('mix' in stage) || context.accountTier === undefined) return
+  const calls = callsOf(stage.mix, context)
+  // Without knowing all calls, the rate cannot be checked. The unknown ones are already reported.
   if (calls === null) return
   if (stage.shape === 'closed' || stage.shape === 'saturate') return
 
   const field = (key: string, value: unknown) =>
     ({ path: [...path, key], at: 'value', got: describeValue(value) }) as const
   const source = entriesOf(written)
-  const perMinute = tierPerMinute(stage.mix, calls, profileLimits(around.accountTier, around.contract))
+  const perMinute = tierRatePerMinute(stage.mix, calls, profileLimits(context.accountTier, context.contract))
   for (const [key, share] of sharesOf(stage)) {
     if (perMinute !== null || share === null) continue
     complain({ ...field(key, source[key]), expected: 'an absolute amount, since no call of the mix is limited' })
@@ -43,10 +38,10 @@ export function checkTier(
   if (stage.shape === 'burst') {
     checkBurst(stage, perMinute, beyond, problem => complain({ ...field('size', source.size), ...problem }))
   }
-  const most = (perMinute * stage.callers) / 60
+  const max = (perMinute * stage.callers) / 60
   for (const [key, rate] of ratesOf(stage)) {
-    if (beyond || arrivalsPerSecond(rate, perMinute, stage.callers) <= most * (1 + 1e-9)) continue
-    const limit = rate.kind === 'of-tier' ? '100% of tier' : `${readable(most)}/s, which is 100% of tier`
+    if (beyond || arrivalsPerSecond(rate, perMinute, stage.callers) <= max * (1 + 1e-9)) continue
+    const limit = rate.kind === 'of-tier' ? '100% of tier' : `${readable(max)}/s, which is 100% of tier`
     complain({ ...field(key, source[key]), expected: `at most ${limit}, or "beyond-tier: true"` })
   }
 }
@@ -71,9 +66,9 @@ function checkBurst(
   })
 }
 
-type Known = Readonly<Record<string, Call>>
+type CallsByName = Readonly<Record<string, Call>>
 
-function callsOf(mix: Mix, { calls }: StageSurroundings): Known | null {
+function callsOf(mix: Mix, { calls }: StageContext): CallsByName | null {
   const known: Record<string, Call> = {}
   for (const [name] of mix) {
     const call = calls.get(name)
@@ -104,5 +99,5 @@ function sharesOf(stage: Stage): readonly (readonly [key: string, share: number 
   return ratesOf(stage).map(([key, rate]) => [key, rate.kind === 'of-tier' ? rate.share : null])
 }
 
-/** A number for a message: at most four digits behind the point, rounded down, so that it is allowed itself. */
+/** A number for a message: at most four decimals, rounded down, so that the number itself is allowed. */
 const readable = (value: number): string => String(Math.floor(value * 10_000 + 1e-6) / 10_000)

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { parseBytes, parseDuration, parsePercent, parseRate, parseShareOfTier, parseUsd, type Rate } from './units.ts'
 
 /**
- * The fields that a scenario is made of. The message of every rule is what was expected, in words that complete the
- * sentence "got …, expected …".
+ * The field types of a scenario. The error message of every rule says what was expected, so that it completes the sentence
+ * "got …, expected …".
  */
 const maxPerSecond = 100_000
 const maxDurationMs = 7 * 24 * 3_600_000
@@ -15,58 +15,66 @@ const speedText = 'a number from 0.001 to 1000'
 const nameText = 'a name of lower-case letters, digits and hyphens, at most 64'
 const namePattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 
-/** A mapping with these keys and no others. */
+/** A mapping with exactly these keys. */
 export const mapping = <S extends z.ZodRawShape>(shape: S) => z.strictObject(shape, { error: 'a mapping' })
 
-export const name = z.string({ error: nameText }).regex(namePattern, { error: nameText })
+export const nameField = z.string({ error: nameText }).regex(namePattern, { error: nameText })
 
-export const text = (expected: string) => z.string({ error: expected }).refine(value => value.trim() !== '', expected)
+export const textField = (expected: string) =>
+  z.string({ error: expected }).refine(value => value.trim() !== '', expected)
 
-export const flag = z.boolean({ error: 'true or false' })
+export const flagField = z.boolean({ error: 'true or false' })
 
-export function whole(min: number, max: number, expected = `a whole number from ${min} to ${max}`) {
+export function integerField(min: number, max: number, expected = `a whole number from ${min} to ${max}`) {
   return z.int({ error: expected }).min(min, { error: expected }).max(max, { error: expected })
 }
 
-export function probability() {
+export function probabilityField() {
   const expected = 'a probability from 0 to 1'
   return z.number({ error: expected }).min(0, { error: expected }).max(1, { error: expected })
 }
 
-export const speed = z.number({ error: speedText }).min(0.001, { error: speedText }).max(1_000, { error: speedText })
+export const speedField = z
+  .number({ error: speedText })
+  .min(0.001, { error: speedText })
+  .max(1_000, { error: speedText })
 
-/** `{ chat: 3, rpc: 5 }`: what the keys are is checked where they are known. */
-export function weights(what: string) {
+/** `{ chat: 3, rpc: 5 }`. Whether the keys exist is checked where they are known. */
+export function weightsField(what: string, meta: { readonly description?: string } = {}) {
   const expected = `a mapping of ${what} to weights`
   const weight = z.number({ error: 'a weight above 0' }).positive({ error: 'a weight above 0' })
   return z
     .record(z.string(), weight, { error: expected })
     .refine(entries => Object.keys(entries).length > 0, `${expected}, at least one`)
-    .meta({ minProperties: 1 })
+    .meta({ minProperties: 1, ...meta })
+    .transform((entries): Mix => Object.entries(entries))
 }
 
-/** A mapping whose keys are the target's business. */
-export const members = (what: string) => z.record(z.string(), z.json(), { error: `a mapping of ${what}` })
+/** Weights of calls or of methods. The probability of each is its weight divided by the sum of all. */
+export type Mix = readonly (readonly [name: string, weight: number])[]
 
-export const duration = quantity(parseDuration, durationText, ['250ms', '5s', '1m30s']).refine(
+/** A mapping that is sent to the target as it is. */
+export const jsonObjectField = (what: string) => z.record(z.string(), z.json(), { error: `a mapping of ${what}` })
+
+export const durationField = quantity(parseDuration, durationText, ['250ms', '5s', '1m30s']).refine(
   ms => ms > 0 && ms <= maxDurationMs,
   'a duration above 0 and of at most 168h',
 )
 
-/** As `duration`, but `0s` is a choice. */
-export const durationOrZero = quantity(parseDuration, durationText, ['250ms', '5s', '1m30s']).refine(
+/** Like `durationField`, but `0s` is allowed. */
+export const durationOrZeroField = quantity(parseDuration, durationText, ['250ms', '5s', '1m30s']).refine(
   ms => ms <= maxDurationMs,
   'a duration of at most 168h',
 )
 
-export const rateOrZero = quantity(parseRate, rateText, ['80% of tier', '20/s', '20/m']).refine(
+export const rateOrZeroField = quantity(parseRate, rateText, ['80% of tier', '20/s', '20/m']).refine(
   value => value.kind === 'of-tier' || value.perSecond <= maxPerSecond,
   `a rate of at most ${maxPerSecond}/s`,
 )
-export const rate = rateOrZero.refine(value => amountOf(value) > 0, 'a rate above 0')
+export const rateField = rateOrZeroField.refine(value => amountOf(value) > 0, 'a rate above 0')
 
-/** `99%` as 0.99, strictly between two bounds. */
-export function share(above: number, below: number, example: string) {
+/** `99%` becomes 0.99, strictly between two bounds in percent. */
+export function shareField(above: number, below: number, example: string) {
   const expected = `a share above ${above}% and below ${below}%, such as ${example}`
   return quantity(parsePercent, expected, [example]).refine(
     value => value > above / 100 && value < below / 100,
@@ -74,7 +82,7 @@ export function share(above: number, below: number, example: string) {
   )
 }
 
-export const burstSize = z
+export const burstSizeField = z
   .union([z.int().min(1).max(1_000_000), z.string().meta({ examples: ['130% of tier'] })], { error: sizeText })
   .transform((value, context) => {
     if (typeof value === 'number') {
@@ -87,12 +95,12 @@ export const burstSize = z
     return z.NEVER
   })
 
-export const usd = quantityOrNumber(parseUsd, 'an amount of dollars such as 0.25').refine(
+export const usdField = quantityOrNumber(parseUsd, 'an amount of dollars such as 0.25').refine(
   amount => amount !== '0',
   'an amount of dollars above 0',
 )
 
-export const bytes = quantityOrNumber(parseBytes, 'a size such as 65536 or 2MiB').refine(
+export const bytesField = quantityOrNumber(parseBytes, 'a size such as 65536 or 2MiB').refine(
   count => count > 0 && count <= 1_073_741_824,
   'a size above 0 and of at most 1024MiB',
 )

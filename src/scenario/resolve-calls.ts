@@ -1,16 +1,18 @@
-import { type Contract, resourceOf } from '../contract/contract.ts'
+import type { z } from 'zod'
+import type { ChatOptions } from '../contract/chat-options.ts'
+import { type Contract, type Model, resourceOf } from '../contract/contract.ts'
+import { probeNames } from '../contract/probes.ts'
 import { usualEvmMethods } from '../contract/rpc-methods.ts'
 import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
 import { unknownWord } from '../lib/usage-error.ts'
 import type { Complain, Path } from '../lib/yaml.ts'
-import type { Call, RpcCall } from './call.ts'
-import { callSchemas } from './call-schema.ts'
-import { resolveChat } from './resolve-chat.ts'
+import { type Call, callSchemas, type RpcCall } from './call-schema.ts'
+import { namesInSequence } from './stage-schema.ts'
 
-/** The calls of a scenario by name, decided by the contract. A call with a mistake in it has its name and no value. */
+/** The calls of a scenario by name; null for a call with a mistake. */
 export type Calls = ReadonlyMap<string, Call | null>
 
-/** Complains of what the contract does not know; the form of the file is the schema's business. */
+/** Resolves the calls. Reports what the contract does not know; the schema reports the rest. */
 export function resolveCalls(
   value: unknown,
   { count, 'keys-each': keys }: { readonly count?: number | undefined; readonly 'keys-each'?: number | undefined },
@@ -21,7 +23,7 @@ export function resolveCalls(
   const calls = new Map<string, Call | null>(
     written.map(([name, call]) => [name, resolveCall(['calls', name], call, contract, complain)]),
   )
-  // A replay repeats a call that may come after it in the file, so it waits for the others.
+  // A replay may repeat a call that follows it in the file, so replays are resolved last.
   for (const [name, call] of written) {
     if (!isReplay(call)) continue
     const path = ['calls', name]
@@ -76,9 +78,9 @@ function resolveResource(path: Path, value: unknown, contract: Contract, complai
 
 function resolveBatch(path: Path, value: unknown, contract: Contract, complain: Complain): RpcCall | null {
   const { size, failing } = salvage(callSchemas['rpc-batch'], value)
-  const most = contract.rpc.batchLimit
-  if (size !== undefined && size > most) {
-    complain({ path: [...path, 'size'], at: 'value', got: String(size), expected: `a whole number from 1 to ${most}` })
+  const max = contract.rpc.batchLimit
+  if (size !== undefined && size > max) {
+    complain({ path: [...path, 'size'], at: 'value', got: String(size), expected: `a whole number from 1 to ${max}` })
   }
   if (size !== undefined && failing !== undefined && failing > size) {
     const expected = `at most ${size}, the size of the batch`
@@ -121,7 +123,7 @@ function resolveRpc(
     complain({ path: [...path, 'methods', method], at: 'key', ...word })
   }
   if (methods === undefined || failing === undefined || unknown.length > 0) return null
-  return { kind: 'rpc', network, methods: Object.entries(methods), batchSize, failing }
+  return { kind: 'rpc', network, methods, batchSize, failing }
 }
 
 function resolveReplay(
@@ -141,7 +143,7 @@ function resolveReplay(
     'again-after': againAfterMs = null,
   } = salvage(callSchemas.replay, value)
   if (of === undefined) return null
-  // An original with a mistake in it has its own complaint; of what kind it would be is not known.
+  // An original with a mistake is already reported, and its kind is unknown.
   const original = calls.get(of)
   if (original === null && !isReplay(written[of])) return null
   const repeatable = Object.keys(written).filter(name => isRpc(written[name]))
@@ -152,8 +154,8 @@ function resolveReplay(
   }
   if (duplicates === undefined || concurrent === undefined) return null
   if (conflicting === undefined || foreign === undefined || otherKey === undefined) return null
-  if (againAfterMs !== null && againAfterMs > longestAgainMs) {
-    const expected = `at most ${longestAgainMs / 1000}s, since the run waits for it`
+  if (againAfterMs !== null && againAfterMs > maxRepeatAfterMs) {
+    const expected = `at most ${maxRepeatAfterMs / 1000}s, since the run waits for it`
     complain({ path: [...path, 'again-after'], at: 'value', got: `${againAfterMs / 1000}s`, expected })
     return null
   }
@@ -169,8 +171,88 @@ function resolveReplay(
   return { kind: 'replay', of: original, duplicates, concurrent, conflicting, foreign, otherKey, againAfterMs }
 }
 
-/** What waits holds up the audits, which want the requests in their order. */
-const longestAgainMs = 30_000
+/** Audits process requests in order, so a repetition that waits delays them. */
+const maxRepeatAfterMs = 30_000
 
 const isReplay = (call: unknown): boolean => entriesOf(call).kind === 'replay'
 const isRpc = (call: unknown): boolean => ['rpc', 'rpc-batch'].includes(String(entriesOf(call).kind))
+
+/** Adds the probes that sequences name, which need no call of their own. A call with the name of a probe takes precedence. */
+export function withNamedProbes(calls: Calls, stages: unknown): Calls {
+  const named = (Array.isArray(stages) ? stages : []).flatMap((stage: unknown) =>
+    namesInSequence(entriesOf(stage).calls),
+  )
+  const probes = probeNames.filter(name => named.includes(name) && !calls.has(name))
+  return new Map([...calls, ...probes.map(probe => [probe, { kind: 'probe', probe }] as const)])
+}
+
+/** Resolves a chat call; null if it has a mistake. */
+export function resolveChat(path: Path, value: unknown, contract: Contract, complain: Complain): Call | null {
+  const call = salvage(callSchemas.chat, value)
+  const { 'prompt-tokens': promptTokens, 'max-completion-tokens': requested = null, stream } = call
+  const model = modelOf(path, value, contract, complain)
+  if (model === null) return null
+  if (requested !== null && requested > model.maxCompletionTokens) {
+    const expected = `at most ${model.maxCompletionTokens}, the most of ${model.id}`
+    complain({ path: [...path, 'max-completion-tokens'], at: 'value', got: String(requested), expected })
+    return null
+  }
+  if (promptTokens === undefined || stream === undefined) return null
+  const options = optionsOf(call)
+  return {
+    kind: 'chat',
+    model: model.id,
+    modelTier: model.tier,
+    stream,
+    promptTokens,
+    maxCompletionTokens: requested ?? boundOf(options, model),
+    isBounded: requested !== null,
+    options,
+  }
+}
+
+function modelOf(path: Path, value: unknown, contract: Contract, complain: Complain): Model | null {
+  const { 'model-tier': tier, model: id, deprecated = false } = salvage(callSchemas.chat, value)
+  const written = entriesOf(value)
+  const expected = 'either "model" or "model-tier"'
+  if (written.model !== undefined && written['model-tier'] !== undefined) {
+    complain({ path: [...path, 'model-tier'], at: 'key', got: '"model-tier" beside "model"', expected })
+    return null
+  }
+  if (written.model === undefined && written['model-tier'] === undefined) {
+    complain({ path, at: 'value', got: 'no "model" and no "model-tier"', expected })
+    return null
+  }
+  const candidates = contract.models.filter(known => (tier === undefined ? known.id === id : known.tier === tier))
+  const model =
+    (deprecated ? candidates.find(({ lifecycle }) => lifecycle === 'deprecated') : undefined) ?? candidates[0]
+  if (model !== undefined) return model
+  if (id !== undefined) {
+    const ids = contract.models.map(known => known.id)
+    const word = unknownWord(id, ids, `a model of the profile "${contract.name}"`)
+    complain({ path: [...path, 'model'], at: 'value', ...word })
+  } else if (tier !== undefined) {
+    const tiers = [...new Set(contract.models.map(each => each.tier))]
+    const word = unknownWord(tier, tiers, `a tier with a model in the profile "${contract.name}"`)
+    complain({ path: [...path, 'model-tier'], at: 'value', ...word })
+  }
+  return null
+}
+
+type Written = Partial<z.output<typeof callSchemas.chat>>
+
+/** Null if only a prompt and a bound are sent, as by most calls under load. */
+function optionsOf(written: Written): ChatOptions | null {
+  const { body = {}, parameters = {}, suffix = null } = written
+  const { 'accept-encoding': encoding = null, 'same-prompt': samePrompt = false } = written
+  const isPlain = Object.keys(body).length === 0 && Object.keys(parameters).length === 0
+  if (isPlain && suffix === null && encoding === null && !samePrompt) return null
+  return { body, parameters, suffix, encoding, samePrompt }
+}
+
+/** The maximum without `max_completion_tokens`: the older `max_tokens` if it is above 0, else that of the model. */
+function boundOf(options: ChatOptions | null, model: Model): number {
+  const older = options?.body.max_tokens
+  const isBound = typeof older === 'number' && Number.isInteger(older) && older > 0
+  return Math.min(isBound ? older : model.maxCompletionTokens, model.maxCompletionTokens)
+}

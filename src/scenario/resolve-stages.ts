@@ -2,20 +2,14 @@ import { probeNames } from '../contract/probes.ts'
 import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
 import { describeValue, unknownWord } from '../lib/usage-error.ts'
 import type { Complain, Path } from '../lib/yaml.ts'
-import { checkSaturation } from './check-saturation.ts'
-import { checkTier, type StageSurroundings } from './check-tier.ts'
+import type { Call } from './call-schema.ts'
+import { checkTier, type StageContext } from './check-tier.ts'
 import type { Calls } from './resolve-calls.ts'
-import { checkCapacity, resolveCapacity } from './resolve-capacity.ts'
-import type { Stage, StageLoad } from './scenario.ts'
-import { stageSchemas } from './stage-schema.ts'
-import { parseTurn, turnsOf } from './turns.ts'
+import { type LoadShape, loadReaders, parseSequenceEntry, type Stage, stageSchemas } from './stage-schema.ts'
+import { arrivalsPerSecond, profileLimits, tierRatePerMinute } from './tier-rate.ts'
 
-/** Complains of stages that do not fit the calls, the callers and their limits. */
-export function resolveStages(
-  value: unknown,
-  around: StageSurroundings,
-  complain: Complain,
-): readonly (Stage | null)[] {
+/** Resolves the stages. Reports those that do not fit the calls, the callers or their limits. */
+export function resolveStages(value: unknown, context: StageContext, complain: Complain): readonly (Stage | null)[] {
   const names = new Set<unknown>()
   return (Array.isArray(value) ? value : []).map((written: unknown, index) => {
     const path = ['stages', index]
@@ -25,18 +19,18 @@ export function resolveStages(
       complain({ path: [...path, 'name'], at: 'value', got: `a second stage ${describeValue(name)}`, expected })
     }
     names.add(name)
-    const named = checkNames(path, written, around.calls, complain)
-    const stage = resolveStage(path, written, around, complain)
-    // Where a call is not known, what the stage sends is not known either.
+    const named = checkNames(path, written, context.calls, complain)
+    const stage = resolveStage(path, written, context, complain)
+    // With an unknown call, the load of the stage is unknown too.
     if (stage === null || !named) return null
-    checkTier(path, written, stage, around, complain)
-    checkSaturation(path, stage, around.calls, complain)
-    if (stage.shape === 'capacity') checkCapacity(path, written, stage, around, complain)
+    checkTier(path, written, stage, context, complain)
+    checkSaturation(path, stage, context.calls, complain)
+    if (stage.shape === 'capacity') checkCapacity(path, written, stage, context, complain)
     return stage
   })
 }
 
-/** Whether each name of a call is one. */
+/** Whether a stage names known calls only; reports the others. */
 function checkNames(path: Path, written: unknown, calls: Calls, complain: Complain): boolean {
   const what = 'the name of a call'
   const names = [...calls.keys()]
@@ -49,7 +43,7 @@ function checkNames(path: Path, written: unknown, calls: Calls, complain: Compla
   }
   for (const [index, entry] of (Array.isArray(sequence) ? sequence : []).entries()) {
     if (typeof entry !== 'string') continue
-    const { name } = parseTurn(entry)
+    const { name } = parseSequenceEntry(entry)
     if (calls.has(name)) continue
     named = false
     const known = [...new Set([...names, ...probeNames])]
@@ -58,117 +52,149 @@ function checkNames(path: Path, written: unknown, calls: Calls, complain: Compla
   return named
 }
 
-function resolveStage(path: Path, written: unknown, around: StageSurroundings, complain: Complain): Stage | null {
-  if (entriesOf(written).shape === 'recorded') return resolveRecorded(written, around)
+function resolveStage(path: Path, written: unknown, context: StageContext, complain: Complain): Stage | null {
+  const { shape } = entriesOf(written)
+  if (shape === 'recorded') return resolveRecorded(written, context)
   const {
     name,
     duration: durationMs,
-    callers: asked,
-    'first-caller': first = 0,
+    callers: requested,
+    'first-caller': firstCaller = 0,
     'beyond-failures': beyondFailures = false,
   } = salvage(stageSchemas.sequence, written)
-  const count = around.callers
-  if (count !== undefined && first >= count) {
+  const count = context.callers
+  if (count !== undefined && firstCaller >= count) {
     const expected = `at most ${count - 1}, the last of ${count} callers`
-    complain({ path: [...path, 'first-caller'], at: 'value', got: String(first), expected })
+    complain({ path: [...path, 'first-caller'], at: 'value', got: String(firstCaller), expected })
     return null
   }
-  if (count !== undefined && asked !== undefined && first + asked > count) {
-    const expected = `at most ${count - first}, ${first === 0 ? 'the count of callers' : `the callers from ${first} on`}`
-    complain({ path: [...path, 'callers'], at: 'value', got: String(asked), expected })
+  if (count !== undefined && requested !== undefined && firstCaller + requested > count) {
+    const left = firstCaller === 0 ? 'the count of callers' : `the callers from ${firstCaller} on`
+    const expected = `at most ${count - firstCaller}, ${left}`
+    complain({ path: [...path, 'callers'], at: 'value', got: String(requested), expected })
     return null
   }
-  const load = resolveLoad(path, written, complain)
-  const callers = asked ?? (count === undefined ? undefined : count - first)
+  if (!isLoadShape(shape) || !checkTimes(path, written, complain)) return null
+  const load = loadReaders[shape](written)
+  const callers = requested ?? (count === undefined ? undefined : count - firstCaller)
   if (name === undefined || durationMs === undefined || callers === undefined || load === null) return null
-  return { name, durationMs, callers, firstCaller: first, beyondFailures, ...load }
+  return { name, durationMs, callers, firstCaller, beyondFailures, ...load }
 }
 
-function resolveRecorded(written: unknown, { callers }: StageSurroundings): Stage | null {
-  const {
-    name,
-    run,
-    stage = null,
-    speed,
-    'beyond-failures': beyondFailures = false,
-  } = salvage(stageSchemas.recorded, written)
-  if (name === undefined || run === undefined || speed === undefined || callers === undefined) return null
-  return { name, callers, firstCaller: 0, beyondFailures, shape: 'recorded', run, stage, speed }
+function resolveRecorded(written: unknown, { callers }: StageContext): Stage | null {
+  const { name, 'beyond-failures': beyondFailures = false } = salvage(stageSchemas.recorded, written)
+  const load = loadReaders.recorded(written)
+  if (name === undefined || callers === undefined || load === null) return null
+  return { name, callers, firstCaller: 0, beyondFailures, ...load }
 }
 
-function resolveLoad(path: Path, written: unknown, complain: Complain): StageLoad | null {
-  const { shape } = entriesOf(written)
-  switch (shape) {
-    case 'constant':
-    case 'poisson': {
-      const { rate, mix } = salvage(stageSchemas.constant, written)
-      return rate === undefined || mix === undefined ? null : { shape, rate, mix: Object.entries(mix) }
-    }
-    case 'ramp': {
-      const { from, to, mix } = salvage(stageSchemas.ramp, written)
-      if (from === undefined || to === undefined || mix === undefined) return null
-      return { shape, from, to, mix: Object.entries(mix) }
-    }
-    case 'stairs':
-      return resolveStairs(path, written, complain)
-    case 'spike':
-      return resolveSpike(path, written, complain)
+const isLoadShape = (shape: unknown): shape is LoadShape =>
+  typeof shape === 'string' && shape !== 'recorded' && Object.hasOwn(loadReaders, shape)
+
+/** Whether the times of a stage fit together; reports those that do not. */
+function checkTimes(path: Path, written: unknown, complain: Complain): boolean {
+  switch (entriesOf(written).shape) {
     case 'burst': {
-      const { size, every: everyMs = null, mix } = salvage(stageSchemas.burst, written)
-      if (everyMs !== null && everyMs < 10) {
-        complain({ path: [...path, 'every'], at: 'value', got: `${everyMs}ms`, expected: 'at least 10ms' })
-        return null
+      const { every: everyMs } = salvage(stageSchemas.burst, written)
+      if (everyMs === undefined || everyMs >= 10) return true
+      complain({ path: [...path, 'every'], at: 'value', got: `${everyMs}ms`, expected: 'at least 10ms' })
+      return false
+    }
+    case 'stairs': {
+      const { duration: durationMs, steps, ramp: rampMs = 0 } = salvage(stageSchemas.stairs, written)
+      if (durationMs === undefined || steps === undefined || (steps - 1) * rampMs < durationMs) return true
+      const max = Math.ceil(durationMs / (steps - 1)) - 1
+      const expected = `at most ${max}ms, so that ${steps} levels fit into ${durationMs}ms`
+      complain({ path: [...path, 'ramp'], at: 'value', got: `${rampMs}ms`, expected })
+      return false
+    }
+    case 'spike': {
+      const { duration: durationMs, at: atMs, for: forMs, ...ramps } = salvage(stageSchemas.spike, written)
+      const { 'ramp-up': rampUpMs = 0, 'ramp-down': rampDownMs = 0 } = ramps
+      if (atMs === undefined || forMs === undefined || durationMs === undefined) return false
+      if (atMs < rampUpMs) {
+        const expected = `at least ${rampUpMs}ms, the ramp up to it`
+        complain({ path: [...path, 'at'], at: 'value', got: `${atMs}ms`, expected })
+        return false
       }
-      return size === undefined || mix === undefined ? null : { shape, size, everyMs, mix: Object.entries(mix) }
-    }
-    case 'capacity':
-      return resolveCapacity(written)
-    case 'pause':
-      return { shape }
-    case 'closed': {
-      const { users, think: thinkMs = 0, mix } = salvage(stageSchemas.closed, written)
-      return users === undefined || mix === undefined ? null : { shape, users, thinkMs, mix: Object.entries(mix) }
-    }
-    case 'saturate': {
-      const { connections, 'max-calls': maxCalls, mix } = salvage(stageSchemas.saturate, written)
-      if (connections === undefined || maxCalls === undefined || mix === undefined) return null
-      return { shape, connections, maxCalls, mix: Object.entries(mix) }
-    }
-    case 'sequence': {
-      const { calls } = salvage(stageSchemas.sequence, written)
-      return calls === undefined ? null : { shape, calls: turnsOf(calls) }
+      if (atMs + forMs + rampDownMs <= durationMs) return true
+      const expected = `at most ${durationMs - atMs - rampDownMs}ms, which is left of the stage`
+      complain({ path: [...path, 'for'], at: 'value', got: `${forMs}ms`, expected })
+      return false
     }
     default:
+      return true
+  }
+}
+
+/** Reports a capacity search that is too short, or that has calls which fail on purpose. */
+function checkCapacity(
+  path: Path,
+  written: unknown,
+  stage: Extract<Stage, { readonly shape: 'capacity' }>,
+  { calls, accountTier, contract }: StageContext,
+  complain: Complain,
+): void {
+  const source = entriesOf(written)
+  const { mix, from, to, trialMs, confirmMs, durationMs, callers } = stage
+  const known: Record<string, Call> = {}
+  for (const [name] of mix) {
+    const call = calls.get(name)
+    if (!call) return
+    known[name] = call
+    const mustFail = call.kind === 'probe' || (call.kind === 'replay' && call.conflicting > 0)
+    const expected = 'calls that are to succeed: no probe, and no replay that conflicts'
+    if (mustFail) complain({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
+  }
+  if (trialMs + confirmMs > durationMs) {
+    const expected = `at least ${(trialMs + confirmMs) / 1_000}s, a trial and a confirmation`
+    complain({ path: [...path, 'duration'], at: 'value', got: describeValue(source.duration), expected })
+  }
+  if (accountTier === undefined) return
+  const perMinute = tierRatePerMinute(mix, known, profileLimits(accountTier, contract))
+  const [low, high] = [from, to].map(rate => arrivalsPerSecond(rate, perMinute, callers))
+  if (low === undefined || high === undefined || !(low >= high)) return
+  complain({
+    path: [...path, 'from'],
+    at: 'value',
+    got: describeValue(source.from),
+    expected: `less than "to", ${describeValue(source.to)}`,
+  })
+}
+
+/** Reports a saturate stage with calls that it cannot send, or with fewer calls than connections. */
+function checkSaturation(path: Path, stage: Stage, calls: Calls, complain: Complain): void {
+  if (stage.shape !== 'saturate') return
+  if (stage.maxCalls < stage.connections) {
+    const expected = `at least ${stage.connections}, one for each connection`
+    complain({ path: [...path, 'max-calls'], at: 'value', got: String(stage.maxCalls), expected })
+  }
+  for (const [name] of stage.mix) {
+    const call = calls.get(name)
+    const unfit = call ? unfitReason(call) : null
+    if (unfit === null) continue
+    const expected = 'calls of one request that is to succeed and has one whole answer, for they follow without a pause'
+    complain({ path: [...path, 'mix', name], at: 'key', got: `${name}, ${unfit}`, expected })
+  }
+}
+
+/** Why a saturate stage cannot send a call; null if it can. */
+function unfitReason(call: Call): string | null {
+  switch (call.kind) {
+    case 'chat':
+      return call.stream ? 'which is streamed' : null
+    case 'rpc':
+      return call.failing > 0 ? 'which fails on purpose' : null
+    case 'replay':
+      return 'which is several requests'
+    case 'probe':
+      return 'which is to be refused'
+    case 'resource':
+      return 'which is a resource'
+    case 'models':
+    case 'networks':
+    case 'rate-limits':
+    case 'rate-limit-logs':
       return null
   }
-}
-
-function resolveStairs(path: Path, written: unknown, complain: Complain): StageLoad | null {
-  const { duration: durationMs, from, to, steps, ramp: rampMs = 0, mix } = salvage(stageSchemas.stairs, written)
-  if (durationMs !== undefined && steps !== undefined && (steps - 1) * rampMs >= durationMs) {
-    const most = Math.ceil(durationMs / (steps - 1)) - 1
-    const expected = `at most ${most}ms, so that ${steps} levels fit into ${durationMs}ms`
-    complain({ path: [...path, 'ramp'], at: 'value', got: `${rampMs}ms`, expected })
-    return null
-  }
-  if (from === undefined || to === undefined || steps === undefined || mix === undefined) return null
-  return { shape: 'stairs', from, to, steps, rampMs, mix: Object.entries(mix) }
-}
-
-function resolveSpike(path: Path, written: unknown, complain: Complain): StageLoad | null {
-  const { duration: durationMs, base, peak, mix, ...when } = salvage(stageSchemas.spike, written)
-  const { at: atMs, for: forMs, 'ramp-up': rampUpMs = 0, 'ramp-down': rampDownMs = 0 } = when
-  if (atMs === undefined || forMs === undefined || durationMs === undefined) return null
-  if (atMs < rampUpMs) {
-    const expected = `at least ${rampUpMs}ms, the ramp up to it`
-    complain({ path: [...path, 'at'], at: 'value', got: `${atMs}ms`, expected })
-    return null
-  }
-  if (atMs + forMs + rampDownMs > durationMs) {
-    const expected = `at most ${durationMs - atMs - rampDownMs}ms, which is left of the stage`
-    complain({ path: [...path, 'for'], at: 'value', got: `${forMs}ms`, expected })
-    return null
-  }
-  if (base === undefined || peak === undefined || mix === undefined) return null
-  return { shape: 'spike', base, peak, atMs, forMs, rampUpMs, rampDownMs, mix: Object.entries(mix) }
 }

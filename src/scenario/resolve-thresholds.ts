@@ -1,12 +1,11 @@
 import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
 import { describeValue, oneOf, unknownWord } from '../lib/usage-error.ts'
 import type { Complain, Path } from '../lib/yaml.ts'
-import type { Call } from './call.ts'
-import { parseThreshold } from './parse-threshold.ts'
+import type { Call } from './call-schema.ts'
 import type { Calls } from './resolve-calls.ts'
-import type { Stage } from './scenario.ts'
 import { sloSchema, thresholdSchema } from './schema.ts'
-import { type Threshold, type Timing, timings } from './threshold.ts'
+import type { Stage } from './stage-schema.ts'
+import { parseThreshold, type Threshold, type Timing, timings } from './threshold.ts'
 
 type Summary = {
   readonly calls: Calls
@@ -14,24 +13,24 @@ type Summary = {
   readonly stageNames: readonly string[]
 }
 
-/** Complains of thresholds that say nothing, or that no observation of this scenario could ever decide. */
-export function resolveThresholds(value: unknown, around: Summary, complain: Complain): readonly (Threshold | null)[] {
+/** Resolves the thresholds. Reports those that do not parse, and those that can never have data in this scenario. */
+export function resolveThresholds(value: unknown, summary: Summary, complain: Complain): readonly (Threshold | null)[] {
   return (Array.isArray(value) ? value : []).map((written: unknown, index) => {
     const path = ['thresholds', index, 'expect']
     const { expect: expression, why } = salvage(thresholdSchema, written)
     if (expression === undefined) return null
-    const parsed = parseThreshold(expression, [...around.calls.keys()], around.stageNames)
+    const parsed = parseThreshold(expression, [...summary.calls.keys()], summary.stageNames)
     if (!('measure' in parsed)) {
       for (const problem of parsed) complain({ path, ...problem })
       return null
     }
-    const threshold = ofSearch({ expression, why: why ?? '', ...parsed }, around)
-    checkSampled(path, threshold, around, complain)
+    const threshold = ofSearch({ expression, why: why ?? '', ...parsed }, summary)
+    checkSampled(path, threshold, summary, complain)
     return threshold
   })
 }
 
-/** By call, the longest good times. */
+/** Resolves the longest good times by call. Reports unknown calls, and timings that a call does not have. */
 export function resolveSlo(
   value: unknown,
   calls: Calls,
@@ -59,7 +58,7 @@ export function resolveSlo(
   )
 }
 
-/** A capacity without a stage is that of the one stage that searches for one. */
+/** A capacity without a stage is that of the only capacity stage. */
 function ofSearch(threshold: Threshold, { stages }: Summary): Threshold {
   if (threshold.measure.kind !== 'capacity' || threshold.stage !== null) return threshold
   const searches = searchesOf(stages)
@@ -69,7 +68,7 @@ function ofSearch(threshold: Threshold, { stages }: Summary): Threshold {
 const searchesOf = (stages: readonly (Stage | null)[]): readonly string[] =>
   stages.flatMap(stage => (stage?.shape === 'capacity' ? [stage.name] : []))
 
-/** A measure that nothing in the scenario yields would be without data for ever, so it is refused now. */
+/** Reports a threshold that can never have data. */
 function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summary, complain: Complain): void {
   const { measure, call: name, stage: stageName, expression } = threshold
   const at = (word: string) => Math.max(0, expression.indexOf(` ${word}`) + 1)
@@ -99,13 +98,13 @@ function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summa
   }
 }
 
-/** Every call has the times of a request; those of tokens are seen in a stream only. */
+/** Every call has request timings; only a stream has token timings. */
 function hasTiming(call: Call, timing: Timing): boolean {
   if (timing === 'latency' || timing === 'service-time' || timing === 'lateness') return true
   return call.kind === 'chat' && call.stream
 }
 
-/** What a recorded run sends is not known before it is read. */
+/** A recorded stage may send any call, since its run is not read yet. */
 function sends(stage: Stage, name: string): boolean {
   if (stage.shape === 'recorded') return true
   if (stage.shape === 'sequence') return stage.calls.includes(name)

@@ -1,34 +1,44 @@
 import { z } from 'zod'
 import { accountTiers } from '../contract/contract.ts'
 import { oneOf } from '../lib/usage-error.ts'
-import { callSchema } from './call-schema.ts'
-import { bytes, duration, durationOrZero, flag, mapping, name, text, usd, whole } from './fields.ts'
-import { stageSchema } from './stage-schema.ts'
-import { type Timing, timings } from './threshold.ts'
+import { type Call, callSchema } from './call-schema.ts'
+import {
+  bytesField,
+  durationField,
+  durationOrZeroField,
+  flagField,
+  integerField,
+  mapping,
+  nameField,
+  textField,
+  usdField,
+} from './fields.ts'
+import { type Stage, stageSchema } from './stage-schema.ts'
+import { type Threshold, type Timing, timings } from './threshold.ts'
 
 const limitsOf = ['target', 'profile'] as const
 const records = ['all', 'findings', 'none'] as const
 
 const spreads = ['constant', 'exponential'] as const
 
-export const serviceSchema = mapping({
-  slots: whole(1, 100_000).describe('So many requests are carried out at a time.'),
-  'service-time': duration.describe('How long a request takes its slot.'),
+const serviceSchema = mapping({
+  slots: integerField(1, 100_000).describe('So many requests are carried out at a time.'),
+  'service-time': durationField.describe('How long a request takes its slot.'),
   spread: z
     .enum(spreads, { error: oneOf(spreads) })
     .default('constant')
     .describe('Whether each takes as long, or they vary.'),
-  queue: whole(0, 1_000_000).describe('So many more wait for a slot; beyond them is 503.'),
+  queue: integerField(0, 1_000_000).describe('So many more wait for a slot; beyond them is 503.'),
 })
 
 export const callersSchema = mapping({
-  count: whole(1, 10_000).describe('How many callers there are: accounts with limits of their own.'),
+  count: integerField(1, 10_000).describe('How many callers there are: accounts with limits of their own.'),
   tier: z
     .enum(accountTiers, { error: oneOf(accountTiers) })
     .default('default')
     .describe('The account tier of the callers, which decides their limits.'),
-  'keys-each': whole(1, 16).default(1).describe('How many API keys of one account a caller uses, in turn.'),
-  'keys-file': text('the path of a file')
+  'keys-each': integerField(1, 16).default(1).describe('How many API keys of one account a caller uses, in turn.'),
+  'keys-file': textField('the path of a file')
     .optional()
     .describe(
       'A file with the API keys of one account a line, from the working directory. Never write a key into a scenario.',
@@ -39,48 +49,50 @@ export const callersSchema = mapping({
     .describe(
       'Whose limits "of tier" means: what the target grants, as far as it says so, or what the profile says. Judged is by the profile.',
     ),
-  shared: flag.default(false).describe('Whether others use the same accounts during the run.'),
+  shared: flagField.default(false).describe('Whether others use the same accounts during the run.'),
 })
 
 const timeouts = mapping({
-  connect: duration.optional().describe('Until a connection is made.'),
-  headers: duration.optional().describe('Until the headers of the answer have arrived.'),
-  idle: duration.optional().describe('The longest silence within a body.'),
-  total: duration.optional().describe('From the send to the last byte.'),
+  connect: durationField.optional().describe('Until a connection is made.'),
+  headers: durationField.optional().describe('Until the headers of the answer have arrived.'),
+  idle: durationField.optional().describe('The longest silence within a body.'),
+  total: durationField.optional().describe('From the send to the last byte.'),
 }).optional()
 
-export const limitsSchema = mapping({
-  'max-in-flight': whole(1, 100_000).optional().describe('More requests at once are dropped and counted.'),
-  'max-body': bytes.optional().describe('The longest body that is read.'),
-  drain: durationOrZero.optional().describe('How long a run waits for the last answers.'),
+const limitsSchema = mapping({
+  'max-in-flight': integerField(1, 100_000).optional().describe('More requests at once are dropped and counted.'),
+  'max-body': bytesField.optional().describe('The longest body that is read.'),
+  drain: durationOrZeroField.optional().describe('How long a run waits for the last answers.'),
   timeouts: mapping({ chat: timeouts, rpc: timeouts, control: timeouts }).optional(),
 })
 
-const bound = duration.optional()
+const bound = durationField.optional()
 export const sloSchema = mapping(
   Object.fromEntries(timings.map(timing => [timing, bound])) as Record<Timing, typeof bound>,
 )
 
 export const thresholdSchema = mapping({
-  expect: text('a condition such as p(95) ttft of chat < 400ms').describe(
+  expect: textField('a condition such as p(95) ttft of chat < 400ms').describe(
     'A condition on the summary, such as "p(95) ttft of chat in steady < 400ms" or "violations == 0".',
   ),
-  why: text('the reason for the threshold').describe('The reason, which is printed when the condition does not hold.'),
+  why: textField('the reason for the threshold').describe(
+    'The reason, which is printed when the condition does not hold.',
+  ),
 })
 
-export const budgetSchema = mapping({ usd: usd.describe('The run never spends more than this.') })
+const budgetSchema = mapping({ usd: usdField.describe('The run never spends more than this.') })
 
 export const scenarioSchema = mapping({
-  name: name.describe('What reports call the scenario.'),
-  question: text('the question that the run answers').optional().describe('The question that the run answers.'),
-  target: text('an http or https address').optional().describe('Base address of the service, version included.'),
+  name: nameField.describe('What reports call the scenario.'),
+  question: textField('the question that the run answers').optional().describe('The question that the run answers.'),
+  target: textField('an http or https address').optional().describe('Base address of the service, version included.'),
   service: serviceSchema
     .optional()
     .describe('What the reference service can do at once, where no target is given; left out: everything.'),
-  seed: whole(0, Number.MAX_SAFE_INTEGER).optional().describe('Decides every random choice of the run.'),
+  seed: integerField(0, Number.MAX_SAFE_INTEGER).optional().describe('Decides every random choice of the run.'),
   callers: callersSchema.describe('Who is calling.'),
   calls: z
-    .record(name, callSchema, { error: 'a mapping of names to calls' })
+    .record(nameField, callSchema, { error: 'a mapping of names to calls' })
     .refine(calls => Object.keys(calls).length > 0, 'a mapping of names to calls, at least one')
     .describe('What is sent, by name.'),
   stages: z
@@ -104,3 +116,68 @@ export const scenarioSchema = mapping({
     .default([])
     .describe('What must hold for the run to pass.'),
 }).describe('A Turnpike scenario: one question, the load that answers it, and what must hold.')
+
+/** The JSON Schema of a scenario file, for editors. */
+export function scenarioJsonSchema(): object {
+  return { title: 'Turnpike scenario', ...z.toJSONSchema(scenarioSchema, { io: 'input' }) }
+}
+
+/**
+ * The settings of a valid file, with the names and units of the code. A null is what the file leaves open, for the plan to
+ * decide. Calls, stages, SLOs and thresholds are resolved against the contract and against each other.
+ */
+export const settingsSchema = scenarioSchema.transform(
+  ({ name, question = null, service, seed = null, callers, budget, limits, record }) => ({
+    name,
+    question,
+    service: service === undefined ? null : serviceOf(service),
+    seed,
+    callers: {
+      count: callers.count,
+      keys: callers['keys-each'],
+      accountTier: callers.tier,
+      shared: callers.shared,
+      limits: callers.limits,
+      keysFile: callers['keys-file'] ?? null,
+    },
+    budgetUsd: budget?.usd ?? null,
+    limits: {
+      maxInFlight: limits?.['max-in-flight'] ?? null,
+      maxBodyBytes: limits?.['max-body'] ?? null,
+      drainMs: limits?.drain ?? null,
+      timeouts: {
+        chat: timeoutsOf(limits?.timeouts?.chat),
+        rpc: timeoutsOf(limits?.timeouts?.rpc),
+        control: timeoutsOf(limits?.timeouts?.control),
+      },
+    },
+    record,
+  }),
+)
+
+/** A scenario file without mistakes, checked against the contract: names are resolved, and numbers have the unit of their name. */
+export type Scenario = Readonly<z.output<typeof settingsSchema>> & {
+  readonly target: string | null
+  readonly calls: Readonly<Record<string, Call>>
+  readonly stages: readonly Stage[]
+  /** By call, the longest time in milliseconds of a good response. */
+  readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
+  readonly thresholds: readonly Threshold[]
+}
+
+export type ServiceSpec = Readonly<ReturnType<typeof serviceOf>>
+export type LimitsSpec = Scenario['limits']
+export type TimeoutsSpec = ReturnType<typeof timeoutsOf>
+
+function serviceOf({ slots, 'service-time': serviceTimeMs, spread, queue }: z.output<typeof serviceSchema>) {
+  return { slots, serviceTimeMs, spread, queue }
+}
+
+function timeoutsOf(written: z.output<typeof timeouts>) {
+  return {
+    connectMs: written?.connect ?? null,
+    headersMs: written?.headers ?? null,
+    idleMs: written?.idle ?? null,
+    totalMs: written?.total ?? null,
+  }
+}

@@ -1,29 +1,30 @@
 import { choicesOf } from '../contract/chat-options.ts'
 import type { AccountTier, Contract, ModelTier, ResourceLimit } from '../contract/contract.ts'
-import type { Call, Mix } from './call.ts'
+import type { Call } from './call-schema.ts'
+import type { Mix } from './fields.ts'
 import type { Rate } from './units.ts'
 
 /**
- * What calls take from the windows of their caller's limits. This is what "of tier" means: 100 % of tier is the
- * largest rate of a mix at which, on average, no window of a caller is exceeded.
+ * A limit of one caller that calls use. It defines "of tier": 100 % of tier is the largest rate of a mix at which, on
+ * average, no limit of a caller is exceeded.
  */
-export type Scope =
+export type LimitScope =
   | { readonly kind: 'chat-requests' | 'chat-tokens'; readonly model: string; readonly modelTier: ModelTier }
   | { readonly kind: 'rpc-requests' }
   | { readonly kind: 'resource-requests'; readonly limit: ResourceLimit }
 
-/** How much of a scope one caller may use a minute; infinitely much where no limit is known. */
-export type LimitOf = (scope: Scope) => number
+/** How much of a limit one caller may use per minute; infinity if no limit is known. */
+export type LimitOf = (scope: LimitScope) => number
 
-/** How long a prompt is taken to be: a service counts its tokens in its own way, and adds some. */
-export function countedPromptTokens(promptTokens: number): number {
+/** The number of tokens that the service may count for a prompt. It tokenizes differently, and adds some. */
+export function estimatedPromptTokens(promptTokens: number): number {
   return promptTokens * 1.05 + 50
 }
 
-export type Use = { readonly scope: Scope; readonly amount: number }
+type LimitUsage = { readonly scope: LimitScope; readonly amount: number }
 
-/** The expected use of one arrival of `call` by its caller. A foreign replay falls to another caller, each in turn. */
-export function usesOf(call: Call): readonly Use[] {
+/** The expected usage of one arrival of `call`. A replay by another caller counts too, since each caller gets one in turn. */
+export function limitUsageOf(call: Call): readonly LimitUsage[] {
   switch (call.kind) {
     case 'chat': {
       const { model, modelTier } = call
@@ -31,7 +32,7 @@ export function usesOf(call: Call): readonly Use[] {
         { scope: { kind: 'chat-requests', model, modelTier }, amount: 1 },
         {
           scope: { kind: 'chat-tokens', model, modelTier },
-          amount: countedPromptTokens(call.promptTokens) + call.maxCompletionTokens * choicesOf(call.options),
+          amount: estimatedPromptTokens(call.promptTokens) + call.maxCompletionTokens * choicesOf(call.options),
         },
       ]
     }
@@ -52,8 +53,8 @@ export function requestsPerArrival(call: Call): number {
   return 1 + call.duplicates + call.otherKey + call.conflicting + call.foreign + (call.againAfterMs === null ? 0 : 1)
 }
 
-/** How a scope is named in plans and reports: `chat:<model>`, `chat:<model> tokens`, `rpc`, `image` and so on. */
-export function scopeName(scope: Scope): string {
+/** The name of a limit in plans and reports: `chat:<model>`, `chat:<model> tokens`, `rpc`, `image` and so on. */
+export function limitName(scope: LimitScope): string {
   if (scope.kind === 'rpc-requests') return 'rpc'
   if (scope.kind === 'resource-requests') return scope.limit
   return scope.kind === 'chat-requests' ? `chat:${scope.model}` : `chat:${scope.model} tokens`
@@ -70,36 +71,36 @@ export function profileLimits(accountTier: AccountTier, contract: Contract): Lim
   }
 }
 
-/** The mean use of one arrival of the mix, by the name of the scope. */
-export function usesOfMix(mix: Mix, calls: Readonly<Record<string, Call>>): ReadonlyMap<string, Use> {
+/** The mean usage of one arrival of a mix, by limit name. */
+export function limitUsageOfMix(mix: Mix, calls: Readonly<Record<string, Call>>): ReadonlyMap<string, LimitUsage> {
   const total = mix.reduce((sum, [, weight]) => sum + weight, 0)
-  const means = new Map<string, Use>()
+  const means = new Map<string, LimitUsage>()
   for (const [name, weight] of mix) {
     const call = calls[name]
     if (call === undefined) continue
-    for (const { scope, amount } of usesOf(call)) {
-      const before = means.get(scopeName(scope))?.amount ?? 0
-      means.set(scopeName(scope), { scope, amount: before + (amount * weight) / total })
+    for (const { scope, amount } of limitUsageOf(call)) {
+      const before = means.get(limitName(scope))?.amount ?? 0
+      means.set(limitName(scope), { scope, amount: before + (amount * weight) / total })
     }
   }
   return means
 }
 
-/** 100 % of tier: arrivals a minute of one caller. Null when nothing in the mix is limited. */
-export function tierPerMinute(mix: Mix, calls: Readonly<Record<string, Call>>, limitOf: LimitOf): number | null {
-  const rates = [...usesOfMix(mix, calls).values()].map(({ scope, amount }) => limitOf(scope) / amount)
+/** 100 % of tier: arrivals per minute of one caller. Null if no call of the mix is limited. */
+export function tierRatePerMinute(mix: Mix, calls: Readonly<Record<string, Call>>, limitOf: LimitOf): number | null {
+  const rates = [...limitUsageOfMix(mix, calls).values()].map(({ scope, amount }) => limitOf(scope) / amount)
   return rates.length === 0 ? null : Math.min(...rates)
 }
 
-/** Arrivals a second of all callers together. A share of no tier is not a rate: NaN, which no valid scenario has. */
+/** Arrivals per second of all callers. A share without a limit is NaN, which `checkTier` reports. */
 export function arrivalsPerSecond(rate: Rate, perMinuteOfCaller: number | null, callers: number): number {
   if (rate.kind === 'absolute') return rate.perSecond
   return perMinuteOfCaller === null ? Number.NaN : (rate.share * perMinuteOfCaller * callers) / 60
 }
 
 /**
- * Arrivals of one burst: for each caller a whole number, rounded towards the side of the limit that the share is on,
- * so that 90 % stays within it and 130 % exceeds it.
+ * Arrivals of one burst: a whole number for each caller, rounded away from the limit, so that 90 % stays within it and
+ * 130 % exceeds it.
  */
 export function burstArrivals(share: number, perMinuteOfCaller: number, callers: number): number {
   const each = Number((share * perMinuteOfCaller).toPrecision(12))

@@ -1,12 +1,12 @@
 import { formatPico, parsePico } from '../lib/money.ts'
 
 /**
- * Text with a unit as an exact number. Each reader gives null for what it does not understand; numbers are scaled as
- * integers, so that `1.005s` is 1005 and not 1004.9999999999999.
+ * Parsers for text with a unit. Each returns null for text that it does not understand. Numbers are scaled as integers, so
+ * that `1.005s` is 1005 and not 1004.9999999999999.
  */
 export type Rate =
   | { readonly kind: 'absolute'; readonly perSecond: number }
-  /** 1 is the largest rate at which no limit of the callers' tier is exceeded. */
+  /** `share` 1 is the largest rate at which no limit of the callers' tier is exceeded. */
   | { readonly kind: 'of-tier'; readonly share: number }
 
 const msPerUnit = { h: 3_600_000n, m: 60_000n, s: 1_000n, ms: 1n } as const
@@ -48,18 +48,18 @@ export function parseShareOfTier(text: string): number | null {
 /** `1%` is 0.01. */
 export function parsePercent(text: string): number | null {
   const match = /^(\d+(?:\.\d+)?)%$/.exec(text)
-  // Moving the point in the text is exact; 99.9 / 100 is 0.9990000000000001.
+  // Shifting the decimal exponent in the text is exact; 99.9 / 100 is 0.9990000000000001.
   return match === null ? null : finite(Number(`${match[1]}e-2`))
 }
 
-/** `$0.25`, `0.25` or 0.25 as a plain decimal string of dollars, without a needless zero. */
+/** `$0.25`, `0.25` or 0.25 as a decimal string of dollars, without trailing zeros. */
 export function parseUsd(amount: string | number): string | null {
   const text = typeof amount === 'number' ? String(amount) : amount.replace(/^\$(?=\d)/, '')
   const picoUsd = parsePico(text)
   return picoUsd === null || picoUsd < 0n ? null : formatPico(picoUsd)
 }
 
-/** `2MiB`, `500kB` or 4096 in bytes; a fraction is allowed where it leaves whole bytes. */
+/** `2MiB`, `500kB` or 4096 in bytes. A fraction is allowed if it gives whole bytes. */
 export function parseBytes(size: string | number): number | null {
   const match = /^(\d+(?:\.\d+)?)(B|kB|KiB|MB|MiB)$/.exec(typeof size === 'number' ? `${size}B` : size)
   const amount = match?.[1] === undefined ? null : parsePico(match[1])
@@ -68,12 +68,12 @@ export function parseBytes(size: string | number): number | null {
   return Number.isSafeInteger(bytes) ? bytes : null
 }
 
-/** What someone meant who wrote `5 sec`, `"5"` or 5 where a duration is asked for. */
+/** A hint for `5 sec`, `"5"` or 5 in place of a duration. */
 export function durationHint(written: unknown): { readonly hint?: string } {
   const match = /^\s*(\d+(?:\.\d+)?)\s*(ms|milli|s|m|h)?[a-z]*\s*$/i.exec(String(written))
   if (match === null || typeof written === 'object') return {}
   const [, amount, unit] = match
-  // A number alone is milliseconds to most programs once it is large, and seconds to most people before.
+  // A bare number most likely means milliseconds if it is large, and seconds otherwise.
   const usual = Number(amount) >= 100 ? 'ms' : 's'
   return { hint: `did you mean "${amount}${unit?.toLowerCase().replace('milli', 'ms') ?? usual}"?` }
 }

@@ -1,46 +1,44 @@
 import type { AccountTier } from '../contract/contract.ts'
-import type { Refusal } from './refusal.ts'
-import type { Window } from './window.ts'
 
-/** Whose request it is. */
-export type Caller = {
+/** The account that a key belongs to. */
+export type AccountHolder = {
   readonly tier: AccountTier
   readonly name: string
-  /** usual: it pays, and has money · unpaying: not a paying user · empty: its balance is used up */
+  /** usual: a paying user with a balance · unpaying: not a paying user · empty: the balance is used up */
   readonly means: 'usual' | 'unpaying' | 'empty'
 }
 
-export type Account = Caller & {
+export type Account = AccountHolder & {
   picoUsd: bigint
   picoDiem: bigint
-  /** Completions so far; names the random stream of the next one, so that callers do not disturb each other. */
+  /** Completions so far. The count names the random stream of the next one, so that accounts are independent. */
   completions: number
   /** By scope. */
   readonly windows: Map<string, Window>
-  /** By whom failures block. */
+  /** Failures by the scope of the abuse block. */
   readonly records: Map<string, FailureRecord>
-  /** The last requests that were refused for a limit, in their order. */
-  readonly refusals: Refusal[]
-  /** What falls due later, because a completion is billed when it is complete. */
-  unsettled: readonly Settlement[]
+  /** The last requests rejected by a limit, oldest first. */
+  readonly refusals: LimitRefusal[]
+  /** Charges that fall due later: a completion is billed when it is complete. */
+  deferred: readonly DeferredCharge[]
 }
 
-/** One request is charged in one currency. A DIEM is worth a dollar, so that an amount is the same number in both. */
-export type Charge = { readonly currency: 'usd' | 'diem'; readonly pico: bigint }
+/** One request is charged in one currency. A DIEM is worth a dollar, so an amount is the same number in both. */
+type Charge = { readonly currency: 'usd' | 'diem'; readonly pico: bigint }
 
-/** The failures of late, and the block that they led to. All in Unix milliseconds. */
+/** Recent failures and the block that they caused, in Unix milliseconds. */
 export type FailureRecord = { failedMs: readonly number[]; blockedUntilMs: number }
 
-export type Settlement = {
-  /** Unix time. */
+type DeferredCharge = {
+  /** Unix milliseconds. */
   readonly dueMs: number
   readonly charge: Charge
   readonly window: Window
-  /** Reserved at admission and not generated. */
+  /** Tokens that were reserved at admission and not generated. */
   readonly unusedTokens: number
 }
 
-export function openAccount(caller: Caller, picoUsd: bigint, picoDiem: bigint): Account {
+export function openAccount(caller: AccountHolder, picoUsd: bigint, picoDiem: bigint): Account {
   const empty = {
     ...caller,
     picoUsd: 0n,
@@ -50,33 +48,87 @@ export function openAccount(caller: Caller, picoUsd: bigint, picoDiem: bigint): 
     records: new Map(),
     refusals: [],
   }
-  return { ...empty, ...(caller.means !== 'empty' && { picoUsd, picoDiem }), unsettled: [] }
+  return { ...empty, ...(caller.means !== 'empty' && { picoUsd, picoDiem }), deferred: [] }
 }
 
 /**
- * Applies what has fallen due. Called at the start of each visit, which is soon enough: between two visits nobody sees
- * the account, and no timer has to be kept or cancelled.
+ * Applies the charges that are due. Calling this at the start of each request is enough: between two requests nothing
+ * reads the account, so no timer is needed.
  */
-export function settle(account: Account, nowMs: number, spend: Spend): void {
-  if (account.unsettled.length === 0) return
-  for (const { dueMs, charge, window, unusedTokens } of account.unsettled) {
+export function applyDueCharges(account: Account, nowMs: number, apply: ApplyCharge): void {
+  if (account.deferred.length === 0) return
+  for (const { dueMs, charge, window, unusedTokens } of account.deferred) {
     if (dueMs > nowMs) continue
-    spend(account, charge)
+    apply(account, charge)
     window.tokens -= unusedTokens
   }
-  account.unsettled = account.unsettled.filter(({ dueMs }) => dueMs > nowMs)
+  account.deferred = account.deferred.filter(({ dueMs }) => dueMs > nowMs)
 }
 
-/** Takes a charge from the balance. */
-export type Spend = (account: Account, charge: Charge) => void
+/** Subtracts a charge from the balance. */
+export type ApplyCharge = (account: Account, charge: Charge) => void
 
-export function spend(account: Account, { currency, pico }: Charge): void {
+export function charge(account: Account, { currency, pico }: Charge): void {
   if (currency === 'usd') account.picoUsd -= pico
   else account.picoDiem -= pico
 }
 
-/** DIEM is spent first, where it covers the whole amount. */
+/** DIEM is used first, if it covers the whole amount. */
 export const currencyFor = (account: Account, pico: bigint): Charge['currency'] =>
   account.picoDiem > 0n && account.picoDiem >= pico ? 'diem' : 'usd'
 
-export const covers = (account: Account, pico: bigint): boolean => account.picoUsd >= pico || account.picoDiem >= pico
+export const canPay = (account: Account, pico: bigint): boolean => account.picoUsd >= pico || account.picoDiem >= pico
+
+/**
+ * `ref_<kind>_<name>`: every well-formed key belongs to an account, so a run needs no setup. The kind is an account tier,
+ * `unpaying` or `empty`. Further keys of an account end in `_2`, `_3` and so on. Null for any other key.
+ */
+export function accountHolderOf(key: string): AccountHolder | null {
+  const match = /^ref_(default|partner|unpaying|empty)_([A-Za-z0-9-]+)(?:_\d+)?$/.exec(key)
+  if (match === null) return null
+  const [, kind = '', name = ''] = match
+  if (kind === 'default' || kind === 'partner') return { tier: kind, name, means: 'usual' }
+  // The name of a usual account has no underscore, so the two cannot collide.
+  return { tier: 'default', name: `${kind}_${name}`, means: kind === 'empty' ? 'empty' : 'unpaying' }
+}
+
+/** The bearer key of an Authorization header; null if there is none. */
+export function bearerKey(authorization: string | undefined): string | null {
+  return /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? null
+}
+
+/** A fixed rate-limit window: one scope of one account. */
+export type Window = {
+  readonly startMs: number
+  /** A request at or after this instant belongs to the next window. */
+  readonly resetMs: number
+  requests: number
+  /** Used by completed requests plus reserved by requests in flight. */
+  tokens: number
+}
+
+/**
+ * The window of a request at `nowMs`. A window opens with its first request, at the start of that request's second:
+ * the reset header counts whole seconds and must be exact.
+ */
+export function windowAt(previous: Window | undefined, nowMs: number, windowMs: number): Window {
+  if (previous !== undefined && nowMs < previous.resetMs) return previous
+  const startMs = Math.floor(nowMs / 1000) * 1000
+  return { startMs, resetMs: startMs + windowMs, requests: 0, tokens: 0 }
+}
+
+/** A request rejected by a limit. */
+export type LimitRefusal = {
+  readonly modelId: string
+  /** Requests or tokens per minute. */
+  readonly limit: 'RPM' | 'TPM'
+  readonly atMs: number
+}
+
+export type LogRow = {
+  readonly apiKeyId: string
+  readonly modelId: string
+  readonly rateLimitTier: string
+  readonly rateLimitType: string
+  readonly timestamp: string
+}

@@ -1,33 +1,33 @@
 import { randomStream } from '../lib/random.ts'
-import type { Reply } from './message.ts'
-import { refuse, type Visit } from './visit.ts'
+import { errorReply, type Reply, type RequestState } from './message.ts'
 
-/** What the service answers, now and then, to a request that it could not carry out. */
-const words = {
+/** The errors of a service that fails at random. */
+const messages = {
   500: 'Inference processing failed',
   503: 'The model is at capacity, retry later',
   504: 'The request timed out',
 } as const
 
-export type FaultStatus = keyof typeof words
+type FaultStatus = keyof typeof messages
 export const faultStatuses: readonly FaultStatus[] = [500, 503, 504]
 
 export type Fault = { readonly status: FaultStatus; readonly probability: number }
 
-/** What is answered to a request that is right and cannot be carried out. */
-export const failFor = (visit: Visit, status: FaultStatus): Reply => refuse(visit, status, words[status])
+/** The error reply to a valid request that fails. */
+export const faultReply = (state: RequestState, status: FaultStatus): Reply =>
+  errorReply(state, status, messages[status])
 
-/** Strikes a request that is right and would be carried out: the answer to it then, or null. It is not charged. */
-export type Strike = (visit: Visit) => Reply | null
+/** Decides whether a valid request fails: the error reply, or null. A failed request is not charged. */
+export type Strike = (state: RequestState) => Reply | null
 
 export function injectFaults(faults: readonly Fault[], seed: number): Strike {
   if (faults.length === 0) return () => null
   const random = randomStream(seed, 'faults')
-  return visit => {
+  return state => {
     let rest = random.next()
     for (const { status, probability } of faults) {
       rest -= probability
-      if (rest < 0) return failFor(visit, status)
+      if (rest < 0) return faultReply(state, status)
     }
     return null
   }

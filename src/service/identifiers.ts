@@ -1,8 +1,8 @@
 import { type Random, randomStream } from '../lib/random.ts'
 
-/** Names that never repeat within a service: a part drawn from the seed, then a count. */
+/** Ids that never repeat within a service: a prefix drawn from the seed, then a counter. */
 export type Identifiers = {
-  /** 16 hexadecimal digits and the place that answered. */
+  /** 16 hexadecimal digits and the name of a data center. */
   readonly ray: () => string
   /** 32 alphanumerics. */
   readonly requestId: () => string
@@ -28,3 +28,17 @@ const alphanumerics = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 
 const draw = (random: Random, letters: string, length: number): string =>
   Array.from({ length }, () => letters.charAt(random.int(letters.length))).join('')
+
+/** Formats Unix milliseconds as an HTTP date, at most once per second. */
+export function httpDates(): (wallMs: number) => string {
+  let second = Number.NaN
+  let text = ''
+  return wallMs => {
+    const now = Math.floor(wallMs / 1000)
+    if (now !== second) {
+      second = now
+      text = new Date(now * 1000).toUTCString()
+    }
+    return text
+  }
+}

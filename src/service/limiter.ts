@@ -1,35 +1,35 @@
 import type { Contract } from '../contract/contract.ts'
-import type { Account } from './account.ts'
-import type { Behaviour } from './behaviour.ts'
-import type { Reply } from './message.ts'
-import type { Refusal } from './refusal.ts'
-import { refuse, type Visit } from './visit.ts'
-import type { Window } from './window.ts'
+import type { Account, FailureRecord, LimitRefusal, Window } from './account.ts'
+import type { Behavior } from './behavior.ts'
+import { errorReply, type Reply, type RequestState } from './message.ts'
 
-/** What a scope allows in one window; no token limit where nothing is generated. */
+/** What a scope allows in one window. `tokens` is null where nothing is generated. */
 export type ScopeLimits = { readonly requests: number; readonly tokens: number | null }
 
-/** A request in its window. */
-export type Entry = { readonly admitted: boolean; readonly window: Window; readonly limits: ScopeLimits }
+/** The result of admitting a request to its window. */
+export type Admission = { readonly admitted: boolean; readonly window: Window; readonly limits: ScopeLimits }
 
 export type Limiter = {
-  /** Counts the request where the window admits it, and writes the limit headers in either case. */
-  readonly enter: (visit: Visit, account: Account, scope: string, limits: ScopeLimits) => Entry
-  /** Sets tokens aside; false, and the request no longer counts, where they do not fit. */
-  readonly reserve: (visit: Visit, entry: Entry, tokens: number) => boolean
-  /** `modelId`: what the log calls that which was asked for. `limit`: which one is reached, requests where it is left out. */
+  /** Counts the request if the window admits it. Writes the limit headers in either case. */
+  readonly enter: (state: RequestState, account: Account, scope: string, limits: ScopeLimits) => Admission
+  /** Reserves tokens. If they do not fit, returns false and no longer counts the request. */
+  readonly reserve: (state: RequestState, admission: Admission, tokens: number) => boolean
+  /** `modelId` is the name in the log of rejected requests, `limit` the limit that was reached. */
   readonly reject: (
-    visit: Visit,
+    state: RequestState,
     modelId: string,
     more?: Readonly<Record<string, unknown>>,
-    limit?: Refusal['limit'],
+    limit?: LimitRefusal['limit'],
   ) => Reply
 }
 
-export function limiter(contract: Contract, behaviour: Behaviour): Limiter {
+export function limiter(contract: Contract, behavior: Behavior): Limiter {
   const { windowMs, requestsReset, tokensReset, tokenHeaders } = contract.limits
 
-  const writeHeaders = ({ headers, arrivedMs }: Visit, { window, limits }: Pick<Entry, 'window' | 'limits'>) => {
+  const writeHeaders = (
+    { headers, arrivedMs }: RequestState,
+    { window, limits }: Pick<Admission, 'window' | 'limits'>,
+  ) => {
     const { resetMs } = window
     headers['x-ratelimit-limit-requests'] = String(limits.requests)
     headers['x-ratelimit-remaining-requests'] = String(Math.max(0, limits.requests - window.requests))
@@ -45,29 +45,65 @@ export function limiter(contract: Contract, behaviour: Behaviour): Limiter {
   }
 
   return {
-    enter: (visit, account, scope, limits) => {
-      const key = behaviour.scope(scope, visit)
+    enter: (state, account, scope, limits) => {
+      const key = behavior.scope(scope, state)
       const previous = account.windows.get(key)
-      const window = behaviour.windowAt(previous, visit.arrivedMs, windowMs)
+      const window = behavior.windowAt(previous, state.arrivedMs, windowMs)
       if (window !== previous) account.windows.set(key, window)
-      const admitted = behaviour.admits(window, limits.requests)
+      const admitted = behavior.admits(window, limits.requests)
       if (admitted) window.requests++
-      writeHeaders(visit, { window, limits })
+      writeHeaders(state, { window, limits })
       return { admitted, window, limits }
     },
-    reserve: (visit, entry, tokens) => {
-      const { window, limits } = entry
-      const fits = limits.tokens === null || behaviour.admitsTokens(window, limits.tokens, tokens)
+    reserve: (state, admission, tokens) => {
+      const { window, limits } = admission
+      const fits = limits.tokens === null || behavior.admitsTokens(window, limits.tokens, tokens)
       if (fits) window.tokens += tokens
       else window.requests--
-      writeHeaders(visit, entry)
+      writeHeaders(state, admission)
       return fits
     },
-    reject: (visit, modelId, more = {}, limit = 'RPM') => {
-      const { account, arrivedMs } = visit
-      if (account !== null) behaviour.logRefusal(account.refusals, { modelId, limit, atMs: arrivedMs })
-      visit.headers['x-ratelimit-type'] = 'user'
-      return refuse(visit, 429, 'Rate limit exceeded', more)
+    reject: (state, modelId, more = {}, limit = 'RPM') => {
+      const { account, arrivedMs } = state
+      if (account !== null) behavior.logRefusal(account.refusals, { modelId, limit, atMs: arrivedMs })
+      state.headers['x-ratelimit-type'] = 'user'
+      return errorReply(state, 429, 'Rate limit exceeded', more)
+    },
+  }
+}
+
+type AbuseBlock = {
+  /** The error reply to a blocked account; null if it is not blocked. */
+  readonly refuseBlocked: (state: RequestState, account: Account) => Reply | null
+  /** Records the outcome. Error replies are sent without delay, so a request fails when it arrives. */
+  readonly record: (state: RequestState, account: Account, reply: Reply, isBlocked: boolean) => void
+}
+
+export function abuseBlock({ abuse }: Contract, behavior: Behavior): AbuseBlock {
+  const recordOf = (state: RequestState, account: Account): FailureRecord => {
+    const scope = behavior.failureScope(state)
+    const known = account.records.get(scope)
+    if (known !== undefined) return known
+    const record: FailureRecord = { failedMs: [], blockedUntilMs: 0 }
+    account.records.set(scope, record)
+    return record
+  }
+
+  return {
+    refuseBlocked: (state, account) => {
+      const record = recordOf(state, account)
+      if (state.arrivedMs >= record.blockedUntilMs) return null
+      record.blockedUntilMs = behavior.blockedUntilMs(record.blockedUntilMs, state.arrivedMs)
+      return errorReply(state, abuse.status, behavior.blockMessage)
+    },
+    record: (state, account, { status }, isBlocked) => {
+      if (!behavior.isFailure(status) || (isBlocked && !behavior.blockedCount)) return
+      const { arrivedMs } = state
+      const record = recordOf(state, account)
+      record.failedMs = [...record.failedMs.filter(atMs => atMs > arrivedMs - abuse.windowMs), arrivedMs]
+      if (behavior.toleratesFailures(record.failedMs.length)) return
+      record.blockedUntilMs = arrivedMs + behavior.blockMs
+      record.failedMs = []
     },
   }
 }

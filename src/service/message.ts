@@ -1,28 +1,103 @@
-/** What the service is asked. Header names are in lower case. */
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import type { Contract } from '../contract/contract.ts'
+import type { Account } from './account.ts'
+import type { Route } from './router.ts'
+
+/** A request. Header names are in lower case. */
 export type ServiceRequest = {
   readonly method: string
-  /** Relative to the base address; it may carry a query. */
+  /** Relative to the base address, with the query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | string
 }
 
-/** What the service answers, with the instants at which it does. */
+/** A response, and when each part of it is sent. */
 export type Reply = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** From the request's arrival until the head is sent. */
+  /** From the arrival of the request until the headers are sent. */
   readonly afterMs: number
   readonly body: ReplyBody
 }
 
-export type ReplyBody =
+type ReplyBody =
   | { readonly kind: 'whole'; readonly text: string }
   | { readonly kind: 'bytes'; readonly bytes: Buffer }
   | { readonly kind: 'stream'; readonly chunks: readonly StreamChunk[] }
 
 export type StreamChunk = {
-  /** From the request's arrival; never falls along a stream. */
+  /** From the arrival of the request; never decreases along a stream. */
   readonly afterMs: number
   readonly text: string
+}
+
+/** One request while the service handles it. Each step adds headers, so an error reply carries all those known by then. */
+export type RequestState = {
+  readonly request: ServiceRequest
+  readonly route: Route
+  readonly account: Account | null
+  /** Unix milliseconds. */
+  readonly arrivedMs: number
+  readonly headers: Record<string, string>
+}
+
+export function jsonReply(state: RequestState, value: unknown, afterMs = 0): Reply {
+  return { status: 200, headers: state.headers, afterMs, body: { kind: 'whole', text: JSON.stringify(value) } }
+}
+
+/** A reply with an error object, sent without delay. */
+export function errorReply(
+  state: RequestState,
+  status: number,
+  error: string,
+  more: Readonly<Record<string, unknown>> = {},
+): Reply {
+  const text = JSON.stringify({ error, ...more })
+  return { status, headers: state.headers, afterMs: 0, body: { kind: 'whole', text } }
+}
+
+/** The reply to a request that the balance does not cover. A profile may document no code for it. */
+export const paymentRequiredReply = (state: RequestState, { errors }: Contract): Reply =>
+  errorReply(
+    state,
+    402,
+    'Insufficient USD or DIEM balance to complete the request',
+    errors.insufficientBalanceCode === null ? {} : { code: errors.insufficientBalanceCode },
+  )
+
+export type Encoding = 'gzip' | 'br' | 'deflate'
+
+/** The encoding of a reply, from the Accept-Encoding of its request. Only a whole successful body is compressed. */
+export function encodingFor(accepted: string | undefined, { status, body }: Reply): Encoding | null {
+  if (accepted === undefined || status !== 200 || body.kind !== 'whole') return null
+  const names = accepted.split(',').map(name => name.trim().toLowerCase())
+  return names.includes('br') ? 'br' : names.includes('gzip') ? 'gzip' : null
+}
+
+export function compress(text: string, encoding: Encoding): Buffer {
+  switch (encoding) {
+    case 'gzip':
+      return gzipSync(text)
+    case 'br':
+      return brotliCompressSync(text)
+    case 'deflate':
+      return deflateSync(text)
+  }
+}
+
+/** The reply with a compressed body. A stream becomes one body, sent when it is complete. */
+export function compressReply(reply: Reply, encoding: Encoding, compressText: (text: string) => Buffer): Reply {
+  const { headers, body } = reply
+  if (body.kind === 'bytes') return reply
+  const [text, afterMs] =
+    body.kind === 'whole'
+      ? [body.text, reply.afterMs]
+      : [body.chunks.map(chunk => chunk.text).join(''), body.chunks.at(-1)?.afterMs ?? reply.afterMs]
+  return {
+    ...reply,
+    headers: { ...headers, 'content-encoding': encoding, vary: 'accept-encoding' },
+    afterMs,
+    body: { kind: 'bytes', bytes: compressText(text) },
+  }
 }

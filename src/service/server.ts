@@ -4,9 +4,9 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Reply, ServiceRequest, StreamChunk } from './message.ts'
 import { bodyLimitBytes, type Service } from './service.ts'
 
-export type ServerOptions = {
+type ServerOptions = {
   readonly service: Service
-  /** 0 for a free one. */
+  /** 0 for any free port. */
   readonly port: number
   readonly host: string
 }
@@ -17,10 +17,10 @@ export type RunningServer = {
 }
 
 const basePath = '/api/v1'
-/** Longer than any pause of a client that means to use its connection again. */
+/** Longer than any pause of a client that will reuse its connection. */
 const keepAliveMs = 75_000
 
-/** Serves `service` over HTTP/1.1, under the base path. */
+/** Serves `service` over HTTP/1.1 under the base path. */
 export function startServer({ service, port, host }: ServerOptions): Promise<RunningServer> {
   const clock = systemClock()
   const server = createServer({ keepAliveTimeout: keepAliveMs, noDelay: true }, (incoming, response) => {
@@ -42,7 +42,7 @@ export function startServer({ service, port, host }: ServerOptions): Promise<Run
   })
 }
 
-/** Calls `done` once the body is read, or as soon as it is known to be too large. */
+/** Calls `done` once, when the body is complete or exceeds the limit. */
 function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => void): void {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(incoming.headers)) if (typeof value === 'string') headers[name] = value
@@ -68,11 +68,11 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
   incoming.on('end', () => {
     if (!answered) answer(chunks.length === 1 ? (chunks[0] ?? '') : Buffer.concat(chunks))
   })
-  // A client that goes away while it sends is owed nothing; without a listener the error would end the process.
+  // A client may disconnect while it sends. Without a listener, that error would end the process.
   incoming.on('error', () => {})
 }
 
-/** Sends each part at its time; stops when the client goes away. */
+/** Sends each part when it is due. Stops when the client disconnects. */
 function send(clock: Clock, { status, headers, afterMs, body }: Reply, response: ServerResponse): void {
   const startMs = clock.nowMs()
   let cancel = () => {}

@@ -1,43 +1,37 @@
 import type { Contract } from '../contract/contract.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
-import { abuseGuard } from './abuse.ts'
-import { type Account, openAccount, settle } from './account.ts'
-import { honestBehaviour } from './behaviour.ts'
-import { chatCompletions } from './chat.ts'
-import { controlLimits, modelList, networkList, rateLimits } from './control.ts'
-import { encoded } from './encode.ts'
-import { type Fault, failFor, injectFaults } from './faults.ts'
-import { httpDates } from './http-date.ts'
-import { identifiers } from './identifiers.ts'
+import { type Account, applyDueCharges, openAccount } from './account.ts'
+import { defaultBehavior } from './behavior.ts'
+import { createSlots, delayReply, type ServiceCapacity, type ServiceLatency } from './capacity.ts'
+import { chatHandler } from './chat/chat.ts'
+import { type Fault, faultReply, injectFaults } from './faults.ts'
+import { httpDates, identifiers } from './identifiers.ts'
 import { bend, type Lie } from './lies/lie.ts'
-import { rateLimitLogs } from './limit-logs.ts'
-import { limiter } from './limiter.ts'
-import type { Reply, ServiceRequest } from './message.ts'
-import { resourceDesk } from './resource-desk.ts'
-import { router } from './route.ts'
-import { rpcProxy } from './rpc-proxy.ts'
-import { createSlots, delayed, type ServiceCapacity } from './slots.ts'
-import type { Timing } from './timing.ts'
-import { refuse, type Visit } from './visit.ts'
+import { abuseBlock, limiter } from './limiter.ts'
+import { controlLimits, modelList, networkList, rateLimitLogs, rateLimits } from './lists.ts'
+import { compressReply, errorReply, type Reply, type RequestState, type ServiceRequest } from './message.ts'
+import { resourceHandler } from './resources.ts'
+import { router } from './router.ts'
+import { rpcProxy } from './rpc/proxy.ts'
 
-export type ServiceOptions = {
+type ServiceOptions = {
   readonly contract: Contract
   readonly clock: Clock
   readonly seed: number
-  /** Of every account, a decimal. */
+  /** Opening balances of every account, as decimals. */
   readonly openingBalanceUsd: string
   readonly openingBalanceDiem: string
-  readonly timing: Timing
-  /** What fails now and then although nobody is at fault; none left out. */
+  readonly timing: ServiceLatency
+  /** Random errors; none by default. */
   readonly faults?: readonly Fault[]
-  /** What it can do at once; null, or left out, for a service that is never busy. */
+  /** How much it can do at once; unlimited by default. */
   readonly capacity?: ServiceCapacity | null
-  /** What the service gets wrong; none for the service as documented. */
+  /** Seeded contract violations; none for the service as documented. */
   readonly lies: readonly Lie[]
 }
 
-/** The documented service without sockets: what is asked and answered are values, and time is the clock's. */
+/** The documented service without sockets: requests and replies are values, and time comes from the clock. */
 export type Service = {
   readonly answer: (request: ServiceRequest) => Reply
 }
@@ -52,32 +46,32 @@ export function createService(options: ServiceOptions): Service {
   const timestampHeader = contract.requestTimestampHeader
   const openingPicoUsd = pico(options.openingBalanceUsd)
   const openingPicoDiem = pico(options.openingBalanceDiem)
-  const behaviour = bend(honestBehaviour(contract), contract, lies)
+  const behavior = bend(defaultBehavior(contract), contract, lies)
   const names = identifiers(seed)
-  const limits = limiter(contract, behaviour)
-  const guard = abuseGuard(contract, behaviour)
+  const limits = limiter(contract, behavior)
+  const guard = abuseBlock(contract, behavior)
   const route = router(contract)
   const httpDate = httpDates()
   const slots = createSlots(options.capacity ?? null, seed)
   const strikeAtRandom = injectFaults(options.faults ?? [], seed)
-  /** What was let in, and takes a slot when it turns out that it is carried out. */
-  const admitted = new WeakSet<Visit>()
+  /** Requests that passed all checks. They take a slot when they succeed. */
+  const admitted = new WeakSet<RequestState>()
   const shared = {
     contract,
-    behaviour,
+    behavior,
     limiter: limits,
     identifiers: names,
     seed,
     timing,
-    strike,
+    maybeFail,
   }
-  const chat = chatCompletions(shared)
+  const chat = chatHandler(shared)
   const rpc = rpcProxy(shared)
-  const resources = resourceDesk(shared)
-  const networks = networkList(contract, behaviour)
-  const models = modelList(contract, behaviour)
-  const ownLimits = rateLimits(contract, behaviour)
-  const ownRefusals = rateLimitLogs(behaviour)
+  const resources = resourceHandler(shared)
+  const networks = networkList(contract, behavior)
+  const models = modelList(contract, behavior)
+  const ownLimits = rateLimits(contract, behavior)
+  const ownRefusals = rateLimitLogs(behavior)
 
   const accounts = new Map<string, Account>()
   const byAuthorization = new Map<string | undefined, Account>()
@@ -96,81 +90,82 @@ export function createService(options: ServiceOptions): Service {
       }
       const stated = timestampHeader === null ? undefined : request.headers[timestampHeader]
       if (stated !== undefined && /^\d+$/.test(stated)) headers[`${prefix}request-timestamp-ms`] = stated
-      const visit = { request, route: route(request.method, request.path), account, arrivedMs, headers }
-      if (account === null) return send(answerStranger(visit), visit)
-      settle(account, arrivedMs, behaviour.spend)
+      const state = { request, route: route(request.method, request.path), account, arrivedMs, headers }
+      if (account === null) return send(answerAnonymous(state), state)
+      applyDueCharges(account, arrivedMs, behavior.charge)
       writeBalances(account, headers)
-      const stopped = guard.stop(visit, account)
-      const reply = stopped ?? answerCaller(visit, account)
-      guard.record(visit, account, reply, stopped !== null)
-      return send(reply, visit)
+      const stopped = guard.refuseBlocked(state, account)
+      const reply = stopped ?? answerAccount(state, account)
+      guard.record(state, account, reply, stopped !== null)
+      return send(reply, state)
     },
   }
 
-  function strike(visit: Visit): Reply | null {
-    const fault = strikeAtRandom(visit)
+  function maybeFail(state: RequestState): Reply | null {
+    const fault = strikeAtRandom(state)
     if (fault !== null) return fault
-    if (slots.isFull(visit.arrivedMs)) return failFor(visit, 503)
-    admitted.add(visit)
+    if (slots.isFull(state.arrivedMs)) return faultReply(state, 503)
+    admitted.add(state)
     return null
   }
 
-  function send(reply: Reply, visit: Visit): Reply {
-    if (reply.status >= 400) visit.headers[`${prefix}host-name`] = hostName
-    const finished = behaviour.finish(reply, visit)
-    const encoding = behaviour.encoding(visit.request.headers['accept-encoding'], finished, visit)
-    const coded = encoding === null ? finished : encoded(finished, encoding, text => behaviour.compress(text, encoding))
-    return reply.status === 200 && admitted.has(visit) ? delayed(coded, slots.take(visit.arrivedMs)) : coded
+  function send(reply: Reply, state: RequestState): Reply {
+    if (reply.status >= 400) state.headers[`${prefix}host-name`] = hostName
+    const finished = behavior.finish(reply, state)
+    const encoding = behavior.encoding(state.request.headers['accept-encoding'], finished, state)
+    const coded =
+      encoding === null ? finished : compressReply(finished, encoding, text => behavior.compress(text, encoding))
+    return reply.status === 200 && admitted.has(state) ? delayReply(coded, slots.take(state.arrivedMs)) : coded
   }
 
-  function answerCaller(visit: Visit, account: Account): Reply {
-    const { request, route } = visit
+  function answerAccount(state: RequestState, account: Account): Reply {
+    const { request, route } = state
     const tooLarge = bodyBytes(request) > bodyLimitBytes
-    if (route.kind === 'rpc' && !tooLarge) return rpc(visit, account, route.network)
-    if (route.kind === 'chat' && !tooLarge) return chat(visit, account)
-    if (route.kind === 'resource' && !tooLarge) return resources(visit, account, route.resource)
-    if (!limits.enter(visit, account, 'control', controlLimits).admitted) return limits.reject(visit, 'control')
-    if (tooLarge) return refuse(visit, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })
-    if (route.kind === 'rate-limits') return ownLimits(visit, account)
-    return route.kind === 'rate-limit-logs' ? ownRefusals(visit, account) : answerAnyone(visit)
+    if (route.kind === 'rpc' && !tooLarge) return rpc(state, account, route.network)
+    if (route.kind === 'chat' && !tooLarge) return chat(state, account)
+    if (route.kind === 'resource' && !tooLarge) return resources(state, account, route.resource)
+    if (!limits.enter(state, account, 'control', controlLimits).admitted) return limits.reject(state, 'control')
+    if (tooLarge) return errorReply(state, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })
+    if (route.kind === 'rate-limits') return ownLimits(state, account)
+    return route.kind === 'rate-limit-logs' ? ownRefusals(state, account) : answerPublic(state)
   }
 
-  /** No key is needed for what is public, but a wrong one is refused everywhere. */
-  function answerStranger(visit: Visit): Reply {
-    const { route, request } = visit
+  /** Public routes need no key, but every route rejects a wrong one. */
+  function answerAnonymous(state: RequestState): Reply {
+    const { route, request } = state
     if (needKeys.includes(route.kind) || request.headers.authorization !== undefined)
-      return refuse(visit, 401, 'Authentication failed')
-    return answerAnyone(visit)
+      return errorReply(state, 401, 'Authentication failed')
+    return answerPublic(state)
   }
 
-  function answerAnyone(visit: Visit): Reply {
-    switch (visit.route.kind) {
+  function answerPublic(state: RequestState): Reply {
+    switch (state.route.kind) {
       case 'networks':
-        return networks(visit)
+        return networks(state)
       case 'models':
-        return models(visit)
+        return models(state)
       case 'wrong-method':
-        visit.headers.allow = visit.route.allow
-        return refuse(visit, 405, 'Method not allowed')
+        state.headers.allow = state.route.allow
+        return errorReply(state, 405, 'Method not allowed')
       default:
-        return refuse(visit, 404, 'Not found')
+        return errorReply(state, 404, 'Not found')
     }
   }
 
   function accountOf(authorization: string | undefined): Account | null {
     const known = byAuthorization.get(authorization)
     if (known !== undefined) return known
-    const key = behaviour.keyOf(authorization)
-    const caller = key === null ? null : behaviour.caller(key)
-    if (caller === null) return null
-    const id = `${caller.tier}/${caller.name}`
-    const account = accounts.get(id) ?? openAccount(caller, openingPicoUsd, openingPicoDiem)
+    const key = behavior.keyOf(authorization)
+    const holder = key === null ? null : behavior.accountHolder(key)
+    if (holder === null) return null
+    const id = `${holder.tier}/${holder.name}`
+    const account = accounts.get(id) ?? openAccount(holder, openingPicoUsd, openingPicoDiem)
     accounts.set(id, account)
     byAuthorization.set(authorization, account)
     return account
   }
 
-  /** As they were before the request. A profile may ask for those only that are not zero. */
+  /** The balances before the request. A profile may leave out those that are zero. */
   function writeBalances({ picoUsd, picoDiem }: Account, headers: Record<string, string>): void {
     const always = contract.billing.balanceHeaders
     if (always || picoUsd !== 0n) headers[`${prefix}balance-usd`] = formatPico(picoUsd)
@@ -178,9 +173,9 @@ export function createService(options: ServiceOptions): Service {
   }
 }
 
-const needKeys: readonly Visit['route']['kind'][] = ['rpc', 'chat', 'resource', 'rate-limits', 'rate-limit-logs']
+const needKeys: readonly RequestState['route']['kind'][] = ['rpc', 'chat', 'resource', 'rate-limits', 'rate-limit-logs']
 
-/** As received or, where the rest was not worth receiving, as announced. */
+/** The length received, or the announced one if the server stopped reading. */
 function bodyBytes({ body, headers }: ServiceRequest): number {
   const received = typeof body === 'string' ? Buffer.byteLength(body) : body.length
   return Math.max(received, Number(headers['content-length'] ?? 0))

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { comparisonSchema } from '../../src/report/comparison/comparison-schema.ts'
-import { defaultTiming, slowed } from '../../src/service/timing.ts'
+import { defaultLatency, scaleLatency } from '../../src/service/capacity.ts'
 import { recordedRun } from '../support/recorded-run.ts'
 import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'
 
@@ -22,7 +22,7 @@ describe('turnpike compare', () => {
   beforeAll(async () => {
     for (const seed of [1, 2, 3]) await recordedRun(of(`base-${seed}`), { scenario, seed })
     await recordedRun(of('same'), { scenario, seed: 4 })
-    await recordedRun(of('slow'), { scenario, seed: 5, timing: slowed(defaultTiming, 0.5) })
+    await recordedRun(of('slow'), { scenario, seed: 5, timing: scaleLatency(defaultLatency, 0.5) })
     await recordedRun(of('other'), { scenario: 'scenarios/idempotency.yaml' })
     await recordedRun(of('killed'), { scenario, seed: 6 }, true)
   }, 60_000)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type ComparedRun, compareRuns } from '../../src/compare/compare-runs.ts'
 import { defaultCriteria, type Outcome } from '../../src/compare/comparison.ts'
 import { randomStream } from '../../src/lib/random.ts'
-import { logNormal } from '../../src/service/timing.ts'
+import { logNormal } from '../../src/service/capacity.ts'
 import { simulatedRun } from '../unit/compare/simulated-run.ts'
 
 /** Runs of machines that differ by so much, that go up and down within a run, and stall for a moment. */

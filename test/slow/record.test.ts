@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { documented } from '../../src/contract/documented.ts'
 import { createJudgement } from '../../src/judging/judgement.ts'
 import { reportOf } from '../../src/judging/report-of.ts'
-import type { LogEnd } from '../../src/observation/log.ts'
+import type { LogFooter } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { virtualRun } from '../support/virtual-run.ts'
@@ -12,7 +12,7 @@ const scenario = 'scenarios/smoke.yaml'
 async function judgeAgain(
   { plan, head }: Pick<Awaited<ReturnType<typeof virtualRun>>, 'plan' | 'head'>,
   observations: readonly Observation[],
-  end: LogEnd | null,
+  end: LogFooter | null,
 ) {
   const judgement = createJudgement(plan, documented, head)
   // As they come from a file: values without identity.

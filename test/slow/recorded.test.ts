@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Observation } from '../../src/observation/observation.ts'
-import { unpackArrivals } from '../../src/plan/packed-arrivals.ts'
 import type { Plan } from '../../src/plan/plan.ts'
+import { unpackArrivals } from '../../src/plan/recorded-load.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 
 const first = join(freshDirectory(), 'first')

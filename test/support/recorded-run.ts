@@ -1,6 +1,6 @@
-import { wholeRun } from '../../src/arrivals/share.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { openLog } from '../../src/observation/log.ts'
+import { singleShard } from '../../src/plan/shard.ts'
 import { createRunDirectory, logFiles } from '../../src/report/run-directory.ts'
 import { manualClock } from './manual-clock.ts'
 import { type VirtualRun, virtualRun } from './virtual-run.ts'
@@ -10,7 +10,7 @@ export async function recordedRun(path: string, options: VirtualRun, isKilled = 
   const { plan, head, observations, report, slices } = await virtualRun(options)
   const clock = manualClock()
   const contract = options.contract ?? documented
-  const named = { ...head, ...wholeRun, runId: path }
+  const named = { ...head, ...singleShard, runId: path }
   const directory = await createRunDirectory(path, { plan, contract })
   const log = await openLog(logFiles(path, 1)[0] ?? '', named, clock)
   for (const observation of observations) log.write(observation)

@@ -3,17 +3,17 @@ import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
 import { cellsPerOctave, type Slices } from '../../src/metrics/slices.ts'
-import type { RunHead } from '../../src/observation/log.ts'
+import type { RunInfo } from '../../src/observation/log.ts'
 import type { Observation, Sink } from '../../src/observation/observation.ts'
 import { makePlan } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
 import type { Report } from '../../src/report/document.ts'
 import { carryOut } from '../../src/run/carry-out.ts'
-import { loadScenario, parseScenario } from '../../src/scenario/load.ts'
+import { loadScenario, parseScenario } from '../../src/scenario/load-scenario.ts'
+import { defaultLatency, type ServiceLatency } from '../../src/service/capacity.ts'
 import type { Fault } from '../../src/service/faults.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { createService, type Service } from '../../src/service/service.ts'
-import { defaultTiming, type Timing } from '../../src/service/timing.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { busyOver, memoryTransport, type Network } from './memory-transport.ts'
 
@@ -29,7 +29,7 @@ export type VirtualRun = {
   readonly openingBalanceDiem?: string
   readonly faults?: readonly Fault[]
   readonly network?: Network
-  readonly timing?: Timing
+  readonly timing?: ServiceLatency
   /** Of what the service draws, where it is another than that of the run. */
   readonly serviceSeed?: number
   /** How much longer everything takes that is asked for at an instant of the run. */
@@ -45,7 +45,7 @@ export type VirtualRun = {
 /** A whole run against the reference service, in virtual time and without sockets. */
 export async function virtualRun(
   options: VirtualRun,
-): Promise<{ report: Report; plan: Plan; head: RunHead; observations: readonly Observation[]; slices: Slices }> {
+): Promise<{ report: Report; plan: Plan; head: RunInfo; observations: readonly Observation[]; slices: Slices }> {
   const contract = options.profile === undefined ? (options.contract ?? documented) : loadProfile(options.profile)
   const seed = options.seed ?? null
   const scenario = options.scenario.includes('\n')
@@ -59,7 +59,7 @@ export async function virtualRun(
     seed: options.serviceSeed ?? seed ?? 1,
     openingBalanceUsd: options.openingBalanceUsd ?? '10',
     openingBalanceDiem: options.openingBalanceDiem ?? '0',
-    timing: options.timing ?? defaultTiming,
+    timing: options.timing ?? defaultLatency,
     lies: options.lies ?? [],
     faults: options.faults ?? [],
     capacity: plan.service,
@@ -70,7 +70,7 @@ export async function virtualRun(
   const never = new AbortController().signal
   const runId = 'virtual'
   const ownKeys = { environment: undefined, loopback: true, runId }
-  const head: RunHead = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
+  const head: RunInfo = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
   const report = await clock.run(
     carryOut({
       plan,

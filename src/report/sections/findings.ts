@@ -1,5 +1,6 @@
 import { formatDuration, plural } from '../../lib/format.ts'
-import { isOwnStage } from '../../metrics/active-time.ts'
+import { isSystemStage } from '../../plan/plan.ts'
+
 import { type Block, type FindingBlock, requestList } from '../blocks.ts'
 import type { Evidence, Report, ReportedDiscrepancy, ReportedExample, ReportedFinding } from '../document.ts'
 
@@ -63,7 +64,7 @@ const maxEvidence = 2
  */
 export function shownEvidence(example: ReportedExample | undefined): readonly Evidence[] {
   const all = example?.evidence ?? []
-  const ofCalls = all.filter(evidence => !isOwnStage(evidence.stage))
+  const ofCalls = all.filter(evidence => !isSystemStage(evidence.stage))
   return (ofCalls.length > 0 ? ofCalls : all).slice(0, maxEvidence)
 }
 

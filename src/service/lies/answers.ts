@@ -239,7 +239,7 @@ export const answerLies = {
     ),
   ],
   'error.402': [
-    lie('everything-on-credit', 'An account without balance is served all the same.', () => ({ covers: () => true })),
+    lie('everything-on-credit', 'An account without balance is served all the same.', () => ({ canPay: () => true })),
     replyLie('empty-account-is-403', 'A request that the balance does not cover is answered with 403.', reply =>
       reply.status === 402 ? { ...reply, status: 403 } : reply,
     ),

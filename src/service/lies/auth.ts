@@ -1,23 +1,22 @@
-import type { Reply } from '../message.ts'
-import type { Visit } from '../visit.ts'
+import type { Reply, RequestState } from '../message.ts'
 import { type Lies, lie, replyLie } from './lie.ts'
 
 /** The rejection of a bearer key that belongs to no account. */
-const isBadKey = ({ status }: Reply, { request, account }: Visit): boolean =>
+const isBadKey = ({ status }: Reply, { request, account }: RequestState): boolean =>
   status === 401 && account === null && /^Bearer /i.test(request.headers.authorization ?? '')
 
-const isKeyless = ({ status }: Reply, { request }: Visit): boolean =>
+const isKeyless = ({ status }: Reply, { request }: RequestState): boolean =>
   status === 401 && request.headers.authorization === undefined
 
 /** The rejection of a model that is reserved for paying users. */
-const isForPayers = ({ status }: Reply, { account }: Visit): boolean => status === 401 && account !== null
+const isForPayers = ({ status }: Reply, { account }: RequestState): boolean => status === 401 && account !== null
 
 const guestKey = 'ref_default_guest'
 
 export const authLies = {
   'auth.bearer': [
     lie('any-key-will-do', 'A key that is not valid opens the account of a guest.', honest => ({
-      caller: key => honest.caller(key) ?? honest.caller(guestKey),
+      accountHolder: key => honest.accountHolder(key) ?? honest.accountHolder(guestKey),
     })),
     replyLie('bad-key-is-403', 'A key that is not valid is answered with 403.', (reply, visit) =>
       isBadKey(reply, visit) ? { ...reply, status: 403 } : reply,

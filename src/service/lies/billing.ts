@@ -48,21 +48,21 @@ export const billingLies = {
       withHeader(reply, `${headerPrefix}balance-usd`, value => roundPico(pico(value), 2)),
     ),
     lie('charged-twice', 'Every charge is taken twice.', honest => ({
-      spend: (account, charge) => honest.spend(account, { ...charge, pico: charge.pico * 2n }),
+      charge: (account, charge) => honest.charge(account, { ...charge, pico: charge.pico * 2n }),
     })),
-    lie('not-charged', 'No charge is taken.', () => ({ spend: () => {} })),
+    lie('not-charged', 'No charge is taken.', () => ({ charge: () => {} })),
     lie('third-charge-lost', 'Every third charge is lost.', honest => {
       let charges = 0
       return {
-        spend: (account, charge) => {
-          if (++charges % 3 !== 0) honest.spend(account, charge)
+        charge: (account, charge) => {
+          if (++charges % 3 !== 0) honest.charge(account, charge)
         },
       }
     }),
     lie('both-currencies-charged', 'A charge is taken in dollars and in DIEM.', honest => ({
-      spend: (account, charge) => {
-        honest.spend(account, { ...charge, currency: 'usd' })
-        honest.spend(account, { ...charge, currency: 'diem' })
+      charge: (account, charge) => {
+        honest.charge(account, { ...charge, currency: 'usd' })
+        honest.charge(account, { ...charge, currency: 'diem' })
       },
     })),
     replyLie('dollars-shown-as-diem', 'The DIEM balance is the one of dollars.', (reply, _, { headerPrefix }) =>
@@ -71,19 +71,19 @@ export const billingLies = {
     lie('failure-charged', 'A request that the service could not carry out is charged like the cheapest.', honest => ({
       finish: (reply, visit) => {
         const cheapest = { currency: 'usd', pico: 12_500_000n } as const
-        if (reply.status >= 500 && visit.account !== null) honest.spend(visit.account, cheapest)
+        if (reply.status >= 500 && visit.account !== null) honest.charge(visit.account, cheapest)
         return honest.finish(reply, visit)
       },
     })),
     lie('charge-rounded-up', 'Charges are rounded up to whole millionths.', honest => ({
-      spend: (account, charge) =>
-        honest.spend(account, { ...charge, pico: ((charge.pico + 999_999n) / 1_000_000n) * 1_000_000n }),
+      charge: (account, charge) =>
+        honest.charge(account, { ...charge, pico: ((charge.pico + 999_999n) / 1_000_000n) * 1_000_000n }),
     })),
   ],
   'billing.currency': [
     lie('other-currency-charged', 'A charge is taken in the currency that it was not stated in.', honest => ({
-      spend: (account, charge) =>
-        honest.spend(account, { ...charge, currency: charge.currency === 'usd' ? 'diem' : 'usd' }),
+      charge: (account, charge) =>
+        honest.charge(account, { ...charge, currency: charge.currency === 'usd' ? 'diem' : 'usd' }),
     })),
     lie('diem-stated-as-dollars', 'A cost that is paid in DIEM is stated in dollars.', honest => ({
       cost: cost => honest.cost({ usd: cost.usd + cost.diem, diem: 0 }),
@@ -92,10 +92,10 @@ export const billingLies = {
       cost: cost => honest.cost({ usd: 0, diem: cost.usd + cost.diem }),
     })),
     lie('half-paid-in-dollars', 'Half of a charge in DIEM is taken in dollars.', honest => ({
-      spend: (account, charge) => {
+      charge: (account, charge) => {
         const half = charge.currency === 'diem' ? charge.pico / 2n : 0n
-        honest.spend(account, { currency: 'usd', pico: half })
-        honest.spend(account, { ...charge, pico: charge.pico - half })
+        honest.charge(account, { currency: 'usd', pico: half })
+        honest.charge(account, { ...charge, pico: charge.pico - half })
       },
     })),
   ],
@@ -235,12 +235,12 @@ export const billingLies = {
   ],
   'rpc.replay.conflict': [
     lie('conflict-from-cache', 'A used key with another body is answered from the cache.', honest => ({
-      findStored: (stored, fingerprint) =>
-        stored === undefined ? honest.findStored(stored, fingerprint) : { kind: 'replay', stored },
+      lookUpReply: (stored, fingerprint) =>
+        stored === undefined ? honest.lookUpReply(stored, fingerprint) : { kind: 'replay', reply: stored },
     })),
     lie('conflict-runs', 'A used key with another body is run as a new request.', honest => ({
-      findStored: (stored, fingerprint) => {
-        const finding = honest.findStored(stored, fingerprint)
+      lookUpReply: (stored, fingerprint) => {
+        const finding = honest.lookUpReply(stored, fingerprint)
         return finding.kind === 'conflict' ? { kind: 'new' } : finding
       },
     })),

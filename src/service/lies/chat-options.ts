@@ -1,8 +1,8 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
 import { isObject } from '../../lib/json.ts'
-import type { AppliedOptions } from '../applied-options.ts'
-import type { StreamEvent } from '../completion-stream.ts'
+import type { AppliedOptions } from '../chat/options.ts'
+import type { StreamEvent } from '../chat/stream.ts'
 import { type Lie, type Lies, lie } from './lie.ts'
 
 /** Also in the suffix of the model's name. */

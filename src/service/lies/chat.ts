@@ -1,5 +1,5 @@
-import type { StreamEvent } from '../completion-stream.ts'
-import { type Logprobs, logprobsOf, type Position } from '../logprobs.ts'
+import { type Logprobs, logprobsOf, type TokenLogprob } from '../chat/completion.ts'
+import type { StreamEvent } from '../chat/stream.ts'
 import { amended, isStream, type Lie, type Lies, lie, replyLie, withHeader } from './lie.ts'
 
 /** A lie about the log probabilities of a choice. */
@@ -10,7 +10,7 @@ const says = (name: string, does: string, change: (logprobs: Logprobs | null, co
   }))
 
 /** A lie about every position, the first one included. */
-const saysOfEach = (name: string, does: string, change: (position: Position) => object): Lie =>
+const saysOfEach = (name: string, does: string, change: (position: TokenLogprob) => object): Lie =>
   says(name, does, logprobs => logprobs && { ...change(logprobs), content: logprobs.content.map(change) })
 
 const rewrite = (event: StreamEvent, from: string, to: string): StreamEvent => ({

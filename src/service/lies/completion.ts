@@ -1,5 +1,5 @@
-import type { Usage } from '../completion.ts'
-import type { StreamEvent } from '../completion-stream.ts'
+import type { Usage } from '../chat/completion.ts'
+import type { StreamEvent } from '../chat/stream.ts'
 import { amended, type Lie, type Lies, lie } from './lie.ts'
 
 type Members = Readonly<Record<string, unknown>>

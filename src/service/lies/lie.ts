@@ -1,8 +1,7 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
-import type { Behaviour } from '../behaviour.ts'
-import type { Reply } from '../message.ts'
-import type { Visit } from '../visit.ts'
+import type { Behavior } from '../behavior.ts'
+import type { Reply, RequestState } from '../message.ts'
 
 /** A seeded contract violation of the service: the decisions that it replaces. */
 export type Lie = {
@@ -10,7 +9,7 @@ export type Lie = {
   readonly name: string
   /** What the service does, in one line. */
   readonly says: string
-  readonly bend: (honest: Behaviour, contract: Contract) => Partial<Behaviour>
+  readonly bend: (honest: Behavior, contract: Contract) => Partial<Behavior>
   /** Further clauses that it violates, or appears to violate. */
   readonly alsoBreaks: readonly ClauseId[]
 }
@@ -18,7 +17,7 @@ export type Lie = {
 export type Lies = Partial<Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>>>
 
 /** `honest` with each lie applied in turn. A lie may have state: it is applied anew for each service. */
-export function bend(honest: Behaviour, contract: Contract, lies: readonly Lie[]): Behaviour {
+export function bend(honest: Behavior, contract: Contract, lies: readonly Lie[]): Behavior {
   let behaviour = honest
   for (const lie of lies) behaviour = { ...behaviour, ...lie.bend(behaviour, contract) }
   return behaviour
@@ -32,7 +31,7 @@ export const lie = (name: string, says: string, bend: Lie['bend'], alsoBreaks: r
 export const replyLie = (
   name: string,
   says: string,
-  change: (reply: Reply, visit: Visit, contract: Contract) => Reply,
+  change: (reply: Reply, visit: RequestState, contract: Contract) => Reply,
   alsoBreaks: readonly ClauseId[] = [],
 ): Lie => ({
   name,
@@ -73,6 +72,6 @@ export const textOf = ({ body }: Reply): string => (body.kind === 'whole' ? body
 export const isError = ({ status }: Reply): boolean => status >= 400
 export const isStream = ({ body }: Reply): boolean => body.kind === 'stream'
 /** A reply of a node, new or replayed. */
-export const isRelayed = ({ status }: Reply, { route }: Visit): boolean => route.kind === 'rpc' && status === 200
+export const isRelayed = ({ status }: Reply, { route }: RequestState): boolean => route.kind === 'rpc' && status === 200
 export const isReplay = ({ headers }: Reply): boolean => headers['idempotent-replayed'] !== undefined
 export const isBatch = (reply: Reply): boolean => textOf(reply).startsWith('[')

@@ -1,8 +1,6 @@
 import type { AccountTier, Contract, Model, ModelTier } from '../../contract/contract.ts'
-import type { Reply } from '../message.ts'
-import type { LogRow } from '../refusal.ts'
-import type { Visit } from '../visit.ts'
-import type { Window } from '../window.ts'
+import type { LogRow, Window } from '../account.ts'
+import type { Reply, RequestState } from '../message.ts'
 import { isError, isStream, type Lies, lie, replyLie, textOf, withHeader, withoutHeaders, withText } from './lie.ts'
 
 const limit = 'x-ratelimit-limit-requests'
@@ -20,7 +18,7 @@ const tokenReset = 'x-ratelimit-reset-tokens'
 const otherTier = { default: 'partner', partner: 'default' } as const satisfies Record<AccountTier, AccountTier>
 
 /** The limits of the other account tier for the model of a chat reply. */
-function otherLimits({ headers }: Reply, { account }: Visit, { models, accounts, headerPrefix }: Contract) {
+function otherLimits({ headers }: Reply, { account }: RequestState, { models, accounts, headerPrefix }: Contract) {
   const model: Model | undefined = models.find(({ id }) => id === headers[`${headerPrefix}model-id`])
   return account === null || model === undefined ? undefined : accounts[otherTier[account.tier]][model.tier]
 }
@@ -28,7 +26,7 @@ function otherLimits({ headers }: Reply, { account }: Visit, { models, accounts,
 /** A lie that gives models of one tier the limits of another. */
 const asRow =
   (tier: ModelTier, other: ModelTier) =>
-  (reply: Reply, { account }: Visit, { accounts, models, headerPrefix }: Contract): Reply => {
+  (reply: Reply, { account }: RequestState, { accounts, models, headerPrefix }: Contract): Reply => {
     const model = models.find(({ id }) => id === reply.headers[`${headerPrefix}model-id`])
     if (account === null || model?.tier !== tier) return reply
     return withHeader(reply, limit, String(accounts[account.tier][other].requestsPerMinute))

@@ -1,6 +1,5 @@
 import type { ResourceLimit } from '../../contract/contract.ts'
-import type { Reply } from '../message.ts'
-import type { Visit } from '../visit.ts'
+import type { Reply, RequestState } from '../message.ts'
 import {
   amended,
   type Lie,
@@ -27,7 +26,7 @@ const isList = (reply: Reply): boolean => reply.headers['x-pagination-total'] !=
 const addOne = (value: string): string => String(Number(value) + 1)
 
 /** A lie about the pages of lists. */
-const ofLists = (name: string, says: string, change: (reply: Reply, visit: Visit) => Reply): Lie =>
+const ofLists = (name: string, says: string, change: (reply: Reply, visit: RequestState) => Reply): Lie =>
   replyLie(name, says, (reply, visit) => (isList(reply) ? change(reply, visit) : reply))
 
 export const resourceLies = {

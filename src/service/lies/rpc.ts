@@ -1,6 +1,6 @@
 import type { ClauseId } from '../../contract/clauses.ts'
 import { unsupportedMethods } from '../../contract/rpc-methods.ts'
-import { failed, type RpcResponse } from '../rpc-item.ts'
+import { isErrorResponse, type RpcResponse } from '../rpc/item.ts'
 import {
   amended,
   isBatch,
@@ -28,7 +28,7 @@ const errorOf =
 
 const hasFailure = (text: string): boolean => text.includes('"error":{"code":')
 
-const isFailed = (response: RpcResponse | undefined): boolean => response !== undefined && failed(response)
+const isFailed = (response: RpcResponse | undefined): boolean => response !== undefined && isErrorResponse(response)
 
 /** Clauses that are also violated when unsupported methods are forwarded: their batches run, too. */
 const inBatches: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupported-method.named']
@@ -196,7 +196,7 @@ export const rpcLies = {
       'Where one item of a batch fails, all of them do.',
       honest => ({
         responses: (responses, items) => {
-          const failure = items.length > 1 ? responses.find(failed) : undefined
+          const failure = items.length > 1 ? responses.find(isErrorResponse) : undefined
           const error = failure !== undefined && 'error' in failure ? failure.error : undefined
           return honest
             .responses(responses, items)
@@ -353,7 +353,7 @@ export const rpcLies = {
         finish: (reply, visit) => {
           const { account, route } = visit
           if (route.kind === 'rpc' && account !== null && reply.status >= 400 && reply.status < 500)
-            honest.spend(account, { currency: 'usd', pico: honest.costPicoUsd(rpc.errorItemCredits) })
+            honest.charge(account, { currency: 'usd', pico: honest.costPicoUsd(rpc.errorItemCredits) })
           return honest.finish(reply, visit)
         },
       }),

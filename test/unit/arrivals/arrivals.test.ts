@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Arrival, createDraw, seqOf } from '../../../src/arrivals/arrivals.ts'
+import { type Arrival, createArrivalSource, requestIdOf } from '../../../src/arrivals/arrivals.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 import { planFor, stageOf, steady } from './plans.ts'
 
@@ -14,19 +14,19 @@ const frequency = (arrivals: readonly Arrival[], call: string) =>
 
 describe('the arrivals of an open stage', () => {
   test('go to the callers in turn: arrival k belongs to caller k mod C', () => {
-    const arrivals = [...createDraw(planFor(3)).open(stageOf(steady(10), { callers: 3 }))]
+    const arrivals = [...createArrivalSource(planFor(3)).open(stageOf(steady(10), { callers: 3 }))]
     expect(arrivals.map(({ caller }) => caller)).toEqual(Array.from({ length: 100 }, (_, k) => k % 3))
   })
 
   test('go to the callers of the stage only, from its first one on', () => {
-    const arrivals = [...createDraw(planFor(8)).open(stageOf(steady(1), { callers: 2, firstCaller: 5 }))]
+    const arrivals = [...createArrivalSource(planFor(8)).open(stageOf(steady(1), { callers: 2, firstCaller: 5 }))]
     expect(arrivals.map(({ caller }) => caller)).toEqual([5, 6, 5, 6, 5, 6, 5, 6, 5, 6])
   })
 
   test('use the keys of their caller in turn, whoever else calls in between', () => {
     const plan = planFor(2)
-    const draw = createDraw({ ...plan, callers: { ...plan.callers, keysEach: 3 } })
-    const arrivals = [...draw.open(stageOf(steady(1), { callers: 2 }))]
+    const source = createArrivalSource({ ...plan, callers: { ...plan.callers, keysEach: 3 } })
+    const arrivals = [...source.open(stageOf(steady(1), { callers: 2 }))]
     expect(arrivals.map(({ caller, key }) => [caller, key]).slice(0, 7)).toEqual([
       [0, 0],
       [1, 0],
@@ -39,20 +39,20 @@ describe('the arrivals of an open stage', () => {
   })
 
   test('of one caller are evenly paced at its share of the rate', () => {
-    const arrivals = [...createDraw(planFor(4)).open(stageOf(steady(8)))]
+    const arrivals = [...createArrivalSource(planFor(4)).open(stageOf(steady(8)))]
     const own = arrivals.filter(({ caller }) => caller === 2).map(({ dueMs }) => dueMs)
     expect(own).toEqual(Array.from({ length: 20 }, (_, index) => 250 + index * 500))
   })
 
   test('are due when their stage is: a pause shifts what follows it', () => {
-    const draw = createDraw(planFor(1))
+    const source = createArrivalSource(planFor(1))
     const pause = stageOf({ model: 'open', shape: { kind: 'pause' }, mix: [] }, { name: 'pause', startMs: 2_000 })
     const stages = [
       stageOf(steady(1), { durationMs: 2_000, callers: 1 }),
       { ...pause, durationMs: 5_000 },
       stageOf(steady(1), { name: 'after', startMs: 7_000, durationMs: 2_000, callers: 1 }),
     ]
-    const due = stages.flatMap(stage => [...draw.open(stage)]).map(({ stage, dueMs }) => [stage, dueMs])
+    const due = stages.flatMap(stage => [...source.open(stage)]).map(({ stage, dueMs }) => [stage, dueMs])
     expect(due).toEqual([
       ['steady', 0],
       ['steady', 1_000],
@@ -62,7 +62,7 @@ describe('the arrivals of an open stage', () => {
   })
 
   test('have the calls of the mix as often as their weights say', () => {
-    const arrivals = [...createDraw(planFor(4)).open(stageOf(steady(2_000, mixed)))]
+    const arrivals = [...createArrivalSource(planFor(4)).open(stageOf(steady(2_000, mixed)))]
     expect(arrivals).toHaveLength(20_000)
     expect(frequency(arrivals, 'chat')).toBeCloseTo(0.5, 1)
     // Three standard deviations of 20,000 draws.
@@ -73,17 +73,17 @@ describe('the arrivals of an open stage', () => {
 
   test('are lazy: a stage of a year is not made before it is driven', () => {
     const year = stageOf(steady(1_000, mixed), { durationMs: 365 * 86_400_000 })
-    const first = createDraw(planFor(4)).open(year)[Symbol.iterator]().next()
+    const first = createArrivalSource(planFor(4)).open(year)[Symbol.iterator]().next()
     expect(first.value).toMatchObject({ seq: 0, dueMs: 0 })
   })
 })
 
 describe('the numbers of arrivals', () => {
-  const draw = createDraw(planFor(4))
+  const source = createArrivalSource(planFor(4))
   const arrivals = [
-    ...draw.open(stageOf(steady(20, mixed))),
-    draw.single('(closing)', 'models', 3, 10_000),
-    ...draw.open(stageOf(steady(20, mixed), { name: 'again' })),
+    ...source.open(stageOf(steady(20, mixed))),
+    source.single('(closing)', 'models', 3, 10_000),
+    ...source.open(stageOf(steady(20, mixed), { name: 'again' })),
   ]
 
   test('name each request by its caller and how many that had before, over all stages', () => {
@@ -91,7 +91,7 @@ describe('the numbers of arrivals', () => {
     for (const arrival of arrivals) {
       const { caller, steps } = arrival
       for (const index of steps.keys()) {
-        expect(seqOf(arrival, index, 4)).toBe((given[caller] ?? 0) * 4 + caller)
+        expect(requestIdOf(arrival, index, 4)).toBe((given[caller] ?? 0) * 4 + caller)
         given[caller] = (given[caller] ?? 0) + 1
       }
     }
@@ -113,7 +113,9 @@ describe('the numbers of arrivals', () => {
 
 describe('the steps of a replay', () => {
   const steps = (callers: number, call = 'replay') =>
-    [...createDraw(planFor(callers)).open(stageOf(steady(400, [[call, 1]])))].map(arrival => arrival.steps.join(' '))
+    [...createArrivalSource(planFor(callers)).open(stageOf(steady(400, [[call, 1]])))].map(arrival =>
+      arrival.steps.join(' '),
+    )
 
   test('begin with the original and its duplicates, and end with a conflict and a foreign request as often as planned', () => {
     const all = steps(4)
@@ -140,9 +142,9 @@ describe('the steps of a replay', () => {
 
 describe('one seed', () => {
   const schedule = (seed: number) => {
-    const draw = createDraw(planFor(4, seed))
+    const source = createArrivalSource(planFor(4, seed))
     const random = stageOf({ model: 'open', shape: { kind: 'poisson', perSecond: 30 }, mix: mixed })
-    return [...draw.open(random), ...draw.open(stageOf(steady(30, mixed), { name: 'second' }))]
+    return [...source.open(random), ...source.open(stageOf(steady(30, mixed), { name: 'second' }))]
   }
 
   test('gives the same arrivals every time, and another seed gives others', () => {
@@ -151,14 +153,17 @@ describe('one seed', () => {
   })
 
   test('gives two stages that are alike draws of their own', () => {
-    const draw = createDraw(planFor(4))
-    const callsOf = (name: string) => [...draw.open(stageOf(steady(10, mixed), { name }))].map(({ call }) => call)
+    const source = createArrivalSource(planFor(4))
+    const callsOf = (name: string) => [...source.open(stageOf(steady(10, mixed), { name }))].map(({ call }) => call)
     expect(callsOf('first')).not.toEqual(callsOf('second'))
   })
 
   test('gives the same calls in the same order at another rate', () => {
     const callsAt = (perSecond: number) =>
-      [...createDraw(planFor(4)).open(stageOf(steady(perSecond, mixed)))].map(({ call, steps }) => [call, steps])
+      [...createArrivalSource(planFor(4)).open(stageOf(steady(perSecond, mixed)))].map(({ call, steps }) => [
+        call,
+        steps,
+      ])
     expect(callsAt(50).slice(0, 100)).toEqual(callsAt(10))
   })
 })
@@ -167,7 +172,7 @@ describe('the arrivals of a closed stage', () => {
   const closed = stageOf({ model: 'closed', users: 2, thinkMs: 0, mix: mixed }, { callers: 2, firstCaller: 1 })
 
   test('are due when they are asked for, and go to the callers in turn', () => {
-    const next = createDraw(planFor(4)).closed(closed)
+    const next = createArrivalSource(planFor(4)).closed(closed)
     expect([next(3), next(1_000.5), next(1_001)].map(({ dueMs, caller }) => [dueMs, caller])).toEqual([
       [3, 1],
       [1_000.5, 2],
@@ -177,7 +182,7 @@ describe('the arrivals of a closed stage', () => {
 
   test('have the same calls whenever they are asked for', () => {
     const calls = (everyMs: number) => {
-      const next = createDraw(planFor(4)).closed(closed)
+      const next = createArrivalSource(planFor(4)).closed(closed)
       return Array.from({ length: 200 }, (_, index) => next(index * everyMs).call)
     }
     expect(calls(1)).toEqual(calls(977))
@@ -186,11 +191,11 @@ describe('the arrivals of a closed stage', () => {
 
 test('an open stage has no arrivals of a closed one', () => {
   const load = { model: 'closed', users: 1, thinkMs: 0, mix: mixed } as const
-  expect([...createDraw(planFor(1)).open(stageOf(load))]).toEqual([])
+  expect([...createArrivalSource(planFor(1)).open(stageOf(load))]).toEqual([])
 })
 
-test('the streams of a draw are those of its seed, by name', () => {
+test('the streams of an arrival source are those of its seed, by name', () => {
   const shape = { kind: 'poisson', perSecond: 1 } as const
-  const [first] = createDraw(planFor(1, 9)).open(stageOf({ model: 'open', shape, mix: mixed }))
+  const [first] = createArrivalSource(planFor(1, 9)).open(stageOf({ model: 'open', shape, mix: mixed }))
   expect(first?.dueMs).toBe(randomStream(9, 'arrivals/steady').exponential() * 1_000)
 })

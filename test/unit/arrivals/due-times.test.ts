@@ -1,17 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import { type Computed, dueTimes } from '../../../src/arrivals/due-times.ts'
+import { type ClosedFormShape, dueTimes } from '../../../src/arrivals/due-times.ts'
 import { randomStream } from '../../../src/lib/random.ts'
-import { arrivalsBetween } from '../../../src/plan/arrivals-between.ts'
+import { arrivalsBetween } from '../../../src/plan/rate-curve.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 
-const timesOf = (shape: Computed, durationMs: number, seed = 1): readonly number[] => [
+const timesOf = (shape: ClosedFormShape, durationMs: number, seed = 1): readonly number[] => [
   ...dueTimes(shape, durationMs, randomStream(seed, 'arrivals/test')),
 ]
-const constant = (perSecond: number): Computed => ({ kind: 'constant', perSecond })
-const poisson = (perSecond: number): Computed => ({ kind: 'poisson', perSecond })
-const ramp = (fromPerSecond: number, toPerSecond: number): Computed => ({ kind: 'ramp', fromPerSecond, toPerSecond })
+const constant = (perSecond: number): ClosedFormShape => ({ kind: 'constant', perSecond })
+const poisson = (perSecond: number): ClosedFormShape => ({ kind: 'poisson', perSecond })
+const ramp = (fromPerSecond: number, toPerSecond: number): ClosedFormShape => ({
+  kind: 'ramp',
+  fromPerSecond,
+  toPerSecond,
+})
 
 describe('a constant rate', () => {
   test('of 20 a minute is exactly one every 3 s, for an hour', () => {
@@ -150,6 +154,11 @@ test('a pause has no arrivals', () => {
 })
 
 test('a stage of no duration has no arrivals, whatever its shape', () => {
-  const shapes: readonly Computed[] = [constant(5), ramp(1, 2), poisson(5), { kind: 'burst', size: 3, everyMs: 0 }]
+  const shapes: readonly ClosedFormShape[] = [
+    constant(5),
+    ramp(1, 2),
+    poisson(5),
+    { kind: 'burst', size: 3, everyMs: 0 },
+  ]
   expect(shapes.flatMap(shape => timesOf(shape, 0))).toEqual([])
 })

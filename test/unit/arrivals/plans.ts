@@ -1,6 +1,6 @@
-import type { CallPlan, Load, Mix, Plan, StagePlan } from '../../../src/plan/plan.ts'
+import type { Call, Load, Mix, Plan, StagePlan } from '../../../src/plan/plan.ts'
 
-export const rpc: Extract<CallPlan, { kind: 'rpc' }> = {
+export const rpc: Extract<Call, { kind: 'rpc' }> = {
   kind: 'rpc',
   network: 'ethereum-mainnet',
   methods: [
@@ -11,7 +11,7 @@ export const rpc: Extract<CallPlan, { kind: 'rpc' }> = {
   failing: 0,
 }
 
-export const calls: Readonly<Record<string, CallPlan>> = {
+export const calls: Readonly<Record<string, Call>> = {
   chat: {
     kind: 'chat',
     model: 'ref-small-24b',
@@ -57,7 +57,7 @@ export const calls: Readonly<Record<string, CallPlan>> = {
   models: { kind: 'models' },
 }
 
-/** What a draw needs to know of a plan. */
+/** What an arrival source needs from a plan. */
 export const planFor = (callers: number, seed = 1): Pick<Plan, 'seed' | 'calls' | 'callers'> => ({
   seed,
   calls,

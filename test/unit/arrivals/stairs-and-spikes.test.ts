@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type Computed, dueTimes } from '../../../src/arrivals/due-times.ts'
+import { type ClosedFormShape, dueTimes } from '../../../src/arrivals/due-times.ts'
 import { type Random, randomStream } from '../../../src/lib/random.ts'
-import { arrivalsBetween } from '../../../src/plan/arrivals-between.ts'
 import type { Shape } from '../../../src/plan/plan.ts'
+import { arrivalsBetween } from '../../../src/plan/rate-curve.ts'
 import { stageOf } from './plans.ts'
 
 type Stairs = Extract<Shape, { kind: 'stairs' }>
@@ -11,7 +11,7 @@ type Spike = Extract<Shape, { kind: 'spike' }>
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
-const timesOf = (shape: Computed, durationMs: number): readonly number[] => [
+const timesOf = (shape: ClosedFormShape, durationMs: number): readonly number[] => [
   ...dueTimes(shape, durationMs, randomStream(1, 'arrivals/test')),
 ]
 const stairs = (fromPerSecond: number, toPerSecond: number, steps: number, rampMs = 0): Stairs => ({
@@ -135,7 +135,7 @@ describe('whatever its numbers', () => {
   }).flat()
 
   /** By hand: stairs are as much above their middle as below it, and a ramp of a spike is half of its peak. */
-  const integral = (shape: Computed, durationMs: number): number => {
+  const integral = (shape: ClosedFormShape, durationMs: number): number => {
     if (shape.kind === 'stairs') return ((shape.fromPerSecond + shape.toPerSecond) * durationMs) / 2_000
     if (shape.kind !== 'spike') throw new Error(`no closed form of ${shape.kind}`)
     const { basePerSecond, peakPerSecond, forMs, rampUpMs, rampDownMs } = shape

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { createDraw } from '../../../src/arrivals/arrivals.ts'
+import { createArrivalSource } from '../../../src/arrivals/arrivals.ts'
 import { buildRequest } from '../../../src/calls/build-request.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
-import type { CallPlan } from '../../../src/plan/plan.ts'
+import type { Call } from '../../../src/plan/plan.ts'
 import { calls, planFor, stageOf, steady } from '../arrivals/plans.ts'
 import { bodyOf, bounds, key, requestContext } from './request-context.ts'
 
 /** Everything that a run under this seed would send, in order. */
 function wire(seed: number, perSecond = 20): readonly string[] {
   const mix = Object.keys(calls).map(name => [name, 1] as const)
-  const arrivals = createDraw(planFor(4, seed)).open(stageOf(steady(perSecond, mix)))
+  const arrivals = createArrivalSource(planFor(4, seed)).open(stageOf(steady(perSecond, mix)))
   return [...arrivals].flatMap(({ seq, call, steps }) =>
     steps.map(step => {
       const plan = calls[call]
@@ -100,7 +100,7 @@ describe('a probe', () => {
 })
 
 describe('a resource', () => {
-  type Plan = Extract<CallPlan, { kind: 'resource' }>
+  type Plan = Extract<Call, { kind: 'resource' }>
   const plan = {
     kind: 'resource',
     resource: 'embeddings',

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { Step } from '../../../src/arrivals/arrivals.ts'
+import type { ReplayStep } from '../../../src/arrivals/arrivals.ts'
 import { buildRequest } from '../../../src/calls/build-request.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { key, replayPlan, requestContext, rpcPlan } from './request-context.ts'
 
-const at = (step: Step, firstId = 12, plan = replayPlan, more = {}) =>
+const at = (step: ReplayStep, firstId = 12, plan = replayPlan, more = {}) =>
   buildRequest(plan, { firstId, step }, key, requestContext(more))
 
 const plans = [
@@ -36,7 +36,7 @@ describe.each(plans)('the replay of %s', (_, plan) => {
 })
 
 test('the conflict of a batch has none of the ids of the original', () => {
-  const idsOf = (step: Step) => {
+  const idsOf = (step: ReplayStep) => {
     const { descriptor } = at(step, 12, { ...replayPlan, of: { ...rpcPlan, batchSize: 100 } })
     return descriptor.kind === 'rpc' ? descriptor.items.map(({ id }) => id) : []
   }

@@ -1,7 +1,7 @@
 import type { BuiltRequest, RequestContext } from '../../../src/calls/call.ts'
 import { documented } from '../../../src/contract/documented.ts'
-import { planBounds } from '../../../src/plan/bounds.ts'
-import type { CallPlan } from '../../../src/plan/plan.ts'
+import { planBounds } from '../../../src/plan/make-plan.ts'
+import type { Call } from '../../../src/plan/plan.ts'
 
 const none = { connectMs: null, headersMs: null, idleMs: null, totalMs: null }
 
@@ -22,7 +22,7 @@ export const requestContext = (more: Partial<RequestContext> = {}): RequestConte
 
 export const key = { authorization: 'Bearer test-key' }
 
-export const chatPlan: Extract<CallPlan, { kind: 'chat' }> = {
+export const chatPlan: Extract<Call, { kind: 'chat' }> = {
   kind: 'chat',
   model: 'ref-small-24b',
   modelTier: 'S',
@@ -33,7 +33,7 @@ export const chatPlan: Extract<CallPlan, { kind: 'chat' }> = {
   options: null,
 }
 
-export const rpcPlan: Extract<CallPlan, { kind: 'rpc' }> = {
+export const rpcPlan: Extract<Call, { kind: 'rpc' }> = {
   kind: 'rpc',
   network: 'ethereum-mainnet',
   methods: [['eth_blockNumber', 1]],
@@ -41,7 +41,7 @@ export const rpcPlan: Extract<CallPlan, { kind: 'rpc' }> = {
   failing: 0,
 }
 
-export const replayPlan: Extract<CallPlan, { kind: 'replay' }> = {
+export const replayPlan: Extract<Call, { kind: 'replay' }> = {
   kind: 'replay',
   of: rpcPlan,
   duplicates: 1,

@@ -1,4 +1,4 @@
-import type { Arrival, Step } from '../../../src/arrivals/arrivals.ts'
+import type { Arrival, ReplayStep } from '../../../src/arrivals/arrivals.ts'
 import { type SendContext, sendArrival } from '../../../src/calls/send.ts'
 import { sleepUntil } from '../../../src/lib/clock.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
@@ -67,7 +67,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
   }
 }
 
-export const arrival = (call: string, steps: readonly Step[] = ['only'], caller = 0): Arrival => ({
+export const arrival = (call: string, steps: readonly ReplayStep[] = ['only'], caller = 0): Arrival => ({
   seq: 40,
   place: 40,
   stage: 'steady',

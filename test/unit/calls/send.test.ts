@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { Step } from '../../../src/arrivals/arrivals.ts'
+import type { ReplayStep } from '../../../src/arrivals/arrivals.ts'
 import { dropArrival, sendArrival } from '../../../src/calls/send.ts'
 import { arrival, type Reply, sendContext } from './send-context.ts'
 
-const wholeReplay: readonly Step[] = ['original', 'duplicate', 'duplicate', 'conflict', 'foreign']
+const wholeReplay: readonly ReplayStep[] = ['original', 'duplicate', 'duplicate', 'conflict', 'foreign']
 
 describe('an arrival that is sent', () => {
   test('is observed with where it comes from, and when it was due, sent and answered', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { judgeTrial, type TrialFacts, type TrialState } from '../../../src/capacity/judge-trial.ts'
-import type { Trial } from '../../../src/capacity/search-terms.ts'
+import type { Trial } from '../../../src/plan/plan.ts'
 import { terms } from './mill.ts'
 
 const trial: Trial = { index: 0, purpose: 'raise', perSecond: 100, arrivals: 300 }

@@ -1,8 +1,8 @@
 import { growthOf, type Passage } from '../../../src/capacity/growth.ts'
 import { judgeTrial, type TrialFacts } from '../../../src/capacity/judge-trial.ts'
 import { type Conclusion, nextTrial, type Tried } from '../../../src/capacity/next-trial.ts'
-import type { SearchTerms, Trial } from '../../../src/capacity/search-terms.ts'
 import { type Random, randomStream } from '../../../src/lib/random.ts'
+import type { SearchTerms, Trial } from '../../../src/plan/plan.ts'
 
 /** A target whose capacity is known: `slots` requests at a time, `queue` more that wait, the rest refused at once. */
 export type Mill = {

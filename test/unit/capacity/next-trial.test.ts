@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { mostTrials, type Next, nextTrial, type Tried } from '../../../src/capacity/next-trial.ts'
-import type { SearchTerms, Trial, TrialOutcome } from '../../../src/capacity/search-terms.ts'
+import type { TrialOutcome } from '../../../src/capacity/search-terms.ts'
+import type { SearchTerms, Trial } from '../../../src/plan/plan.ts'
 import { kneeOf, mill, search, terms } from './mill.ts'
 
 /** Goes on with a search as long as `outcomeOf` says what comes of a trial. */

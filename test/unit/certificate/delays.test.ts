@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { collectDelays, stampsOf } from '../../../src/certificate/delays.ts'
-import type { StreamReading } from '../../../src/observation/observation.ts'
+import type { StreamRecord } from '../../../src/observation/observation.ts'
 
 const span = { fromMs: 1_000, toMs: 2_000 }
 const on = (writtenMs: readonly number[]) => ({ writtenMs: [...writtenMs], lateMs: writtenMs.map(() => 0.5) })
@@ -38,7 +38,7 @@ describe('of each chunk it is taken how much later than written it was stamped',
 })
 
 test('the stamps of a stream are its first token and the gaps behind it, on the clock of the machine', () => {
-  const reading = { firstTokenMs: 5, gapsMs: [20, 30] } as unknown as StreamReading
+  const reading = { firstTokenMs: 5, gapsMs: [20, 30] } as unknown as StreamRecord
   expect(stampsOf(reading, 100)).toEqual([105, 125, 155])
   expect(stampsOf({ ...reading, firstTokenMs: null, gapsMs: [] }, 100)).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { StreamPart, StreamReading } from '../../../src/observation/observation.ts'
+import type { StreamPart, StreamRecord } from '../../../src/observation/observation.ts'
 import {
   accusations,
   accusesEach,
@@ -16,7 +16,7 @@ import {
 const failed = (reason: 'stream-truncated' | 'stream-malformed' | 'stream-error' | 'connection-lost') => ({
   outcome: { kind: 'failed' as const, reason, detail: '' },
 })
-const parts = (text: string): Pick<StreamReading, 'grammar'> => ({
+const parts = (text: string): Pick<StreamRecord, 'grammar'> => ({
   grammar: text.split(' ').map(part => [part as StreamPart, 1] as const),
 })
 /** As a server writes that sends a chunk without a token between any two with one. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
-import type { Observation, StreamReading } from '../../../src/observation/observation.ts'
+import type { Observation, StreamRecord } from '../../../src/observation/observation.ts'
 import {
   accusations,
   accusesEach,
@@ -42,13 +42,13 @@ const grammarOf = (...parts: readonly ('role' | 'content' | 'tool-call' | 'finis
 })
 
 /** The types of the deltas of most streams. */
-const usual: StreamReading['deltaTypes'] = [
+const usual: StreamRecord['deltaTypes'] = [
   ['role', 'string', '"assistant"'],
   ['content', 'string', '"a"'],
 ]
 
 /** Two answers were asked for, which end in two ways. */
-function streamOfTwo(stream: Partial<StreamReading>): Observation {
+function streamOfTwo(stream: Partial<StreamRecord>): Observation {
   const two = { finishReasons: ['stop', 'length'], stopReasons: ['length', 'stop'], ...stream }
   return { ...streamObserved(two), asked: { ...bounded(120, { n: 2 }), stream: true } }
 }
@@ -232,7 +232,7 @@ describe('the members of a message', () => {
   })
 
   test('a delta may have what a message has', () => {
-    const deltaTypes: StreamReading['deltaTypes'] = [
+    const deltaTypes: StreamRecord['deltaTypes'] = [
       ...usual,
       ['content', 'array', '[]'],
       ['reasoning_content', 'string', '"Hm."'],

@@ -10,7 +10,7 @@ import type {
   ChatAsked,
   Observation,
   RpcAsked,
-  StreamReading,
+  StreamRecord,
 } from '../../../src/observation/observation.ts'
 
 /** The Unix time at which the clock of the observations stands at 0. */
@@ -106,7 +106,7 @@ export const completion = {
 export const chatObserved = (body: unknown, headers: Headers = {}, changes: Partial<Observation> = {}): Observation =>
   observed(chatAsked, answerOf(200, body, { ...tokenHeaders, ...headers }), changes)
 
-export const reading: StreamReading = {
+export const reading: StreamRecord = {
   chunks: 103,
   grammar: [
     ['role', 1],
@@ -139,7 +139,7 @@ export const reading: StreamReading = {
   malformed: [],
 }
 
-export const streamObserved = (stream: Partial<StreamReading>, changes: Partial<Observation> = {}): Observation => {
+export const streamObserved = (stream: Partial<StreamRecord>, changes: Partial<Observation> = {}): Observation => {
   const answer = answerOf(200, {}, { ...tokenHeaders, 'content-type': 'text/event-stream' })
   const body = { kind: 'stream', stream: { ...reading, ...stream } } as const
   return observed({ ...chatAsked, stream: true }, { ...answer, body }, changes)

@@ -1,5 +1,5 @@
 import type { ChatOptions } from '../../../src/contract/chat-options.ts'
-import type { Observation, StreamPart, StreamReading } from '../../../src/observation/observation.ts'
+import type { Observation, StreamPart, StreamRecord } from '../../../src/observation/observation.ts'
 import { answerOf, chatAsked, completion, observed, reading, refused, tokenHeaders } from './observed.ts'
 
 const plain: ChatOptions = { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: false }
@@ -32,13 +32,13 @@ export function answered(
   return observed(asking(options), answerOf(200, { ...completion, choices, service_parameters: echo }, tokenHeaders))
 }
 
-export function streamed(parameters: object, stream: Partial<StreamReading>): Observation {
+export function streamed(parameters: object, stream: Partial<StreamRecord>): Observation {
   const answer = answerOf(200, {}, { ...tokenHeaders, 'content-type': 'text/event-stream' })
   const body = { kind: 'stream', stream: { ...reading, text: 'Hello', contentCharacters: 5, ...stream } } as const
   return observed({ ...asking({ parameters: { ...parameters } }), stream: true }, { ...answer, body })
 }
 
-export const parts = (text: string): Pick<StreamReading, 'grammar'> => ({
+export const parts = (text: string): Pick<StreamRecord, 'grammar'> => ({
   grammar: text.split(' ').map(part => [part as StreamPart, 1] as const),
 })
 

@@ -3,7 +3,7 @@ import { assertAffordable } from '../../../src/cli/affordable.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
-import { parseScenario } from '../../../src/scenario/load.ts'
+import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 
 describe('what a run may spend', () => {
   const said: string[] = []

@@ -4,7 +4,7 @@ import { randomStream } from '../../../src/lib/random.ts'
 import { createSlices } from '../../../src/metrics/slices.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
-import { logNormal } from '../../../src/service/timing.ts'
+import { logNormal } from '../../../src/service/capacity.ts'
 import { answeredWith, aPlan, aStage, dropped, failed } from '../metrics/fixtures.ts'
 
 export type Simulated = {

@@ -1,23 +1,24 @@
 import { describe, expect, test } from 'vitest'
-import { workerOf } from '../../../src/arrivals/share.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { createJudgement } from '../../../src/judging/judgement.ts'
 import { type Part, reportOf, slicesOf } from '../../../src/judging/report-of.ts'
-import type { LogEnd } from '../../../src/observation/log.ts'
+import type { LogFooter } from '../../../src/observation/log.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
+import { shardOf } from '../../../src/plan/shard.ts'
 import type { Report } from '../../../src/report/document.ts'
+
 import { lieByName } from '../../../src/service/lies/lies.ts'
 import { virtualRun } from '../../support/virtual-run.ts'
 
 type Run = Awaited<ReturnType<typeof virtualRun>>
 
-const end: LogEnd = { ended: 'complete', durationMs: 30_000, beganMs: 5, eventLoopDelayMs: null, unrecorded: 0 }
+const end: LogFooter = { ended: 'complete', durationMs: 30_000, beganMs: 5, eventLoopDelayMs: null, unrecorded: 0 }
 
 /** What so many workers would have seen of a run, each in the order in which it ended, with places of its own. */
 function shards({ plan, observations }: Run, workers: number): readonly (readonly Observation[])[] {
   const callers = plan.callers.names.length
   return Array.from({ length: workers }, (_, worker) => {
-    const own = observations.filter(({ seq }) => workerOf(seq % callers, plan, workers) === worker)
+    const own = observations.filter(({ seq }) => shardOf(seq % callers, plan, workers) === worker)
     const places = new Map(own.toSorted((a, b) => a.place - b.place).map(({ seq }, place) => [seq, place]))
     return own.map(observation => ({ ...observation, place: places.get(observation.seq) ?? 0 }))
   })

@@ -1,4 +1,4 @@
-import type { Observation, StreamReading } from '../../../src/observation/observation.ts'
+import type { Observation, StreamRecord } from '../../../src/observation/observation.ts'
 import type { Plan, StagePlan, Threshold } from '../../../src/plan/plan.ts'
 
 const chat = {
@@ -85,7 +85,7 @@ export const dropped = (changes: Partial<Observation> = {}): Observation =>
   })
 
 /** Five token chunks, 10 ms apart, the first at 21 ms; usage says five tokens. */
-export const aStream = (changes: Partial<StreamReading> = {}): StreamReading => ({
+export const aStream = (changes: Partial<StreamRecord> = {}): StreamRecord => ({
   chunks: 8,
   grammar: [],
   ids: ['x'],
@@ -113,7 +113,7 @@ export const aStream = (changes: Partial<StreamReading> = {}): StreamReading => 
   ...changes,
 })
 
-export const streamed = (stream: Partial<StreamReading> = {}, changes: Partial<Observation> = {}): Observation =>
+export const streamed = (stream: Partial<StreamRecord> = {}, changes: Partial<Observation> = {}): Observation =>
   anObservation({
     answer: { status: 200, headers: {}, bytes: 1, body: { kind: 'stream', stream: aStream(stream) } },
     ...changes,

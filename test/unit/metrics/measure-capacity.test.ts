@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { CapacityResult } from '../../../src/metrics/capacity-result.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { judgeThresholds } from '../../../src/metrics/thresholds.ts'
-import { parseThreshold } from '../../../src/scenario/parse-threshold.ts'
+import { parseThreshold } from '../../../src/scenario/threshold.ts'
 import { aSearch } from '../report/capacity-results.ts'
 import { aPlan } from './fixtures.ts'
 

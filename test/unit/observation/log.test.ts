@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type LogEnd, type LogHead, type LogLine, openLog, readLog } from '../../../src/observation/log.ts'
+import { type LogFooter, type LogHeader, type LogLine, openLog, readLog } from '../../../src/observation/log.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 
@@ -14,9 +14,9 @@ let files = 0
 const freshFile = () => join(directory, `${files++}.ndjson.gz`)
 
 const began = { startedAtMs: 17, worker: 0, workers: 1 }
-const head: LogHead = { turnpike: 1, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', ...began }
+const head: LogHeader = { turnpike: 1, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', ...began }
 const eventLoopDelayMs = { p99: 2, max: 9 }
-const end: LogEnd = { ended: 'complete', durationMs: 1_234.5, beganMs: 7, eventLoopDelayMs, unrecorded: 0 }
+const end: LogFooter = { ended: 'complete', durationMs: 1_234.5, beganMs: 7, eventLoopDelayMs, unrecorded: 0 }
 
 const observation = (seq: number, text = 'é\u2028\n"'): Observation => ({
   seq,

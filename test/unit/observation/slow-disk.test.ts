@@ -1,11 +1,11 @@
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { type LogEnd, type LogHead, writeLog } from '../../../src/observation/log.ts'
+import { type LogFooter, type LogHeader, writeLog } from '../../../src/observation/log.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 
 const alone = { worker: 0, workers: 1 }
-const head: LogHead = {
+const head: LogHeader = {
   turnpike: 1,
   runId: 'r',
   version: '0.1.0',
@@ -13,7 +13,7 @@ const head: LogHead = {
   startedAtMs: 17,
   ...alone,
 }
-const end: LogEnd = { ended: 'complete', durationMs: 9, beganMs: null, eventLoopDelayMs: null, unrecorded: 2 }
+const end: LogFooter = { ended: 'complete', durationMs: 9, beganMs: null, eventLoopDelayMs: null, unrecorded: 2 }
 
 const observation = (seq: number): Observation => ({
   seq,

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
-import { describeLoad } from '../../../src/plan/describe-load.ts'
-import { describePlan } from '../../../src/plan/describe-plan.ts'
+import { describeLoad, describePlan } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
-import { loadScenario } from '../../../src/scenario/load.ts'
+import { loadScenario } from '../../../src/scenario/load-scenario.ts'
 import { noFlags, planOf } from './plan-of.ts'
 
 test('a plan reads as its stages, its limits, its requests and its thresholds', () => {

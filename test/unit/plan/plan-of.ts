@@ -1,10 +1,10 @@
 import type { Contract } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
+import { notDiscovered, type PublishedLimits } from '../../../src/plan/limits.ts'
 import { makePlan, type Overrides } from '../../../src/plan/make-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
-import { type Granted, unasked } from '../../../src/plan/plan-limits.ts'
-import type { Recordings } from '../../../src/plan/recorded-stage.ts'
-import { parseScenario } from '../../../src/scenario/load.ts'
+import type { Recordings } from '../../../src/plan/recorded-load.ts'
+import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 
 /** What the flags say when nobody gave one. */
 export const noFlags: Overrides = { seed: null, target: null, budgetUsd: null }
@@ -34,7 +34,7 @@ export function planOf(
     contract = documented,
     flags = noFlags,
     recordings = new Map(),
-    granted = unasked,
+    granted = notDiscovered,
     callers = 'tier: default',
   }: {
     readonly count?: number
@@ -42,14 +42,14 @@ export function planOf(
     readonly contract?: Contract
     readonly flags?: Overrides
     readonly recordings?: Recordings
-    readonly granted?: Granted
+    readonly granted?: PublishedLimits
     /** A further key of the callers. */
     readonly callers?: string
   } = {},
 ): Plan {
   const lines = Object.entries(stages).map(([name, stage]) => `  - { name: ${name}, ${stage} }`)
   const text = `name: worked\ncallers: { count: ${count}, ${callers} }\ncalls:${callsFor(count)}stages:\n${lines.join('\n')}\n${more}`
-  return makePlan(parseScenario(text, 's.yaml', contract), contract, flags, { recordings, granted })
+  return makePlan(parseScenario(text, 's.yaml', contract), contract, flags, { recordings, publishedLimits: granted })
 }
 
 /** Arrivals a second of all callers in the only stage. */

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { rehearsalOf, rehearse } from '../../../src/run/rehearse.ts'
-import { loadScenario } from '../../../src/scenario/load.ts'
+import { loadScenario } from '../../../src/scenario/load-scenario.ts'
 
 const planOf = (file: string) =>
   makePlan(loadScenario(`scenarios/${file}`, documented), documented, {

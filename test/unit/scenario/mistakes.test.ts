@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
-import { loadScenario, parseScenario } from '../../../src/scenario/load.ts'
+import { loadScenario, parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { validScenario } from './valid-scenario.ts'
 
 /** What is said of a text, line by line; nothing of a scenario without a mistake. */

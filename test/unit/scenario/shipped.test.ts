@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
+import { sampleSizeWarning } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
-import { unprovable } from '../../../src/plan/unprovable.ts'
-import { scenarioJsonSchema } from '../../../src/scenario/json-schema.ts'
-import { loadScenario } from '../../../src/scenario/load.ts'
+import { loadScenario } from '../../../src/scenario/load-scenario.ts'
+import { scenarioJsonSchema } from '../../../src/scenario/schema.ts'
 
 const noFlags = { seed: null, target: null, budgetUsd: null }
 /** Stages that exceed a limit on purpose, and the whole run for each limit that they exceed. */
@@ -36,9 +36,9 @@ describe.each(files)('scenarios/%s', file => {
   })
 
   test('sends enough to prove each of its thresholds', () => {
-    expect(plan.thresholds.map(threshold => unprovable(plan, threshold)).filter(problem => problem !== null)).toEqual(
-      [],
-    )
+    expect(
+      plan.thresholds.map(threshold => sampleSizeWarning(plan, threshold)).filter(problem => problem !== null),
+    ).toEqual([])
   })
 
   test('stays within every limit but where it says that it does not', () => {

@@ -1,0 +1,80 @@
+import type { Contract } from '../contract/contract.ts'
+import { entriesOf, explainIssues, type SchemaIssue, salvage } from '../lib/schema-mistakes.ts'
+import { describeValue, UsageError } from '../lib/usage-error.ts'
+import { type Complaint, parseYaml, readYaml } from '../lib/yaml.ts'
+import { durationText } from './fields.ts'
+import { resolveCalls, withNamedProbes } from './resolve-calls.ts'
+import { resolveStages } from './resolve-stages.ts'
+import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
+import { callersSchema, type Scenario, scenarioSchema, settingsSchema } from './schema.ts'
+import { durationHint } from './units.ts'
+
+const scenarioFile = { name: 'scenario', secretHint: 'set TURNPIKE_KEYS, or name a file in callers.keys-file' }
+
+const hintFor = (issue: SchemaIssue, got: unknown) => (issue.message === durationText ? durationHint(got) : {})
+
+/** Loads the scenario in `file`. Throws UsageError with every mistake of the file, in order of lines. */
+export function loadScenario(file: string, contract: Contract): Scenario {
+  return parseScenario(readYaml(file, scenarioFile), file, contract)
+}
+
+/** Like `loadScenario`, for text that was read from `file`. */
+export function parseScenario(text: string, file: string, contract: Contract): Scenario {
+  const source = parseYaml(text, file, scenarioFile)
+  if (source.value === null)
+    throw new UsageError({ where: `${file}:1:1`, got: 'an empty file', expected: 'a scenario' })
+
+  const complaints: Complaint[] = [...explainIssues(scenarioSchema, source.value, { hint: hintFor })]
+  const complain = (complaint: Complaint) => void complaints.push(complaint)
+  const written = entriesOf(source.value)
+  const callers = salvage(callersSchema, written.callers)
+  const calls = withNamedProbes(resolveCalls(written.calls, callers, contract, complain), written.stages)
+  const context = { calls, callers: callers.count, accountTier: callers.tier, contract }
+  const stages = resolveStages(written.stages, context, complain)
+  const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))
+  const slo = resolveSlo(written.slo, calls, complain)
+  const thresholds = resolveThresholds(written.thresholds, { calls, stages, stageNames }, complain)
+  const address = scenarioSchema.shape.target.safeParse(written.target).data
+  const target =
+    address === undefined
+      ? null
+      : checkTarget(address, problem => complain({ path: ['target'], at: 'value', ...problem }))
+
+  const mistakes = source.locate(complaints)
+  if (mistakes.length > 0) throw new UsageError(mistakes)
+  return {
+    ...settingsSchema.parse(source.value),
+    target,
+    calls: Object.fromEntries([...calls].map(([call, value]) => [call, complete(value)])),
+    stages: stages.map(complete),
+    slo,
+    thresholds: thresholds.map(complete),
+  }
+}
+
+/** Every null has been reported as a mistake, and there are none. */
+function complete<T>(value: T | null): T {
+  if (value === null) throw new TypeError('a scenario without a mistake is complete')
+  return value
+}
+
+type TargetProblem = { readonly got: string; readonly expected: string; readonly hint?: string }
+
+/** A base address without a trailing slash, or null if it is reported. The report never repeats a password. */
+export function checkTarget(target: string, complain: (problem: TargetProblem) => void): string | null {
+  const expected = 'an http or https address such as http://127.0.0.1:8402/api/v1'
+  const url = URL.canParse(target) ? new URL(target) : null
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    complain({ got: describeValue(target), expected })
+    return null
+  }
+  if (url.username !== '' || url.password !== '') {
+    complain({ got: 'an address with a user name or a password', expected, hint: 'set TURNPIKE_KEYS for secrets' })
+    return null
+  }
+  if (url.search !== '' || url.hash !== '') {
+    complain({ got: describeValue(target), expected: `${expected}, without ? and #` })
+    return null
+  }
+  return url.href.replace(/\/+$/, '')
+}

@@ -1,0 +1,232 @@
+import type { AccountTier, Contract, Model, Network, ResourceLimit } from '../contract/contract.ts'
+import { isJson, parseJson } from '../lib/json.ts'
+import { pico } from '../lib/money.ts'
+import {
+  type Account,
+  type AccountHolder,
+  type ApplyCharge,
+  accountHolderOf,
+  bearerKey,
+  canPay,
+  charge,
+  type LimitRefusal,
+  type LogRow,
+  type Window,
+  windowAt,
+} from './account.ts'
+import {
+  type Choice,
+  type CompletionHead,
+  type Cost,
+  type FinishReason,
+  listPricePico,
+  type Usage,
+} from './chat/completion.ts'
+import { defaultOptionRules, type OptionRules } from './chat/options.ts'
+import type { StreamEvent } from './chat/stream.ts'
+import { compress, type Encoding, encodingFor, type Reply, type RequestState } from './message.ts'
+import { namedModel } from './router.ts'
+import type { ParsedItem, RpcResponse } from './rpc/item.ts'
+import { type CachedReply, lookUpReply, type ReplayLookup } from './rpc/replays.ts'
+
+/**
+ * The decisions of the service, one function each. They have no side effects, except `charge` and `logRefusal`. A lie
+ * replaces some of them; parsing, routing and timing around them stay the same.
+ */
+export type Behavior = OptionRules & {
+  /** The key of an Authorization header. */
+  readonly keyOf: (authorization: string | undefined) => string | null
+  readonly accountHolder: (key: string) => AccountHolder | null
+  readonly mayUse: (account: Account, model: Model) => boolean
+  /** Whether the balance of an account covers a request. */
+  readonly canPay: (account: Account, pico: bigint) => boolean
+
+  readonly isFailure: (status: number) => boolean
+  readonly toleratesFailures: (failures: number) => boolean
+  /** Which requests of an account share a count of failures. */
+  readonly failureScope: (state: RequestState) => string
+  readonly blockedCount: boolean
+  readonly blockMs: number
+  /** When a block ends after one more request during it. */
+  readonly blockedUntilMs: (untilMs: number, arrivedMs: number) => number
+  readonly blockMessage: string
+
+  readonly scope: (scope: string, state: RequestState) => string
+  readonly windowAt: (previous: Window | undefined, nowMs: number, windowMs: number) => Window
+  readonly admits: (window: Window, limit: number) => boolean
+  /** Whether a request of at most `tokens` tokens fits into the window. */
+  readonly admitsTokens: (window: Window, limit: number, tokens: number) => boolean
+  readonly charge: ApplyCharge
+  /** Records a refusal for the log of rejected requests. */
+  readonly logRefusal: (refusals: LimitRefusal[], refusal: LimitRefusal) => void
+  readonly limitLogs: (rows: readonly LogRow[]) => unknown
+
+  /** undefined: the network is unknown. */
+  readonly network: (slug: string, networks: ReadonlyMap<string, Network>) => Network | undefined
+  readonly batchLimit: number
+  readonly forwards: (method: string, network: Network) => boolean
+  /** Which of the unsupported methods an error message names. */
+  readonly named: (methods: readonly string[]) => readonly string[]
+  /** Whether a request runs although `unsupported` of its items have a method that is not supported. */
+  readonly runs: (unsupported: number, items: number) => boolean
+  /** Credits for a rejected request; `supported` of its items could have run. */
+  readonly rejectionCredits: (supported: number) => number
+  readonly itemCredits: (item: BilledItem) => number
+  readonly totalCredits: (credits: readonly number[]) => number
+  readonly costPicoUsd: (credits: number) => bigint
+  /** The responses as they are sent, from those of the node. */
+  readonly responses: (responses: readonly RpcResponse[], items: readonly ParsedItem[]) => readonly unknown[]
+
+  readonly keyFate: (key: string) => 'used' | 'ignored' | 'rejected'
+  /** How long a reply is cached for its idempotency key. */
+  readonly replayTtlMs: number
+  /** Which requests share a cache of keys. */
+  readonly replayScope: (account: Account, state: RequestState) => string
+  readonly lookUpReply: (stored: CachedReply | undefined, fingerprint: string) => ReplayLookup
+  readonly replayed: (stored: CachedReply) => CachedReply
+  readonly replayChargePicoUsd: (stored: CachedReply) => bigint
+
+  readonly acceptsChatType: (contentType: string | undefined) => boolean
+  /** The body of a chat request as the service reads it. */
+  readonly chatBody: (body: unknown) => unknown
+  /** An error for a valid chat request; null for none. */
+  readonly chatObjection: (body: Readonly<Record<string, unknown>>) => string | null
+  /** Tokens of one choice, given how many it would have without a bound. */
+  readonly completionTokens: (natural: number, bound: number) => number
+  readonly chatCostPico: (usage: Usage, price: NonNullable<Model['usdPerMillion']>) => bigint
+  /** Tokens that a completed request uses of its window. */
+  readonly usedTokens: (usage: Usage) => number
+  readonly completionHead: (head: CompletionHead) => Readonly<Record<string, unknown>>
+  readonly finishReason: (reason: FinishReason) => string | null
+  readonly stopReason: (reason: FinishReason) => unknown
+  readonly choice: (choice: Choice) => unknown
+  readonly usage: (usage: Usage) => unknown
+  readonly cost: (cost: Cost) => unknown
+  readonly events: (events: readonly StreamEvent[]) => readonly StreamEvent[]
+
+  /** Requests per minute that an account may send. */
+  readonly resourceLimit: (limit: ResourceLimit, tier: AccountTier) => number
+  /** Whether `input` is valid input for an embedding. */
+  readonly isEmbeddable: (input: unknown) => boolean
+  /** Which page is sent, and how many items it has, for what was requested; null: not in the query. */
+  readonly page: (page: number | null, limit: number | null) => RequestedPage
+
+  readonly networks: (slugs: readonly string[]) => unknown
+  readonly models: (models: readonly { readonly id: string }[]) => unknown
+  readonly rateLimits: (limits: readonly ModelLimits[]) => readonly unknown[]
+
+  /** The encoding of a reply; null for none. `accepted` is the Accept-Encoding of the request. */
+  readonly encoding: (accepted: string | undefined, reply: Reply, state: RequestState) => Encoding | null
+  readonly compress: (text: string, encoding: Encoding) => Buffer
+
+  /** Changes every reply last, before it is compressed. */
+  readonly finish: (reply: Reply, state: RequestState) => Reply
+}
+
+type RequestedPage = { readonly page: number; readonly limit: number }
+
+type BilledItem = {
+  readonly family: Network['family']
+  readonly baseCredits: number
+  readonly multiplier: number
+  readonly failed: boolean
+  readonly batched: boolean
+}
+
+type ModelLimits = {
+  readonly apiModelId: string
+  readonly rateLimits: readonly { readonly amount: number; readonly type: 'RPM' | 'TPM' }[]
+}
+
+/** Where no limit is documented. */
+const defaultRequestsPerMinute = 1_000
+const defaultPageSize = 20
+const maxPageSize = 100
+
+/** The service as documented. */
+export function defaultBehavior(contract: Contract): Behavior {
+  const { rpc, idempotency, abuse, resourceLimits } = contract
+  const picoUsdPerCredit = pico(rpc.usdPerCredit)
+  const keyPattern = new RegExp(idempotency.keyPattern)
+  return {
+    ...defaultOptionRules(contract),
+
+    keyOf: bearerKey,
+    accountHolder: accountHolderOf,
+    mayUse: ({ means }, { payingOnly }) => !payingOnly || means !== 'unpaying',
+    canPay: canPay,
+
+    isFailure: status =>
+      abuse.counts === 'non-success' ? status >= 300 : status >= 400 && status < 500 && status !== 429,
+    toleratesFailures: failures => failures <= abuse.failures,
+    failureScope: abuse.scope === 'model' ? failureScopeOf : () => 'account',
+    blockedCount: abuse.blockedCount === true,
+    blockMs: abuse.blockMs,
+    blockedUntilMs: untilMs => untilMs,
+    blockMessage: `${abuse.opening} (> ${abuse.failures}) resulting in a non-success status code. Please wait ${abuse.blockMs / 1000}s and try again.`,
+
+    scope: scope => scope,
+    windowAt,
+    admits: (window, limit) => window.requests < limit,
+    admitsTokens: (window, limit, tokens) => window.tokens + tokens <= limit,
+    charge: charge,
+    logRefusal: (refusals, refusal) => {
+      refusals.push(refusal)
+      if (refusals.length > contract.limitLogs.rows) refusals.shift()
+    },
+    limitLogs: rows => ({ object: 'list', data: rows }),
+
+    network: (slug, networks) => networks.get(slug),
+    batchLimit: rpc.batchLimit,
+    forwards: (method, { family }) => Object.hasOwn(rpc.methods[family], method),
+    named: methods => methods,
+    runs: unsupported => unsupported === 0,
+    rejectionCredits: () => 0,
+    itemCredits: ({ baseCredits, multiplier, failed, batched }) =>
+      failed && (batched || rpc.singleErrorIsDiscounted === true) ? rpc.errorItemCredits : baseCredits * multiplier,
+    totalCredits: credits => credits.reduce((total, item) => total + item, 0),
+    costPicoUsd: credits => BigInt(credits) * picoUsdPerCredit,
+    responses: responses => responses,
+
+    keyFate: key => (keyPattern.test(key) ? 'used' : idempotency.badKey === 'ignored' ? 'ignored' : 'rejected'),
+    replayTtlMs: idempotency.ttlMs,
+    replayScope: account => `${account.tier}/${account.name}`,
+    lookUpReply: lookUpReply,
+    replayed: stored => stored,
+    replayChargePicoUsd: () => 0n,
+
+    acceptsChatType: isJson,
+    chatBody: body => body,
+    chatObjection: () => null,
+    completionTokens: Math.min,
+    chatCostPico: listPricePico,
+    usedTokens: usage => usage.total_tokens,
+    completionHead: head => head,
+    finishReason: reason => reason,
+    stopReason: reason => (reason === 'tool_calls' ? null : reason),
+    choice: choice => choice,
+    usage: usage => usage,
+    cost: cost => cost,
+    events: events => events,
+
+    resourceLimit: (limit, tier) =>
+      resourceLimits[tier][limit] ?? resourceLimits.default[limit] ?? defaultRequestsPerMinute,
+    isEmbeddable: input =>
+      typeof input === 'string' ||
+      (Array.isArray(input) && input.length > 0 && input.every(each => typeof each === 'string')),
+    page: (page, limit) => ({ page: page ?? 1, limit: Math.min(limit ?? defaultPageSize, maxPageSize) }),
+
+    networks: slugs => ({ networks: slugs }),
+    models: models => ({ object: 'list', type: 'text', data: models }),
+    rateLimits: limits => limits,
+
+    encoding: (accepted, reply, { route }) => (route.kind === 'chat' ? encodingFor(accepted, reply) : null),
+    compress,
+
+    finish: reply => reply,
+  }
+}
+
+/** The model that a chat request names, or the part of the service that any other request uses. */
+const failureScopeOf = ({ route, request }: RequestState): string =>
+  route.kind === 'chat' ? `chat:${namedModel(parseJson(request.body))}` : route.kind === 'rpc' ? 'rpc' : 'control'

@@ -1,0 +1,200 @@
+import type { Contract, Model } from '../../contract/contract.ts'
+import { isObject, parseJson } from '../../lib/json.ts'
+import { formatPico } from '../../lib/money.ts'
+import { randomStream } from '../../lib/random.ts'
+import { type Account, currencyFor } from '../account.ts'
+import type { Behavior } from '../behavior.ts'
+import type { ServiceLatency } from '../capacity.ts'
+import type { Strike } from '../faults.ts'
+import type { Identifiers } from '../identifiers.ts'
+import type { Admission, Limiter } from '../limiter.ts'
+import { controlLimits, retirementDate } from '../lists.ts'
+import { errorReply, jsonReply, paymentRequiredReply, type Reply, type RequestState } from '../message.ts'
+import { namedModel } from '../router.ts'
+import {
+  type Choice,
+  type CompletionHead,
+  type Cost,
+  type GeneratedChoice,
+  generateChoice,
+  joinTokens,
+  listPricePico,
+  logprobsOf,
+  usageOf,
+} from './completion.ts'
+import { renderChoice, type SearchHit, searchWeb } from './content.ts'
+import type { AppliedOptions } from './options.ts'
+import { promptCache } from './prompt-cache.ts'
+import { type ChatRequest, chatRequestParser } from './request.ts'
+import { lastTokenMs, streamChunks, streamHeadMs, toolCallsOf } from './stream.ts'
+
+type ChatHandlerDeps = {
+  readonly contract: Contract
+  readonly behavior: Behavior
+  readonly limiter: Limiter
+  readonly identifiers: Identifiers
+  readonly seed: number
+  readonly maybeFail: Strike
+  readonly timing: ServiceLatency
+}
+
+/** Handles chat completions, whole or streamed. A completion is billed by its tokens once it is complete. */
+export function chatHandler(options: ChatHandlerDeps): (state: RequestState, account: Account) => Reply {
+  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail } = options
+  const { headerPrefix, chat } = contract
+  const models = new Map(contract.models.map(model => [model.id, model]))
+  const cache = promptCache()
+  const parseRequest = chatRequestParser(contract, behavior)
+
+  return (state, account) => {
+    // Limits are per model, so the body is read before its content type is checked.
+    const body = behavior.chatBody(parseJson(state.request.body))
+    const model = models.get(namedModel(body))
+    const limits = model === undefined ? undefined : contract.accounts[account.tier][model.tier]
+    const admission = limiter.enter(
+      state,
+      account,
+      model === undefined ? 'control' : model.id,
+      limits === undefined ? controlLimits : { requests: limits.requestsPerMinute, tokens: limits.tokensPerMinute },
+    )
+    if (!admission.admitted) return limiter.reject(state, model?.id ?? 'control')
+    if (model !== undefined) {
+      state.headers[`${headerPrefix}model-id`] = model.id
+      state.headers[`${headerPrefix}model-name`] = model.name
+      if (model.lifecycle === 'deprecated') {
+        state.headers[`${headerPrefix}model-deprecation-warning`] = `${model.name} will be retired on ${retirementDate}`
+        state.headers[`${headerPrefix}model-deprecation-date`] = retirementDate
+      }
+    }
+    if (!behavior.acceptsChatType(state.request.headers['content-type']))
+      return errorReply(state, chat.wrongMediaTypeStatus, 'Content-Type must be application/json')
+    if (body === undefined) return errorReply(state, 400, 'Invalid JSON request')
+    if (model === undefined)
+      return errorReply(state, 400, 'The model is missing or unknown', { issues: [{ path: ['model'] }] })
+    if (!behavior.mayUse(account, model)) return errorReply(state, 401, 'This model is for paying users only')
+    const request = parseRequest(body, model)
+    if ('issues' in request) return errorReply(state, 400, 'Invalid request parameters', { issues: request.issues })
+    const objection = isObject(body) ? behavior.chatObjection(body) : null
+    if (objection !== null) return errorReply(state, 400, objection)
+
+    const allowed = request.choices * request.maxCompletionTokens
+    const maxUsage = { prompt_tokens: request.promptTokens, completion_tokens: allowed }
+    if (model.usdPerMillion !== null && !behavior.canPay(account, listPricePico(maxUsage, model.usdPerMillion))) {
+      return paymentRequiredReply(state, contract)
+    }
+    const fault = maybeFail(state)
+    if (fault !== null) return fault
+    if (!limiter.reserve(state, admission, request.promptTokens + allowed))
+      return limiter.reject(state, model.id, {}, 'TPM')
+    return complete(state, account, model, request, admission, request.promptTokens + allowed)
+  }
+
+  function complete(
+    state: RequestState,
+    account: Account,
+    model: Model,
+    request: ChatRequest,
+    admission: Admission,
+    reserved: number,
+  ): Reply {
+    state.headers[`${headerPrefix}model-router`] = 'reference'
+    state.headers[`${headerPrefix}is-content-violation`] = 'false'
+    // The first completion has to wait for its model, which takes a retry.
+    if (account.completions === 0) state.headers['x-retry-count'] = '1'
+    const random = randomStream(seed, `completion/${account.tier}/${account.name}/${account.completions++}`)
+    const { sources, lookups } = searchWeb(request.options, request.userText, behavior)
+    const owner = `${account.tier}/${account.name}/${model.id}`
+    const cached = cache(owner, request.prefixes(), state.arrivedMs)
+    const generated = Array.from({ length: request.choices }, () =>
+      renderChoice(generateChoice(request, behavior, timing, random), request, sources, behavior),
+    )
+    const usage = usageOf(request.promptTokens, generated, request.thinks, cached)
+    const pico =
+      model.usdPerMillion === null
+        ? null
+        : behavior.withLookups(behavior.chatCostPico(usage, model.usdPerMillion), lookups)
+    const currency = currencyFor(account, pico ?? 0n)
+    const endMs = lastTokenMs(generated)
+    account.deferred = [
+      ...account.deferred,
+      {
+        // A timer can fire a fraction of a millisecond early, and the charge must come before the last byte.
+        dueMs: state.arrivedMs + Math.max(0, endMs - 1),
+        charge: { currency, pico: pico ?? 0n },
+        window: admission.window,
+        unusedTokens: reserved - behavior.usedTokens(usage),
+      },
+    ]
+
+    const amount = Number(formatPico(pico ?? 0n))
+    const cost: Cost = currency === 'usd' ? { usd: amount, diem: 0 } : { usd: 0, diem: amount }
+    const closing = {
+      usage: behavior.usage(usage),
+      ...(pico === null ? {} : { cost: behavior.cost(cost) }),
+      ...(request.echoes ? { [chat.parametersField]: echoOf(request.options, sources) } : {}),
+    }
+    const head = {
+      id: identifiers.completionId(),
+      object: request.stream ? chat.stream.chunkObject : 'chat.completion',
+      created: Math.floor(state.arrivedMs / 1000),
+      model: model.id,
+    }
+    if (!request.stream) return whole(state, request, head, generated, closing, endMs)
+    state.headers['content-type'] = 'text/event-stream'
+    const showsResults = sources.length > 0 && request.options.include_search_results_in_stream === true
+    const results = showsResults ? { [chat.parametersField]: { web_search_citations: sources } } : null
+    const { doneMarker } = chat.stream
+    const resultsAt = chat.search.resultsInStream === 'last' ? 'last' : 'first'
+    const chunks = streamChunks({ head, generated, results, resultsAt, closing, doneMarker, rules: behavior })
+    return { status: 200, headers: state.headers, afterMs: streamHeadMs(generated), body: { kind: 'stream', chunks } }
+  }
+
+  /** The documented echo leaves out the third-party search. */
+  function echoOf({ enable_x_search: _, ...options }: AppliedOptions, sources: readonly SearchHit[]): unknown {
+    return behavior.echo({ ...options, web_search_citations: sources }, options)
+  }
+
+  function whole(
+    state: RequestState,
+    { topLogprobs }: ChatRequest,
+    head: CompletionHead,
+    generated: readonly GeneratedChoice[],
+    closing: Readonly<Record<string, unknown>>,
+    afterMs: number,
+  ): Reply {
+    const choices = generated.map(({ reasoning, shown, toolCall, finishReason }, index): Choice => {
+      return {
+        index,
+        finish_reason: behavior.finishReason(finishReason),
+        stop_reason: behavior.stopReason(finishReason),
+        logprobs:
+          topLogprobs === null
+            ? null
+            : logprobsOf(
+                shown.map(({ word }) => word),
+                topLogprobs,
+              ),
+        message: {
+          role: 'assistant',
+          content: toolCall === null ? joinTokens(shown) : null,
+          reasoning_content: reasoning.length === 0 ? null : joinTokens(reasoning),
+          ...(reasoning.length === 0 ? {} : thoughtsOf(joinTokens(reasoning))),
+          ...(toolCall === null ? {} : { tool_calls: toolCallsOf(toolCall, head) }),
+        },
+      }
+    })
+    const completion = {
+      prompt_logprobs: null,
+      ...behavior.completionHead(head),
+      choices: choices.map(behavior.choice),
+      ...closing,
+    }
+    return jsonReply(state, completion, afterMs)
+  }
+}
+
+/** Fields that a caller passes back unchanged when it continues the conversation. */
+const thoughtsOf = (thoughts: string) => ({
+  reasoning_details: [{ type: 'reasoning.text', text: thoughts, format: 'reference', index: 0 }],
+  thought_signature: Buffer.from(thoughts).toString('base64url').slice(0, 24),
+})

@@ -1,0 +1,92 @@
+import type { GeneratedChoice, Token, ToolCall } from './completion.ts'
+import type { AppliedOptions, OptionRules } from './options.ts'
+import type { ChatRequest } from './request.ts'
+
+/** The share of a think block in the content of a model that thinks in tags. */
+const thoughtShare = 0.3
+
+/** The choice as it is sent: with or without its think block, with citations, or as a tool call. */
+export function renderChoice(
+  choice: GeneratedChoice,
+  { options, thinksInTags, tool }: ChatRequest,
+  sources: readonly SearchHit[],
+  rules: OptionRules,
+): GeneratedChoice {
+  const documents = sources.length > 0 ? rules.documentsTool(options) : null
+  const called: ToolCall | null =
+    documents !== null
+      ? { name: documents, arguments: JSON.stringify({ documents: sources }) }
+      : tool !== null
+        ? { name: tool, arguments: '{}' }
+        : null
+  if (called !== null) return { ...choice, shown: [], toolCall: called, finishReason: 'tool_calls' }
+  const visible = thinksInTags ? withThoughts(choice.content, options, rules) : choice.content
+  return { ...choice, shown: sources.length > 0 ? withCitations(visible, sources, options, rules) : visible }
+}
+
+/** The first words are the think block. The first and the last of them become its tags. */
+function withThoughts(content: readonly Token[], options: AppliedOptions, rules: OptionRules): readonly Token[] {
+  const close = Math.floor(content.length * thoughtShare)
+  if (close === 0) return content
+  if (rules.stripsThinking(options)) return content.slice(close + 1)
+  return content.map((token, index) =>
+    index === 0 ? { ...token, word: '<think>' } : index === close ? { ...token, word: '</think>' } : token,
+  )
+}
+
+/** The citations follow the first word, one for each source. */
+function withCitations(
+  content: readonly Token[],
+  sources: readonly SearchHit[],
+  options: AppliedOptions,
+  rules: OptionRules,
+): readonly Token[] {
+  return content.map((token, index) => {
+    const isCitation = index > 0 && index <= sources.length
+    const word = isCitation ? rules.citation(index - 1, sources.length, options) : null
+    return word === null ? token : { ...token, word }
+  })
+}
+
+export type SearchHit = {
+  readonly title: string
+  readonly url: string
+  readonly content: string
+  readonly date: string
+}
+
+/** What a search found for a request, and how many lookups it is charged for. */
+type SearchResults = { readonly sources: readonly SearchHit[]; readonly lookups: number }
+
+const library: readonly SearchHit[] = [
+  {
+    title: 'On the measuring of queues',
+    url: 'https://library.example/queues',
+    content: 'A queue is as long as what came is more than what went.',
+    date: '2026-02-11',
+  },
+  {
+    title: 'Ledgers',
+    url: 'https://library.example/ledgers',
+    content: 'What is taken from one column stands in another.',
+    date: '2025-11-30',
+  },
+]
+
+/** Scrapes the pages that the message names, or else searches. A search left to the model (`auto`) does not happen. */
+export function searchWeb(applied: AppliedOptions, userText: () => string, rules: OptionRules): SearchResults {
+  if (applied.enable_web_scraping === true) {
+    const named = [...new Set(userText().match(/https?:\/\/[^\s"'<>]+/g))]
+    const pages = named.slice(0, rules.scrapedPages(named.length))
+    if (pages.length > 0) return { sources: pages.map(pageOf), lookups: pages.length }
+  }
+  const isSearched = applied.enable_web_search === 'on' || applied.enable_x_search === true
+  return isSearched ? { sources: library, lookups: 1 } : { sources: [], lookups: 0 }
+}
+
+const pageOf = (url: string): SearchHit => ({
+  title: `The page at ${url}`,
+  url,
+  content: 'It is short.',
+  date: '2026-08-01',
+})

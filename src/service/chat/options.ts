@@ -1,0 +1,96 @@
+import type { ChatOption, Contract } from '../../contract/contract.ts'
+import { isObject } from '../../lib/json.ts'
+import { pico } from '../../lib/money.ts'
+
+/** Every service-specific option with its value, sent or default. One without a default is present only if sent. */
+export type AppliedOptions = Readonly<Record<string, unknown>>
+
+type OptionPair = readonly [name: string, value: unknown]
+
+export type OptionRules = {
+  readonly takesOption: (name: string, value: unknown) => boolean
+  /** Which options after the name of the model are read, and in which order. */
+  readonly suffixOptions: (pairs: readonly OptionPair[]) => readonly OptionPair[]
+  /** The echo of the options in the response. */
+  readonly echo: (echo: Readonly<Record<string, unknown>>, applied: AppliedOptions) => unknown
+  /** Whether a model that can think in tags does. */
+  readonly thinksInTags: (applied: AppliedOptions) => boolean
+  readonly stripsThinking: (applied: AppliedOptions) => boolean
+  /** The citation of a source in the text; null for none. */
+  readonly citation: (position: number, sources: number, applied: AppliedOptions) => string | null
+  /** How many pages are scraped if a message names `named`. */
+  readonly scrapedPages: (named: number) => number
+  /** The price of a request, from the price of its tokens and its number of lookups. */
+  readonly withLookups: (tokensPico: bigint, lookups: number) => bigint
+  /** The tool whose call carries the search results; null for no such call. */
+  readonly documentsTool: (applied: AppliedOptions) => string | null
+}
+
+type InvalidOptions = { readonly issues: readonly OptionIssue[] }
+type OptionIssue = { readonly code: string; readonly path: readonly string[]; readonly message: string }
+
+/** The rules for options as documented. */
+export function defaultOptionRules(contract: Contract): OptionRules {
+  const known = knownOptions(contract)
+  const { scrapedPages, documentsTool, usdPerLookup, citationForm, firstSource } = contract.chat.search
+  const lookupPico = pico(usdPerLookup ?? '0')
+  return {
+    takesOption: (name, value) => fits(known[name], value),
+    suffixOptions: pairs => pairs,
+    echo: echo => echo,
+    stripsThinking: ({ strip_thinking_response: strip, disable_thinking: disable }) =>
+      strip === true || disable === true,
+    thinksInTags: ({ disable_thinking: disable }) => disable !== true,
+    citation: (position, _, { enable_web_citations: cites }) =>
+      cites === true ? citationForm.replace('{source}', String(firstSource + position)) : null,
+    scrapedPages: named => Math.min(named, scrapedPages),
+    withLookups: (tokensPico, lookups) => tokensPico + BigInt(lookups) * lookupPico,
+    documentsTool: ({ return_search_results_as_documents: asDocuments }) =>
+      asDocuments === true ? documentsTool : null,
+  }
+}
+
+const knownOptions = ({ chat }: Contract): Readonly<Record<string, ChatOption>> => ({
+  ...chat.options,
+  [chat.systemPromptOption]: { values: 'boolean', default: true, conditional: false },
+})
+
+function fits(option: ChatOption | undefined, value: unknown): boolean {
+  if (option === undefined) return true
+  const { values } = option
+  return typeof values === 'string' ? typeof value === values : values.some(each => each === value)
+}
+
+/**
+ * Reads the options after the name of the model (`option=value&option=value`) and those in the body, which take
+ * precedence. Drops unknown ones.
+ */
+export function optionsReader(
+  contract: Contract,
+  rules: OptionRules,
+): (inBody: unknown, suffix: string) => AppliedOptions | InvalidOptions {
+  const { parametersField } = contract.chat
+  const known = knownOptions(contract)
+  const defaults = Object.fromEntries(
+    Object.entries(known).flatMap(([name, option]) => (option.default === null ? [] : [[name, option.default]])),
+  )
+  const issue = (path: readonly string[], message: string): OptionIssue => ({ code: 'invalid_value', path, message })
+
+  return (inBody, suffix) => {
+    if (inBody !== undefined && !isObject(inBody)) return { issues: [issue([parametersField], 'not an object')] }
+    const inSuffix = suffix === '' ? [] : rules.suffixOptions(suffix.split('&').map(pairOf))
+    const sent = [...inSuffix, ...Object.entries(inBody ?? {})].filter(([name]) => Object.hasOwn(known, name))
+    const wrong = sent.filter(([name, value]) => !rules.takesOption(name, value))
+    if (wrong.length > 0) return { issues: wrong.map(([name]) => issue([parametersField, name], 'not a value of it')) }
+    return sent.length === 0 ? defaults : { ...defaults, ...Object.fromEntries(sent) }
+  }
+}
+
+export const areInvalid = (read: AppliedOptions | InvalidOptions): read is InvalidOptions => Array.isArray(read.issues)
+
+function pairOf(text: string): OptionPair {
+  const equals = text.indexOf('=')
+  const name = equals < 0 ? text : text.slice(0, equals)
+  const value = equals < 0 ? '' : text.slice(equals + 1)
+  return [name, value === 'true' ? true : value === 'false' ? false : value]
+}

@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import type { Contract, Model } from '../../contract/contract.ts'
+import { isObject } from '../../lib/json.ts'
+import { type AppliedOptions, areInvalid, type OptionRules, optionsReader } from './options.ts'
+import { type Prefix, prefixesOf } from './prompt-cache.ts'
+import { countTokens, systemPromptTokens, tokensPerAttachment, tokensPerMessage, tokensPerPrompt } from './tokens.ts'
+
+/** A chat request, parsed. */
+export type ChatRequest = {
+  readonly stream: boolean
+  readonly choices: number
+  readonly promptTokens: number
+  /** Per choice, visible output and reasoning together. */
+  readonly maxCompletionTokens: number
+  readonly thinks: boolean
+  /** How many of the most probable tokens to return for each position; null for no log probabilities. */
+  readonly topLogprobs: number | null
+  /** Whether the content begins with a think block. */
+  readonly thinksInTags: boolean
+  readonly options: AppliedOptions
+  /** Whether the response echoes the options, since some were sent. */
+  readonly echoes: boolean
+  /** The tool of the caller that the response must call; null for none. */
+  readonly tool: string | null
+  /** The prefixes of the prompt that a cache may store. */
+  readonly prefixes: () => readonly Prefix[]
+  /** The text of all messages of the user. */
+  readonly userText: () => string
+}
+
+type ChatIssue = { readonly code: string; readonly path: readonly PropertyKey[]; readonly message: string }
+
+const cacheControl = z.looseObject({ type: z.literal('ephemeral'), ttl: z.string().optional() })
+const textPart = z.looseObject({
+  type: z.literal('text'),
+  text: z.string().min(1),
+  cache_control: cacheControl.optional(),
+})
+const attachment = z.looseObject({ type: z.enum(['image_url', 'input_audio', 'video_url', 'file']) })
+const message = z
+  .looseObject({
+    role: z.string().min(1),
+    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, attachment]))]).nullish(),
+    tool_calls: z.array(z.unknown()).nullish(),
+  })
+  .refine(({ content, tool_calls }) => (content ?? tool_calls ?? null) !== null, 'a message has content or tool_calls')
+
+const body = z.looseObject({
+  model: z.string(),
+  messages: z.array(message).min(1),
+  stream: z.boolean().default(false),
+  frequency_penalty: z.number().min(-2).max(2).optional(),
+  logprobs: z.boolean().optional(),
+  top_logprobs: z.int().min(0).optional(),
+  max_completion_tokens: z.int().min(1).optional(),
+  max_tokens: z.int().optional(),
+  max_temp: z.number().min(0).max(2).optional(),
+  // Each choice is generated in full, so their number needs a limit.
+  n: z.int().min(1).max(16).default(1),
+  prompt_cache_key: z.string().optional(),
+  tools: z.array(z.looseObject({ function: z.looseObject({ name: z.string().min(1) }) })).optional(),
+  tool_choice: z.unknown().optional(),
+})
+
+/** Public fields that are not documented. */
+const furtherFields = Object.fromEntries(
+  (
+    'presence_penalty temperature top_p min_p top_k min_temp repetition_penalty seed stop stop_token_ids stream_options ' +
+    'reasoning reasoning_effort prompt_cache_retention response_format tools tool_choice parallel_tool_calls verbosity ' +
+    'text fallbacks user store include metadata'
+  )
+    .split(' ')
+    .map(name => [name, z.unknown().optional()] as const),
+)
+
+/** Parses the body of a chat request for `model` into the request or its issues. */
+export function chatRequestParser(
+  contract: Contract,
+  rules: OptionRules,
+): (value: unknown, model: Model) => ChatRequest | { readonly issues: readonly ChatIssue[] } {
+  const { parametersField, systemPromptOption } = contract.chat
+  const readOptions = optionsReader(contract, rules)
+  const known = body.extend({ [parametersField]: z.unknown().optional() })
+  const strict = contract.chat.unknownMembers === 'refused' ? known.extend(furtherFields).strict() : null
+
+  return (value, model) => {
+    const result = body.safeParse(value)
+    const { error = strict?.safeParse(value).error } = result
+    if (!result.success || error !== undefined)
+      return { issues: (error?.issues ?? []).map(({ code, path, message }) => ({ code, path, message })) }
+    const request = result.data
+    const { [parametersField]: inBody } = request
+    const suffix = request.model.slice(model.id.length + 1)
+    const options = readOptions(inBody, suffix)
+    if (areInvalid(options)) return options
+    const requested =
+      request.max_completion_tokens ??
+      (request.max_tokens !== undefined && request.max_tokens > 0 ? request.max_tokens : Infinity)
+    return {
+      stream: request.stream,
+      choices: request.n,
+      promptTokens: request.messages.reduce(
+        (total, { content }) => total + tokensPerMessage + contentTokens(content),
+        tokensPerPrompt + (options[systemPromptOption] === false ? 0 : systemPromptTokens),
+      ),
+      maxCompletionTokens: Math.min(requested, model.maxCompletionTokens),
+      topLogprobs: request.logprobs === true && model.logprobs === true ? (request.top_logprobs ?? 0) : null,
+      thinks: model.tier === 'L' && options.disable_thinking !== true,
+      thinksInTags: model.tier === 'M' && rules.thinksInTags(options),
+      options,
+      echoes: inBody !== undefined || suffix !== '',
+      tool: calledTool(request.tools, request.tool_choice),
+      prefixes: () => prefixesOf(request.messages),
+      userText: () => userText(request.messages),
+    }
+  }
+}
+
+/** The tool that must be called: the named one, or the first if any tool is required. */
+function calledTool(tools: z.infer<typeof body>['tools'], choice: unknown): string | null {
+  if (choice === 'required') return tools?.[0]?.function.name ?? null
+  const named = isObject(choice) && isObject(choice.function) ? choice.function.name : null
+  return tools?.find(tool => tool.function.name === named)?.function.name ?? null
+}
+
+function userText(messages: z.infer<typeof body>['messages']): string {
+  const texts = messages.flatMap(({ role, content }) => {
+    if (role !== 'user') return []
+    return typeof content === 'string'
+      ? [content]
+      : (content ?? []).map(part => (part.type === 'text' ? part.text : ''))
+  })
+  return texts.join('\n')
+}
+
+function contentTokens(content: z.infer<typeof message>['content']): number {
+  if (content === null || content === undefined) return 0
+  if (typeof content === 'string') return countTokens(content)
+  return content.reduce(
+    (total, part) => total + (part.type === 'text' ? countTokens(part.text) : tokensPerAttachment),
+    0,
+  )
+}

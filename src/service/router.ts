@@ -1,0 +1,58 @@
+import type { Contract, Resource } from '../contract/contract.ts'
+import { isObject } from '../lib/json.ts'
+
+export type Route =
+  | { readonly kind: 'chat' }
+  | { readonly kind: 'rpc'; readonly network: string }
+  | { readonly kind: 'networks' }
+  | { readonly kind: 'models' }
+  | { readonly kind: 'rate-limits' }
+  | { readonly kind: 'rate-limit-logs' }
+  | { readonly kind: 'resource'; readonly resource: Resource }
+  | { readonly kind: 'wrong-method'; readonly allow: string }
+  | { readonly kind: 'unknown' }
+
+const unknown: Route = { kind: 'unknown' }
+
+/** The routes of the contract as a function of method and path. */
+export function router({ paths, resources }: Contract): (method: string, path: string) => Route {
+  const gets = new Map<string, Route>([
+    [paths.networks, { kind: 'networks' }],
+    [paths.models, { kind: 'models' }],
+    [paths.rateLimits, { kind: 'rate-limits' }],
+    [paths.rateLimitLogs, { kind: 'rate-limit-logs' }],
+  ])
+  const posts = new Map<string, Route>()
+  for (const resource of Object.values(resources)) {
+    const routes = resource.method === 'GET' ? gets : posts
+    if (!routes.has(resource.path)) routes.set(resource.path, { kind: 'resource', resource })
+  }
+  const [before = '', after = ''] = paths.rpc.split('{network}')
+
+  const posted = (path: string): Route => {
+    if (path === paths.chat) return { kind: 'chat' }
+    const resource = posts.get(path)
+    if (resource !== undefined) return resource
+    if (gets.has(path) || !path.startsWith(before) || !path.endsWith(after)) return unknown
+    const network = path.slice(before.length, path.length - after.length)
+    return network === '' || network.includes('/') ? unknown : { kind: 'rpc', network }
+  }
+
+  return (method, path) => {
+    const query = path.indexOf('?')
+    const bare = query < 0 ? path : path.slice(0, query)
+    const get = gets.get(bare) ?? unknown
+    const post = posted(bare)
+    if (method === 'POST' && post !== unknown) return post
+    if (method === 'GET' && get !== unknown) return get
+    if (get === unknown && post === unknown) return unknown
+    return { kind: 'wrong-method', allow: get === unknown ? 'POST' : 'GET' }
+  }
+}
+
+/** The model that a body names, without the options that may follow: `model:option=value`. */
+export function namedModel(body: unknown): string {
+  const named = isObject(body) && typeof body.model === 'string' ? body.model : ''
+  const colon = named.indexOf(':')
+  return colon < 0 ? named : named.slice(0, colon)
+}

@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto'
+import type { Contract, Network } from '../../contract/contract.ts'
+import { isJson } from '../../lib/json.ts'
+import { pico, roundPico } from '../../lib/money.ts'
+import { randomStream } from '../../lib/random.ts'
+import { type Account, currencyFor } from '../account.ts'
+import type { Behavior } from '../behavior.ts'
+import { logNormal, type ServiceLatency } from '../capacity.ts'
+import type { Strike } from '../faults.ts'
+import type { Identifiers } from '../identifiers.ts'
+import type { Admission, Limiter } from '../limiter.ts'
+import { errorReply, paymentRequiredReply, type Reply, type RequestState } from '../message.ts'
+import { isErrorResponse, type RpcResponse } from './item.ts'
+import { simulatedNode } from './node.ts'
+import { type CachedReply, replayCache } from './replays.ts'
+import { parseRpcRequest, type RpcRequest } from './request.ts'
+
+type RpcProxyDeps = {
+  readonly contract: Contract
+  readonly behavior: Behavior
+  readonly limiter: Limiter
+  readonly identifiers: Identifiers
+  readonly seed: number
+  readonly maybeFail: Strike
+  readonly timing: ServiceLatency
+}
+
+/** Handles JSON-RPC, single or batch: forwards it to a simulated node and bills it in credits. */
+export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: Account, slug: string) => Reply {
+  const { contract, behavior, limiter, identifiers, seed, timing, maybeFail } = options
+  const { rpc, idempotency, headerPrefix } = contract
+  const networks = new Map(Object.entries(rpc.networks))
+  const limits = { requests: rpc.requestsPerMinute, tokens: null }
+  const node = simulatedNode(seed)
+  const bill = rpcBill(rpc, behavior)
+  const delays = randomStream(seed, 'rpc-delays')
+  const replays = replayCache()
+  const turns = rpcTurns(rpc.oneAtATime, (state, customMessage) =>
+    limiter.reject(state, contract.limitLogs.rpcId, { customMessage }),
+  )
+
+  return (state, account, slug) => {
+    const admission = limiter.enter(state, account, 'rpc', limits)
+    return admission.admitted ? turns(state, account, () => answer(state, account, slug)) : tooMany(state, admission)
+  }
+
+  function answer(state: RequestState, account: Account, slug: string): Reply {
+    if (!isJson(state.request.headers['content-type']))
+      return errorReply(state, 415, 'Content-Type must be application/json')
+    const network = behavior.network(slug, networks)
+    if (network === undefined) return errorReply(state, 400, 'Unsupported RPC network')
+
+    const key = state.request.headers['idempotency-key']
+    const fate = key === undefined ? 'ignored' : behavior.keyFate(key)
+    if (fate === 'ignored') return forward(state, account, slug, network)
+    if (fate === 'rejected') return errorReply(state, 400, `Idempotency-Key must match ${idempotency.keyPattern}`)
+
+    const cacheKey = `${behavior.replayScope(account, state)}/${key}`
+    const fingerprint = createHash('sha256').update(`${slug}\n`).update(state.request.body).digest('base64')
+    const lookup = behavior.lookUpReply(replays.find(cacheKey, state.arrivedMs), fingerprint)
+    switch (lookup.kind) {
+      case 'conflict':
+        return errorReply(state, 400, 'Idempotency-Key was used with a different body')
+      case 'replay':
+        return replay(state, account, behavior.replayed(lookup.reply))
+      case 'new':
+        return forward(state, account, slug, network, stored =>
+          replays.keep(cacheKey, { ...stored, fingerprint, expiresMs: state.arrivedMs + behavior.replayTtlMs }),
+        )
+    }
+  }
+
+  function forward(state: RequestState, account: Account, slug: string, network: Network, keep?: Keep): Reply {
+    const request = parseRpcRequest(state.request.body, network, behavior)
+    if ('rejected' in request) {
+      charge(account, behavior.costPicoUsd(behavior.rejectionCredits(request.supported)))
+      return errorReply(state, 400, request.rejected, request.more)
+    }
+    if (!behavior.canPay(account, behavior.costPicoUsd(bill.estimate(request, network))))
+      return paymentRequiredReply(state, contract)
+    const fault = maybeFail(state)
+    if (fault !== null) return fault
+
+    const responses = request.items.map(item => node(slug, network, item))
+    const credits = bill.credits(request, network, responses)
+    const costUsd = roundPico(behavior.costPicoUsd(credits), rpc.costDecimals)
+    charge(account, pico(costUsd))
+
+    const answers = behavior.responses(responses, request.items)
+    const afterMs = logNormal(delays, timing.rpcMs, timing.rpcSigma)
+    const relayed = {
+      text: JSON.stringify(request.batched ? answers : answers[0]),
+      credits,
+      costUsd,
+      requestId: identifiers.requestId(),
+      readyMs: state.arrivedMs + afterMs,
+    }
+    keep?.(relayed)
+    return relay(state, relayed, afterMs)
+  }
+
+  function replay(state: RequestState, account: Account, stored: CachedReply): Reply {
+    charge(account, behavior.replayChargePicoUsd(stored))
+    state.headers['idempotent-replayed'] = 'true'
+    return relay(state, stored, Math.max(0, stored.readyMs - state.arrivedMs))
+  }
+
+  function charge(account: Account, picoUsd: bigint): void {
+    if (picoUsd !== 0n) behavior.charge(account, { currency: currencyFor(account, picoUsd), pico: picoUsd })
+  }
+
+  function relay(state: RequestState, { text, credits, costUsd, requestId }: Relayed, afterMs: number): Reply {
+    state.headers[`${headerPrefix}rpc-credits`] = String(credits)
+    state.headers[`${headerPrefix}rpc-cost-usd`] = costUsd
+    state.headers['x-request-id'] = requestId
+    return { status: 200, headers: state.headers, afterMs, body: { kind: 'whole', text } }
+  }
+
+  function tooMany(state: RequestState, { window }: Admission): Reply {
+    const resetSeconds = Math.ceil(window.resetMs / 1000)
+    state.headers['x-ratelimit-limit'] = String(limits.requests)
+    state.headers['x-ratelimit-remaining'] = '0'
+    state.headers['x-ratelimit-reset'] = String(resetSeconds)
+    const customMessage = `The limit of ${limits.requests} RPC requests a minute is reached. Retry at ${resetSeconds}.`
+    return limiter.reject(state, contract.limitLogs.rpcId, { customMessage })
+  }
+}
+
+type Relayed = Omit<CachedReply, 'fingerprint' | 'expiresMs'>
+type Keep = (relayed: Relayed) => void
+
+/**
+ * Handles the RPC requests of an account one at a time, if the contract says so: a request waits for those before it,
+ * or is rejected if that would take too long.
+ */
+export function rpcTurns(
+  rule: Contract['rpc']['oneAtATime'],
+  turnAway: (state: RequestState, customMessage: string) => Reply,
+): (state: RequestState, account: Account, answer: () => Reply) => Reply {
+  const busyUntilMs = new WeakMap<Account, number>()
+  return (state, account, answer) => {
+    if (rule === null) return answer()
+    const waitMs = Math.max(0, (busyUntilMs.get(account) ?? 0) - state.arrivedMs)
+    if (waitMs > rule.waitMs) return turnAway(state, rule.message)
+    const reply = answer()
+    const afterMs = waitMs + reply.afterMs
+    busyUntilMs.set(account, state.arrivedMs + afterMs)
+    return { ...reply, afterMs }
+  }
+}
+
+type RpcBill = {
+  /** The credits of the request if every item succeeds. */
+  readonly estimate: (request: RpcRequest, network: Network) => number
+  /** `responses` are in the order of the items. */
+  readonly credits: (request: RpcRequest, network: Network, responses: readonly RpcResponse[]) => number
+}
+
+/** Credits per item: the base of the chain times the multiplier of the method's tier, or less if it failed. */
+function rpcBill({ multipliers, methods }: Contract['rpc'], behavior: Behavior): RpcBill {
+  const multiplier = (method: string, { family }: Network) => {
+    const tier = Object.hasOwn(methods[family], method) ? methods[family][method] : undefined
+    return multipliers[tier ?? 'standard']
+  }
+  return {
+    estimate: ({ items }, network) =>
+      items.reduce((total, { method }) => total + network.baseCredits * multiplier(method, network), 0),
+    credits: ({ items, batched }, network, responses) =>
+      behavior.totalCredits(
+        items.map(({ method }, index) => {
+          const response = responses[index]
+          return behavior.itemCredits({
+            family: network.family,
+            baseCredits: network.baseCredits,
+            multiplier: multiplier(method, network),
+            failed: response !== undefined && isErrorResponse(response),
+            batched,
+          })
+        }),
+      ),
+  }
+}

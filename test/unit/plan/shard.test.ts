@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest'
+import { type Arrival, createArrivalSource } from '../../../src/arrivals/arrivals.ts'
+import type { Call, Load, Shape, StagePlan } from '../../../src/plan/plan.ts'
+import {
+  callersOfShard,
+  maxShards,
+  ownsCaller,
+  pairedCallerOf,
+  shardOf,
+  splitEvenly,
+  usersOfShard,
+} from '../../../src/plan/shard.ts'
+import { calls, planFor, rpc, stageOf, steady } from '../arrivals/plans.ts'
+
+const counts = [1, 2, 3, 4, 7]
+const mix = [
+  ['chat', 5],
+  ['rpc', 3],
+  ['race', 2],
+] as const
+const shapes: readonly Shape[] = [
+  { kind: 'constant', perSecond: 8.3 },
+  { kind: 'poisson', perSecond: 20 },
+  { kind: 'ramp', fromPerSecond: 0, toPerSecond: 33 },
+  { kind: 'burst', size: 13, everyMs: 700 },
+  { kind: 'pause' },
+]
+const open = (shape: Shape): Load => ({ model: 'open', shape, mix })
+
+/** Callers in their order, and each caller's arrivals in theirs; a place is a worker's own matter. */
+const asOne = (arrivals: readonly Arrival[]) => arrivals.map(({ place: _, ...rest }) => rest).toSorted(bySeq)
+const bySeq = (a: { readonly seq: number }, b: { readonly seq: number }) => a.seq - b.seq
+const shares = (workers: number) => Array.from({ length: workers }, (_, worker) => ({ worker, workers }))
+
+describe('the workers of an open stage', () => {
+  const cases = shapes.flatMap(shape => counts.map(workers => ({ shape, kind: shape.kind, workers })))
+
+  test.each(cases)('send the whole schedule together, to the last digit: $kind, $workers', ({ shape, workers }) => {
+    const plan = planFor(14, 5)
+    const stages = [
+      stageOf(open(shape), { callers: 14 }),
+      stageOf(open(shape), { name: 'some', callers: 5, firstCaller: 3, startMs: 10_000 }),
+    ]
+    const of = (source: ReturnType<typeof createArrivalSource>) => stages.flatMap(stage => [...source.open(stage)])
+    const single = of(createArrivalSource(plan))
+    const shards = shares(workers).map(share => of(createArrivalSource(plan, share)))
+    expect(asOne(shards.flat())).toEqual(asOne(single))
+    for (const shard of shards) {
+      // Each has places of its own, without a gap, in the order of the schedule.
+      let next = 0
+      for (const { place, steps } of shard) {
+        expect(place).toBe(next)
+        next += steps.length
+      }
+      expect(shard.map(({ seq }) => seq)).toEqual(
+        single.filter(({ seq }) => shard.some(each => each.seq === seq)).map(({ seq }) => seq),
+      )
+    }
+  })
+})
+
+describe('the workers of a closed stage', () => {
+  test('have each caller send what it sends anyway', () => {
+    const plan = planFor(6)
+    const stage = stageOf({ model: 'closed', users: 6, thinkMs: 0, mix }, { callers: 6 })
+    const first = (source: ReturnType<typeof createArrivalSource>, arrivals: number) => {
+      const next = source.closed(stage)
+      return Array.from({ length: arrivals }, () => next(0))
+    }
+    const single = first(createArrivalSource(plan), 60)
+    const shards = shares(3).flatMap(share => first(createArrivalSource(plan, share), 20))
+    expect(asOne(shards)).toEqual(asOne(single))
+  })
+
+  const stage = (users: number, more: Partial<StagePlan> = {}) =>
+    stageOf({ model: 'closed', users, thinkMs: 0, mix }, { callers: 12, ...more })
+
+  test.each([1, 2, 5, 11, 12, 13, 100])('divide %d users without loss, and none is without a caller', users => {
+    for (const workers of counts) {
+      for (const more of [{}, { callers: 3, firstCaller: 4 }]) {
+        const plan = planFor(12)
+        const divided = shares(workers).map(share => ({
+          users: usersOfShard(users, stage(users, more), plan, share),
+          callers: callersOfShard(stage(users, more), ownsCaller(plan, share)).length,
+        }))
+        expect(divided.reduce((sum, each) => sum + each.users, 0)).toBe(users)
+        expect(divided.filter(each => each.users > 0 && each.callers === 0)).toEqual([])
+        if (users >= workers) expect(divided.filter(each => each.callers > 0 && each.users === 0)).toEqual([])
+      }
+    }
+  })
+})
+
+describe('callers', () => {
+  test('belong to one worker each, and to all of them alike', () => {
+    const plan = { ...planFor(10), calls: { rpc } }
+    for (const workers of counts) {
+      const owners = plan.callers.names.map((_, caller) => shardOf(caller, plan, workers))
+      const sizes = shares(workers).map(({ worker }) => owners.filter(owner => owner === worker).length)
+      expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1)
+    }
+  })
+
+  test.each([2, 3, 4, 5, 9, 10])('of %d have a neighbour who is somebody else and in the same worker', count => {
+    const plan = planFor(count)
+    for (let workers = 1; workers <= maxShards({ ...plan, stages: [], bounds }).max; workers++) {
+      const owners = new Set(plan.callers.names.map((_, caller) => shardOf(caller, plan, workers)))
+      expect(owners.size).toBe(workers)
+      for (const caller of plan.callers.names.keys()) {
+        const neighbour = pairedCallerOf(caller, count)
+        expect(neighbour).not.toBe(caller)
+        expect(plan.callers.names[neighbour]).toBeDefined()
+        expect(shardOf(neighbour, plan, workers)).toBe(shardOf(caller, plan, workers))
+      }
+    }
+  })
+
+  test('who are alone are their own neighbour', () => {
+    expect(pairedCallerOf(0, 1)).toBe(0)
+  })
+})
+
+const timeouts = { connectMs: 1, headersMs: 1, idleMs: 1, totalMs: 1 }
+const bounds = {
+  maxInFlight: 512,
+  maxBodyBytes: 1,
+  drainMs: 1,
+  timeouts: { chat: timeouts, rpc: timeouts, control: timeouts },
+}
+
+describe('a plan can be divided among', () => {
+  const most = (named: Readonly<Record<string, Call>>, stages: readonly StagePlan[] = [], maxInFlight = 512) =>
+    maxShards({ ...planFor(9), calls: named, stages, bounds: { ...bounds, maxInFlight } })
+
+  test('as many workers as it has callers', () => {
+    expect(most({ rpc }).max).toBe(9)
+  })
+
+  test('half as many where callers try the keys of each other', () => {
+    expect(most(calls).max).toBe(4)
+  })
+
+  test('no more than there are users of a closed stage, or requests in flight', () => {
+    const few = stageOf({ model: 'closed', users: 2, thinkMs: 0, mix }, { name: 'few' })
+    expect(most({ rpc }, [stageOf(steady(1)), few])).toEqual({ max: 2, because: '2 users in the stage few' })
+    expect(most({ rpc }, [], 3).max).toBe(3)
+  })
+})
+
+test('what is divided is not lost, and no part is more than one larger than another', () => {
+  for (const total of [0, 1, 5, 512])
+    for (const parts of counts) {
+      const each = Array.from({ length: parts }, (_, index) => splitEvenly(total, index, parts))
+      expect(each.reduce((sum, size) => sum + size, 0)).toBe(total)
+      expect(Math.max(...each) - Math.min(...each)).toBeLessThanOrEqual(1)
+    }
+})

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import { randomStream } from '../../../src/lib/random.ts'
+import {
+  createSlots,
+  defaultLatency,
+  delayReply,
+  logNormal,
+  type ServiceCapacity,
+  scaleLatency,
+} from '../../../src/service/capacity.ts'
+
+const capacity = (changes: Partial<ServiceCapacity> = {}): ServiceCapacity => ({
+  slots: 2,
+  serviceTimeMs: 50,
+  spread: 'constant',
+  queue: 1,
+  ...changes,
+})
+
+describe('slots', () => {
+  test('are taken one after the other, and then waited for in the order of coming', () => {
+    const slots = createSlots(capacity({ queue: 10 }), 1)
+    expect([0, 0, 0, 0, 10, 200].map(slots.take)).toEqual([50, 50, 100, 100, 140, 50])
+  })
+
+  test('are full when all are taken and the queue is as long as it may be, until one is free', () => {
+    const slots = createSlots(capacity(), 1)
+    slots.take(0)
+    slots.take(10)
+    expect(slots.isFull(10)).toBe(false)
+    slots.take(10)
+    expect(slots.isFull(49)).toBe(true)
+    expect(slots.isFull(50)).toBe(false)
+  })
+
+  test('without a queue are full as soon as the last of them is taken', () => {
+    const slots = createSlots(capacity({ queue: 0, slots: 1 }), 1)
+    expect(slots.isFull(0)).toBe(false)
+    slots.take(0)
+    expect([slots.isFull(49.9), slots.isFull(50)]).toEqual([true, false])
+  })
+
+  test('give out no more than slots by service time, however many come', () => {
+    const slots = createSlots(capacity({ slots: 4, serviceTimeMs: 20, queue: 1_000 }), 1)
+    const ends = Array.from({ length: 400 }, (_, index) => index + slots.take(index))
+    expect(Math.max(...ends)).toBeCloseTo((400 / 4) * 20, -1)
+  })
+
+  test('take times that vary with their mean, the same for the same seed', () => {
+    const times = (seed: number) => {
+      const slots = createSlots(capacity({ spread: 'exponential', slots: 1 }), seed)
+      return Array.from({ length: 5_000 }, (_, index) => slots.take(index * 10_000))
+    }
+    expect(times(7)).toEqual(times(7))
+    expect(times(7)).not.toEqual(times(8))
+    expect(times(7).reduce((sum, ms) => sum + ms, 0) / 5_000).toBeCloseTo(50, -0.5)
+  })
+
+  test('are never full where the service can do everything', () => {
+    const slots = createSlots(null, 1)
+    expect([slots.take(0), slots.isFull(0)]).toEqual([0, false])
+  })
+})
+
+test('a stream is later as a whole', () => {
+  const chunks = [10, 20].map(afterMs => ({ afterMs, text: 'data: {}\n\n' }))
+  const later = delayReply({ status: 200, headers: {}, afterMs: 5, body: { kind: 'stream', chunks } }, 100)
+  expect(later.afterMs).toBe(105)
+  expect(later.body.kind === 'stream' && later.body.chunks.map(({ afterMs }) => afterMs)).toEqual([110, 120])
+})
+
+test('a service that is slowed takes longer by that share for everything, and varies as before', () => {
+  const { ttftMs, itlMs, rpcMs, ...sigmas } = scaleLatency(defaultLatency, 0.25)
+  expect([ttftMs, itlMs, rpcMs]).toEqual([150, 15, 10])
+  expect(defaultLatency).toMatchObject(sigmas)
+  expect(scaleLatency(defaultLatency, 0)).toEqual(defaultLatency)
+})
+
+test('one answer of it takes longer by just that share', () => {
+  const drawn = (medianMs: number) => logNormal(randomStream(5, 'times'), medianMs, defaultLatency.rpcSigma)
+  expect(drawn(scaleLatency(defaultLatency, 0.1).rpcMs) / drawn(defaultLatency.rpcMs)).toBeCloseTo(1.1, 12)
+})

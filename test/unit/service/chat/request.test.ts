@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import { conversation, jsonOf } from '../conversation.ts'
+
+test('a member that nobody knows is refused where the contract says so, and one that is public is not', () => {
+  const contract = { ...documented, chat: { ...documented.chat, unknownMembers: 'refused' as const } }
+  const { chat } = conversation({ contract })
+  expect(chat({ no_such_member: 1 }).status).toBe(400)
+  expect(chat({ temperature: 0.5, service_parameters: {} }).status).toBe(200)
+  expect(conversation().chat({ no_such_member: 1 }).status).toBe(200)
+})
+
+test('log probabilities come from a model that has them, for each token and with as many others as were asked for', () => {
+  const { chat } = conversation()
+  const [choice] = jsonOf(chat({ logprobs: true, top_logprobs: 2 })).choices
+  expect(choice.logprobs.content).toHaveLength(16)
+  expect(choice.logprobs.top_logprobs).toHaveLength(2)
+  expect(choice.message.content.startsWith(choice.logprobs.token)).toBe(true)
+  expect(jsonOf(chat({ model: 'ref-small-24b', logprobs: true })).choices[0].logprobs).toBeNull()
+})
+
+test('cached tokens cost what the list says of them', () => {
+  const { chat } = conversation()
+  const content = [{ type: 'text', text: 'one two three', cache_control: { type: 'ephemeral' } }]
+  const ask = () => jsonOf(chat({ messages: [{ role: 'user', content }] }))
+  const [first, second] = [ask(), ask()]
+  expect(first.usage.prompt_tokens_details).toEqual({ cached_tokens: 0, cache_creation_input_tokens: 7 })
+  expect(second.usage.prompt_tokens_details).toEqual({ cached_tokens: 7, cache_creation_input_tokens: 0 })
+  const fresh = (first.usage.prompt_tokens - 7) * 0.15
+  expect(first.cost.usd * 1e6).toBeCloseTo(fresh + 7 * 0.2 + first.usage.completion_tokens * 0.6, 6)
+  expect(second.cost.usd * 1e6).toBeCloseTo(fresh + 7 * 0.03 + second.usage.completion_tokens * 0.6, 6)
+})

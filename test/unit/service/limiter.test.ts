@@ -1,0 +1,203 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../src/contract/documented.ts'
+import type { Reply } from '../../../src/service/message.ts'
+import { conversation, item, jsonOf, startWallMs } from './conversation.ts'
+
+const windowStart = Math.floor(startWallMs / 1000)
+const statuses = (replies: readonly Reply[]) => replies.map(({ status }) => status)
+const times = <T>(count: number, make: () => T): readonly T[] => Array.from({ length: count }, make)
+
+describe('requests', () => {
+  test('a window admits its limit, and the next request is answered with 429', () => {
+    const { chat } = conversation()
+    const replies = times(22, () => chat({ model: 'ref-large-235b' }))
+    expect(statuses(replies)).toEqual([...times(20, () => 200), 429, 429])
+    const remaining = replies.map(({ headers }) => headers['x-ratelimit-remaining-requests'])
+    expect(remaining.slice(0, 2)).toEqual(['19', '18'])
+    expect(remaining.slice(-3)).toEqual(['0', '0', '0'])
+    expect(replies.at(-1)?.headers).toMatchObject({ 'x-ratelimit-type': 'user', 'x-ratelimit-limit-requests': '20' })
+    expect(jsonOf(replies[21] ?? chat())).toEqual({ error: 'Rate limit exceeded' })
+  })
+
+  test('a window starts at the second of its first request and ends at its reset stamp', async () => {
+    const { chat, clock } = conversation()
+    const large = () => chat({ model: 'ref-large-235b' })
+    const replies = times(20, large)
+    const resetStamp = String(windowStart + 60)
+    expect(replies[0]?.headers['x-ratelimit-reset-requests']).toBe(resetStamp)
+    // The clock starts 250 ms into a second.
+    await clock.advanceTo(59_749)
+    expect(large().status).toBe(429)
+    await clock.advanceTo(59_750)
+    const next = large()
+    expect(next.status).toBe(200)
+    expect(next.headers).toMatchObject({
+      'x-ratelimit-remaining-requests': '19',
+      'x-ratelimit-reset-requests': String(windowStart + 120),
+    })
+  })
+
+  test('models, accounts, RPC and control endpoints each have a window of their own', () => {
+    const { chat, rpc, ask } = conversation()
+    const limits = (key: string) => ask({ method: 'GET', path: '/api_keys/rate_limits', key })
+    const remaining = [
+      chat(),
+      chat({ model: 'ref-small-24b' }),
+      chat({}, 'ref_partner_ada'),
+      rpc([item('eth_call', 1), item('eth_call', 2)]),
+      limits('ref_default_ada'),
+      chat(),
+    ].map(({ headers }) => headers['x-ratelimit-remaining-requests'])
+    expect(remaining).toEqual(['499', '74', '499', '99', '499', '498'])
+  })
+
+  test('a partner has the limits of its tier', () => {
+    const { chat } = conversation()
+    expect(chat({ model: 'ref-small-24b' }, 'ref_partner_ada').headers).toMatchObject({
+      'x-ratelimit-limit-requests': '150',
+      'x-ratelimit-limit-tokens': '1500000',
+    })
+  })
+
+  test('a refused request counts, one that is over the limit does not', async () => {
+    const { rpc, clock } = conversation()
+    const replies = [...times(2, () => rpc([])), ...times(101, () => rpc(item('eth_chainId')))]
+    expect(statuses(replies.slice(0, 3))).toEqual([400, 400, 200])
+    expect(statuses(replies.slice(99))).toEqual([200, 429, 429, 429])
+    await clock.advanceTo(60_000)
+    expect(rpc(item('eth_chainId')).headers['x-ratelimit-remaining-requests']).toBe('99')
+  })
+
+  test('a 429 of the RPC proxy explains itself', () => {
+    const { rpc } = conversation()
+    const refused = times(101, () => rpc(item('eth_chainId'))).at(-1) ?? rpc([])
+    expect(jsonOf(refused)).toEqual({ error: 'Rate limit exceeded', customMessage: expect.stringContaining('100') })
+    expect(refused.headers).toMatchObject({
+      'x-ratelimit-limit': '100',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': String(windowStart + 60),
+    })
+  })
+
+  test('a profile may want its stamps in milliseconds', () => {
+    const limits = {
+      ...documented.limits,
+      requestsReset: 'unix-milliseconds',
+      tokensReset: 'unix-milliseconds',
+    } as const
+    const { headers } = conversation({ contract: { ...documented, limits } }).chat()
+    expect(headers['x-ratelimit-reset-requests']).toBe(String((windowStart + 60) * 1000))
+    expect(headers['x-ratelimit-reset-tokens']).toBe(String((windowStart + 60) * 1000))
+  })
+})
+
+describe('tokens', () => {
+  test('a request sets its prompt and its allowed completion aside, and completion gives back the rest', async () => {
+    const { chat, clock } = conversation()
+    const first = chat({ max_completion_tokens: 1000 })
+    const { usage } = jsonOf(first)
+    expect(first.headers['x-ratelimit-remaining-tokens']).toBe(String(1_000_000 - usage.prompt_tokens - 1000))
+    await clock.advanceTo(first.afterMs)
+    const second = chat({ max_completion_tokens: 1000 })
+    const left = 1_000_000 - usage.total_tokens - usage.prompt_tokens - 1000
+    expect(second.headers['x-ratelimit-remaining-tokens']).toBe(String(left))
+  })
+
+  test('a request that does not fit is answered with 429 and counts neither as a request nor in tokens', () => {
+    const { chat } = conversation({ usd: '1000' })
+    const eight = { model: 'ref-small-24b', max_completion_tokens: 8192, n: 16 }
+    const replies = times(7, () => chat(eight))
+    expect(statuses(replies)).toEqual([200, 200, 200, 200, 200, 429, 429])
+    const fifth = replies[4]?.headers
+    for (const header of ['x-ratelimit-remaining-requests', 'x-ratelimit-remaining-tokens']) {
+      expect(replies[6]?.headers[header]).toBe(fifth?.[header])
+    }
+    expect(replies[6]?.headers['x-ratelimit-type']).toBe('user')
+    expect(chat({ model: 'ref-small-24b' }).status).toBe(200)
+  })
+
+  test('the token reset is in seconds, rounded up', async () => {
+    const { chat, clock } = conversation()
+    const reset = () => chat().headers['x-ratelimit-reset-tokens']
+    expect(reset()).toBe('60')
+    await clock.advanceTo(1_000)
+    expect(reset()).toBe('59')
+    await clock.advanceTo(59_700)
+    expect(reset()).toBe('1')
+  })
+
+  test('RPC and control answers have no token headers', () => {
+    expect(conversation().rpc(item('eth_call')).headers).not.toHaveProperty('x-ratelimit-limit-tokens')
+  })
+})
+
+const fail = (talk: ReturnType<typeof conversation>, times: number, key = 'ref_default_ada') =>
+  Array.from({ length: times }, () => talk.rpc(item('eth_newFilter'), { key }).status)
+
+describe('the abuse block', () => {
+  test('begins behind the 21st failure and holds for everything that the account asks', () => {
+    const talk = conversation()
+    expect(new Set(fail(talk, 20))).toEqual(new Set([400]))
+    expect(talk.rpc(item('eth_call')).status).toBe(200)
+    expect(fail(talk, 1)).toEqual([400])
+    for (const reply of [
+      talk.chat(),
+      talk.rpc(item('eth_call')),
+      talk.ask({ method: 'GET', path: '/api_keys/rate_limits' }),
+    ]) {
+      expect(reply.status).toBe(429)
+      expect(jsonOf(reply)).toEqual({
+        error: 'Too many failed attempts (> 20) resulting in a non-success status code. Please wait 30s and try again.',
+      })
+      expect(reply.headers).toHaveProperty('x-service-balance-usd')
+      expect(reply.headers).toHaveProperty('cf-ray')
+    }
+    expect(talk.chat({}, 'ref_default_bob').status).toBe(200)
+  })
+
+  test('ends after 30 s, however often it was run into', async () => {
+    const talk = conversation()
+    fail(talk, 21)
+    await talk.clock.advanceTo(29_999)
+    expect(talk.chat().status).toBe(429)
+    await talk.clock.advanceTo(30_000)
+    expect(talk.chat().status).toBe(200)
+    expect(new Set(fail(talk, 20))).toEqual(new Set([400]))
+    expect(talk.chat().status).toBe(200)
+  })
+
+  test('forgets failures that are 30 s old', async () => {
+    const talk = conversation()
+    fail(talk, 20)
+    await talk.clock.advanceTo(30_000)
+    fail(talk, 1)
+    expect(talk.chat().status).toBe(200)
+  })
+
+  test('is what the contract says that it is', async () => {
+    const abuse = { ...documented.abuse, failures: 3, windowMs: 1_000, blockMs: 2_000, status: 403 }
+    const talk = conversation({ contract: { ...documented, abuse } })
+    fail(talk, 4)
+    const { status } = talk.chat()
+    await talk.clock.advanceTo(2_000)
+    expect([status, talk.chat().status]).toEqual([403, 200])
+  })
+
+  test('holds for one model, where the contract says so', () => {
+    const abuse = { ...documented.abuse, scope: 'model' as const }
+    const talk = conversation({ contract: { ...documented, abuse } })
+    for (let i = 0; i < 21; i++) talk.chat({ n: 0 })
+    expect([
+      talk.chat().status,
+      talk.chat({ model: 'ref-small-24b' }).status,
+      talk.rpc(item('eth_call')).status,
+    ]).toEqual([429, 200, 200])
+  })
+
+  test('counts no 429 and no 5xx, where the contract says so', () => {
+    const abuse = { ...documented.abuse, counts: 'client-errors-but-429' as const }
+    const talk = conversation({ contract: { ...documented, abuse } })
+    const seen = Array.from({ length: 60 }, () => talk.chat({ model: 'ref-large-235b' }))
+    expect(new Set(seen.slice(20).map(reply => jsonOf(reply).error))).toEqual(new Set(['Rate limit exceeded']))
+  })
+})

@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import { openAccount } from '../../../../src/service/account.ts'
+import type { Reply, RequestState } from '../../../../src/service/message.ts'
+import { rpcTurns } from '../../../../src/service/rpc/proxy.ts'
+import { conversation, item, jsonOf } from '../conversation.ts'
+
+const invalid = ['invalid']
+
+describe('credits', () => {
+  test('an item of 20 credits and a failing item cost 25', () => {
+    const { rpc } = conversation()
+    const reply = rpc([item('eth_blockNumber', 1), item('eth_getBalance', 2, invalid)])
+    expect(reply.status).toBe(200)
+    expect(jsonOf(reply)).toEqual([
+      { jsonrpc: '2.0', id: 1, result: expect.stringMatching(/^0x[0-9a-f]+$/) },
+      { jsonrpc: '2.0', id: 2, error: { code: -32602, message: 'invalid params' } },
+    ])
+    expect(reply.headers).toMatchObject({
+      'content-type': 'application/json',
+      'x-service-rpc-credits': '25',
+      'x-service-rpc-cost-usd': '0.00001563',
+      'x-request-id': expect.stringMatching(/^[0-9A-Za-z]{32}$/),
+    })
+    expect(reply.headers).not.toHaveProperty('idempotent-replayed')
+  })
+
+  test.each([
+    ['ethereum-mainnet', 'eth_call', '20'],
+    ['ethereum-mainnet', 'trace_block', '40'],
+    ['ethereum-mainnet', 'txpool_content', '80'],
+    ['zksync-mainnet', 'eth_call', '30'],
+    ['solana-devnet', 'getSupply', '120'],
+    ['starknet-mainnet', 'starknet_call', '20'],
+  ])('%s %s costs %s credits', (network, method, credits) => {
+    expect(conversation().rpc(item(method), { network }).headers['x-service-rpc-credits']).toBe(credits)
+  })
+
+  test('a single call that fails costs its tier, unless the profile discounts it', () => {
+    const failing = item('eth_call', 1, invalid)
+    expect(conversation().rpc(failing).headers['x-service-rpc-credits']).toBe('20')
+    const contract = { ...documented, rpc: { ...documented.rpc, singleErrorIsDiscounted: true } }
+    expect(conversation({ contract }).rpc(failing).headers['x-service-rpc-credits']).toBe('5')
+  })
+
+  test('the balance falls by the stated cost to the last digit, and shows it one request later', () => {
+    const { rpc } = conversation()
+    const odd = [item('eth_call', 1), item('eth_call', 2, invalid)]
+    const balances = [rpc(odd), rpc(odd), rpc(odd)].map(({ headers }) => headers['x-service-balance-usd'])
+    expect(balances).toEqual(['10', '9.99998437', '9.99996874'])
+  })
+
+  test('DIEM is spent first while it covers the whole charge', () => {
+    const { rpc } = conversation({ diem: '0.00002' })
+    const balances = [1, 2, 3].map(id => {
+      const { headers } = rpc(item('eth_call', id))
+      return [headers['x-service-balance-usd'], headers['x-service-balance-diem']]
+    })
+    expect(balances).toEqual([
+      ['10', '0.00002'],
+      ['10', '0.0000075'],
+      ['9.9999875', '0.0000075'],
+    ])
+  })
+
+  test('a balance under the full price of every item is answered with 402 and is left alone', () => {
+    const { rpc } = conversation({ usd: '0.000012' })
+    const reply = rpc(item('eth_call'))
+    expect(reply.status).toBe(402)
+    expect(jsonOf(reply)).toMatchObject({ error: expect.any(String), code: 'INSUFFICIENT_BALANCE' })
+    expect(reply.headers).not.toHaveProperty('x-service-rpc-credits')
+    expect(rpc(item('eth_call')).headers['x-service-balance-usd']).toBe('0.000012')
+  })
+})
+
+describe('answers', () => {
+  test('what a node returns depends on seed, network, method and params, and on nothing else', () => {
+    const result = (seed: number, network: string, params: readonly unknown[], id = 1) =>
+      jsonOf(conversation({ seed }).rpc(item('eth_getBalance', id, params), { network })).result
+    const base = result(7, 'ethereum-mainnet', ['0xab', 'latest'])
+    expect(result(7, 'ethereum-mainnet', ['0xab', 'latest'], 99)).toBe(base)
+    expect(result(8, 'ethereum-mainnet', ['0xab', 'latest'])).not.toBe(base)
+    expect(result(7, 'base-mainnet', ['0xab', 'latest'])).not.toBe(base)
+    expect(result(7, 'ethereum-mainnet', ['0xac', 'latest'])).not.toBe(base)
+  })
+
+  test('an id is echoed as it was sent, and a missing one is null', () => {
+    const reply = conversation().rpc([item('eth_call', 'a'), item('eth_call', 7), { method: 'eth_call' }])
+    expect(jsonOf(reply).map(({ id }: { id: unknown }) => id)).toEqual(['a', 7, null])
+  })
+})
+
+describe('refusals', () => {
+  test('every unsupported method of a batch is named, once', () => {
+    const reply = conversation().rpc(
+      ['eth_call', 'eth_newFilter', 'eth_sign', 'eth_newFilter', 'getSlot'].map((method, id) => item(method, id)),
+    )
+    expect(reply.status).toBe(400)
+    expect(jsonOf(reply)).toEqual({ error: 'Unsupported RPC method: eth_newFilter, eth_sign, getSlot' })
+  })
+
+  test('100 items are a batch, 101 and 0 are not', () => {
+    const { rpc } = conversation()
+    const batch = (size: number) => rpc(Array.from({ length: size }, (_, id) => item('eth_chainId', id)))
+    expect([100, 101, 0].map(size => batch(size).status)).toEqual([200, 400, 400])
+  })
+
+  test.each([
+    ['malformed JSON', '{', 400],
+    ['an empty body', '', 400],
+    ['a method that is no string', { method: 5 }, 400],
+    ['another jsonrpc', { method: 'eth_call', jsonrpc: '1.0' }, 400],
+    ['params by name', { method: 'eth_call', params: {} }, 400],
+    ['a fractional id', { method: 'eth_call', id: 1.5 }, 400],
+    ['a null id', { method: 'eth_call', id: null }, 400],
+    [
+      'params that are nested too deep',
+      `{"method":"eth_call","params":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+      400,
+    ],
+    ['a method that objects inherit', { method: 'constructor' }, 400],
+  ])('%s is refused, free of charge', (_, body, status) => {
+    const { rpc } = conversation()
+    const reply = rpc(body)
+    expect(reply.status).toBe(status)
+    expect(jsonOf(reply).error).toEqual(expect.any(String))
+    expect(reply.headers).not.toHaveProperty('x-service-rpc-credits')
+    expect(rpc(item('eth_call')).headers['x-service-balance-usd']).toBe('10')
+  })
+
+  test('an unknown network, a wrong content type and a wrong method are told apart', () => {
+    const { rpc, ask } = conversation()
+    const unknown = rpc(item('eth_call'), { network: 'dogecoin-mainnet' })
+    expect([unknown.status, jsonOf(unknown)]).toEqual([400, { error: 'Unsupported RPC network' }])
+    expect(rpc(item('eth_call'), { headers: { 'content-type': 'text/plain' } }).status).toBe(415)
+    expect(rpc(item('eth_call'), { headers: { 'content-type': 'application/json; charset=utf-8' } }).status).toBe(200)
+    expect(ask({ method: 'GET', path: '/crypto/rpc/base-mainnet' })).toMatchObject({
+      status: 405,
+      headers: { allow: 'POST' },
+    })
+    expect(ask({ path: '/crypto/rpc/base-mainnet/extra' }).status).toBe(404)
+  })
+})
+
+const answered: Reply = { status: 200, headers: {}, afterMs: 10, body: { kind: 'whole', text: '' } }
+const account = (name: string) => openAccount({ tier: 'default', name, means: 'usual' }, 0n, 0n)
+const stateAt = (arrivedMs: number): RequestState => ({
+  request: { method: 'POST', path: '', headers: {}, body: '' },
+  route: { kind: 'unknown' },
+  account: null,
+  arrivedMs,
+  headers: {},
+})
+
+const turns = (waitMs: number | null) =>
+  rpcTurns(waitMs === null ? null : { waitMs, message: 'busy' }, (_, message) => ({
+    ...answered,
+    status: 429,
+    headers: { message },
+  }))
+
+test('requests of one account wait for those before them, and are turned away when that takes too long', () => {
+  const [take, anna] = [turns(15), account('anna')]
+  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
+  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 20 })
+  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 429, headers: { message: 'busy' } })
+  expect(take(stateAt(5), anna, () => answered)).toMatchObject({ status: 200, afterMs: 25 })
+})
+
+test('those of another account have turns of their own', () => {
+  const take = turns(0)
+  expect(take(stateAt(0), account('anna'), () => answered).status).toBe(200)
+  expect(take(stateAt(0), account('bob'), () => answered).status).toBe(200)
+})
+
+test('nobody waits where the contract has no turns', () => {
+  const [take, anna] = [turns(null), account('anna')]
+  for (let request = 0; request < 3; request++)
+    expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
+})
