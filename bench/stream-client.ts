@@ -32,7 +32,7 @@ async function carryOutCounted() {
     onStart: () => {
       used = process.cpuUsage()
     },
-    watch: observation => {
+    observe: observation => {
       chunks += streamOf(observation)?.chunks ?? 0
     },
   })

@@ -55,6 +55,14 @@ const places: readonly Place[] = [
     sees: ['lib', 'capacity', 'arrivals', 'observation'],
     because: 'A scheduler that sees neither wire nor plan is tested without time and network.',
   },
+  {
+    name: 'produce',
+    sees: [
+      ...['lib', 'capacity', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport'],
+      ...['callers', 'calls', 'drivers'],
+    ],
+    because: 'The front of the producing half: it is told what is judged, and never by whom.',
+  },
   { name: 'checks', sees: ['lib', 'contract', 'observation'], because: 'The judging half runs from a file alone.' },
   { name: 'audits', sees: ['lib', 'contract', 'observation', 'checks'], because: 'As the checks, over many records.' },
   {
@@ -100,19 +108,24 @@ const places: readonly Place[] = [
   {
     name: 'judging',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'arrivals/share.ts', 'observation', 'checks', 'audits', 'metrics'],
-      ...['report', 'evidence.ts'],
+      ...['lib', 'capacity', 'contract', 'plan/plan.ts', 'arrivals/share.ts', 'observation', 'checks', 'audits'],
+      ...['metrics', 'report', 'evidence.ts'],
     ],
     because: 'The judging half as one piece, for a run that goes, one that is read again, and one that many shared.',
   },
   {
+    name: 'outputs',
+    sees: ['observation', 'metrics', 'report', 'judging'],
+    because: 'Outputs read what is known of a run, and no observation.',
+  },
+  {
     name: 'run',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport', 'callers'],
-      ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'metrics', 'report', 'judging'],
-      ...['service/server.ts', 'service/service.ts'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/plan-limits.ts', 'arrivals', 'observation', 'transport', 'callers'],
+      ...['drivers', 'produce', 'audits/charge.ts', 'audits/failure.ts', 'metrics', 'compare', 'report', 'judging'],
+      ...['outputs/output.ts', 'service/server.ts', 'service/service.ts'],
     ],
-    because: 'The composition root: it hands each part its part of the plan, prices what is sent, and rehearses.',
+    because: 'The composition root: it joins the two halves, once for each worker.',
   },
   {
     name: 'certificate',
@@ -123,7 +136,7 @@ const places: readonly Place[] = [
     name: 'cli',
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
-      ...['report', 'push', 'service', 'judging', 'run', 'arrivals/share.ts', 'certificate'],
+      ...['report', 'push', 'service', 'judging', 'outputs', 'run', 'arrivals/share.ts', 'certificate'],
     ],
     because:
       'It reads a command line, calls one function, and writes. It starts the reference service that a run is against.',
@@ -185,10 +198,10 @@ const doors: Readonly<Record<string, Door>> = {
     ],
     because: 'addresses, how the far end of a connection went away, and what is measured without anything between',
   },
-  'node:v8': { files: ['src/run/crew.ts', 'src/run/rehearse.ts'], because: 'when garbage is collected' },
-  'node:vm': { files: ['src/run/rehearse.ts'], because: 'what collects garbage is found nowhere else' },
+  'node:v8': { files: ['src/run/threads.ts', 'src/run/warm-up.ts'], because: 'when garbage is collected' },
+  'node:vm': { files: ['src/run/warm-up.ts'], because: 'what collects garbage is found nowhere else' },
   'node:worker_threads': {
-    files: ['src/run/crew.ts', 'src/run/thread.ts'],
+    files: ['src/run/threads.ts', 'src/run/thread-main.ts'],
     because: 'the two ends of a thread',
   },
   'node:perf_hooks': { files: ['src/metrics/event-loop.ts'], because: 'the delay of our own event loop' },
@@ -249,13 +262,15 @@ const rules: readonly Kept[] = [
       ['src/observation/spy.ts', "import type { Exchange } from '../transport/transport.ts'"],
       ['src/drivers/spy.ts', "import type { Transport } from '../transport/transport.ts'"],
       ['src/drivers/spy.ts', "import type { StagePlan } from '../plan/plan.ts'"],
+      ['src/produce/spy.ts', "import { createJudge } from '../judging/judge.ts'"],
+      ['src/judging/spy.ts', "import { createEngine } from '../produce/engine.ts'"],
       ['src/checks/spy.ts', "import { rpcCall } from '../calls/rpc.ts'"],
       ['src/checks/spy.ts', "import type { Results } from '../audits/results.ts'"],
       ['src/audits/spy.ts', "import { driveOpen } from '../drivers/open.ts'"],
       ['src/metrics/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
       ['src/metrics/spy.ts', "import { createDraw } from '../arrivals/arrivals.ts'"],
       ['src/metrics/spy.ts', "import { createOutbox } from '../push/outbox.ts'"],
-      ['src/push/spy.ts', "import type { Cab } from '../drivers/driver.ts'"],
+      ['src/push/spy.ts', "import type { DriverContext } from '../drivers/driver.ts'"],
       ['src/report/spy.ts', "import { buildCall } from '../calls/build-call.ts'"],
       ['src/report/spy.ts', "const { send } = await import('../transport/undici-transport.ts')"],
       ['src/service/spy.ts', "import { credits } from '../checks/rpc-credits.ts'"],
@@ -364,9 +379,9 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'a file has at most 250 lines, but for tables of data',
-    rule: atMostLines(250, longTables),
-    planted: [['src/lib/spy.ts', '\n// a line'.repeat(251)]],
+    says: 'a file has at most 400 lines, but for tables of data',
+    rule: atMostLines(400, longTables),
+    planted: [['src/lib/spy.ts', '\n// a line'.repeat(401)]],
   },
   {
     says: 'nothing is left to be done in a comment',
@@ -394,7 +409,7 @@ const rules: readonly Kept[] = [
   },
   {
     says: 'every file of src is reached from main.ts, or from where its threads begin',
-    rule: noDeadFile('src/main.ts', 'src/run/thread.ts'),
+    rule: noDeadFile('src/main.ts', 'src/run/thread-main.ts'),
     planted: [['src/lib/spy.ts', 'export const forgotten = true']],
   },
   {

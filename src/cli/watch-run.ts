@@ -4,28 +4,25 @@ import { UsageError } from '../lib/usage-error.ts'
 import { type ExpositionSource, inSteadyOrder } from '../metrics/exposition.ts'
 import { serveMetrics } from '../metrics/metrics-server.ts'
 import { createExposition } from '../metrics/prometheus.ts'
-import type { RunHead } from '../observation/log.ts'
+import type { PushTally, RunHead } from '../observation/log.ts'
+import type { LiveRun, Output } from '../outputs/output.ts'
 import { describeLimits, differingLimits } from '../plan/describe-limits.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import { offeredNow, snapshotProgress } from '../report/progress-snapshot.ts'
 import { createProgressWriter, type ProgressWriter } from '../report/progress-writer.ts'
 import type { Report } from '../report/report.ts'
-import type { Live } from '../run/live.ts'
 import { text, type Values } from './command.ts'
+import { tellGitHub } from './github-actions.ts'
 import { createPush, type Push, type Receivers } from './push-run.ts'
+import { showReport } from './show-report.ts'
 
 /** What a person, or Prometheus, sees of a run while it goes. */
 export type Watch = {
   /** Whether anybody may scrape it. */
   readonly isMetered: boolean
-  readonly start: (live: Live) => void
   readonly log: (line: string) => void
-  readonly stop: () => void
-  readonly pushed: Push['tally']
-  /** Pushes what the run came to, to whoever is to be told. */
-  readonly conclude: (report: Report, quit: AbortSignal) => Promise<void>
-  readonly close: () => Promise<void>
+  readonly output: Output
 }
 
 /** Progress is as old as this at most. */
@@ -66,7 +63,7 @@ export async function watchRun({ plan, head, clock, values, path, receivers }: W
   const push = createPush({ receivers, plan, head, clock, log, warn, isQuiet: quiet })
   let cancel: Cancel | null = null
   let isOpen = true
-  const keepFresh = (started: Live) => {
+  const keepFresh = (started: LiveRun) => {
     cancel = clock.at(clock.nowMs() + freshMs, () => void started.refresh().then(() => isOpen && keepFresh(started)))
   }
 
@@ -81,41 +78,50 @@ export async function watchRun({ plan, head, clock, values, path, receivers }: W
     log,
     // Nobody looks at the meters but Prometheus.
     isMetered: endpoint !== null || push.isAsked,
-    start: started => {
-      source = expositionSource(started, push, { plan, head, clock })
-      push.start(source)
-      if (isShown || push.isAsked) keepFresh(started)
-      if (!isShown) return
-      writer = createProgressWriter({
-        stream,
-        interactive,
-        columns: () => terminal.columns ?? 80,
-        clock,
-        snapshot: () => {
-          const { metrics, docket, audits, capacity } = started.readings()
-          return snapshotProgress({
-            plan,
-            metrics,
-            stage: started.stage(),
-            loadElapsedMs: loadElapsedMs(started, clock),
-            inFlight: started.inFlight(),
-            violations: docket.violations(),
-            claimedUsd: audits.billing().claimedUsd,
-            capacity: capacity(false),
-          })
-        },
-      })
-    },
-    stop,
-    pushed: push.tally,
-    conclude: push.finish,
-    close: async () => {
-      stop()
-      await push.close()
-      await endpoint?.close()
-    },
+    output: { start, finish, close, ...(push.isAsked ? { pushCounts: () => push.tally() ?? noPushes } : {}) },
+  }
+
+  function start(started: LiveRun): void {
+    source = expositionSource(started, push, { plan, head, clock })
+    push.start(source)
+    if (isShown || push.isAsked) keepFresh(started)
+    if (!isShown) return
+    writer = createProgressWriter({
+      stream,
+      interactive,
+      columns: () => terminal.columns ?? 80,
+      clock,
+      snapshot: () => {
+        const { metrics, docket, audits, capacity } = started.view()
+        return snapshotProgress({
+          plan,
+          metrics,
+          stage: started.stage(),
+          loadElapsedMs: loadElapsedMs(started, clock),
+          inFlight: started.inFlight(),
+          violations: docket.violations(),
+          claimedUsd: audits.billing().claimedUsd,
+          capacity: capacity(false),
+        })
+      },
+    })
+  }
+
+  async function finish(report: Report, quit: AbortSignal): Promise<void> {
+    stop()
+    showReport(report, path, values)
+    tellGitHub(report)
+    await push.finish(report, quit)
+  }
+
+  async function close(): Promise<void> {
+    stop()
+    await push.close()
+    await endpoint?.close()
   }
 }
+
+const noPushes: PushTally = { takenSamples: 0, lostSamples: 0, failures: 0 }
 
 type Endpoint = Address & { readonly close: () => Promise<void> }
 
@@ -166,15 +172,15 @@ async function serveLive(address: Address | null, render: () => Render | null): 
 type Render = () => Promise<string>
 
 /** Milliseconds since the first stage began; 0 before. */
-const loadElapsedMs = ({ loadStartMs }: Live, clock: Clock): number =>
+const loadElapsedMs = ({ loadStartMs }: LiveRun, clock: Clock): number =>
   Math.max(0, clock.nowMs() - (loadStartMs() ?? clock.nowMs()))
 
 function expositionSource(
-  live: Live,
+  live: LiveRun,
   push: Push,
   { plan, head, clock }: Pick<Watched, 'plan' | 'head' | 'clock'>,
 ): ExpositionSource {
-  const { readings, meters, inFlight, stage } = live
+  const { view: readings, gauges: meters, inFlight, stage } = live
   return {
     catchUp: live.refresh,
     run: { id: head.runId, scenario: plan.scenario, seed: plan.seed, version: head.version },

@@ -7,14 +7,13 @@ import { createSeries, type Series } from '../metrics/series.ts'
 import { createSlices, type Slices } from '../metrics/slices.ts'
 import type { LogEnd, RunHead } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
-import type { Plan } from '../plan/plan.ts'
+import { type Plan, systemCalls } from '../plan/plan.ts'
 import { buildReport } from '../report/build-report.ts'
 import type { Evidence, Report, WorkerFacts } from '../report/report.ts'
-import { type Facts, ownCalls } from './judgement.ts'
-import { readGlances, thresholdsOf } from './readings.ts'
+import { type JudgeResult, mergeSnapshots, thresholdsOf } from './judge.ts'
 
 /** What a worker has come to, and what it wrote at the end of its record; null: it was cut off before that. */
-export type Part = { readonly facts: Facts; readonly end: LogEnd | null }
+export type Part = { readonly facts: JudgeResult; readonly end: LogEnd | null }
 
 /** What a run was judged by. */
 export type Brief = { readonly plan: Plan; readonly contract: Contract; readonly head: RunHead }
@@ -30,7 +29,7 @@ export async function reportOf(
 ): Promise<Report> {
   const { plan, head } = brief
   const all = parts.map(({ facts }) => facts)
-  const readings = readGlances(plan, all)
+  const readings = mergeSnapshots(plan, all)
   const { metrics, docket, audits } = readings
   audits.conclude(all.map(({ memories }) => memories))
   const end = endOf(parts.map(part => part.end))
@@ -75,13 +74,13 @@ export async function reportOf(
 }
 
 /** What other runs can be compared with. */
-export function slicesOf({ plan, contract }: Pick<Brief, 'plan' | 'contract'>, all: readonly Facts[]): Slices {
+export function slicesOf({ plan, contract }: Pick<Brief, 'plan' | 'contract'>, all: readonly JudgeResult[]): Slices {
   const slices = createSlices(plan, contract)
   for (const facts of all) slices.absorb(facts.slices)
   return slices.slices()
 }
 
-function seriesOf(plan: Plan, all: readonly Facts[]): Series {
+function seriesOf(plan: Plan, all: readonly JudgeResult[]): Series {
   const series = createSeries(plan)
   for (const facts of all) series.absorb(facts.series)
   return series.series()
@@ -120,10 +119,12 @@ function workerFacts({ facts, end }: Part, worker: number, workers: number, plan
 /** The observations that examples name, as far as anybody still has them. */
 async function find(
   wanted: ReadonlySet<number>,
-  all: readonly Facts[],
+  all: readonly JudgeResult[],
   recall: () => AsyncIterable<Observation>,
 ): Promise<readonly Observation[]> {
-  const found = new Map(all.flatMap(({ kept }) => [...kept]).filter(([seq]) => wanted.has(seq)))
+  const found = new Map(
+    all.flatMap(({ citedObservations }) => [...citedObservations]).filter(([seq]) => wanted.has(seq)),
+  )
   if (found.size < wanted.size) {
     for await (const observation of recall()) {
       if (wanted.has(observation.seq)) found.set(observation.seq, observation)
@@ -135,5 +136,5 @@ async function find(
 
 function evidence(observation: Observation, { plan, contract, head }: Brief): Evidence {
   const office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
-  return evidenceOf(observation, { ...plan.calls, ...ownCalls }, office, head.target)
+  return evidenceOf(observation, { ...plan.calls, ...systemCalls }, office, head.target)
 }

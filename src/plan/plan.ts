@@ -187,3 +187,8 @@ export type Forecast = {
     readonly limit: number
   }[]
 }
+
+/** The system call by which each caller's balance and limits are read before and after the load. */
+export const balanceCheckCall = '(statement)'
+/** Calls that the program makes on its own account, beside those of the plan. */
+export const systemCalls = { [balanceCheckCall]: { kind: 'rate-limits' } } as const

@@ -33,6 +33,10 @@ const files = {
 
 export type RunDirectory = {
   readonly path: string
+  /** Where each worker writes its log. */
+  readonly logs: readonly string[]
+  /** All that the logs hold, worker by worker, in the order in which it ended. */
+  readonly readObservations: () => AsyncIterable<Observation>
   readonly writeSlices: (slices: Slices) => Promise<void>
   readonly writeReport: (report: Report) => Promise<void>
 }
@@ -50,6 +54,7 @@ export function assertNoRun(path: string): void {
 export async function createRunDirectory(
   path: string,
   { plan, contract }: { readonly plan: Plan; readonly contract: Contract },
+  workers: number,
 ): Promise<RunDirectory> {
   assertNoRun(path)
   try {
@@ -59,8 +64,11 @@ export async function createRunDirectory(
   } catch (cause) {
     throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a directory that can be written to' })
   }
+  const logs = logFiles(path, workers)
   return {
     path,
+    logs,
+    readObservations: () => observationsIn(logs),
     writeSlices: slices => replaceFile(join(path, files.slices), `${JSON.stringify(slices)}\n`),
     writeReport: report => writeReport(path, report),
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../src/contract/documented.ts'
-import { createJudgement } from '../../src/judging/judgement.ts'
+import { createJudge } from '../../src/judging/judge.ts'
 import { reportOf } from '../../src/judging/report-of.ts'
 import { rate } from '../../src/metrics/quantity.ts'
 import type { CapacityResult } from '../../src/report/report.ts'
@@ -58,11 +58,11 @@ describe('a search in a whole run', () => {
 
   test('is judged again from its observations to the last digit', async () => {
     const { report, plan, head, observations } = await found
-    const again = createJudgement(plan, documented, head)
+    const again = createJudge(plan, documented, head)
     for (const observation of observations) again.add(JSON.parse(JSON.stringify(observation)))
     const noted = { beganMs: null, eventLoopDelayMs: null, unrecorded: 0 }
     const end = { ended: 'complete', durationMs: report.run.durationMs, ...noted } as const
-    const parts = [{ facts: again.conclude(true), end }]
+    const parts = [{ facts: again.finish(true), end }]
     const judged = await reportOf({ plan, contract: documented, head }, parts, async function* () {
       yield* observations
     })

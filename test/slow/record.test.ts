@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../src/contract/documented.ts'
-import { createJudgement } from '../../src/judging/judgement.ts'
+import { createJudge } from '../../src/judging/judge.ts'
 import { reportOf } from '../../src/judging/report-of.ts'
 import type { LogEnd } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
@@ -14,10 +14,10 @@ async function judgeAgain(
   observations: readonly Observation[],
   end: LogEnd | null,
 ) {
-  const judgement = createJudgement(plan, documented, head)
+  const judge = createJudge(plan, documented, head)
   // As they come from a file: values without identity.
-  for (const observation of observations) judgement.add(JSON.parse(JSON.stringify(observation)))
-  const part = { facts: judgement.conclude(end !== null), end }
+  for (const observation of observations) judge.add(JSON.parse(JSON.stringify(observation)))
+  const part = { facts: judge.finish(end !== null), end }
   return reportOf({ plan, contract: documented, head }, [part], async function* () {
     yield* observations
   })

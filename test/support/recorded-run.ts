@@ -11,7 +11,7 @@ export async function recordedRun(path: string, options: VirtualRun, isKilled = 
   const clock = manualClock()
   const contract = options.contract ?? documented
   const named = { ...head, ...wholeRun, runId: path }
-  const directory = await createRunDirectory(path, { plan, contract })
+  const directory = await createRunDirectory(path, { plan, contract }, 1)
   const log = await openLog(logFiles(path, 1)[0] ?? '', named, clock)
   for (const observation of observations) log.write(observation)
   if (isKilled) return path

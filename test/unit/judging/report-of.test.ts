@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { workerOf } from '../../../src/arrivals/share.ts'
 import { documented } from '../../../src/contract/documented.ts'
-import { createJudgement } from '../../../src/judging/judgement.ts'
+import { createJudge } from '../../../src/judging/judge.ts'
 import { type Part, reportOf, slicesOf } from '../../../src/judging/report-of.ts'
 import type { LogEnd } from '../../../src/observation/log.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
@@ -25,9 +25,9 @@ function shards({ plan, observations }: Run, workers: number): readonly (readonl
 
 /** As facts come from a thread: copied. */
 function judge({ plan, head }: Run, observations: readonly Observation[]): Part {
-  const judgement = createJudgement(plan, documented, head)
-  for (const observation of observations) judgement.add(observation)
-  return { facts: structuredClone(judgement.conclude(true)), end }
+  const judged = createJudge(plan, documented, head)
+  for (const observation of observations) judged.add(observation)
+  return { facts: structuredClone(judged.finish(true)), end }
 }
 
 async function reportBy(run: Run, workers: number): Promise<Report> {

@@ -18,7 +18,8 @@ const answer = (headers: Answer['headers'], status = 200): Answer => {
 
 test('meters: apart by call and network they add up to what the report says in total', async () => {
   const meters = createMeters(documented)
-  const { report } = await virtualRun({ scenario: 'scenarios/smoke.yaml', watch: meters.add })
+  const { report, observations } = await virtualRun({ scenario: 'scenarios/smoke.yaml' })
+  for (const observation of observations) meters.add(observation)
   const total = (name: 'expectedCredits' | 'claimedCredits' | 'expectedPicoUsd' | 'claimedPicoUsd') =>
     meters.charges().reduce((sum, charge) => sum + charge[name], 0n)
   const { billing } = report

@@ -1,5 +1,5 @@
 import type { Arrival } from '../../../src/arrivals/arrivals.ts'
-import { type Cab, countInFlight, type InFlight } from '../../../src/drivers/driver.ts'
+import { createInFlight, type DriverContext, type InFlight } from '../../../src/drivers/driver.ts'
 import { sleepUntil } from '../../../src/lib/clock.ts'
 import type { DropReason } from '../../../src/observation/observation.ts'
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
@@ -14,7 +14,7 @@ export type Fate = {
   readonly dropped: DropReason | null
 }
 
-export type TestCab = Cab & {
+export type TestContext = DriverContext & {
   readonly clock: ManualClock
   readonly inFlight: InFlight
   readonly fates: readonly Fate[]
@@ -36,17 +36,17 @@ export const arrivalAt = (dueMs: number, seq = 0, caller = 0): Arrival => ({
 export const every = (periodMs: number, durationMs: number): readonly Arrival[] =>
   Array.from({ length: Math.ceil(durationMs / periodMs) }, (_, index) => arrivalAt(index * periodMs, index))
 
-/** A cab in virtual time. `answeredMs` says when an arrival that is sent at `sentMs` has been answered. */
-export function testCab(answeredMs: (sentMs: number, arrival: Arrival) => number): TestCab {
+/** A context in virtual time. `answeredMs` says when an arrival that is sent at `sentMs` has been answered. */
+export function testContext(answeredMs: (sentMs: number, arrival: Arrival) => number): TestContext {
   const clock = manualClock()
   const controller = new AbortController()
   const fates: Fate[] = []
   return {
     clock,
     signal: controller.signal,
-    isHeldBack: () => false,
+    mustWait: () => false,
     stop: () => controller.abort(),
-    inFlight: countInFlight(),
+    inFlight: createInFlight(),
     fates,
     fire: async arrival => {
       const { seq, caller, dueMs } = arrival

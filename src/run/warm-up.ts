@@ -6,21 +6,22 @@ import type { CallPlan, Plan, StagePlan } from '../plan/plan.ts'
 import { type RunningServer, startServer } from '../service/server.ts'
 import { createService } from '../service/service.ts'
 import { undiciTransport } from '../transport/undici-transport.ts'
-import { carryOutUnrecorded } from './carry-out-unrecorded.ts'
+import { inlineIo, unrecordedJob } from './inline.ts'
+import { run } from './run.ts'
 
-/** So many that few of them reach a limit, and most are answered as in the load. */
+/** Enough callers that few of them reach a limit, and most requests are answered as in the load. */
 const callers = 64
 const users = 8
 const balance = '1000'
 const atOnce = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
 
 /**
- * Carries out the calls of a plan for half a second against a reference service in this very thread, and forgets what came
- * of it. JavaScript is compiled while it runs, first roughly and then well: a call that waits for that goes out late, or
- * its answer is read late, and the target would be blamed for it. Gives how many requests there were; a run goes without,
- * where there is nothing to listen at.
+ * Sends the calls of a plan for half a second to a reference service in this very thread, and forgets the result.
+ * JavaScript is compiled while it runs, first roughly and then well. A call that waits for that goes out late, or its
+ * response is read late, and the target would be blamed for it. Resolves with the number of requests: 0 where there is
+ * nothing to listen at, and the run then goes without a warm-up.
  */
-export async function rehearse(plan: Plan, contract: Contract): Promise<number> {
+export async function warmUp(plan: Plan, contract: Contract): Promise<number> {
   const clock = systemClock()
   const service = createService({
     contract,
@@ -39,27 +40,19 @@ export async function rehearse(plan: Plan, contract: Contract): Promise<number> 
   }
   const target = `http://127.0.0.1:${server.port}/api/v1`
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: plan.bounds.maxInFlight })
-  let requests = 0
-  await carryOutUnrecorded({
-    plan: rehearsalOf(plan),
-    // A balance is not waited for that nobody will look at.
-    contract: { ...contract, billing: { ...contract.billing, settleMs: 0 } },
-    target,
-    runId: 'rehearsal',
-    clock,
-    send: transport.send,
-    watch: ({ sentMs }) => {
-      if (sentMs !== null) requests++
-    },
-  })
+  // Nobody looks at the balances, so nobody waits for them.
+  const impatient = { ...contract, billing: { ...contract.billing, settleMs: 0 } }
+  const info = { runId: 'warm-up', target, startedAtMs: clock.wallMs() }
+  const io = inlineIo({ clock, transport: transport.send })
+  const { load } = await run(unrecordedJob(warmUpPlan(plan), impatient, info), io)
   await transport.close()
   await server.close()
   collectGarbage()
-  return requests
+  return load.sent
 }
 
-/** All of its calls alike, as fast as they are answered, and then by a driver that waits for their time. */
-export function rehearsalOf(plan: Plan): Plan {
+/** All calls with the same weight, as fast as they are answered, and then by a driver that waits until they are due. */
+export function warmUpPlan(plan: Plan): Plan {
   const mix = Object.keys(plan.calls).map(call => [call, 1] as const)
   const stages: readonly Pick<StagePlan, 'durationMs' | 'load'>[] = [
     { durationMs: 300, load: { model: 'closed', users, thinkMs: 0, mix } },
@@ -72,7 +65,7 @@ export function rehearsalOf(plan: Plan): Plan {
     stages: stages.map((stage, index) => ({
       ...common,
       ...stage,
-      name: `rehearsal-${index}`,
+      name: `warm-up-${index}`,
       startMs: stages.slice(0, index).reduce((sum, { durationMs }) => sum + durationMs, 0),
     })),
     calls: Object.fromEntries(Object.entries(plan.calls).map(([name, call]) => [name, withoutWaits(call)])),
@@ -86,7 +79,7 @@ export function rehearsalOf(plan: Plan): Plan {
 
 const withoutWaits = (call: CallPlan): CallPlan => (call.kind === 'replay' ? { ...call, againAfterMs: null } : call)
 
-/** What a rehearsal leaves behind would be moved about, for 10 ms, when the load has begun. */
+/** What a warm-up leaves in the heap would be moved about, for 10 ms, once the load has begun. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   const gc: () => void = runInNewContext('gc')

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
-import { rehearsalOf, rehearse } from '../../../src/run/rehearse.ts'
+import { warmUp, warmUpPlan } from '../../../src/run/warm-up.ts'
 import { loadScenario } from '../../../src/scenario/load.ts'
 
 const planOf = (file: string) =>
@@ -15,28 +15,28 @@ const planOf = (file: string) =>
 
 const files = readdirSync('scenarios').filter(file => file.endsWith('.yaml'))
 
-describe.each(files)('the rehearsal of scenarios/%s', file => {
+describe.each(files)('the warm-up of scenarios/%s', file => {
   const plan = planOf(file)
-  const rehearsal = rehearsalOf(plan)
+  const planned = warmUpPlan(plan)
 
   test('has every call in every stage', () => {
-    for (const { load } of rehearsal.stages) {
+    for (const { load } of planned.stages) {
       if (!('mix' in load)) throw new Error(`${load.model} has no mix`)
       expect(load.mix.map(([call]) => call)).toEqual(Object.keys(plan.calls))
     }
   })
 
   test('neither waits nor reads the keys of anybody nor keeps anything', () => {
-    expect(rehearsal.stages.reduce((sum, { durationMs }) => sum + durationMs, 0)).toBeLessThan(500)
-    const waits = Object.values(rehearsal.calls).map(call => (call.kind === 'replay' ? call.againAfterMs : null))
+    expect(planned.stages.reduce((sum, { durationMs }) => sum + durationMs, 0)).toBeLessThan(500)
+    const waits = Object.values(planned.calls).map(call => (call.kind === 'replay' ? call.againAfterMs : null))
     expect(waits.filter(each => each !== null)).toEqual([])
-    expect(rehearsal).toMatchObject({ callers: { keysFile: null }, record: 'none', bounds: { drainMs: 0 } })
+    expect(planned).toMatchObject({ callers: { keysFile: null }, record: 'none', bounds: { drainMs: 0 } })
   })
 })
 
-test('a rehearsal goes through the calls of a plan, and not to its target', async () => {
+test('a warm-up goes through the calls of a plan, and not to its target', async () => {
   // Callers state their balances before and after, which are 128 requests that are no calls of the plan.
-  expect(await rehearse(planOf('smoke.yaml'), documented)).toBeGreaterThan(192)
+  expect(await warmUp(planOf('smoke.yaml'), documented)).toBeGreaterThan(192)
 })
 
 test('where there is nothing to listen at, a run goes without', async () => {
@@ -46,7 +46,7 @@ test('where there is nothing to listen at, a run goes without', async () => {
     return server
   })
   try {
-    expect(await rehearse(planOf('smoke.yaml'), documented)).toBe(0)
+    expect(await warmUp(planOf('smoke.yaml'), documented)).toBe(0)
   } finally {
     listen.mockRestore()
   }

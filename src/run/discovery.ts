@@ -7,10 +7,10 @@ import type { Exchange } from '../transport/transport.ts'
 import { undiciTransport } from '../transport/undici-transport.ts'
 
 /**
- * Asks the target once, as its first caller, what it grants. That costs nothing and never ends a run: who gets no answer
- * plans by the profile, and says so.
+ * Asks the target once, as its first caller, which limits it grants. That costs nothing and never ends a run: without a
+ * usable response the plan follows the profile, and says so.
  */
-export async function askLimits(
+export async function discoverLimits(
   target: string,
   [caller]: readonly Caller[],
   { bounds }: Plan,
@@ -37,7 +37,7 @@ export async function askLimits(
   }
 }
 
-/** What an answer grants; of any that is not as it should be, why it grants nothing. */
+/** The limits that a response grants; of one that is not usable, why. */
 function grantedBy({ failure, status, body }: Exchange, caller: string): Granted {
   if (failure !== null) return { kind: 'failed', caller, why: failure.reason }
   if (status !== 200) return { kind: 'failed', caller, why: `it answered with ${status}` }

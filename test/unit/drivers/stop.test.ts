@@ -1,11 +1,84 @@
 import { describe, expect, test, vi } from 'vitest'
-import { watchReachability } from '../../../src/drivers/reachability.ts'
+import { createRunStop, onStop, watchReachability } from '../../../src/drivers/stop.ts'
 import {
   type FailureReason,
   failureReasons,
   type Observation,
   type Outcome,
 } from '../../../src/observation/observation.ts'
+
+const made = () => {
+  const [stop, quit] = [new AbortController(), new AbortController()]
+  return { stop, quit, runStop: createRunStop(stop.signal, quit.signal) }
+}
+
+test('a run that nobody stops is complete', () => {
+  const { runStop } = made()
+  expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['complete', false, false])
+})
+
+test('to stop leaves requests in flight', () => {
+  const { runStop, stop } = made()
+  stop.abort()
+  expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['interrupted', true, false])
+})
+
+test('to quit cancels requests in flight, also without a stop before it', () => {
+  const { runStop, quit } = made()
+  quit.abort()
+  expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['interrupted', true, true])
+})
+
+test('the first reason stands', () => {
+  const { runStop, stop } = made()
+  runStop.stop('budget-reached')
+  stop.abort()
+  runStop.stop('target-unreachable')
+  expect(runStop.reason()).toBe('budget-reached')
+})
+
+test('to cancel is no reason: a drain that took too long leaves a run complete', () => {
+  const { runStop } = made()
+  runStop.cancel()
+  expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['complete', true, true])
+})
+
+test('a signal that was aborted before counts', () => {
+  const stop = AbortSignal.abort()
+  expect(createRunStop(stop, new AbortController().signal).stopping.aborted).toBe(true)
+})
+
+test('hundreds may wait for it, and Node does not warn of a leak', async () => {
+  const warnings: string[] = []
+  const listen = ({ name }: Error) => warnings.push(name)
+  process.on('warning', listen)
+  const { runStop } = made()
+  for (let waiter = 0; waiter < 200; waiter++) runStop.stopping.addEventListener('abort', () => {})
+  await new Promise(setImmediate)
+  process.off('warning', listen)
+  expect(warnings).toEqual([])
+})
+
+test('a worker who is lost is the reason, whatever had ended the run before', () => {
+  const never = new AbortController().signal
+  const runStop = createRunStop(never, never)
+  runStop.stop('interrupted')
+  runStop.stop('worker-lost')
+  runStop.stop('budget-reached')
+  expect(runStop.reason()).toBe('worker-lost')
+})
+
+test('what listens to a stop is told the reason, once, and nothing of a cancel alone', () => {
+  const told: string[] = []
+  const { runStop } = made()
+  onStop(runStop, reason => told.push(reason))
+  runStop.stop('budget-reached')
+  runStop.stop('worker-lost')
+  const cancelled = made().runStop
+  onStop(cancelled, reason => told.push(reason))
+  cancelled.cancel()
+  expect(told).toEqual(['budget-reached'])
+})
 
 const seen = (outcome: Outcome, endMs: number | null): Observation => ({
   seq: 0,
@@ -39,7 +112,7 @@ function tellings(observations: readonly Observation[]): number {
   return onLost.mock.calls.length
 }
 
-describe('a target is lost', () => {
+describe('a target is unreachable', () => {
   test('after 20 failures in a row over 5 s, and that is told once', () => {
     expect(tellings(failures(20, 0, 250))).toBe(0)
     expect(tellings(failures(21, 0, 250))).toBe(1)
