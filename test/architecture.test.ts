@@ -88,16 +88,10 @@ const places: readonly Place[] = [
   {
     name: 'report',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'plan/rate-line.ts', 'observation', 'checks'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'observation', 'checks'],
       ...['audits', 'metrics', 'compare'],
     ],
     because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
-  },
-  {
-    name: 'push',
-    sees: ['lib', 'observation', 'transport', 'metrics', 'report'],
-    because:
-      'What is known of a run goes out to whoever watches; the judging half knows no network, and hears nothing back.',
   },
   { name: 'service', sees: ['lib', 'contract'], because: 'Two independent readings: no arithmetic is shared.' },
   {
@@ -115,8 +109,20 @@ const places: readonly Place[] = [
   },
   {
     name: 'outputs',
-    sees: ['observation', 'metrics', 'report', 'judging'],
-    because: 'Outputs read what is known of a run, and no observation.',
+    sees: [
+      ...[
+        'lib',
+        'capacity',
+        'plan/plan.ts',
+        'plan/rate-line.ts',
+        'observation/log.ts',
+        'transport',
+        'checks',
+        'audits',
+      ],
+      ...['metrics', 'report', 'judging'],
+    ],
+    because: 'Outputs read what is known of a run, and no observation; the judging half knows no network.',
   },
   {
     name: 'run',
@@ -136,7 +142,7 @@ const places: readonly Place[] = [
     name: 'cli',
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
-      ...['report', 'push', 'service', 'judging', 'outputs', 'run', 'arrivals/share.ts', 'certificate'],
+      ...['report', 'service', 'judging', 'outputs', 'run', 'arrivals/share.ts', 'certificate'],
     ],
     because:
       'It reads a command line, calls one function, and writes. It starts the reference service that a run is against.',
@@ -152,9 +158,12 @@ const doors: Readonly<Record<string, Door>> = {
   },
   'hdr-histogram-js': { files: ['src/metrics/histogram.ts'], because: 'numbers go in and percentiles come out' },
   leven: { files: ['src/lib/usage-error.ts'], because: 'it guesses the word that was meant' },
-  pino: { files: ['src/lib/log.ts'], because: 'the log' },
-  'prom-client': { files: ['src/metrics/prometheus.ts'], because: 'it sees numbers when Prometheus asks' },
-  snappyjs: { files: ['src/push/scribe.ts'], because: 'remote write is compressed so, and no other way' },
+  pino: { files: ['src/outputs/progress.ts'], because: 'the log' },
+  'prom-client': { files: ['src/outputs/prometheus/scrape.ts'], because: 'it sees numbers when Prometheus asks' },
+  snappyjs: {
+    files: ['src/outputs/remote-write/encoder.ts'],
+    because: 'remote write is compressed so, and no other way',
+  },
   undici: {
     files: ['src/transport/connections.ts', 'src/transport/exchange.ts', 'src/transport/failure-of.ts'],
     because: 'connections, the five instants of an exchange, and the codes of its errors',
@@ -181,7 +190,7 @@ const doors: Readonly<Record<string, Door>> = {
   'node:fs': {
     files: [
       ...['src/callers/callers.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
-      ...['src/cli/github-actions.ts', 'src/report/run-directory.ts', 'src/scenario/load.ts'],
+      ...['src/outputs/github.ts', 'src/report/run-directory.ts', 'src/scenario/load.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
   },
@@ -189,7 +198,7 @@ const doors: Readonly<Record<string, Door>> = {
     files: ['src/observation/log.ts', 'src/report/run-directory.ts'],
     because: 'what is written while a run goes',
   },
-  'node:http': { files: ['src/metrics/metrics-server.ts', 'src/service/server.ts'], because: 'the two servers' },
+  'node:http': { files: ['src/outputs/http-server.ts', 'src/service/server.ts'], because: 'the two servers' },
   'node:net': {
     files: [
       ...['src/certificate/bare-reader.ts', 'src/certificate/metronome.ts'],
@@ -218,7 +227,7 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
   'src/cli/certify-command.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
   'src/cli/clauses-command.ts': { touches: ['process'], because: 'writes its table to stdout' },
-  'src/cli/github-actions.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
+  'src/outputs/github.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
   'src/cli/load-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/plan-command.ts': { touches: ['process'], because: 'writes the plan to stdout' },
@@ -230,7 +239,7 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/cli/serve-until-told.ts': { touches: ['process'], because: 'says where a server listens; ends on a signal' },
   'src/cli/service-command.ts': { touches: ['process'], because: 'writes the lies to stdout' },
   'src/cli/show-report.ts': { touches: ['process'], because: 'writes the report to stdout, as wide as that is' },
-  'src/cli/watch-run.ts': { touches: ['process'], because: 'shows progress on stderr, as a terminal or a pipe' },
+  'src/cli/outputs.ts': { touches: ['process'], because: 'shows progress on stderr, as a terminal or a pipe' },
 }
 
 const longTables = {
@@ -269,8 +278,9 @@ const rules: readonly Kept[] = [
       ['src/audits/spy.ts', "import { driveOpen } from '../drivers/open.ts'"],
       ['src/metrics/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
       ['src/metrics/spy.ts', "import { createDraw } from '../arrivals/arrivals.ts'"],
-      ['src/metrics/spy.ts', "import { createOutbox } from '../push/outbox.ts'"],
-      ['src/push/spy.ts', "import type { DriverContext } from '../drivers/driver.ts'"],
+      ['src/metrics/spy.ts', "import { createSendQueue } from '../outputs/remote-write/send-queue.ts'"],
+      ['src/outputs/spy.ts', "import type { DriverContext } from '../drivers/driver.ts'"],
+      ['src/outputs/spy.ts', "import type { Observation } from '../observation/observation.ts'"],
       ['src/report/spy.ts', "import { buildCall } from '../calls/build-call.ts'"],
       ['src/report/spy.ts', "const { send } = await import('../transport/undici-transport.ts')"],
       ['src/service/spy.ts', "import { credits } from '../checks/rpc-credits.ts'"],

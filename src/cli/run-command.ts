@@ -15,12 +15,11 @@ import { assertStillComparable, baselinesOf } from './baselines.ts'
 import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { startEmbeddedService } from './embedded-service.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { loadKeys } from './load-keys.ts'
+import { type Keys, loadKeys } from './load-keys.ts'
 import { contractOf, type Draft, draftPlan } from './load-plan.ts'
-import { type Receivers, receiversOf } from './push-run.ts'
+import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
 import { exitCodeOf } from './show-report.ts'
 import { version } from './version.ts'
-import { metricsAddress, watchRun } from './watch-run.ts'
 
 export async function runCommand(values: Values): Promise<number> {
   const contract = contractOf(values)
@@ -31,20 +30,19 @@ export async function runCommand(values: Values): Promise<number> {
     assertAffordable(plan)
     assertDivisible(plan, workersOf(values))
   }
-  metricsAddress(values)
-  const receivers = receiversOf(values, process.env)
+  const flags = outputFlags(values, process.env)
   const baselines = await baselinesOf(values, drafts, contract)
   const codes: number[] = []
   for (const draft of drafts) {
-    const code = await runDraft(draft, { contract, values, baselines, receivers, several: drafts.length > 1 })
+    const code = await runDraft(draft, { contract, values, flags, baselines, several: drafts.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
   }
-  return worstOf(codes)
+  return worstExitCode(codes)
 }
 
 /** One exit code for several runs: a failure is worse than an inconclusive run. */
-function worstOf(codes: readonly number[]): number {
+function worstExitCode(codes: readonly number[]): number {
   const order = [exitCodes.interrupted, exitCodes.fail, exitCodes.inconclusive]
   return order.find(code => codes.includes(code)) ?? exitCodes.pass
 }
@@ -53,12 +51,12 @@ function worstOf(codes: readonly number[]): number {
 type Invocation = {
   readonly contract: Contract
   readonly values: Values
+  readonly flags: OutputFlags
   readonly baselines: Baselines | null
-  readonly receivers: Receivers
   readonly several: boolean
 }
 
-/** Runs one scenario, against the target of its plan or else a reference service of its own. */
+/** Runs a scenario against the target of its plan, or else against a reference service that it starts. */
 async function runDraft(draft: Draft, invocation: Invocation): Promise<number> {
   const { plan } = draft
   const { values, several } = invocation
@@ -66,10 +64,7 @@ async function runDraft(draft: Draft, invocation: Invocation): Promise<number> {
   const path = directoryOf(plan, runId, text(values, 'out'), several)
   assertNoRun(path)
   const keys = loadKeys(plan, runId)
-  const runAt = async (target: string): Promise<number> => {
-    const job = await jobAt(target, draft, runId, keys, invocation)
-    return runJob(job, path, invocation)
-  }
+  const runAt = (target: string) => runAgainst(target, draft, runId, path, keys, invocation)
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({
     seed: plan.seed,
@@ -83,47 +78,31 @@ async function runDraft(draft: Draft, invocation: Invocation): Promise<number> {
   }
 }
 
-/** The limits that a target grants decide the rates, and so what the run could spend. */
-async function jobAt(
+async function runAgainst(
   target: string,
   draft: Draft,
   runId: string,
-  { callers, spareKeys }: ReturnType<typeof loadKeys>,
-  { contract, values, baselines }: Invocation,
-): Promise<Omit<RunJob, 'info' | 'gauges'> & { readonly info: Omit<RunHead, 'startedAtMs'> }> {
+  path: string,
+  { callers, spareKeys: specialKeys }: Keys,
+  { contract, values, flags, baselines }: Invocation,
+): Promise<number> {
+  // The limits that a target grants decide the rates, and so what the run could spend.
   const plan = draft.replan(await discoverLimits(target, callers, draft.plan, contract))
   assertAffordable(plan)
   assertStillComparable(baselines, { plan, contract })
-  return {
-    info: { turnpike: 1, runId, version, target },
-    plan,
-    contract,
-    callers,
-    specialKeys: spareKeys,
-    baselines,
-    workers: workersOf(values),
-    warmUp: values.rehearsal !== false,
-  }
-}
-
-async function runJob(
-  draft: Awaited<ReturnType<typeof jobAt>>,
-  path: string,
-  { values, receivers }: Invocation,
-): Promise<number> {
-  const { plan, contract, workers } = draft
   const clock = systemClock()
-  const info = { ...draft.info, startedAtMs: clock.wallMs() }
-  const watch = await watchRun({ plan, head: info, clock, values, path, receivers })
+  const info: RunHead = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
+  const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
-  onFirst(() => watch.log('Interrupted: waiting for what is under way. Once more to quit.'))
+  onFirst(() => log('Interrupted: waiting for what is under way. Once more to quit.'))
   try {
+    const workers = workersOf(values)
     const directory = await createRunDirectory(path, { plan, contract }, workers)
-    const job: RunJob = { ...draft, info, gauges: watch.isMetered }
-    const io = { clock, stop, quit, startWorker: startThread, directory, outputs: [watch.output], log: watch.log }
-    return exitCodeOf(await run(job, io))
+    const warmUp = values.rehearsal !== false
+    const job: RunJob = { info, plan, contract, callers, specialKeys, baselines, workers, warmUp, gauges }
+    return exitCodeOf(await run(job, { clock, stop, quit, startWorker: startThread, directory, outputs, log }))
   } finally {
-    await watch.output.close()
+    await close()
     dispose()
   }
 }
