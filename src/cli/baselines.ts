@@ -4,7 +4,7 @@ import type { Contract } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { grantedThen } from '../plan/plan-limits.ts'
 import { assertComparable, assertDistinct, readComparedRun } from '../report/compared-run.ts'
-import type { Baselines } from '../run/run.ts'
+import type { Baselines } from '../run/make-report.ts'
 import { text, texts, type Values } from './command.ts'
 import type { Draft } from './load-plan.ts'
 

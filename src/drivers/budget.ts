@@ -16,8 +16,8 @@ export const createSharedBudget = (): SharedBudget => new BigInt64Array(new Shar
 const maxAmount = 2n ** 63n - 1n
 
 /**
- * A budget that spending cannot exceed, whatever is in flight and whichever workers share its sum, as long as no arrival
- * costs more than its maximum. A call without a maximum costs nothing.
+ * A budget that spending never exceeds, whatever is in flight and whichever workers share its sum, if no arrival costs
+ * more than its maximum. A call without a maximum costs nothing.
  */
 export function createBudget(limit: bigint, maxCosts: ReadonlyMap<string, bigint>, sum: SharedBudget): Budget {
   const maxCostOf = (call: string) => maxCosts.get(call) ?? 0n

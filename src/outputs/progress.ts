@@ -126,11 +126,11 @@ export function progressLine(snapshot: ProgressSnapshot): string {
 
 const quoted = (text: string): string => (/[\s"=]/.test(text) ? JSON.stringify(oneLine(text)) : oneLine(text))
 
-/** A run as it goes. */
+/** The state of a run at one instant. */
 export type ProgressSnapshot = {
   readonly scenario: string
   readonly stage: StageProgress
-  /** Of the load: what comes before and after the stages does not count. */
+  /** Since the first stage began. */
   readonly elapsedMs: number
   readonly totalMs: number
   readonly inFlight: number
@@ -145,7 +145,7 @@ export type ProgressSnapshot = {
   readonly claimedUsd: string
 }
 
-/** Between the stages, `(opening)` say, only the name is known. */
+/** Before and after the stages, in `(opening)` for example, only the name is known. */
 export type StageProgress = {
   readonly name: string
   readonly planned: null | {
@@ -154,9 +154,9 @@ export type StageProgress = {
     readonly of: number
     readonly elapsedMs: number
     readonly durationMs: number
-    /** Arrivals that are due each second at this moment, of a search those of its latest trial; null where the answers set the pace. */
+    /** Arrivals due each second at this moment, of a search those of its latest trial; null where the responses set the pace. */
     readonly offeredPerSecond: number | null
-    /** Complete answers each second, over the stage so far. */
+    /** Complete responses each second, over the stage so far. */
     readonly achievedPerSecond: number | null
   }
 }
@@ -217,11 +217,11 @@ function stageProgress({ plan, metrics, capacity, stage: name, loadElapsedMs }: 
   }
 }
 
-/** With a rate that is confirmed a search is over; before its first answer nobody knows. */
+/** A search is over once a rate is confirmed; before its first response the rate is not known. */
 const triedPerSecond = ({ perSecond, trials }: Search): number | null =>
   perSecond === null ? (trials.at(-1)?.offeredPerSecond ?? null) : 0
 
-/** Arrivals that are due each second; null where the answers set the pace. None before and after the stages. */
+/** Arrivals due each second; null where the responses set the pace; 0 before and after the stages. */
 export function currentOfferedRate(plan: Plan, stageName: string, loadElapsedMs: number): number | null {
   const stage = plannedStages(plan).find(({ name }) => name === stageName)
   return stage === undefined ? 0 : offeredPerSecond(stage, stageElapsedMs(stage, loadElapsedMs))

@@ -281,7 +281,7 @@ function feedConnections(
 ): {
   /** What arrivals are to be sent with. */
   readonly transport: Transport
-  /** Fires arrivals as long as there are any; one that was dropped has no request. */
+  /** Fires arrivals while there are any; one that was dropped has no request. */
   readonly feed: (fireNext: () => boolean) => Promise<void>
 } {
   const caught: Errand[] = []

@@ -1,21 +1,18 @@
 import { part } from '../arrivals/share.ts'
-import { compareRuns } from '../compare/compare-runs.ts'
-import type { Criteria } from '../compare/comparison.ts'
 import { createSharedBudget } from '../drivers/budget.ts'
 import { createRunStop, onAbort, onStop, type RunStop } from '../drivers/stop.ts'
 import { judgeLog, nothingOf } from '../judging/judge-log.ts'
-import { reportOf, slicesOf, type Part as WorkerResult } from '../judging/report-of.ts'
+import type { Brief, Part as WorkerResult } from '../judging/report-of.ts'
 import type { Clock } from '../lib/clock.ts'
 import { epochOf } from '../lib/machine-clock.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Output } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { EngineJob } from '../produce/engine.ts'
-import { comparedRun, type RecordedComparedRun } from '../report/compared-run.ts'
-import { withComparison } from '../report/comparison/with-comparison.ts'
 import type { Report } from '../report/report.ts'
 import type { RunDirectory } from '../report/run-directory.ts'
 import { createLiveView } from './live.ts'
+import { type Baselines, makeReport } from './make-report.ts'
 import type { OpeningResult, RunEnd, StartWorker, WorkerHandle } from './worker.ts'
 
 /** What a run does: plain data. */
@@ -44,15 +41,12 @@ export type RunIo = {
   readonly log: (line: string) => void
 }
 
-/** The runs that a run is compared with when it is over. */
-export type Baselines = { readonly runs: readonly RecordedComparedRun[]; readonly criteria: Criteria }
-
 /** From now to the first stage, so that every worker is told of it in time and has done with what came before. */
 const leadMs = 100
 
 /** Carries out a plan: workers send it and judge it side by side, and what they know becomes one report. */
 export async function run(job: RunJob, io: RunIo): Promise<Report> {
-  const { clock, quit, outputs } = io
+  const { clock, quit, directory, outputs } = io
   const stop = createRunStop(io.stop, quit)
   const workers = startWorkers(job, io, stop)
   const live = createLiveView(job.plan, workers, clock)
@@ -64,17 +58,15 @@ export async function run(job: RunJob, io: RunIo): Promise<Report> {
     await Promise.all(workers.map(worker => worker.drive(loadStartMs)))
     if (stop.reason() !== 'target-unreachable' && !quit.aborted)
       await Promise.all(workers.map(worker => worker.close()))
-    const results = await finishWorkers(
-      workers,
-      { ended: stop.reason(), durationMs: clock.nowMs(), pushed: pushCounts(outputs) },
-      job,
-      io,
-    )
+    const end = { ended: stop.reason(), durationMs: clock.nowMs(), pushed: pushCounts(outputs) }
+    const results = await finishWorkers(workers, end, job, directory)
     // Live views end on the numbers of the report.
     await live.poll()
     await terminate(workers)
-    const report = await makeReport(job, results, io.directory)
-    await io.directory?.writeReport(report)
+    const readObservations = directory?.readObservations ?? async function* () {}
+    const { report, slices } = await makeReport(briefOf(job), results, readObservations, job.baselines)
+    await directory?.writeSlices(slices)
+    await directory?.writeReport(report)
     await Promise.all(outputs.map(output => output.finish(report, quit)))
     return report
   } finally {
@@ -129,7 +121,7 @@ async function finishWorkers(
   workers: readonly WorkerHandle[],
   end: RunEnd,
   job: RunJob,
-  { directory }: RunIo,
+  directory: RunDirectory | null,
 ): Promise<readonly WorkerResult[]> {
   const finished = await Promise.all(workers.map(worker => worker.finish(end)))
   const results: WorkerResult[] = []
@@ -142,39 +134,18 @@ async function finishWorkers(
 async function recoverWorker(
   worker: WorkerHandle | undefined,
   logFile: string | null,
-  { plan, contract, info }: RunJob,
+  job: RunJob,
 ): Promise<WorkerResult> {
   // Until then the worker may still be writing.
   await worker?.terminate()
-  const brief = { plan, contract, head: info }
-  if (plan.record !== 'all' || logFile === null) return nothingOf(brief)
+  const brief = briefOf(job)
+  if (job.plan.record !== 'all' || logFile === null) return nothingOf(brief)
   const { leftOut, ...result } = await judgeLog(brief, logFile)
   return leftOut === 0 ? result : nothingOf(brief)
 }
 
-async function makeReport(
-  { plan, contract, info, baselines }: RunJob,
-  results: readonly WorkerResult[],
-  directory: RunDirectory | null,
-): Promise<Report> {
-  const slices = slicesOf(
-    { plan, contract },
-    results.map(({ facts }) => facts),
-  )
-  await directory?.writeSlices(slices)
-  const readObservations = directory?.readObservations ?? async function* () {}
-  const report = await reportOf({ plan, contract, head: info }, results, readObservations)
-  if (baselines === null) return report
-  const compared = comparedRun(report, { plan, contract }, slices)
-  return withComparison(
-    report,
-    compareRuns(
-      baselines.runs.map(baseline => baseline.run),
-      compared,
-      baselines.criteria,
-    ),
-  )
-}
+/** What the judging half is told of a run. */
+const briefOf = ({ plan, contract, info }: RunJob): Brief => ({ plan, contract, head: info })
 
 const terminate = (workers: readonly WorkerHandle[]): Promise<unknown> =>
   Promise.all(workers.map(worker => worker.terminate()))

@@ -26,13 +26,13 @@ export const histogramFamilies: readonly { readonly name: string; readonly timin
   { name: 'turnpike_lateness_seconds', timing: 'lateness', help: 'Due to send: the fault of the harness.' },
 ]
 
-/** So many callers have series of their own; the rest share those of `OTHER_NAME`. */
+/** Callers with series of their own; the rest share those of `OTHER_NAME`. */
 export const maxExportedCallers = 50
 
 export function families(source: ExpositionSource): readonly Family[] {
   const { metrics, meters, billing, tallies, limits, thresholds, run } = source
   const shown = new Set<string>()
-  /** A caller who was shown by name stays so. */
+  /** A caller who had series of its own keeps them. */
   const callerOf = (name: string): string => {
     if (shown.size < maxExportedCallers) shown.add(name)
     return shown.has(name) ? name : OTHER_NAME
@@ -222,7 +222,7 @@ function joined(samples: readonly Sample[], join: (a: number, b: number) => numb
   return [...byLabels.values()]
 }
 
-/** Searches for a capacity, as they go on. The rates are arrivals a second of all callers together. */
+/** The state of each search for a capacity. Rates are arrivals a second of all callers together. */
 export function searchFamilies({ capacity, stage }: Pick<ExpositionSource, 'capacity' | 'stage'>): readonly Family[] {
   const ofSearches = (value: (search: CapacityResult) => number | null) => () =>
     capacity().flatMap(search => sample({ stage: search.stage }, value(search)))
@@ -275,15 +275,15 @@ export function searchFamilies({ capacity, stage }: Pick<ExpositionSource, 'capa
   ]
 }
 
-/** What is not known is no 0: it has no sample. */
+/** An unknown value is not 0: it has no sample. */
 const sample = (labels: Sample['labels'], value: number | null): readonly Sample[] =>
   value === null ? [] : [{ labels, value }]
 
-/** Of the trial that is under way nothing is certain yet. */
+/** Without the current trial, whose outcome is not certain yet. */
 const trialsOver = ({ stage, trials }: CapacityResult, stageNow: string): readonly TrialResult[] =>
   stage === stageNow ? trials.slice(0, -1) : trials
 
-/** Between which rates the capacity lies, as far as trials say. Of a rate that was tried again, the last one does. */
+/** The rates between which the capacity lies, by the trials so far. Of a rate that was tried again, the last trial counts. */
 function boundsOf(over: readonly TrialResult[]): {
   readonly heldPerSecond: number | null
   readonly brokenPerSecond: number | null
@@ -296,7 +296,7 @@ function boundsOf(over: readonly TrialResult[]): {
   return { heldPerSecond: finite(held), brokenPerSecond: finite(broken) }
 }
 
-/** The least or the most of no values is infinite. */
+/** The minimum or maximum of no values is infinite. */
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
 
 function byOutcome(trials: readonly TrialResult[]): ReadonlyMap<TrialOutcome, number> {

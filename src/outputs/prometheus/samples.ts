@@ -14,13 +14,13 @@ import { currentOfferedRate, loadElapsedMs } from '../progress.ts'
 
 /** All that metrics are made of, read at the moment of a scrape. */
 export type ExpositionSource = {
-  /** To be called before anything is read: what is read before it resolves may be a little old. */
+  /** To be called before anything is read; until it resolves, values may be a second old. */
   readonly catchUp: () => Promise<void>
   readonly run: { readonly id: string; readonly scenario: string; readonly seed: number; readonly version: string }
   readonly metrics: ExportedMetrics
   readonly meters: MeterViews
   readonly inFlight: () => number
-  /** The stage that is under way, and what it is to send; null where the answers set the pace. */
+  /** The current stage, and the rate that it is to send; null where the responses set the pace. */
   readonly stage: () => { readonly name: string; readonly offeredPerSecond: number | null }
   readonly billing: () => Pick<Billing, 'billedUsd' | 'discrepancies'>
   readonly tallies: () => readonly Pick<ClauseTally, 'id' | 'violated'>[]

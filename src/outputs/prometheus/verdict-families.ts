@@ -3,8 +3,8 @@ import type { CallFacts, Report } from '../../report/report.ts'
 import type { Family } from './samples.ts'
 
 /**
- * What a run came to. All of them gauges, which a later run of the scenario replaces; none has the name of a metric of a
- * run that goes, so that nobody takes yesterday's verdict for one of now.
+ * The verdict of a run. All of them are gauges, which a later run of the scenario replaces. None has the name of a metric
+ * of a live run, so that yesterday's verdict is not mistaken for a current one.
  */
 export function verdictFamilies(report: Report): readonly Family[] {
   const { verdict, run, load, billing, clauses, thresholds, capacity } = report

@@ -83,7 +83,7 @@ export function parseReceiver(
   }
 }
 
-/** A receiver is on a network of its own, and must not keep a run from ending. */
+/** A receiver must not keep a run from ending, however slow its network is. */
 const timeouts = { connectMs: 3_000, headersMs: 10_000, idleMs: 10_000, totalMs: 10_000 }
 const maxReplyBytes = 64 * 1024
 
