@@ -364,9 +364,9 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'a file has at most 250 lines, but for tables of data',
-    rule: atMostLines(250, longTables),
-    planted: [['src/lib/spy.ts', '\n// a line'.repeat(251)]],
+    says: 'a file has at most 400 lines, but for tables of data',
+    rule: atMostLines(400, longTables),
+    planted: [['src/lib/spy.ts', '\n// a line'.repeat(401)]],
   },
   {
     says: 'nothing is left to be done in a comment',

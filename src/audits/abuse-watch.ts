@@ -1,4 +1,4 @@
-import type { Say } from '../checks/docket.ts'
+import type { Say } from '../checks/findings.ts'
 import type { AbuseRules, Attempt } from './attempt.ts'
 import { type CertainBlock, certainBlock } from './certain-block.ts'
 import { createPossibleBlocks } from './possible-blocks.ts'

@@ -1,7 +1,7 @@
-import type { Say } from '../checks/docket.ts'
-import { isAbuseBlock, saidBy } from '../checks/who-answered.ts'
+import type { Say } from '../checks/findings.ts'
 import { isOwnRefusal } from '../contract/probes.ts'
 import type { Asked, Observation } from '../observation/observation.ts'
+import { errorMessageOf, isAbuseBlock } from '../observation/response.ts'
 import { scopeOf } from '../observation/scope.ts'
 import { type AbuseWatch, createAbuseWatch } from './abuse-watch.ts'
 import type { Attempt } from './attempt.ts'
@@ -34,7 +34,7 @@ export function createAbuse(
       if (attempt.isBlocked && answer !== null) {
         if (attempt.isWorded) say.kept('abuse.message')
         else {
-          const because = `a block is answered with "${saidBy(answer)}", expected it to say to wait ${seconds} s and retry`
+          const because = `a block is answered with "${errorMessageOf(answer)}", expected it to say to wait ${seconds} s and retry`
           say.broken('abuse.message', because, [observation.seq])
         }
       }
@@ -56,7 +56,8 @@ export function createAbuse(
   function attemptOf(observation: Observation, sentMs: number, shownMs: number): Attempt {
     const { seq, answer } = observation
     const status = answer?.status ?? null
-    const isWorded = answer !== null && answer.status >= 400 && wanted.every(pattern => pattern.test(saidBy(answer)))
+    const isWorded =
+      answer !== null && answer.status >= 400 && wanted.every(pattern => pattern.test(errorMessageOf(answer)))
     return {
       seq,
       sentMs,

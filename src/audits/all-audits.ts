@@ -1,4 +1,4 @@
-import type { Docket } from '../checks/docket.ts'
+import type { FindingLog } from '../checks/findings.ts'
 import type { Sink } from '../observation/observation.ts'
 import { createAbuse } from './abuse.ts'
 import type { Audit, AuditScope } from './audit.ts'
@@ -35,13 +35,13 @@ export type AuditFacts = {
 export type AuditMemories = { readonly ids: KnownIds; readonly names: ModelNames }
 
 /** Every audit of the table of clauses, behind one sequencer. */
-export function createAudits(scope: AuditScope, docket: Docket, spend: SpendSink = nobody): Audits {
-  const ledger = createLedger(scope, docket.voice('ledger'), spend)
-  const limiter = createLimiter(scope, docket.voice('limiter'))
-  const abuse = createAbuse(scope, docket.voice('abuse'))
-  const uniqueness = createUniqueness(docket.voice('uniqueness'))
-  const coherence = createCoherence(scope, docket.voice('coherence'))
-  const idempotency = createIdempotency(scope, docket.voice('idempotency'))
+export function createAudits(scope: AuditScope, docket: FindingLog, spend: SpendSink = nobody): Audits {
+  const ledger = createLedger(scope, docket.reporterFor('ledger'), spend)
+  const limiter = createLimiter(scope, docket.reporterFor('limiter'))
+  const abuse = createAbuse(scope, docket.reporterFor('abuse'))
+  const uniqueness = createUniqueness(docket.reporterFor('uniqueness'))
+  const coherence = createCoherence(scope, docket.reporterFor('coherence'))
+  const idempotency = createIdempotency(scope, docket.reporterFor('idempotency'))
   const audits: readonly Audit[] = [ledger, limiter, abuse, idempotency, uniqueness, coherence]
   const sequencer = createSequencer((observation, watermarkMs) => {
     for (const audit of audits) audit.add(observation, watermarkMs)

@@ -1,15 +1,14 @@
-import { claimedPico } from '../checks/completion.ts'
+import { claimedPicoUsd, tokenCounts } from '../checks/completion.ts'
+import { listPrice, priceListOf } from '../checks/price-list.ts'
 import { claimedCredits, expectedCredits } from '../checks/rpc-credits.ts'
-import { listPrice, tariffOf } from '../checks/tariff.ts'
-import { tokenCounts } from '../checks/token-counts.ts'
-import { isFromInFront } from '../checks/who-answered.ts'
 import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import { type Contract, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { distance, parsePico, pico } from '../lib/money.ts'
 import { rememberLast } from '../lib/remember-last.ts'
 import { type Answer, neverSent, type Observation, type ProbeAsked, streamOf } from '../observation/observation.ts'
-import { asObject, isReplayed, jsonObject } from '../observation/scope.ts'
+import { isFromGateway, isReplayed, jsonObject } from '../observation/response.ts'
+import { asObject } from '../observation/scope.ts'
 
 /** What one request took from a balance, as far as can be told. All amounts in pico-USD; a DIEM counts as a USD. */
 export type Charge = {
@@ -40,7 +39,7 @@ function readCharge(observation: Observation, contract: Contract): Charge | null
   if (outcome.kind === 'dropped') return free
   if (outcome.kind === 'failed') return neverSent.includes(outcome.reason) ? free : upToWorst(observation, contract)
   // Behind a gateway that gave up, the service may have done its work.
-  if (answer !== null && isFromInFront(answer, contract)) return upToWorst(observation, contract)
+  if (answer !== null && isFromGateway(answer, contract)) return upToWorst(observation, contract)
 
   const claim = claimOf(observation, contract)
   if (asked.kind !== 'chat' && isReplayed(answer))
@@ -82,7 +81,7 @@ export function statedCost({ body }: Answer) {
   if (typeof usd !== 'number' || typeof diem !== 'number' || usd < 0 || diem < 0) return null
   // The last digits of a double may be noise.
   const isExact = parsePico(usd) !== null && parsePico(diem) !== null
-  return { usd: claimedPico(usd), diem: claimedPico(diem), isExact }
+  return { usd: claimedPicoUsd(usd), diem: claimedPicoUsd(diem), isExact }
 }
 
 /**
@@ -90,7 +89,7 @@ export function statedCost({ body }: Answer) {
  * possible. Where our tariff does not give the shown amount, of the exact one is known only that it rounds to it.
  */
 function claimInHeader(answer: Answer, contract: Contract): Claim | null {
-  const { costHeader, costGrain, picoUsdPerCredit } = tariffOf(contract)
+  const { costHeader, costGrain, picoUsdPerCredit } = priceListOf(contract)
   const said = parsePico(answer.headers[costHeader] ?? '')
   const credits = claimedCredits(answer, contract)
   if (said === null || credits === null) return said === null ? null : around(said, 0n)
@@ -117,11 +116,13 @@ function worstCase({ asked }: Observation, contract: Contract): bigint {
   if (asked.kind === 'rpc') {
     const base = contract.rpc.networks[asked.network]?.baseCredits
     if (base === undefined) return unpriced
-    return BigInt(asked.items.length * base * contract.rpc.multipliers.large * 2) * tariffOf(contract).picoUsdPerCredit
+    return (
+      BigInt(asked.items.length * base * contract.rpc.multipliers.large * 2) * priceListOf(contract).picoUsdPerCredit
+    )
   }
   // What is refused is not charged, so that most probes cost nothing.
   if (asked.kind === 'probe')
-    return BigInt(2 * (probeOf(asked.probe).credits?.(contract) ?? 0)) * tariffOf(contract).picoUsdPerCredit
+    return BigInt(2 * (probeOf(asked.probe).credits?.(contract) ?? 0)) * priceListOf(contract).picoUsdPerCredit
   if (asked.kind === 'resource') {
     const worst = resourceOf(contract, asked.resource)?.worstUsd ?? null
     return worst === null ? unpriced : pico(worst)
@@ -132,7 +133,7 @@ function worstCase({ asked }: Observation, contract: Contract): bigint {
   if (lookups > 0 && usdPerLookup === null) return unpriced
   const prompt = asked.promptTokens * 2 + 4_000
   const completion = asked.maxCompletionTokens * choicesOf(asked.options) * 2
-  const tokens = listPrice(tariffOf(contract), asked.model, { prompt, completion, cached: 0, written: 0 })
+  const tokens = listPrice(priceListOf(contract), asked.model, { prompt, completion, cached: 0, written: 0 })
   return tokens === null ? unpriced : tokens + BigInt(lookups * 2) * pico(usdPerLookup ?? '0')
 }
 
@@ -150,13 +151,13 @@ export function expectedCharge(
     const claimed = claimedCredits(answer, contract)
     // Of the prices that the contract leaves open, the one that was taken is as right as any.
     const credits = bill.accepted.find(total => total === claimed) ?? bill.total
-    return { usd: credits * tariffOf(contract).picoUsdPerCredit, credits }
+    return { usd: credits * priceListOf(contract).picoUsdPerCredit, credits }
   }
   if (asked.kind === 'probe') return expectedOfProbe(asked, answer, contract)
   if (asked.kind !== 'chat' || mostLookups(asked.options, contract) > 0) return null
   const counts = tokenCounts(streamOf(observation)?.usage ?? jsonObject(answer)?.usage)
   if (counts === null || counts.wrong !== null) return null
-  const usd = listPrice(tariffOf(contract), asked.model, counts)
+  const usd = listPrice(priceListOf(contract), asked.model, counts)
   return usd === null ? null : { usd, credits: 0n }
 }
 
@@ -164,5 +165,5 @@ export function expectedCharge(
 function expectedOfProbe({ probe }: ProbeAsked, answer: Answer, contract: Contract) {
   if (isReplayed(answer) || probeOf(probe).credits === undefined) return null
   const credits = claimedCredits(answer, contract)
-  return credits === null ? null : { usd: credits * tariffOf(contract).picoUsdPerCredit, credits }
+  return credits === null ? null : { usd: credits * priceListOf(contract).picoUsdPerCredit, credits }
 }

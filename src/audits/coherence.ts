@@ -1,7 +1,7 @@
 import { quote } from '../checks/check.ts'
-import type { Say } from '../checks/docket.ts'
-import { isFromInFront, isSuccess } from '../checks/who-answered.ts'
+import type { Say } from '../checks/findings.ts'
 import type { Observation } from '../observation/observation.ts'
+import { is2xx, isFromGateway } from '../observation/response.ts'
 import type { Audit, AuditScope } from './audit.ts'
 
 /** Clocks may differ, and a time zone be misread; a day is more than either. */
@@ -26,11 +26,11 @@ export function createCoherence(
   return {
     add: observation => {
       const { answer } = observation
-      if (answer === null || isFromInFront(answer, contract)) return
+      if (answer === null || isFromGateway(answer, contract)) return
       judgeDate(observation, answer.headers.date ?? '')
       const id = answer.headers[idHeader]
       const name = answer.headers[nameHeader]
-      if (id && name && isSuccess(answer.status)) judgeName(id, name, observation.seq)
+      if (id && name && is2xx(answer.status)) judgeName(id, name, observation.seq)
     },
     conclude: () => {},
     names: () => names,

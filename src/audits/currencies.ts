@@ -1,4 +1,4 @@
-import type { Say } from '../checks/docket.ts'
+import type { Say } from '../checks/findings.ts'
 import { formatPico } from '../lib/money.ts'
 import type { Balances } from './paid.ts'
 import { fits, type Range } from './range.ts'

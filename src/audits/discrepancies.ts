@@ -1,5 +1,4 @@
-import type { Say } from '../checks/docket.ts'
-import { type Example, firstExamples, shorten } from '../checks/example.ts'
+import { type Example, earliestExamples, type Say, truncateExample } from '../checks/findings.ts'
 import { formatPico } from '../lib/money.ts'
 import { mayBeReplays, nameDifference, type Suspects } from './difference.ts'
 import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from './results.ts'
@@ -92,7 +91,7 @@ function clauseOf(kind: DiscrepancyKind, refusals: number) {
 }
 
 const foundOnce = ({ amount, because, seqs }: Difference): Found => {
-  return { count: 1, amount, examples: [shorten({ because, seqs })] }
+  return { count: 1, amount, examples: [truncateExample({ because, seqs })] }
 }
 
 function tally(sums: Map<DiscrepancyKind, Found>, kind: DiscrepancyKind, { count, amount, examples }: Found): void {
@@ -100,6 +99,6 @@ function tally(sums: Map<DiscrepancyKind, Found>, kind: DiscrepancyKind, { count
   sums.set(kind, {
     count: sum.count + count,
     amount: sum.amount + amount,
-    examples: firstExamples([...sum.examples, ...examples]),
+    examples: earliestExamples([...sum.examples, ...examples]),
   })
 }

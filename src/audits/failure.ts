@@ -1,7 +1,7 @@
-import { isAbuseBlock, isFromInFront, isSuccess } from '../checks/who-answered.ts'
 import type { Contract } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { type Asked, neverSent, type Observation } from '../observation/observation.ts'
+import { is2xx, isAbuseBlock, isFromGateway } from '../observation/response.ts'
 
 /** certain: it counts towards the abuse block of its caller · possible: it may count, or may have been another's answer */
 export type Failure = 'certain' | 'possible'
@@ -12,12 +12,12 @@ export function failureOf({ asked, answer, outcome }: Observation, contract: Con
   if (outcome.kind === 'failed' && neverSent.includes(outcome.reason)) return null
   if (answer === null) return 'possible'
   const { status } = answer
-  if (isSuccess(status)) return null
+  if (is2xx(status)) return null
   const { counts, blockedCount } = contract.abuse
   if (isAbuseBlock(answer, contract)) return blockedCount === false ? null : 'possible'
   if (counts === 'client-errors-but-429' && (status === 429 || status >= 500)) return null
   // Whose failure a 401 is, only the service knows.
-  const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromInFront(answer, contract)
+  const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromGateway(answer, contract)
   return isClear ? 'certain' : 'possible'
 }
 

@@ -1,6 +1,5 @@
-import type { Say } from '../checks/docket.ts'
-import { isAbuseBlock } from '../checks/who-answered.ts'
-import { isReplayed } from '../observation/scope.ts'
+import type { Say } from '../checks/findings.ts'
+import { isAbuseBlock, isReplayed } from '../observation/response.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { judgeKey, type KeyRules, type KeyUse } from './key-uses.ts'
 

@@ -1,4 +1,4 @@
-import type { Say } from '../checks/docket.ts'
+import type { Say } from '../checks/findings.ts'
 import type { ReplayRole } from '../observation/observation.ts'
 
 /** What matters of one request with an idempotency key. */

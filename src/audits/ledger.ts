@@ -1,9 +1,9 @@
-import type { Say } from '../checks/docket.ts'
+import type { Say } from '../checks/findings.ts'
+import { priceListOf } from '../checks/price-list.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
-import { tariffOf } from '../checks/tariff.ts'
 import { formatPico, parsePico } from '../lib/money.ts'
 import type { Observation } from '../observation/observation.ts'
-import { authenticatedAnswer, isReplayed } from '../observation/scope.ts'
+import { authenticatedAnswer, isReplayed } from '../observation/response.ts'
 import { type Account, createAccount, type Entry } from './account.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { type Charge, chargeOf, expectedCharge, isRefusal } from './charge.ts'
@@ -28,7 +28,7 @@ export function createLedger(
 ): Audit & { readonly billing: () => Billing; readonly facts: () => LedgerFacts } {
   const { contract, shared, startedAtMs } = scope
   const { settleMs, balanceHeaders } = contract.billing
-  const tariff = tariffOf(contract)
+  const tariff = priceListOf(contract)
   const accounts = new Map<string, Account>()
   const discrepancies = createDiscrepancies(say)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }

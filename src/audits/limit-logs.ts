@@ -1,7 +1,7 @@
-import type { Say } from '../checks/docket.ts'
-import { isAbuseBlock, isOutOfTurn } from '../checks/who-answered.ts'
+import type { Say } from '../checks/findings.ts'
 import type { Observation } from '../observation/observation.ts'
-import { asObject, jsonObject } from '../observation/scope.ts'
+import { isAbuseBlock, isConcurrencyRejection, jsonObject } from '../observation/response.ts'
+import { asObject } from '../observation/scope.ts'
 import type { AuditScope } from './audit.ts'
 import { grainMs } from './limit-resets.ts'
 import type { Offset } from './server-clock.ts'
@@ -53,7 +53,7 @@ export function createLimitLogs(
       if (answer !== null && answer.status !== 429) return
       const name = asked.kind === 'chat' ? asked.model : asked.kind === 'rpc' ? contract.limitLogs.rpcId : ''
       const isCertain =
-        name !== '' && answer !== null && !isAbuseBlock(answer, contract) && !isOutOfTurn(answer, contract)
+        name !== '' && answer !== null && !isAbuseBlock(answer, contract) && !isConcurrencyRejection(answer, contract)
       const account = accountOf(caller)
       account.refused.push({ seq, name, sentMs, endMs, isCertain })
       if (account.refused.length <= mostRefused) return

@@ -1,4 +1,4 @@
-import type { Say } from '../checks/docket.ts'
+import type { Say } from '../checks/findings.ts'
 import type { Member } from './limit-window.ts'
 import type { Offset } from './server-clock.ts'
 

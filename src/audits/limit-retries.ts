@@ -1,4 +1,4 @@
-import type { Say } from '../checks/docket.ts'
+import type { Say } from '../checks/findings.ts'
 import { grainMs, type ResetRules } from './limit-resets.ts'
 import type { Member } from './limit-window.ts'
 

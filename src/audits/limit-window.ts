@@ -1,4 +1,4 @@
-import type { Say } from '../checks/docket.ts'
+import type { Say } from '../checks/findings.ts'
 import { type ByKey, hasOtherKeys, noKeys, plusKey, withKey } from './by-key.ts'
 import { createReckoning, type Span, type View } from './reckoning.ts'
 

@@ -1,4 +1,4 @@
-import type { Say } from '../checks/docket.ts'
+import type { Say } from '../checks/findings.ts'
 import type { Scope } from '../observation/scope.ts'
 import type { AuditScope } from './audit.ts'
 import { grainMs, judgeResets, type NamedWindow } from './limit-resets.ts'

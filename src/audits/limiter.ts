@@ -1,9 +1,9 @@
-import type { Say } from '../checks/docket.ts'
-import { isAbuseBlock, isOutOfTurn, isSuccess } from '../checks/who-answered.ts'
+import type { Say } from '../checks/findings.ts'
 import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
 import { isDecimal } from '../lib/number-text.ts'
 import type { Observation } from '../observation/observation.ts'
+import { is2xx, isAbuseBlock, isConcurrencyRejection } from '../observation/response.ts'
 import { scopeOf } from '../observation/scope.ts'
 import type { Audit, AuditScope } from './audit.ts'
 import { createLimit, type Limit } from './limit.ts'
@@ -86,10 +86,15 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
 }
 
 function sortOf({ asked, answer }: Observation, contract: Contract): Member['sort'] {
-  if (answer === null || asked.kind === 'probe' || isAbuseBlock(answer, contract) || isOutOfTurn(answer, contract))
+  if (
+    answer === null ||
+    asked.kind === 'probe' ||
+    isAbuseBlock(answer, contract) ||
+    isConcurrencyRejection(answer, contract)
+  )
     return 'uncertain'
   // A stream that broke off was accepted all the same: its headers came.
-  return answer.status === 429 ? 'rejected' : isSuccess(answer.status) ? 'accepted' : 'uncertain'
+  return answer.status === 429 ? 'rejected' : is2xx(answer.status) ? 'accepted' : 'uncertain'
 }
 
 /** The reset stamp as Unix time in milliseconds; null where there is none. */

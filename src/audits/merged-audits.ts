@@ -1,4 +1,4 @@
-import type { Docket } from '../checks/docket.ts'
+import type { FindingLog } from '../checks/findings.ts'
 import type { AuditFacts, AuditMemories } from './all-audits.ts'
 import { judgeNamesOfAll } from './coherence.ts'
 import { createDiscrepancies } from './discrepancies.ts'
@@ -16,8 +16,12 @@ export type MergedAudits = {
 }
 
 /** `docket` holds what the workers said of it, and takes what is said here. Limits come in the order of `callers`. */
-export function mergeAudits(parts: readonly AuditFacts[], callers: readonly string[], docket: Docket): MergedAudits {
-  const discrepancies = createDiscrepancies(docket.voice('ledger'))
+export function mergeAudits(
+  parts: readonly AuditFacts[],
+  callers: readonly string[],
+  docket: FindingLog,
+): MergedAudits {
+  const discrepancies = createDiscrepancies(docket.reporterFor('ledger'))
   for (const { ledger } of parts) discrepancies.absorb(ledger.discrepancies)
   const rank = new Map(callers.map((name, position) => [name, position]))
   const rankOf = ({ caller }: LimitUse) => rank.get(caller) ?? callers.length
@@ -33,9 +37,9 @@ export function mergeAudits(parts: readonly AuditFacts[], callers: readonly stri
     conclude: memories => {
       discrepancies.conclude()
       const ids = memories.map(memory => memory.ids)
-      judgeIdsOfAll(ids, docket.retraction('uniqueness'))
+      judgeIdsOfAll(ids, docket.reclassifier('uniqueness'))
       const names = memories.map(memory => memory.names)
-      judgeNamesOfAll(names, docket.voice('coherence'))
+      judgeNamesOfAll(names, docket.reporterFor('coherence'))
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Example } from '../checks/example.ts'
+import type { Example } from '../checks/findings.ts'
 
 /** What the ledger found, over all callers. Amounts are decimal strings. */
 export type Billing = {

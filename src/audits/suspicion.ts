@@ -1,4 +1,4 @@
-import type { Say } from '../checks/docket.ts'
+import type { Say } from '../checks/findings.ts'
 import { formatPico } from '../lib/money.ts'
 import type { Discrepancies } from './discrepancies.ts'
 import { describeRange, excessOf, fits, type Range } from './range.ts'

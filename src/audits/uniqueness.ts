@@ -1,5 +1,5 @@
-import type { Retract, Say } from '../checks/docket.ts'
-import { isReplayed } from '../observation/scope.ts'
+import type { Reclassify, Say } from '../checks/findings.ts'
+import { isReplayed } from '../observation/response.ts'
 import type { Audit } from './audit.ts'
 import { createIdMemory } from './id-memory.ts'
 
@@ -50,7 +50,7 @@ export type KnownIds = { readonly rays: ReadonlyMap<string, number>; readonly re
  * What judges who saw different requests can only tell together: whether an id that is new to each of them is new to all.
  * The first use of an id was found to be right by the judge who saw it; the later ones of them are taken back.
  */
-export function judgeIdsOfAll(all: readonly KnownIds[], retract: Retract<'uniqueness'>): void {
+export function judgeIdsOfAll(all: readonly KnownIds[], retract: Reclassify<'uniqueness'>): void {
   const judge = (clause: 'header.cf-ray.unique' | 'rpc.request-id.unique', name: string, sort: keyof KnownIds) => {
     const firsts = new Map<string, number>()
     for (const [id, seq] of all.flatMap(ids => [...ids[sort]]).toSorted(([, a], [, b]) => a - b)) {

@@ -5,14 +5,13 @@ import { distance, formatPico, parsePico, pico } from '../lib/money.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import type { ChatAsked, Observation } from '../observation/observation.ts'
 import { asObject } from '../observation/scope.ts'
-import { type Expect, expecting, quote, type Voice } from './check.ts'
-import { listPrice, share, tariffOf } from './tariff.ts'
-import { isCount, type TokenCounts, tokenCounts } from './token-counts.ts'
+import { type Expect, expectFor, quote, type Reporter } from './check.ts'
+import { listPrice, priceListOf, toleranceOf } from './price-list.ts'
 
 /** The clauses that hold for a completion whether it was streamed or not. */
-type Shared = ClausesOf<'chat-answer'> & ClausesOf<'chat-stream'>
+type CompletionClause = ClausesOf<'chat-answer'> & ClausesOf<'chat-stream'>
 
-export type Completion = {
+type Completion = {
   readonly id: unknown
   readonly created: unknown
   readonly model: unknown
@@ -29,14 +28,14 @@ export function checkCompletion(
   { id, model, created, usage, cost, isCut }: Completion,
   observation: ChatObservation,
   contract: Contract,
-  say: Voice<Shared>,
+  say: Reporter<CompletionClause>,
 ): void {
   const { asked } = observation
-  const expect = expecting(say, observation.seq)
+  const expect = expectFor(say, observation.seq)
 
   expect('chat.id', typeof id === 'string' && id !== '', () => `id is ${quote(id)}, expected a text`)
   // An alias may be answered by the model that it stands for; the id of a known model is that model.
-  const isExact = tariffOf(contract).models.has(asked.model)
+  const isExact = priceListOf(contract).models.has(asked.model)
   const isModel = isExact ? isModelOf(model, asked) : typeof model === 'string' && model !== ''
   expect('chat.model', isModel, () => `model is ${quote(model)}, expected ${isExact ? quote(asked.model) : 'a name'}`)
   expect(
@@ -55,7 +54,11 @@ export function checkCompletion(
   if (cost !== undefined && cost !== null) checkCost(cost, counts, asked, contract, expect)
 }
 
-function checkCounts({ prompt, completion, total, wrong }: TokenCounts, bound: number, expect: Expect<Shared>): void {
+function checkCounts(
+  { prompt, completion, total, wrong }: TokenCounts,
+  bound: number,
+  expect: Expect<CompletionClause>,
+): void {
   expect('chat.usage.cached', wrong === null, () => `${wrong}`)
   expect(
     'chat.usage.sum',
@@ -69,7 +72,7 @@ function checkCounts({ prompt, completion, total, wrong }: TokenCounts, bound: n
   )
 }
 
-function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expect<Shared>): void {
+function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expect<CompletionClause>): void {
   const details = asObject(usage)?.completion_tokens_details
   if (details === undefined) return
   const reasoning = asObject(details)?.reasoning_tokens ?? 0
@@ -86,7 +89,7 @@ function checkCut(
   { completion }: TokenCounts,
   { model, maxCompletionTokens: bound, options }: ChatAsked,
   { chat, models }: Contract,
-  expect: Expect<Shared>,
+  expect: Expect<CompletionClause>,
 ): void {
   const isAsked = models.some(known => known.id === model && bound < known.maxCompletionTokens)
   if (!chat.lengthIsBound || !isAsked || choicesOf(options) > 1 || hasOtherBound(options)) return
@@ -107,18 +110,18 @@ function checkCost(
   counts: TokenCounts | null,
   { model, options }: ChatAsked,
   contract: Contract,
-  expect: Expect<Shared>,
+  expect: Expect<CompletionClause>,
 ): void {
   const { usd, diem } = asObject(cost) ?? {}
   const isCost = isAmount(usd) && isAmount(diem)
   expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
   if (!isCost || counts === null || counts.wrong !== null) return
-  const tariff = tariffOf(contract)
+  const tariff = priceListOf(contract)
   const expected = listPrice(tariff, model, counts)
   if (expected === null) return
   // A cost may be rounded to what a balance can show.
-  const tolerance = share(expected, contract.chat.costTolerance) + tariff.balanceGrain
-  const said = claimedPico(usd) + claimedPico(diem)
+  const tolerance = toleranceOf(expected, contract.chat.costTolerance) + tariff.balanceGrain
+  const said = claimedPicoUsd(usd) + claimedPicoUsd(diem)
   const lookups = mostLookups(options, contract)
   if (lookups > 0) {
     const tokens = { least: expected - tolerance, most: expected + tolerance }
@@ -133,16 +136,16 @@ function checkCost(
   })
 }
 
-type Range = { readonly least: bigint; readonly most: bigint }
+type CostRange = { readonly least: bigint; readonly most: bigint }
 
 /** Tokens cost `tokens`; how much of what may be searched or scraped was, is open. */
 function checkLookups(
   cost: unknown,
   said: bigint,
-  tokens: Range,
+  tokens: CostRange,
   lookups: number,
   { chat }: Contract,
-  expect: Expect<Shared>,
+  expect: Expect<CompletionClause>,
 ): void {
   const { usdPerLookup } = chat.search
   if (usdPerLookup === null) return
@@ -156,7 +159,7 @@ function checkLookups(
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
 /** A JSON number may carry the noise of a double behind its 12th decimal. */
-export const claimedPico = (amount: number): bigint => parsePico(amount) ?? pico(amount.toFixed(12))
+export const claimedPicoUsd = (amount: number): bigint => parsePico(amount) ?? pico(amount.toFixed(12))
 
 export function checkFinishReason(
   reason: unknown,
@@ -187,3 +190,48 @@ function isRecent(created: unknown, { answer, sentMs, endMs }: Observation): boo
 /** The options behind the name of a model may be repeated with it. */
 const isModelOf = (model: unknown, { model: asked, options }: ChatAsked): boolean =>
   model === asked || (options !== null && options.suffix !== null && model === `${asked}:${options.suffix}`)
+
+/** What a completion says that it used. */
+type TokenCounts = {
+  readonly prompt: number
+  readonly completion: number
+  readonly total: number
+  /** Of the prompt, what came from a cache and what was written to one. */
+  readonly cached: number
+  readonly written: number
+  /** What is wrong with the two, which then count as nothing; null: nothing is. */
+  readonly wrong: string | null
+}
+
+/** Null where it does not say it. */
+export function tokenCounts(usage: unknown): TokenCounts | null {
+  const said = asObject(usage)
+  if (said === null) return null
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = said
+  if (!isCount(prompt) || !isCount(completion) || !isCount(total)) return null
+  return { prompt, completion, total, ...cacheCounts(said.prompt_tokens_details, prompt) }
+}
+
+type CacheCounts = Pick<TokenCounts, 'cached' | 'written' | 'wrong'>
+
+const none: CacheCounts = { cached: 0, written: 0, wrong: null }
+
+/** A count that is missing, or null, is none: few services have both. */
+function cacheCounts(details: unknown, prompt: number): CacheCounts {
+  if (details === undefined || details === null) return none
+  const said = asObject(details)
+  if (said === null) return { ...none, wrong: `prompt_tokens_details is ${quote(details)}, expected null or an object` }
+  const { cached_tokens: cached, cache_creation_input_tokens: written } = said
+  const [read, wrote] = [cached ?? 0, written ?? 0]
+  if (!isCount(read)) return { ...none, wrong: `cached_tokens is ${quote(cached)}, expected a whole number` }
+  if (!isCount(wrote))
+    return { ...none, wrong: `cache_creation_input_tokens is ${quote(written)}, expected a whole number` }
+  if (read === 0 && wrote === 0) return none
+  if (read + wrote <= prompt) return { cached: read, written: wrote, wrong: null }
+  return {
+    ...none,
+    wrong: `${read} tokens are cached and ${wrote} written, expected no more than the prompt's ${prompt}`,
+  }
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0

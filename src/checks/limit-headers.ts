@@ -1,7 +1,7 @@
 import { isDecimal } from '../lib/number-text.ts'
-import { authenticatedAnswer, scopeOf } from '../observation/scope.ts'
+import { authenticatedAnswer, isAbuseBlock } from '../observation/response.ts'
+import { scopeOf } from '../observation/scope.ts'
 import { type Check, quote } from './check.ts'
-import { isAbuseBlock } from './who-answered.ts'
 
 const types = ['user', 'api_key', 'global']
 

@@ -1,6 +1,6 @@
 import { type AuditMemories, createAudits } from '../audits/all-audits.ts'
-import { createChecks } from '../checks/all-checks.ts'
-import { createDocket, type Docket } from '../checks/docket.ts'
+import { createChecks } from '../checks/checks.ts'
+import { createFindingLog, type FindingLog } from '../checks/findings.ts'
 import type { Contract } from '../contract/contract.ts'
 import { inBatches, type Later } from '../lib/in-batches.ts'
 import { isOwnStage } from '../metrics/active-time.ts'
@@ -17,7 +17,7 @@ import { type Glance, type Readings, thresholdsOf } from './readings.ts'
 export type Judgement = Readings & {
   /** Takes an observation, which may be judged a little later, together with others. */
   readonly add: Sink
-  readonly docket: Pick<Docket, 'tallies' | 'violations' | 'names'>
+  readonly docket: Pick<FindingLog, 'tallies' | 'violations' | 'cites'>
   /** What searches are to try next. */
   readonly search: Capacity
   readonly glance: () => Glance
@@ -56,7 +56,7 @@ export function createJudgement(
   { startedAtMs }: Pick<RunHead, 'startedAtMs'>,
   later?: Later,
 ): Judgement {
-  const docket = createDocket()
+  const docket = createFindingLog()
   const checks = createChecks(contract, docket)
   const series = createSeries(plan)
   const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, docket, series.spend)
@@ -80,17 +80,17 @@ export function createJudgement(
     slices.add(observation)
     search.add(observation)
     latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
-    if (!docket.names(observation.seq)) return
+    if (!docket.cites(observation.seq)) return
     kept.set(observation.seq, observation)
     // An example gives way to an earlier one that is found later.
-    if (kept.size > mostKept) for (const seq of kept.keys()) if (!docket.names(seq)) kept.delete(seq)
+    if (kept.size > mostKept) for (const seq of kept.keys()) if (!docket.cites(seq)) kept.delete(seq)
   }
 
   function glance(): Glance {
     batch.flush()
     return {
       metrics: metrics.facts(),
-      docket: docket.facts(),
+      docket: docket.snapshot(),
       audits: audits.facts(),
       capacity: { complete: search.results(true), cutShort: search.results(false) },
       latestMs,
@@ -129,7 +129,7 @@ export function createJudgement(
     conclude: isWhole => {
       batch.flush()
       audits.conclude(isWhole)
-      const named = new Map([...kept].filter(([seq]) => docket.names(seq)))
+      const named = new Map([...kept].filter(([seq]) => docket.cites(seq)))
       return {
         ...glance(),
         memories: audits.memories(),

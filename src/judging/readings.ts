@@ -1,7 +1,7 @@
 import type { AuditFacts } from '../audits/all-audits.ts'
 import { type MergedAudits, mergeAudits } from '../audits/merged-audits.ts'
 import type { Billing, LimitUse } from '../audits/results.ts'
-import { createDocket, type Docket, type DocketFacts } from '../checks/docket.ts'
+import { createFindingLog, type FindingLog, type FindingLogSnapshot } from '../checks/findings.ts'
 import { pico } from '../lib/money.ts'
 import type { Extent } from '../metrics/active-time.ts'
 import type { CapacityResult } from '../metrics/capacity-result.ts'
@@ -13,7 +13,7 @@ import type { Plan } from '../plan/plan.ts'
 /** What can be read off a run, as of now. */
 export type Readings = {
   readonly metrics: Metrics
-  readonly docket: Pick<Docket, 'tallies' | 'violations'>
+  readonly docket: Pick<FindingLog, 'tallies' | 'violations'>
   readonly audits: { readonly billing: () => Billing; readonly limits: () => readonly LimitUse[] }
   /** What searches have found; `complete`: whether the run has ended by itself. */
   readonly capacity: (complete: boolean) => readonly CapacityResult[]
@@ -23,7 +23,7 @@ export type Readings = {
 /** What the judges of some callers have come to, as plain data: a thread can send it to another. */
 export type Glance = {
   readonly metrics: MetricsFacts
-  readonly docket: DocketFacts
+  readonly docket: FindingLogSnapshot
   readonly audits: AuditFacts
   /** What searches have found, if the run ends by itself and if not. */
   readonly capacity: { readonly complete: readonly CapacityResult[]; readonly cutShort: readonly CapacityResult[] }
@@ -31,15 +31,15 @@ export type Glance = {
   readonly latestMs: number
 }
 
-export type MergedReadings = Readings & { readonly docket: Docket; readonly audits: MergedAudits }
+export type MergedReadings = Readings & { readonly docket: FindingLog; readonly audits: MergedAudits }
 
 /** Reads what several have come to as if it were one; no caller is of two of them. */
 export function readGlances(plan: Plan, glances: readonly Glance[]): MergedReadings {
   const metrics = createMetrics(plan)
-  const docket = createDocket()
+  const docket = createFindingLog()
   for (const glance of glances) {
     metrics.absorb(glance.metrics)
-    docket.absorb(glance.docket)
+    docket.merge(glance.docket)
   }
   const parts = glances.map(glance => glance.audits)
   const audits = mergeAudits(parts, plan.callers.names, docket)

@@ -1,5 +1,5 @@
 import type { Billing, LimitUse } from '../audits/results.ts'
-import type { ClauseTally } from '../checks/docket.ts'
+import type { ClauseTally } from '../checks/findings.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Timing } from '../plan/plan.ts'
 import type { CapacityResult } from './capacity-result.ts'

@@ -1,10 +1,10 @@
 import { chargeOf, expectedCharge } from '../audits/charge.ts'
+import { priceListOf } from '../checks/price-list.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
-import { tariffOf } from '../checks/tariff.ts'
-import { isAbuseBlock } from '../checks/who-answered.ts'
 import type { Contract } from '../contract/contract.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
-import { authenticatedAnswer, isReplayed, scopeOf } from '../observation/scope.ts'
+import { authenticatedAnswer, isAbuseBlock, isReplayed } from '../observation/response.ts'
+import { scopeOf } from '../observation/scope.ts'
 
 /** What was charged for one call on one network; `none` for a call that has no network. All in pico-USD or credits. */
 export type ChargeMeter = {
@@ -76,7 +76,7 @@ type LatestOfScope = Latest & { observation: Observation }
 type Sums = { -readonly [Name in keyof ChargeMeter]: ChargeMeter[Name] }
 
 export function createMeters(contract: Contract): Meters {
-  const { usdHeader, diemHeader } = tariffOf(contract)
+  const { usdHeader, diemHeader } = priceListOf(contract)
   const charges = new Map<string, Map<string, Sums>>()
   const balances = new Map<string, Latest>()
   const limits = new Map<string, Map<string, LatestOfScope>>()

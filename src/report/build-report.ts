@@ -1,6 +1,5 @@
 import type { Billing, Blocks, LimitUse } from '../audits/results.ts'
-import type { ClauseTally, Finding } from '../checks/docket.ts'
-import type { Example } from '../checks/example.ts'
+import type { ClauseTally, Example, Finding } from '../checks/findings.ts'
 import { clauses } from '../contract/clauses.ts'
 import { isOwnStage } from '../metrics/active-time.ts'
 import type { CapacityResult } from '../metrics/capacity-result.ts'

@@ -1,5 +1,5 @@
 import type { Billing, Discrepancy, LimitUse } from '../audits/results.ts'
-import type { ClauseTally } from '../checks/docket.ts'
+import type { ClauseTally } from '../checks/findings.ts'
 import type { Comparison } from '../compare/comparison.ts'
 import type { JudgeName } from '../contract/clause.ts'
 import type { ClauseId } from '../contract/clauses.ts'
@@ -10,7 +10,9 @@ import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 import type { EventLoopDelay, PushTally } from '../observation/log.ts'
 
 export type { CapacityResult, TrialResult } from '../metrics/capacity-result.ts'
+
 export type { Percentiles } from '../metrics/percentiles.ts'
+
 export type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 
 /** The machine contract of a run, `report.json`. Changes only ever add. */

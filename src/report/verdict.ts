@@ -1,4 +1,4 @@
-import type { ClauseTally } from '../checks/docket.ts'
+import type { ClauseTally } from '../checks/findings.ts'
 import { duration, plural } from '../metrics/quantity.ts'
 import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 import type { Threshold } from '../plan/plan.ts'

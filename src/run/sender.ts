@@ -51,7 +51,7 @@ export function makeSender(
 ): Sender {
   const reachability = watchReachability(() => ending.halt('target-unreachable'))
   const isRecorded = (seq: number) =>
-    plan.record === 'all' || (plan.record === 'findings' && judgement.docket.names(seq))
+    plan.record === 'all' || (plan.record === 'findings' && judgement.docket.cites(seq))
   const sink: Sink = observation => {
     judgement.add(observation)
     if (isRecorded(observation.seq)) write(observation)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createAbuse } from '../../../src/audits/abuse.ts'
 import { createSequencer } from '../../../src/audits/sequencer.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import type { Contract } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
@@ -10,8 +10,8 @@ import { blockText, type Fault, type Guarding, guard, type Traffic } from './gua
 
 function judge(observations: readonly Observation[], abuse: Partial<Contract['abuse']> = {}, shared = false) {
   const contract = { ...documented, abuse: { ...documented.abuse, ...abuse } }
-  const docket = createDocket()
-  const audit = createAbuse({ contract, shared, startedAtMs }, docket.voice('abuse'))
+  const docket = createFindingLog()
+  const audit = createAbuse({ contract, shared, startedAtMs }, docket.reporterFor('abuse'))
   const sequencer = createSequencer(audit.add)
   for (const observation of observations) sequencer.add(observation)
   sequencer.flush()

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { createAudits } from '../../../src/audits/all-audits.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { startedAtMs } from '../checks/observed.ts'
 import { history, observe } from './bank.ts'
 
 function judge(observations: readonly Observation[], isWhole: boolean) {
-  const docket = createDocket()
+  const docket = createFindingLog()
   const audits = createAudits({ contract: documented, shared: false, startedAtMs }, docket)
   for (const observation of observations) audits.add(observation)
   audits.conclude(isWhole)

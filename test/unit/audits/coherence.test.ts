@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { createCoherence } from '../../../src/audits/coherence.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { answerOf, chatAsked, chatObserved, completion, observed, startedAtMs } from '../checks/observed.ts'
 
 /** What is held against the answers, and how often each clause was looked at. */
 function judge(observations: readonly Observation[]) {
-  const docket = createDocket()
-  const audit = createCoherence({ contract: documented, shared: false, startedAtMs }, docket.voice('coherence'))
+  const docket = createFindingLog()
+  const audit = createCoherence({ contract: documented, shared: false, startedAtMs }, docket.reporterFor('coherence'))
   for (const [seq, observation] of observations.entries()) audit.add({ ...observation, seq }, 0)
   audit.conclude(true)
   const judged = docket.tallies().filter(tally => tally.judged > 0)

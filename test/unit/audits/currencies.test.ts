@@ -3,7 +3,7 @@ import type { Charge } from '../../../src/audits/charge.ts'
 import { type CurrencyEntry, createCurrencies } from '../../../src/audits/currencies.ts'
 import { createReckoning, type Span } from '../../../src/audits/reckoning.ts'
 import { addCharge, nothing, type Taken, type Turnover } from '../../../src/audits/turnover.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import { pico } from '../../../src/lib/money.ts'
 
 /** What one request took, and what it was shown before that: `['0.3 USD', 10, 5]` found 10 dollars and 5 DIEM. */
@@ -34,8 +34,8 @@ function takenBy(took: string): Taken {
 
 /** Requests that are far from each other, or that all overlap. */
 function judge(steps: readonly Step[], { overlap = false, days = false, resolution = 0n } = {}) {
-  const docket = createDocket()
-  const judgeCurrencies = createCurrencies(resolution, docket.voice('ledger'))
+  const docket = createFindingLog()
+  const judgeCurrencies = createCurrencies(resolution, docket.reporterFor('ledger'))
   const reckoning = createReckoning<Span & Taken & CurrencyEntry, Turnover>(nothing, addCharge, judgeCurrencies)
   for (const [seq, [took, usd, diem]] of steps.entries()) {
     const sentMs = overlap ? seq : seq * 1_000

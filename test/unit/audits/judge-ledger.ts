@@ -1,7 +1,7 @@
 import { createLedger } from '../../../src/audits/ledger.ts'
 import { mergeAudits } from '../../../src/audits/merged-audits.ts'
 import { createSequencer } from '../../../src/audits/sequencer.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import type { Contract } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
@@ -16,9 +16,9 @@ export type Options = {
 
 /** What the ledger makes of observations in the order in which they end. */
 export function judge(observations: readonly Observation[], options: Options = {}) {
-  const docket = createDocket()
+  const docket = createFindingLog()
   const scope = { contract: documented, shared: false, startedAtMs, ...options }
-  const ledger = createLedger(scope, docket.voice('ledger'))
+  const ledger = createLedger(scope, docket.reporterFor('ledger'))
   const sequencer = createSequencer(ledger.add, options.queueLimit)
   for (const observation of observations) sequencer.add(observation)
   sequencer.flush()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createLimitLogs } from '../../../src/audits/limit-logs.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { answerOf, chatAsked, observed, startedAtMs } from '../checks/observed.ts'
@@ -20,9 +20,13 @@ const logOf = (data: unknown, sentMs = 20_000): Observation =>
   observed({ kind: 'rate-limit-logs' }, answerOf(200, { object: 'list', data }), { seq: 99, ...at(sentMs) })
 
 function judge(observations: readonly Observation[], { shared = false, skewMs = 0 } = {}): readonly string[] {
-  const docket = createDocket()
+  const docket = createFindingLog()
   const scope = { contract: documented, shared, startedAtMs }
-  const logs = createLimitLogs(scope, () => ({ least: skewMs - 500, most: skewMs + 500 }), docket.voice('limiter'))
+  const logs = createLimitLogs(
+    scope,
+    () => ({ least: skewMs - 500, most: skewMs + 500 }),
+    docket.reporterFor('limiter'),
+  )
   for (const each of observations) logs.add(each)
   logs.conclude()
   return docket.findings().map(({ clause, count }) => `${clause} ${count}`)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { judgeRetries } from '../../../src/audits/limit-retries.ts'
 import type { Member } from '../../../src/audits/limit-window.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 
 const member = (seq: number, sentMs: number, sort: Member['sort']): Member => ({
   seq,
@@ -18,8 +18,8 @@ const member = (seq: number, sentMs: number, sort: Member['sort']): Member => ({
 })
 
 function retries(skew: { least: number; most: number }) {
-  const docket = createDocket()
-  const judged = judgeRetries({ scope: 'rpc', startedAtMs: 0, offset: () => skew }, docket.voice('limiter'))
+  const docket = createFindingLog()
+  const judged = judgeRetries({ scope: 'rpc', startedAtMs: 0, offset: () => skew }, docket.reporterFor('limiter'))
   judged.mark(member(1, 5_000, 'rejected'), 60_000)
   return { ...judged, docket }
 }

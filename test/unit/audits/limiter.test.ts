@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createLimiter } from '../../../src/audits/limiter.ts'
 import { createSequencer } from '../../../src/audits/sequencer.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import type { ClauseId } from '../../../src/contract/clauses.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
@@ -14,8 +14,8 @@ function judge(observations: readonly Observation[], keeping: Keeping = {}, shar
   const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
   const accounts = { ...documented.accounts, default: { ...documented.accounts.default, L: tier } }
   const contract = { ...documented, accounts, limits: { ...documented.limits, windowMs, requestsReset } }
-  const docket = createDocket()
-  const limiter = createLimiter({ contract, shared, startedAtMs }, docket.voice('limiter'))
+  const docket = createFindingLog()
+  const limiter = createLimiter({ contract, shared, startedAtMs }, docket.reporterFor('limiter'))
   const sequencer = createSequencer(limiter.add, queueLimit)
   for (const observation of observations) sequencer.add(observation)
   sequencer.flush()

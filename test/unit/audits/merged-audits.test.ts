@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createAudits } from '../../../src/audits/all-audits.ts'
 import { mergeAudits } from '../../../src/audits/merged-audits.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { answerOf, observed, singleAsked } from '../checks/observed.ts'
@@ -11,13 +11,13 @@ const answered = (seq: number, headers: Readonly<Record<string, string>>): Obser
 
 /** Each list is what one of the workers saw. */
 function judge(...workers: readonly (readonly Observation[])[]) {
-  const docket = createDocket()
+  const docket = createFindingLog()
   const parts = workers.map(observations => {
-    const own = createDocket()
+    const own = createFindingLog()
     const audits = createAudits({ contract: documented, shared: false, startedAtMs: 0 }, own)
     for (const observation of observations) audits.add(observation)
     audits.conclude(true)
-    docket.absorb(own.facts())
+    docket.merge(own.snapshot())
     return { facts: audits.facts(), memories: audits.memories() }
   })
   const facts = parts.map(part => part.facts)

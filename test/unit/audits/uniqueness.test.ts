@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { createUniqueness } from '../../../src/audits/uniqueness.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import type { Observation, ReplayRole } from '../../../src/observation/observation.ts'
 import { answerOf, observed, rpcHeaders, singleAsked } from '../checks/observed.ts'
 
 function judge(observations: Iterable<Observation>) {
-  const docket = createDocket()
-  const audit = createUniqueness(docket.voice('uniqueness'))
+  const docket = createFindingLog()
+  const audit = createUniqueness(docket.reporterFor('uniqueness'))
   for (const observation of observations) audit.add(observation, 0)
   audit.conclude(true)
   return docket.findings().map(({ clause, because, examples }) => [clause, because, examples[0]?.seqs])

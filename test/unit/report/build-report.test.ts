@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import type { ThresholdResult } from '../../../src/metrics/thresholds.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
 import type { Evidence } from '../../../src/report/report.ts'
@@ -115,7 +115,7 @@ describe('verdict: inconclusive', () => {
       })
   })
   test('when nothing was judged', () => {
-    expect(reportOf([anObservation()], { tallies: createDocket().tallies() })).toMatchObject({
+    expect(reportOf([anObservation()], { tallies: createFindingLog().tallies() })).toMatchObject({
       verdict: 'inconclusive',
       because: ['Nothing was judged: no clause was exercised and the plan has no threshold.'],
     })

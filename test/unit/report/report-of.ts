@@ -1,4 +1,4 @@
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { createSeries } from '../../../src/metrics/series.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
@@ -10,10 +10,10 @@ export const runFacts = { ...passingReport.run, durationMs: 10_000 }
 
 /** A docket of one clause kept, and of another broken as often as said. */
 export const docketOf = (violations: number) => {
-  const docket = createDocket()
-  docket.voice('headers').kept('header.date')
+  const docket = createFindingLog()
+  docket.reporterFor('headers').kept('header.date')
   for (let i = 0; i < violations; i++)
-    docket.voice('rpc-credits').broken('rpc.credits.amount', 'got 1, expected 2', [i])
+    docket.reporterFor('rpc-credits').broken('rpc.credits.amount', 'got 1, expected 2', [i])
   return docket
 }
 

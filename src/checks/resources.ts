@@ -1,17 +1,17 @@
 import { type Resource, resourceOf } from '../contract/contract.ts'
 import type { Answer, ResourceAsked } from '../observation/observation.ts'
+import { is2xx, isFromGateway } from '../observation/response.ts'
 import { asObject } from '../observation/scope.ts'
-import { type Check, expecting, quote } from './check.ts'
-import type { Say } from './docket.ts'
-import { isFromInFront, isSuccess } from './who-answered.ts'
+import { type Check, expectFor, quote } from './check.ts'
+import type { Say } from './findings.ts'
 
 /** Answers of what is neither chat nor RPC: whether it is there, and what its headers say of what it gave. */
-export const checkResourceAnswer: Check<'resource-answer'> = ({ answer, asked, seq }, contract, say) => {
-  if (asked.kind !== 'resource' || answer === null || isFromInFront(answer, contract)) return
+export const checkResources: Check<'resource-answer'> = ({ answer, asked, seq }, contract, say) => {
+  if (asked.kind !== 'resource' || answer === null || isFromGateway(answer, contract)) return
   const resource = resourceOf(contract, asked.resource)
   if (resource === null || unrelated.includes(answer.status)) return
   const { status } = answer
-  const expect = expecting(say, seq)
+  const expect = expectFor(say, seq)
 
   // A job that was never queued is not found, either.
   if (resource.draws !== 'video-retrieve')
@@ -23,10 +23,10 @@ export const checkResourceAnswer: Check<'resource-answer'> = ({ answer, asked, s
   if (resource.draws === 'embedding' && isText(asked.body?.input) && status < 500 && !missing.includes(status))
     expect(
       'embeddings.input',
-      isSuccess(status),
+      is2xx(status),
       () => `an embedding of ${quote(asked.body?.input)} was answered with ${status}, expected a success`,
     )
-  if (!isSuccess(status)) return
+  if (!is2xx(status)) return
   if (resource.isPaginated) checkPages(answer, asked, seq, say)
   checkDisposition(answer, resource, seq, say)
 }
@@ -44,7 +44,7 @@ const disposition = /^(attachment|inline|form-data)\s*(;|$)/i
 function checkDisposition({ headers, status }: Answer, { isDownload }: Resource, seq: number, say: Voice): void {
   const said = headers['content-disposition']
   if (said === undefined && !isDownload) return
-  expecting(say, seq)(
+  expectFor(say, seq)(
     'header.content-disposition',
     said !== undefined && disposition.test(said),
     () => `content-disposition is ${quote(said)} on a ${status}, expected attachment or inline`,
@@ -62,7 +62,7 @@ const pageHeaders = {
 const wholeNumber = /^\d+$/
 
 function checkPages(answer: Answer, asked: ResourceAsked, seq: number, say: Voice): void {
-  const expect = expecting(say, seq)
+  const expect = expectFor(say, seq)
   const { headers } = answer
   const unfit = Object.values(pageHeaders).filter(name => !wholeNumber.test(headers[name] ?? ''))
   const got = () => unfit.map(name => `${name} is ${quote(headers[name])}`).join(', ')

@@ -3,7 +3,7 @@ import { perContract } from '../contract/per-contract.ts'
 import { pico } from '../lib/money.ts'
 
 /** What the contract says about money, as the integers that judges reckon with. */
-export type Tariff = {
+type PriceList = {
   readonly picoUsdPerCredit: bigint
   /** The last digit of an RPC cost, in pico-USD. */
   readonly costGrain: bigint
@@ -26,9 +26,9 @@ type TokenPrices = {
   readonly cacheWrite: bigint | null
 }
 
-export const tariffOf = perContract(makeTariff)
+export const priceListOf = perContract(makePriceList)
 
-function makeTariff({ rpc, billing, models, headerPrefix }: Contract): Tariff {
+function makePriceList({ rpc, billing, models, headerPrefix }: Contract): PriceList {
   const tokenPrices = models.flatMap(({ id, usdPerMillion }) =>
     usdPerMillion === null ? [] : [[id, pricesOf(usdPerMillion)] as const],
   )
@@ -46,7 +46,7 @@ function makeTariff({ rpc, billing, models, headerPrefix }: Contract): Tariff {
 }
 
 /** `amount` × a relative tolerance, such as 0.005. */
-export const share = (amount: bigint, tolerance: number): bigint =>
+export const toleranceOf = (amount: bigint, tolerance: number): bigint =>
   (amount * BigInt(Math.round(tolerance * 1e9))) / 1_000_000_000n
 
 const pricesOf = ({ input, output, cacheInput, cacheWrite }: NonNullable<Model['usdPerMillion']>): TokenPrices => ({
@@ -56,7 +56,7 @@ const pricesOf = ({ input, output, cacheInput, cacheWrite }: NonNullable<Model['
   cacheWrite: cacheWrite === null ? null : pico(cacheWrite),
 })
 
-export type PricedTokens = {
+type TokenQuantities = {
   readonly prompt: number
   readonly completion: number
   /** Parts of the prompt. */
@@ -65,7 +65,7 @@ export type PricedTokens = {
 }
 
 /** What tokens cost by the list, in pico-USD; null where a price is not known. */
-export function listPrice(tariff: Tariff, model: string, tokens: PricedTokens): bigint | null {
+export function listPrice(tariff: PriceList, model: string, tokens: TokenQuantities): bigint | null {
   const price = tariff.tokenPrices.get(model)
   if (price === undefined) return null
   const { prompt, completion, cached, written } = tokens

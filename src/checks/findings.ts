@@ -1,6 +1,5 @@
 import type { JudgeName } from '../contract/clause.ts'
 import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../contract/clauses.ts'
-import { type Example, firstExamples, shorten } from './example.ts'
 
 /** The voice of one judge: it can speak about its own clauses only. */
 export type Say<Name extends JudgeName> = {
@@ -11,7 +10,7 @@ export type Say<Name extends JudgeName> = {
 }
 
 /** Takes back that the clause was kept, once: it turned out to be broken. */
-export type Retract<Name extends JudgeName> = Say<Name>['broken']
+export type Reclassify<Name extends JudgeName> = Say<Name>['broken']
 
 export type ClauseTally = {
   readonly id: ClauseId
@@ -32,34 +31,34 @@ export type Finding = {
 }
 
 /** What judges have said, as plain data; a docket can take up what several of others hold. */
-export type DocketFacts = {
+export type FindingLogSnapshot = {
   readonly judged: ReadonlyMap<ClauseId, number>
-  readonly findings: readonly FindingFacts[]
+  readonly findings: readonly FindingSnapshot[]
 }
 
-type FindingFacts = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
+type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
 
 /** Collects what all judges say. Bounded in the number of observations: it counts, and keeps the first few examples of each. */
-export type Docket = {
-  readonly voice: <Name extends JudgeName>(judge: Name) => Say<Name>
-  readonly retraction: <Name extends JudgeName>(judge: Name) => Retract<Name>
+export type FindingLog = {
+  readonly reporterFor: <Name extends JudgeName>(judge: Name) => Say<Name>
+  readonly reclassifier: <Name extends JudgeName>(judge: Name) => Reclassify<Name>
   /** In the order of the table of clauses. */
   readonly tallies: () => readonly ClauseTally[]
   readonly findings: () => readonly Finding[]
   /** Whether an example names the observation with this `seq`. */
-  readonly names: (seq: number) => boolean
+  readonly cites: (seq: number) => boolean
   /** Violations so far, over all clauses. */
   readonly violations: () => number
-  readonly facts: () => DocketFacts
-  readonly absorb: (facts: DocketFacts) => void
+  readonly snapshot: () => FindingLogSnapshot
+  readonly merge: (facts: FindingLogSnapshot) => void
 }
 
-export function createDocket(): Docket {
+export function createFindingLog(): FindingLog {
   /** How many examples name each request. */
   const named = new Map<number, number>()
   let violations = 0
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
-  const findings = new Map<string, FindingFacts>()
+  const findings = new Map<string, FindingSnapshot>()
 
   const note = ({ seqs }: Example, by: 1 | -1) => {
     for (const seq of seqs) {
@@ -72,30 +71,30 @@ export function createDocket(): Docket {
     const sum = judged.get(clause)
     if (sum !== undefined) sum.count += count
   }
-  const find = ({ clause, judge, count, examples }: FindingFacts) => {
+  const find = ({ clause, judge, count, examples }: FindingSnapshot) => {
     const key = `${clause}/${judge}`
     const known = findings.get(key) ?? { clause, judge, count: 0, examples: [] }
-    const first = firstExamples([...known.examples, ...examples])
+    const first = earliestExamples([...known.examples, ...examples])
     for (const example of first) note(example, 1)
     for (const example of known.examples) note(example, -1)
     findings.set(key, { ...known, count: known.count + count, examples: first })
     violations += count
   }
 
-  const voice = <Name extends JudgeName>(judge: Name): Say<Name> => ({
+  const reporterFor = <Name extends JudgeName>(judge: Name): Say<Name> => ({
     kept: clause => tally(clause, 1),
     broken: (clause, because, seqs) => {
       tally(clause, 1)
-      find({ clause, judge, count: 1, examples: [shorten({ because, seqs })] })
+      find({ clause, judge, count: 1, examples: [truncateExample({ because, seqs })] })
     },
   })
 
   return {
-    voice,
-    retraction: judge => (clause, because, seqs) => {
-      find({ clause, judge, count: 1, examples: [shorten({ because, seqs })] })
+    reporterFor,
+    reclassifier: judge => (clause, because, seqs) => {
+      find({ clause, judge, count: 1, examples: [truncateExample({ because, seqs })] })
     },
-    names: seq => named.has(seq),
+    cites: seq => named.has(seq),
     violations: () => violations,
     tallies: () =>
       clauseIds.map(id => {
@@ -108,13 +107,41 @@ export function createDocket(): Docket {
       [...findings.values()]
         .sort((a, b) => clauseIds.indexOf(a.clause) - clauseIds.indexOf(b.clause) || (a.judge < b.judge ? -1 : 1))
         .map(f => ({ ...f, section: clauses[f.clause].section, because: f.examples[0]?.because ?? '' })),
-    facts: () => ({
+    snapshot: () => ({
       judged: new Map([...judged].map(([clause, { count }]) => [clause, count])),
       findings: [...findings.values()],
     }),
-    absorb: facts => {
+    merge: facts => {
       for (const [clause, count] of facts.judged) tally(clause, count)
       for (const finding of facts.findings) find(finding)
     },
   }
+}
+
+/** One of the cases that a finding rests on: what was wrong, and the requests that show it. */
+export type Example = { readonly because: string; readonly seqs: readonly number[] }
+
+export const maxExamples = 5
+/** A target can make a sentence, or a list of requests, as long as it likes. */
+const maxMessageLength = 600
+const maxSeqs = 24
+
+/** An example that stays small whatever a target says. */
+export const truncateExample = ({ because, seqs }: Example): Example => ({
+  because: because.length > maxMessageLength ? `${because.slice(0, maxMessageLength)}...` : because,
+  seqs: seqs.slice(0, maxSeqs),
+})
+
+/**
+ * The earliest of them, as callers count their requests: by the last request that each names. So it does not matter in
+ * which order they were found, nor by how many.
+ */
+export const earliestExamples = (examples: readonly Example[]): readonly Example[] =>
+  examples.length < 2 ? examples : examples.toSorted(byLastRequest).slice(0, maxExamples)
+
+function byLastRequest(a: Example, b: Example): number {
+  const last = (a.seqs.at(-1) ?? -1) - (b.seqs.at(-1) ?? -1)
+  if (last !== 0) return last
+  const [ofA, ofB] = [a, b].map(({ seqs, because }) => `${seqs.join()} ${because}`)
+  return ofA === ofB ? 0 : (ofA ?? '') < (ofB ?? '') ? -1 : 1
 }

@@ -1,11 +1,12 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
-import { asObject, jsonObject } from '../observation/scope.ts'
-import { type Check, expecting, quote } from './check.ts'
+import { jsonObject } from '../observation/response.ts'
+import { asObject } from '../observation/scope.ts'
+import { type Check, expectFor, quote } from './check.ts'
 
 /** The lists of networks, of models, of the caller's rate limits and of the requests that hit them. */
-export const checkCatalogue: Check<'catalogue'> = ({ answer, asked, seq, accountTier }, contract, say) => {
+export const checkLists: Check<'catalogue'> = ({ answer, asked, seq, accountTier }, contract, say) => {
   if (answer === null || answer.status >= 500 || unrelated.includes(answer.status)) return
-  const expect = expecting(say, seq)
+  const expect = expectFor(say, seq)
   const body = answer.status === 200 ? jsonObject(answer) : null
   switch (asked.kind) {
     case 'networks': {

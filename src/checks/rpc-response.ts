@@ -1,15 +1,14 @@
-import type { Answer, RpcAsked } from '../observation/observation.ts'
+import type { Answer, RpcAsked, RpcItem } from '../observation/observation.ts'
+import { is2xx, isAbuseBlock, isJsonType } from '../observation/response.ts'
 import { asObject } from '../observation/scope.ts'
-import { type Check, type Expect, expecting, quote } from './check.ts'
-import { briefly, correlate, rejectsParams } from './correlate.ts'
-import { isAbuseBlock, isJsonType, isSuccess } from './who-answered.ts'
+import { type Check, type Expect, expectFor, quote } from './check.ts'
 
 /** The JSON-RPC side of an answer of the proxy: shape, ids, correlation. */
-export const checkRpcAnswer: Check<'rpc-answer'> = ({ answer, asked, seq, outcome }, contract, say) => {
+export const checkRpcResponse: Check<'rpc-answer'> = ({ answer, asked, seq, outcome }, contract, say) => {
   if (asked.kind !== 'rpc' || answer === null || outcome.kind !== 'answered') return
   // A conflict that is answered at all is the idempotency audit's.
   if (asked.replay?.role === 'conflict' || isAbuseBlock(answer, contract)) return
-  const expect = expecting(say, seq)
+  const expect = expectFor(say, seq)
 
   const { status, headers } = answer
   if (asked.items.some(item => item.failing) && (status === 200 || isAboutItems(answer, asked))) {
@@ -20,7 +19,7 @@ export const checkRpcAnswer: Check<'rpc-answer'> = ({ answer, asked, seq, outcom
     )
   }
   if (asked.batch && asked.items.length === contract.rpc.batchLimit) checkFullBatch(asked, status, expect)
-  if (!isSuccess(status)) return
+  if (!is2xx(status)) return
 
   const type = headers['content-type']
   expect('rpc.content-type', isJsonType(type), () => `content-type is ${quote(type)}, expected application/json`)
@@ -56,14 +55,14 @@ function isAboutItems({ status, body }: Answer, { items }: RpcAsked): boolean {
   if (status < 400 || unrelated.includes(status)) return false
   if (status < 500) return true
   if (body.kind !== 'json') return false
-  return correlate(items, Array.isArray(body.value) ? body.value : [body.value]).byId.size > 0
+  return matchItems(items, Array.isArray(body.value) ? body.value : [body.value]).byId.size > 0
 }
 
 /** A batch may be refused for what stands in it, but not for its length; nobody knows which it was if an item fails. */
 function checkFullBatch({ items }: RpcAsked, status: number, expect: Expect<'rpc.batch.full'>): void {
-  if (items.some(item => item.failing) || (!isSuccess(status) && status !== 400 && status !== 413)) return
+  if (items.some(item => item.failing) || (!is2xx(status) && status !== 400 && status !== 413)) return
   const because = () => `a batch of ${items.length} items was answered with ${status}, expected 200`
-  expect('rpc.batch.full', isSuccess(status), because)
+  expect('rpc.batch.full', is2xx(status), because)
 }
 
 function checkBatchIds(
@@ -71,18 +70,18 @@ function checkBatchIds(
   responses: readonly unknown[],
   expect: Expect<'rpc.id' | 'rpc.batch.correlation' | 'rpc.item-failure.alone'>,
 ): void {
-  const { byId, faults } = correlate(items, responses)
-  expect('rpc.batch.correlation', faults.length === 0, () => briefly(faults, '; '))
+  const { byId, faults } = matchItems(items, responses)
+  expect('rpc.batch.correlation', faults.length === 0, () => joinFirst(faults, '; '))
   if (faults.length > 0) return
   const spared = items.find(item => item.failing && 'result' in (byId.get(item.id) ?? {}))
-  const blamed = items.find(item => !item.failing && rejectsParams(byId.get(item.id)))
+  const blamed = items.find(item => !item.failing && isInvalidParams(byId.get(item.id)))
   expect('rpc.id', spared === undefined || blamed === undefined, () => {
     const got = `item ${quote(spared?.id)} has invalid params and came back with a result`
     return `${got}, ${quote(blamed?.id)} came back with their error, expected each with its own id`
   })
   const others = items.filter(item => !item.failing)
   if (others.length === items.length || others.length < fewestOthers) return
-  const spoilt = others.filter(item => rejectsParams(byId.get(item.id)))
+  const spoilt = others.filter(item => isInvalidParams(byId.get(item.id)))
   expect('rpc.item-failure.alone', spoilt.length < others.length, () => {
     const got = `all ${items.length} items came back with invalid params`
     return `${got}, expected only the ${items.length - others.length} that have them`
@@ -110,3 +109,45 @@ function checkError(response: unknown, expect: Expect<'rpc.response.error'>): vo
   const isRight = Number.isInteger(error.code) && typeof error.message === 'string'
   expect('rpc.response.error', isRight, () => `an error is ${quote(error)}, expected an integer code and a message`)
 }
+
+type RpcResponse = Readonly<Record<string, unknown>>
+
+type MatchedItems = {
+  readonly byId: ReadonlyMap<number | string, RpcResponse>
+  /** Ids that are missing, unknown, doubled, or of another type than they were sent with; in words. */
+  readonly faults: readonly string[]
+}
+
+/** Pairs the responses of a batch with its items by id. Their order is free. */
+export function matchItems(items: readonly RpcItem[], responses: readonly unknown[]): MatchedItems {
+  const asked = new Set(items.map(item => item.id))
+  const byId = new Map<number | string, RpcResponse>()
+  const faults: string[] = []
+  for (const value of responses) {
+    const response = asObject(value)
+    const id = response?.id
+    if (response === null || (typeof id !== 'number' && typeof id !== 'string') || !asked.has(id)) {
+      const near = items.find(item => String(item.id) === String(id))
+      faults.push(near ? `id ${quote(near.id)} came back as ${quote(id)}` : `id ${quote(id)} was not asked for`)
+    } else if (byId.has(id)) faults.push(`id ${quote(id)} came back twice`)
+    else byId.set(id, response)
+  }
+  if (byId.size < asked.size) {
+    const missing = items.filter(item => !byId.has(item.id)).map(item => quote(item.id))
+    faults.push(`no response has id ${joinFirst(missing, ', ')}`)
+  }
+  return { byId, faults }
+}
+
+const maxJoined = 5
+
+/** The first few of a list that the target can make as long as it likes. */
+export const joinFirst = (texts: readonly string[], separator: string): string =>
+  texts.slice(0, maxJoined).join(separator) + (texts.length > maxJoined ? ` and ${texts.length - maxJoined} more` : '')
+
+/** Whether a response says that its params are invalid, as JSON-RPC numbers it. */
+const isInvalidParams = (response: RpcResponse | undefined): boolean =>
+  asObject(response?.error)?.code === -32602
+
+export const isRpcError = (response: RpcResponse | undefined): boolean =>
+  response !== undefined && response.error !== undefined && response.error !== null
