@@ -109,7 +109,7 @@ const places: readonly Place[] = [
     name: 'run',
     sees: [
       ...['lib', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport', 'callers'],
-      ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'metrics', 'report', 'judging'],
+      ...['calls', 'drivers', 'audits/ledger/charge.ts', 'audits/abuse/failure.ts', 'metrics', 'report', 'judging'],
       ...['service/server.ts', 'service/service.ts'],
     ],
     because: 'The composition root: it hands each part its part of the plan, prices what is sent, and rehearses.',
@@ -250,7 +250,7 @@ const rules: readonly Kept[] = [
       ['src/drivers/spy.ts', "import type { Transport } from '../transport/transport.ts'"],
       ['src/drivers/spy.ts', "import type { StagePlan } from '../plan/plan.ts'"],
       ['src/checks/spy.ts', "import { rpcCall } from '../calls/rpc.ts'"],
-      ['src/checks/spy.ts', "import type { Results } from '../audits/results.ts'"],
+      ['src/checks/spy.ts', "import type { Audit } from '../audits/audit.ts'"],
       ['src/audits/spy.ts', "import { driveOpen } from '../drivers/open.ts'"],
       ['src/metrics/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
       ['src/metrics/spy.ts', "import { createDraw } from '../arrivals/arrivals.ts'"],

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { discrepancyKinds } from '../src/audits/results.ts'
+import { discrepancyKinds } from '../src/audits/audit.ts'
 import { createChecks } from '../src/checks/checks.ts'
 import { createFindingLog } from '../src/checks/findings.ts'
 import { methodTier } from '../src/contract/contract.ts'

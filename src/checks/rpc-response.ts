@@ -146,8 +146,7 @@ export const joinFirst = (texts: readonly string[], separator: string): string =
   texts.slice(0, maxJoined).join(separator) + (texts.length > maxJoined ? ` and ${texts.length - maxJoined} more` : '')
 
 /** Whether a response says that its params are invalid, as JSON-RPC numbers it. */
-const isInvalidParams = (response: RpcResponse | undefined): boolean =>
-  asObject(response?.error)?.code === -32602
+const isInvalidParams = (response: RpcResponse | undefined): boolean => asObject(response?.error)?.code === -32602
 
 export const isRpcError = (response: RpcResponse | undefined): boolean =>
   response !== undefined && response.error !== undefined && response.error !== null

@@ -1,4 +1,4 @@
-import { type AuditMemories, createAudits } from '../audits/all-audits.ts'
+import { type CrossWorkerState, createAudits } from '../audits/audits.ts'
 import { createChecks } from '../checks/checks.ts'
 import { createFindingLog, type FindingLog } from '../checks/findings.ts'
 import type { Contract } from '../contract/contract.ts'
@@ -30,7 +30,7 @@ export type Judgement = Readings & {
 
 /** All that judges have come to. The facts of several workers, who have no caller in common, are those of the run. */
 export type Facts = Glance & {
-  readonly memories: AuditMemories
+  readonly memories: CrossWorkerState
   readonly series: SeriesFacts
   readonly slices: SlicesFacts
   /** Observations that examples name, by their `seq`, as far as they were kept. */
@@ -91,7 +91,7 @@ export function createJudgement(
     return {
       metrics: metrics.facts(),
       docket: docket.snapshot(),
-      audits: audits.facts(),
+      audits: audits.snapshot(),
       capacity: { complete: search.results(true), cutShort: search.results(false) },
       latestMs,
     }
@@ -128,11 +128,11 @@ export function createJudgement(
     glance,
     conclude: isWhole => {
       batch.flush()
-      audits.conclude(isWhole)
+      audits.finish(isWhole)
       const named = new Map([...kept].filter(([seq]) => docket.cites(seq)))
       return {
         ...glance(),
-        memories: audits.memories(),
+        memories: audits.crossWorkerState(),
         series: series.facts(),
         slices: slices.facts(),
         kept: named,

@@ -1,6 +1,5 @@
-import type { AuditFacts } from '../audits/all-audits.ts'
-import { type MergedAudits, mergeAudits } from '../audits/merged-audits.ts'
-import type { Billing, LimitUse } from '../audits/results.ts'
+import type { Billing, LimitResult } from '../audits/audit.ts'
+import { type AuditSnapshot, type MergedAudits, mergeAudits } from '../audits/audits.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from '../checks/findings.ts'
 import { pico } from '../lib/money.ts'
 import type { Extent } from '../metrics/active-time.ts'
@@ -14,7 +13,7 @@ import type { Plan } from '../plan/plan.ts'
 export type Readings = {
   readonly metrics: Metrics
   readonly docket: Pick<FindingLog, 'tallies' | 'violations'>
-  readonly audits: { readonly billing: () => Billing; readonly limits: () => readonly LimitUse[] }
+  readonly audits: { readonly billing: () => Billing; readonly limits: () => readonly LimitResult[] }
   /** What searches have found; `complete`: whether the run has ended by itself. */
   readonly capacity: (complete: boolean) => readonly CapacityResult[]
   readonly thresholds: () => readonly ThresholdResult[]
@@ -24,7 +23,7 @@ export type Readings = {
 export type Glance = {
   readonly metrics: MetricsFacts
   readonly docket: FindingLogSnapshot
-  readonly audits: AuditFacts
+  readonly audits: AuditSnapshot
   /** What searches have found, if the run ends by itself and if not. */
   readonly capacity: { readonly complete: readonly CapacityResult[]; readonly cutShort: readonly CapacityResult[] }
   /** The latest instant that they were told of. */

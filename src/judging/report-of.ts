@@ -32,7 +32,7 @@ export async function reportOf(
   const all = parts.map(({ facts }) => facts)
   const readings = readGlances(plan, all)
   const { metrics, docket, audits } = readings
-  audits.conclude(all.map(({ memories }) => memories))
+  audits.finish(all.map(({ memories }) => memories))
   const end = endOf(parts.map(part => part.end))
   const latestMs = Math.max(0, ...all.map(facts => facts.latestMs))
   const durationMs = Math.round(end?.durationMs ?? latestMs)

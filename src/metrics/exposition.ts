@@ -1,4 +1,4 @@
-import type { Billing, LimitUse } from '../audits/results.ts'
+import type { Billing, LimitResult } from '../audits/audit.ts'
 import type { ClauseTally } from '../checks/findings.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Timing } from '../plan/plan.ts'
@@ -21,7 +21,7 @@ export type ExpositionSource = {
   readonly stage: () => { readonly name: string; readonly offeredPerSecond: number | null }
   readonly billing: () => Pick<Billing, 'billedUsd' | 'discrepancies'>
   readonly tallies: () => readonly Pick<ClauseTally, 'id' | 'violated'>[]
-  readonly limits: () => readonly LimitUse[]
+  readonly limits: () => readonly LimitResult[]
   readonly thresholds: () => readonly ThresholdResult[]
   readonly capacity: () => readonly CapacityResult[]
   /** null: nothing is pushed. */

@@ -1,4 +1,4 @@
-import { chargeOf, expectedCharge } from '../audits/charge.ts'
+import { chargeOf, expectedCharge } from '../audits/ledger/charge.ts'
 import { priceListOf } from '../checks/price-list.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
 import type { Contract } from '../contract/contract.ts'
@@ -101,7 +101,7 @@ export function createMeters(contract: Contract): Meters {
       sums.expectedPicoUsd += expected.usd
     }
     const charge = chargeOf(observation, contract)
-    if (charge?.sort === 'charged') sums.claimedPicoUsd += charge.said
+    if (charge?.kind === 'charged') sums.claimedPicoUsd += charge.said
     if (asked.kind === 'rpc' && answer !== null && !isReplayed(answer))
       sums.claimedCredits += claimedCredits(answer, contract) ?? 0n
   }

@@ -1,4 +1,4 @@
-import type { SpendSink } from '../audits/spend-sink.ts'
+import type { SpendListener } from '../audits/audit.ts'
 import { latencyMs, latenessMs, type Observation } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import { isOwnStage } from './active-time.ts'
@@ -53,7 +53,7 @@ export type CallSeries = {
 export type SeriesFold = {
   readonly add: (o: Observation) => void
   /** Where the ledger says what was spent when. */
-  readonly spend: SpendSink
+  readonly spend: SpendListener
   readonly series: () => Series
   readonly facts: () => SeriesFacts
   readonly absorb: (facts: SeriesFacts) => void

@@ -1,4 +1,4 @@
-import { chargeOf } from '../audits/charge.ts'
+import { chargeOf } from '../audits/ledger/charge.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
 import type { Contract } from '../contract/contract.ts'
 import { formatPico } from '../lib/money.ts'
@@ -136,7 +136,7 @@ function addTo(slice: Growing, o: Observation, slo: Plan['slo'][string], contrac
   slice.sent++
   record(slice, 'lateness', latenessMs(o))
   const charge = chargeOf(o, contract)
-  if (charge?.sort === 'charged') slice.picoUsd += charge.said
+  if (charge?.kind === 'charged') slice.picoUsd += charge.said
   if (o.asked.kind === 'rpc' && o.answer !== null && !isReplayed(o.answer))
     slice.credits += claimedCredits(o.answer, contract) ?? 0n
   if (o.outcome.kind === 'failed') {

@@ -1,4 +1,4 @@
-import type { Amounts, SpendSink } from '../audits/spend-sink.ts'
+import type { LedgerAmounts, SpendListener } from '../audits/audit.ts'
 import { formatPico } from '../lib/money.ts'
 import { mostColumns, type Timeline, type Track } from './timeline.ts'
 
@@ -12,7 +12,7 @@ export type SpendSeries = {
   readonly billedUsd: readonly (string | null)[]
 }
 
-export type SpendTrack = SpendSink & {
+export type SpendTrack = SpendListener & {
   readonly series: () => SpendSeries
   readonly facts: () => SpendFacts
   readonly absorb: (facts: SpendFacts, columnOf: (theirs: number) => number) => void
@@ -36,7 +36,7 @@ export function createSpendTrack(timeline: Timeline): SpendTrack {
   let accounts = 0
 
   return {
-    spent: (atMs, amounts: Amounts) => {
+    spent: (atMs, amounts: LedgerAmounts) => {
       const column = timeline.columnOf(atMs)
       if (column < 0) return
       expectedCredits.put(column, amounts.expectedCredits)

@@ -1,4 +1,4 @@
-import type { Billing, Blocks, LimitUse } from '../audits/results.ts'
+import type { Billing, BlockCounts, LimitResult } from '../audits/audit.ts'
 import type { ClauseTally, Example, Finding } from '../checks/findings.ts'
 import { clauses } from '../contract/clauses.ts'
 import { isOwnStage } from '../metrics/active-time.ts'
@@ -24,8 +24,8 @@ export type ReportInput = {
   /** By `seq`: what was kept of the requests that findings and discrepancies name. A `seq` without evidence is listed without. */
   readonly evidence: ReadonlyMap<number, Evidence>
   readonly billing: Billing
-  readonly limits: readonly LimitUse[]
-  readonly blocks: Blocks
+  readonly limits: readonly LimitResult[]
+  readonly blocks: BlockCounts
   readonly capacity: readonly CapacityResult[]
   readonly thresholds: readonly ThresholdResult[]
   readonly eventLoopDelayMs: LoadFacts['eventLoopDelayMs']
@@ -95,7 +95,7 @@ function loadFacts({ plan, metrics, blocks, eventLoopDelayMs, unrecorded, pushed
 }
 
 /** Where a stage means to have its callers blocked, they may be so in the program's own stages, too. */
-function unmeant({ stages }: Plan, blocks: Blocks): number {
+function unmeant({ stages }: Plan, blocks: BlockCounts): number {
   const meant = stages.filter(({ beyondFailures }) => beyondFailures).map(({ name }) => name)
   return Object.entries(blocks)
     .filter(([stage]) => !meant.includes(stage) && !(meant.length > 0 && isOwnStage(stage)))

@@ -1,4 +1,4 @@
-import type { LimitUse } from '../audits/results.ts'
+import type { LimitResult } from '../audits/audit.ts'
 import { capacityWords } from '../metrics/capacity-words.ts'
 import { count, duration, exact, NO_VALUE, plural, ratio } from '../metrics/quantity.ts'
 import { comparisonMarkdown } from './comparison/comparison-markdown.ts'
@@ -179,7 +179,7 @@ function limits({ limits: all }: Report): Lines {
   const scopes = [...new Set(all.map(({ scope, tier }) => `${scope}\n${tier}`))]
   const rows = scopes.slice(0, mostRows).map(key => {
     const uses = all.filter(({ scope, tier }) => `${scope}\n${tier}` === key)
-    const sum = (of: (use: LimitUse) => number) => count(uses.reduce((total, use) => total + of(use), 0))
+    const sum = (of: (use: LimitResult) => number) => count(uses.reduce((total, use) => total + of(use), 0))
     const [scope = '', tier = ''] = key.split('\n')
     return [
       code(scope),

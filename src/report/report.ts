@@ -1,4 +1,4 @@
-import type { Billing, Discrepancy, LimitUse } from '../audits/results.ts'
+import type { Billing, Discrepancy, LimitResult } from '../audits/audit.ts'
 import type { ClauseTally } from '../checks/findings.ts'
 import type { Comparison } from '../compare/comparison.ts'
 import type { JudgeName } from '../contract/clause.ts'
@@ -25,7 +25,7 @@ export type Report = {
   readonly load: LoadFacts
   readonly calls: readonly CallFacts[]
   readonly billing: ReportedBilling
-  readonly limits: readonly LimitUse[]
+  readonly limits: readonly LimitResult[]
   readonly clauses: readonly ClauseTally[]
   readonly findings: readonly ReportedFinding[]
   readonly thresholds: readonly ThresholdResult[]

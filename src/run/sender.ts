@@ -1,7 +1,7 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
 import type { Share } from '../arrivals/share.ts'
-import { chargeOf } from '../audits/charge.ts'
-import { failureOf } from '../audits/failure.ts'
+import { countedFailureOf } from '../audits/abuse/failure.ts'
+import { chargeOf } from '../audits/ledger/charge.ts'
 import type { Caller } from '../callers/callers.ts'
 import type { SpareKeys } from '../callers/spare-keys.ts'
 import type { Office } from '../calls/call.ts'
@@ -58,8 +58,8 @@ export function makeSender(
     reachability(observation)
     watch(observation)
     const { caller, endMs } = observation
-    if (endMs !== null && failureOf(observation, contract) !== null) governor.note(caller, endMs)
-    purse.spend(observation.call, chargeOf(observation, contract)?.most ?? null)
+    if (endMs !== null && countedFailureOf(observation, contract) !== null) governor.note(caller, endMs)
+    purse.spend(observation.call, chargeOf(observation, contract)?.max ?? null)
   }
   const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
   const { accountTier } = plan.callers

@@ -1,4 +1,4 @@
-import { type Audits, createAudits } from '../../src/audits/all-audits.ts'
+import { type Audits, createAudits } from '../../src/audits/audits.ts'
 import { createFindingLog } from '../../src/checks/findings.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { pico } from '../../src/lib/money.ts'
@@ -30,7 +30,7 @@ export function judgeStory({ steps, balances }: Story): Outcome {
   )
   for (const [seq, { request, sentMs }] of sent.entries())
     audits.add(observationOf(request, seq, sentMs, balances[seq] ?? ''))
-  audits.conclude(true)
+  audits.finish(true)
   return { billing: audits.billing(), accused: docket.findings().map(({ clause }) => clause) }
 }
 

@@ -1,5 +1,5 @@
-import { createIdempotency } from '../../../src/audits/idempotency.ts'
-import { createSequencer } from '../../../src/audits/sequencer.ts'
+import { createIdempotencyAudit } from '../../../src/audits/idempotency.ts'
+import { createSendOrder } from '../../../src/audits/send-order.ts'
 import { createFindingLog } from '../../../src/checks/findings.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import type { Observation, ReplayRole } from '../../../src/observation/observation.ts'
@@ -33,11 +33,11 @@ export function observationsOf(uses: readonly Use[], first = 0): readonly Observ
 export function judge(observations: readonly Observation[], idempotency: Partial<typeof documented.idempotency> = {}) {
   const contract = { ...documented, idempotency: { ...documented.idempotency, ...idempotency } }
   const docket = createFindingLog()
-  const audit = createIdempotency({ contract, shared: false, startedAtMs }, docket.reporterFor('idempotency'))
-  const sequencer = createSequencer(audit.add)
+  const audit = createIdempotencyAudit({ contract, shared: false, startedAtMs }, docket.reporterFor('idempotency'))
+  const sequencer = createSendOrder(audit.add)
   for (const observation of observations.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))) sequencer.add(observation)
   sequencer.flush()
-  audit.conclude(true)
+  audit.finish(true)
   const kept = docket.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
   return { accused: docket.findings().map(({ clause, because }) => [clause, because]), kept }
 }

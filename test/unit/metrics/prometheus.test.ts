@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { LimitUse } from '../../../src/audits/results.ts'
+import type { LimitResult } from '../../../src/audits/audit.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { type ExpositionSource, inSteadyOrder, mostShownCells } from '../../../src/metrics/exposition.ts'
 import { mostShownCallers } from '../../../src/metrics/families.ts'
@@ -16,7 +16,7 @@ const result = (expression: string, verdict: ThresholdResult['verdict']): Thresh
   return { expression, verdict, value: 1, operator: '<', bound: 2, unit: 'ms', because: '', why: '' }
 }
 
-const limit = (changes: Partial<LimitUse> = {}): LimitUse => ({
+const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({
   caller: 'c0',
   scope: 'rpc',
   tier: 'default',
