@@ -5,9 +5,9 @@ import { loadCallers } from '../src/callers/callers.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { epochOf } from '../src/lib/machine-clock.ts'
 import { makePlan } from '../src/plan/make-plan.ts'
-import { logFiles } from '../src/report/run-directory.ts'
 import { carryOutInThreads } from '../src/run/carry-out-in-threads.ts'
 import { parseScenario } from '../src/scenario/load.ts'
+import { logFiles } from '../src/storage/run-directory.ts'
 import { benchContract } from './bench-contract.ts'
 
 /**
@@ -49,6 +49,7 @@ const report = await carryOutInThreads({
   logs: logFiles(directory, workers ?? 1),
   maxConnections: 4096,
   records: { recall: async function* () {}, writeSlices: async () => {} },
+  baselines: null,
   pushed: () => null,
   onStart: () => {},
   log: line => console.error(line),

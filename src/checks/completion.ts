@@ -234,4 +234,4 @@ function cacheCounts(details: unknown, prompt: number): CacheCounts {
   }
 }
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0

@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
-import type { ExpositionSource } from '../metrics/exposition.ts'
 import type { PushTally, RunHead } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
+import type { ExpositionSource } from '../push/exposition.ts'
 import { createPushGateway } from '../push/push-gateway.ts'
 import { type Line, type Receiver, receiverAt } from '../push/receiver.ts'
 import { createRemoteWrite } from '../push/remote-write.ts'

@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { mostWorkers } from '../arrivals/share.ts'
+import type { Baselines } from '../compare/comparable.ts'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
 import { epochOf } from '../lib/machine-clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { RunHead } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
-import { assertNoRun, createRunDirectory, logFiles, observationsIn } from '../report/run-directory.ts'
 import { carryOutInThreads } from '../run/carry-out-in-threads.ts'
+import { assertNoRun, createRunDirectory, logFiles, observationsIn } from '../storage/run-directory.ts'
 import { assertAffordable } from './affordable.ts'
 import { askLimits } from './ask-limits.ts'
-import { assertStillComparable, type Baselines, baselinesOf, heldAgainst } from './baselines.ts'
+import { assertStillComparable, baselinesOf } from './baselines.ts'
 import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { startEmbeddedService } from './embedded-service.ts'
 import { tellGitHub } from './github-actions.ts'
@@ -116,13 +117,13 @@ async function carryOutAt(target: string, plan: Plan, errand: Errand): Promise<n
       pushed: watch.pushed,
       logs,
       maxConnections: plan.bounds.maxInFlight * connectionsPerArrival(plan),
+      baselines,
       records: { recall: () => observationsIn(logs), writeSlices: directory.writeSlices },
       onStart: watch.start,
       log: watch.log,
     }
-    const judged = await carryOutInThreads(common)
+    const report = await carryOutInThreads(common)
     watch.stop()
-    const report = heldAgainst(baselines, judged, { plan, contract }, path)
     await directory.writeReport(report)
     showReport(report, path, values)
     tellGitHub(report)

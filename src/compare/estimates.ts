@@ -1,5 +1,5 @@
-import { samplesNeeded } from '../metrics/percentiles.ts'
-import { type Cells, cellsPerOctave, type Slice, type SlicedTiming } from '../metrics/slices.ts'
+import { samplesFor } from '../metrics/histogram.ts'
+import { type BucketCounts, type Slice, type SlicedTiming, timeBuckets } from '../metrics/slices.ts'
 
 /**
  * A number of one run, and how well the run shows it. What lies near together in time is alike, so that slices are counted
@@ -19,18 +19,18 @@ export type Estimate = {
 type Amount = (slice: Slice) => number
 
 /** Of fewer slices with values in them it cannot be said how steady they are. */
-const fewestSlices = 4
+const minSlices = 4
 
 /** Of fewer values how surely they show a percentile cannot be said either. */
-const fewestValues = 100
+const minValues = 100
 
 /** A percentile of a timing in ms; null where there are too few values to bound it. */
 export function estimatePercentile(slices: readonly Slice[], timing: SlicedTiming, percent: number): Estimate | null {
-  const all = sumCells(slices.map(({ times }) => times[timing] ?? []))
+  const all = sumBuckets(slices.map(({ times }) => times[timing] ?? []))
   const count = countOf(all)
-  if (count < Math.max(fewestValues, samplesNeeded(percent))) return null
+  if (count < Math.max(minValues, samplesFor(percent))) return null
   const share = percent / 100
-  const position = positionOf(all, share)
+  const position = quantilePosition(all, share)
   const below = (slice: Slice) => countBelow(slice.times[timing] ?? [], position)
   const values = (slice: Slice) => countOf(slice.times[timing] ?? [])
   const found = ratioOf(slices, below, values)
@@ -38,9 +38,9 @@ export function estimatePercentile(slices: readonly Slice[], timing: SlicedTimin
   // How far the share below the percentile may be off says how far the percentile may be (Woodruff's interval).
   const off = Math.sqrt(Math.max(found.variance, (share * (1 - share)) / count))
   const margin = 0.5 / count
-  const low = positionOf(all, Math.max(margin, share - off))
-  const high = positionOf(all, Math.min(1 - margin, share + off))
-  const deviation = ((high - low) * Math.LN2) / cellsPerOctave / 2
+  const low = quantilePosition(all, Math.max(margin, share - off))
+  const high = quantilePosition(all, Math.min(1 - margin, share + off))
+  const deviation = ((high - low) * Math.LN2) / timeBuckets.perOctave / 2
   const value = positionMs(position)
   return { value, point: Math.log(value), variance: deviation ** 2, freedom: found.freedom }
 }
@@ -69,7 +69,7 @@ export function estimateShare(slices: readonly Slice[], count: Amount, among: Am
 /** What one of them costs on average; null where there are too few to say. */
 export function estimateMean(slices: readonly Slice[], amount: Amount, among: Amount): Estimate | null {
   const found = ratioOf(slices, amount, among)
-  if (found === null || found.of < samplesNeeded(50)) return null
+  if (found === null || found.of < samplesFor(50)) return null
   const { ratio, variance, freedom } = found
   return { value: ratio, point: Math.log(ratio), variance: ratio === 0 ? 0 : variance / ratio ** 2, freedom }
 }
@@ -77,7 +77,7 @@ export function estimateMean(slices: readonly Slice[], amount: Amount, among: Am
 /** Σ amount ÷ Σ among, and its variance by how far each slice is from it; null where too few slices hold any. */
 function ratioOf(slices: readonly Slice[], amount: Amount, among: Amount) {
   const used = slices.filter(slice => among(slice) > 0)
-  if (used.length < fewestSlices) return null
+  if (used.length < minSlices) return null
   const total = used.reduce((sum, slice) => sum + amount(slice), 0)
   const of = used.reduce((sum, slice) => sum + among(slice), 0)
   const ratio = total / of
@@ -90,7 +90,7 @@ function ratioOf(slices: readonly Slice[], amount: Amount, among: Amount) {
 type Position = number
 
 /** Where so large a share of the values lies below; the values of a cell are taken to be spread evenly over it. */
-export function positionOf(cells: Cells, share: number): Position {
+export function quantilePosition(cells: BucketCounts, share: number): Position {
   let left = share * countOf(cells)
   for (const [cell, count] of cells) {
     if (left <= count) return cell + left / count
@@ -99,14 +99,14 @@ export function positionOf(cells: Cells, share: number): Position {
   return (cells.at(-1)?.[0] ?? 0) + 1
 }
 
-export const positionMs = (position: Position): number => 2 ** (position / cellsPerOctave) / 1000
+export const positionMs = (position: Position): number => timeBuckets.floorOf(position) / 1000
 
-const countBelow = (cells: Cells, position: Position): number =>
+const countBelow = (cells: BucketCounts, position: Position): number =>
   cells.reduce((sum, [cell, count]) => sum + count * Math.min(1, Math.max(0, position - cell)), 0)
 
-export const countOf = (cells: Cells): number => cells.reduce((sum, [, count]) => sum + count, 0)
+export const countOf = (cells: BucketCounts): number => cells.reduce((sum, [, count]) => sum + count, 0)
 
-export function sumCells(parts: readonly Cells[]): Cells {
+export function sumBuckets(parts: readonly BucketCounts[]): BucketCounts {
   const sums = new Map<number, number>()
   for (const cells of parts) for (const [cell, count] of cells) sums.set(cell, (sums.get(cell) ?? 0) + count)
   return [...sums].toSorted(([a], [b]) => a - b)

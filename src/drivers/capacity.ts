@@ -1,16 +1,15 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
-import type { Next } from '../capacity/next-trial.ts'
-import type { Trial, TrialOutcome } from '../capacity/search-terms.ts'
 import { sleepUntil } from '../lib/clock.ts'
+import type { Trial } from '../plan/search-terms.ts'
 import { type Cab, countInFlight, type InFlight } from './driver.ts'
 import { driveOpen } from './open.ts'
 
 /** A search, as it looks to whoever spends it: others decide what is tried, and what came of it. */
 export type Search = {
   /** What to try next, and what came of the last trial. Asked when nothing is under way. */
-  readonly next: () => Next
+  readonly next: () => { readonly kind: 'trial'; readonly trial: Trial } | { readonly kind: 'conclusion' }
   /** What is clear already of the trial that goes on; null: nothing. */
-  readonly soFar: (trial: Trial) => TrialOutcome | null
+  readonly soFar: (trial: Trial) => string | null
   readonly arrivals: (trial: Trial, startMs: number) => Iterable<Arrival>
   /** Until when some caller must not fail `times` more often, as far as can be told now; null: all of them may. */
   readonly heldUntilMs: (times: number) => number | null

@@ -1,16 +1,15 @@
 import { type CrossWorkerState, createAudits } from '../audits/audits.ts'
+import { type CapacitySearch, createCapacitySearch } from '../capacity/search.ts'
 import { createChecks } from '../checks/checks.ts'
 import { createFindingLog, type FindingLog } from '../checks/findings.ts'
 import type { Contract } from '../contract/contract.ts'
 import { inBatches, type Later } from '../lib/in-batches.ts'
-import { isOwnStage } from '../metrics/active-time.ts'
-import { type Capacity, createCapacity } from '../metrics/capacity.ts'
-import { createMetrics } from '../metrics/metrics.ts'
-import { createSeries, type SeriesFacts } from '../metrics/series.ts'
-import { createSlices, type SlicesFacts } from '../metrics/slices.ts'
+import { createMetrics } from '../metrics/request-stats.ts'
+import { createSeries, type SeriesSnapshot } from '../metrics/series.ts'
+import { createSlices, type SlicesSnapshot } from '../metrics/slices.ts'
 import type { RunHead } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
-import type { Plan } from '../plan/plan.ts'
+import { isSystemStage, type Plan } from '../plan/plan.ts'
 import { type Glance, type Readings, thresholdsOf } from './readings.ts'
 
 /** The judges of a worker's observations; each part has caught up when it is asked for. What they come to is plain data, which `reportOf` makes a verdict of. */
@@ -19,7 +18,7 @@ export type Judgement = Readings & {
   readonly add: Sink
   readonly docket: Pick<FindingLog, 'tallies' | 'violations' | 'cites'>
   /** What searches are to try next. */
-  readonly search: Capacity
+  readonly search: CapacitySearch
   readonly glance: () => Glance
   /**
    * Judges what was still open. To be called once, after the last observation. Of a record that was cut off, `isWhole`
@@ -31,8 +30,8 @@ export type Judgement = Readings & {
 /** All that judges have come to. The facts of several workers, who have no caller in common, are those of the run. */
 export type Facts = Glance & {
   readonly memories: CrossWorkerState
-  readonly series: SeriesFacts
-  readonly slices: SlicesFacts
+  readonly series: SeriesSnapshot
+  readonly slices: SlicesSnapshot
   /** Observations that examples name, by their `seq`, as far as they were kept. */
   readonly kept: ReadonlyMap<number, Observation>
 }
@@ -62,7 +61,7 @@ export function createJudgement(
   const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, docket, series.spend)
   const metrics = createMetrics(plan)
   const slices = createSlices(plan, contract)
-  const search = createCapacity(plan, contract)
+  const search = createCapacitySearch(plan, contract)
   const kept = new Map<number, Observation>()
   let latestMs = 0
 
@@ -89,7 +88,7 @@ export function createJudgement(
   function glance(): Glance {
     batch.flush()
     return {
-      metrics: metrics.facts(),
+      metrics: metrics.snapshot(),
       docket: docket.snapshot(),
       audits: audits.snapshot(),
       capacity: { complete: search.results(true), cutShort: search.results(false) },
@@ -101,7 +100,7 @@ export function createJudgement(
     add: observation => {
       batch.add(observation)
       // The load waits for the statements that open a run, and so for what is made of them.
-      if (isOwnStage(observation.stage)) batch.flush()
+      if (isSystemStage(observation.stage)) batch.flush()
     },
     get metrics() {
       return caughtUp(metrics)
@@ -133,8 +132,8 @@ export function createJudgement(
       return {
         ...glance(),
         memories: audits.crossWorkerState(),
-        series: series.facts(),
-        slices: slices.facts(),
+        series: series.snapshot(),
+        slices: slices.snapshot(),
         kept: named,
       }
     },

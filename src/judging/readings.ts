@@ -1,17 +1,17 @@
 import type { Billing, LimitResult } from '../audits/audit.ts'
 import { type AuditSnapshot, type MergedAudits, mergeAudits } from '../audits/audits.ts'
+import type { CapacityResult } from '../capacity/result.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from '../checks/findings.ts'
 import { pico } from '../lib/money.ts'
-import type { Extent } from '../metrics/active-time.ts'
-import type { CapacityResult } from '../metrics/capacity-result.ts'
-import { createMetrics, type Metrics, type MetricsFacts } from '../metrics/metrics.ts'
-import { judgeThresholds, type ThresholdResult } from '../metrics/thresholds.ts'
+import { createMetrics, type MetricsSnapshot, type RunMetrics } from '../metrics/request-stats.ts'
+import type { RunExtent } from '../metrics/timings.ts'
 import type { EventLoopDelay } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
+import { evaluateThresholds, type ThresholdResult } from '../thresholds.ts'
 
 /** What can be read off a run, as of now. */
 export type Readings = {
-  readonly metrics: Metrics
+  readonly metrics: RunMetrics
   readonly docket: Pick<FindingLog, 'tallies' | 'violations'>
   readonly audits: { readonly billing: () => Billing; readonly limits: () => readonly LimitResult[] }
   /** What searches have found; `complete`: whether the run has ended by itself. */
@@ -21,7 +21,7 @@ export type Readings = {
 
 /** What the judges of some callers have come to, as plain data: a thread can send it to another. */
 export type Glance = {
-  readonly metrics: MetricsFacts
+  readonly metrics: MetricsSnapshot
   readonly docket: FindingLogSnapshot
   readonly audits: AuditSnapshot
   /** What searches have found, if the run ends by itself and if not. */
@@ -37,7 +37,7 @@ export function readGlances(plan: Plan, glances: readonly Glance[]): MergedReadi
   const metrics = createMetrics(plan)
   const docket = createFindingLog()
   for (const glance of glances) {
-    metrics.absorb(glance.metrics)
+    metrics.merge(glance.metrics)
     docket.merge(glance.docket)
   }
   const parts = glances.map(glance => glance.audits)
@@ -53,11 +53,11 @@ export function readGlances(plan: Plan, glances: readonly Glance[]): MergedReadi
 export function thresholdsOf(
   plan: Plan,
   { metrics, docket, audits, capacity }: Omit<Readings, 'thresholds'>,
-  extent: Extent,
+  extent: RunExtent,
   eventLoopDelayMs: EventLoopDelay | null,
 ): readonly ThresholdResult[] {
   const { discrepancies, claimedCredits, claimedUsd } = audits.billing()
-  return judgeThresholds(plan.thresholds, metrics, {
+  return evaluateThresholds(plan.thresholds, metrics, {
     violations: docket.violations(),
     discrepancies: discrepancies.reduce((sum, { count }) => sum + count, 0),
     unexpected429: audits.limits().reduce((sum, limit) => sum + limit.unexpected429, 0),

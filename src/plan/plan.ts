@@ -1,8 +1,8 @@
-import type { SearchTerms } from '../capacity/search-terms.ts'
 import type { AccountTier } from '../contract/contract.ts'
 import type { Call as CallPlan, Mix } from '../scenario/call.ts'
 import type { ServiceSpec as ServicePlan } from '../scenario/scenario.ts'
 import type { Threshold, Timing } from '../scenario/threshold.ts'
+import type { SearchTerms } from './search-terms.ts'
 
 export type { Call as CallPlan, Mix, RpcCall as RpcPlan } from '../scenario/call.ts'
 export type { ServiceSpec as ServicePlan } from '../scenario/scenario.ts'
@@ -187,3 +187,6 @@ export type Forecast = {
     readonly limit: number
   }[]
 }
+
+/** Stages that the program adds on its own account, such as the opening balance statement. */
+export const isSystemStage = (stage: string): boolean => stage.startsWith('(')

@@ -1,6 +1,6 @@
-import { renderFamilies } from '../metrics/prometheus.ts'
 import type { Report } from '../report/report.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
+import { renderFamilies } from './prometheus.ts'
 import { type Line, postTo } from './receiver.ts'
 import { verdictFamilies } from './verdict-families.ts'
 

@@ -1,7 +1,7 @@
-import { boundariesMs, type Distribution, distributions, type ExpositionSource } from '../metrics/exposition.ts'
-import { families, histogramFamilies } from '../metrics/families.ts'
-import type { Family } from '../metrics/family.ts'
-import type { NativeHistogram } from '../metrics/native-histogram.ts'
+import type { NativeHistogram } from '../metrics/log-buckets.ts'
+import { boundariesMs, type Distribution, distributions, type ExpositionSource } from './exposition.ts'
+import { families, histogramFamilies } from './families.ts'
+import type { Family } from './family.ts'
 
 /** One value of one series. */
 export type Reading = {

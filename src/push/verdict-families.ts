@@ -1,6 +1,6 @@
-import type { Family } from '../metrics/family.ts'
-import type { Percentiles } from '../metrics/percentiles.ts'
+import type { Percentiles } from '../metrics/histogram.ts'
 import type { CallFacts, Report } from '../report/report.ts'
+import type { Family } from './family.ts'
 
 /**
  * What a run came to. All of them gauges, which a later run of the scenario replaces; none has the name of a metric of a

@@ -1,4 +1,4 @@
-import type { NativeHistogram } from '../metrics/native-histogram.ts'
+import type { NativeHistogram } from '../metrics/log-buckets.ts'
 import type { ProtobufWriter } from './protobuf.ts'
 
 /** The NaN that ends a series, told from every other NaN by its bits. */

@@ -1,10 +1,9 @@
-import { isOwnStage, perSecond } from '../metrics/active-time.ts'
-import type { CapacityResult } from '../metrics/capacity-result.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-import { percentileMs } from '../metrics/percentiles.ts'
-import type { Plan, StagePlan } from '../plan/plan.ts'
+import type { CapacityResult } from '../capacity/result.ts'
+import { percentileMs } from '../metrics/histogram.ts'
+import { type RunMetrics, statusCounts } from '../metrics/request-stats.ts'
+import { perSecond } from '../metrics/timings.ts'
+import { isSystemStage, type Plan, type StagePlan } from '../plan/plan.ts'
 import { rateAt, ratePieces } from '../plan/rate-line.ts'
-import { statusCounts } from './call-facts.ts'
 
 /** A run as it goes. */
 export type ProgressSnapshot = {
@@ -45,7 +44,7 @@ type Search = Pick<CapacityResult, 'stage' | 'perSecond' | 'trials'>
 
 export type ProgressSource = {
   readonly plan: Plan
-  readonly metrics: Metrics
+  readonly metrics: RunMetrics
   readonly stage: string
   /** Since the first stage began; 0 before. */
   readonly loadElapsedMs: number
@@ -110,7 +109,7 @@ export function offeredNow(plan: Plan, stageName: string, loadElapsedMs: number)
 const stageElapsedMs = ({ startMs, durationMs }: StagePlan, loadElapsedMs: number): number =>
   Math.min(durationMs, Math.max(0, loadElapsedMs - startMs))
 
-const plannedStages = (plan: Plan): readonly StagePlan[] => plan.stages.filter(stage => !isOwnStage(stage.name))
+const plannedStages = (plan: Plan): readonly StagePlan[] => plan.stages.filter(stage => !isSystemStage(stage.name))
 
 function offeredPerSecond({ load, durationMs }: StagePlan, elapsedMs: number): number | null {
   if (load.model !== 'open') return null

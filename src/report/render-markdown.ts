@@ -1,5 +1,5 @@
 import type { LimitResult } from '../audits/audit.ts'
-import { capacityWords } from '../metrics/capacity-words.ts'
+import { capacityLabel } from '../capacity/result.ts'
 import { count, duration, exact, NO_VALUE, plural, ratio } from '../metrics/quantity.ts'
 import { comparisonMarkdown } from './comparison/comparison-markdown.ts'
 import { code, codeBlock, details, markdownTable, plainText, signs } from './markdown.ts'
@@ -135,7 +135,7 @@ function capacity({ capacity: all }: Report): Lines {
     '### Capacity',
     ...all.flatMap(result => {
       const rows = result.trials.map(trial => [...trialColumns.map(({ text }) => text(trial)), trialWords(trial)])
-      const said = `**${code(result.stage)}: ${plainText(capacityWords(result))}.** ${plainText(result.because)}`
+      const said = `**${code(result.stage)}: ${plainText(capacityLabel(result))}.** ${plainText(result.because)}`
       return ['', said, '', ...markdownTable(titles, sides, rows)]
     }),
   ]

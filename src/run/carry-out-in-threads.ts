@@ -1,12 +1,12 @@
 import { part } from '../arrivals/share.ts'
+import type { Baselines } from '../compare/comparable.ts'
 import { createEnding } from '../drivers/ending.ts'
 import { newPurseSum } from '../drivers/purse.ts'
-import { judgeLog, nothingOf } from '../judging/judge-log.ts'
+import { emptyResult, type JudgeJob, judgeLog, type WorkerResult } from '../judging/judge-run.ts'
 import { readGlances } from '../judging/readings.ts'
-import type { Brief, Part } from '../judging/report-of.ts'
 import type { Clock } from '../lib/clock.ts'
 import { rememberLast } from '../lib/remember-last.ts'
-import { addReadings } from '../metrics/meters.ts'
+import { mergeGauges } from '../metrics/gauges.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Report } from '../report/report.ts'
 import { conduct, type Records } from './conduct.ts'
@@ -24,6 +24,7 @@ export type ThreadOptions = Omit<Order, 'share' | 'purseSum' | 'logFile' | 'maxC
   /** Of all workers together. */
   readonly maxConnections: number
   readonly records: Omit<Records, 'salvage'>
+  readonly baselines: Baselines | null
   /** Asked at the end: what became of what was pushed until then. */
   readonly pushed: () => PushTally | null
   readonly onStart: (live: Live) => void
@@ -67,7 +68,7 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
       known.map(({ glance }) => glance),
     ),
   )
-  const meters = rememberLast((known: readonly Sight[]) => addReadings(known.map(sight => sight.meters)))
+  const meters = rememberLast((known: readonly Sight[]) => mergeGauges(known.map(sight => sight.meters)))
   options.onStart({
     readings: () => readings(sights.known()),
     meters: () => meters(sights.known()),
@@ -76,7 +77,7 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
     loadStartMs: () => loadStartMs,
     refresh: sights.refresh,
   })
-  const salvage = async (worker: number): Promise<Part> => {
+  const salvage = async (worker: number): Promise<WorkerResult> => {
     // Until then the thread may still be writing.
     await workers[worker]?.terminate()
     return judgeWhatIsLeft(brief, logs[worker] ?? '')
@@ -89,6 +90,7 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
       ending,
       workers,
       pushed: options.pushed,
+      baselines: options.baselines,
       records: { ...options.records, salvage },
       onLoadStart: atMs => {
         loadStartMs = atMs
@@ -103,8 +105,8 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
 }
 
 /** What stands in the log of a worker who was lost; nothing where it does not hold all that was seen. */
-async function judgeWhatIsLeft(brief: Brief, file: string): Promise<Part> {
-  if (brief.plan.record !== 'all') return nothingOf(brief)
+async function judgeWhatIsLeft(brief: JudgeJob, file: string): Promise<WorkerResult> {
+  if (brief.plan.record !== 'all') return emptyResult(brief)
   const { leftOut, ...part } = await judgeLog(brief, file)
-  return leftOut === 0 ? part : nothingOf(brief)
+  return leftOut === 0 ? part : emptyResult(brief)
 }

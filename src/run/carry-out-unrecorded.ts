@@ -51,6 +51,7 @@ export function carryOutUnrecorded({
     workers: 1,
     record: { write: () => {}, unrecorded: () => 0, end: async () => {} },
     records: { recall: async function* () {}, writeSlices: async () => {} },
+    baselines: null,
     eventLoopDelayMs: () => null,
     judgeLater: inSpareTime,
     pushed: () => null,

@@ -1,7 +1,8 @@
 import { wholeRun } from '../arrivals/share.ts'
+import type { Baselines } from '../compare/comparable.ts'
 import { createEnding } from '../drivers/ending.ts'
 import { newPurseSum } from '../drivers/purse.ts'
-import { nothingOf } from '../judging/judge-log.ts'
+import { emptyResult } from '../judging/judge-run.ts'
 import { readGlances } from '../judging/readings.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Report } from '../report/report.ts'
@@ -17,6 +18,7 @@ export type RunOptions = Omit<WorkerOptions, 'ending' | 'share' | 'purseSum'> & 
   /** How many workers share the run; here they are of one thread. */
   readonly workers: number
   readonly records: Omit<Records, 'salvage'>
+  readonly baselines: Baselines | null
   /** Told once, before the first request: what a live view may look at. */
   readonly onStart: (live: Omit<Live, 'meters'>) => void
 }
@@ -48,7 +50,7 @@ export async function carryOut(options: RunOptions): Promise<Report> {
     ending,
     workers,
     // In one thread nobody is lost but all are.
-    records: { ...records, salvage: async () => nothingOf(options) },
+    records: { ...records, salvage: async () => emptyResult(options) },
     onLoadStart: atMs => {
       loadStartMs = atMs
     },

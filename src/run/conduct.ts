@@ -1,19 +1,22 @@
+import type { Baselines } from '../compare/comparable.ts'
 import type { Ending } from '../drivers/ending.ts'
-import { type Brief, type Part, reportOf, slicesOf } from '../judging/report-of.ts'
+import type { JudgeJob, WorkerResult } from '../judging/judge-run.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Slices } from '../metrics/slices.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Report } from '../report/report.ts'
+import { makeReport } from './make-report.ts'
 import type { Opening, RunEnd, Worker } from './worker.ts'
 
-export type Conducted = Brief & {
+export type Conducted = JudgeJob & {
   readonly clock: Clock
   /** That of all workers: whoever of them halts has all of them halt. */
   readonly ending: Ending
   readonly quit: AbortSignal
   readonly workers: readonly Worker[]
   readonly records: Records
+  readonly baselines: Baselines | null
   /** Asked at the end: what became of what was pushed until then. */
   readonly pushed: () => PushTally | null
   /** Told when the stages begin. */
@@ -24,7 +27,7 @@ export type Conducted = Brief & {
 export type Records = {
   readonly recall: () => AsyncIterable<Observation>
   /** What the record of a worker who was lost still says, by its position. */
-  readonly salvage: (worker: number) => Promise<Part>
+  readonly salvage: (worker: number) => Promise<WorkerResult>
   readonly writeSlices: (slices: Slices) => Promise<void>
 }
 
@@ -57,15 +60,11 @@ function judgeOpening(openings: readonly (Opening | null)[], ending: Ending): vo
   else if (sum(opening => opening.unauthorized) === answered) ending.halt('keys-refused')
 }
 
-async function verdict(run: Conducted, known: readonly (Part | null)[]): Promise<Report> {
+async function verdict(run: Conducted, known: readonly (WorkerResult | null)[]): Promise<Report> {
   const { records } = run
-  const parts: Part[] = []
-  for (const [worker, part] of known.entries()) parts.push(part ?? (await records.salvage(worker)))
-  await records.writeSlices(
-    slicesOf(
-      run,
-      parts.map(({ facts }) => facts),
-    ),
-  )
-  return reportOf(run, parts, records.recall)
+  const results: WorkerResult[] = []
+  for (const [worker, result] of known.entries()) results.push(result ?? (await records.salvage(worker)))
+  const { report, slices } = await makeReport(run, results, records.recall, run.baselines)
+  await records.writeSlices(slices)
+  return report
 }

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { Worker as Thread } from 'node:worker_threads'
 import type { Ending } from '../drivers/ending.ts'
-import type { Part } from '../judging/report-of.ts'
+import type { WorkerResult } from '../judging/judge-run.ts'
 import type { Cancel, Clock } from '../lib/clock.ts'
 import type { Call, Order, Question, Reply, Sight } from './messages.ts'
 import type { Opening, Worker } from './worker.ts'
@@ -104,7 +104,7 @@ export function startThread(
     drive: loadStartMs => ask({ ask: 'drive', loadStartMs }),
     close: () => ask({ ask: 'close' }),
     look: () => ask<Sight>({ ask: 'look' }),
-    end: end => ask<Part>({ ask: 'end', end }),
+    end: end => ask<WorkerResult>({ ask: 'end', end }),
     terminate: () => {
       leave()
       return thread.terminate()

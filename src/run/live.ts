@@ -1,11 +1,11 @@
 import type { Readings } from '../judging/readings.ts'
-import type { MeterReadings } from '../metrics/meters.ts'
+import type { GaugeSnapshot } from '../metrics/gauges.ts'
 
 /** What can be seen of a run while it goes. */
 export type Live = {
   readonly readings: () => Readings
   /** What those who watch want besides; empty where nobody asked for it. */
-  readonly meters: () => MeterReadings
+  readonly meters: () => GaugeSnapshot
   /** Arrivals that are under way. */
   readonly inFlight: () => number
   /** The stage that is under way, or what comes before and after the stages. */

@@ -2,15 +2,15 @@ import type { Share } from '../arrivals/share.ts'
 import type { Caller } from '../callers/callers.ts'
 import type { SpareKeys } from '../callers/spare-keys.ts'
 import type { PurseSum } from '../drivers/purse.ts'
+import type { JudgeJob, WorkerResult } from '../judging/judge-run.ts'
 import type { Glance } from '../judging/readings.ts'
-import type { Brief, Part } from '../judging/report-of.ts'
 import type { Epoch } from '../lib/machine-clock.ts'
-import type { MeterReadings } from '../metrics/meters.ts'
+import type { GaugeSnapshot } from '../metrics/gauges.ts'
 import type { LogEnd } from '../observation/log.ts'
 import type { Opening, RunEnd } from './worker.ts'
 
 /** All that a thread needs to be a worker: plain data, and one sum in shared memory. */
-export type Order = Brief & {
+export type Order = JudgeJob & {
   readonly callers: readonly Caller[]
   readonly spareKeys: SpareKeys
   readonly epoch: Epoch
@@ -38,13 +38,13 @@ export type Call =
 
 /** What a thread answers, and what it says unasked: that all are to halt. */
 export type Reply =
-  | { readonly id: number; readonly answer: Opening | Part | Sight | null }
+  | { readonly id: number; readonly answer: Opening | WorkerResult | Sight | null }
   | { readonly halted: Exclude<LogEnd['ended'], 'complete'> }
 
 /** What a worker has come to, for whoever watches. */
 export type Sight = {
   readonly glance: Glance
-  readonly meters: MeterReadings
+  readonly meters: GaugeSnapshot
   readonly inFlight: number
   readonly stage: string
 }

@@ -1,12 +1,12 @@
 import type { Draw } from '../arrivals/arrivals.ts'
+import type { CapacitySearch } from '../capacity/search.ts'
 import type { Search } from '../drivers/capacity.ts'
-import type { Capacity } from '../metrics/capacity.ts'
 import type { StagePlan } from '../plan/plan.ts'
 
 export type SearchDesk = {
   readonly draw: Draw
   /** Says what a search tries next, and how its trial goes. */
-  readonly capacity: () => Pick<Capacity, 'next' | 'soFar'>
+  readonly capacity: () => Pick<CapacitySearch, 'next' | 'soFar'>
   /** Until when a caller must not fail so often more, whether it means to or not; null: it may. */
   readonly heldUntilMs: (caller: number, failures: number) => number | null
 }

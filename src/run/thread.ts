@@ -3,7 +3,7 @@ import { createEnding } from '../drivers/ending.ts'
 import { clockSince } from '../lib/machine-clock.ts'
 import { inSpareTime } from '../lib/spare-time.ts'
 import { monitorEventLoop } from '../metrics/event-loop.ts'
-import { createMeters } from '../metrics/meters.ts'
+import { createGauges } from '../metrics/gauges.ts'
 import { openLog } from '../observation/log.ts'
 import { undiciTransport } from '../transport/undici-transport.ts'
 import type { Call, Order, Question, Reply } from './messages.ts'
@@ -24,7 +24,7 @@ async function serve(order: Order): Promise<void> {
   const quit = new AbortController()
   const ending = createEnding(new AbortController().signal, quit.signal)
   const eventLoop = monitorEventLoop()
-  const meters = createMeters(contract)
+  const meters = createGauges(contract)
   const transport = undiciTransport({ baseUrl: head.target, clock, maxConnections: order.maxConnections })
   const record = await openLog(order.logFile, { ...head, ...share }, clock)
   const worker = createWorker({
@@ -68,7 +68,7 @@ async function serve(order: Order): Promise<void> {
         return null
       case 'look': {
         const glance = worker.judgement.glance()
-        return { glance, meters: meters.readings(), inFlight: worker.inFlight.count(), stage: worker.stage() }
+        return { glance, meters: meters.snapshot(), inFlight: worker.inFlight.count(), stage: worker.stage() }
       }
       case 'end': {
         const part = await worker.end(question.end)

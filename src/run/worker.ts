@@ -1,7 +1,7 @@
 import type { Share } from '../arrivals/share.ts'
 import type { PurseSum } from '../drivers/purse.ts'
+import type { WorkerResult } from '../judging/judge-run.ts'
 import { createJudgement, type Judgement } from '../judging/judgement.ts'
-import type { Part } from '../judging/report-of.ts'
 import type { Later } from '../lib/in-batches.ts'
 import type { LogEnd, LogWriter } from '../observation/log.ts'
 import type { Outfit } from './sender.ts'
@@ -22,7 +22,7 @@ export type Worker = {
   readonly drive: (loadStartMs: number) => Promise<unknown>
   readonly close: () => Promise<unknown>
   /** Ends the record; gives what the judges have come to. */
-  readonly end: (end: RunEnd) => Promise<Part | null>
+  readonly end: (end: RunEnd) => Promise<WorkerResult | null>
 }
 
 export type WorkerOptions = Omit<Outfit, 'judgement' | 'write'> & {

@@ -98,6 +98,7 @@ export async function virtualRun(
           slices = written
         },
       },
+      baselines: null,
       eventLoopDelayMs: () => null,
       pushed: () => null,
       onStart: () => {},

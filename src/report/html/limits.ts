@@ -1,5 +1,5 @@
 import type { LimitResult } from '../../audits/audit.ts'
-import type { LimitLane } from '../../metrics/limit-lanes.ts'
+import type { LimitSeries } from '../../metrics/limit-series.ts'
 import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
 import type { Series } from '../../metrics/series.ts'
 import type { Report } from '../report.ts'
@@ -29,11 +29,11 @@ export function limitsSection(report: Report): Html {
   return html`<section id="limits"><h2>Limits</h2>${scopesTable(limits)}${drawn}</section>`
 }
 
-const useOf = (limits: readonly LimitResult[], { caller, scope }: LimitLane): LimitResult | undefined =>
+const useOf = (limits: readonly LimitResult[], { caller, scope }: LimitSeries): LimitResult | undefined =>
   limits.find(use => use.caller === caller && use.scope === scope)
 
 function laneRow(
-  { caller, scope, limit, used, refusedMs, refusedSeqs }: LimitLane,
+  { caller, scope, limit, used, refusedMs, refusedSeqs }: LimitSeries,
   series: Series,
   accused: ReadonlySet<number>,
   use: LimitResult | undefined,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createHistogram } from '../../../src/metrics/histogram.ts'
-import { nativeHistogram } from '../../../src/metrics/native-histogram.ts'
+import { nativeHistogram } from '../../../src/metrics/log-buckets.ts'
 import type { Reading } from '../../../src/push/readings.ts'
 import { createScribe } from '../../../src/push/scribe.ts'
 import { type ReadSeries, readWriteRequest } from '../../support/read-write-request.ts'

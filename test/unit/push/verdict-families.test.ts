@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { renderFamilies } from '../../../src/metrics/prometheus.ts'
+import { renderFamilies } from '../../../src/push/prometheus.ts'
 import { verdictFamilies } from '../../../src/push/verdict-families.ts'
 import type { Report } from '../../../src/report/report.ts'
 import { aSearch } from '../report/capacity-results.ts'
