@@ -8,7 +8,7 @@ import type { Audit, AuditContext } from './audit.ts'
 const dayMs = 86_400_000
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
 /** A target can make up models without end. */
-const mostModels = 1_000
+const maxModels = 1_000
 
 /** What a header says beside other answers, and beside the clock of the run. */
 export function createConsistencyAudit(
@@ -56,7 +56,7 @@ export function createConsistencyAudit(
   function judgeName(id: string, name: string, seq: number) {
     const first = names.get(id)
     if (first === undefined) {
-      if (names.size < mostModels) names.set(id, { name, seq })
+      if (names.size < maxModels) names.set(id, { name, seq })
       return
     }
     checkSameName(id, first, { name, seq }, say)

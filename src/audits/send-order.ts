@@ -2,7 +2,7 @@ import { isHead, type Observation, type Sink } from '../observation/observation.
 import type { Audit } from './audit.ts'
 
 /** The most observations that wait for one that is missing; then those that are there go ahead of it. */
-const longestQueue = 10_000
+const maxQueueLength = 10_000
 
 /**
  * Observations arrive as they end; audits want them as they were sent. Each `place` is observed exactly once, sent or
@@ -11,7 +11,7 @@ const longestQueue = 10_000
  */
 export function createSendOrder(
   release: Audit['add'],
-  queueLimit = longestQueue,
+  queueLimit = maxQueueLength,
 ): { readonly add: Sink; readonly flush: () => void } {
   const waiting = new Map<number, Observation>()
   let gaps: readonly Gap[] = []

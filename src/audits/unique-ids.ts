@@ -78,7 +78,7 @@ type IdSet = {
  * Remembers so many of the last ids, and up to twice as many. A Map of them costs as much as a seventh of all judging, most of
  * it for the collector, who has each of its entries to move: here only the id itself is an object that lives on.
  */
-export function createIdSet(most: number): IdSet {
+export function createIdSet(max: number): IdSet {
   let recent = createShelf()
   let earlier = createShelf()
   return {
@@ -87,7 +87,7 @@ export function createIdSet(most: number): IdSet {
       const known = recent.find(id, hash) ?? earlier.find(id, hash)
       if (known !== null) return known
       recent.add(id, hash, seq, group)
-      if (recent.count() >= most) {
+      if (recent.count() >= max) {
         earlier = recent
         recent = createShelf()
       }

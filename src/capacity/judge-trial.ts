@@ -36,11 +36,11 @@ export function judgeTrial(
   state: TrialState,
 ): TrialOutcome | null {
   const { arrivals, calls, late, blocked, heldBack, crowdedOut, cutOff, queue } = seen
-  const most = trial.purpose === 'confirm' ? maxFailuresAllowed : maxFailuresByChance
+  const max = trial.purpose === 'confirm' ? maxFailuresAllowed : maxFailuresByChance
   const isTooMany = (count: number, seen: number, share: number) => {
     if (count === 0) return false
     const of = state === 'open' ? Math.max(seen, trial.arrivals * share) : seen
-    return count > most(of, 1 - terms.good)
+    return count > max(of, 1 - terms.good)
   }
   const anyCall = (count: (tally: CallTally) => number) =>
     Object.entries(calls).some(([call, tally]) =>
@@ -76,11 +76,11 @@ function isQueueGrowing(
   state: TrialState,
 ): boolean {
   const { inFlightPerSecond, latencyMsPerSecond, deviations, isRising } = growth
-  const most = terms.precision * perSecond
-  if (latencyMsPerSecond <= 0 || inFlightPerSecond <= most * negligible) return false
-  if (state === 'open') return inFlightPerSecond > most && deviations > deviationsFrom.open
-  if (purpose === 'confirm') return isRising || inFlightPerSecond > most
-  return inFlightPerSecond > most && deviations > deviationsFrom.over
+  const max = terms.precision * perSecond
+  if (latencyMsPerSecond <= 0 || inFlightPerSecond <= max * negligible) return false
+  if (state === 'open') return inFlightPerSecond > max && deviations > deviationsFrom.open
+  if (purpose === 'confirm') return isRising || inFlightPerSecond > max
+  return inFlightPerSecond > max && deviations > deviationsFrom.over
 }
 
 /** A trial that only chances to have so many bad answers is taken for a broken one so often at most. */

@@ -155,7 +155,7 @@ function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
   let timed: TimedRequest[] = []
   let stride = 1
   let passed = 0
-  let longestMs = 0
+  let maxMs = 0
   let lastEndMs = Number.NEGATIVE_INFINITY
   let [firstDueMs, lastDueMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   /** Whoever watches a search asks for all of its trials again and again, and few of them have changed. */
@@ -163,7 +163,7 @@ function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
 
   const keep = ({ dueMs, sentMs, endMs }: Observation) => {
     if (sentMs === null || endMs === null) return
-    longestMs = Math.max(longestMs, endMs - dueMs)
+    maxMs = Math.max(maxMs, endMs - dueMs)
     if (passed++ % stride !== 0) return
     timed.push({ dueMs, sentMs, endMs })
     if (timed.length < maxTimedRequests) return
@@ -209,7 +209,7 @@ function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
       if (outcome.kind === 'failed' || isSuccess(o)) keep(o)
     },
     snapshot: state => {
-      if (state === 'open') return snapshotUntil(lastEndMs - longestMs)
+      if (state === 'open') return snapshotUntil(lastEndMs - maxMs)
       ended ??= snapshotUntil(lastDueMs)
       return ended
     },
@@ -217,8 +217,8 @@ function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
     good: () => Object.values(calls).reduce((sum, { good }) => sum + good, 0),
     workedMs: () => {
       const endsMs = timed.map(({ endMs }) => endMs).toSorted((a, b) => a - b)
-      const mostMs = endsMs[Math.floor((endsMs.length - 1) * stragglersFrom)] ?? 0
-      return Math.max(0, lastDueMs - firstDueMs, (mostMs - (endsMs[0] ?? mostMs)) / stragglersFrom)
+      const cutoffMs = endsMs[Math.floor((endsMs.length - 1) * stragglersFrom)] ?? 0
+      return Math.max(0, lastDueMs - firstDueMs, (cutoffMs - (endsMs[0] ?? cutoffMs)) / stragglersFrom)
     },
   }
 }

@@ -134,9 +134,9 @@ function checkScraping(
   expect: Expect<ClausesOf<'parameters'>>,
 ): void {
   if (sent.enable_web_scraping !== true || isSearching(sent) || citations.length === 0) return
-  const most = chat.search.scrapedPages
+  const max = chat.search.scrapedPages
   const pages = new Set(citations.map(citation => asObject(citation)?.url)).size
-  expect('parameters.scraping', pages <= most, () => `${pages} pages were scraped, expected at most ${most}`)
+  expect('parameters.scraping', pages <= max, () => `${pages} pages were scraped, expected at most ${max}`)
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -289,7 +289,7 @@ const isUnknown = (numbers: string, sources: number, first: number): boolean =>
   sources > 0 &&
   numbers.split(/\D+/).some(number => number !== '' && !isBetween(Number(number), first, first + sources))
 
-const isBetween = (number: number, least: number, end: number): boolean => number >= least && number < end
+const isBetween = (number: number, min: number, end: number): boolean => number >= min && number < end
 
 /** What an answer to a chat request with options says, streamed or not, as far as options show in it. */
 type StatedOptions = {

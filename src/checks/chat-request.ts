@@ -87,21 +87,21 @@ function clauseOfField(member: string, value: unknown, asked: ChatAsked, contrac
   }
 }
 
-const isWithin = (value: unknown, least: number, most: number): boolean =>
-  typeof value === 'number' && value >= least && value <= most
+const isWithin = (value: unknown, min: number, max: number): boolean =>
+  typeof value === 'number' && value >= min && value <= max
 
 const hasLogprobs = ({ model }: ChatAsked, { models }: Contract): boolean =>
   models.some(({ id, logprobs }) => id === model && logprobs === true)
 
 /** At most as many choices as were asked for, each with an index of its own. */
 function checkCount(choices: readonly unknown[], asked: ChatAsked, expect: Expect<'chat.request.n'>): void {
-  const most = choicesOf(asked.options)
-  if (most === 1 && choices.length <= 1 && asked.options?.body.n === undefined) return
+  const max = choicesOf(asked.options)
+  if (max === 1 && choices.length <= 1 && asked.options?.body.n === undefined) return
   const indices = choices.map(choice => asObject(choice)?.index).filter(index => index !== undefined)
   const isOnce = new Set(indices).size === indices.length
-  expect('chat.request.n', choices.length <= most && isOnce, () => {
+  expect('chat.request.n', choices.length <= max && isOnce, () => {
     const got = `${choices.length} choices with the indices ${quote(indices)}`
-    return `${got} came back, expected at most ${most}, each with its own`
+    return `${got} came back, expected at most ${max}, each with its own`
   })
 }
 

@@ -144,15 +144,11 @@ export function checkLogprobs(
     if (positions === null) continue
     checkTopLogprobs(positions.length > 0, isAsked, top !== undefined, asked.model, contract, expect)
     if (isAsked && typeof top === 'number') {
-      const longest = positions.reduce(
-        (most, { top_logprobs: each }) => (Array.isArray(each) ? Math.max(most, each.length) : most),
+      const max = positions.reduce(
+        (max, { top_logprobs: each }) => (Array.isArray(each) ? Math.max(max, each.length) : max),
         0,
       )
-      expect(
-        'chat.logprobs.top',
-        longest <= top,
-        () => `a position has ${longest} tokens with it, expected at most ${top}`,
-      )
+      expect('chat.logprobs.top', max <= top, () => `a position has ${max} tokens with it, expected at most ${top}`)
     }
   }
 }

@@ -60,13 +60,13 @@ function checkChunks(
 }
 
 /** The index is not said to be required of a choice. */
-function checkIndices({ indices }: StreamReading, most: number, expect: Expect<'chat.stream.index'>): void {
+function checkIndices({ indices }: StreamReading, max: number, expect: Expect<'chat.stream.index'>): void {
   const isPosition = (index: unknown) =>
-    index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < most)
+    index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < max)
   expect(
     'chat.stream.index',
     indices.every(isPosition),
-    () => `choices have the indices ${quote(indices)}, expected ${most === 1 ? '0' : `0 to ${most - 1}`}`,
+    () => `choices have the indices ${quote(indices)}, expected ${max === 1 ? '0' : `0 to ${max - 1}`}`,
   )
 }
 

@@ -94,10 +94,10 @@ function checkCut(
   const isAsked = models.some(known => known.id === model && bound < known.maxCompletionTokens)
   if (!chat.lengthIsBound || !isAsked || choicesOf(options) > 1 || hasOtherBound(options)) return
   const thought = asObject(asObject(usage)?.completion_tokens_details)?.reasoning_tokens
-  const most = completion + (isCount(thought) ? thought : 0)
+  const max = completion + (isCount(thought) ? thought : 0)
   expect(
     'chat.choice.length',
-    most >= bound,
+    max >= bound,
     () => `finish_reason is length after ${completion} tokens, expected ${bound} before that`,
   )
 }
@@ -124,7 +124,7 @@ function checkCost(
   const said = claimedPicoUsd(usd) + claimedPicoUsd(diem)
   const lookups = mostLookups(options, contract)
   if (lookups > 0) {
-    const tokens = { least: expected - tolerance, most: expected + tolerance }
+    const tokens = { min: expected - tolerance, max: expected + tolerance }
     checkLookups(cost, said, tokens, lookups, contract, expect)
     return
   }
@@ -136,7 +136,7 @@ function checkCost(
   })
 }
 
-type CostRange = { readonly least: bigint; readonly most: bigint }
+type CostRange = { readonly min: bigint; readonly max: bigint }
 
 /** Tokens cost `tokens`; how much of what may be searched or scraped was, is open. */
 function checkLookups(
@@ -149,9 +149,9 @@ function checkLookups(
 ): void {
   const { usdPerLookup } = chat.search
   if (usdPerLookup === null) return
-  const most = tokens.most + BigInt(lookups) * pico(usdPerLookup)
-  expect('parameters.price', said >= tokens.least && said <= most, () => {
-    const range = `${formatPico(tokens.least)} to ${formatPico(most)}`
+  const max = tokens.max + BigInt(lookups) * pico(usdPerLookup)
+  expect('parameters.price', said >= tokens.min && said <= max, () => {
+    const range = `${formatPico(tokens.min)} to ${formatPico(max)}`
     return `cost is ${quote(cost)}, expected ${range} for its tokens and at most ${lookups} lookups`
   })
 }

@@ -36,6 +36,7 @@ const isElsewhere = (status: number, as: Sender): boolean =>
   [429, 502, 503, 504].includes(status) || (status === 402 && (as === 'caller' || as === 'unpaying'))
 
 /** Long bodies are not kept whole: of JSON the long strings are cut, of text all but its head. */
-const isWhole = ({ body, bytes }: Answer): boolean => bytes <= (body.kind === 'text' ? longestText : clippedAboveBytes)
+const isWhole = ({ body, bytes }: Answer): boolean =>
+  bytes <= (body.kind === 'text' ? maxTextLength : clippedAboveBytes)
 const clippedAboveBytes = 4096
-const longestText = 512
+const maxTextLength = 512

@@ -80,7 +80,7 @@ function checkBatchIds(
     return `${got}, ${quote(blamed?.id)} came back with their error, expected each with its own id`
   })
   const others = items.filter(item => !item.failing)
-  if (others.length === items.length || others.length < fewestOthers) return
+  if (others.length === items.length || others.length < minOthers) return
   const spoilt = others.filter(item => isInvalidParams(byId.get(item.id)))
   expect('rpc.item-failure.alone', spoilt.length < others.length, () => {
     const got = `all ${items.length} items came back with invalid params`
@@ -89,7 +89,7 @@ function checkBatchIds(
 }
 
 /** What is drawn for one or two methods may be wrong in a node's eyes; that of three is right for one at least. */
-const fewestOthers = 3
+const minOthers = 3
 
 /** Null when nothing is wrong. A member that is null counts as absent beside the other one, as many servers write it. */
 function wrongResponse(value: unknown): string | null {

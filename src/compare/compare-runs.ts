@@ -143,11 +143,11 @@ function compareVerdict(
   const improvements = changed('improved')
   if (improvements.length > 0) return { verdict: 'improved', because: [...improvements, ...aside] }
   const same = rows.filter(({ verdict }) => verdict === 'unchanged').length
-  const most = ratio(2 * criteria.minimalEffect)
+  const max = ratio(2 * criteria.minimalEffect)
   const against = plural(baselines.used, 'baseline')
   return {
     verdict: 'unchanged',
-    because: [`Against ${against} ${same} of ${plural(rows.length, 'number')} are not worse by ${most}.`, ...aside],
+    because: [`Against ${against} ${same} of ${plural(rows.length, 'number')} are not worse by ${max}.`, ...aside],
   }
 }
 

@@ -45,11 +45,11 @@ export function testMeasure(
   const base = known.length < baselines.length ? null : baseValue(measure, known)
   const values = { base, run: ofRun?.value ?? null }
   if (ofRun === null || base === null) {
-    const least = Math.min(...cells.map(measure.values))
+    const min = Math.min(...cells.map(measure.values))
     return {
       ...values,
       effect: null,
-      test: { kind: 'none', because: `too few values, or too close together: ${least}` },
+      test: { kind: 'none', because: `too few values, or too close together: ${min}` },
     }
   }
   const because = doubt(base)

@@ -146,7 +146,7 @@ export function loadTotals(
     failures: Object.fromEntries([...failures].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     blocked: unintendedBlocks(plan, blocks),
     latenessMs: percentilesOf(timing('lateness')),
-    eventLoopDelayMs: longestDelay(ends),
+    eventLoopDelayMs: maxDelay(ends),
     unrecorded: ends.reduce((sum, { unrecorded }) => sum + unrecorded, 0),
     pushed: end?.pushed ?? null,
     workers: results.map((result, worker) => workerTotals(result, worker, results.length, plan)),
@@ -168,7 +168,7 @@ function endOf(ends: readonly (LogEnd | null)[]): LogEnd | null {
 }
 
 /** The longest of all workers: each has an event loop of its own. */
-function longestDelay(ends: readonly LogEnd[]): EventLoopDelay | null {
+function maxDelay(ends: readonly LogEnd[]): EventLoopDelay | null {
   const delays = ends.flatMap(end => end.eventLoopDelayMs ?? [])
   if (delays.length === 0) return null
   return { p99: Math.max(...delays.map(({ p99 }) => p99)), max: Math.max(...delays.map(({ max }) => max)) }

@@ -37,7 +37,7 @@ export type LatencyGridSnapshot = {
 const rows = createLogBuckets(0.064, 6, 21 * 6)
 
 const enoughForMedian = 12
-const fewestPoints = 12
+const minPoints = 12
 /** A p95 is worth wider points as long as these are many. */
 const enoughForP95 = 80
 const manyPoints = 90
@@ -80,7 +80,7 @@ export function createLatencyGrid(timeline: Timeline): LatencyGrid {
     const holding = (values: number) => Math.max(1, Math.ceil((values * used) / Math.max(1, added)))
     const leaving = (points: number) => Math.max(1, Math.floor(columns.length / points))
     return Math.max(
-      Math.min(holding(enoughForMedian), leaving(fewestPoints)),
+      Math.min(holding(enoughForMedian), leaving(minPoints)),
       Math.min(holding(enoughForP95), leaving(manyPoints)),
     )
   }

@@ -105,7 +105,7 @@ type RecordedArrivals = {
 export async function readArrivals(
   lines: AsyncIterable<LogLine>,
   isWanted: (stage: string) => boolean,
-  most: number,
+  max: number,
 ): Promise<RecordedArrivals | null> {
   const [callNames, callerNames] = [createNameColumn(), createNameColumn()]
   let columns = columnsOf(1_024)
@@ -125,7 +125,7 @@ export async function readArrivals(
     const { seq, stage, call, caller, dueMs, endMs } = observation
     if (stage === '(opening)') openedMs = Math.max(openedMs, endMs ?? 0)
     if (!isWanted(stage) || !isHead(observation)) continue
-    if (count === most) return null
+    if (count === max) return null
     if (count === columns.seqs.length) columns = grown(columns)
     columns.seqs[count] = seq
     columns.offsetsMs[count] = dueMs

@@ -14,7 +14,7 @@ const clockResolutionOf = ({ windowMs, blockMs }: AbuseOptions): number => Math.
 
 /** A block that is still in force after so much of it was not cut short by much. */
 const longEnough = 0.75
-const mostNamed = 24
+const maxNamed = 24
 
 /** Judges the blocks of one caller by what is certain and what is possible, in the order of sending. */
 export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): CallerBlocks {
@@ -95,7 +95,7 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     const into = `${((sentMs - block.fromMs) / 1000).toFixed(1)} s after more than ${limit} failures`
     const got = `a request was answered with ${status} ${into}`
     const expected = `expected a block of ${inSeconds}`
-    const cause = [...block.seqs, seq].slice(-mostNamed)
+    const cause = [...block.seqs, seq].slice(-maxNamed)
     const witness = block.blocked.get(service)
     if (witness !== undefined) {
       say.broken('abuse.duration', `${got}, ${expected}`, [...block.seqs.slice(-1), witness, seq])
@@ -241,8 +241,8 @@ type PossibleBlocks = {
 }
 
 /** More failures than so many at a time are not remembered, and then nothing is called early. */
-const mostFailures = 500
-const mostSpans = 8
+const maxFailures = 500
+const maxSpans = 8
 
 type BlockSpan = { readonly fromMs: number; readonly untilMs: number }
 
@@ -269,14 +269,14 @@ function createPossibleBlocks(rules: AbuseOptions & { readonly resolutionMs: num
   function begin(fromMs: number, latestMs: number) {
     const span = { fromMs, untilMs: latestMs + blockMs + resolutionMs }
     const last = spans.at(-1)
-    if (last === undefined || last.untilMs < fromMs) spans = [...spans, span].slice(-mostSpans)
+    if (last === undefined || last.untilMs < fromMs) spans = [...spans, span].slice(-maxSpans)
     else spans = [...spans.slice(0, -1), { ...last, untilMs: Math.max(last.untilMs, span.untilMs) }]
   }
 
   return {
     expect: failure => {
       failures.insert(failure)
-      if (failures.size() <= mostFailures) return
+      if (failures.size() <= maxFailures) return
       failures.shift()
       isFlooded = true
     },

@@ -239,13 +239,9 @@ type BalanceCheckpoint = {
 }
 
 /** What was charged since the anchor; `least` and `most` are sums since the beginning, as those of the anchor are. */
-const spentSince = (
-  { certain, possible, unanswered }: BalanceCheckpoint,
-  least: bigint,
-  most: bigint,
-): AmountRange => ({
-  min: least - possible.min,
-  max: most - certain.max + unanswered,
+const spentSince = ({ certain, possible, unanswered }: BalanceCheckpoint, min: bigint, max: bigint): AmountRange => ({
+  min: min - possible.min,
+  max: max - certain.max + unanswered,
 })
 
 /**
@@ -314,21 +310,21 @@ const bucketMs = 1_000
 /** What requests without an answer can still take from a balance. Keeps a sum for each second, not each request. */
 function createUnansweredCharges(): {
   /** Instants are added in ascending order, more or less. */
-  readonly add: (most: bigint, givenUpMs: number) => void
+  readonly add: (max: bigint, givenUpMs: number) => void
   readonly at: (instantMs: number) => bigint
 } {
-  let buckets: { readonly untilMs: number; most: bigint }[] = []
+  let buckets: { readonly untilMs: number; max: bigint }[] = []
   return {
-    add: (most, givenUpMs) => {
+    add: (max, givenUpMs) => {
       const untilMs = Math.ceil(givenUpMs / bucketMs) * bucketMs + maxChargeDelayMs
       const last = buckets.at(-1)
-      if (last !== undefined && last.untilMs >= untilMs) last.most += most
-      else buckets.push({ untilMs, most })
+      if (last !== undefined && last.untilMs >= untilMs) last.max += max
+      else buckets.push({ untilMs, max })
     },
     at: instantMs => {
       if (buckets[0] !== undefined && buckets[0].untilMs < instantMs)
         buckets = buckets.filter(({ untilMs }) => untilMs >= instantMs)
-      return buckets.reduce((sum, { most }) => sum + most, 0n)
+      return buckets.reduce((sum, { max }) => sum + max, 0n)
     },
   }
 }

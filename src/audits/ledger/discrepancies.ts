@@ -33,7 +33,7 @@ type DifferenceSum = { readonly count: number; readonly amount: bigint; readonly
 type Undecided = { readonly kind: DiscrepancyKind; readonly difference: BalanceDifference }
 
 /** More than this do not wait for a better name. */
-const mostUndecided = 1_000
+const maxUndecided = 1_000
 
 export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
   const found = new Map<DiscrepancyKind, DifferenceSum>()
@@ -51,7 +51,7 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
     classify: (difference, suspects) => {
       const kind = classifyDifference(difference.amount, suspects)
       const isPlain = suspects.totals.chargedRequests === 0 || !couldBeReplays(difference.amount, suspects)
-      if (isPlain || undecided.length >= mostUndecided) report(kind, difference, suspects.totals.refusals)
+      if (isPlain || undecided.length >= maxUndecided) report(kind, difference, suspects.totals.refusals)
       else undecided = [...undecided, { kind, difference }]
     },
     recordEvidence: isRight => {

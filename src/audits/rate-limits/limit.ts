@@ -30,9 +30,9 @@ type LimitContext = AuditContext & {
 /** A window is open for so long after its reset time, for clocks that differ. */
 const windowGraceMs = 5_000
 /** More open windows than this are a fault of the target; the oldest is judged early. */
-const mostWindows = 256
+const maxWindows = 256
 /** More requests without a window than this are not remembered, and then no upper bound on use is asserted. */
-const mostUnplaced = 10_000
+const maxUnplaced = 10_000
 
 type OpenWindow = ReportedWindow & {
   readonly judged: LimitWindow
@@ -127,7 +127,7 @@ export function createLimit(context: LimitContext, say: Say<'limiter'>): Limit {
   function setAside(placeless: WindowRequest, watermarkMs: number) {
     const member: WindowRequest = { ...placeless, kind: 'uncertain' }
     unplaced.insert(member)
-    if (unplaced.size() > mostUnplaced) {
+    if (unplaced.size() > maxUnplaced) {
       unplaced.shift()
       areAllRemembered = false
     }
@@ -186,7 +186,7 @@ export function createLimit(context: LimitContext, say: Say<'limiter'>): Limit {
 
       // What is still to come was sent at the watermark or later, and cannot join a window that was over by then.
       const overMs = startedAtMs + watermarkMs + offset().min - windowGraceMs
-      while (open[0] !== undefined && (open[0].resetMs < overMs || open.length > mostWindows)) closeFirst()
+      while (open[0] !== undefined && (open[0].resetMs < overMs || open.length > maxWindows)) closeFirst()
       const oldMs = watermarkMs - 2 * windowMs - windowGraceMs
       while ((unplaced.at(0)?.shownMs ?? oldMs) < oldMs) unplaced.shift()
     },

@@ -24,7 +24,7 @@ type RefusalLog = {
 type CallerLog = { refused: Refused[]; log: RefusalLog | null; isForgetful: boolean }
 
 /** More refusals of a caller than this are not remembered, and then its log is not judged. */
-const mostRefused = 500
+const maxRefused = 500
 
 const limitTypes = ['RPM', 'TPM', 'RPD']
 
@@ -60,7 +60,7 @@ export function createRefusalLogCheck(
         name !== '' && answer !== null && !isAbuseBlock(answer, contract) && !isConcurrencyRejection(answer, contract)
       const account = accountOf(caller)
       account.refused.push({ seq, name, sentMs, endMs, isCertain })
-      if (account.refused.length <= mostRefused) return
+      if (account.refused.length <= maxRefused) return
       account.refused.shift()
       account.isForgetful = true
     },
@@ -106,8 +106,8 @@ export function createRefusalLogCheck(
 }
 
 /** Null where the list is not as it should be, which has a clause of its own. Rows of other limits are left out. */
-function rowsOf(data: unknown, most: number): readonly RefusalRow[] | null {
-  if (!Array.isArray(data) || data.length > most) return null
+function rowsOf(data: unknown, max: number): readonly RefusalRow[] | null {
+  if (!Array.isArray(data) || data.length > max) return null
   const rows: RefusalRow[] = []
   for (const row of data.map(asObject)) {
     const { modelId, rateLimitType, timestamp } = row ?? {}

@@ -98,9 +98,9 @@ export function createTokenWindow(context: AuditContext, offset: () => ClockOffs
         say.broken('limit.tokens.enforced', because, [seq])
       }
       // What is left is never said to be less than nothing.
-      const most = Math.max(0, limit - used)
-      if (remaining <= most) return say.kept('limit.tokens.remaining')
-      const because = `${remaining} of ${limit} tokens of ${name} are said to remain when ${used} were used, expected at most ${most}`
+      const max = Math.max(0, limit - used)
+      if (remaining <= max) return say.kept('limit.tokens.remaining')
+      const because = `${remaining} of ${limit} tokens of ${name} are said to remain when ${used} were used, expected at most ${max}`
       say.broken('limit.tokens.remaining', because, [seq])
     }
 

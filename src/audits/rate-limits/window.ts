@@ -77,7 +77,7 @@ const addRequest = (use: WindowUse, { kind, key, maxTokens }: WindowRequest): Wi
   sentByKey: addKey(use.sentByKey, key),
 })
 
-const mostNamed = 8
+const maxNamed = 8
 
 /** The requests whose answers named the same reset time, with those that named none but may belong to it. */
 export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): LimitWindow {
@@ -87,7 +87,7 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
   let accepted = 0
   let acceptedByKey = noCounts
   /** The most requests that an answer said were used. */
-  let mostUsed = 0
+  let maxUsed = 0
   let rejected = 0
   let unexpected429 = 0
   const excessRequests: number[] = []
@@ -97,40 +97,40 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
   })
 
   /** Where an answer states another limit than the contract, it broke that clause, and the benefit of it is given here. */
-  const mostAllowed = () => Math.max(limit ?? 0, statedMost) || Number.POSITIVE_INFINITY
-  const leastAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, statedLeast)
+  const maxAllowed = () => Math.max(limit ?? 0, statedMost) || Number.POSITIVE_INFINITY
+  const minAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, statedLeast)
 
   function judgeAccepted(member: WindowRequest, { certain, possible }: SumBounds<WindowUse>) {
     accepted++
     acceptedByKey = addKey(acceptedByKey, member.key)
     if (member.isRetry) say.kept('retry.after-reset')
-    if (accepted > mostAllowed() && excessRequests.length < mostNamed) excessRequests.push(member.seq)
+    if (accepted > maxAllowed() && excessRequests.length < maxNamed) excessRequests.push(member.seq)
     const { stated, remaining, seq, key } = member
     if (stated === null || remaining === null || (limit !== null && stated !== limit)) return
     const used = stated - remaining
-    mostUsed = Math.max(mostUsed, used)
+    maxUsed = Math.max(maxUsed, used)
     // What is left is never said to be less than nothing.
-    const least = Math.min(stated, 1 + certain.accepted)
+    const min = Math.min(stated, 1 + certain.accepted)
     // A request that was rejected, or not answered, may count or not.
-    const most = possible.accepted + possible.rejected + possible.uncertain
+    const max = possible.accepted + possible.rejected + possible.uncertain
     const isWhole = options.isComplete()
     const foundOtherKeys = hasOtherKeys(certain.acceptedByKey, key)
-    if (used >= least && (used <= most || !isWhole)) {
+    if (used >= min && (used <= max || !isWhole)) {
       if (foundOtherKeys) say.kept('auth.keys-share-limits')
       return say.kept('limit.requests.remaining')
     }
-    const [leastOfKey, mostOfKey] = [1 + countOfKey(certain.acceptedByKey, key), countOfKey(possible.sentByKey, key)]
-    if (foundOtherKeys && used >= leastOfKey && used <= mostOfKey) {
-      const because = `${used} requests of ${scope} are said to be used, which are those of one key, expected ${least} of all keys`
+    const [minOfKey, maxOfKey] = [1 + countOfKey(certain.acceptedByKey, key), countOfKey(possible.sentByKey, key)]
+    if (foundOtherKeys && used >= minOfKey && used <= maxOfKey) {
+      const because = `${used} requests of ${scope} are said to be used, which are those of one key, expected ${min} of all keys`
       return say.broken('auth.keys-share-limits', because, [seq])
     }
     // As many too many as the window before had for the greater part: it did not end.
-    const tooMany = used - most
+    const tooMany = used - max
     if (tooMany > 1 && tooMany <= options.earlierRequests() && tooMany * 2 >= options.earlierRequests() - 1) {
-      const because = `${used} requests of ${scope} are said to be used where ${most} were sent since the reset, expected none of the window before`
+      const because = `${used} requests of ${scope} are said to be used where ${max} were sent since the reset, expected none of the window before`
       return say.broken('limit.requests.window', because, [seq])
     }
-    const range = !isWhole ? `at least ${least}` : least === most ? String(least) : `${least} to ${most}`
+    const range = !isWhole ? `at least ${min}` : min === max ? String(min) : `${min} to ${max}`
     say.broken(
       'limit.requests.remaining',
       `${remaining} of ${stated} requests of ${scope} are said to remain, so ${used} were used, expected ${range}`,
@@ -142,9 +142,9 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
     rejected++
     if (!options.isComplete()) return
     const used = possible.accepted + possible.uncertain
-    const isForTokens = used < leastAllowed() && mayLackTokens(member, possible)
+    const isForTokens = used < minAllowed() && mayLackTokens(member, possible)
     if (isForTokens) say.kept('limit.tokens.enforced')
-    if (isForTokens || used >= leastAllowed()) return say.kept('limit.requests.not-early')
+    if (isForTokens || used >= minAllowed()) return say.kept('limit.requests.not-early')
     unexpected429++
     if (member.isRetry && possible.accepted === 0) {
       const because = `a 429 of ${scope} came after the reset that an earlier one had named, expected the request to be admitted`
@@ -152,7 +152,7 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
     }
     say.broken(
       'limit.requests.not-early',
-      `a 429 came when at most ${used} of ${leastAllowed()} requests of ${scope} were used, expected it beyond them`,
+      `a 429 came when at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it beyond them`,
       [member.seq],
     )
   }
@@ -174,10 +174,10 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
     },
     finish: () => {
       bounds.finish()
-      const missing429 = Math.max(0, accepted - mostAllowed())
+      const missing429 = Math.max(0, accepted - maxAllowed())
       if (missing429 > 0) {
-        const because = `${accepted} requests of ${scope} were accepted in one window, expected ${mostAllowed()} at most`
-        const isByKey = acceptedByKey.length > 1 && mostUsed > 0 && mostUsed <= Math.max(...acceptedByKey)
+        const because = `${accepted} requests of ${scope} were accepted in one window, expected ${maxAllowed()} at most`
+        const isByKey = acceptedByKey.length > 1 && maxUsed > 0 && maxUsed <= Math.max(...acceptedByKey)
         say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', because, excessRequests)
       } else if (rejected > 0) say.kept('limit.requests.enforced')
       return { unexpected429, missing429 }
