@@ -7,8 +7,8 @@ export type Audit = {
   /** Whatever is added later was sent at `watermarkMs` or after it. */
   readonly add: (observation: Observation, watermarkMs: number) => void
   /**
-   * Judges what was still open. To be called once, after the last observation. Of a record that was cut off, `isWhole`
-   * is false: requests that were under way are missing from it, so what they leave open stays open.
+   * Judges what was still open. To be called once, after the last observation. `isComplete` is
+   * false for a record that was cut off: requests in flight are missing from it, so what they leave open stays open.
    */
   readonly finish: (isComplete: boolean) => void
 }
@@ -24,7 +24,7 @@ export type AuditContext = {
 
 /** What the ledger found, over all callers. Amounts are decimal strings. */
 export type Billing = {
-  /** By our tariff; credits are those of the RPC proxy. */
+  /** By our price list; credits are those of the RPC proxy. */
   readonly expectedCredits: string
   readonly expectedUsd: string
   /** As the answers said; replays are not counted. */
@@ -80,12 +80,12 @@ export type LedgerAmounts = {
   readonly claimedPicoUsd: bigint
 }
 
-/** Whoever wants to know when the ledger came to what. Instants are milliseconds since the start of the run. */
+/** Called as the ledger grows. Instants are milliseconds since the start of the run. */
 export type SpendListener = {
   readonly spent: (atMs: number, amounts: LedgerAmounts) => void
   /** An account that was not known before. */
   readonly opened: () => void
-  /** A balance that fell by so much since the last one that was shown; null: it is the first of its account. */
+  /** By how much a balance fell since the last one that was shown; null: it is the first of its account. */
   readonly shown: (atMs: number, fellPicoUsd: bigint | null) => void
 }
 

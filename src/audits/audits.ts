@@ -30,17 +30,17 @@ export type Audits = {
   readonly crossWorkerState: () => CrossWorkerState
 }
 
-/** What audits of some callers have come to, as plain data. */
+/** The results of the audits of some callers so far, as plain data. */
 export type AuditSnapshot = {
   readonly ledger: LedgerSnapshot
   readonly limits: readonly LimitResult[]
   readonly blocks: BlockCounts
 }
 
-/** What they remember of answers for what can only be told over all callers, as plain data. */
+/** What they remember for clauses that only the requests of all workers together decide, as plain data. */
 export type CrossWorkerState = { readonly ids: KnownIds; readonly names: ModelNames }
 
-/** Every audit of the table of clauses, behind one sequencer. */
+/** Every audit of the table of clauses, fed in the order of sending. */
 export function createAudits(
   context: AuditContext,
   findingLog: FindingLog,
@@ -58,9 +58,9 @@ export function createAudits(
   })
   return {
     add: sendOrder.add,
-    finish: isWhole => {
+    finish: isComplete => {
       sendOrder.flush()
-      for (const audit of audits) audit.finish(isWhole)
+      for (const audit of audits) audit.finish(isComplete)
     },
     billing: ledger.billing,
     limits: rateLimits.limits,
@@ -70,16 +70,16 @@ export function createAudits(
   }
 }
 
-/** What the audits of several workers found, as if it were one; no caller is of two workers. */
+/** The audits of several workers as one; no caller is of two workers. */
 export type MergedAudits = {
   readonly billing: () => Billing
   readonly limits: () => readonly LimitResult[]
   readonly blocks: () => BlockCounts
-  /** Tells what can only be told over all callers. To be called once, when the workers have concluded theirs. */
-  readonly finish: (memories: readonly CrossWorkerState[]) => void
+  /** Judges what only all workers together show. To be called once, when the audits of the workers have finished. */
+  readonly finish: (states: readonly CrossWorkerState[]) => void
 }
 
-/** `docket` holds what the workers said of it, and takes what is said here. Limits come in the order of `callers`. */
+/** `findingLog` holds the findings of the workers, and takes those made here. Limits come in the order of `callers`. */
 export function mergeAudits(
   parts: readonly AuditSnapshot[],
   callers: readonly string[],
@@ -98,11 +98,11 @@ export function mergeAudits(
     billing: () => toBilling(totals, discrepancies.list()),
     limits: () => limits,
     blocks: () => blocks,
-    finish: memories => {
+    finish: states => {
       discrepancies.finish()
-      const ids = memories.map(memory => memory.ids)
+      const ids = states.map(state => state.ids)
       checkIdsAcrossWorkers(ids, findingLog.reclassifier('uniqueness'))
-      const names = memories.map(memory => memory.names)
+      const names = states.map(state => state.names)
       checkNamesAcrossWorkers(names, findingLog.reporterFor('coherence'))
     },
   }

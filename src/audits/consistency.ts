@@ -67,7 +67,7 @@ type FirstName = { readonly name: string; readonly seq: number }
 /** What each model was called first, by its id. */
 export type ModelNames = ReadonlyMap<string, FirstName>
 
-/** Whether judges who saw different requests were told one name for each model. */
+/** Whether several workers saw the same name for each model. */
 export function checkNamesAcrossWorkers(all: readonly ModelNames[], say: Say<'coherence'>): void {
   const firsts = new Map<string, FirstName>()
   for (const [id, named] of all.flatMap(names => [...names]).toSorted(([, a], [, b]) => a.seq - b.seq)) {

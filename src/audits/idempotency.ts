@@ -10,7 +10,7 @@ const tooMany = 429
 export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'idempotency'>): Audit {
   const { concurrent, ttlMs } = contract.idempotency
   const isBestEffort = concurrent === 'best-effort'
-  const rules: KeyOptions = { ttlMs, cachedAfterMs: isBestEffort ? contract.billing.settleMs : 0, isBestEffort }
+  const options: KeyOptions = { ttlMs, cachedAfterMs: isBestEffort ? contract.billing.settleMs : 0, isBestEffort }
   /** By the number of the group, in the order in which they were begun. */
   const groups = new Map<number, KeyRequest[]>()
 
@@ -19,7 +19,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'ide
     for (const [group, uses] of groups) {
       if (!uses.some(use => use.sentMs < watermarkMs)) return
       groups.delete(group)
-      checkKey(uses, rules, say)
+      checkKey(uses, options, say)
     }
   }
 
@@ -71,7 +71,7 @@ type KeyReporter = Say<'idempotency'>
 const latestExpiryMs = 1_000
 
 /** Judges the requests that share one idempotency key. */
-function checkKey(uses: readonly KeyRequest[], rules: KeyOptions, say: KeyReporter): void {
+function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyReporter): void {
   /** Those of the caller whose key it is, with the first body. */
   const own = uses.filter(use => use.role === 'original' || use.role === 'duplicate' || use.role === 'again')
   const answered = own.filter(use => use.status === 200)
@@ -83,7 +83,7 @@ function checkKey(uses: readonly KeyRequest[], rules: KeyOptions, say: KeyReport
   const storedMs = (a: KeyRequest) => (a.isReplay ? firstSentMs : a.sentMs)
   /** Whether the answer to `a` was in the cache while `b` was looked at. */
   const isCachedFor = (a: KeyRequest, b: KeyRequest) =>
-    a.endMs + rules.cachedAfterMs <= b.sentMs && b.endMs < storedMs(a) + rules.ttlMs
+    a.endMs + options.cachedAfterMs <= b.sentMs && b.endMs < storedMs(a) + options.ttlMs
 
   for (const use of answered) {
     if (use.role === 'again') judgeAgain(use)
@@ -121,7 +121,7 @@ function checkKey(uses: readonly KeyRequest[], rules: KeyOptions, say: KeyReport
     }
     const last = others.at(-1)
     const isPast = others.every(
-      other => other.status !== null && other.endMs + rules.ttlMs + latestExpiryMs <= use.sentMs,
+      other => other.status !== null && other.endMs + options.ttlMs + latestExpiryMs <= use.sentMs,
     )
     if (last === undefined || !isPast || answered.length < 2) return
     if (!use.isReplay) return say.kept('rpc.replay.expiry.ends')
@@ -130,11 +130,11 @@ function checkKey(uses: readonly KeyRequest[], rules: KeyOptions, say: KeyReport
   }
 
   function describe(earlier: KeyRequest, later: KeyRequest): string {
-    return `${((later.sentMs - earlier.endMs) / 1000).toFixed(1)} s of a lifetime of ${rules.ttlMs / 1000} s`
+    return `${((later.sentMs - earlier.endMs) / 1000).toFixed(1)} s of a lifetime of ${options.ttlMs / 1000} s`
   }
 
   function judgeRace() {
-    if (rules.isBestEffort) return
+    if (options.isBestEffort) return
     const overlaps = (a: KeyRequest) => fresh.some(b => a !== b && !isBefore(a, b) && !isBefore(b, a))
     const racing = fresh.filter(overlaps).map(use => use.seq)
     if (racing.length === 0) return

@@ -36,7 +36,7 @@ export function createOverlapBounds<Entry extends RequestInterval, Sum>(
 ): OverlapBounds<Entry> {
   type Place = { readonly entry: Entry; sumThrough: Sum }
   const open = createSortedQueue<Place>(({ entry }) => entry.sentMs)
-  /** So many of the open entries have their sum, because nothing can come in front of them. */
+  /** How many of the open entries have their sum: no entry can come before them any more. */
   let summed = 0
   let total = zero
   let before = zero
@@ -86,12 +86,12 @@ type SortedQueue<Item> = {
   readonly size: () => number
 }
 
-/** Items that were shifted are cut off when they are so many, and more than what is left. */
+/** Shifted items are cut off once there are more than these, and more than are left. */
 const cutOffAt = 256
 
 export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQueue<Item> {
   let items: Item[] = []
-  /** Beside the items, place by place: to look for a key is what is done most. */
+  /** The keys of the items, at the same positions: most calls look for a key. */
   let keys: number[] = []
   let head = 0
 

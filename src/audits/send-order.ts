@@ -31,7 +31,7 @@ export function createSendOrder(
   }
   const flush = () => {
     for (const place of [...waiting.keys()].sort((a, b) => a - b)) {
-      if (place > next) gaps = [...gaps, { from: next, missing: place - next, behind: place, heldAtMs: lastHeadMs }]
+      if (place > next) gaps = [...gaps, { start: next, missing: place - next, end: place, heldAtMs: lastHeadMs }]
       next = Math.max(next, place)
       letGoRow()
     }
@@ -42,7 +42,7 @@ export function createSendOrder(
       const { place } = observation
       if (place < next) {
         gaps = gaps
-          .map(gap => (place >= gap.from && place < gap.behind ? { ...gap, missing: gap.missing - 1 } : gap))
+          .map(gap => (place >= gap.start && place < gap.end ? { ...gap, missing: gap.missing - 1 } : gap))
           .filter(gap => gap.missing > 0)
         letGo(observation)
         return
@@ -62,8 +62,8 @@ export function createSendOrder(
 
 /** Places that others went ahead of. What they stand for was sent at `heldAtMs` or after it. */
 type Gap = {
-  readonly from: number
-  readonly behind: number
+  readonly start: number
+  readonly end: number
   readonly missing: number
   readonly heldAtMs: number
 }

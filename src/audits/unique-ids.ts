@@ -3,7 +3,7 @@ import { textHash } from '../lib/text-hash.ts'
 import { isReplayed } from '../observation/response.ts'
 import type { Audit } from './audit.ts'
 
-/** How many ids of each sort are remembered for sure; a repetition further apart than that may go unseen. */
+/** How many ids of each kind are remembered; a repetition further apart than that may go unseen. */
 const memory = 50_000
 
 /**
@@ -43,17 +43,17 @@ export function createUniqueIdsAudit(say: Say<'uniqueness'>): Audit & { readonly
   }
 }
 
-/** The ids that a judge remembers, and the `seq` of the first request that each of them named. */
+/** The ids that a worker remembers, and the `seq` of the first request that each of them named. */
 export type KnownIds = { readonly rays: ReadonlyMap<string, number>; readonly requests: ReadonlyMap<string, number> }
 
 /**
- * What judges who saw different requests can only tell together: whether an id that is new to each of them is new to all.
- * The first use of an id was found to be right by the judge who saw it; the later ones of them are taken back.
+ * Whether an id that is new to each of several workers is new to all of them. Each worker passed the first use that it saw;
+ * all but the earliest of these are reclassified.
  */
 export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclassify<'uniqueness'>): void {
-  const judge = (clause: 'header.cf-ray.unique' | 'rpc.request-id.unique', name: string, sort: keyof KnownIds) => {
+  const judge = (clause: 'header.cf-ray.unique' | 'rpc.request-id.unique', name: string, kind: keyof KnownIds) => {
     const firsts = new Map<string, number>()
-    for (const [id, seq] of all.flatMap(ids => [...ids[sort]]).toSorted(([, a], [, b]) => a - b)) {
+    for (const [id, seq] of all.flatMap(ids => [...ids[kind]]).toSorted(([, a], [, b]) => a - b)) {
       const first = firsts.get(id)
       if (first === undefined) firsts.set(id, seq)
       else retract(clause, `${name} ${id} names two requests, expected each to have its own`, [first, seq])
@@ -68,15 +68,15 @@ export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclass
 type FirstUse = { readonly seq: number; readonly group: number | null }
 
 type IdSet = {
-  /** Gives who had the id before; null where nobody had, and then it is remembered. */
+  /** Returns the earlier request with the id; null: there was none, and now it is remembered. */
   readonly add: (id: string, seq: number, group: number | null) => FirstUse | null
   /** The ids that are remembered and the `seq` of the request that had it first, from the earliest on. */
   readonly all: () => readonly (readonly [id: string, seq: number])[]
 }
 
 /**
- * Remembers so many of the last ids, and up to twice as many. A Map of them costs as much as a seventh of all judging, most of
- * it for the collector, who has each of its entries to move: here only the id itself is an object that lives on.
+ * Remembers the last `max` ids, and up to twice as many. A Map of them takes a seventh of all judging, most of it for the
+ * garbage collector, which moves each of its entries. Here the id itself is the only object that lives on.
  */
 export function createIdSet(max: number): IdSet {
   let recent = createShelf()

@@ -83,7 +83,7 @@ function isQueueGrowing(
   return inFlightPerSecond > max && deviations > deviationsFrom.over
 }
 
-/** A trial that only chances to have so many bad answers is taken for a broken one so often at most. */
+/** How often a trial that has its bad answers by chance is taken for one that exceeds the capacity, at most. */
 const falseAlarm = 0.05
 
 /**

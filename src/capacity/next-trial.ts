@@ -22,13 +22,13 @@ export type NextStep =
   | { readonly kind: 'conclusion'; readonly conclusion: SearchConclusion }
 
 const factor = 2
-/** A search that has tried so often comes to nothing. */
+/** A search ends without a result after this many trials. */
 export const maxTrials = 100
 
 /**
  * What comes after the trials so far: doubles the rate until it breaks, halves the distance between what held and what
  * broke until that is within the precision, and confirms; what cannot be confirmed is lowered by the precision. What the
- * harness itself spoils is tried once more, and then bounds the search from above.
+ * harness itself invalidates is tried once more, and then bounds the search from above.
  */
 export function nextTrial(terms: SearchTerms, past: readonly TrialRecord[]): NextStep {
   const last = past.at(-1)

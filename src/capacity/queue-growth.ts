@@ -16,13 +16,13 @@ export type QueueTrend = {
 const parts = 10
 /** Of Kendall's S over ten values: one time in a hundred chance reaches it. */
 const risingFrom = 27
-/** So many requests in each part, on average, say something about it. */
+/** A part with fewer requests than this, on average, says nothing. */
 const minInPart = 3
-/** So many requests at the beginning show how long one takes without a queue. */
+/** This many requests at the beginning show how long one takes without a queue. */
 const minEarly = 10
 
 /**
- * Looks at the part of a trial about which all is known: later requests than `untilMs` may be under way and unseen. What
+ * Looks at the part of a trial about which all is known: later requests than `untilMs` may still be in flight. What
  * was due before all of the first requests were answered is left out, for then the queue fills up at any rate.
  * `passages` are one in `stride` of all, sorted by due. null where there is too little to look at.
  */

@@ -14,7 +14,7 @@ import { type CapacityResult, conclusionText, type TrialResult } from './result.
 
 export type CapacitySearch = {
   readonly add: Sink
-  /** What is to be tried next in a stage; asked when nothing of it is under way. */
+  /** What to try next in a stage; asked when none of its requests is in flight. */
   readonly next: (stage: string) => NextStep
   /** What is clear already of a trial that goes on; null: nothing. */
   readonly soFar: (stage: string, trial: Trial) => TrialOutcome | null
@@ -22,7 +22,7 @@ export type CapacitySearch = {
   readonly results: (complete: boolean) => readonly CapacityResult[]
 }
 
-/** A fold over the observations of searches, which it retraces: what was tried follows from what was seen. */
+/** A fold over the observations of searches, which it replays: each trial follows from the outcome of those before it. */
 export function createCapacitySearch(plan: Plan, contract: Contract): CapacitySearch {
   const searches = new Map(
     plan.stages.flatMap(({ name, load }) =>
@@ -158,7 +158,7 @@ function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
   let maxMs = 0
   let lastEndMs = Number.NEGATIVE_INFINITY
   let [firstDueMs, lastDueMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  /** Whoever watches a search asks for all of its trials again and again, and few of them have changed. */
+  /** A live view asks for all trials of a search again and again, and few of them have changed. */
   let ended: TrialSnapshot | null = null
 
   const keep = ({ dueMs, sentMs, endMs }: Observation) => {

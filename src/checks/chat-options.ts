@@ -58,8 +58,8 @@ function checkRefusal(
   if (!refusals.includes(status) || Object.keys(body).some(name => name !== 'messages')) return
   const names = Object.keys(parameters)
   if (suffix !== null) {
-    const behind = sentOptions({ body, parameters: {}, suffix, encoding: null, samePrompt: false }, contract)
-    if (!isPromised(behind, contract) || (names.length > 0 && !isPromised(parameters, contract))) return
+    const inSuffix = sentOptions({ body, parameters: {}, suffix, encoding: null, samePrompt: false }, contract)
+    if (!isPromised(inSuffix, contract) || (names.length > 0 && !isPromised(parameters, contract))) return
     expect('parameters.suffix', false, () => `${suffix} behind the model was answered with ${status}, expected 200`)
   } else if (isPromised(parameters, contract) && !mentionsModel(answer)) {
     expect('parameters.accepted', false, () => `${quote(parameters)} was answered with ${status}, expected 200`)
@@ -96,9 +96,10 @@ function checkResults(
   const parts = streamOf(observation)?.grammar.map(([part]) => part)
   if (sent.include_search_results_in_stream !== true || !isSearching(sent) || !parts?.includes('results')) return
   const where = chat.search.resultsInStream
-  const behind = parts.slice(parts.lastIndexOf('results'))
+  const afterResults = parts.slice(parts.lastIndexOf('results'))
   const isThere =
-    where === 'anywhere' || (where === 'first' ? parts[0] === 'results' : !behind.some(part => tokens.includes(part)))
+    where === 'anywhere' ||
+    (where === 'first' ? parts[0] === 'results' : !afterResults.some(part => tokens.includes(part)))
   expect('parameters.results-in-stream', isThere, () => {
     const expected = where === 'first' ? 'the results in its first chunk' : 'the results behind its last token'
     return `the stream is ${parts.join(' ')}, expected ${expected}`
@@ -192,8 +193,8 @@ function mistypedOption(echo: Fields, contract: Contract): string | null {
 /** Each option as it was sent or, if it was not, with its default. One of a type that is wrong is wrong for that. */
 function checkValues(echo: Fields, options: ChatOptions, contract: Contract, expect: Expect<EchoClause>): void {
   const inBody = bodyOptions(options, contract)
-  const behind = suffixOptions(options, contract)
-  const sent = { ...behind, ...inBody }
+  const inSuffix = suffixOptions(options, contract)
+  const sent = { ...inSuffix, ...inBody }
   let isSuffixKept = options.suffix !== null
   for (const [name, option] of Object.entries(documentedOptions(contract))) {
     const value = fieldOf(echo, name)
@@ -207,7 +208,7 @@ function checkValues(echo: Fields, options: ChatOptions, contract: Contract, exp
         value === option.default,
         () => `${got()}, expected its default ${option.default}`,
       )
-    } else if (isApplied(name, sent) && isValueOf(option, asked) && !isContested(name, inBody, behind)) {
+    } else if (isApplied(name, sent) && isValueOf(option, asked) && !isContested(name, inBody, inSuffix)) {
       const expected = () => `${got()}, expected ${quote(asked)} as it was sent`
       if (Object.hasOwn(inBody, name)) expect('parameters.echo.sent', value === asked, expected)
       else if (value !== asked) {
@@ -220,8 +221,8 @@ function checkValues(echo: Fields, options: ChatOptions, contract: Contract, exp
 }
 
 /** Which of two values counts is open. */
-const isContested = (name: string, inBody: Fields, behind: Fields): boolean =>
-  Object.hasOwn(inBody, name) && Object.hasOwn(behind, name) && inBody[name] !== behind[name]
+const isContested = (name: string, inBody: Fields, inSuffix: Fields): boolean =>
+  Object.hasOwn(inBody, name) && Object.hasOwn(inSuffix, name) && inBody[name] !== inSuffix[name]
 
 const ofSearch: readonly string[] = [
   'enable_web_citations',
@@ -297,7 +298,7 @@ type StatedOptions = {
   readonly echo: unknown
   /** The content of all choices; null when it was not kept. */
   readonly text: string | null
-  /** Whether the text may have been cut, by its bound or by whoever kept it. */
+  /** Whether the text may have been cut, by its bound or by the transport. */
   readonly isCut: boolean
   /** Names of the tools that are called. */
   readonly tools: readonly string[]

@@ -107,7 +107,7 @@ function checkGrammar(
     return `${got()}, expected ${expected} behind the last token`
   })
   const usages = count('usage')
-  // What comes behind the done marker is the business of that clause alone.
+  // What comes after the done marker is the business of that clause alone.
   const isBehindDone = usages === 0 && parts.includes('after-done')
   if (!isBehindDone) expect('chat.stream.usage', usages === 1, () => `${got()}, expected usage once`)
   return usages > 0

@@ -6,13 +6,13 @@ import type { Say } from './findings.ts'
 /** Judges one observation, and only that. */
 export type Check<Name extends CheckName> = (observation: Observation, contract: Contract, say: Say<Name>) => void
 
-/** A voice that can speak about these clauses, whoever else it may speak for. */
+/** Reports on these clauses, and perhaps on others. */
 export type Reporter<Clause extends string> = {
   readonly kept: (clause: Clause) => void
   readonly broken: (clause: Clause, because: string, seqs: readonly number[]) => void
 }
 
-/** Says of one observation whether it kept a clause; the reason is put in words only when it did not. */
+/** Reports whether one observation kept a clause; `because` is called only if it did not. */
 export type Expect<Clause extends string> = (clause: Clause, kept: boolean, because: () => string) => void
 
 export const expectFor =

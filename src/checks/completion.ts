@@ -116,11 +116,11 @@ function checkCost(
   const isCost = isAmount(usd) && isAmount(diem)
   expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
   if (!isCost || counts === null || counts.wrong !== null) return
-  const tariff = priceListOf(contract)
-  const expected = listPrice(tariff, model, counts)
+  const priceList = priceListOf(contract)
+  const expected = listPrice(priceList, model, counts)
   if (expected === null) return
   // A cost may be rounded to what a balance can show.
-  const tolerance = toleranceOf(expected, contract.chat.costTolerance) + tariff.balanceGrain
+  const tolerance = toleranceOf(expected, contract.chat.costTolerance) + priceList.balanceGrain
   const said = claimedPicoUsd(usd) + claimedPicoUsd(diem)
   const lookups = mostLookups(options, contract)
   if (lookups > 0) {
@@ -158,7 +158,7 @@ function checkLookups(
 
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
-/** A JSON number may carry the noise of a double behind its 12th decimal. */
+/** A JSON number may carry the noise of a double after its 12th decimal. */
 export const claimedPicoUsd = (amount: number): bigint => parsePico(amount) ?? pico(amount.toFixed(12))
 
 export function checkFinishReason(
@@ -187,7 +187,7 @@ function isRecent(created: unknown, { answer, sentMs, endMs }: Observation): boo
   return Math.abs(Number(created) * 1000 - stampMs) <= endMs - sentMs + stampSlackMs
 }
 
-/** The options behind the name of a model may be repeated with it. */
+/** The options after the name of a model may be repeated with it. */
 const isModelOf = (model: unknown, { model: asked, options }: ChatAsked): boolean =>
   model === asked || (options !== null && options.suffix !== null && model === `${asked}:${options.suffix}`)
 

@@ -96,7 +96,7 @@ function missingFromDetailedError(body: Body): string | null {
 const isPaymentRequirements = (body: Body | null): boolean =>
   body?.x402Version !== undefined && Array.isArray(body.accepts)
 
-/** Whether a 402 speaks to a wallet, which is told how to top up, and not to the owner of a key. */
+/** Whether a 402 is for a wallet, with instructions to top up, and not for the owner of a key. */
 const isWalletError = (body: Body): boolean =>
   isPaymentRequirements(body) || body.topUpInstructions !== undefined || body.code === 'PAYMENT_REQUIRED'
 

@@ -1,7 +1,7 @@
 import type { JudgeName } from '../contract/clause.ts'
 import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../contract/clauses.ts'
 
-/** The voice of one judge: it can speak about its own clauses only. */
+/** Reports what one judge finds: about its own clauses only. */
 export type Say<Name extends JudgeName> = {
   /** The clause was looked at and kept. */
   readonly kept: (clause: ClausesOf<Name>) => void
@@ -9,7 +9,7 @@ export type Say<Name extends JudgeName> = {
   readonly broken: (clause: ClausesOf<Name>, because: string, seqs: readonly number[]) => void
 }
 
-/** Takes back that the clause was kept, once: it turned out to be broken. */
+/** Turns one report that the clause was kept into a violation. */
 export type Reclassify<Name extends JudgeName> = Say<Name>['broken']
 
 export type ClauseTally = {
@@ -30,7 +30,7 @@ export type Finding = {
   readonly examples: readonly Example[]
 }
 
-/** What judges have said, as plain data; a docket can take up what several of others hold. */
+/** The findings and tallies of some judges, as plain data, to be merged with those of others. */
 export type FindingLogSnapshot = {
   readonly judged: ReadonlyMap<ClauseId, number>
   readonly findings: readonly FindingSnapshot[]
@@ -38,33 +38,33 @@ export type FindingLogSnapshot = {
 
 type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
 
-/** Collects what all judges say. Bounded in the number of observations: it counts, and keeps the first few examples of each. */
+/** The findings and tallies of all judges. Its size does not grow with the observations: it counts, and keeps a few examples. */
 export type FindingLog = {
   readonly reporterFor: <Name extends JudgeName>(judge: Name) => Say<Name>
   readonly reclassifier: <Name extends JudgeName>(judge: Name) => Reclassify<Name>
   /** In the order of the table of clauses. */
   readonly tallies: () => readonly ClauseTally[]
   readonly findings: () => readonly Finding[]
-  /** Whether an example names the observation with this `seq`. */
+  /** Whether an example cites the observation with this `seq`. */
   readonly cites: (seq: number) => boolean
   /** Violations so far, over all clauses. */
   readonly violations: () => number
   readonly snapshot: () => FindingLogSnapshot
-  readonly merge: (facts: FindingLogSnapshot) => void
+  readonly merge: (snapshot: FindingLogSnapshot) => void
 }
 
 export function createFindingLog(): FindingLog {
-  /** How many examples name each request. */
-  const named = new Map<number, number>()
+  /** How many examples cite each request. */
+  const cited = new Map<number, number>()
   let violations = 0
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, FindingSnapshot>()
 
   const note = ({ seqs }: Example, by: 1 | -1) => {
     for (const seq of seqs) {
-      const count = (named.get(seq) ?? 0) + by
-      if (count > 0) named.set(seq, count)
-      else named.delete(seq)
+      const count = (cited.get(seq) ?? 0) + by
+      if (count > 0) cited.set(seq, count)
+      else cited.delete(seq)
     }
   }
   const tally = (clause: ClauseId, count: number) => {
@@ -94,7 +94,7 @@ export function createFindingLog(): FindingLog {
     reclassifier: judge => (clause, because, seqs) => {
       find({ clause, judge, count: 1, examples: [truncateExample({ because, seqs })] })
     },
-    cites: seq => named.has(seq),
+    cites: seq => cited.has(seq),
     violations: () => violations,
     tallies: () =>
       clauseIds.map(id => {
@@ -111,9 +111,9 @@ export function createFindingLog(): FindingLog {
       judged: new Map([...judged].map(([clause, { count }]) => [clause, count])),
       findings: [...findings.values()],
     }),
-    merge: facts => {
-      for (const [clause, count] of facts.judged) tally(clause, count)
-      for (const finding of facts.findings) find(finding)
+    merge: other => {
+      for (const [clause, count] of other.judged) tally(clause, count)
+      for (const finding of other.findings) find(finding)
     },
   }
 }
@@ -122,7 +122,7 @@ export function createFindingLog(): FindingLog {
 export type Example = { readonly because: string; readonly seqs: readonly number[] }
 
 export const maxExamples = 5
-/** A target can make a sentence, or a list of requests, as long as it likes. */
+/** A target can make a message, or a list of requests, as long as it likes. */
 const maxMessageLength = 600
 const maxSeqs = 24
 

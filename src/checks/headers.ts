@@ -102,7 +102,7 @@ export const checkConditionalHeaders: Check<'occasional-headers'> = (observation
 
   const used = headers[known.modelId]
   if (used && known.models.has(asked.model)) {
-    // Options behind the model's name may be repeated with it.
+    // Options after the model's name may be repeated with it.
     const isAsked = used === asked.model || used.startsWith(`${asked.model}:`)
     expect(
       'header.model-id.asked',
@@ -183,7 +183,7 @@ function isEncodedJson(value: string): boolean {
 const day = String.raw`\d{4}(-?)(0[1-9]|1[0-2])\1(0[1-9]|[12]\d|3[01])`
 const time = String.raw`T([01]\d|2[0-4])(:?[0-5]\d(:?[0-5]\d|:?60)?)?([.,]\d+)?(Z|[+-]\d{2}(:?\d{2})?)?`
 const isoInstant = new RegExp(`^${day}${time}$`)
-/** A date may have a time behind it. */
+/** A date may have a time after it. */
 const isoDate = new RegExp(`^${day}(${time})?$`)
 const wholeNumber = /^\d+$/
 

@@ -2,7 +2,7 @@ import type { Contract, Model } from '../contract/contract.ts'
 import { perContract } from '../contract/per-contract.ts'
 import { pico } from '../lib/money.ts'
 
-/** What the contract says about money, as the integers that judges reckon with. */
+/** What the contract says about money, as integers. */
 type PriceList = {
   readonly picoUsdPerCredit: bigint
   /** The last digit of an RPC cost, in pico-USD. */
@@ -65,8 +65,8 @@ type TokenQuantities = {
 }
 
 /** What tokens cost by the list, in pico-USD; null where a price is not known. */
-export function listPrice(tariff: PriceList, model: string, tokens: TokenQuantities): bigint | null {
-  const price = tariff.tokenPrices.get(model)
+export function listPrice(priceList: PriceList, model: string, tokens: TokenQuantities): bigint | null {
+  const price = priceList.tokenPrices.get(model)
   if (price === undefined) return null
   const { prompt, completion, cached, written } = tokens
   const plain = BigInt(prompt - cached - written) * price.input + BigInt(completion) * price.output

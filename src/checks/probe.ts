@@ -31,7 +31,7 @@ export const checkProbe: Check<'probe'> = ({ answer, asked, seq }, contract, say
   )
 }
 
-/** Too often, nobody there, no money: says nothing about the request. A stranger has no money to be asked for. */
+/** Too often, nobody there, no money: says nothing about the request. An anonymous caller has no money to be asked for. */
 const isElsewhere = (status: number, as: Sender): boolean =>
   [429, 502, 503, 504].includes(status) || (status === 402 && (as === 'caller' || as === 'unpaying'))
 

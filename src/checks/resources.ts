@@ -75,7 +75,7 @@ function checkPages(answer: Answer, asked: ResourceAsked, seq: number, say: Voic
     Number(headers[pageHeaders.totalPages]),
   ]
 
-  // Of a page behind the last one it is open what it is called.
+  // The number of a page after the last one is open.
   const wanted = asked.page === null ? 1 : asked.page <= totalPages ? asked.page : null
   const isRight = page >= 1 && (wanted === null || page === wanted)
   expect('header.pagination.page', isRight, () => `the page is said to be ${page}, expected ${wanted ?? 'one above 0'}`)

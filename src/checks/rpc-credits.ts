@@ -13,24 +13,28 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
   const { answer, asked, seq, outcome } = observation
   if (asked.kind !== 'rpc' || answer?.status !== 200 || outcome.kind !== 'answered') return
   const expect = expectFor(say, seq)
-  const tariff = priceListOf(contract)
+  const priceList = priceListOf(contract)
 
-  const said = answer.headers[tariff.creditsHeader]
+  const said = answer.headers[priceList.creditsHeader]
   const credits = claimedCredits(answer, contract)
-  expect('rpc.credits.header', credits !== null, () => `${tariff.creditsHeader} is ${quote(said)}, expected an integer`)
-  const price = answer.headers[tariff.costHeader] ?? ''
+  expect(
+    'rpc.credits.header',
+    credits !== null,
+    () => `${priceList.creditsHeader} is ${quote(said)}, expected an integer`,
+  )
+  const price = answer.headers[priceList.costHeader] ?? ''
   const cost = isDecimal(price) ? parsePico(price) : null
   expect(
     'rpc.cost.header',
     cost !== null,
-    () => `${tariff.costHeader} is ${quote(answer.headers[tariff.costHeader])}, expected a decimal string`,
+    () => `${priceList.costHeader} is ${quote(answer.headers[priceList.costHeader])}, expected a decimal string`,
   )
 
   // What a replay shows here (nothing, or the first charge again) is open; that it costs nothing is the ledger's.
   if (isReplayed(answer) || asked.replay?.role === 'conflict' || credits === null) return
   if (cost !== null) {
-    const expected = credits * tariff.picoUsdPerCredit
-    const tolerance = tariff.costGrain + toleranceOf(expected, contract.rpc.priceTolerance)
+    const expected = credits * priceList.picoUsdPerCredit
+    const tolerance = priceList.costGrain + toleranceOf(expected, contract.rpc.priceTolerance)
     expect(
       'rpc.cost.amount',
       distance(cost, expected) <= tolerance,
@@ -91,7 +95,7 @@ function isErrorPrice(difference: bigint, failed: number, failedInFull: number, 
   return difference === inFull || (Number.isInteger(each) && each >= 0 && each <= failedInFull / failed)
 }
 
-/** What the request costs by the tariff; null where a tier is not known or the responses cannot be paired. */
+/** What the request costs by the price list; null where a tier is not known or the responses cannot be paired. */
 export const expectedCredits = rememberLast(
   ({ answer, asked }: Observation, contract: Contract): ExpectedCredits | null =>
     asked.kind !== 'rpc' || answer === null ? null : expectedCreditsOf(answer, asked, contract),

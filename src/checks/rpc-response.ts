@@ -58,7 +58,7 @@ function isAboutItems({ status, body }: Answer, { items }: RpcAsked): boolean {
   return matchItems(items, Array.isArray(body.value) ? body.value : [body.value]).byId.size > 0
 }
 
-/** A batch may be refused for what stands in it, but not for its length; nobody knows which it was if an item fails. */
+/** A batch may be refused for what stands in it, but not for its length; which of the two it was is unknown if an item fails. */
 function checkFullBatch({ items }: RpcAsked, status: number, expect: Expect<'rpc.batch.full'>): void {
   if (items.some(item => item.failing) || (!is2xx(status) && status !== 400 && status !== 413)) return
   const because = () => `a batch of ${items.length} items was answered with ${status}, expected 200`
@@ -81,8 +81,8 @@ function checkBatchIds(
   })
   const others = items.filter(item => !item.failing)
   if (others.length === items.length || others.length < minOthers) return
-  const spoilt = others.filter(item => isInvalidParams(byId.get(item.id)))
-  expect('rpc.item-failure.alone', spoilt.length < others.length, () => {
+  const rejected = others.filter(item => isInvalidParams(byId.get(item.id)))
+  expect('rpc.item-failure.alone', rejected.length < others.length, () => {
     const got = `all ${items.length} items came back with invalid params`
     return `${got}, expected only the ${items.length - others.length} that have them`
   })

@@ -72,7 +72,7 @@ type TestedRow = {
  * Times rise and fall together, so that they support each other; among what has nothing to do with them they would not.
  */
 const falseDiscoveryRates = { times: 0.04, others: 0.01 }
-/** A row says `unchanged` when no worsening of so many times the minimal effect can be in it. */
+/** A row is `unchanged` when a worsening of this many times the minimal effect is excluded. */
 const excluded = 2
 
 /** All rows together decide which of them may be believed: among many numbers some look changed by chance alone. */

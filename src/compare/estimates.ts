@@ -45,7 +45,7 @@ export function estimatePercentile(slices: readonly Slice[], timing: SlicedTimin
   return { value, point: Math.log(value), variance: deviation ** 2, freedom: found.freedom }
 }
 
-/** So many a second, of the time that the stage lasted. */
+/** A rate per second of the time that the stage lasted. */
 export function estimateRate(slices: readonly Slice[], count: Amount): Estimate | null {
   const seconds = (slice: Slice) => slice.activeMs / 1000
   const found = ratioOf(slices, count, seconds)
@@ -86,29 +86,29 @@ function ratioOf(slices: readonly Slice[], amount: Amount, among: Amount) {
   return { total, of, ratio, variance: (squares * used.length) / freedom / of ** 2, freedom }
 }
 
-/** A place on the scale of cells; what lies between whole numbers lies within a cell. */
+/** A position on the scale of buckets; between whole numbers it lies within a bucket. */
 type Position = number
 
-/** Where so large a share of the values lies below; the values of a cell are taken to be spread evenly over it. */
-export function quantilePosition(cells: BucketCounts, share: number): Position {
-  let left = share * countOf(cells)
-  for (const [cell, count] of cells) {
-    if (left <= count) return cell + left / count
+/** The position below which this share of the values lies; the values of a bucket are taken to be spread evenly over it. */
+export function quantilePosition(buckets: BucketCounts, share: number): Position {
+  let left = share * countOf(buckets)
+  for (const [bucket, count] of buckets) {
+    if (left <= count) return bucket + left / count
     left -= count
   }
-  return (cells.at(-1)?.[0] ?? 0) + 1
+  return (buckets.at(-1)?.[0] ?? 0) + 1
 }
 
 export const positionMs = (position: Position): number => timeBuckets.floorOf(position) / 1000
 
-const countBelow = (cells: BucketCounts, position: Position): number =>
-  cells.reduce((sum, [cell, count]) => sum + count * Math.min(1, Math.max(0, position - cell)), 0)
+const countBelow = (buckets: BucketCounts, position: Position): number =>
+  buckets.reduce((sum, [bucket, count]) => sum + count * Math.min(1, Math.max(0, position - bucket)), 0)
 
-export const countOf = (cells: BucketCounts): number => cells.reduce((sum, [, count]) => sum + count, 0)
+export const countOf = (buckets: BucketCounts): number => buckets.reduce((sum, [, count]) => sum + count, 0)
 
 export function sumBuckets(parts: readonly BucketCounts[]): BucketCounts {
   const sums = new Map<number, number>()
-  for (const cells of parts) for (const [cell, count] of cells) sums.set(cell, (sums.get(cell) ?? 0) + count)
+  for (const buckets of parts) for (const [bucket, count] of buckets) sums.set(bucket, (sums.get(bucket) ?? 0) + count)
   return [...sums].toSorted(([a], [b]) => a - b)
 }
 

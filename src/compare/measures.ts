@@ -130,7 +130,7 @@ export function inconclusiveReason(
   return measure.percent === null ? null : latenessReason(measure.percent, run, baselines, material)
 }
 
-/** By the same percentile: what a median cannot show of the answers, a few late sendings cannot spoil either. */
+/** By the same percentile: what a median cannot show of the answers, a few late sendings cannot change either. */
 function latenessReason(
   percent: number,
   run: RunCell,

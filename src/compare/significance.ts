@@ -121,7 +121,7 @@ type EffectEstimate = {
   readonly freedom: number
 }
 
-/** The noise floor counts as much as so many runs, beside what baselines show. */
+/** The noise floor counts as much as this many runs, beside what baselines show. */
 const runsOfFloor = 4
 
 /**
@@ -187,7 +187,7 @@ export function benjaminiHochberg<Test>(
   return ascending.slice(0, last + 1)
 }
 
-/** The chance that a value of Student's t with so many degrees of freedom, which may be infinite, exceeds `t`. */
+/** The chance that a value of Student's t exceeds `t`. The degrees of freedom may be infinite. */
 export function tSurvival(t: number, freedom: number): number {
   if (t < 0) return 1 - tSurvival(-t, freedom)
   if (t === Number.POSITIVE_INFINITY) return 0

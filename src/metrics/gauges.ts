@@ -29,21 +29,21 @@ type RemainingGauge = {
 }
 
 /**
- * A fold for whoever watches a run: what the report has in total, apart by call and by caller. It keeps an answer's
- * headers as they came; they are read when somebody looks. Bounded by the calls and callers of the plan.
+ * A fold for live views of a run: what the report has in total, by call and by caller. It keeps the headers of a response as
+ * they came, and reads them when a snapshot is taken. Bounded by the calls and callers of the plan.
  */
 type Gauges = GaugeViews & { readonly add: Sink; readonly snapshot: () => GaugeSnapshot }
 
-/** What the meters show, as plain data. */
+/** The values of the gauges, as plain data. */
 export type GaugeSnapshot = { readonly [Name in keyof GaugeViews]: ReturnType<GaugeViews[Name]> }
 
-/** Of meters that have no caller in common. */
+/** Of gauges that have no caller in common. */
 export function mergeGauges(parts: readonly GaugeSnapshot[]): GaugeSnapshot {
   const charges = new Map<string, ChargeGauge>()
-  for (const meter of parts.flatMap(part => part.charges)) {
-    const key = `${meter.call} ${meter.network}`
+  for (const gauge of parts.flatMap(part => part.charges)) {
+    const key = `${gauge.call} ${gauge.network}`
     const sum = charges.get(key)
-    charges.set(key, sum === undefined ? meter : addCharges(sum, meter))
+    charges.set(key, sum === undefined ? gauge : addCharges(sum, gauge))
   }
   return {
     charges: [...charges.values()],
@@ -114,7 +114,7 @@ export function createGauges(contract: Contract): Gauges {
       if (known === undefined) balances.set(caller, { shownMs, headers })
       else if (known.shownMs <= shownMs) Object.assign(known, { shownMs, headers })
     }
-    // What limit a probe draws on is for the judges to say.
+    // Which limit a probe draws on is for the judges to decide.
     if (headers['x-ratelimit-remaining-requests'] === undefined || asked.kind === 'probe') return
     const ofCaller = limits.get(caller) ?? new Map<string, LatestOfLimit>()
     limits.set(caller, ofCaller)

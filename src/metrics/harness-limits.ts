@@ -4,14 +4,14 @@ import { type Histogram, percentileMs } from './histogram.ts'
 import { duration } from './quantity.ts'
 import type { RunMetrics } from './request-stats.ts'
 
-/** Below this no schedule of a process that does other things as well is worth doubting. */
+/** Any process that does other things as well may be this late. */
 const minToleratedMs = 20
 const toleratedShareOfBound = 0.1
 
 /**
  * Why a bound on a time proves nothing: the harness sent so late that the load was not the planned one, and the time is
  * partly its own. It is measured by the aggregate that the bound is about: what a p95 cannot show of the answers, a few
- * late sendings cannot spoil either. Holding and crossing are both in doubt. A bound on lateness is about just that.
+ * late sendings cannot change either. Meeting and missing the bound are both in doubt. A bound on lateness is about just that.
  */
 export function latenessReason(threshold: Threshold, metrics: RunMetrics): string | null {
   const { measure, bound } = threshold
@@ -24,7 +24,7 @@ export function latenessReason(threshold: Threshold, metrics: RunMetrics): strin
 
 /**
  * Why a bound on a time proves nothing although all was sent on time, or in its own time, as closed users do: the process
- * was deaf for so long that answers waited to be read. Its p99 stands for every percentile, its maximum for a maximum.
+ * stalled for so long that answers waited to be read. Its p99 stands for every percentile, its maximum for a maximum.
  */
 export function stallReason({ measure, bound }: Threshold, delay: EventLoopDelay | null): string | null {
   if (measure.kind !== 'timing' || measure.timing === 'lateness' || delay === null) return null
@@ -34,7 +34,7 @@ export function stallReason({ measure, bound }: Threshold, delay: EventLoopDelay
   return `the harness was deaf at times: event loop delay ${name} ${duration(ms)}, tolerated ${duration(tolerated)}`
 }
 
-/** So late may a request be sent whose time has this bound; null: it has none. */
+/** How late a request may be sent, if its time has this bound; null: it has none. */
 export const maxLatenessMs = (boundMs: number | null): number =>
   Math.max(minToleratedMs, (boundMs ?? 0) * toleratedShareOfBound)
 

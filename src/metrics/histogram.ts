@@ -14,14 +14,14 @@ export type Histogram = {
   readonly atPercentile: (percent: number) => number | null
   /** How many values are at most each of the boundaries, which ascend. */
   readonly countsUpTo: (boundariesMs: readonly number[]) => readonly number[]
-  /** Each cell of the distribution that is not empty, by its index. */
+  /** Visits each bucket that is not empty, by its index. */
   readonly eachBucket: (visit: (index: number, count: number) => void) => void
   readonly snapshot: () => HistogramSnapshot
 }
 
 /** All that a histogram holds, to be added to another: plain data. */
 export type HistogramSnapshot = {
-  /** The index of each cell that is not empty, and behind it how many values it holds. */
+  /** The index of each bucket that is not empty, and after it how many values it holds. */
   readonly buckets: Uint32Array
   readonly count: number
   readonly clamped: number
@@ -102,9 +102,9 @@ export function createHistogram(): MutableHistogram {
     },
     eachBucket,
     snapshot: () => {
-      const cells: number[] = []
-      eachBucket((index, count) => cells.push(index, count))
-      return { buckets: Uint32Array.from(cells), count: hdr.totalCount, clamped, sumNs, minMs, maxMs }
+      const buckets: number[] = []
+      eachBucket((index, count) => buckets.push(index, count))
+      return { buckets: Uint32Array.from(buckets), count: hdr.totalCount, clamped, sumNs, minMs, maxMs }
     },
   }
 }
@@ -114,8 +114,8 @@ const bucketsPerOctave = hdrBuckets.subBucketHalfCount
 const octaveBits = Math.log2(bucketsPerOctave)
 
 /**
- * The index of the cell that holds so many whole microseconds: the one that HdrHistogram finds, which takes two powers and
- * a logarithm for it, and so most of the time that it takes to record a value.
+ * The index of the bucket that holds this whole number of microseconds. HdrHistogram finds the same one with two powers and
+ * a logarithm, which take most of the time of recording a value.
  */
 export function bucketOf(us: number): number {
   const octave = Math.max(0, 31 - octaveBits - Math.clz32(us))
@@ -124,7 +124,7 @@ export function bucketOf(us: number): number {
 
 export const emptyHistogram: Histogram = createHistogram()
 
-/** The least whole number of microseconds that the cell of this index holds. */
+/** The lowest whole number of microseconds that the bucket of this index holds. */
 export const bucketFloorUs = (index: number): number => hdrBuckets.valueFromIndex(index)
 
 /** What all of them hold, as of now. */
@@ -149,7 +149,7 @@ export type Percentiles = {
   readonly max: number | null
 }
 
-/** The fewest samples that bound the percentile; no number of them bounds the largest or the smallest possible value. */
+/** How many samples it takes to bound the percentile; no number of them bounds the largest or the smallest possible value. */
 export const samplesFor = (percent: number): number =>
   percent > 0 && percent < 100 ? samplesToProve(percent) : Number.POSITIVE_INFINITY
 

@@ -73,7 +73,7 @@ export function createLatencyGrid(timeline: Timeline): LatencyGrid {
     return max
   }
 
-  /** So many columns taken together that most of them hold enough values for a median, or even for a p95. */
+  /** How many columns to take together, so that most points hold enough values for a median, or even for a p95. */
   const width = (): number => {
     const columns = Array.from({ length: timeline.columns() }, (_, column) => maxima.at(column) > 0)
     const used = columns.filter(Boolean).length

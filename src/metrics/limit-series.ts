@@ -42,16 +42,16 @@ type MutableLimitSeries = {
 }
 
 export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
-  const lanes = new Map<string, Map<string, MutableLimitSeries>>()
+  const allSeries = new Map<string, Map<string, MutableLimitSeries>>()
   let count = 0
 
-  function laneOf(caller: string, model: string): MutableLimitSeries | null {
-    const ofCaller = lanes.get(caller)
+  function seriesOf(caller: string, model: string): MutableLimitSeries | null {
+    const ofCaller = allSeries.get(caller)
     const known = ofCaller?.get(model)
     if (known !== undefined) return known
     if (count >= maxKept) return null
     count++
-    const lane: MutableLimitSeries = {
+    const series: MutableLimitSeries = {
       caller,
       model,
       // One more than was used, so that nothing is told from none.
@@ -61,8 +61,8 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
       limit: null,
       share: 0,
     }
-    lanes.set(caller, (ofCaller ?? new Map<string, MutableLimitSeries>()).set(model, lane))
-    return lane
+    allSeries.set(caller, (ofCaller ?? new Map<string, MutableLimitSeries>()).set(model, series))
+    return series
   }
 
   return {
@@ -70,20 +70,20 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
       const shownMs = o.headersMs ?? o.endMs
       const { asked } = o
       if (o.answer === null || shownMs === null || (asked.kind !== 'chat' && asked.kind !== 'rpc')) return
-      const lane = laneOf(o.caller, asked.kind === 'chat' ? asked.model : '')
-      if (lane === null) return
-      if (o.answer.status === 429 && lane.refusedMs.length < maxRefusals) {
-        lane.refusedMs.push(Math.round(shownMs))
-        lane.refusedSeqs.push(o.seq)
+      const series = seriesOf(o.caller, asked.kind === 'chat' ? asked.model : '')
+      if (series === null) return
+      if (o.answer.status === 429 && series.refusedMs.length < maxRefusals) {
+        series.refusedMs.push(Math.round(shownMs))
+        series.refusedSeqs.push(o.seq)
       }
       const limit = wholeNumber(o.answer.headers['x-ratelimit-limit-requests'])
       const remaining = wholeNumber(o.answer.headers['x-ratelimit-remaining-requests'])
       if (limit === null || remaining === null || limit === 0) return
       const used = Math.max(0, limit - remaining)
       const column = timeline.columnOf(shownMs)
-      if (column >= 0) lane.used.put(column, used + 1)
-      lane.limit = limit
-      lane.share = Math.max(lane.share, used / limit)
+      if (column >= 0) series.used.put(column, used + 1)
+      series.limit = limit
+      series.share = Math.max(series.share, used / limit)
     },
     series: () => {
       const columns = Array.from({ length: timeline.columns() }, (_, column) => column)
@@ -99,23 +99,23 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
           refusedSeqs: [...refusedSeqs],
         }))
     },
-    snapshot: () => all().map(lane => ({ ...lane, used: lane.used.snapshot() })),
+    snapshot: () => all().map(series => ({ ...series, used: series.used.snapshot() })),
     merge: (facts, columnOf) => {
       for (const { caller, model, used, limit, share, refusedMs, refusedSeqs } of facts) {
-        const lane = laneOf(caller, model)
-        if (lane === null) continue
-        lane.used.merge(used, columnOf)
-        lane.limit = limit ?? lane.limit
-        lane.share = Math.max(lane.share, share)
-        const room = maxRefusals - lane.refusedMs.length
-        lane.refusedMs.push(...refusedMs.slice(0, room))
-        lane.refusedSeqs.push(...refusedSeqs.slice(0, room))
+        const series = seriesOf(caller, model)
+        if (series === null) continue
+        series.used.merge(used, columnOf)
+        series.limit = limit ?? series.limit
+        series.share = Math.max(series.share, share)
+        const room = maxRefusals - series.refusedMs.length
+        series.refusedMs.push(...refusedMs.slice(0, room))
+        series.refusedSeqs.push(...refusedSeqs.slice(0, room))
       }
     },
   }
 
   function all(): readonly MutableLimitSeries[] {
-    return [...lanes.values()].flatMap(ofCaller => [...ofCaller.values()])
+    return [...allSeries.values()].flatMap(ofCaller => [...ofCaller.values()])
   }
 }
 

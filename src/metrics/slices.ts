@@ -174,19 +174,19 @@ function addTo(slice: MutableSlice, o: Observation, slo: Plan['slo'][string], co
 
 function record({ times }: MutableSlice, timing: SlicedTiming, ms: number | null): void {
   if (ms === null || Number.isNaN(ms)) return
-  const cells = getOrAdd(times, timing, () => new Map<number, number>())
+  const buckets = getOrAdd(times, timing, () => new Map<number, number>())
   // A clock that is read twice may seem to have gone back by less than it can tell.
-  const cell = ms > 0 ? timeBuckets.bucketOf(ms * 1000) : 0
-  cells.set(cell, (cells.get(cell) ?? 0) + 1)
+  const bucket = ms > 0 ? timeBuckets.bucketOf(ms * 1000) : 0
+  buckets.set(bucket, (buckets.get(bucket) ?? 0) + 1)
 }
 
 function addSlice(slice: MutableSlice, other: MutableSlice): void {
   for (const name of counted) slice[name] += other[name]
   slice.credits += other.credits
   slice.picoUsd += other.picoUsd
-  for (const [timing, cells] of other.times) {
+  for (const [timing, buckets] of other.times) {
     const own = getOrAdd(slice.times, timing, () => new Map<number, number>())
-    for (const [cell, count] of cells) own.set(cell, (own.get(cell) ?? 0) + count)
+    for (const [bucket, count] of buckets) own.set(bucket, (own.get(bucket) ?? 0) + count)
   }
 }
 
@@ -211,12 +211,12 @@ const emptySlice = (index: number): MutableSlice => ({
 })
 
 function finished({ credits, picoUsd, times, ...counts }: MutableSlice): Slice {
-  const ascending = (cells: ReadonlyMap<number, number>) => [...cells].toSorted(([a], [b]) => a - b)
+  const ascending = (buckets: ReadonlyMap<number, number>) => [...buckets].toSorted(([a], [b]) => a - b)
   return {
     ...counts,
     claimedCredits: String(credits),
     claimedUsd: formatPico(picoUsd),
-    times: Object.fromEntries([...times].map(([timing, cells]) => [timing, ascending(cells)])),
+    times: Object.fromEntries([...times].map(([timing, buckets]) => [timing, ascending(buckets)])),
   }
 }
 

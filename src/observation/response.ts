@@ -16,7 +16,7 @@ export function isAbuseBlock(answer: Answer, { abuse }: Contract): boolean {
   return (answer.status === abuse.status || answer.status === 429) && errorMessageOf(answer).includes(abuse.opening)
 }
 
-/** The message of an error, wherever in the body it stands: that is open. */
+/** The message of an error. Where in the body it stands is open. */
 export function errorMessageOf(answer: Answer): string {
   if (answer.body.kind === 'text') return answer.body.head
   const body = jsonObject(answer)

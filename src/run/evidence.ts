@@ -96,7 +96,7 @@ const maxCommandLength = 20_000
 
 /**
  * The request as a command for a POSIX shell; null where it would be too long. `$NAME` in a header stays a variable of
- * the shell: that is how credentials, which nobody writes down, get into it.
+ * the shell: that is how credentials, which are never written down, get into it.
  */
 export function curlCommand(baseUrl: string, { method, path, headers, body }: CurlRequest): string | null {
   const parts = [

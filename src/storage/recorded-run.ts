@@ -18,7 +18,7 @@ export async function openCompleteRun(directory: string): Promise<RecordedRun> {
   throw new UsageError({ where: directory, got: `a run with "record: ${record}"`, expected: 'one with "record: all"' })
 }
 
-/** The lines of a record, log after log. Throws a UsageError where some were left out: who counts them needs every one. */
+/** The lines of a record, log after log. Throws a UsageError where some were left out. */
 export async function* readCompleteLog(
   logs: readonly string[],
 ): AsyncIterable<Exclude<LogLine, { readonly kind: 'gap' }>> {
@@ -133,7 +133,7 @@ export async function readArrivals(
     columns.callers[count] = callerNames.positionOf(caller)
     count++
   }
-  // Where nobody has written it down, as after a kill: the load begins behind the last of the opening statements.
+  // Where it is not recorded, as after a kill: the load begins after the last of the opening statements.
   const startMs = starts.length === 0 ? openedMs : Math.min(...starts)
   // A log has its observations in the order in which they ended.
   const { seqs, offsetsMs, calls, callers } = columns

@@ -12,7 +12,7 @@ export type CallerBlocks = {
 /** How exactly a service keeps time: its seconds may be whole ones, rounded either way. */
 const clockResolutionOf = ({ windowMs, blockMs }: AbuseOptions): number => Math.min(1_000, windowMs / 10, blockMs / 10)
 
-/** A block that is still in force after so much of it was not cut short by much. */
+/** A block that is still in force after this ratio of it was not cut short by much. */
 const longEnough = 0.75
 const maxNamed = 24
 
@@ -96,9 +96,9 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     const got = `a request was answered with ${status} ${into}`
     const expected = `expected a block of ${inSeconds}`
     const cause = [...block.seqs, seq].slice(-maxNamed)
-    const witness = block.blocked.get(service)
-    if (witness !== undefined) {
-      say.broken('abuse.duration', `${got}, ${expected}`, [...block.seqs.slice(-1), witness, seq])
+    const blockedSeq = block.blocked.get(service)
+    if (blockedSeq !== undefined) {
+      say.broken('abuse.duration', `${got}, ${expected}`, [...block.seqs.slice(-1), blockedSeq, seq])
       certain = null
     } else if (block.blocked.size > 0) {
       if (block.spared.has(service)) return
@@ -118,7 +118,7 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     say.broken('abuse.message', because, [seq])
   }
 
-  /** No block can have been in force. Of a block that goes on unduly, the first answer is accused. */
+  /** No block can have been in force. Only the first answer of a block that lasts too long is a finding. */
   function failEarlyBlock(attempt: AbuseAttempt) {
     if (options.shared || hasFailed) return
     hasFailed = true
@@ -181,7 +181,7 @@ type AbuseOptions = Pick<Contract['abuse'], 'failures' | 'windowMs' | 'blockMs' 
 type CertainBlock = {
   readonly fromMs: number
   readonly untilMs: number
-  /** What a missing block breaks: plain refusals alone are what nobody can count otherwise. */
+  /** The clause that a missing block breaks: of failures that are all plain refusals, every reading counts them. */
   readonly clause: 'abuse.block' | 'abuse.counts'
   /** The failures that caused it, in words and by their `seq`. */
   readonly statuses: string
@@ -222,7 +222,7 @@ function certainBlock(
 
 /** When a caller may have been blocked, by all failures that may have counted. */
 type PossibleBlocks = {
-  /** Tells of a failure before it is its turn. */
+  /** Takes a failure before its turn. */
   readonly expect: (failure: AbuseAttempt) => void
   /** Takes a failure when all that was sent before its answer has been foreseen. */
   readonly record: (failure: AbuseAttempt) => void
@@ -240,14 +240,14 @@ type PossibleBlocks = {
   readonly overBefore: (sentMs: number) => number | null
 }
 
-/** More failures than so many at a time are not remembered, and then nothing is called early. */
+/** With more failures at a time than this, some are forgotten, and then no block is called early. */
 const maxFailures = 500
 const maxSpans = 8
 
 type BlockSpan = { readonly fromMs: number; readonly untilMs: number }
 
-function createPossibleBlocks(rules: AbuseOptions & { readonly resolutionMs: number }): PossibleBlocks {
-  const { failures: limit, windowMs, blockMs, firstSentMs, resolutionMs, shared } = rules
+function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: number }): PossibleBlocks {
+  const { failures: limit, windowMs, blockMs, firstSentMs, resolutionMs, shared } = options
   const reachMs = windowMs + resolutionMs
   const failures = createSortedQueue<AbuseAttempt>(({ sentMs }) => sentMs)
   let spans: readonly BlockSpan[] = []

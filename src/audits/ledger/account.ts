@@ -24,7 +24,7 @@ export type LedgerEntry = RequestInterval & {
   /** null: a success that does not say what it cost. */
   readonly charge: ChargeBounds | null
   readonly paid: PaidByCurrency | null
-  /** What the answer said the caller had before the request; null: not both of them. Which is spent first is open. */
+  /** What the caller had before the request, as the answer said it; null: not both are stated. Which is spent first is open. */
   readonly balances: Balances | null
   /** The day, by the clock of the target, that the request lies in; null: the one or the other. */
   readonly day: number | null
@@ -44,14 +44,14 @@ export type LedgerAccount = {
   readonly billed: () => bigint | null
 }
 
-/** So many of the latest requests are named with a fault. */
+/** A fault cites at most this many of the latest requests. */
 const maxRecent = 8
 
 /**
- * One caller's account. A balance that was shown to a request must lie between what is left when everything that may
- * have been charged by then was, and what is left when only that was which certainly had been. When a request was alone,
- * the two are one: a quiet point, from which the reckoning starts anew, so that one fault is told once. What is out of
- * bounds in between is told at the next quiet point, when it is known whether the money was wrong or what was shown.
+ * One caller's account. The balance shown to a request must lie between two bounds: everything that may have been charged
+ * by then was charged, or only what certainly was. For a request that was alone, the two bounds are equal. Such a settled
+ * balance is a checkpoint from which the account starts anew, so that one fault is reported once. A balance out of bounds
+ * waits for the next checkpoint, where it is known whether the charge was wrong or the balance that was shown.
  */
 export function createAccount(
   options: AccountOptions,
@@ -64,11 +64,11 @@ export function createAccount(
   const judgeCurrencies = createCurrencies(options.grain, say)
   let opening: bigint | null = null
   let latest: bigint | null = null
-  /** The last quiet point, and the first one since a fault: what is too little to be seen once is seen over many. */
+  /** The last checkpoint, and the first one since a fault: a difference too small to see once adds up over many. */
   let checkpoint: BalanceCheckpoint | null = null
   let origin: BalanceCheckpoint | null = null
   let pending: PendingMismatch | null = null
-  /** Whether a charge was missing from a balance and came in later: then the balances are old, and the money is right. */
+  /** Whether a missing charge came in later: then the balances shown are old, and the charges are right. */
   let isStale = false
   let recent: LedgerEntry[] = []
   const unanswered = createUnansweredCharges()
@@ -114,17 +114,17 @@ export function createAccount(
     here: (balance: bigint) => BalanceCheckpoint,
     spent: bigint,
     range: AmountRange,
-    turnover: ChargeTotals,
+    totals: ChargeTotals,
   ) {
     const { seq } = entry
     const balance = balanceOf(entry) ?? 0n
     const own = ownCharge(entry)
     const charges = recent.map(ownCharge).filter(charge => charge > 0n)
-    const areAllKnown = turnover.chargedRequests <= charges.length
+    const areAllKnown = totals.chargedRequests <= charges.length
     switch (diagnoseBalance({ spent, range, resolution, own, charges, areAllKnown })) {
       case 'fits':
         if (pending !== null && couldBeRealLoss(pending, spent, range, resolution)) return moveOn(here(balance))
-        return passSettled(here(balance), turnover, seq)
+        return passSettled(here(balance), totals, seq)
       case 'own-charge': {
         const because = `the balance shown is lower by ${formatPico(own)} USD, the request's own charge, expected the one before it`
         say.broken('billing.balance-before', because, [seq])
@@ -144,12 +144,12 @@ export function createAccount(
         return
       }
       case 'fault':
-        failDifference({ seq, spent, range, turnover })
+        failDifference({ seq, spent, range, totals })
         return restart(here(balance))
     }
   }
 
-  /** Everything since the anchor is accounted for. */
+  /** Everything since the checkpoint is accounted for. */
   function passSettled(quiet: BalanceCheckpoint, { replays, chargedRequests, refusals }: ChargeTotals, seq: number) {
     if (pending === null) say.kept('billing.balance-before')
     else failDisplayedBalance(pending, 'a later one was right', say)
@@ -173,12 +173,12 @@ export function createAccount(
     seq,
     spent,
     range,
-    turnover: totals,
+    totals,
   }: {
     seq: number
     spent: bigint
     range: AmountRange
-    turnover: ChargeTotals
+    totals: ChargeTotals
   }) {
     if (totals.chargedRequests > 0 && totals.replays === 0) discrepancies.recordEvidence(false)
     const because = describeSpent(spent, range, totals.requests)
@@ -202,7 +202,7 @@ export function createAccount(
     pending = null
   }
 
-  /** Starts anew where what was before cannot be reckoned to its end. */
+  /** Starts anew where the account so far cannot be completed. */
   function moveOn(from: BalanceCheckpoint) {
     failPending()
     restart(from)
@@ -227,18 +227,18 @@ const ownCharge = ({ charge }: LedgerEntry): bigint => (charge?.kind === 'charge
 const describeSpent = (spent: bigint, range: AmountRange, requests: number): string =>
   `${formatPico(spent)} USD left the balance over ${requests} requests that cost ${formatRange(range)}`
 
-/** A balance that others are reckoned from. */
+/** A balance from which later ones are computed. */
 type BalanceCheckpoint = {
   readonly balance: bigint
-  /** The requests whose charges were in it for sure, and those whose charges can have been. At a quiet point the same. */
+  /** The requests whose charges were certainly in it, and those whose charges may have been. The same where it is settled. */
   readonly certain: ChargeTotals
   readonly possible: ChargeTotals
-  /** The most that requests from before it, which nobody answered, can still take. */
+  /** The most that earlier requests without an answer can still take. */
   readonly unanswered: bigint
   readonly day: number | null
 }
 
-/** What was charged since the anchor; `least` and `most` are sums since the beginning, as those of the anchor are. */
+/** What was charged since the checkpoint; `min` and `max` are sums since the beginning, as those of the checkpoint are. */
 const spentSince = ({ certain, possible, unanswered }: BalanceCheckpoint, min: bigint, max: bigint): AmountRange => ({
   min: min - possible.min,
   max: max - certain.max + unanswered,
@@ -252,12 +252,12 @@ const spentSince = ({ certain, possible, unanswered }: BalanceCheckpoint, min: b
 type BalanceDiagnosis = 'fits' | 'own-charge' | 'either' | 'stale' | 'fault'
 
 type SettledBalance = {
-  /** What left the balance since the anchor, and how much of it is accounted for. */
+  /** What left the balance since the checkpoint, and how much of it is accounted for. */
   readonly spent: bigint
   readonly range: AmountRange
   readonly resolution: bigint
   readonly own: bigint
-  /** The charges since the anchor, at least the last few, in order; whether these are all. */
+  /** The charges since the checkpoint, at least the last few, in order; whether these are all. */
   readonly charges: readonly bigint[]
   readonly areAllKnown: boolean
 }
@@ -270,40 +270,40 @@ function diagnoseBalance({ spent, range, resolution, own, charges, areAllKnown }
   return areAllKnown && !charges.includes(own) ? 'own-charge' : 'either'
 }
 
-/** A balance that was out of bounds, which may be a fault of the money or of what was shown. */
+/** A balance that was out of bounds: the charges may be wrong, or the balance that was shown. */
 type PendingMismatch = {
   readonly seq: number
-  /** What had left the balance since the anchor, and what is accounted for. */
+  /** What had left the balance since the checkpoint, and what is accounted for. */
   readonly spent: bigint
   readonly range: AmountRange
   /** The last charge, where it is that which is missing. */
   readonly missing: bigint | null
 }
 
-/** Whether a later balance fits as well if the suspicion was right: then what is open about its charges hides it. */
+/** Whether a later balance fits even if the amount is really lost: then what is open about its charges hides the loss. */
 export function couldBeRealLoss(
-  suspicion: PendingMismatch,
+  mismatch: PendingMismatch,
   spent: bigint,
   range: AmountRange,
   resolution: bigint,
 ): boolean {
-  return isWithin(spent - excessOver(suspicion.spent, suspicion.range), range, resolution)
+  return isWithin(spent - excessOver(mismatch.spent, mismatch.range), range, resolution)
 }
 
-/** The money is right, so what was shown was not the balance. */
+/** The charges are right, so the balance that was shown was wrong. */
 function failDisplayedBalance({ seq, spent, range }: PendingMismatch, evidence: string, say: Say<'ledger'>): void {
   const because = `${formatPico(spent)} USD had left the balance shown, expected ${formatRange(range)}; ${evidence}`
   say.broken('billing.balance-before', because, [seq])
 }
 
-/** Out of bounds is out of bounds, though nobody can say by how much in the end. */
+/** The balance stayed out of bounds, though the exact amount is not known. */
 function failUnresolved({ seq, spent, range }: PendingMismatch, discrepancies: Discrepancies): void {
   const amount = excessOver(spent, range)
   const because = `${formatPico(spent)} USD left the balance, expected ${formatRange(range)}`
   discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, because, seqs: [seq] })
 }
 
-/** A request that nobody answered may be done, and charged, so long after it was given up. */
+/** A request without an answer may still be done, and charged, this long after it was given up. */
 const maxChargeDelayMs = 600_000
 const bucketMs = 1_000
 

@@ -10,11 +10,10 @@ import { type Answer, neverSent, type Observation, type ProbeAsked, streamOf } f
 import { isFromGateway, isReplayed, jsonObject } from '../../observation/response.ts'
 import { asObject } from '../../observation/scope.ts'
 
-/** What one request took from a balance, as far as can be told. All amounts in pico-USD; a DIEM counts as a USD. */
+/** What one request took from a balance, as far as is known. All amounts in pico-USD; a DIEM counts as a USD. */
 export type ChargeBounds = {
   /**
-   * refused: by the RPC proxy, and so for free · unknown: no complete answer came, and nobody can say whether it was
-   * charged
+   * refused: by the RPC proxy, and so for free · unknown: no complete answer came, so that it may have been charged
    */
   readonly kind: 'charged' | 'replay' | 'refused' | 'free' | 'unknown'
   /** The least and the most that it took. */
@@ -27,18 +26,18 @@ export type ChargeBounds = {
 const free: ChargeBounds = { kind: 'free', min: 0n, max: 0n, said: 0n }
 const refused: ChargeBounds = { ...free, kind: 'refused' }
 
-/** Null where it cannot be told: a success that does not say what it cost. */
+/** Null where it is unknown: a success that does not state its cost. */
 export const chargeOf = rememberLast(readCharge)
 
 function readCharge(observation: Observation, contract: Contract): ChargeBounds | null {
   const { asked, answer, outcome } = observation
   if (asked.kind === 'models' || asked.kind === 'networks') return free
   if (asked.kind === 'rate-limits' || asked.kind === 'rate-limit-logs') return free
-  // A probe that draws on no limit does not say who is asking, so nobody can be charged for it.
+  // A probe that draws on no limit carries no identity, so no account can be charged for it.
   if (asked.kind === 'probe' && probeOf(asked.probe).draws === null) return free
   if (outcome.kind === 'dropped') return free
   if (outcome.kind === 'failed') return neverSent.includes(outcome.reason) ? free : upToMax(observation, contract)
-  // Behind a gateway that gave up, the service may have done its work.
+  // When a gateway gave up, the service behind it may have done its work.
   if (answer !== null && isFromGateway(answer, contract)) return upToMax(observation, contract)
 
   const claim = claimOf(observation, contract)
@@ -85,7 +84,7 @@ function responseCost({ body }: Answer) {
 
 /**
  * An RPC cost is shown rounded; whether the balance takes the shown amount or the exact one is open, so both are
- * possible. Where our tariff does not give the shown amount, of the exact one is known only that it rounds to it.
+ * possible. Where our price list does not give the shown amount, the exact one is only known to round to it.
  */
 function claimInHeader(answer: Answer, contract: Contract): ClaimedCharge | null {
   const { costHeader, costGrain, picoUsdPerCredit } = priceListOf(contract)
@@ -106,7 +105,7 @@ function upToMax(observation: Observation, contract: Contract): ChargeBounds {
 
 const unpriced = pico('1')
 
-/** Twice the list price of the longest completion, or of every item in the dearest tier: a bound, not a forecast. */
+/** Twice the list price of the longest completion, or of every item in the most expensive tier: a bound, not a forecast. */
 function maxCharge({ asked }: Observation, contract: Contract): bigint {
   if (asked.kind === 'rpc') {
     const base = contract.rpc.networks[asked.network]?.baseCredits
@@ -132,7 +131,7 @@ function maxCharge({ asked }: Observation, contract: Contract): bigint {
   return tokens === null ? unpriced : tokens + BigInt(lookups * 2) * pico(usdPerLookup ?? '0')
 }
 
-/** What the request costs by our own tariff; null where the tariff does not tell. */
+/** What the request costs by our own price list; null where the price list does not say. */
 export function expectedCharge(
   observation: Observation,
   contract: Contract,
@@ -206,7 +205,7 @@ export type ChargeTotals = {
   readonly usd: AmountRange
   readonly diem: AmountRange
   readonly either: bigint
-  /** What may still be taken long after it was given up, because nobody answered. */
+  /** What requests without an answer may still take, long after they were given up. */
   readonly late: bigint
 }
 

@@ -43,7 +43,7 @@ export function createLedgerAudit(
   const accounts = new Map<string, LedgerAccount>()
   const discrepancies = createDiscrepancies(say)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
-  const rules = { grain: priceList.balanceGrain, judged: balanceHeaders && !shared }
+  const options = { grain: priceList.balanceGrain, judged: balanceHeaders && !shared }
 
   return {
     add: (observation, watermarkMs) => {
@@ -61,7 +61,7 @@ export function createLedgerAudit(
       if (sentMs === null || endMs === null) return
       let account = accounts.get(caller)
       if (account === undefined) {
-        account = createAccount(rules, discrepancies, say, spend)
+        account = createAccount(options, discrepancies, say, spend)
         accounts.set(caller, account)
         spend.opened()
       }

@@ -27,7 +27,7 @@ type LimitContext = AuditContext & {
   readonly firstSentMs: number
 }
 
-/** A window is open for so long after its reset time, for clocks that differ. */
+/** How long a window stays open after its reset time, since clocks differ. */
 const windowGraceMs = 5_000
 /** More open windows than this are a fault of the target; the oldest is judged early. */
 const maxWindows = 256
@@ -143,7 +143,7 @@ export function createLimit(context: LimitContext, say: Say<'limiter'>): Limit {
     )
   }
 
-  /** Nobody else uses the account during the run, so what counts is whether the window may be older than the run. */
+  /** No one else uses the account during the run, so what counts is whether the window may be older than the run. */
   function isWhole({ resetMs, hasFirst }: OpenWindow): boolean {
     if (shared || !areAllRemembered || isDisputed) return false
     const runBeganMs = startedAtMs + context.firstSentMs + offset().max

@@ -5,7 +5,7 @@ import { asObject } from '../../observation/scope.ts'
 import type { AuditContext } from '../audit.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
 
-/** A request that a log shows, or may show: one without an answer can have been refused, and nobody saw it. */
+/** A request that a log shows, or may show: one without an answer can have been refused unseen. */
 type Refused = {
   readonly seq: number
   readonly name: string

@@ -2,7 +2,7 @@ import type { Say } from '../../checks/findings.ts'
 import type { Observation } from '../../observation/observation.ts'
 import type { WindowRequest } from './window.ts'
 
-/** Stamps of whole seconds, rounded either way, and a reset that is reckoned anew for each answer. */
+/** Stamps of whole seconds, rounded either way, and a reset that is computed anew for each answer. */
 export const clockResolutionMs = 1_000
 
 /** A window as answers named it by its reset, in Unix milliseconds. */
@@ -74,7 +74,7 @@ export function createResetCheck(
   }
 }
 
-/** Whoever was refused was told when to come again. This follows who did, as far as the target's clock is known. */
+/** A refusal says when to retry. Judges the requests that come after that, as far as the target's clock is known. */
 export function createRetryCheck(
   { scope, startedAtMs, offset }: Omit<ResetOptions, 'windowMs'>,
   say: Say<'limiter'>,
@@ -105,7 +105,7 @@ export function createRetryCheck(
   }
 }
 
-/** How far the target's clock can be ahead of ours, in milliseconds: somewhere in [least, most]. */
+/** How far the target's clock can be ahead of ours, in milliseconds: somewhere in [min, max]. */
 export type ClockOffset = { readonly min: number; readonly max: number }
 
 type TargetClock = {

@@ -19,7 +19,7 @@ type TokenUse = RequestInterval & {
 
 /** Stamps of whole seconds, rounded either way. */
 const clockResolutionMs = 1_000
-/** The past is remembered in so many steps a window. */
+/** How many steps of the past are remembered for each window. */
 const steps = 256
 
 type TokenWindow = {

@@ -27,7 +27,7 @@ type WindowOptions = {
   /** By the contract; null where it is silent. */
   readonly limit: number | null
   readonly tokenLimit: number | null
-  /** Whether all of the window's use is known: it began under our eyes, on accounts that nobody else uses. */
+  /** Whether all use of the window is known: it began during the run, on accounts that no one else uses. */
   readonly isComplete: () => boolean
   /** Tokens that requests of the windows before can have drawn: a token window may begin earlier. */
   readonly earlierTokens: () => number
@@ -49,7 +49,7 @@ type CountsByKey = readonly number[]
 
 export const noCounts: CountsByKey = []
 
-/** How many requests of a sort were sent, and what tokens they can have drawn. */
+/** How many requests of each kind were sent, and what tokens they can have drawn. */
 type WindowUse = {
   readonly accepted: number
   readonly rejected: number
@@ -82,8 +82,8 @@ const maxNamed = 8
 /** The requests whose answers named the same reset time, with those that named none but may belong to it. */
 export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): LimitWindow {
   const { scope, limit, tokenLimit } = options
-  let statedLeast = Number.POSITIVE_INFINITY
-  let statedMost = 0
+  let minStated = Number.POSITIVE_INFINITY
+  let maxStated = 0
   let accepted = 0
   let acceptedByKey = noCounts
   /** The most requests that an answer said were used. */
@@ -97,8 +97,8 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
   })
 
   /** Where an answer states another limit than the contract, it broke that clause, and the benefit of it is given here. */
-  const maxAllowed = () => Math.max(limit ?? 0, statedMost) || Number.POSITIVE_INFINITY
-  const minAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, statedLeast)
+  const maxAllowed = () => Math.max(limit ?? 0, maxStated) || Number.POSITIVE_INFINITY
+  const minAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, minStated)
 
   function judgeAccepted(member: WindowRequest, { certain, possible }: SumBounds<WindowUse>) {
     accepted++
@@ -167,8 +167,8 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
   return {
     add: (member, watermarkMs) => {
       if (member.stated !== null && member.kind !== 'uncertain') {
-        statedLeast = Math.min(statedLeast, member.stated)
-        statedMost = Math.max(statedMost, member.stated)
+        minStated = Math.min(minStated, member.stated)
+        maxStated = Math.max(maxStated, member.stated)
       }
       bounds.add(member, watermarkMs)
     },
