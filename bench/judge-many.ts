@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { documented } from '../src/contract/documented.ts'
 import { createJudge } from '../src/judging/judge.ts'
-import { reportOf } from '../src/judging/report-of.ts'
+import { judgeRun } from '../src/judging/judge-run.ts'
 import { recordRun } from './retold-run.ts'
 
 /**
@@ -40,8 +40,7 @@ for (let turn = 0; judged < total; turn++) {
   if (judged >= warmUp + (samples.length * (total - warmUp)) / looks) await look(judged)
 }
 const end = { ended: 'complete', durationMs: cpuMs, beganMs: 0, eventLoopDelayMs: null, unrecorded: 0 } as const
-const part = { facts: judge.finish(true), end }
-const { findings, billing } = await reportOf({ plan, contract: documented, head }, [part], async function* () {})
+const { findings, billing } = judgeRun({ plan, contract: documented, head }, [{ facts: judge.finish(true), end }])
 process.send?.({
   judged,
   cpuMs,

@@ -27,19 +27,13 @@ const places: readonly Place[] = [
   { name: 'contract', sees: ['lib'], because: 'What the document says is data, and knows nobody who reads it.' },
   { name: 'scenario', sees: ['lib', 'contract'], because: 'It is what a person writes; only plan and cli see it.' },
   {
-    name: 'capacity',
-    sees: [],
-    because:
-      'How a search goes on from what was seen: the half that sends and the half that judges follow the same rules.',
-  },
-  {
     name: 'plan',
-    sees: ['lib', 'contract', 'scenario', 'capacity'],
+    sees: ['lib', 'contract', 'scenario'],
     because: 'It decides everything: past it there is no optional field, no default, and no unit in a string.',
   },
   {
     name: 'arrivals',
-    sees: ['lib', 'capacity', 'plan/plan.ts', 'plan/rate-line.ts', 'plan/packed-arrivals.ts'],
+    sees: ['lib', 'plan/plan.ts', 'plan/search-terms.ts', 'plan/rate-line.ts', 'plan/packed-arrivals.ts'],
     because: 'When what is due follows from plan and seed alone: what the plan says of a shape, it also unfolds.',
   },
   { name: 'observation', sees: ['lib', 'contract'], because: 'The waist: it does not know who makes the records.' },
@@ -52,14 +46,14 @@ const places: readonly Place[] = [
   },
   {
     name: 'drivers',
-    sees: ['lib', 'capacity', 'arrivals', 'observation'],
+    sees: ['lib', 'plan/search-terms.ts', 'arrivals', 'observation'],
     because: 'A scheduler that sees neither wire nor plan is tested without time and network.',
   },
   {
     name: 'produce',
     sees: [
-      ...['lib', 'capacity', 'contract', 'plan/plan.ts', 'plan/spend.ts', 'arrivals', 'observation', 'transport'],
-      ...['callers', 'calls', 'drivers'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/search-terms.ts', 'plan/spend.ts', 'arrivals', 'observation'],
+      ...['transport', 'callers', 'calls', 'drivers'],
     ],
     because: 'The front of the producing half: it is told what is judged, and never by whom.',
   },
@@ -67,69 +61,72 @@ const places: readonly Place[] = [
   { name: 'audits', sees: ['lib', 'contract', 'observation', 'checks'], because: 'As the checks, over many records.' },
   {
     name: 'metrics',
-    sees: [
-      'lib',
-      'contract',
-      'capacity',
-      'plan/plan.ts',
-      'plan/provable-percentile.ts',
-      'observation',
-      'checks',
-      'audits',
-    ],
-    because:
-      'It judges thresholds, which the plan states, proves percentiles as the forecast promised them, and counts credits.',
+    sees: [...['lib', 'contract', 'plan/plan.ts', 'plan/provable-percentile.ts', 'observation', 'checks', 'audits']],
+    because: 'Sums and time series of observations; it proves percentiles as the forecast promised them.',
+  },
+  {
+    name: 'capacity',
+    sees: ['contract', 'plan/plan.ts', 'plan/search-terms.ts', 'plan/provable-percentile.ts', 'observation', 'metrics'],
+    because: 'What a search tries next follows from what was observed: the producing half only asks.',
+  },
+  {
+    name: 'thresholds.ts',
+    sees: ['lib', 'plan/plan.ts', 'observation', 'metrics', 'capacity'],
+    because: 'It measures what the thresholds of a plan are about, and says where a value proves nothing.',
   },
   {
     name: 'compare',
-    sees: ['contract', 'plan/plan.ts', 'metrics'],
+    sees: ['lib', 'contract', 'plan/plan.ts', 'metrics', 'thresholds.ts'],
     because: 'Whether a run is worse than others follows from what they keep; how it is told is for the report.',
-  },
-  {
-    name: 'report',
-    sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'observation', 'checks'],
-      ...['audits', 'metrics', 'compare'],
-    ],
-    because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
-  },
-  { name: 'service', sees: ['lib', 'contract'], because: 'Two independent readings: no arithmetic is shared.' },
-  {
-    name: 'evidence.ts',
-    sees: ['contract/probes.ts', 'plan/plan.ts', 'observation', 'calls', 'report'],
-    because: 'A request that nobody kept is made again for the report.',
   },
   {
     name: 'judging',
     sees: [
-      ...['lib', 'capacity', 'contract', 'plan/plan.ts', 'arrivals/share.ts', 'observation', 'checks', 'audits'],
-      ...['metrics', 'report', 'evidence.ts'],
+      ...[
+        'lib',
+        'contract',
+        'plan/plan.ts',
+        'plan/search-terms.ts',
+        'arrivals/share.ts',
+        'observation',
+        'checks',
+        'audits',
+        'metrics',
+      ],
+      ...['capacity', 'thresholds.ts', 'compare/comparison.ts'],
     ],
-    because: 'The judging half as one piece, for a run that goes, one that is read again, and one that many shared.',
+    because: 'The judging half as one piece, from the observations of workers to the verdict on a run.',
+  },
+  {
+    name: 'report',
+    sees: [
+      ...['contract', 'plan/plan.ts', 'plan/describe-load.ts', 'observation', 'checks'],
+      ...['audits', 'metrics', 'capacity', 'thresholds.ts', 'compare', 'judging'],
+    ],
+    because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
+  },
+  {
+    name: 'storage',
+    sees: [
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/recorded-stage.ts', 'observation', 'metrics', 'compare', 'report'],
+    ],
+    because: 'The only place that knows the files of a run directory.',
   },
   {
     name: 'outputs',
     sees: [
-      ...[
-        'lib',
-        'capacity',
-        'plan/plan.ts',
-        'plan/rate-line.ts',
-        'observation/log.ts',
-        'transport',
-        'checks',
-        'audits',
-      ],
-      ...['metrics', 'report', 'judging'],
+      ...['lib', 'plan/plan.ts', 'plan/rate-line.ts', 'observation/log.ts', 'transport', 'checks', 'audits', 'metrics'],
+      ...['capacity', 'thresholds.ts', 'judging', 'report'],
     ],
     because: 'Outputs read what is known of a run, and no observation; the judging half knows no network.',
   },
+  { name: 'service', sees: ['lib', 'contract'], because: 'Two independent readings: no arithmetic is shared.' },
   {
     name: 'run',
     sees: [
       ...['lib', 'contract', 'plan/plan.ts', 'plan/plan-limits.ts', 'arrivals', 'observation', 'transport', 'callers'],
-      ...['drivers', 'produce', 'audits/charge.ts', 'audits/failure.ts', 'metrics', 'compare', 'report', 'judging'],
-      ...['outputs/output.ts', 'service/server.ts', 'service/service.ts'],
+      ...['calls', 'drivers', 'produce', 'audits/ledger/charge.ts', 'audits/abuse/failure.ts', 'metrics', 'compare'],
+      ...['judging', 'report', 'storage', 'outputs/output.ts', 'service/server.ts', 'service/service.ts'],
     ],
     because: 'The composition root: it joins the two halves, once for each worker.',
   },
@@ -142,7 +139,7 @@ const places: readonly Place[] = [
     name: 'cli',
     sees: [
       ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
-      ...['report', 'service', 'judging', 'outputs', 'run', 'arrivals/share.ts', 'certificate'],
+      ...['report', 'storage', 'outputs', 'service', 'judging', 'run', 'arrivals/share.ts', 'certificate'],
     ],
     because:
       'It reads a command line, calls one function, and writes. It starts the reference service that a run is against.',
@@ -176,7 +173,7 @@ const doors: Readonly<Record<string, Door>> = {
       'src/contract/quantities.ts',
       ...['src/contract/contract.ts', 'src/scenario', 'src/service/chat-request.ts'],
       ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
-      ...['src/report/slices-schema.ts', 'src/report/series-schema.ts', 'src/report/comparison/comparison-schema.ts'],
+      ...['src/report/series-schema.ts', 'src/compare/comparison.ts', 'src/metrics/slices.ts'],
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',
   },
@@ -190,12 +187,12 @@ const doors: Readonly<Record<string, Door>> = {
   'node:fs': {
     files: [
       ...['src/callers/callers.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
-      ...['src/outputs/github.ts', 'src/report/run-directory.ts', 'src/scenario/load.ts'],
+      ...['src/outputs/github.ts', 'src/storage/run-directory.ts', 'src/scenario/load.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
   },
   'node:fs/promises': {
-    files: ['src/observation/log.ts', 'src/report/run-directory.ts'],
+    files: ['src/observation/log.ts', 'src/storage/run-directory.ts'],
     because: 'what is written while a run goes',
   },
   'node:http': { files: ['src/outputs/http-server.ts', 'src/service/server.ts'], because: 'the two servers' },
@@ -274,7 +271,7 @@ const rules: readonly Kept[] = [
       ['src/produce/spy.ts', "import { createJudge } from '../judging/judge.ts'"],
       ['src/judging/spy.ts', "import { createEngine } from '../produce/engine.ts'"],
       ['src/checks/spy.ts', "import { rpcCall } from '../calls/rpc.ts'"],
-      ['src/checks/spy.ts', "import type { Results } from '../audits/results.ts'"],
+      ['src/checks/spy.ts', "import type { Audit } from '../audits/audit.ts'"],
       ['src/audits/spy.ts', "import { driveOpen } from '../drivers/open.ts'"],
       ['src/metrics/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
       ['src/metrics/spy.ts', "import { createDraw } from '../arrivals/arrivals.ts'"],

@@ -1,7 +1,7 @@
-import type { Trial } from '../capacity/search-terms.ts'
 import { type Random, randomStream } from '../lib/random.ts'
 import { unpackArrivals } from '../plan/packed-arrivals.ts'
 import type { CallPlan, Mix, Plan, StagePlan } from '../plan/plan.ts'
+import type { Trial } from '../plan/search-terms.ts'
 import { dueTimes, trialTimes } from './due-times.ts'
 import { isOwn, ownCallers, wholeRun } from './share.ts'
 

@@ -1,7 +1,7 @@
-import type { Trial } from '../capacity/search-terms.ts'
 import type { Random } from '../lib/random.ts'
 import type { Shape } from '../plan/plan.ts'
 import { arrivalsIn, type RatePiece, ratePieces } from '../plan/rate-line.ts'
+import type { Trial } from '../plan/search-terms.ts'
 
 /** What is computed and not read. */
 export type Computed = Exclude<Shape, { readonly kind: 'recorded' }>

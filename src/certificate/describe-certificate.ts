@@ -1,4 +1,4 @@
-import type { Percentiles } from '../metrics/percentiles.ts'
+import type { Percentiles } from '../metrics/histogram.ts'
 import { table } from '../plan/table.ts'
 import type { Certificate } from './certificate.ts'
 

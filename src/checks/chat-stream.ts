@@ -1,11 +1,10 @@
 import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
 import { type ChatAsked, mostRuns, type StreamPart, type StreamReading, streamOf } from '../observation/observation.ts'
-import { isChat } from './chat-answer.ts'
-import { type Check, type Expect, expecting, quote } from './check.ts'
+import { is2xx } from '../observation/response.ts'
+import { checkStopReason, checkToolCalls, isChat } from './chat-response.ts'
+import { type Check, type Expect, expectFor, quote } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
-import { checkStopReason, checkToolCalls } from './ending.ts'
-import { isSuccess } from './who-answered.ts'
 
 /** Ends that a stream came to by itself, not by the connection or by an error that it reported. */
 const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
@@ -16,9 +15,9 @@ const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
  */
 export const checkChatStream: Check<'chat-stream'> = (observation, contract, say) => {
   const { answer, outcome, seq } = observation
-  if (!isChat(observation) || !observation.asked.stream || answer === null || !isSuccess(answer.status)) return
+  if (!isChat(observation) || !observation.asked.stream || answer === null || !is2xx(answer.status)) return
   if (outcome.kind !== 'answered' && !(outcome.kind === 'failed' && ownEnds.includes(outcome.reason))) return
-  const expect = expecting(say, seq)
+  const expect = expectFor(say, seq)
 
   // A compressed stream is a fault that has a clause of its own, and cannot be read.
   if (answer.headers['content-encoding'] !== undefined) return
@@ -44,7 +43,7 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isCut }, observation, contract, say)
 }
 
-type OfStream = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
+type StreamClause = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
 
 function checkChunks(
   { ids, models, objects, malformed }: StreamReading,
@@ -61,13 +60,13 @@ function checkChunks(
 }
 
 /** The index is not said to be required of a choice. */
-function checkIndices({ indices }: StreamReading, most: number, expect: Expect<'chat.stream.index'>): void {
+function checkIndices({ indices }: StreamReading, max: number, expect: Expect<'chat.stream.index'>): void {
   const isPosition = (index: unknown) =>
-    index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < most)
+    index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < max)
   expect(
     'chat.stream.index',
     indices.every(isPosition),
-    () => `choices have the indices ${quote(indices)}, expected ${most === 1 ? '0' : `0 to ${most - 1}`}`,
+    () => `choices have the indices ${quote(indices)}, expected ${max === 1 ? '0' : `0 to ${max - 1}`}`,
   )
 }
 
@@ -91,7 +90,7 @@ function checkGrammar(
   { grammar, indices }: StreamReading,
   { options }: ChatAsked,
   { chat }: Contract,
-  expect: Expect<OfStream>,
+  expect: Expect<StreamClause>,
 ): boolean {
   const parts = grammar.map(([part]) => part)
   const count = (wanted: StreamPart) => grammar.reduce((sum, [part, times]) => sum + (part === wanted ? times : 0), 0)
@@ -108,7 +107,7 @@ function checkGrammar(
     return `${got()}, expected ${expected} behind the last token`
   })
   const usages = count('usage')
-  // What comes behind the done marker is the business of that clause alone.
+  // What comes after the done marker is the business of that clause alone.
   const isBehindDone = usages === 0 && parts.includes('after-done')
   if (!isBehindDone) expect('chat.stream.usage', usages === 1, () => `${got()}, expected usage once`)
   return usages > 0

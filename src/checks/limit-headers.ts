@@ -1,7 +1,7 @@
 import { isDecimal } from '../lib/number-text.ts'
-import { authenticatedAnswer, scopeOf } from '../observation/scope.ts'
+import { authenticatedAnswer, isAbuseBlock } from '../observation/response.ts'
+import { scopeOf } from '../observation/scope.ts'
 import { type Check, quote } from './check.ts'
-import { isAbuseBlock } from './who-answered.ts'
 
 const types = ['user', 'api_key', 'global']
 
@@ -68,8 +68,8 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   }
 
   function checkSecondsLeft(said: string | undefined) {
-    const longest = Math.ceil(contract.limits.windowMs / 1000)
-    if (Number(said) <= longest) say.kept('limit.tokens.reset')
-    else say.broken('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${longest} s`, seqs)
+    const max = Math.ceil(contract.limits.windowMs / 1000)
+    if (Number(said) <= max) say.kept('limit.tokens.reset')
+    else say.broken('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${max} s`, seqs)
   }
 }

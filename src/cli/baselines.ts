@@ -1,16 +1,15 @@
+import { assertComparable, assertDistinct, type Baselines, type JudgedPlan } from '../compare/comparable.ts'
 import { type Criteria, defaultCriteria } from '../compare/comparison.ts'
-import type { Intent } from '../compare/plan-differences.ts'
 import type { Contract } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { grantedThen } from '../plan/plan-limits.ts'
-import { assertComparable, assertDistinct, readComparedRun } from '../report/compared-run.ts'
-import type { Baselines } from '../run/make-report.ts'
+import { readComparedRun } from '../storage/recorded-run.ts'
 import { text, texts, type Values } from './command.ts'
 import type { Draft } from './load-plan.ts'
 
 /**
- * The runs that the flags name, read before anything is sent. null: the flags name none. Throws a UsageError where they are of another plan, even if the target grants what it granted
- * then.
+ * The runs that a run is to be compared with, read before anything is sent; null: the flags name none. Throws a UsageError
+ * where they are of another plan, even if the target grants what it granted then.
  */
 export async function baselinesOf(
   values: Values,
@@ -27,14 +26,14 @@ export async function baselinesOf(
   const runs = await Promise.all(paths.map(readComparedRun))
   assertDistinct(runs)
   for (const baseline of runs) {
-    const plan = draft.replan(grantedThen(baseline.intent.plan.limits))
+    const plan = draft.replan(grantedThen(baseline.plan.limits))
     assertComparable(baseline, plan.scenario, { plan, contract })
   }
   return { runs, criteria }
 }
 
 /** Throws a UsageError where the target now grants something else, and rates with it are other ones. */
-export function assertStillComparable(baselines: Baselines | null, intent: Intent): void {
+export function assertStillComparable(baselines: Baselines | null, intent: JudgedPlan): void {
   for (const baseline of baselines?.runs ?? []) assertComparable(baseline, intent.plan.scenario, intent)
 }
 

@@ -1,7 +1,7 @@
 import type { Clause, ExcusedClause } from '../contract/clause.ts'
 import { clauseIds, clauses } from '../contract/clauses.ts'
 import { excusedClauses } from '../contract/excused-clauses.ts'
-import { readReport } from '../report/run-directory.ts'
+import { readReport } from '../storage/run-directory.ts'
 import { exitCodes, texts, type Values } from './command.ts'
 
 export async function clausesCommand(values: Values): Promise<number> {

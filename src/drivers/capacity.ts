@@ -1,6 +1,6 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
-import type { Trial } from '../capacity/search-terms.ts'
 import { sleepUntil } from '../lib/clock.ts'
+import type { Trial } from '../plan/search-terms.ts'
 import { createInFlight, type DriverContext, type InFlight } from './driver.ts'
 import { driveOpen } from './open.ts'
 

@@ -1,22 +1,27 @@
-import { type AuditFacts, type AuditMemories, createAudits } from '../audits/all-audits.ts'
-import { type MergedAudits, mergeAudits } from '../audits/merged-audits.ts'
-import type { Billing, LimitUse } from '../audits/results.ts'
-import type { Trial } from '../capacity/search-terms.ts'
-import { createChecks } from '../checks/all-checks.ts'
-import { createDocket, type Docket, type DocketFacts } from '../checks/docket.ts'
+import type { Billing, LimitResult } from '../audits/audit.ts'
+import {
+  type AuditSnapshot,
+  type CrossWorkerState,
+  createAudits,
+  type MergedAudits,
+  mergeAudits,
+} from '../audits/audits.ts'
+import type { CapacityResult } from '../capacity/result.ts'
+import { createCapacitySearch } from '../capacity/search.ts'
+import { createChecks } from '../checks/checks.ts'
+import { createFindingLog, type FindingLog, type FindingLogSnapshot } from '../checks/findings.ts'
 import type { Contract } from '../contract/contract.ts'
 import { inBatches, type Later } from '../lib/in-batches.ts'
 import { pico } from '../lib/money.ts'
-import type { Extent } from '../metrics/active-time.ts'
-import { createCapacity } from '../metrics/capacity.ts'
-import type { CapacityResult } from '../metrics/capacity-result.ts'
-import { createMetrics, type Metrics, type MetricsFacts } from '../metrics/metrics.ts'
-import { createSeries, type SeriesFacts } from '../metrics/series.ts'
-import { createSlices, type SlicesFacts } from '../metrics/slices.ts'
-import { judgeThresholds, type ThresholdResult } from '../metrics/thresholds.ts'
+import { createMetrics, type MetricsSnapshot, type RunMetrics } from '../metrics/request-stats.ts'
+import { createSeries, type SeriesSnapshot } from '../metrics/series.ts'
+import { createSlices, type SlicesSnapshot } from '../metrics/slices.ts'
+import type { RunExtent } from '../metrics/timings.ts'
 import type { EventLoopDelay, RunHead } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
+import type { Trial } from '../plan/search-terms.ts'
+import { evaluateThresholds, type ThresholdResult } from '../thresholds.ts'
 
 /**
  * Judges the observations of one worker: every check, audit and metric, fed by one sink. It is read in three ways only,
@@ -39,9 +44,9 @@ export type Judge = {
 
 /** What the judges of some callers know so far, as plain data: a thread can send it to another. */
 export type JudgeSnapshot = {
-  readonly metrics: MetricsFacts
-  readonly docket: DocketFacts
-  readonly audits: AuditFacts
+  readonly metrics: MetricsSnapshot
+  readonly docket: FindingLogSnapshot
+  readonly audits: AuditSnapshot
   /** What searches have found, if the run ends by itself and if not. */
   readonly capacity: { readonly complete: readonly CapacityResult[]; readonly cutShort: readonly CapacityResult[] }
   /** The latest instant of any observation, on the clock of the run. */
@@ -50,9 +55,9 @@ export type JudgeSnapshot = {
 
 /** All that judges know in the end. The results of several workers, who have no caller in common, add up to those of the run. */
 export type JudgeResult = JudgeSnapshot & {
-  readonly memories: AuditMemories
-  readonly series: SeriesFacts
-  readonly slices: SlicesFacts
+  readonly memories: CrossWorkerState
+  readonly series: SeriesSnapshot
+  readonly slices: SlicesSnapshot
   /** Observations that examples cite, by their `seq`, as far as they were kept. */
   readonly citedObservations: ReadonlyMap<number, Observation>
 }
@@ -78,13 +83,13 @@ export function createJudge(
   { startedAtMs }: Pick<RunHead, 'startedAtMs'>,
   { defer, onJudged = () => {} }: JudgeOptions = {},
 ): Judge {
-  const docket = createDocket()
+  const docket = createFindingLog()
   const checks = createChecks(contract, docket)
   const series = createSeries(plan)
   const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, docket, series.spend)
   const metrics = createMetrics(plan)
   const slices = createSlices(plan, contract)
-  const searches = createCapacity(plan, contract)
+  const searches = createCapacitySearch(plan, contract)
   const cited = new Map<number, Observation>()
   let latestMs = 0
 
@@ -98,7 +103,7 @@ export function createJudge(
     slices.add(observation)
     searches.add(observation)
     latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
-    const isCited = docket.names(observation.seq)
+    const isCited = docket.cites(observation.seq)
     if (isCited) keep(observation)
     onJudged(observation, isCited)
   }
@@ -106,15 +111,15 @@ export function createJudge(
   function keep(observation: Observation): void {
     cited.set(observation.seq, observation)
     // An example gives way to an earlier one that is found later.
-    if (cited.size > maxCited) for (const seq of cited.keys()) if (!docket.names(seq)) cited.delete(seq)
+    if (cited.size > maxCited) for (const seq of cited.keys()) if (!docket.cites(seq)) cited.delete(seq)
   }
 
   function snapshot(): JudgeSnapshot {
     batch.flush()
     return {
-      metrics: metrics.facts(),
-      docket: docket.facts(),
-      audits: audits.facts(),
+      metrics: metrics.snapshot(),
+      docket: docket.snapshot(),
+      audits: audits.snapshot(),
       capacity: { complete: searches.results(true), cutShort: searches.results(false) },
       latestMs,
     }
@@ -134,13 +139,13 @@ export function createJudge(
     snapshot,
     finish: isComplete => {
       batch.flush()
-      audits.conclude(isComplete)
+      audits.finish(isComplete)
       return {
         ...snapshot(),
-        memories: audits.memories(),
-        series: series.facts(),
-        slices: slices.facts(),
-        citedObservations: new Map([...cited].filter(([seq]) => docket.names(seq))),
+        memories: audits.crossWorkerState(),
+        series: series.snapshot(),
+        slices: slices.snapshot(),
+        citedObservations: new Map([...cited].filter(([seq]) => docket.cites(seq))),
       }
     },
   }
@@ -148,23 +153,23 @@ export function createJudge(
 
 /** What can be read off a run, as of a snapshot. */
 export type RunView = {
-  readonly metrics: Metrics
-  readonly docket: Pick<Docket, 'tallies' | 'violations'>
-  readonly audits: { readonly billing: () => Billing; readonly limits: () => readonly LimitUse[] }
+  readonly metrics: RunMetrics
+  readonly docket: Pick<FindingLog, 'tallies' | 'violations'>
+  readonly audits: { readonly billing: () => Billing; readonly limits: () => readonly LimitResult[] }
   /** What searches have found; `complete`: whether the run has ended by itself. */
   readonly capacity: (complete: boolean) => readonly CapacityResult[]
   readonly thresholds: () => readonly ThresholdResult[]
 }
 
-export type MergedView = RunView & { readonly docket: Docket; readonly audits: MergedAudits }
+export type MergedView = RunView & { readonly docket: FindingLog; readonly audits: MergedAudits }
 
 /** Reads the snapshots of all workers as those of one; no caller is in two of them. */
 export function mergeSnapshots(plan: Plan, snapshots: readonly JudgeSnapshot[]): MergedView {
   const metrics = createMetrics(plan)
-  const docket = createDocket()
+  const docket = createFindingLog()
   for (const snapshot of snapshots) {
-    metrics.absorb(snapshot.metrics)
-    docket.absorb(snapshot.docket)
+    metrics.merge(snapshot.metrics)
+    docket.merge(snapshot.docket)
   }
   const parts = snapshots.map(snapshot => snapshot.audits)
   const audits = mergeAudits(parts, plan.callers.names, docket)
@@ -179,11 +184,11 @@ export function mergeSnapshots(plan: Plan, snapshots: readonly JudgeSnapshot[]):
 export function thresholdsOf(
   plan: Plan,
   { metrics, docket, audits, capacity }: Omit<RunView, 'thresholds'>,
-  extent: Extent,
+  extent: RunExtent,
   eventLoopDelayMs: EventLoopDelay | null,
 ): readonly ThresholdResult[] {
   const { discrepancies, claimedCredits, claimedUsd } = audits.billing()
-  return judgeThresholds(plan.thresholds, metrics, {
+  return evaluateThresholds(plan.thresholds, metrics, {
     violations: docket.violations(),
     discrepancies: discrepancies.reduce((sum, { count }) => sum + count, 0),
     unexpected429: audits.limits().reduce((sum, limit) => sum + limit.unexpected429, 0),

@@ -1,5 +1,5 @@
 import type { RunView } from '../judging/judge.ts'
-import type { MeterReadings } from '../metrics/meters.ts'
+import type { GaugeSnapshot } from '../metrics/gauges.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Report } from '../report/report.ts'
 
@@ -19,7 +19,7 @@ export type Output = {
 export type LiveRun = {
   readonly view: () => RunView
   /** Empty where the run keeps no gauges. */
-  readonly gauges: () => MeterReadings
+  readonly gauges: () => GaugeSnapshot
   /** Arrivals in flight. */
   readonly inFlight: () => number
   /** The current stage, or what comes before and after the stages. */

@@ -1,13 +1,13 @@
 import { pino } from 'pino'
+import type { CapacityResult } from '../capacity/result.ts'
 import type { Cancel, Clock } from '../lib/clock.ts'
-import { isOwnStage, perSecond } from '../metrics/active-time.ts'
-import type { CapacityResult } from '../metrics/capacity-result.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-import { percentileMs } from '../metrics/percentiles.ts'
+import { percentileMs } from '../metrics/histogram.ts'
 import { count, duration, NO_VALUE, plural, rate, ratio } from '../metrics/quantity.ts'
-import type { Plan, StagePlan } from '../plan/plan.ts'
+import type { RunMetrics } from '../metrics/request-stats.ts'
+import { statusCounts } from '../metrics/request-stats.ts'
+import { perSecond } from '../metrics/timings.ts'
+import { isSystemStage, type Plan, type StagePlan } from '../plan/plan.ts'
 import { rateAt, ratePieces } from '../plan/rate-line.ts'
-import { statusCounts } from '../report/call-facts.ts'
 import { clip, oneLine } from '../report/text/layout.ts'
 
 import type { LiveRun, Output } from './output.ts'
@@ -165,7 +165,7 @@ type Search = Pick<CapacityResult, 'stage' | 'perSecond' | 'trials'>
 
 export type ProgressSource = {
   readonly plan: Plan
-  readonly metrics: Metrics
+  readonly metrics: RunMetrics
   readonly stage: string
   /** Since the first stage began; 0 before. */
   readonly loadElapsedMs: number
@@ -230,7 +230,7 @@ export function currentOfferedRate(plan: Plan, stageName: string, loadElapsedMs:
 const stageElapsedMs = ({ startMs, durationMs }: StagePlan, loadElapsedMs: number): number =>
   Math.min(durationMs, Math.max(0, loadElapsedMs - startMs))
 
-const plannedStages = (plan: Plan): readonly StagePlan[] => plan.stages.filter(stage => !isOwnStage(stage.name))
+const plannedStages = (plan: Plan): readonly StagePlan[] => plan.stages.filter(stage => !isSystemStage(stage.name))
 
 function offeredPerSecond({ load, durationMs }: StagePlan, elapsedMs: number): number | null {
   if (load.model !== 'open') return null

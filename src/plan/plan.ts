@@ -1,8 +1,8 @@
-import type { SearchTerms } from '../capacity/search-terms.ts'
 import type { AccountTier } from '../contract/contract.ts'
 import type { Call as CallPlan, Mix } from '../scenario/call.ts'
 import type { ServiceSpec as ServicePlan } from '../scenario/scenario.ts'
 import type { Threshold, Timing } from '../scenario/threshold.ts'
+import type { SearchTerms } from './search-terms.ts'
 
 export type { Call as CallPlan, Mix, RpcCall as RpcPlan } from '../scenario/call.ts'
 export type { ServiceSpec as ServicePlan } from '../scenario/scenario.ts'
@@ -192,3 +192,6 @@ export type Forecast = {
 export const balanceCheckCall = '(statement)'
 /** Calls that the program makes on its own account, beside those of the plan. */
 export const systemCalls = { [balanceCheckCall]: { kind: 'rate-limits' } } as const
+
+/** Stages that the program adds on its own account, such as the opening balance statement. */
+export const isSystemStage = (stage: string): boolean => stage.startsWith('(')

@@ -1,7 +1,6 @@
-import { arrivalsOf } from '../capacity/next-trial.ts'
 import { seconds } from './describe-load.ts'
 import type { CallPlan, Plan, StagePlan, Threshold, Timing } from './plan.ts'
-import { samplesToProve } from './provable-percentile.ts'
+import { samplesToProve, trialArrivals } from './provable-percentile.ts'
 
 /**
  * Why the samples that a plan expects cannot prove a threshold, or may not; null when they can. How many there are is up
@@ -40,6 +39,6 @@ function samplesPerRequest(call: CallPlan | undefined, timing: Timing): number {
 function unconfirmable(stage: StagePlan | undefined): string | null {
   if (stage?.load.model !== 'capacity') return null
   const { search } = stage.load
-  const ms = (arrivalsOf(search, 'confirm', search.toPerSecond) * 1_000) / search.toPerSecond
+  const ms = (trialArrivals(search, 'confirm', search.toPerSecond) * 1_000) / search.toPerSecond
   return ms <= stage.durationMs ? null : `cannot be proved: to confirm the highest rate takes ${seconds(ms)}`
 }

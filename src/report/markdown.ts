@@ -1,4 +1,4 @@
-import type { Status } from '../metrics/thresholds.ts'
+import type { Status } from '../thresholds.ts'
 
 /** Before what has this status. */
 export const signs: Readonly<Record<Status, string>> = { pass: '✅', fail: '❌', inconclusive: '⚠️' }

@@ -1,5 +1,5 @@
-import { isOwnStage } from '../metrics/active-time.ts'
 import { duration } from '../metrics/quantity.ts'
+import { isSystemStage } from '../plan/plan.ts'
 import { relevantHeaders } from './relevant-headers.ts'
 import type { Evidence, ReportedExample } from './report.ts'
 
@@ -11,7 +11,7 @@ const maxShown = 2
  */
 export function shownEvidence(example: ReportedExample | undefined): readonly Evidence[] {
   const all = example?.evidence ?? []
-  const ofCalls = all.filter(evidence => !isOwnStage(evidence.stage))
+  const ofCalls = all.filter(evidence => !isSystemStage(evidence.stage))
   return (ofCalls.length > 0 ? ofCalls : all).slice(0, maxShown)
 }
 

@@ -1,4 +1,4 @@
-import { discrepancyKinds } from '../audits/results.ts'
+import { discrepancyKinds } from '../audits/audit.ts'
 import { plural } from '../metrics/quantity.ts'
 import { rowWords } from './comparison/comparison-words.ts'
 import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'

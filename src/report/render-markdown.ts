@@ -1,5 +1,5 @@
-import type { LimitUse } from '../audits/results.ts'
-import { capacityWords } from '../metrics/capacity-words.ts'
+import type { LimitResult } from '../audits/audit.ts'
+import { capacityLabel } from '../capacity/result.ts'
 import { count, duration, exact, NO_VALUE, plural, ratio } from '../metrics/quantity.ts'
 import { comparisonMarkdown } from './comparison/comparison-markdown.ts'
 import { code, codeBlock, details, markdownTable, plainText, signs } from './markdown.ts'
@@ -135,7 +135,7 @@ function capacity({ capacity: all }: Report): Lines {
     '### Capacity',
     ...all.flatMap(result => {
       const rows = result.trials.map(trial => [...trialColumns.map(({ text }) => text(trial)), trialWords(trial)])
-      const said = `**${code(result.stage)}: ${plainText(capacityWords(result))}.** ${plainText(result.because)}`
+      const said = `**${code(result.stage)}: ${plainText(capacityLabel(result))}.** ${plainText(result.because)}`
       return ['', said, '', ...markdownTable(titles, sides, rows)]
     }),
   ]
@@ -179,7 +179,7 @@ function limits({ limits: all }: Report): Lines {
   const scopes = [...new Set(all.map(({ scope, tier }) => `${scope}\n${tier}`))]
   const rows = scopes.slice(0, mostRows).map(key => {
     const uses = all.filter(({ scope, tier }) => `${scope}\n${tier}` === key)
-    const sum = (of: (use: LimitUse) => number) => count(uses.reduce((total, use) => total + of(use), 0))
+    const sum = (of: (use: LimitResult) => number) => count(uses.reduce((total, use) => total + of(use), 0))
     const [scope = '', tier = ''] = key.split('\n')
     return [
       code(scope),

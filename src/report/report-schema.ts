@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { comparisonSchema } from '../compare/comparison.ts'
 import { capacity } from './capacity-schema.ts'
-import { comparisonSchema } from './comparison/comparison-schema.ts'
 import { decimal, millis, percentiles, tally } from './figures-schema.ts'
 import { series } from './series-schema.ts'
 

@@ -1,17 +1,17 @@
-import type { Billing, Discrepancy, LimitUse } from '../audits/results.ts'
-import type { ClauseTally } from '../checks/docket.ts'
+import type { Billing, Discrepancy, LimitResult } from '../audits/audit.ts'
+import type { CapacityResult } from '../capacity/result.ts'
+import type { ClauseTally } from '../checks/findings.ts'
 import type { Comparison } from '../compare/comparison.ts'
 import type { JudgeName } from '../contract/clause.ts'
 import type { ClauseId } from '../contract/clauses.ts'
-import type { CapacityResult } from '../metrics/capacity-result.ts'
-import type { Percentiles } from '../metrics/percentiles.ts'
+import type { Percentiles } from '../metrics/histogram.ts'
 import type { Series } from '../metrics/series.ts'
-import type { Status, ThresholdResult } from '../metrics/thresholds.ts'
 import type { EventLoopDelay, PushTally } from '../observation/log.ts'
+import type { Status, ThresholdResult } from '../thresholds.ts'
 
-export type { CapacityResult, TrialResult } from '../metrics/capacity-result.ts'
-export type { Percentiles } from '../metrics/percentiles.ts'
-export type { Status, ThresholdResult } from '../metrics/thresholds.ts'
+export type { CapacityResult, TrialResult } from '../capacity/result.ts'
+export type { Percentiles } from '../metrics/histogram.ts'
+export type { Status, ThresholdResult } from '../thresholds.ts'
 
 /** The machine contract of a run, `report.json`. Changes only ever add. */
 export type Report = {
@@ -23,7 +23,7 @@ export type Report = {
   readonly load: LoadFacts
   readonly calls: readonly CallFacts[]
   readonly billing: ReportedBilling
-  readonly limits: readonly LimitUse[]
+  readonly limits: readonly LimitResult[]
   readonly clauses: readonly ClauseTally[]
   readonly findings: readonly ReportedFinding[]
   readonly thresholds: readonly ThresholdResult[]

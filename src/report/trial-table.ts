@@ -1,4 +1,4 @@
-import { outcomeWords } from '../metrics/capacity-words.ts'
+import { trialLabels } from '../capacity/result.ts'
 import { count, duration, rate, ratio } from '../metrics/quantity.ts'
 import type { TrialResult } from './report.ts'
 
@@ -23,5 +23,5 @@ export const trialColumns: Columns = [
 export function trialWords({ purpose, outcome, arrivals, planned }: TrialResult): string {
   const words = purpose === 'confirm' ? 'confirm: ' : ''
   const early = arrivals < planned ? `, ${count(arrivals)}/${count(planned)}` : ''
-  return `${words}${outcomeWords[outcome]}${early}`
+  return `${words}${trialLabels[outcome]}${early}`
 }

@@ -1,7 +1,7 @@
 import { mergeSnapshots } from '../judging/judge.ts'
 import type { Clock } from '../lib/clock.ts'
 import { rememberLast } from '../lib/remember-last.ts'
-import { addReadings } from '../metrics/meters.ts'
+import { mergeGauges } from '../metrics/gauges.ts'
 import type { LiveRun } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { WorkerHandle, WorkerSnapshot } from './worker.ts'
@@ -42,7 +42,7 @@ export function createLiveView(
       snapshots.map(({ judge }) => judge),
     ),
   )
-  const gauges = rememberLast((snapshots: typeof known) => addReadings(snapshots.map(snapshot => snapshot.gauges)))
+  const gauges = rememberLast((snapshots: typeof known) => mergeGauges(snapshots.map(snapshot => snapshot.gauges)))
   return {
     poll,
     setLoadStart: atMs => {

@@ -1,8 +1,9 @@
 import { part } from '../arrivals/share.ts'
+import type { Baselines } from '../compare/comparable.ts'
 import { createSharedBudget } from '../drivers/budget.ts'
 import { createRunStop, onAbort, onStop, type RunStop } from '../drivers/stop.ts'
-import { judgeLog, nothingOf } from '../judging/judge-log.ts'
-import type { Brief, Part as WorkerResult } from '../judging/report-of.ts'
+import type { JudgeJob, WorkerResult } from '../judging/judge-run.ts'
+import { emptyResult, judgeLog } from '../judging/judge-run.ts'
 import type { Clock } from '../lib/clock.ts'
 import { epochOf } from '../lib/machine-clock.ts'
 import type { PushTally } from '../observation/log.ts'
@@ -10,9 +11,9 @@ import type { Output } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { EngineJob } from '../produce/engine.ts'
 import type { Report } from '../report/report.ts'
-import type { RunDirectory } from '../report/run-directory.ts'
+import type { RunDirectory } from '../storage/run-directory.ts'
 import { createLiveView } from './live.ts'
-import { type Baselines, makeReport } from './make-report.ts'
+import { makeReport } from './make-report.ts'
 import type { OpeningResult, RunEnd, StartWorker, WorkerHandle } from './worker.ts'
 
 /** What a run does: plain data. */
@@ -139,13 +140,13 @@ async function recoverWorker(
   // Until then the worker may still be writing.
   await worker?.terminate()
   const brief = briefOf(job)
-  if (job.plan.record !== 'all' || logFile === null) return nothingOf(brief)
+  if (job.plan.record !== 'all' || logFile === null) return emptyResult(brief)
   const { leftOut, ...result } = await judgeLog(brief, logFile)
-  return leftOut === 0 ? result : nothingOf(brief)
+  return leftOut === 0 ? result : emptyResult(brief)
 }
 
 /** What the judging half is told of a run. */
-const briefOf = ({ plan, contract, info }: RunJob): Brief => ({ plan, contract, head: info })
+const briefOf = ({ plan, contract, info }: RunJob): JudgeJob => ({ plan, contract, head: info })
 
 const terminate = (workers: readonly WorkerHandle[]): Promise<unknown> =>
   Promise.all(workers.map(worker => worker.terminate()))

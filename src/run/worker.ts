@@ -1,11 +1,11 @@
-import { chargeOf } from '../audits/charge.ts'
-import { failureOf } from '../audits/failure.ts'
+import { countedFailureOf } from '../audits/abuse/failure.ts'
+import { chargeOf } from '../audits/ledger/charge.ts'
 import type { StopReason } from '../drivers/stop.ts'
 import { createJudge, type JudgeSnapshot, mergeSnapshots } from '../judging/judge.ts'
-import type { Part as WorkerResult } from '../judging/report-of.ts'
+import type { WorkerResult } from '../judging/judge-run.ts'
 import type { Later } from '../lib/in-batches.ts'
 import type { Epoch } from '../lib/machine-clock.ts'
-import { createMeters, type MeterReadings, noReadings } from '../metrics/meters.ts'
+import { createGauges, type GaugeSnapshot, mergeGauges } from '../metrics/gauges.ts'
 import type { EventLoopDelay, LogEnd, LogWriter } from '../observation/log.ts'
 import { createEngine, type EngineIo, type EngineJob, type Feedback } from '../produce/engine.ts'
 
@@ -41,7 +41,7 @@ export type RunEnd = Pick<LogEnd, 'ended' | 'durationMs' | 'pushed'>
 /** What a worker knows so far, for those who watch: plain data. */
 export type WorkerSnapshot = {
   readonly judge: JudgeSnapshot
-  readonly gauges: MeterReadings
+  readonly gauges: GaugeSnapshot
   readonly inFlight: number
   readonly stage: string
 }
@@ -86,12 +86,12 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
       if (plan.record === 'findings' && isCited) log?.write(observation)
     },
   })
-  const gauges = job.gauges ? createMeters(contract) : null
+  const gauges = job.gauges ? createGauges(contract) : null
   const feedback: Feedback = {
     nextTrial: judge.nextTrial,
     isDecided: judge.isDecided,
-    chargeOf: observation => chargeOf(observation, contract)?.most ?? null,
-    countsAsFailure: observation => failureOf(observation, contract) !== null,
+    chargeOf: observation => chargeOf(observation, contract)?.max ?? null,
+    countsAsFailure: observation => countedFailureOf(observation, contract) !== null,
   }
   const engine = createEngine(job, {
     ...io,
@@ -130,7 +130,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     },
     snapshot: () => ({
       judge: judge.snapshot(),
-      gauges: gauges?.readings() ?? noReadings,
+      gauges: gauges?.snapshot() ?? mergeGauges([]),
       inFlight: engine.inFlight(),
       stage: engine.stage(),
     }),

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withComparison } from '../../src/judging/verdict.ts'
 import { renderComparisonHtml } from '../../src/report/comparison/comparison-html.ts'
-import { withComparison } from '../../src/report/comparison/with-comparison.ts'
 import { renderHtml } from '../../src/report/html/render-html.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { describeWith } from '../support/real-part.ts'
@@ -34,7 +34,8 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     const searching = (await virtualRun({ scenario: 'scenarios/capacity.yaml' })).report
     expect(searching.capacity[0]?.status).toBe('found')
     const hostile = { ...hostileReport, plan: failing.plan, series: failing.series }
-    const pages = { passing, failing, hostile, searching, compared: withComparison(passing, regressed) }
+    const compared = { ...passing, ...withComparison(passing, regressed), comparison: regressed }
+    const pages = { passing, failing, hostile, searching, compared }
     for (const [name, report] of Object.entries(pages)) write(name, renderHtml(report))
     write('comparison', renderComparisonHtml(regressed))
     const nobody = join(folder, 'nobody')

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../src/contract/documented.ts'
 import { createJudge } from '../../src/judging/judge.ts'
-import { reportOf } from '../../src/judging/report-of.ts'
 import { rate } from '../../src/metrics/quantity.ts'
 import type { CapacityResult } from '../../src/report/report.ts'
+import { makeReport } from '../../src/run/make-report.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 const scenario = (changes: Readonly<Record<string, string>> = {}) => {
@@ -63,10 +63,10 @@ describe('a search in a whole run', () => {
     const noted = { beganMs: null, eventLoopDelayMs: null, unrecorded: 0 }
     const end = { ended: 'complete', durationMs: report.run.durationMs, ...noted } as const
     const parts = [{ facts: again.finish(true), end }]
-    const judged = await reportOf({ plan, contract: documented, head }, parts, async function* () {
+    const judged = await makeReport({ plan, contract: documented, head }, parts, async function* () {
       yield* observations
     })
-    expect(judged.capacity).toEqual(report.capacity)
+    expect(judged.report.capacity).toEqual(report.capacity)
   })
 
   test('is over with its answer, long before its time', async () => {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { isOutOfTurn } from '../../src/checks/who-answered.ts'
 import { type Contract, contractSchema } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { randomStream } from '../../src/lib/random.ts'
+import { isConcurrencyRejection } from '../../src/observation/response.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 /** Whether the load fits the budget is another question. */
@@ -111,7 +111,7 @@ describe('the circumstances are what they are meant to be', () => {
   test('requests are turned away because another is under way', async () => {
     const { observations } = await accusationsIn({ contract: oneAtATime })
     expect(
-      observations.filter(({ answer }) => answer !== null && isOutOfTurn(answer, oneAtATime)).length,
+      observations.filter(({ answer }) => answer !== null && isConcurrencyRejection(answer, oneAtATime)).length,
     ).toBeGreaterThan(5)
   })
 

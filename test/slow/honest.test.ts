@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
-import { isAbuseBlock } from '../../src/checks/who-answered.ts'
 import { type Contract, contractSchema } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { randomStream } from '../../src/lib/random.ts'
 import type { Observation } from '../../src/observation/observation.ts'
+import { isAbuseBlock } from '../../src/observation/response.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 const crowd = readFileSync('test/slow/crowd.yaml', 'utf8')

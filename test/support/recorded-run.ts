@@ -1,7 +1,7 @@
 import { wholeRun } from '../../src/arrivals/share.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { openLog } from '../../src/observation/log.ts'
-import { createRunDirectory, logFiles } from '../../src/report/run-directory.ts'
+import { createRunDirectory, logFiles } from '../../src/storage/run-directory.ts'
 import { manualClock } from './manual-clock.ts'
 import { type VirtualRun, virtualRun } from './virtual-run.ts'
 

@@ -1,7 +1,7 @@
-import { isBroken, type TrialOutcome } from '../../capacity/search-terms.ts'
+import { exceedsCapacity, type TrialOutcome } from '../../capacity/judge-trial.ts'
+import type { CapacityResult, TrialResult } from '../../capacity/result.ts'
 import { formatPico } from '../../lib/money.ts'
-import type { CapacityResult, TrialResult } from '../../metrics/capacity-result.ts'
-import { OTHER_NAME } from '../../metrics/metrics.ts'
+import { OTHER_NAME } from '../../metrics/request-stats.ts'
 import type { PushTally } from '../../observation/log.ts'
 import type { Timing } from '../../plan/plan.ts'
 import {
@@ -291,7 +291,7 @@ function boundsOf(over: readonly TrialResult[]): {
   const last = [...new Map(over.map(({ offeredPerSecond, outcome }) => [offeredPerSecond, outcome]))]
   const rates = (isOf: (outcome: TrialOutcome) => boolean) =>
     last.filter(([, outcome]) => isOf(outcome)).map(([perSecond]) => perSecond)
-  const broken = Math.min(...rates(isBroken))
+  const broken = Math.min(...rates(exceedsCapacity))
   const held = Math.max(...rates(outcome => outcome === 'held').filter(perSecond => perSecond < broken))
   return { heldPerSecond: finite(held), brokenPerSecond: finite(broken) }
 }

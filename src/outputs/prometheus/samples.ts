@@ -1,14 +1,19 @@
-import type { Billing, LimitUse } from '../../audits/results.ts'
-import type { ClauseTally } from '../../checks/docket.ts'
+import type { Billing, LimitResult } from '../../audits/audit.ts'
+import type { CapacityResult } from '../../capacity/result.ts'
+import type { ClauseTally } from '../../checks/findings.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { CapacityResult } from '../../metrics/capacity-result.ts'
-import { type Figures, sumFigures } from '../../metrics/figures.ts'
-import type { MeterViews } from '../../metrics/meters.ts'
-import { type Metrics, type MetricsCell, OTHER_NAME } from '../../metrics/metrics.ts'
-import { type NativeHistogram, nativeHistogram } from '../../metrics/native-histogram.ts'
-import type { ThresholdResult } from '../../metrics/thresholds.ts'
+import type { GaugeViews } from '../../metrics/gauges.ts'
+import { type NativeHistogram, nativeHistogram } from '../../metrics/log-buckets.ts'
+import {
+  type MetricsCell,
+  mergeStats,
+  OTHER_NAME,
+  type RequestStats,
+  type RunMetrics,
+} from '../../metrics/request-stats.ts'
 import type { PushTally, RunHead } from '../../observation/log.ts'
 import type { Plan, Timing } from '../../plan/plan.ts'
+import type { ThresholdResult } from '../../thresholds.ts'
 import type { LiveRun } from '../output.ts'
 import { currentOfferedRate, loadElapsedMs } from '../progress.ts'
 
@@ -18,13 +23,13 @@ export type ExpositionSource = {
   readonly catchUp: () => Promise<void>
   readonly run: { readonly id: string; readonly scenario: string; readonly seed: number; readonly version: string }
   readonly metrics: ExportedMetrics
-  readonly meters: MeterViews
+  readonly meters: GaugeViews
   readonly inFlight: () => number
   /** The current stage, and the rate that it is to send; null where the responses set the pace. */
   readonly stage: () => { readonly name: string; readonly offeredPerSecond: number | null }
   readonly billing: () => Pick<Billing, 'billedUsd' | 'discrepancies'>
   readonly tallies: () => readonly Pick<ClauseTally, 'id' | 'violated'>[]
-  readonly limits: () => readonly LimitUse[]
+  readonly limits: () => readonly LimitResult[]
   readonly thresholds: () => readonly ThresholdResult[]
   readonly capacity: () => readonly CapacityResult[]
   /** null: nothing is pushed. */
@@ -61,8 +66,8 @@ export function sourceOf(
   }
 }
 
-/** The figures that are exported: all cells, in a stable order. */
-export type ExportedMetrics = Pick<Metrics, 'cells'>
+/** The stats that are exported: all cells, in a stable order. */
+export type ExportedMetrics = Pick<RunMetrics, 'cells'>
 
 export type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
 
@@ -78,7 +83,7 @@ export const bucketBoundsMs: readonly number[] = Array.from(
 /** Pairs of call and stage with series of their own; later ones share those of `OTHER_NAME`. */
 export const maxExportedSeries = 64
 
-export type ExportedCell = { readonly call: string; readonly stage: string; readonly figures: Figures }
+export type ExportedCell = { readonly call: string; readonly stage: string; readonly stats: RequestStats }
 
 /**
  * The same cells in the order in which they were first read, new ones last. One that had series of its own keeps them, so
@@ -106,8 +111,8 @@ export function inStableOrder(metrics: ExportedMetrics): ExportedMetrics {
 export function exportedSeries(metrics: ExportedMetrics): readonly ExportedCell[] {
   const cells = metrics.cells()
   if (cells.length <= maxExportedSeries) return cells
-  const others = sumFigures(cells.slice(maxExportedSeries).map(({ figures }) => figures))
-  return [...cells.slice(0, maxExportedSeries), { call: OTHER_NAME, stage: OTHER_NAME, figures: others }]
+  const others = mergeStats(cells.slice(maxExportedSeries).map(({ stats }) => stats))
+  return [...cells.slice(0, maxExportedSeries), { call: OTHER_NAME, stage: OTHER_NAME, stats: others }]
 }
 
 export type HistogramSeries = {
@@ -121,7 +126,7 @@ export type HistogramSeries = {
 
 export function histogramSeries(metrics: ExportedMetrics, timing: Timing): readonly HistogramSeries[] {
   return exportedSeries(metrics)
-    .map(({ call, stage, figures }) => ({ labels: { call, stage }, histogram: figures.timing(timing) }))
+    .map(({ call, stage, stats }) => ({ labels: { call, stage }, histogram: stats.timing(timing) }))
     .filter(({ histogram }) => histogram.count() > 0)
     .map(({ labels, histogram }) => ({
       labels,
@@ -134,9 +139,9 @@ export function histogramSeries(metrics: ExportedMetrics, timing: Timing): reado
 
 /** Requests sent, by how they ended. A failed request has no status. */
 export function requestSamples(metrics: ExportedMetrics): readonly Sample[] {
-  return exportedSeries(metrics).flatMap(({ call, stage, figures }) => {
+  return exportedSeries(metrics).flatMap(({ call, stage, stats }) => {
     const byClass = new Map<string, number>()
-    for (const [status, count] of figures.statuses) {
+    for (const [status, count] of stats.statuses) {
       const statusClass = status >= 100 && status < 600 ? `${Math.floor(status / 100)}xx` : 'other'
       byClass.set(statusClass, (byClass.get(statusClass) ?? 0) + count)
     }
@@ -144,14 +149,14 @@ export function requestSamples(metrics: ExportedMetrics): readonly Sample[] {
       labels: { call, stage, outcome: 'answered', status_class },
       value,
     }))
-    const failed = { labels: { call, stage, outcome: 'failed', status_class: 'none' }, value: figures.failed }
-    return figures.failed > 0 ? [...answered, failed] : answered
+    const failed = { labels: { call, stage, outcome: 'failed', status_class: 'none' }, value: stats.failed }
+    return stats.failed > 0 ? [...answered, failed] : answered
   })
 }
 
 /** One number of each pair of call and stage. */
-export const cellSamples = (metrics: ExportedMetrics, value: (figures: Figures) => number): readonly Sample[] =>
-  exportedSeries(metrics).map(({ call, stage, figures }) => ({ labels: { call, stage }, value: value(figures) }))
+export const cellSamples = (metrics: ExportedMetrics, value: (stats: RequestStats) => number): readonly Sample[] =>
+  exportedSeries(metrics).map(({ call, stage, stats }) => ({ labels: { call, stage }, value: value(stats) }))
 
 /** Pairs of call and stage that have no series of their own. */
 export function overflowedSeries(metrics: ExportedMetrics): number {
@@ -168,7 +173,7 @@ export const thresholdSamples = (thresholds: readonly ThresholdResult[]): readon
     .filter(({ verdict }) => verdict !== 'inconclusive')
     .map(({ expression, verdict }) => ({ labels: { threshold: expression }, value: verdict === 'pass' ? 1 : 0 }))
 
-/** Metrics of one name. Counters never fall. */
+/** RunMetrics of one name. Counters never fall. */
 export type Family = {
   readonly name: string
   readonly kind: 'counter' | 'gauge'

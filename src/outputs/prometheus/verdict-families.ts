@@ -1,4 +1,4 @@
-import type { Percentiles } from '../../metrics/percentiles.ts'
+import type { Percentiles } from '../../metrics/histogram.ts'
 import type { CallFacts, Report } from '../../report/report.ts'
 import type { Family } from './samples.ts'
 

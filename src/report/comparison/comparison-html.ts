@@ -1,8 +1,9 @@
 import type { ComparedRow, Comparison } from '../../compare/comparison.ts'
+import { outcomeStatus } from '../../compare/comparison.ts'
 import { type Html, html, nothing } from '../html/html.ts'
 import { renderPage, wallTime } from '../html/page.ts'
 import { tones } from '../html/tables.ts'
-import { cellCounts, criteriaWords, isChanged, outcomeStatus, outcomeWords, rowWords } from './comparison-words.ts'
+import { cellCounts, criteriaWords, isChanged, outcomeWords, rowWords } from './comparison-words.ts'
 import { effectChart } from './effect-chart.ts'
 
 /** A page of its own: the verdict, why, and every number. */

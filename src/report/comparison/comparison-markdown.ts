@@ -1,6 +1,7 @@
 import type { ComparedRow, Comparison } from '../../compare/comparison.ts'
+import { outcomeStatus } from '../../compare/comparison.ts'
 import { code, details, markdownTable, plainText, signs } from '../markdown.ts'
-import { cellCounts, criteriaWords, isChanged, outcomeStatus, outcomeWords, rowWords } from './comparison-words.ts'
+import { cellCounts, criteriaWords, isChanged, outcomeWords, rowWords } from './comparison-words.ts'
 
 type Lines = readonly string[]
 

@@ -1,14 +1,7 @@
 import type { ComparedRow, Comparison } from '../../compare/comparison.ts'
+import { outcomeStatus } from '../../compare/comparison.ts'
 import { heading, type Page, paint, type TableCell, table, verdictStyles, wrap } from '../text/layout.ts'
-import {
-  cellCounts,
-  criteriaWords,
-  isChanged,
-  isTold,
-  outcomeStatus,
-  outcomeWords,
-  rowWords,
-} from './comparison-words.ts'
+import { cellCounts, criteriaWords, isChanged, isTold, outcomeWords, rowWords } from './comparison-words.ts'
 
 /** For a terminal: every number of which something can be told. */
 export function renderComparisonText(comparison: Comparison, page: Page): string {

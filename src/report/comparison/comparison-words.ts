@@ -1,21 +1,12 @@
-import type { ComparedRow, Comparison, Outcome } from '../../compare/comparison.ts'
-import { signed, signedNumber } from '../../compare/conclude-comparison.ts'
+import { formatChange, formatSigned } from '../../compare/compare-runs.ts'
+import type { ChangeVerdict, ComparedRow, Comparison } from '../../compare/comparison.ts'
 import { exact, NO_VALUE, plural, ratio } from '../../metrics/quantity.ts'
-import type { Status } from '../report.ts'
 
-export const outcomeWords: Readonly<Record<Outcome, string>> = {
+export const outcomeWords: Readonly<Record<ChangeVerdict, string>> = {
   improved: 'improved',
   unchanged: 'unchanged',
   regressed: 'regressed',
   'cannot-tell': 'cannot tell',
-}
-
-/** How much of a pass each is. */
-export const outcomeStatus: Readonly<Record<Outcome, Status>> = {
-  improved: 'pass',
-  unchanged: 'pass',
-  regressed: 'fail',
-  'cannot-tell': 'inconclusive',
 }
 
 /** What stands in the columns of a row behind its name. */
@@ -25,8 +16,9 @@ export function rowWords(row: ComparedRow) {
   return {
     base: shown(base),
     run: shown(run),
-    effect: effect === null ? NO_VALUE : signed(effect.value, effect.kind),
-    range: effect === null ? '' : `${signedNumber(effect.low, effect.kind)} … ${signed(effect.high, effect.kind)}`,
+    effect: effect === null ? NO_VALUE : formatChange(effect.value, effect.kind),
+    range:
+      effect === null ? '' : `${formatSigned(effect.low, effect.kind)} … ${formatChange(effect.high, effect.kind)}`,
     // How sure it is that nothing has changed is what the range says.
     confidence: confidence === null || !isChanged(row) ? '' : confidence > 0.9995 ? '> 99.9 %' : ratio(confidence),
     because,

@@ -1,7 +1,8 @@
 import type { ComparedRow, Comparison } from '../../compare/comparison.ts'
+import { outcomeStatus } from '../../compare/comparison.ts'
 import { type Html, html, nothing } from '../html/html.ts'
 import { percent, pixels } from '../html/svg-scale.ts'
-import { isChanged, isTold, outcomeStatus, outcomeWords, rowWords } from './comparison-words.ts'
+import { isChanged, isTold, outcomeWords, rowWords } from './comparison-words.ts'
 
 const laneHeight = 22
 const mostLanes = 24

@@ -1,5 +1,4 @@
-import { hasBroken } from '../../metrics/capacity-result.ts'
-import { capacityWords } from '../../metrics/capacity-words.ts'
+import { capacityLabel, wasExceeded } from '../../capacity/result.ts'
 import { duration, rate } from '../../metrics/quantity.ts'
 import type { CapacityResult, Report, TrialResult } from '../report.ts'
 import { trialColumns, trialWords } from '../trial-table.ts'
@@ -16,7 +15,7 @@ const tones: Partial<Record<CapacityResult['status'], string>> = { found: 'good'
 
 function result(found: CapacityResult): Html {
   const { stage, status, because, trials, perSecond } = found
-  const words = capacityWords(found)
+  const words = capacityLabel(found)
   const mark = perSecond === null ? null : { perSecond, label: words }
   return html`<p class="headline"><b class="${tones[status] ?? 'doubtful'}">${words}</b> <span class="quiet">in ${stage}</span></p><p>${because}</p>
 <div class="charts">${rateChart({
@@ -54,9 +53,9 @@ ${trials.map(trial => html`<tr>${cell(trial, offered)}<td class="words ${toneOf(
 
 const point = (trial: TrialResult) => ({
   perSecond: trial.offeredPerSecond,
-  colour: trial.outcome === 'held' ? ('green' as const) : hasBroken(trial) ? ('red' as const) : ('amber' as const),
+  colour: trial.outcome === 'held' ? ('green' as const) : wasExceeded(trial) ? ('red' as const) : ('amber' as const),
   says: `${rate(trial.offeredPerSecond)}: ${trialWords(trial)}`,
 })
 
 const toneOf = (trial: TrialResult): string =>
-  trial.outcome === 'held' ? 'good' : hasBroken(trial) ? 'bad' : 'doubtful'
+  trial.outcome === 'held' ? 'good' : wasExceeded(trial) ? 'bad' : 'doubtful'

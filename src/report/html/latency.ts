@@ -1,7 +1,6 @@
-import type { HeatMap } from '../../metrics/heat-map.ts'
+import type { Heatmap, LatencyDistribution, TimesSeries } from '../../metrics/latency-grid.ts'
 import { duration } from '../../metrics/quantity.ts'
 import type { CallSeries, Series } from '../../metrics/series.ts'
-import type { Distribution, TimesSeries } from '../../metrics/time-grid.ts'
 import type { CallFacts } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
 import { endOf } from './load.ts'
@@ -71,7 +70,7 @@ ${ticks.map(ms => html`<line class="grid" x1="0" x2="100%" y1="${pixels(y(ms))}"
 ${cells(series.heat, stepMs / endMs, heatHeight / rows)}</svg></div></figure>`
 }
 
-function cells({ counts, fromMs, perOctave }: HeatMap, width: number, height: number): Html {
+function cells({ counts, fromMs, perOctave }: Heatmap, width: number, height: number): Html {
   const most = Math.max(1, ...counts.flat())
   return html`${counts.map((column, wide) =>
     column.map((value, row) => {
@@ -110,7 +109,7 @@ function distributions(series: readonly CallSeries[], calls: readonly CallFacts[
   })}<svg class="chart axis" height="16" aria-hidden="true">${labels}</svg></div></figure>`
 }
 
-function ridge({ fromMs, perOctave, counts }: Distribution, x: (ms: number) => number): Html {
+function ridge({ fromMs, perOctave, counts }: LatencyDistribution, x: (ms: number) => number): Html {
   const most = Math.max(1, ...counts)
   const at = (row: number) => x(fromMs * 2 ** (row / perOctave))
   return html`${counts.map((value, row) => {

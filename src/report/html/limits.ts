@@ -1,5 +1,5 @@
-import type { LimitUse } from '../../audits/results.ts'
-import type { LimitLane } from '../../metrics/limit-lanes.ts'
+import type { LimitResult } from '../../audits/audit.ts'
+import type { LimitSeries } from '../../metrics/limit-series.ts'
 import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
 import type { Series } from '../../metrics/series.ts'
 import type { Report } from '../report.ts'
@@ -29,14 +29,14 @@ export function limitsSection(report: Report): Html {
   return html`<section id="limits"><h2>Limits</h2>${scopesTable(limits)}${drawn}</section>`
 }
 
-const useOf = (limits: readonly LimitUse[], { caller, scope }: LimitLane): LimitUse | undefined =>
+const useOf = (limits: readonly LimitResult[], { caller, scope }: LimitSeries): LimitResult | undefined =>
   limits.find(use => use.caller === caller && use.scope === scope)
 
 function laneRow(
-  { caller, scope, limit, used, refusedMs, refusedSeqs }: LimitLane,
+  { caller, scope, limit, used, refusedMs, refusedSeqs }: LimitSeries,
   series: Series,
   accused: ReadonlySet<number>,
-  use: LimitUse | undefined,
+  use: LimitResult | undefined,
 ): Html {
   const windowMs = use?.windowMs ?? 0
   const unexpected = use?.unexpected429 ?? 0
@@ -67,10 +67,10 @@ function laneRow(
   return html`<span class="who">${caller} <span class="quiet">${scope}</span></span><svg class="chart lane" height="${laneHeight}" role="img" aria-label="Use of ${scope} by ${caller}"><rect class="room" x="0" y="0" width="100%" height="${laneHeight}"/>${bars}${marks}</svg><span class="end">${peak} of ${limit ?? NO_VALUE}${refusals}${unexpected === 0 ? nothing : html`, <b class="bad">${unexpected} unexpected</b>`}</span>`
 }
 
-function scopesTable(limits: readonly LimitUse[]): Html {
-  const keyOf = ({ scope, tier, windowMs }: LimitUse) => JSON.stringify([scope, tier, windowMs])
+function scopesTable(limits: readonly LimitResult[]): Html {
+  const keyOf = ({ scope, tier, windowMs }: LimitResult) => JSON.stringify([scope, tier, windowMs])
   const groups = [...new Set(limits.map(keyOf))].map(key => limits.filter(use => keyOf(use) === key))
-  const sum = (uses: readonly LimitUse[], of: (use: LimitUse) => number) =>
+  const sum = (uses: readonly LimitResult[], of: (use: LimitResult) => number) =>
     uses.reduce((total, use) => total + of(use), 0)
   const cell = (name: string, value: number, isBad = false) =>
     html`<td class="n ${isBad && value > 0 ? 'bad' : ''}" data-is="${name}">${count(value)}</td>`
@@ -79,7 +79,7 @@ ${groups.map(uses => {
   const [first] = uses
   const allowed =
     first?.limit === null || first === undefined ? NO_VALUE : `${count(first.limit)} per ${duration(first.windowMs)}`
-  const total = (name: string, of: (use: LimitUse) => number, isBad = false) => cell(name, sum(uses, of), isBad)
+  const total = (name: string, of: (use: LimitResult) => number, isBad = false) => cell(name, sum(uses, of), isBad)
   return html`<tr><td class="words">${first?.scope ?? ''}</td><td>${first?.tier ?? ''}</td>${cell('callers', new Set(uses.map(({ caller }) => caller)).size)}<td class="n" data-is="allowed">${allowed}</td>${total('accepted', use => use.accepted)}${total('429', use => use.rejected)}${total('unexpected 429', use => use.unexpected429, true)}${total('missing 429', use => use.missing429, true)}</tr>`
 })}</tbody></table></div>`
 }

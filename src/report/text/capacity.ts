@@ -1,5 +1,4 @@
-import { hasBroken } from '../../metrics/capacity-result.ts'
-import { capacityWords } from '../../metrics/capacity-words.ts'
+import { capacityLabel, wasExceeded } from '../../capacity/result.ts'
 import { NO_VALUE } from '../../metrics/quantity.ts'
 import type { CapacityResult, Report, TrialResult } from '../report.ts'
 import { trialColumns, trialWords } from '../trial-table.ts'
@@ -17,7 +16,7 @@ function resultText(result: CapacityResult, page: Page): readonly string[] {
   const { stage, status, because, trials } = result
   const head = [
     { text: stage, style: 'bold' as const },
-    { text: capacityWords(result), style: styles[status] ?? 'yellow' },
+    { text: capacityLabel(result), style: styles[status] ?? 'yellow' },
   ]
   const narrow = trialColumns.filter(({ title }) => title !== 'achieved')
   const shown = narrow.filter(({ text }) => trials.some(trial => !['0', NO_VALUE].includes(text(trial))))
@@ -32,4 +31,4 @@ function resultText(result: CapacityResult, page: Page): readonly string[] {
 }
 
 const styleOf = (trial: TrialResult): Style =>
-  trial.outcome === 'held' ? 'green' : hasBroken(trial) ? 'red' : 'yellow'
+  trial.outcome === 'held' ? 'green' : wasExceeded(trial) ? 'red' : 'yellow'

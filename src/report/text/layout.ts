@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import type { Status } from '../../metrics/thresholds.ts'
+import type { Status } from '../../thresholds.ts'
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 

@@ -1,4 +1,4 @@
-import type { LimitUse } from '../../audits/results.ts'
+import type { LimitResult } from '../../audits/audit.ts'
 import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
 import type { Report } from '../report.ts'
 import { heading, type Page, paint, right, type TableCell, table } from './layout.ts'
@@ -6,7 +6,7 @@ import { heading, type Page, paint, right, type TableCell, table } from './layou
 /** The limits of all callers of one scope, together. */
 export function limitsText({ limits }: Report, page: Page): readonly string[] {
   if (limits.length === 0) return []
-  const scopes = new Map<string, readonly LimitUse[]>()
+  const scopes = new Map<string, readonly LimitResult[]>()
   for (const use of limits) {
     const scope = `${use.scope}\n${use.tier}\n${use.windowMs}`
     scopes.set(scope, [...(scopes.get(scope) ?? []), use])
@@ -19,8 +19,8 @@ export function limitsText({ limits }: Report, page: Page): readonly string[] {
   return [...heading(page, 'Limits'), paint(page, 'dim', title), ...rows]
 }
 
-function scopeRow(uses: readonly LimitUse[]): readonly TableCell[] {
-  const sum = (of: (use: LimitUse) => number) => uses.reduce((total, use) => total + of(use), 0)
+function scopeRow(uses: readonly LimitResult[]): readonly TableCell[] {
+  const sum = (of: (use: LimitResult) => number) => uses.reduce((total, use) => total + of(use), 0)
   return [
     { text: uses[0]?.scope ?? '' },
     { text: uses[0]?.tier ?? '' },
@@ -36,7 +36,7 @@ function scopeRow(uses: readonly LimitUse[]): readonly TableCell[] {
 const accusing = (n: number): TableCell => ({ text: count(n), align: 'right', ...(n > 0 ? { style: 'red' } : {}) })
 
 /** `50 per 1m00s`; a range where callers were told different ones. */
-function limit(uses: readonly LimitUse[]): string {
+function limit(uses: readonly LimitResult[]): string {
   const said = uses.map(use => use.limit).filter(value => value !== null)
   if (said.length === 0) return NO_VALUE
   const [low, high] = [Math.min(...said), Math.max(...said)]

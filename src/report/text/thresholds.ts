@@ -1,5 +1,5 @@
 import { exact, NO_VALUE } from '../../metrics/quantity.ts'
-import type { ThresholdResult } from '../../metrics/thresholds.ts'
+import type { ThresholdResult } from '../../thresholds.ts'
 import type { Report } from '../report.ts'
 import { heading, type Page, type TableCell, table, verdictStyles, wrap } from './layout.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Arrival } from '../../../src/arrivals/arrivals.ts'
-import type { Trial } from '../../../src/capacity/search-terms.ts'
 import { driveCapacity, type Search } from '../../../src/drivers/capacity.ts'
+import type { Trial } from '../../../src/plan/search-terms.ts'
 import { arrivalAt, soon, type TestContext, testContext } from './test-context.ts'
 
 /** A search that tries these rates for a second each, and has no more to try then. */

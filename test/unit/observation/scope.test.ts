@@ -11,7 +11,8 @@ import {
   serviceTimeMs,
   streamOf,
 } from '../../../src/observation/observation.ts'
-import { authenticatedAnswer, isReplayed, jsonObject, scopeOf } from '../../../src/observation/scope.ts'
+import { authenticatedAnswer, isReplayed, jsonObject } from '../../../src/observation/response.ts'
+import { scopeOf } from '../../../src/observation/scope.ts'
 
 const answerWith = (value: unknown, more: Partial<Answer> = {}): Answer => ({
   status: 200,

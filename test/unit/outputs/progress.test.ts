@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { CapacityResult } from '../../../src/metrics/capacity-result.ts'
-import { createMetrics } from '../../../src/metrics/metrics.ts'
+import type { CapacityResult } from '../../../src/capacity/result.ts'
+import { createMetrics } from '../../../src/metrics/request-stats.ts'
 import {
   createProgressWriter,
   type ProgressSnapshot,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
 import { createJudge } from '../../../src/judging/judge.ts'
-import { noReadings } from '../../../src/metrics/meters.ts'
+import { mergeGauges } from '../../../src/metrics/gauges.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { createLiveView } from '../../../src/run/live.ts'
 import type { WorkerSnapshot } from '../../../src/run/worker.ts'
@@ -12,7 +12,7 @@ const overrides = { seed: null, target: null, budgetUsd: null }
 const plan = makePlan(loadScenario('scenarios/smoke.yaml', documented), documented, overrides)
 const judge = createJudge(plan, documented, { startedAtMs: 0 }).snapshot()
 
-const shown = (stage: string, inFlight: number): WorkerSnapshot => ({ judge, gauges: noReadings, stage, inFlight })
+const shown = (stage: string, inFlight: number): WorkerSnapshot => ({ judge, gauges: mergeGauges([]), stage, inFlight })
 
 /** A worker that gives these snapshots, one after the other, and then is lost. */
 const showing = (...snapshots: readonly WorkerSnapshot[]) => {

@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { LimitUse } from '../../../../src/audits/results.ts'
+import type { LimitResult } from '../../../../src/audits/audit.ts'
 import { documented } from '../../../../src/contract/documented.ts'
-import { createMeters } from '../../../../src/metrics/meters.ts'
-import { createMetrics } from '../../../../src/metrics/metrics.ts'
-import type { ThresholdResult } from '../../../../src/metrics/thresholds.ts'
+import { createGauges } from '../../../../src/metrics/gauges.ts'
+import { createMetrics } from '../../../../src/metrics/request-stats.ts'
 import { type HttpServer, startHttpServer } from '../../../../src/outputs/http-server.ts'
 import { maxExportedCallers } from '../../../../src/outputs/prometheus/families.ts'
 import { type ExpositionSource, inStableOrder, maxExportedSeries } from '../../../../src/outputs/prometheus/samples.ts'
 import { createExposition } from '../../../../src/outputs/prometheus/scrape.ts'
+import type { ThresholdResult } from '../../../../src/thresholds.ts'
 import { fallen, readExposition } from '../../../support/read-exposition.ts'
 import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from '../../metrics/fixtures.ts'
 import { aSearch } from '../../report/capacity-results.ts'
@@ -16,7 +16,7 @@ const result = (expression: string, verdict: ThresholdResult['verdict']): Thresh
   return { expression, verdict, value: 1, operator: '<', bound: 2, unit: 'ms', because: '', why: '' }
 }
 
-const limit = (changes: Partial<LimitUse> = {}): LimitUse => ({
+const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({
   caller: 'c0',
   scope: 'rpc',
   tier: 'default',
@@ -35,7 +35,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
   for (let ms = 1; ms <= 500; ms++) metrics.add(streamed({}, { endMs: ms * 3 }))
   for (const o of [anObservation({ call: 'rpc' }), answeredWith(429), answeredWith(503), failed(), dropped()])
     metrics.add(o)
-  const meters = createMeters(documented)
+  const meters = createGauges(documented)
   const asked = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay: null } as const
   const headers = {
     'x-service-balance-usd': '9.75',

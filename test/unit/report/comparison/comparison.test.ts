@@ -1,13 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { Comparison } from '../../../../src/compare/comparison.ts'
+import { type Comparison, comparisonJsonSchema, comparisonSchema } from '../../../../src/compare/comparison.ts'
+import { withComparison } from '../../../../src/judging/verdict.ts'
 import { annotationLines } from '../../../../src/outputs/github.ts'
-import { comparisonJsonSchema, comparisonSchema } from '../../../../src/report/comparison/comparison-schema.ts'
 import { comparisonRenderers } from '../../../../src/report/comparison/render-comparison.ts'
-import { withComparison } from '../../../../src/report/comparison/with-comparison.ts'
 import { renderHtml } from '../../../../src/report/html/render-html.ts'
 import { renderJunit } from '../../../../src/report/render-junit.ts'
 import { renderMarkdown } from '../../../../src/report/render-markdown.ts'
+import type { Report } from '../../../../src/report/report.ts'
 import { renderText } from '../../../../src/report/text/render-text.ts'
 import { parseXml } from '../../../support/xml.ts'
 import { failingReport, passingReport } from '../fixtures.ts'
@@ -49,9 +49,15 @@ describe('a comparison', () => {
   })
 })
 
+const compared = (report: Report, comparison: Comparison): Report => ({
+  ...report,
+  ...withComparison(report, comparison),
+  comparison,
+})
+
 describe('a report with a comparison', () => {
   test('fails where the run has regressed, and says so in every form', () => {
-    const report = withComparison(passingReport, regressed)
+    const report = compared(passingReport, regressed)
     expect(report.verdict).toBe('fail')
     expect(report.because).toEqual(regressed.because.map(reason => `Against the baseline: ${reason}`))
     expect(renderText(report, { ...page, directory: null })).toMatch(/regressed {2}latency p50 +[\d.]+ ms +→/)
@@ -86,7 +92,7 @@ describe('a report with a comparison', () => {
 
   test('passes where nothing changed, and where it got better', () => {
     for (const comparison of [unchanged, improved]) {
-      const report = withComparison(passingReport, comparison)
+      const report = compared(passingReport, comparison)
       expect(report.verdict).toBe('pass')
       expect(report.because[0]).toBe(passingReport.because[0])
       expect(report.because).toHaveLength(1 + comparison.because.length)
@@ -95,14 +101,14 @@ describe('a report with a comparison', () => {
   })
 
   test('is inconclusive where it cannot be told', () => {
-    const report = withComparison(passingReport, untold)
+    const report = compared(passingReport, untold)
     expect(report.verdict).toBe('inconclusive')
     expect(report.because).toEqual(['Against the baseline: The run did not end by itself.'])
   })
 
   test('keeps failing for what it failed for', () => {
     for (const comparison of [unchanged, improved, untold, regressed]) {
-      const report = withComparison(failingReport, comparison)
+      const report = compared(failingReport, comparison)
       expect(report.verdict).toBe('fail')
       expect(report.because.slice(0, failingReport.because.length)).toEqual(failingReport.because)
     }
@@ -110,8 +116,8 @@ describe('a report with a comparison', () => {
 
   test('says first what fails, and what is in doubt behind it', () => {
     const doubtful = { ...passingReport, verdict: 'inconclusive', because: ['Nothing was judged.'] } as const
-    expect(withComparison(doubtful, regressed).because.at(-1)).toBe('Nothing was judged.')
-    expect(withComparison(doubtful, regressed).verdict).toBe('fail')
+    expect(compared(doubtful, regressed).because.at(-1)).toBe('Nothing was judged.')
+    expect(compared(doubtful, regressed).verdict).toBe('fail')
   })
 
   test('without one has no section for it', () => {
