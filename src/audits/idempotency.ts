@@ -37,8 +37,8 @@ export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'ide
       }
       judgeWhole(watermarkMs)
     },
-    finish: isWhole => {
-      if (isWhole) judgeWhole(Number.POSITIVE_INFINITY)
+    finish: isComplete => {
+      if (isComplete) judgeWhole(Number.POSITIVE_INFINITY)
     },
   }
 }

@@ -1,6 +1,22 @@
 import type { SearchTerms, Trial } from '../plan/search-terms.ts'
 import type { QueueTrend } from './queue-growth.ts'
 
+/**
+ * What came of a trial. The rate held, or it broke: by its answers, or since requests piled up. Or nothing is known of the
+ * target: it refused by its rate limits, this program was late or at its bound of requests in flight, callers were
+ * blocked or about to be, or the run ended.
+ */
+export type TrialOutcome =
+  | 'held'
+  | 'too-many-bad'
+  | 'over-saturated'
+  | 'rate-limited'
+  | 'harness-late'
+  | 'harness-full'
+  | 'blocked'
+  | 'failure-limit'
+  | 'unfinished'
+
 /** What was seen of a trial, so far. */
 export type TrialSnapshot = {
   /** Arrivals that were due, sent or not. */
@@ -106,22 +122,6 @@ export function maxFailuresByChance(of: number, share: number): number {
 
 /** The most bad answers among `of` at which not more than `share` of these very answers are bad. */
 export const maxFailuresAllowed = (of: number, share: number): number => Math.floor(of * share + 1e-9)
-
-/**
- * What came of a trial. The rate held, or it broke: by its answers, or since requests piled up. Or nothing is known of the
- * target: it refused by its rate limits, this program was late or at its bound of requests in flight, callers were
- * blocked or about to be, or the run ended.
- */
-export type TrialOutcome =
-  | 'held'
-  | 'too-many-bad'
-  | 'over-saturated'
-  | 'rate-limited'
-  | 'harness-late'
-  | 'harness-full'
-  | 'blocked'
-  | 'failure-limit'
-  | 'unfinished'
 
 export const exceedsCapacity = (outcome: TrialOutcome): boolean =>
   outcome === 'too-many-bad' || outcome === 'over-saturated'

@@ -83,9 +83,9 @@ const truncateValue = (value: string): string =>
 
 /** Throws a UsageError where a run is given twice: against itself nothing ever changes, and nothing varies. */
 export function assertDistinct(runs: readonly RecordedComparedRun[]): void {
-  runs.forEach(({ path, facts }, index) => {
-    const twin = runs.slice(0, index).find(other => other.facts.id === facts.id)
+  runs.forEach(({ path, info }, index) => {
+    const twin = runs.slice(0, index).find(other => other.info.id === info.id)
     if (twin === undefined) return
-    throw new UsageError({ where: path, got: `run ${facts.id}, as in ${twin.path}`, expected: 'another run' })
+    throw new UsageError({ where: path, got: `run ${info.id}, as in ${twin.path}`, expected: 'another run' })
   })
 }

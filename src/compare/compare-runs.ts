@@ -8,7 +8,7 @@ import { benjaminiHochberg, type CompletedTest, type TestResult, testMeasure } f
 
 /** What is known of a run that is compared. */
 export type ComparedRun = {
-  readonly facts: ComparedRunInfo
+  readonly info: ComparedRunInfo
   readonly plan: Plan
   readonly slices: Slices
   /** Whether it ended by itself. */
@@ -29,8 +29,8 @@ export function compareRuns(baselines: readonly ComparedRun[], run: ComparedRun,
     schema: 1,
     ...compareVerdict(rows, criteria, sets, run.isComplete),
     scenario: run.plan.scenario,
-    run: run.facts,
-    baselines: used.map(({ facts }) => facts),
+    run: run.info,
+    baselines: used.map(({ info }) => info),
     criteria,
     rows,
   }

@@ -34,7 +34,7 @@ export type MutableHistogram = Histogram & {
   /** Values out of range are clamped to it and counted as `clamped`; what is no number at all is left out. */
   readonly record: (ms: number) => void
   /** Adds all that another one holds. */
-  readonly merge: (facts: HistogramSnapshot) => void
+  readonly merge: (snapshot: HistogramSnapshot) => void
 }
 
 const US_PER_MS = 1000

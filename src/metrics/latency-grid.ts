@@ -24,7 +24,7 @@ export type LatencyGrid = {
   readonly distribution: () => LatencyDistribution
   readonly countAt: (column: number, row: number) => number
   readonly snapshot: () => LatencyGridSnapshot
-  readonly merge: (facts: LatencyGridSnapshot, columnOf: (theirs: number) => number) => void
+  readonly merge: (snapshot: LatencyGridSnapshot, columnOf: (theirs: number) => number) => void
 }
 
 export type LatencyGridSnapshot = {
@@ -107,10 +107,10 @@ export function createLatencyGrid(timeline: Timeline): LatencyGrid {
     distribution: () => trimmed(Array.from({ length: rows.count }, (_, row) => total(0, timeline.columns(), row))),
     countAt: matrix.at,
     snapshot: () => ({ added, counts: matrix.snapshot(), maxima: maxima.snapshot() }),
-    merge: (facts, columnOf) => {
-      added += facts.added
-      matrix.merge(facts.counts, columnOf)
-      maxima.merge(facts.maxima, columnOf)
+    merge: (snapshot, columnOf) => {
+      added += snapshot.added
+      matrix.merge(snapshot.counts, columnOf)
+      maxima.merge(snapshot.maxima, columnOf)
     },
   }
 }

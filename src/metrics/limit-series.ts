@@ -21,7 +21,7 @@ type LimitSeriesFold = {
   /** Those that were refused first, then those that used most of their limit. */
   readonly series: () => readonly LimitSeries[]
   readonly snapshot: () => readonly LimitSeriesSnapshot[]
-  readonly merge: (facts: readonly LimitSeriesSnapshot[], columnOf: (theirs: number) => number) => void
+  readonly merge: (snapshot: readonly LimitSeriesSnapshot[], columnOf: (theirs: number) => number) => void
 }
 
 export type LimitSeriesSnapshot = Omit<MutableLimitSeries, 'used'> & { readonly used: Float64Array }
@@ -100,8 +100,8 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
         }))
     },
     snapshot: () => all().map(series => ({ ...series, used: series.used.snapshot() })),
-    merge: (facts, columnOf) => {
-      for (const { caller, model, used, limit, share, refusedMs, refusedSeqs } of facts) {
+    merge: (snapshot, columnOf) => {
+      for (const { caller, model, used, limit, share, refusedMs, refusedSeqs } of snapshot) {
         const series = seriesOf(caller, model)
         if (series === null) continue
         series.used.merge(used, columnOf)

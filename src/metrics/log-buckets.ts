@@ -6,7 +6,7 @@ type LogBuckets = {
   /** Bucket *i* holds values from `floorOf(i)` up to the floor of the next one. Values outside go to the first or last. */
   readonly count: number
   readonly bucketOf: (value: number) => number
-  /** The lower end of a bucket; between two buckets where it is not a whole number. */
+  /** The lower end of a bucket; a fraction gives a value inside of it. */
   readonly floorOf: (bucket: number) => number
 }
 

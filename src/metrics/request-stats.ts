@@ -34,7 +34,7 @@ export type RunMetrics = {
   /** Milliseconds that the stages of a rate lasted; null where it has none. */
   readonly activeMs: (selection: Selection, extent: RunExtent) => number | null
   readonly snapshot: () => MetricsSnapshot
-  readonly merge: (facts: MetricsSnapshot) => void
+  readonly merge: (snapshot: MetricsSnapshot) => void
 }
 
 /** What a fold has come to, as plain data; another one can go on from there, or add up several. */
@@ -98,10 +98,10 @@ export function createMetrics(plan: Plan): RunMetrics {
       loadStartMs,
       lastEndMs: new Map(lastEndMs),
     }),
-    merge: facts => {
-      for (const { stats, ...names } of facts.cells) cellOf(names).merge(stats)
-      loadStartMs = Math.min(loadStartMs, facts.loadStartMs)
-      for (const [stage, endMs] of facts.lastEndMs) lastEndMs.set(stage, Math.max(lastEndMs.get(stage) ?? 0, endMs))
+    merge: snapshot => {
+      for (const { stats, ...names } of snapshot.cells) cellOf(names).merge(stats)
+      loadStartMs = Math.min(loadStartMs, snapshot.loadStartMs)
+      for (const [stage, endMs] of snapshot.lastEndMs) lastEndMs.set(stage, Math.max(lastEndMs.get(stage) ?? 0, endMs))
     },
   }
 }
@@ -153,11 +153,11 @@ export type MutableStats = {
   readonly stats: RequestStats
   readonly add: (o: Observation) => void
   readonly snapshot: () => RequestStatsSnapshot
-  readonly merge: (facts: RequestStatsSnapshot) => void
+  readonly merge: (snapshot: RequestStatsSnapshot) => void
 }
 
 /** What statuses beyond `maxStatuses` distinct ones are counted as. */
-export const OTHER_STATUS = 0
+const OTHER_STATUS = 0
 const maxStatuses = 32
 
 export function createRequestStats(slo: Slo): MutableStats {
@@ -226,11 +226,11 @@ export function createRequestStats(slo: Slo): MutableStats {
       const { timing: _, ...counts } = stats
       return { ...counts, histograms: new Map([...histograms].map(([timing, each]) => [timing, each.snapshot()])) }
     },
-    merge: facts => {
-      for (const name of counted) stats[name] += facts[name]
-      for (const [status, count] of facts.statuses) addStatus(statuses, status, count)
-      for (const [reason, count] of facts.failures) addCount(failures, reason, count)
-      for (const [timing, histogram] of facts.histograms) histogramOf(timing).merge(histogram)
+    merge: snapshot => {
+      for (const name of counted) stats[name] += snapshot[name]
+      for (const [status, count] of snapshot.statuses) addStatus(statuses, status, count)
+      for (const [reason, count] of snapshot.failures) addCount(failures, reason, count)
+      for (const [timing, histogram] of snapshot.histograms) histogramOf(timing).merge(histogram)
     },
   }
 }

@@ -55,7 +55,7 @@ type SeriesFold = {
   readonly spend: SpendListener
   readonly series: () => Series
   readonly snapshot: () => SeriesSnapshot
-  readonly merge: (facts: SeriesSnapshot) => void
+  readonly merge: (snapshot: SeriesSnapshot) => void
 }
 
 /** What a fold has come to, as plain data; another one can go on from there, or add up several. */
@@ -142,7 +142,7 @@ export function createSeries(plan: Plan): SeriesFold {
     spend,
     snapshot: () => ({
       timeline: timeline.snapshot(),
-      rows: rows.map(track => track.snapshot()),
+      rows: rows.map(row => row.snapshot()),
       calls: [...calls].map(([call, { count, latency, ttft, icl }]) => ({
         call,
         count,
@@ -154,28 +154,28 @@ export function createSeries(plan: Plan): SeriesFold {
       limits: limits.snapshot(),
       loadStartMs,
     }),
-    merge: facts => {
-      const columnOf = timeline.merge(facts.timeline)
-      for (const [index, track] of rows.entries()) track.merge(facts.rows[index] ?? none, columnOf)
-      for (const { call, count, latency, ttft, icl } of facts.calls) {
+    merge: snapshot => {
+      const columnOf = timeline.merge(snapshot.timeline)
+      for (const [index, row] of rows.entries()) row.merge(snapshot.rows[index] ?? none, columnOf)
+      for (const { call, count, latency, ttft, icl } of snapshot.calls) {
         const grids = gridsOf(call)
         grids.count += count
         grids.latency.merge(latency, columnOf)
         if (ttft !== null) grids.ttft = joined(grids.ttft, ttft)
         if (icl !== null) grids.icl = joined(grids.icl, icl)
       }
-      spend.merge(facts.spend, columnOf)
-      limits.merge(facts.limits, columnOf)
-      loadStartMs = Math.min(loadStartMs, facts.loadStartMs)
+      spend.merge(snapshot.spend, columnOf)
+      limits.merge(snapshot.limits, columnOf)
+      loadStartMs = Math.min(loadStartMs, snapshot.loadStartMs)
 
       function joined(grid: LatencyGrid | null, theirs: LatencyGridSnapshot): LatencyGrid {
-        const whole = grid ?? createLatencyGrid(timeline)
-        whole.merge(theirs, columnOf)
-        return whole
+        const joint = grid ?? createLatencyGrid(timeline)
+        joint.merge(theirs, columnOf)
+        return joint
       }
     },
     series: () => {
-      const values = (track: TimeRow) => Array.from({ length: timeline.columns() }, (_, column) => track.at(column))
+      const values = (row: TimeRow) => Array.from({ length: timeline.columns() }, (_, column) => row.at(column))
       const ranked = [...calls].toSorted(([a, { count: ofA }], [b, { count: ofB }]) => ofB - ofA || byName(a, b))
       const beganMs = Number.isFinite(loadStartMs) ? loadStartMs : 0
       return {

@@ -77,7 +77,7 @@ type SlicesFold = {
   readonly add: Sink
   readonly slices: () => Slices
   readonly snapshot: () => SlicesSnapshot
-  readonly merge: (facts: SlicesSnapshot) => void
+  readonly merge: (snapshot: SlicesSnapshot) => void
 }
 
 /** What a fold has come to, as plain data; another one can go on from there, or add up several. */
@@ -112,9 +112,9 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
       if (slice !== null) addTo(slice, o, plan.slo[o.call] ?? {}, contract)
     },
     snapshot: () => ({ found, loadStartMs }),
-    merge: facts => {
-      loadStartMs = Math.min(loadStartMs, facts.loadStartMs)
-      for (const [stage, calls] of facts.found)
+    merge: snapshot => {
+      loadStartMs = Math.min(loadStartMs, snapshot.loadStartMs)
+      for (const [stage, calls] of snapshot.found)
         for (const [call, slices] of calls)
           for (const [index, slice] of slices) {
             const own = sliceOf(stage, call, index)

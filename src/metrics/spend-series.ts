@@ -15,7 +15,7 @@ export type SpendSeries = {
 type SpendSeriesFold = SpendListener & {
   readonly series: () => SpendSeries
   readonly snapshot: () => SpendSnapshot
-  readonly merge: (facts: SpendSnapshot, columnOf: (theirs: number) => number) => void
+  readonly merge: (snapshot: SpendSnapshot, columnOf: (theirs: number) => number) => void
 }
 
 /** What came in each column, and how many accounts there are. */
@@ -68,10 +68,10 @@ export function createSpendSeries(timeline: Timeline): SpendSeriesFold {
       }
     },
     snapshot: () => ({ sums: all.map(sums => sums.snapshot()), firstShown: firstShown.snapshot(), accounts }),
-    merge: (facts, columnOf) => {
-      for (const [index, sums] of all.entries()) sums.merge(facts.sums[index] ?? [], columnOf)
-      firstShown.merge(facts.firstShown, columnOf)
-      accounts += facts.accounts
+    merge: (snapshot, columnOf) => {
+      for (const [index, sums] of all.entries()) sums.merge(snapshot.sums[index] ?? [], columnOf)
+      firstShown.merge(snapshot.firstShown, columnOf)
+      accounts += snapshot.accounts
     },
   }
 }
@@ -100,8 +100,8 @@ function createSums(timeline: Timeline) {
       })
     },
     snapshot: (): readonly bigint[] => [...sums],
-    merge: (facts: readonly bigint[], columnOf: (theirs: number) => number) => {
-      for (const [column, amount] of facts.entries()) put(columnOf(column), amount)
+    merge: (snapshot: readonly bigint[], columnOf: (theirs: number) => number) => {
+      for (const [column, amount] of snapshot.entries()) put(columnOf(column), amount)
     },
   }
 }

@@ -7,7 +7,7 @@ export type TimeRow = {
   readonly put: (column: number, value: number) => void
   readonly at: (column: number) => number
   readonly snapshot: () => Float64Array
-  readonly merge: (facts: Float64Array, columnOf: (theirs: number) => number) => void
+  readonly merge: (snapshot: Float64Array, columnOf: (theirs: number) => number) => void
 }
 
 /** Counts for each column of time and each row of something else. */
@@ -16,7 +16,7 @@ type TimeMatrix = {
   readonly at: (column: number, row: number) => number
   /** All rows of the first column, of the second, and so on. */
   readonly snapshot: () => Uint32Array
-  readonly merge: (facts: Uint32Array, columnOf: (theirs: number) => number) => void
+  readonly merge: (snapshot: Uint32Array, columnOf: (theirs: number) => number) => void
 }
 
 /** How far a timeline has come; what stands in its columns is with its tracks and grids. */
@@ -40,7 +40,7 @@ export type Timeline = {
   readonly onHalving: (halve: () => void) => void
   readonly snapshot: () => TimelineSnapshot
   /** Makes room for all that another timeline has come to; gives the column of each of its columns. */
-  readonly merge: (facts: TimelineSnapshot) => (theirs: number) => number
+  readonly merge: (snapshot: TimelineSnapshot) => (theirs: number) => number
 }
 
 export function createTimeline(): Timeline {
@@ -63,8 +63,8 @@ export function createTimeline(): Timeline {
       put,
       at: column => values[column] ?? 0,
       snapshot: () => values.slice(0, columns),
-      merge: (facts, columnOf) => {
-        for (const [column, value] of facts.entries()) put(columnOf(column), value)
+      merge: (snapshot, columnOf) => {
+        for (const [column, value] of snapshot.entries()) put(columnOf(column), value)
       },
     }
   }
@@ -102,8 +102,8 @@ export function createTimeline(): Timeline {
         },
         at: (column, row) => counts[column * rows + row] ?? 0,
         snapshot: () => counts.slice(0, columns * rows),
-        merge: (facts, columnOf) => {
-          for (const [index, count] of facts.entries()) {
+        merge: (snapshot, columnOf) => {
+          for (const [index, count] of snapshot.entries()) {
             if (count === 0) continue
             const place = columnOf(Math.floor(index / rows)) * rows + (index % rows)
             counts[place] = (counts[place] ?? 0) + count
@@ -113,10 +113,10 @@ export function createTimeline(): Timeline {
     },
     onHalving: halve => void halvings.push(halve),
     snapshot: () => ({ stepMs, columns }),
-    merge: facts => {
+    merge: snapshot => {
       // The end of its last column: it has come too far for a finer step than its own.
-      if (facts.columns > 0) columnOf(facts.columns * facts.stepMs - 1)
-      return theirs => Math.floor((theirs * facts.stepMs) / stepMs)
+      if (snapshot.columns > 0) columnOf(snapshot.columns * snapshot.stepMs - 1)
+      return theirs => Math.floor((theirs * snapshot.stepMs) / stepMs)
     },
   }
 }

@@ -34,8 +34,8 @@ export async function makeReport(
 function comparedRun({ plan, head, ended, slices, verdict }: JudgedRun): ComparedRun {
   const { runId: id, startedAtMs, target, version } = head
   const startedAt = new Date(startedAtMs).toISOString()
-  const facts = { id, startedAt, target, version, seed: plan.seed }
-  return { facts, plan, slices, isComplete: ended === 'complete', verdict }
+  const info = { id, startedAt, target, version, seed: plan.seed }
+  return { info, plan, slices, isComplete: ended === 'complete', verdict }
 }
 
 /** The observations that examples cite, as far as the judges or the record still have them. */

@@ -190,13 +190,13 @@ export async function readComparedRun(path: string): Promise<RecordedComparedRun
   if (hasReport(path)) return { ...judged, path, ...comparedRun(readReport(path), judged.plan, readSlices(path)) }
   const { plan, head } = await openRun(path)
   const { runId: id, target, version, startedAtMs } = head
-  const facts = { id, target, version, seed: plan.seed, startedAt: new Date(startedAtMs).toISOString() }
+  const info = { id, target, version, seed: plan.seed, startedAt: new Date(startedAtMs).toISOString() }
   const slices: Slices = { schema: 1, cellsPerOctave, calls: [] }
-  return { ...judged, path, facts, slices, isComplete: false, verdict: 'inconclusive' }
+  return { ...judged, path, info, slices, isComplete: false, verdict: 'inconclusive' }
 }
 
 export function comparedRun({ run, verdict }: Report, plan: Plan, slices: Slices): ComparedRun {
   const { id, startedAt, target, version, seed } = run
-  const facts = { id, startedAt, target, version, seed }
-  return { facts, plan, slices, isComplete: run.ended === 'complete', verdict }
+  const info = { id, startedAt, target, version, seed }
+  return { info, plan, slices, isComplete: run.ended === 'complete', verdict }
 }

@@ -45,8 +45,8 @@ export function createAbuseAudit(
       }
       watch.add(attempt, watermarkMs)
     },
-    finish: isWhole => {
-      if (isWhole) for (const watch of watches.values()) watch.finish()
+    finish: isComplete => {
+      if (isComplete) for (const watch of watches.values()) watch.finish()
     },
     blocks: () => Object.fromEntries(blocks),
   }

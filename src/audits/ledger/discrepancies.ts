@@ -18,7 +18,7 @@ export type Discrepancies = {
   readonly list: () => readonly Discrepancy[]
   readonly snapshot: () => DiscrepancySnapshot
   /** What others have found, and said. */
-  readonly merge: (facts: DiscrepancySnapshot) => void
+  readonly merge: (snapshot: DiscrepancySnapshot) => void
 }
 
 /** What was found, and what has no name yet: that hangs on what was found in all accounts. Plain data. */
@@ -75,11 +75,11 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
       })
     },
     snapshot: () => ({ found: new Map(found), undecided, evidence: { ...evidence } }),
-    merge: facts => {
-      for (const [kind, sum] of facts.found) tally(found, kind, sum)
-      undecided = [...undecided, ...facts.undecided]
-      evidence.right += facts.evidence.right
-      evidence.wrong += facts.evidence.wrong
+    merge: snapshot => {
+      for (const [kind, sum] of snapshot.found) tally(found, kind, sum)
+      undecided = [...undecided, ...snapshot.undecided]
+      evidence.right += snapshot.evidence.right
+      evidence.wrong += snapshot.evidence.wrong
     },
   }
 }

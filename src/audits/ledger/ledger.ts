@@ -78,8 +78,8 @@ export function createLedgerAudit(
       }
       account.add(entry, watermarkMs)
     },
-    finish: isWhole => {
-      for (const account of isWhole ? accounts.values() : []) account.finish()
+    finish: isComplete => {
+      for (const account of isComplete ? accounts.values() : []) account.finish()
     },
     billing: () => toBilling(snapshot(), discrepancies.list()),
     snapshot,

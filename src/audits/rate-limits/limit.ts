@@ -79,7 +79,7 @@ export function createLimit(context: LimitContext, say: Say<'limiter'>): Limit {
           scope: drawn.name,
           limit: drawn.requestsPerMinute,
           tokenLimit: drawn.tokensPerMinute,
-          isComplete: () => isWhole(window),
+          isComplete: () => isComplete(window),
           earlierTokens: () => tokensBefore(window),
           earlierRequests: () => requestsBefore(window),
         },
@@ -144,7 +144,7 @@ export function createLimit(context: LimitContext, say: Say<'limiter'>): Limit {
   }
 
   /** No one else uses the account during the run, so what counts is whether the window may be older than the run. */
-  function isWhole({ resetMs, hasFirst }: OpenWindow): boolean {
+  function isComplete({ resetMs, hasFirst }: OpenWindow): boolean {
     if (shared || !areAllRemembered || isDisputed) return false
     const runBeganMs = startedAtMs + context.firstSentMs + offset().max
     return hasFirst || resetMs - windowMs - clockResolutionMs >= runBeganMs

@@ -54,8 +54,8 @@ export function createRateLimitAudit(
       limit.add(member, resetOf(observation, contract), watermarkMs)
       tokens.add(observation, drawn, watermarkMs)
     },
-    finish: isWhole => {
-      if (!isWhole) return
+    finish: isComplete => {
+      if (!isComplete) return
       for (const limit of limits) limit.finish()
       tokens.finish()
       logs.finish()

@@ -113,9 +113,9 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
     const min = Math.min(stated, 1 + certain.accepted)
     // A request that was rejected, or not answered, may count or not.
     const max = possible.accepted + possible.rejected + possible.uncertain
-    const isWhole = options.isComplete()
+    const isComplete = options.isComplete()
     const foundOtherKeys = hasOtherKeys(certain.acceptedByKey, key)
-    if (used >= min && (used <= max || !isWhole)) {
+    if (used >= min && (used <= max || !isComplete)) {
       if (foundOtherKeys) say.kept('auth.keys-share-limits')
       return say.kept('limit.requests.remaining')
     }
@@ -130,7 +130,7 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
       const because = `${used} requests of ${scope} are said to be used where ${max} were sent since the reset, expected none of the window before`
       return say.broken('limit.requests.window', because, [seq])
     }
-    const range = !isWhole ? `at least ${min}` : min === max ? String(min) : `${min} to ${max}`
+    const range = !isComplete ? `at least ${min}` : min === max ? String(min) : `${min} to ${max}`
     say.broken(
       'limit.requests.remaining',
       `${remaining} of ${stated} requests of ${scope} are said to remain, so ${used} were used, expected ${range}`,
