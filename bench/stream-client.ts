@@ -3,7 +3,7 @@ import { stampStreams } from '../src/cli/stamp-streams.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { originOnMachineMs } from '../src/lib/machine-clock.ts'
 import { streamOf } from '../src/observation/observation.ts'
-import { undiciTransport } from '../src/transport/undici-transport.ts'
+import { undiciTransport } from '../src/transport/undici.ts'
 
 /**
  * One load of streams in a process of its own, every judge on. Says what it used by IPC, or, with `stamps`, how much

@@ -4,8 +4,8 @@ import { inlineIo, unrecordedJob } from '../src/run/inline.ts'
 import { run } from '../src/run/run.ts'
 import { warmUp } from '../src/run/warm-up.ts'
 import { parseScenario } from '../src/scenario/load.ts'
-import { autocannonLanes } from '../src/transport/autocannon-lanes.ts'
-import { undiciTransport } from '../src/transport/undici-transport.ts'
+import { createSaturate } from '../src/transport/autocannon.ts'
+import { undiciTransport } from '../src/transport/undici.ts'
 import { benchContract } from './bench-contract.ts'
 
 /**
@@ -40,7 +40,7 @@ const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096
 await warmUp(plan, benchContract)
 const began = process.cpuUsage()
 const job = unrecordedJob(plan, benchContract, { runId, target, startedAtMs: clock.wallMs() })
-const saturate = autocannonLanes({ baseUrl: target, clock })
+const saturate = createSaturate({ baseUrl: target, clock })
 const report = await run(job, inlineIo({ clock, transport: transport.send, saturate }))
 const { user, system } = process.cpuUsage(began)
 await transport.close()

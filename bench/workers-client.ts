@@ -1,4 +1,4 @@
-import { loadCallers } from '../src/callers/callers.ts'
+import { loadCallers } from '../src/callers/api-keys.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { makePlan } from '../src/plan/make-plan.ts'
 import { run } from '../src/run/run.ts'

@@ -150,7 +150,7 @@ const places: readonly Place[] = [
 /** One package, one door: its types stay behind it, and it can be replaced in an afternoon. */
 const doors: Readonly<Record<string, Door>> = {
   autocannon: {
-    files: ['src/transport/autocannon-lanes.ts'],
+    files: ['src/transport/autocannon.ts'],
     because: 'connections that are kept busy; what it says of itself stays behind it',
   },
   'hdr-histogram-js': { files: ['src/metrics/histogram.ts'], because: 'numbers go in and percentiles come out' },
@@ -162,8 +162,8 @@ const doors: Readonly<Record<string, Door>> = {
     because: 'remote write is compressed so, and no other way',
   },
   undici: {
-    files: ['src/transport/connections.ts', 'src/transport/exchange.ts', 'src/transport/failure-of.ts'],
-    because: 'connections, the five instants of an exchange, and the codes of its errors',
+    files: ['src/transport/connections.ts', 'src/transport/undici.ts', 'src/transport/failures.ts'],
+    because: 'its connections, its callbacks, and the codes of its errors',
   },
   yaml: { files: ['src/contract/profile.ts', 'src/scenario/source.ts'], because: 'the two files that people write' },
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
@@ -180,13 +180,18 @@ const doors: Readonly<Record<string, Door>> = {
   'node:child_process': { files: ['src/cli/own-process.ts'], because: 'a server in a process of its own' },
   'node:crypto': {
     files: [
-      ...['src/calls/read-answer.ts', 'src/cli/run-command.ts', 'src/report/html/page.ts', 'src/service/rpc-proxy.ts'],
+      ...[
+        'src/calls/read-response.ts',
+        'src/cli/run-command.ts',
+        'src/report/html/page.ts',
+        'src/service/rpc-proxy.ts',
+      ],
     ],
     because: 'fingerprints of bodies, and of the style that a page allows; the chance in the name of a run',
   },
   'node:fs': {
     files: [
-      ...['src/callers/callers.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
+      ...['src/callers/api-keys.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
       ...['src/outputs/github.ts', 'src/storage/run-directory.ts', 'src/scenario/load.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
@@ -199,8 +204,7 @@ const doors: Readonly<Record<string, Door>> = {
   'node:net': {
     files: [
       ...['src/certificate/bare-reader.ts', 'src/certificate/metronome.ts'],
-      ...['src/service/server.ts', 'src/transport/autocannon-lanes.ts', 'src/transport/connections.ts'],
-      'src/transport/direct-reads.ts',
+      ...['src/service/server.ts', 'src/transport/autocannon.ts', 'src/transport/connections.ts'],
     ],
     because: 'addresses, how the far end of a connection went away, and what is measured without anything between',
   },
@@ -221,12 +225,12 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/lib/spare-time.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
   'src/lib/machine-clock.ts': { touches: ['process'], because: 'the clock that all processes of a machine share' },
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
+  'src/callers/api-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
   'src/cli/certify-command.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
   'src/cli/clauses-command.ts': { touches: ['process'], because: 'writes its table to stdout' },
   'src/outputs/github.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
-  'src/cli/load-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/plan-command.ts': { touches: ['process'], because: 'writes the plan to stdout' },
   'src/cli/run-command.ts': {
     touches: ['clock', 'process'],
@@ -270,7 +274,7 @@ const rules: readonly Kept[] = [
       ['src/drivers/spy.ts', "import type { StagePlan } from '../plan/plan.ts'"],
       ['src/produce/spy.ts', "import { createJudge } from '../judging/judge.ts'"],
       ['src/judging/spy.ts', "import { createEngine } from '../produce/engine.ts'"],
-      ['src/checks/spy.ts', "import { rpcCall } from '../calls/rpc.ts'"],
+      ['src/checks/spy.ts', "import { buildRpc } from '../calls/rpc.ts'"],
       ['src/checks/spy.ts', "import type { Audit } from '../audits/audit.ts'"],
       ['src/audits/spy.ts', "import { driveOpen } from '../drivers/open.ts'"],
       ['src/metrics/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
@@ -278,8 +282,8 @@ const rules: readonly Kept[] = [
       ['src/metrics/spy.ts', "import { createSendQueue } from '../outputs/remote-write/send-queue.ts'"],
       ['src/outputs/spy.ts', "import type { DriverContext } from '../drivers/driver.ts'"],
       ['src/outputs/spy.ts', "import type { Observation } from '../observation/observation.ts'"],
-      ['src/report/spy.ts', "import { buildCall } from '../calls/build-call.ts'"],
-      ['src/report/spy.ts', "const { send } = await import('../transport/undici-transport.ts')"],
+      ['src/report/spy.ts', "import { buildRequest } from '../calls/build-request.ts'"],
+      ['src/report/spy.ts', "const { send } = await import('../transport/undici.ts')"],
       ['src/service/spy.ts', "import { credits } from '../checks/rpc-credits.ts'"],
       ['src/metrics/spy.ts', "export { createService } from '../service/service.ts'"],
       ['src/cli/spy.ts', "import '../main.ts'"],

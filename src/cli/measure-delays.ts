@@ -5,7 +5,7 @@ import { countedSpan, type StreamLoad } from '../certificate/stream-load.ts'
 import { systemClock } from '../lib/clock.ts'
 import { originOnMachineMs } from '../lib/machine-clock.ts'
 import { monitorEventLoop } from '../metrics/event-loop.ts'
-import { undiciTransport } from '../transport/undici-transport.ts'
+import { undiciTransport } from '../transport/undici.ts'
 import { stampStreams } from './stamp-streams.ts'
 
 /** The delays of a reader that does nothing but read. */

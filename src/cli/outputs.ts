@@ -13,7 +13,7 @@ import { describeLimits, differingLimits } from '../plan/describe-limits.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import { pushedWords } from '../report/pushed-words.ts'
-import { undiciTransport } from '../transport/undici-transport.ts'
+import { undiciTransport } from '../transport/undici.ts'
 import { text, type Values } from './command.ts'
 import { showReport } from './show-report.ts'
 

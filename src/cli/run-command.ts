@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { mostWorkers } from '../arrivals/share.ts'
+import { type Keys, loadKeys } from '../callers/api-keys.ts'
 import type { Baselines } from '../compare/comparable.ts'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -16,7 +17,6 @@ import { assertStillComparable, baselinesOf } from './baselines.ts'
 import { exitCodes, number, text, texts, type Values } from './command.ts'
 import { startEmbeddedService } from './embedded-service.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { type Keys, loadKeys } from './load-keys.ts'
 import { contractOf, type Draft, draftPlan } from './load-plan.ts'
 import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
 import { exitCodeOf } from './show-report.ts'
@@ -84,7 +84,7 @@ async function runAgainst(
   draft: Draft,
   runId: string,
   path: string,
-  { callers, spareKeys: specialKeys }: Keys,
+  { callers, specialKeys }: Keys,
   { contract, values, flags, baselines }: Invocation,
 ): Promise<number> {
   // The limits that a target grants decide the rates, and so what the run could spend.

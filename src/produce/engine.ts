@@ -1,11 +1,9 @@
 import { type Arrival, createDraw } from '../arrivals/arrivals.ts'
 import { isOwn, ownCallers, ownUsers, part, type Share } from '../arrivals/share.ts'
-import type { Caller } from '../callers/callers.ts'
-import type { SpareKeys } from '../callers/spare-keys.ts'
-import { deliberateFailures } from '../calls/deliberate-failures.ts'
-import { dropArrival, type Sender, sendArrival } from '../calls/send-arrival.ts'
+import type { SpecialKeys } from '../callers/api-keys.ts'
+import type { Caller } from '../callers/caller.ts'
+import { dropArrival, expectedRefusals, maxExpectedRefusals, type SendContext, sendArrival } from '../calls/send.ts'
 import type { Contract } from '../contract/contract.ts'
-import { failuresToCause } from '../contract/failures-to-cause.ts'
 import { type Budget, createBudget, type SharedBudget } from '../drivers/budget.ts'
 import { driveCapacity, type Search } from '../drivers/capacity.ts'
 import { driveClosed } from '../drivers/closed.ts'
@@ -22,7 +20,7 @@ import type { Observation, Sink } from '../observation/observation.ts'
 import { balanceCheckCall, type Plan, type StagePlan, systemCalls } from '../plan/plan.ts'
 import type { Trial } from '../plan/search-terms.ts'
 import { worstPicoUsd } from '../plan/spend.ts'
-import type { Errand, Saturate, Transport } from '../transport/transport.ts'
+import type { PendingRequest, Saturate, Transport } from '../transport/transport.ts'
 
 /** What an engine sends: plain data, and one sum in shared memory. The same job gives the same requests. */
 export type EngineJob = {
@@ -31,7 +29,7 @@ export type EngineJob = {
   readonly contract: Contract
   /** All callers of the plan, with their keys. Never written anywhere. */
   readonly callers: readonly Caller[]
-  readonly specialKeys: SpareKeys
+  readonly specialKeys: SpecialKeys
   /** The callers that are this engine's. */
   readonly shard: Share
   readonly budget: SharedBudget
@@ -91,14 +89,17 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const isOurs = isOwn(plan, shard)
   const inFlight = createInFlight()
   const budget = budgetOf(job, calls)
-  const failureLimiter = createFailureLimiter({ max: failuresToCause(contract), windowMs: contract.abuse.windowMs })
+  const failureLimiter = createFailureLimiter({ max: maxExpectedRefusals(contract), windowMs: contract.abuse.windowMs })
   const reachability = watchReachability(() => stop.stop('target-unreachable'))
   const { bounds, seed, callers: callersPlan } = plan
-  const sender: Sender = {
-    office: { contract, bounds, seed, runId: job.info.runId },
+  const sender: SendContext = {
+    contract,
+    bounds,
+    seed,
+    runId: job.info.runId,
     calls,
     callers,
-    spareKeys: job.specialKeys,
+    specialKeys: job.specialKeys,
     accountTier: callersPlan.accountTier,
     clock,
     transport: io.transport,
@@ -210,7 +211,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
 
   /** `isFree`: the step need not wait for the failure limiter. */
   function sequenceStep(stage: string, call: string, caller: number, isFree: boolean): SequenceStep {
-    const failures = isFree ? 0 : deliberateFailures(calls[call], null, contract)
+    const failures = isFree ? 0 : expectedRefusals(calls[call], null, contract)
     return {
       make: dueMs => arrivals.single(stage, call, caller, dueMs),
       waitUntilMs: nowMs => callerMustWaitUntilMs(caller, failures, nowMs),
@@ -218,7 +219,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   }
 
   /** What drivers work with: each arrival reserves its maximum cost before it is sent. */
-  function contextOf(from: Sender): DriverContext {
+  function contextOf(from: SendContext): DriverContext {
     return {
       clock,
       signal: from.stop,
@@ -229,7 +230,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     }
   }
 
-  async function fire(arrival: Arrival, from: Sender): Promise<void> {
+  async function fire(arrival: Arrival, from: SendContext): Promise<void> {
     if (budget !== null && !budget.reserve(arrival.call)) {
       stop.stop('budget-reached')
       return dropArrival(arrival, 'budget', from)
@@ -259,7 +260,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   }
 
   function failuresOf({ call, steps }: Arrival): number {
-    return deliberateFailures(calls[call], steps, contract)
+    return expectedRefusals(calls[call], steps, contract)
   }
 }
 
@@ -284,11 +285,11 @@ function feedConnections(
   /** Fires arrivals while there are any; one that was dropped has no request. */
   readonly feed: (fireNext: () => boolean) => Promise<void>
 } {
-  const caught: Errand[] = []
+  const caught: PendingRequest[] = []
   return {
     transport: request => new Promise(onEnd => void caught.push({ request, onEnd })),
     feed: fireNext => {
-      const next = (): Errand | null => {
+      const next = (): PendingRequest | null => {
         while (caught.length === 0 && fireNext());
         return caught.shift() ?? null
       }

@@ -1,4 +1,4 @@
-import { loadCallers } from '../callers/callers.ts'
+import { loadCallers } from '../callers/api-keys.ts'
 import type { Contract } from '../contract/contract.ts'
 import { createRunStop, onStop } from '../drivers/stop.ts'
 import { inSpareTime } from '../lib/spare-time.ts'

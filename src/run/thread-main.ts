@@ -6,7 +6,7 @@ import { inSpareTime } from '../lib/spare-time.ts'
 import { monitorEventLoop } from '../metrics/event-loop.ts'
 import { openLog } from '../observation/log.ts'
 import type { Saturate } from '../transport/transport.ts'
-import { undiciTransport } from '../transport/undici-transport.ts'
+import { undiciTransport } from '../transport/undici.ts'
 import type { WorkerCommand, WorkerMessage, WorkerQuery } from './messages.ts'
 import { createWorker, type WorkerJob } from './worker.ts'
 
@@ -67,8 +67,8 @@ async function serve(job: WorkerJob): Promise<void> {
 /** autocannon takes long to load, so that is done only where a stage saturates the target. */
 async function loadSaturate({ plan, info }: WorkerJob, clock: Clock): Promise<Saturate> {
   if (!plan.stages.some(({ load }) => load.model === 'saturate')) return async () => {}
-  const { autocannonLanes } = await import('../transport/autocannon-lanes.ts')
-  return autocannonLanes({ baseUrl: info.target, clock })
+  const { createSaturate } = await import('../transport/autocannon.ts')
+  return createSaturate({ baseUrl: info.target, clock })
 }
 
 const post = (message: WorkerMessage): void => parentPort?.postMessage(message)

@@ -1,5 +1,4 @@
-import { loadCallers } from '../../src/callers/callers.ts'
-import { loadSpareKeys } from '../../src/callers/spare-keys.ts'
+import { loadCallers, loadSpecialKeys } from '../../src/callers/api-keys.ts'
 import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
@@ -82,7 +81,7 @@ export async function virtualRun(
     plan,
     contract,
     callers: loadCallers(plan.callers, ownKeys),
-    specialKeys: loadSpareKeys({}, plan.callers, ownKeys),
+    specialKeys: loadSpecialKeys({}, plan.callers, ownKeys),
     baselines: null,
     workers: options.workers ?? 1,
     warmUp: false,

@@ -1,8 +1,8 @@
 import type { Clock } from '../../lib/clock.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import type { PushTally } from '../../observation/log.ts'
-import type { Exchange, RawRequest } from '../../transport/transport.ts'
-import type { UndiciTransport } from '../../transport/undici-transport.ts'
+import type { Exchange, RawHttpRequest } from '../../transport/transport.ts'
+import type { UndiciTransport } from '../../transport/undici.ts'
 
 /** A server that takes what Turnpike pushes. */
 export type Receiver = {
@@ -90,7 +90,7 @@ const maxReplyBytes = 64 * 1024
 /** Sends bodies to a receiver, each once. No result contains what was sent. */
 export function createPost(
   { receiver, send, clock }: Pick<ReceiverLink, 'receiver' | 'send' | 'clock'>,
-  { method, headers }: Pick<RawRequest, 'method' | 'headers'>,
+  { method, headers }: Pick<RawHttpRequest, 'method' | 'headers'>,
 ): Post {
   const { address, authorization, secrets } = receiver
   const path = new URL(address).pathname

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { wholeRun } from '../../../src/arrivals/share.ts'
-import { loadCallers } from '../../../src/callers/callers.ts'
+import { loadCallers } from '../../../src/callers/api-keys.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { createSharedBudget } from '../../../src/drivers/budget.ts'
 import { createRunStop } from '../../../src/drivers/stop.ts'

@@ -4,7 +4,7 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { UsageError } from '../../../../src/lib/usage-error.ts'
 import { createPost, parseReceiver, readPushResult } from '../../../../src/outputs/remote-write/receiver.ts'
 import type { Exchange } from '../../../../src/transport/transport.ts'
-import { undiciTransport } from '../../../../src/transport/undici-transport.ts'
+import { undiciTransport } from '../../../../src/transport/undici.ts'
 import { portOf } from '../../transport/loopback.ts'
 
 const at = (address: string, credentials?: string) =>
