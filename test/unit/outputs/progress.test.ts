@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest'
+
 import type { CapacityResult } from '../../../src/capacity/result.ts'
+import { mergeSnapshots } from '../../../src/judging/judge.ts'
+import { mergeGauges } from '../../../src/metrics/gauges.ts'
 import { createMetrics } from '../../../src/metrics/request-stats.ts'
+import type { LiveRun } from '../../../src/outputs/output.ts'
+
 import {
+  createProgress,
   createProgressWriter,
   type ProgressSnapshot,
   progressBlock,
@@ -9,6 +15,7 @@ import {
   snapshotProgress,
 } from '../../../src/outputs/progress.ts'
 import type { Load } from '../../../src/plan/plan.ts'
+import type { Report } from '../../../src/report/report.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 import { answeredWith, aPlan, aStage, dropped, failed, streamed } from '../metrics/fixtures.ts'
 import { aSearch, aTrial } from '../report/capacity-results.ts'
@@ -195,5 +202,48 @@ describe('progress writer: in a pipe', () => {
     await clock.advanceTo(30_000)
     expect(writes.slice(2)).toEqual(['one\n'])
     expect(writes.join('')).not.toContain('\u001b')
+  })
+})
+
+describe('progress as an output', () => {
+  function shown() {
+    const clock = manualClock()
+    const lines: string[] = []
+    let refreshes = 0
+    const stream = { write: (text: string) => lines.push(text.trimEnd()) }
+    const progress = createProgress(aPlan(), { stream, interactive: false, columns: () => 80, clock })
+    const live: LiveRun = {
+      view: () => mergeSnapshots(aPlan(), []),
+      gauges: () => mergeGauges([]),
+      inFlight: () => 7,
+      stage: () => '(opening)',
+      loadStartMs: () => null,
+      refresh: async () => {
+        refreshes++
+      },
+    }
+    return { clock, lines, progress, live, refreshes: () => refreshes }
+  }
+
+  test('takes lines before it starts, while it goes, and when it has finished', async () => {
+    const { clock, lines, progress, live } = shown()
+    progress.log('before')
+    progress.start(live)
+    await clock.advanceTo(5_000)
+    progress.log('meanwhile')
+    await progress.finish({} as Report, new AbortController().signal)
+    progress.log('afterwards')
+    await clock.advanceTo(60_000)
+    expect(lines).toEqual(['before', expect.stringContaining('in_flight=7'), 'meanwhile', 'afterwards'])
+  })
+
+  test('has the run asked once a second for news, until it is closed', async () => {
+    const { clock, progress, live, refreshes } = shown()
+    progress.start(live)
+    await clock.advanceTo(3_500)
+    expect(refreshes()).toBe(3)
+    await progress.close()
+    await clock.advanceTo(60_000)
+    expect(refreshes()).toBe(3)
   })
 })

@@ -2,9 +2,17 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { UsageError } from '../../../../src/lib/usage-error.ts'
-import { createPost, parseReceiver, readPushResult } from '../../../../src/outputs/remote-write/receiver.ts'
+import {
+  createPost,
+  finishInTime,
+  parseReceiver,
+  readPushResult,
+} from '../../../../src/outputs/remote-write/receiver.ts'
 import type { Exchange } from '../../../../src/transport/transport.ts'
+
 import { undiciTransport } from '../../../../src/transport/undici.ts'
+import { manualClock } from '../../../support/manual-clock.ts'
+
 import { portOf } from '../../transport/loopback.ts'
 
 const at = (address: string, credentials?: string) =>
@@ -171,5 +179,39 @@ describe('what a receiver made of a request', () => {
   test('a secret that it repeats is not quoted, and neither is what stands around it', () => {
     const reply = read(answered(401, {}, 'no such token hush-93, sorry'), ['aHVzaC05Mw==', 'hush-93'])
     expect(reply).toEqual({ kind: 'refused', because: 'status 401' })
+  })
+})
+
+describe('the last work for a receiver', () => {
+  /** Work that goes on until it is told that its time is over, and when that was. */
+  async function overAtMs(quit: AbortSignal, clock = manualClock()): Promise<number> {
+    await clock.run(
+      finishInTime(
+        clock,
+        quit,
+        until =>
+          new Promise<void>(resolve => (until.aborted ? resolve() : until.addEventListener('abort', () => resolve()))),
+      ),
+    )
+    return clock.nowMs()
+  }
+
+  test('has ten seconds', async () => {
+    expect(await overAtMs(new AbortController().signal)).toBe(10_000)
+  })
+
+  test('is over at once when the run is to end now, before it or while it goes', async () => {
+    expect(await overAtMs(AbortSignal.abort())).toBe(0)
+    const clock = manualClock()
+    const quit = new AbortController()
+    clock.at(3_000, () => quit.abort())
+    expect(await overAtMs(quit.signal, clock)).toBe(3_000)
+  })
+
+  test('leaves no timer when it is done in time', async () => {
+    const clock = manualClock()
+    await clock.run(finishInTime(clock, new AbortController().signal, async () => {}))
+    await expect(clock.run(new Promise(() => {}))).rejects.toThrow('no timer')
+    expect(clock.nowMs()).toBe(0)
   })
 })
