@@ -3,8 +3,8 @@ import { makePlan } from '../src/plan/make-plan.ts'
 import { carryOutUnrecorded } from '../src/run/carry-out-unrecorded.ts'
 import { rehearse } from '../src/run/rehearse.ts'
 import { parseScenario } from '../src/scenario/load.ts'
-import { autocannonLanes } from '../src/transport/autocannon-lanes.ts'
-import { undiciTransport } from '../src/transport/undici-transport.ts'
+import { createSaturate } from '../src/transport/autocannon.ts'
+import { undiciTransport } from '../src/transport/undici.ts'
 import { benchContract } from './bench-contract.ts'
 
 /**
@@ -45,7 +45,7 @@ const report = await carryOutUnrecorded({
   runId,
   clock,
   send: transport.send,
-  saturate: autocannonLanes({ baseUrl: target, clock }),
+  saturate: createSaturate({ baseUrl: target, clock }),
 })
 const { user, system } = process.cpuUsage(began)
 await transport.close()

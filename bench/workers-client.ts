@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadCallers } from '../src/callers/callers.ts'
-import { systemClock } from '../src/lib/clock.ts'
-import { epochOf } from '../src/lib/machine-clock.ts'
+import { loadCallers } from '../src/callers/api-keys.ts'
+import { epochOf, systemClock } from '../src/lib/clock.ts'
+
 import { makePlan } from '../src/plan/make-plan.ts'
 import { carryOutInThreads } from '../src/run/carry-out-in-threads.ts'
 import { parseScenario } from '../src/scenario/load.ts'
@@ -37,7 +37,7 @@ const report = await carryOutInThreads({
   plan,
   contract: benchContract,
   callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
-  spareKeys: { unpaying: null, empty: null },
+  specialKeys: { unpaying: null, empty: null },
   head: { turnpike: 1, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
   epoch: epochOf(clock),
   clock,

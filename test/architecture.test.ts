@@ -58,7 +58,15 @@ const places: readonly Place[] = [
   },
   {
     name: 'capacity',
-    sees: ['contract', 'plan/plan.ts', 'plan/search-terms.ts', 'plan/provable-percentile.ts', 'observation', 'metrics'],
+    sees: [
+      'lib',
+      'contract',
+      'plan/plan.ts',
+      'plan/search-terms.ts',
+      'plan/provable-percentile.ts',
+      'observation',
+      'metrics',
+    ],
     because: 'What a search tries next follows from what was observed: the producing half only asks.',
   },
   {
@@ -114,13 +122,13 @@ const places: readonly Place[] = [
   },
   {
     name: 'certificate',
-    sees: ['lib', 'contract', 'plan/table.ts', 'observation', 'transport', 'metrics'],
+    sees: ['lib', 'contract', 'observation', 'transport', 'metrics'],
     because: 'It holds stamps against times of writing: it sees what is stamped, and not how a run comes about.',
   },
   {
     name: 'cli',
     sees: [
-      ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
+      ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'compare'],
       ...['report', 'storage', 'push', 'service', 'judging', 'run', 'arrivals/share.ts', 'certificate'],
     ],
     because:
@@ -132,7 +140,7 @@ const places: readonly Place[] = [
 /** One package, one door: its types stay behind it, and it can be replaced in an afternoon. */
 const doors: Readonly<Record<string, Door>> = {
   autocannon: {
-    files: ['src/transport/autocannon-lanes.ts'],
+    files: ['src/transport/autocannon.ts'],
     because: 'connections that are kept busy; what it says of itself stays behind it',
   },
   'hdr-histogram-js': { files: ['src/metrics/histogram.ts'], because: 'numbers go in and percentiles come out' },
@@ -141,16 +149,14 @@ const doors: Readonly<Record<string, Door>> = {
   'prom-client': { files: ['src/push/prometheus.ts'], because: 'it sees numbers when Prometheus asks' },
   snappyjs: { files: ['src/push/scribe.ts'], because: 'remote write is compressed so, and no other way' },
   undici: {
-    files: ['src/transport/connections.ts', 'src/transport/exchange.ts', 'src/transport/failure-of.ts'],
-    because: 'connections, the five instants of an exchange, and the codes of its errors',
+    files: ['src/transport/connections.ts', 'src/transport/undici.ts', 'src/transport/failures.ts'],
+    because: 'its connections, its callbacks, and the codes of its errors',
   },
-  yaml: { files: ['src/contract/profile.ts', 'src/scenario/source.ts'], because: 'the two files that people write' },
+  yaml: { files: ['src/lib/yaml.ts'], because: 'the files that people write: scenarios and profiles' },
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
-      'src/contract/chat-terms.ts',
-      'src/contract/quantities.ts',
-      ...['src/contract/contract.ts', 'src/scenario', 'src/service/chat-request.ts'],
+      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat-request.ts'],
       ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
       ...['src/report/series-schema.ts', 'src/compare/comparison.ts', 'src/metrics/slices.ts'],
     ],
@@ -159,14 +165,19 @@ const doors: Readonly<Record<string, Door>> = {
   'node:child_process': { files: ['src/cli/own-process.ts'], because: 'a server in a process of its own' },
   'node:crypto': {
     files: [
-      ...['src/calls/read-answer.ts', 'src/cli/run-command.ts', 'src/report/html/page.ts', 'src/service/rpc-proxy.ts'],
+      ...[
+        'src/calls/read-response.ts',
+        'src/cli/run-command.ts',
+        'src/report/html/page.ts',
+        'src/service/rpc-proxy.ts',
+      ],
     ],
     because: 'fingerprints of bodies, and of the style that a page allows; the chance in the name of a run',
   },
   'node:fs': {
     files: [
-      ...['src/callers/callers.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
-      ...['src/cli/github-actions.ts', 'src/storage/run-directory.ts', 'src/scenario/load.ts'],
+      ...['src/callers/api-keys.ts', 'src/cli/version.ts', 'src/lib/yaml.ts', 'src/observation/log.ts'],
+      ...['src/cli/github-actions.ts', 'src/storage/run-directory.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
   },
@@ -178,8 +189,7 @@ const doors: Readonly<Record<string, Door>> = {
   'node:net': {
     files: [
       ...['src/certificate/bare-reader.ts', 'src/certificate/metronome.ts'],
-      ...['src/service/server.ts', 'src/transport/autocannon-lanes.ts', 'src/transport/connections.ts'],
-      'src/transport/direct-reads.ts',
+      ...['src/service/server.ts', 'src/transport/autocannon.ts', 'src/transport/connections.ts'],
     ],
     because: 'addresses, how the far end of a connection went away, and what is measured without anything between',
   },
@@ -189,23 +199,25 @@ const doors: Readonly<Record<string, Door>> = {
     files: ['src/run/crew.ts', 'src/run/thread.ts'],
     because: 'the two ends of a thread',
   },
-  'node:perf_hooks': { files: ['src/metrics/event-loop.ts'], because: 'the delay of our own event loop' },
+  'node:perf_hooks': { files: ['src/lib/clock.ts'], because: 'the delay of our own event loop' },
 }
 
 const harmless = ['node:events', 'node:path', 'node:readline', 'node:url', 'node:util', 'node:zlib']
 
 /** Time, chance and the process are touched here; everything else runs under virtual time and can be replayed. */
 const edges: Readonly<Record<string, Edge>> = {
-  'src/lib/clock.ts': { touches: ['clock', 'timer'], because: 'the one clock, which is handed to all' },
-  'src/lib/spare-time.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
-  'src/lib/machine-clock.ts': { touches: ['process'], because: 'the clock that all processes of a machine share' },
+  'src/lib/clock.ts': {
+    touches: ['clock', 'timer', 'process'],
+    because: 'the one clock, which is handed to all, and the clock that all processes of a machine share',
+  },
+  'src/lib/batches.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
+  'src/callers/api-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
   'src/cli/certify-command.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
   'src/cli/clauses-command.ts': { touches: ['process'], because: 'writes its table to stdout' },
   'src/cli/github-actions.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
-  'src/cli/load-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/plan-command.ts': { touches: ['process'], because: 'writes the plan to stdout' },
   'src/cli/run-command.ts': {
     touches: ['clock', 'process'],
@@ -254,8 +266,8 @@ const rules: readonly Kept[] = [
       ['src/metrics/spy.ts', "import { createDraw } from '../arrivals/arrivals.ts'"],
       ['src/metrics/spy.ts', "import { createOutbox } from '../push/outbox.ts'"],
       ['src/push/spy.ts', "import type { Cab } from '../drivers/driver.ts'"],
-      ['src/report/spy.ts', "import { buildCall } from '../calls/build-call.ts'"],
-      ['src/report/spy.ts', "const { send } = await import('../transport/undici-transport.ts')"],
+      ['src/report/spy.ts', "import { buildRequest } from '../calls/build-request.ts'"],
+      ['src/report/spy.ts', "const { send } = await import('../transport/undici.ts')"],
       ['src/service/spy.ts', "import { credits } from '../checks/rpc-credits.ts'"],
       ['src/metrics/spy.ts', "export { createService } from '../service/service.ts'"],
       ['src/cli/spy.ts', "import '../main.ts'"],

@@ -1,20 +1,20 @@
 import type { Contract } from '../contract/contract.ts'
 import type { Asked } from '../observation/observation.ts'
 import type { Bounds } from '../plan/plan.ts'
-import type { WireRequest } from '../transport/transport.ts'
+import type { HttpRequest } from '../transport/transport.ts'
 
-/** A request that is ready to be sent, with what it asks for in terms that judges understand. */
-export type Call = {
-  readonly asked: Asked
-  readonly request: Omit<WireRequest, 'onStreamBytes'>
+/** A request that is ready to be sent, and what it requests in terms that a check understands. */
+export type BuiltRequest = {
+  readonly descriptor: Asked
+  readonly request: Omit<HttpRequest, 'onStreamBytes'>
 }
 
-/** What every builder of calls needs to know. */
-export type Office = {
+/** What every builder of requests needs. */
+export type RequestContext = {
   readonly contract: Contract
   readonly bounds: Bounds
   readonly seed: number
-  /** Tells the idempotency keys of this run from those of every other. */
+  /** Keeps the idempotency keys of this run apart from those of any other. */
   readonly runId: string
 }
 

@@ -1,5 +1,6 @@
 import { choicesOf } from '../contract/chat-options.ts'
 import type { Contract } from '../contract/contract.ts'
+import type { DeltaField, JsonType } from '../observation/observation.ts'
 import { type ChatAsked, mostRuns, type StreamPart, type StreamReading, streamOf } from '../observation/observation.ts'
 import { is2xx } from '../observation/response.ts'
 import { checkStopReason, checkToolCalls, isChat } from './chat-response.ts'
@@ -72,7 +73,7 @@ function checkIndices({ indices }: StreamReading, max: number, expect: Expect<'c
 
 /** Which reason belongs to which choice is known of a single choice only. */
 function checkEnding(
-  { finishReasons, stopReasons, grammar, misshapen }: StreamReading,
+  { finishReasons, stopReasons, grammar, deltaTypes }: StreamReading,
   expect: Expect<'chat.choice.stop-reason' | 'chat.choice.tool-calls' | 'chat.stream.delta'>,
 ): void {
   const [finish, another] = finishReasons
@@ -80,7 +81,23 @@ function checkEnding(
   for (const stop of stopReasons) checkStopReason(stop, isOne && stopReasons.length === 1 ? finish : null, expect)
   if (isOne && grammar.length < mostRuns)
     checkToolCalls(finish, grammar.some(([part]) => part === 'tool-call') ? 1 : 0, expect)
-  expect('chat.stream.delta', misshapen.length === 0, () => `a delta has ${misshapen[0]}, expected what a message has`)
+  const mistyped = deltaTypes.find(([field, type]) => !fieldTypes[field].includes(type))
+  expect(
+    'chat.stream.delta',
+    mistyped === undefined,
+    () => `a delta has ${mistyped?.[0]} ${mistyped?.[2]}, expected what a message has`,
+  )
+}
+
+/** The types that a field of a delta may have besides null: those of a message. */
+const fieldTypes: Readonly<Record<DeltaField, readonly JsonType[]>> = {
+  role: ['string'],
+  content: ['string', 'array'],
+  reasoning_content: ['string'],
+  name: ['string'],
+  thought_signature: ['string'],
+  tool_calls: ['array'],
+  reasoning_details: ['array'],
 }
 
 const tokens: readonly StreamPart[] = ['content', 'reasoning', 'tool-call']

@@ -1,3 +1,4 @@
+import { isLoopback } from '../callers/api-keys.ts'
 import { pico } from '../lib/money.ts'
 import { type Mistake, UsageError } from '../lib/usage-error.ts'
 import { describePlan } from '../plan/describe-plan.ts'
@@ -34,10 +35,4 @@ export function refusalOf({ target, budgetUsd, forecast }: Plan): Mistake | null
   if (budgetUsd !== null && forecast.worstUsd !== null && pico(forecast.worstUsd) > pico(budgetUsd))
     return { where: 'budget', got: `$${budgetUsd}`, expected: `at least $${forecast.worstUsd}, the forecast at worst` }
   return null
-}
-
-/** Whether the address is one of this machine's own. A name other than `localhost` is not looked up. */
-export function isLoopback(target: string): boolean {
-  const { hostname } = new URL(target)
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }

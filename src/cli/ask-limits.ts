@@ -1,10 +1,10 @@
-import { type Caller, credentials } from '../callers/callers.ts'
+import { authorize, type Caller } from '../callers/caller.ts'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
 import type { Plan } from '../plan/plan.ts'
 import { type Granted, readGranted } from '../plan/plan-limits.ts'
 import type { Exchange } from '../transport/transport.ts'
-import { undiciTransport } from '../transport/undici-transport.ts'
+import { undiciTransport } from '../transport/undici.ts'
 
 /**
  * Asks the target once, as its first caller, what it grants. That costs nothing and never ends a run: who gets no answer
@@ -23,7 +23,7 @@ export async function askLimits(
       {
         method: 'GET',
         path: paths.rateLimits,
-        headers: { accept: 'application/json', ...credentials(caller, 0) },
+        headers: { accept: 'application/json', ...authorize(caller, 0) },
         body: null,
         timeouts: bounds.timeouts.control,
         maxBodyBytes: bounds.maxBodyBytes,

@@ -2,10 +2,10 @@ import { readBarely } from '../certificate/bare-reader.ts'
 import type { Measured } from '../certificate/certificate.ts'
 import { type Beats, collectDelays, type DelayFacts } from '../certificate/delays.ts'
 import { countedSpan, type StreamLoad } from '../certificate/stream-load.ts'
-import { systemClock } from '../lib/clock.ts'
-import { originOnMachineMs } from '../lib/machine-clock.ts'
-import { monitorEventLoop } from '../metrics/event-loop.ts'
-import { undiciTransport } from '../transport/undici-transport.ts'
+import { monitorEventLoop, monotonicOriginMs, systemClock } from '../lib/clock.ts'
+
+import { undiciTransport } from '../transport/undici.ts'
+
 import { stampStreams } from './stamp-streams.ts'
 
 type Errand = { readonly load: StreamLoad; readonly port: number; readonly stop: AbortSignal }
@@ -13,7 +13,7 @@ type Errand = { readonly load: StreamLoad; readonly port: number; readonly stop:
 /** What a reader makes of the load that does nothing but read. */
 export async function measureBare({ load, port, stop }: Errand): Promise<DelayFacts> {
   const clock = systemClock()
-  const originMs = originOnMachineMs(clock)
+  const originMs = monotonicOriginMs(clock)
   const delays = collectDelays(() => countedSpan(load, originMs + startMs))
   const startMs = clock.nowMs()
   const onStream = (beats: Beats, readMs: readonly number[]) =>
@@ -32,7 +32,7 @@ export async function measureTurnpike({
   stop,
 }: Errand): Promise<Pick<Measured, 'turnpike' | 'misread' | 'run' | 'eventLoopDelayMs'>> {
   const clock = systemClock()
-  const originMs = originOnMachineMs(clock)
+  const originMs = monotonicOriginMs(clock)
   const target = `http://127.0.0.1:${port}/api/v1`
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 2 * load.streams + 64 })
   const eventLoop = monitorEventLoop()

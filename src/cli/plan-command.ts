@@ -1,3 +1,4 @@
+import { loadKeys } from '../callers/api-keys.ts'
 import type { Contract } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { describePlan } from '../plan/describe-plan.ts'
@@ -6,7 +7,6 @@ import type { Granted } from '../plan/plan-limits.ts'
 import { refusalOf } from './affordable.ts'
 import { askLimits } from './ask-limits.ts'
 import { exitCodes, text, type Values } from './command.ts'
-import { loadKeys } from './load-keys.ts'
 import { contractOf, draftPlan } from './load-plan.ts'
 
 export async function planCommand(values: Values): Promise<number> {

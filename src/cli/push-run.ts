@@ -7,7 +7,7 @@ import { type Line, type Receiver, receiverAt } from '../push/receiver.ts'
 import { createRemoteWrite } from '../push/remote-write.ts'
 import { pushedWords } from '../report/pushed-words.ts'
 import type { Report } from '../report/report.ts'
-import { type UndiciTransport, undiciTransport } from '../transport/undici-transport.ts'
+import { type UndiciTransport, undiciTransport } from '../transport/undici.ts'
 import { text, type Values } from './command.ts'
 
 /** Who is told of a run; null: nobody. */

@@ -1,6 +1,6 @@
+import type { Page } from '../lib/text-layout.ts'
 import { type Format, renderers } from '../report/renderers.ts'
 import type { Report } from '../report/report.ts'
-import type { Page } from '../report/text/layout.ts'
 import { withoutCommands } from '../report/workflow-commands.ts'
 import { exitCodes, text, type Values } from './command.ts'
 import { isOnGitHub } from './github-actions.ts'

@@ -1,5 +1,5 @@
 import type { Cancel, Clock } from '../lib/clock.ts'
-import { jsonLines, type Lines } from '../lib/log.ts'
+import { createJsonLog, type LineWriter } from '../lib/log.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import type { RunHead } from '../observation/log.ts'
 import { describeLimits, differingLimits } from '../plan/describe-limits.ts'
@@ -45,7 +45,7 @@ export async function watchRun({ plan, head, clock, values, path, receivers }: W
   const terminal = process.stderr
   const isShown = !quiet && values.progress !== false
   const asJson = values.log === 'json'
-  const stream: Lines = asJson ? jsonLines() : terminal
+  const stream: LineWriter = asJson ? createJsonLog() : terminal
   const interactive = !asJson && terminal.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
   let source: ExpositionSource | null = null
   let writer: ProgressWriter | null = null

@@ -3,7 +3,8 @@ import { type CapacitySearch, createCapacitySearch } from '../capacity/search.ts
 import { createChecks } from '../checks/checks.ts'
 import { createFindingLog, type FindingLog } from '../checks/findings.ts'
 import type { Contract } from '../contract/contract.ts'
-import { inBatches, type Later } from '../lib/in-batches.ts'
+import type { Defer } from '../lib/batches.ts'
+import { createBatch } from '../lib/batches.ts'
 import { createMetrics } from '../metrics/request-stats.ts'
 import { createSeries, type SeriesSnapshot } from '../metrics/series.ts'
 import { createSlices, type SlicesSnapshot } from '../metrics/slices.ts'
@@ -53,7 +54,7 @@ export function createJudgement(
   plan: Plan,
   contract: Contract,
   { startedAtMs }: Pick<RunHead, 'startedAtMs'>,
-  later?: Later,
+  later?: Defer,
 ): Judgement {
   const docket = createFindingLog()
   const checks = createChecks(contract, docket)
@@ -65,7 +66,7 @@ export function createJudgement(
   const kept = new Map<number, Observation>()
   let latestMs = 0
 
-  const batch = inBatches(judgedTogether, judge, later)
+  const batch = createBatch(judgedTogether, judge, later)
   const caughtUp = <Value>(value: Value): Value => {
     batch.flush()
     return value

@@ -1,10 +1,10 @@
 import { pino } from 'pino'
 
-/** Takes what the program says about itself. Never a secret, never a report. */
-export type Lines = { readonly write: (text: string) => unknown }
+/** Takes messages of the program about itself: never a secret, never a report. */
+export type LineWriter = { readonly write: (text: string) => unknown }
 
-/** Each text as one JSON object on stderr, with level and time, for whoever collects logs rather than reads them. */
-export function jsonLines(): Lines {
+/** Writes each text as one JSON object to stderr, with level and time, for programs that collect logs. */
+export function createJsonLog(): LineWriter {
   const logger = pino(
     { base: null, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ dest: 2, sync: true }),

@@ -145,7 +145,7 @@ export type ProbeAsked = { readonly kind: 'probe'; readonly probe: string }
 /** A stream whose grammar has so many runs may have had more; they are not kept. */
 export const mostRuns = 64
 
-/** What a token stream said and when. Counts and instants, not the text. */
+/** What a token stream said and when: counts, instants and types, and of the text only beginnings. */
 export type StreamReading = {
   /** Events with a JSON object in them. */
   readonly chunks: number
@@ -161,8 +161,11 @@ export type StreamReading = {
   readonly indices: readonly unknown[]
   /** Distinct ones that were said, at most 3. */
   readonly stopReasons: readonly unknown[]
-  /** What was wrong with the members of a delta, at most 3. */
-  readonly misshapen: readonly string[]
+  /**
+   * The JSON types that fields of deltas had, in the order in which they first came, each with the first 80 characters
+   * of the first such value as JSON. null is no type here. At most one entry for each field and type.
+   */
+  readonly deltaTypes: readonly (readonly [field: DeltaField, type: JsonType, first: string])[]
   /** As they were said, the last one counting. */
   readonly usage: unknown
   readonly cost: unknown
@@ -187,6 +190,18 @@ export type StreamReading = {
   /** First 200 characters of each event that was no JSON object, at most 3. */
   readonly malformed: readonly string[]
 }
+
+/** The fields of a delta whose types are recorded. */
+export type DeltaField =
+  | 'role'
+  | 'content'
+  | 'reasoning_content'
+  | 'name'
+  | 'thought_signature'
+  | 'tool_calls'
+  | 'reasoning_details'
+
+export type JsonType = 'string' | 'number' | 'boolean' | 'array' | 'object'
 
 /**
  * What one event of a stream was. One event may be several parts; they are listed in this order.

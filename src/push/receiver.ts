@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import type { RawRequest } from '../transport/transport.ts'
-import type { UndiciTransport } from '../transport/undici-transport.ts'
+import type { RawHttpRequest } from '../transport/transport.ts'
+import type { UndiciTransport } from '../transport/undici.ts'
 import type { Post } from './outbox.ts'
 import { readReply } from './reply.ts'
 
@@ -60,7 +60,7 @@ const mostReplyBytes = 64 * 1024
 /** Sends bodies to a receiver, each once. What it answers never shows what it was sent. */
 export function postTo(
   { receiver, send, clock }: Omit<Line, 'note'>,
-  { method, headers }: Pick<RawRequest, 'method' | 'headers'>,
+  { method, headers }: Pick<RawHttpRequest, 'method' | 'headers'>,
 ): Post {
   const { address, authorization, secrets } = receiver
   const path = new URL(address).pathname

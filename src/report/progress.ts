@@ -1,17 +1,17 @@
-import { count, duration, NO_VALUE, plural, rate, ratio } from '../metrics/quantity.ts'
+import { count, formatDuration, formatRate, formatRatio, NO_VALUE, plural } from '../lib/format.ts'
+import { clip, oneLine } from '../lib/text-layout.ts'
 import type { ProgressSnapshot } from './progress-snapshot.ts'
-import { clip, oneLine } from './text/layout.ts'
 
 /** A few lines for a terminal, none wider than it. */
 export function progressBlock(snapshot: ProgressSnapshot, columns: number): readonly string[] {
   const { inFlight, latencyP95Ms, ttftP95Ms, violations, claimedUsd } = snapshot
   const planned = snapshot.stage.planned
-  const offered = planned === null ? NO_VALUE : rate(planned.offeredPerSecond)
-  const achieved = planned === null ? NO_VALUE : rate(planned.achievedPerSecond)
+  const offered = planned === null ? NO_VALUE : formatRate(planned.offeredPerSecond)
+  const achieved = planned === null ? NO_VALUE : formatRate(planned.achievedPerSecond)
   const lines = [
     stageLine(snapshot, columns),
     `rate ${offered} offered, ${achieved} answered   in flight ${count(inFlight)}`,
-    `p95 latency ${duration(latencyP95Ms)}, ttft ${duration(ttftP95Ms)}   ${answers(snapshot)}`,
+    `p95 latency ${formatDuration(latencyP95Ms)}, ttft ${formatDuration(ttftP95Ms)}   ${answers(snapshot)}`,
     `${plural(violations, 'violation')}   $${claimedUsd} spent`,
   ]
   return lines.map(line => clip(line, columns))
@@ -25,9 +25,9 @@ function stageLine({ scenario, stage, elapsedMs, totalMs }: ProgressSnapshot, co
   const share = planned.durationMs === 0 ? 1 : planned.elapsedMs / planned.durationMs
   const done = Math.floor(share * BAR_WIDTH)
   const bar = columns < 60 ? '' : ` ${'█'.repeat(done)}${'░'.repeat(BAR_WIDTH - done)}`
-  const left = duration(Math.max(0, totalMs - elapsedMs))
+  const left = formatDuration(Math.max(0, totalMs - elapsedMs))
   const of = `${planned.position}/${planned.of}`
-  return `${scenario} ${of} ${name}${bar} ${ratio(Math.floor(share * 100) / 100)}   ${duration(elapsedMs)} gone, ${left} left`
+  return `${scenario} ${of} ${name}${bar} ${formatRatio(Math.floor(share * 100) / 100)}   ${formatDuration(elapsedMs)} gone, ${left} left`
 }
 
 function answers({ statuses, failed, dropped }: ProgressSnapshot): string {

@@ -1,6 +1,6 @@
-import { plural } from '../metrics/quantity.ts'
+import { plural } from '../lib/format.ts'
+import { oneLine } from '../lib/text-layout.ts'
 import type { Report } from './report.ts'
-import { oneLine } from './text/layout.ts'
 
 /** GitHub shows no more of a kind for one step. */
 const mostOfAKind = 10

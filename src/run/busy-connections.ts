@@ -1,4 +1,4 @@
-import type { Errand, Saturate, Transport } from '../transport/transport.ts'
+import type { PendingRequest, Saturate, Transport } from '../transport/transport.ts'
 
 /**
  * Lets connections that ask for their next request be fed by arrivals that are fired: while one is fired, its request
@@ -10,11 +10,11 @@ export function busyConnections(saturate: Saturate): {
   /** Fires arrivals as long as there are any; one that was dropped has no request. */
   readonly keepBusy: (fireNext: () => boolean, connections: number, signal: AbortSignal) => Promise<void>
 } {
-  const caught: Errand[] = []
+  const caught: PendingRequest[] = []
   return {
     transport: request => new Promise(onEnd => void caught.push({ request, onEnd })),
     keepBusy: (fireNext, connections, signal) => {
-      const next = (): Errand | null => {
+      const next = (): PendingRequest | null => {
         while (caught.length === 0 && fireNext());
         return caught.shift() ?? null
       }

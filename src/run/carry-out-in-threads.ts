@@ -5,7 +5,7 @@ import { newPurseSum } from '../drivers/purse.ts'
 import { emptyResult, type JudgeJob, judgeLog, type WorkerResult } from '../judging/judge-run.ts'
 import { readGlances } from '../judging/readings.ts'
 import type { Clock } from '../lib/clock.ts'
-import { rememberLast } from '../lib/remember-last.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
 import { mergeGauges } from '../metrics/gauges.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Report } from '../report/report.ts'
@@ -34,7 +34,7 @@ export type ThreadOptions = Omit<Order, 'share' | 'purseSum' | 'logFile' | 'maxC
 
 /** Carries out a plan in threads, one for each log, which share the callers, the budget and the clock. */
 export async function carryOutInThreads(options: ThreadOptions): Promise<Report> {
-  const { plan, contract, head, callers, spareKeys, epoch, isMetered, isRehearsed, clock, quit, logs, log } = options
+  const { plan, contract, head, callers, specialKeys, epoch, isMetered, isRehearsed, clock, quit, logs, log } = options
   const ending = createEnding(options.stop, quit)
   const purseSum = newPurseSum()
   const brief = { plan, contract, head }
@@ -48,7 +48,7 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
     const order = {
       ...brief,
       callers,
-      spareKeys,
+      specialKeys,
       epoch,
       isMetered,
       isRehearsed,
@@ -62,13 +62,13 @@ export async function carryOutInThreads(options: ThreadOptions): Promise<Report>
   let loadStartMs: number | null = null
   const sights = watchSights(workers, clock)
   // A scrape asks family by family, and all of them look at the same sights.
-  const readings = rememberLast((known: readonly Sight[]) =>
+  const readings = memoizeLast((known: readonly Sight[]) =>
     readGlances(
       plan,
       known.map(({ glance }) => glance),
     ),
   )
-  const meters = rememberLast((known: readonly Sight[]) => mergeGauges(known.map(sight => sight.meters)))
+  const meters = memoizeLast((known: readonly Sight[]) => mergeGauges(known.map(sight => sight.meters)))
   options.onStart({
     readings: () => readings(sights.known()),
     meters: () => meters(sights.known()),

@@ -1,7 +1,7 @@
-import { loadCallers } from '../callers/callers.ts'
+import { loadCallers } from '../callers/api-keys.ts'
 import type { Contract } from '../contract/contract.ts'
+import { whenIdle } from '../lib/batches.ts'
 import type { Clock } from '../lib/clock.ts'
-import { inSpareTime } from '../lib/spare-time.ts'
 import type { Sink } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Report } from '../report/report.ts'
@@ -41,7 +41,7 @@ export function carryOutUnrecorded({
     plan,
     contract,
     callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
-    spareKeys: { unpaying: null, empty: null },
+    specialKeys: { unpaying: null, empty: null },
     head: { turnpike: 1, runId, version: 'unrecorded', target, startedAtMs: clock.wallMs() },
     clock,
     transport: send,
@@ -53,7 +53,7 @@ export function carryOutUnrecorded({
     records: { recall: async function* () {}, writeSlices: async () => {} },
     baselines: null,
     eventLoopDelayMs: () => null,
-    judgeLater: inSpareTime,
+    judgeLater: whenIdle,
     pushed: () => null,
     onStart: live => onStart(live.loadStartMs),
     watch,

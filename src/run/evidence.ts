@@ -1,5 +1,5 @@
-import { buildCall } from '../calls/build-call.ts'
-import type { Office } from '../calls/call.ts'
+import { buildRequest } from '../calls/build-request.ts'
+import type { RequestContext } from '../calls/call.ts'
 import { probeOf } from '../contract/probes.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
 import type { CallPlan } from '../plan/plan.ts'
@@ -14,7 +14,7 @@ const maxBodyLength = 2_000
 export function evidenceOf(
   observation: Observation,
   calls: Readonly<Record<string, CallPlan>>,
-  office: Office,
+  context: RequestContext,
   target: string,
 ): Evidence {
   const { seq, caller, stage, call, dueMs, sentMs, headersMs, endMs, outcome, answer } = observation
@@ -23,7 +23,7 @@ export function evidenceOf(
     caller,
     stage,
     call,
-    request: requestOf(observation, calls[call], office, target),
+    request: requestOf(observation, calls[call], context, target),
     outcome: describe(outcome),
     headers: answer?.headers ?? {},
     body: answer === null ? '' : JSON.stringify(bodyOf(answer)).slice(0, maxBodyLength),
@@ -37,22 +37,22 @@ export function evidenceOf(
 function requestOf(
   { asked, seq, key: position }: Observation,
   plan: CallPlan | undefined,
-  office: Office,
+  context: RequestContext,
   target: string,
 ): Evidence['request'] {
   if (plan === undefined) return null
-  const { group: headSeq, role: step } = (asked.kind === 'rpc' ? asked.replay : null) ?? { group: seq, role: 'only' }
+  const { group: firstId, role: step } = (asked.kind === 'rpc' ? asked.replay : null) ?? { group: seq, role: 'only' }
   const own = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
   const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
   const spare = as === 'unpaying' || as === 'empty' ? `$TURNPIKE_${as.toUpperCase()}_KEY` : null
   const key = spare ?? (step === 'foreign' ? '$TURNPIKE_OTHER_KEY' : own)
-  const { request } = buildCall(plan, { headSeq, step }, { authorization: `Bearer ${key}` }, office)
+  const { request } = buildRequest(plan, { firstId, step }, { authorization: `Bearer ${key}` }, context)
   const { method, path, headers, body } = request
   // What repeats a request means nothing without the one that it repeats.
   const first =
     step === 'only' || step === 'original'
       ? []
-      : [buildCall(plan, { headSeq, step: 'original' }, { authorization: 'Bearer $TURNPIKE_KEY' }, office).request]
+      : [buildRequest(plan, { firstId, step: 'original' }, { authorization: 'Bearer $TURNPIKE_KEY' }, context).request]
   const commands = [...first, request].map(each => curlCommand(target, each))
   const curl = commands.includes(null) ? null : commands.join('; ')
   return { method, path, headers, body: body === null ? null : body.slice(0, maxBodyLength), curl }

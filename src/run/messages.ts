@@ -1,10 +1,10 @@
 import type { Share } from '../arrivals/share.ts'
-import type { Caller } from '../callers/callers.ts'
-import type { SpareKeys } from '../callers/spare-keys.ts'
+import type { SpecialKeys } from '../callers/api-keys.ts'
+import type { Caller } from '../callers/caller.ts'
 import type { PurseSum } from '../drivers/purse.ts'
 import type { JudgeJob, WorkerResult } from '../judging/judge-run.ts'
 import type { Glance } from '../judging/readings.ts'
-import type { Epoch } from '../lib/machine-clock.ts'
+import type { Epoch } from '../lib/clock.ts'
 import type { GaugeSnapshot } from '../metrics/gauges.ts'
 import type { LogEnd } from '../observation/log.ts'
 import type { Opening, RunEnd } from './worker.ts'
@@ -12,7 +12,7 @@ import type { Opening, RunEnd } from './worker.ts'
 /** All that a thread needs to be a worker: plain data, and one sum in shared memory. */
 export type Order = JudgeJob & {
   readonly callers: readonly Caller[]
-  readonly spareKeys: SpareKeys
+  readonly specialKeys: SpecialKeys
   readonly epoch: Epoch
   readonly share: Share
   readonly purseSum: PurseSum

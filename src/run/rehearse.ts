@@ -5,7 +5,7 @@ import { systemClock } from '../lib/clock.ts'
 import type { CallPlan, Plan, StagePlan } from '../plan/plan.ts'
 import { type RunningServer, startServer } from '../service/server.ts'
 import { createService } from '../service/service.ts'
-import { undiciTransport } from '../transport/undici-transport.ts'
+import { undiciTransport } from '../transport/undici.ts'
 import { carryOutUnrecorded } from './carry-out-unrecorded.ts'
 
 /** So many that few of them reach a limit, and most are answered as in the load. */

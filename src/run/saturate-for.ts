@@ -5,6 +5,6 @@ import type { Saturate } from '../transport/transport.ts'
 /** What keeps connections busy. autocannon takes long to load, so it is only where a stage wants it. */
 export async function saturateFor(plan: Plan, baseUrl: string, clock: Clock): Promise<Saturate> {
   if (!plan.stages.some(({ load }) => load.model === 'saturate')) return async () => {}
-  const { autocannonLanes } = await import('../transport/autocannon-lanes.ts')
-  return autocannonLanes({ baseUrl, clock })
+  const { createSaturate } = await import('../transport/autocannon.ts')
+  return createSaturate({ baseUrl, clock })
 }

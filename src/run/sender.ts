@@ -2,11 +2,9 @@ import type { Arrival } from '../arrivals/arrivals.ts'
 import type { Share } from '../arrivals/share.ts'
 import { countedFailureOf } from '../audits/abuse/failure.ts'
 import { chargeOf } from '../audits/ledger/charge.ts'
-import type { Caller } from '../callers/callers.ts'
-import type { SpareKeys } from '../callers/spare-keys.ts'
-import type { Office } from '../calls/call.ts'
-import { deliberateFailures } from '../calls/deliberate-failures.ts'
-import { dropArrival, type Sender, sendArrival } from '../calls/send-arrival.ts'
+import type { SpecialKeys } from '../callers/api-keys.ts'
+import type { Caller } from '../callers/caller.ts'
+import { dropArrival, expectedRefusals, type SendContext, sendArrival } from '../calls/send.ts'
 import type { Contract } from '../contract/contract.ts'
 import type { Cab } from '../drivers/driver.ts'
 import type { Ending } from '../drivers/ending.ts'
@@ -28,7 +26,7 @@ export type Outfit = {
   readonly plan: Plan
   readonly contract: Contract
   readonly callers: readonly Caller[]
-  readonly spareKeys: SpareKeys
+  readonly specialKeys: SpecialKeys
   readonly head: RunHead
   readonly clock: Clock
   readonly transport: Transport
@@ -45,10 +43,10 @@ export type Outfit = {
 
 /** Sends arrivals, with a sink that every observation goes through. */
 export function makeSender(
-  { plan, contract, callers, spareKeys, head, clock, transport, ending, judgement, write, watch }: Outfit,
+  { plan, contract, callers, specialKeys, head, clock, transport, ending, judgement, write, watch }: Outfit,
   calls: Plan['calls'],
   { purse, governor }: Restraint,
-): Sender {
+): SendContext {
   const reachability = watchReachability(() => ending.halt('target-unreachable'))
   const isRecorded = (seq: number) =>
     plan.record === 'all' || (plan.record === 'findings' && judgement.docket.cites(seq))
@@ -61,17 +59,17 @@ export function makeSender(
     if (endMs !== null && countedFailureOf(observation, contract) !== null) governor.note(caller, endMs)
     purse.spend(observation.call, chargeOf(observation, contract)?.max ?? null)
   }
-  const office: Office = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
+  const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
   const { accountTier } = plan.callers
   const { abandoned: abort, halted: stop } = ending
-  return { office, calls, callers, spareKeys, accountTier, clock, transport, abort, stop, sink }
+  return { ...context, calls, callers, specialKeys, accountTier, clock, transport, abort, stop, sink }
 }
 
 /** What drivers work with: an arrival goes out as long as the purse holds the worst that it can cost. */
-export function makeCab(sender: Sender, ending: Ending, { purse, governor }: Restraint): Cab {
-  const { clock, callers, calls, office } = sender
+export function makeCab(sender: SendContext, ending: Ending, { purse, governor }: Restraint): Cab {
+  const { clock, callers, calls, contract } = sender
   const nameOf = ({ caller }: Arrival) => callers[caller]?.name ?? ''
-  const failuresOf = ({ call, steps }: Arrival) => deliberateFailures(calls[call], steps, office.contract)
+  const failuresOf = ({ call, steps }: Arrival) => expectedRefusals(calls[call], steps, contract)
   return {
     clock,
     signal: sender.stop,

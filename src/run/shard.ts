@@ -1,13 +1,12 @@
 import { createDraw } from '../arrivals/arrivals.ts'
 import { isOwn, part } from '../arrivals/share.ts'
-import { deliberateFailures } from '../calls/deliberate-failures.ts'
-import { failuresToCause } from '../contract/failures-to-cause.ts'
+import { expectedRefusals, maxExpectedRefusals } from '../calls/send.ts'
 import { type Cab, countInFlight, type InFlight } from '../drivers/driver.ts'
 import { createGovernor } from '../drivers/governor.ts'
 import { createPurse, type PurseSum } from '../drivers/purse.ts'
 import { driveSequence, type Turn } from '../drivers/sequence.ts'
 import { ownCalls, statementCall } from '../judging/judgement.ts'
-import { sleepSharplyUntil, sleepUntil } from '../lib/clock.ts'
+import { sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
 import type { Plan, StagePlan } from '../plan/plan.ts'
 import { worstPicoUsd } from '../plan/spend.ts'
@@ -43,7 +42,7 @@ export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSigna
   const draw = createDraw({ seed: plan.seed, calls, callers: plan.callers }, share)
   const worst = new Map(Object.entries(calls).map(([name, call]) => [name, worstPicoUsd(call, contract) ?? 0n]))
   const purse = createPurse(plan.budgetUsd === null ? null : pico(plan.budgetUsd), worst, purseSum)
-  const governor = createGovernor({ most: failuresToCause(contract), windowMs: contract.abuse.windowMs })
+  const governor = createGovernor({ most: maxExpectedRefusals(contract), windowMs: contract.abuse.windowMs })
   const sender = makeSender(outfit, calls, { purse, governor })
   const cab = makeCab(sender, ending, { purse, governor })
   const desk: LoadDesk = {
@@ -69,7 +68,7 @@ export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSigna
     drive: async loadStartMs => {
       /** Stages whose last requests may outlast them. */
       const work: Promise<void>[] = []
-      if (clock.nowMs() < loadStartMs) await sleepSharplyUntil(clock, loadStartMs, ending.halted)
+      if (clock.nowMs() < loadStartMs) await sleepPreciselyUntil(clock, loadStartMs, ending.halted)
       const beganMs = ending.halted.aborted ? null : clock.nowMs()
       for (const stage of plan.stages) {
         if (ending.halted.aborted) break
@@ -108,7 +107,7 @@ export function createShard(outfit: Outfit, purseSum: PurseSum, quit: AbortSigna
   }
 
   function turnOf(stage: string, call: string, caller: number, isFree: boolean): Turn {
-    const failures = isFree ? 0 : deliberateFailures(calls[call], null, contract)
+    const failures = isFree ? 0 : expectedRefusals(calls[call], null, contract)
     return {
       make: dueMs => draw.single(stage, call, caller, dueMs),
       heldUntilMs: nowMs => governor.heldUntilMs(callers[caller]?.name ?? '', failures, nowMs),

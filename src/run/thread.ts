@@ -1,11 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createEnding } from '../drivers/ending.ts'
-import { clockSince } from '../lib/machine-clock.ts'
-import { inSpareTime } from '../lib/spare-time.ts'
-import { monitorEventLoop } from '../metrics/event-loop.ts'
+import { whenIdle } from '../lib/batches.ts'
+import { clockFromEpoch, monitorEventLoop } from '../lib/clock.ts'
 import { createGauges } from '../metrics/gauges.ts'
 import { openLog } from '../observation/log.ts'
-import { undiciTransport } from '../transport/undici-transport.ts'
+import { undiciTransport } from '../transport/undici.ts'
 import type { Call, Order, Question, Reply } from './messages.ts'
 import { saturateFor } from './saturate-for.ts'
 import { createWorker } from './worker.ts'
@@ -16,7 +15,7 @@ import { createWorker } from './worker.ts'
  */
 async function serve(order: Order): Promise<void> {
   const { plan, contract, head, share } = order
-  const clock = clockSince(order.epoch)
+  const clock = clockFromEpoch(order.epoch)
   if (order.isRehearsed) {
     const { rehearse } = await import('./rehearse.ts')
     await rehearse(plan, contract)
@@ -37,7 +36,7 @@ async function serve(order: Order): Promise<void> {
     quit: quit.signal,
     record,
     eventLoopDelayMs: eventLoop.delayMs,
-    judgeLater: inSpareTime,
+    judgeLater: whenIdle,
     watch: order.isMetered ? meters.add : () => {},
   })
   ending.halted.addEventListener('abort', () => {

@@ -2,7 +2,7 @@ import type { Share } from '../arrivals/share.ts'
 import type { PurseSum } from '../drivers/purse.ts'
 import type { WorkerResult } from '../judging/judge-run.ts'
 import { createJudgement, type Judgement } from '../judging/judgement.ts'
-import type { Later } from '../lib/in-batches.ts'
+import type { Defer } from '../lib/batches.ts'
 import type { LogEnd, LogWriter } from '../observation/log.ts'
 import type { Outfit } from './sender.ts'
 import { createShard, type Shard } from './shard.ts'
@@ -33,7 +33,7 @@ export type WorkerOptions = Omit<Outfit, 'judgement' | 'write'> & {
   readonly record: LogWriter
   readonly eventLoopDelayMs: () => LogEnd['eventLoopDelayMs']
   /** Puts judging off until what has arrived is read and what is due is sent; missing: it is not put off. */
-  readonly judgeLater?: Later
+  readonly judgeLater?: Defer
 }
 
 /** A worker in this very thread. */

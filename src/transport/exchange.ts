@@ -1,133 +1,117 @@
-import type { Dispatcher } from 'undici'
 import type { Clock } from '../lib/clock.ts'
 import type { FailureReason } from '../observation/observation.ts'
-import type { WatchAbort } from './abort-watch.ts'
-import type { Connections, Lane } from './connections.ts'
-import { type Phase, startDeadline } from './deadline.ts'
-import { isEventStream } from './event-stream.ts'
-import { type ConnectionState, type Failure, failureOf } from './failure-of.ts'
-import { headerRecord, noHeaders } from './header-record.ts'
-import type { Exchange, OnStreamBytes, RawRequest } from './transport.ts'
-
-/** What every exchange of a transport shares. */
-export type Wire = {
-  readonly clock: Clock
-  readonly connections: Connections
-  readonly watchAbort: WatchAbort
-  /** What the base address puts in front of each path. */
-  readonly pathPrefix: string
-}
-
-const nothing = Buffer.alloc(0)
+import { headerRecord, noHeaders } from './headers.ts'
+import { type Deadline, startDeadline, type TimeoutPhase } from './timeouts.ts'
+import type { Exchange, OnStreamBytes, RawHttpRequest, TransportFailure } from './transport.ts'
 
 /**
- * Sends the request and reports to `onEnd` once. The exchange can end before undici is done with the request (a limit
- * passed, the run was aborted); the connection is given back when undici is done, and not before.
+ * One HTTP exchange while it goes on. An HTTP client reports what happens with the functions below; each does nothing
+ * after the end. They are functions over one record, because closures would have to be allocated for every request.
  */
-export function startExchange(
-  wire: Wire,
-  request: RawRequest,
-  signal: AbortSignal,
-  onEnd: (exchange: Exchange) => void,
-): void {
-  const { clock, connections } = wire
+export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
+  readonly clock: Clock
+  readonly request: RawHttpRequest
+  readonly onEnd: (exchange: Exchange) => void
+  readonly disconnect: (reason: FailureReason) => void
+  readonly deadline: Deadline
+  readonly body: Buffer[]
+  headersMs: number | null
+  status: number | null
+  headers: Exchange['headers']
+  bytes: number
+  /** Set once the response turns out to be an event stream. */
+  onStreamBytes: OnStreamBytes | null
+  ended: boolean
+}
+
+/**
+ * Starts an exchange now, and its timeouts. Calls `onEnd` once. Calls `disconnect` after that if the exchange was
+ * cancelled: the client then closes the connection, or stops waiting for one.
+ */
+export function recordExchange(
+  clock: Clock,
+  request: RawHttpRequest,
+  onEnd: ExchangeRecorder['onEnd'],
+  disconnect: ExchangeRecorder['disconnect'],
+): ExchangeRecorder {
   const sentMs = clock.nowMs()
-  let headersMs: number | null = null
-  let status: number | null = null
-  let headers = noHeaders
-  let bytes = 0
-  let onStreamBytes: OnStreamBytes | null = null
-  const kept: Buffer[] = []
-  let lane: Lane | null = null
-  let abortRequest: ((error: Error) => void) | null = null
-  let ended = false
-
-  const end = (failure: Failure | null): void => {
-    if (ended) return
-    ended = true
-    deadline.stop()
-    unwatch()
-    onEnd({ sentMs, headersMs, endMs: clock.nowMs(), status, headers, body: joined(kept), bytes, failure })
+  const onTimeout = (limit: TimeoutPhase | 'total') =>
+    cancelWith(recorder, `${limit}-timeout`, timeoutMessage(limit, request))
+  const recorder: ExchangeRecorder = {
+    clock,
+    request,
+    onEnd,
+    disconnect,
+    deadline: startDeadline(clock, request.timeouts, sentMs, onTimeout),
+    sentMs,
+    headersMs: null,
+    status: null,
+    headers: noHeaders,
+    body: [],
+    bytes: 0,
+    onStreamBytes: null,
+    ended: false,
   }
-
-  const breakOff = (reason: FailureReason, detail: string): void => {
-    if (ended) return
-    end({ reason, detail })
-    if (lane === null) leaveQueue()
-    else if (abortRequest === null) lane.giveUp()
-    else abortRequest(new Error(reason))
-  }
-
-  const connectionState = (): ConnectionState => {
-    if (abortRequest === null) return 'opening'
-    return lane?.farEnd() === 'open' ? 'open' : 'ended'
-  }
-
-  const giveBack = (): void => {
-    const used = lane
-    lane = null
-    if (used !== null) connections.giveBack(used)
-  }
-
-  // undici's older handler: the newer one has the headers of every answer made an object, by names and values that are
-  // read one by one, which costs a tenth of all that is done for a call.
-  const handler: Dispatcher.DispatchHandler = {
-    onConnect: abort => {
-      // The connection came too late for this request. To throw here leaves it open for the next; to abort closes it.
-      if (ended) throw new Error('ended before it was sent')
-      abortRequest = abort
-      deadline.enter('headers', clock.nowMs())
-    },
-    onHeaders: (statusCode, raw) => {
-      // A 1xx comes before the answer and is none.
-      if (ended || statusCode < 200) return true
-      headersMs = clock.nowMs()
-      status = statusCode
-      headers = headerRecord(raw)
-      if (isEventStream({ status, headers })) onStreamBytes = request.onStreamBytes
-      deadline.enter('idle', headersMs)
-      return true
-    },
-    onData: chunk => {
-      if (ended) return true
-      const atMs = clock.nowMs()
-      deadline.touch(atMs)
-      bytes += chunk.length
-      if (bytes > request.maxBodyBytes) breakOff('body-too-large', `more than ${request.maxBodyBytes} bytes`)
-      else if (onStreamBytes === null) kept.push(chunk)
-      else onStreamBytes(chunk, atMs)
-      return true
-    },
-    onComplete: () => {
-      const cutOff = lane?.farEnd() === 'reset'
-      end(cutOff ? { reason: 'connection-lost', detail: 'ECONNRESET: reset inside the body' } : null)
-      giveBack()
-    },
-    onError: error => {
-      end(failureOf(error, connectionState()))
-      // undici is still clearing away the failed request, and would trip over a new one.
-      queueMicrotask(giveBack)
-    },
-  }
-
-  const deadline = startDeadline(clock, request.timeouts, sentMs, limit =>
-    breakOff(`${limit}-timeout`, lateness(limit, request)),
-  )
-  const unwatch = wire.watchAbort(signal, () => breakOff('cancelled', 'aborted by the harness'))
-  const leaveQueue = connections.take(taken => {
-    lane = taken
-    const { method, headers, body } = request
-    taken.dispatch({ path: wire.pathPrefix + request.path, method, headers, body }, handler)
-  })
+  return recorder
 }
 
-export function joined(kept: readonly Buffer[]): Buffer {
-  const [first] = kept
-  return kept.length < 2 ? (first ?? nothing) : Buffer.concat(kept)
+/** The request has a connection. */
+export function onConnected(recorder: ExchangeRecorder, atMs: number): void {
+  if (!recorder.ended) recorder.deadline.enter('headers', atMs)
 }
 
-/** Which limit of a request was passed, in words. */
-export function lateness(limit: Phase | 'total', { timeouts }: Pick<RawRequest, 'timeouts'>): string {
+/** `raw` alternates names and values as received. */
+export function onHeaders(recorder: ExchangeRecorder, status: number, raw: readonly (Buffer | string)[]): void {
+  if (recorder.ended) return
+  const { clock, deadline, request } = recorder
+  const atMs = clock.nowMs()
+  recorder.headersMs = atMs
+  recorder.status = status
+  recorder.headers = headerRecord(raw)
+  if (request.onStreamBytes !== null && isEventStream(recorder)) recorder.onStreamBytes = request.onStreamBytes
+  deadline.enter('idle', atMs)
+}
+
+export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
+  if (recorder.ended) return
+  const { clock, deadline, request, onStreamBytes } = recorder
+  const atMs = clock.nowMs()
+  deadline.touch(atMs)
+  recorder.bytes += bytes.length
+  const { maxBodyBytes } = request
+  if (recorder.bytes > maxBodyBytes) cancelWith(recorder, 'body-too-large', `more than ${maxBodyBytes} bytes`)
+  else if (onStreamBytes === null) recorder.body.push(bytes)
+  else onStreamBytes(bytes, atMs)
+}
+
+/** The response is complete HTTP (null), or it will never be. */
+export function endExchange(recorder: ExchangeRecorder, failure: TransportFailure | null): void {
+  if (recorder.ended) return
+  recorder.ended = true
+  const { clock, deadline, onEnd, sentMs, headersMs, status, headers, body, bytes } = recorder
+  deadline.stop()
+  onEnd({ sentMs, headersMs, endMs: clock.nowMs(), status, headers, body: concatBody(body), bytes, failure })
+}
+
+/** Ends the exchange from this side. */
+export function cancelWith(recorder: ExchangeRecorder, reason: FailureReason, detail: string): void {
+  if (recorder.ended) return
+  endExchange(recorder, { reason, detail })
+  recorder.disconnect(reason)
+}
+
+/** Whether the body is an event stream. The body of any other response to a streamed request, such as an error, is kept. */
+export const isEventStream = ({ status, headers }: Pick<Exchange, 'status' | 'headers'>): boolean =>
+  status === 200 && /^text\/event-stream\s*(;|$)/i.test(headers['content-type'] ?? '')
+
+const emptyBody = Buffer.alloc(0)
+
+function concatBody(parts: readonly Buffer[]): Buffer {
+  const [first] = parts
+  return parts.length < 2 ? (first ?? emptyBody) : Buffer.concat(parts)
+}
+
+function timeoutMessage(limit: TimeoutPhase | 'total', { timeouts }: Pick<RawHttpRequest, 'timeouts'>): string {
   switch (limit) {
     case 'connect':
       return `no connection within ${timeouts.connectMs} ms`
@@ -137,5 +121,32 @@ export function lateness(limit: Phase | 'total', { timeouts }: Pick<RawRequest, 
       return `nothing for ${timeouts.idleMs} ms inside the body`
     case 'total':
       return `not complete within ${timeouts.totalMs} ms`
+  }
+}
+
+/** Number of callbacks in a row; then the sockets are read again. */
+const batchSize = 16
+
+/**
+ * Runs callbacks after all responses that have arrived are read and stamped. Work on one response delays the stamps of
+ * those that wait in the kernel; after a stall there are many, and the delay would count as theirs.
+ */
+export function createFairQueue(clock: Clock): (callback: () => void) => void {
+  let waiting: (() => void)[] = []
+  let isScheduled = false
+  const schedule = () => {
+    isScheduled = true
+    clock.atPrecisely(clock.nowMs(), runBatch)
+  }
+  const runBatch = () => {
+    isScheduled = false
+    const ready = waiting.slice(0, batchSize)
+    waiting = waiting.slice(batchSize)
+    if (waiting.length > 0) schedule()
+    for (const callback of ready) callback()
+  }
+  return callback => {
+    waiting.push(callback)
+    if (!isScheduled) schedule()
   }
 }

@@ -1,26 +1,25 @@
 /**
- * Takes the data of one event: its `data:` lines, joined by line feeds. `cut` says that the event was longer than the
- * bound and that `data` is only its beginning.
+ * Takes the data of one event: its `data:` lines, joined by line feeds. `cut`: the event was longer than the maximum,
+ * and `data` is only its beginning.
  */
 export type OnSseEvent = (data: string, cut: boolean) => void
 
 /**
- * Asked wherever an event may begin: where the next one begins, when this one is there as a whole and the asked has read
- * it by itself; else -1, and it is decoded. It may only take what would be one event of one `data:` line, with line
- * ends of its own.
+ * Called wherever an event may begin. Returns the start of the next event if it has read this one itself, which must be
+ * complete and have exactly one `data:` line; returns -1 to have the event decoded.
  */
 export type TakeSseEvent = (bytes: Buffer, start: number) => number
 
 export type SseOptions = {
-  /** Of the data of one event; what is longer is cut. */
+  /** Longer data of one event is cut. */
   readonly maxEventBytes?: number | undefined
   readonly takeEvent?: TakeSseEvent | null
 }
 
 export type SseDecoder = {
-  /** The bytes are kept until their line ends, so the caller must not change them afterwards. */
+  /** Keeps the bytes until their line ends, so the caller must not change them. */
   readonly push: (bytes: Buffer) => void
-  /** To be called once, when nothing more comes. True: it broke off inside an event, which is then never dispatched. */
+  /** Call once, after the last bytes. Returns true if the stream stopped inside an event, which is then dropped. */
   readonly end: () => boolean
 }
 
@@ -32,16 +31,16 @@ const BOM = [0xef, 0xbb, 0xbf] as const
 const DATA = [0x64, 0x61, 0x74, 0x61] as const
 
 /**
- * Turns the bytes of an event stream into events, however the bytes were cut on the way
- * (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). A line ends with CRLF, LF
- * or CR and with nothing else: U+2028 is text. Comments and the fields `event`, `id` and `retry` are skipped. Works on
- * bytes, because a character may be split between two reads but a line end never needs decoding.
+ * Turns the bytes of an event stream into events, wherever reads split the bytes
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). A line ends with CRLF, LF or
+ * CR and with nothing else: U+2028 is text. Comments and the fields `event`, `id` and `retry` are skipped. The decoder
+ * works on bytes, because a read may split a character, and because line ends need no decoding.
  */
 export function createSseDecoder(
   onEvent: OnSseEvent,
   { maxEventBytes = 1_048_576, takeEvent = null }: SseOptions = {},
 ): SseDecoder {
-  // So much of a line is enough to tell that its data is above the bound, whatever stands before the data.
+  // With this much of a line it is certain that its data exceeds the maximum, whatever comes before the data.
   const maxLineBytes = BOM.length + 'data: '.length + maxEventBytes + 1
   let pieces: Buffer[] = []
   let piecesBytes = 0
@@ -55,7 +54,7 @@ export function createSseDecoder(
     if (bytes.length === 0) return
     let start = afterCr && bytes[0] === LF ? 1 : 0
     afterCr = false
-    // Both positions are looked up again only once they have been passed, so that each byte is searched once for each.
+    // Each position is searched again only after it was passed, so that each byte is searched once for LF and for CR.
     let lf = start - 1
     let cr = start - 1
     while (start < bytes.length) {
@@ -89,9 +88,9 @@ export function createSseDecoder(
   const hold = (piece: Buffer): void => {
     const room = maxLineBytes - piecesBytes
     if (room === 0) return
-    const kept = piece.length > room ? piece.subarray(0, room) : piece
-    pieces.push(kept)
-    piecesBytes += kept.length
+    const part = piece.length > room ? piece.subarray(0, room) : piece
+    pieces.push(part)
+    piecesBytes += part.length
   }
 
   const endLine = (bytes: Buffer, start: number, end: number): void => {
@@ -136,13 +135,13 @@ export function createSseDecoder(
   return { push, end }
 }
 
-/** Where the byte is; behind the last where it is not. */
+/** The position of the byte; the length of `bytes` if it is not there. */
 function find(byte: number, bytes: Buffer, from: number): number {
   const at = bytes.indexOf(byte, from)
   return at === -1 ? bytes.length : at
 }
 
-/** `data` alone, or `data:` and whatever follows. */
+/** `data` alone, or `data:` and anything after it. */
 const isDataField = (bytes: Buffer, start: number, end: number): boolean =>
   bytes[start] === DATA[0] &&
   bytes[start + 1] === DATA[1] &&

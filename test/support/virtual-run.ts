@@ -1,5 +1,4 @@
-import { loadCallers } from '../../src/callers/callers.ts'
-import { loadSpareKeys } from '../../src/callers/spare-keys.ts'
+import { loadCallers, loadSpecialKeys } from '../../src/callers/api-keys.ts'
 import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
@@ -77,7 +76,7 @@ export async function virtualRun(
       plan,
       contract,
       callers: loadCallers(plan.callers, ownKeys),
-      spareKeys: loadSpareKeys({}, plan.callers, ownKeys),
+      specialKeys: loadSpecialKeys({}, plan.callers, ownKeys),
       head,
       clock,
       transport,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Step } from '../../../src/arrivals/arrivals.ts'
-import { buildCall } from '../../../src/calls/build-call.ts'
+import { buildRequest } from '../../../src/calls/build-request.ts'
 import { documented } from '../../../src/contract/documented.ts'
-import { key, office, replayPlan, rpcPlan } from './office.ts'
+import { key, replayPlan, requestContext, rpcPlan } from './request-context.ts'
 
-const at = (step: Step, headSeq = 12, plan = replayPlan, more = {}) =>
-  buildCall(plan, { headSeq, step }, key, office(more))
+const at = (step: Step, firstId = 12, plan = replayPlan, more = {}) =>
+  buildRequest(plan, { firstId, step }, key, requestContext(more))
 
 const plans = [
   ['a single call', replayPlan],
@@ -37,16 +37,16 @@ describe.each(plans)('the replay of %s', (_, plan) => {
 
 test('the conflict of a batch has none of the ids of the original', () => {
   const idsOf = (step: Step) => {
-    const { asked } = at(step, 12, { ...replayPlan, of: { ...rpcPlan, batchSize: 100 } })
-    return asked.kind === 'rpc' ? asked.items.map(({ id }) => id) : []
+    const { descriptor } = at(step, 12, { ...replayPlan, of: { ...rpcPlan, batchSize: 100 } })
+    return descriptor.kind === 'rpc' ? descriptor.items.map(({ id }) => id) : []
   }
   const original = new Set(idsOf('original'))
   expect(idsOf('conflict').filter(id => original.has(id))).toEqual([])
 })
 
 describe('an idempotency key', () => {
-  const keyAt = (headSeq: number, runId: string) =>
-    at('original', headSeq, replayPlan, { runId }).request.headers['idempotency-key']
+  const keyAt = (firstId: number, runId: string) =>
+    at('original', firstId, replayPlan, { runId }).request.headers['idempotency-key']
 
   test('has the form that the document asks for', () => {
     const pattern = new RegExp(documented.idempotency.keyPattern)
@@ -62,8 +62,8 @@ describe('an idempotency key', () => {
   })
 
   test('is not part of what judges are told; the number of the group is', () => {
-    const { asked } = at('duplicate')
-    expect(asked).toMatchObject({ replay: { group: 12, role: 'duplicate', concurrent: false } })
-    expect(JSON.stringify(asked)).not.toContain('a1b2c3')
+    const { descriptor } = at('duplicate')
+    expect(descriptor).toMatchObject({ replay: { group: 12, role: 'duplicate', concurrent: false } })
+    expect(JSON.stringify(descriptor)).not.toContain('a1b2c3')
   })
 })

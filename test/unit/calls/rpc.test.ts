@@ -1,16 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { rpcCall } from '../../../src/calls/rpc.ts'
-import { failingMethods, paramsOf } from '../../../src/calls/rpc-params.ts'
+import { buildRpc, failingMethods, rpcParamsOf } from '../../../src/calls/rpc.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { randomStream } from '../../../src/lib/random.ts'
-import { bodyOf, bounds, key, office, rpcPlan } from './office.ts'
+import { bodyOf, bounds, key, requestContext, rpcPlan } from './request-context.ts'
 
 const call = (plan: Partial<typeof rpcPlan> = {}, content = '7', more = {}) =>
-  rpcCall({ ...rpcPlan, ...plan }, content, null, key, office(more))
+  buildRpc({ ...rpcPlan, ...plan }, content, null, key, requestContext(more))
 
 const methodsOf = (plan: Partial<typeof rpcPlan>, calls: number): readonly string[] =>
-  Array.from({ length: calls }, (_, seq) => call(plan, `${seq}`)).flatMap(({ asked }) =>
-    asked.kind === 'rpc' ? asked.items.map(({ method }) => method) : [],
+  Array.from({ length: calls }, (_, seq) => call(plan, `${seq}`)).flatMap(({ descriptor }) =>
+    descriptor.kind === 'rpc' ? descriptor.items.map(({ method }) => method) : [],
   )
 
 describe('a single RPC call', () => {
@@ -35,7 +34,7 @@ describe('a single RPC call', () => {
 
   test('fails on purpose as often as planned, by a parameter that no method takes', () => {
     const calls = Array.from({ length: 4_000 }, (_, seq) => call({ failing: 0.25 }, `${seq}`))
-    const failing = calls.filter(({ asked }) => asked.kind === 'rpc' && asked.items[0]?.failing)
+    const failing = calls.filter(({ descriptor }) => descriptor.kind === 'rpc' && descriptor.items[0]?.failing)
     expect(Math.abs(failing.length / 4_000 - 0.25)).toBeLessThan(0.021)
     expect(new Set(failing.map(each => each.request.body))).toEqual(
       new Set(['1', '"r-1"'].map(id => `{"jsonrpc":"2.0","id":${id},"method":"eth_getBalance","params":["invalid"]}`)),
@@ -57,8 +56,8 @@ describe('a batch', () => {
 
   test('has exactly as many failing items as planned, at places that change', () => {
     const places = Array.from({ length: 200 }, (_, seq) => {
-      const { asked } = call({ batchSize: 10, failing: 3 }, `${seq}`)
-      return asked.kind === 'rpc' ? asked.items.flatMap(({ failing }, index) => (failing ? [index] : [])) : []
+      const { descriptor } = call({ batchSize: 10, failing: 3 }, `${seq}`)
+      return descriptor.kind === 'rpc' ? descriptor.items.flatMap(({ failing }, index) => (failing ? [index] : [])) : []
     })
     expect(places.every(each => each.length === 3)).toBe(true)
     expect(new Set(places.flat()).size).toBe(10)
@@ -72,7 +71,7 @@ describe('a batch', () => {
   test('tells judges the ids and methods that it sends, in their order', () => {
     const batch = call({ batchSize: 20, failing: 2 })
     const sent = bodyOf(batch).map(({ id, method }: { id: unknown; method: string }) => ({ id, method }))
-    expect(batch.asked).toMatchObject({ kind: 'rpc', network: 'ethereum-mainnet', batch: true, items: sent })
+    expect(batch.descriptor).toMatchObject({ kind: 'rpc', network: 'ethereum-mainnet', batch: true, items: sent })
   })
 })
 
@@ -104,22 +103,22 @@ describe('the parameters of a method', () => {
   const methods = Object.values(documented.rpc.methods).flatMap(family => Object.keys(family))
 
   test.each(methods)('%s are an array of JSON, and never what makes an item fail', method => {
-    const params = paramsOf(method, randomStream(1, method))
+    const params = rpcParamsOf(method, randomStream(1, method))
     expect(JSON.parse(JSON.stringify(params))).toEqual(params)
     expect(params).not.toEqual(['invalid'])
   })
 
   test('are well-formed: addresses of 20 bytes, hashes of 32, quantities without leading zeros', () => {
-    const [address] = paramsOf('eth_getBalance', randomStream(1, 'a'))
-    const [hash] = paramsOf('eth_getTransactionReceipt', randomStream(1, 'a'))
-    const [block] = paramsOf('eth_getBlockByNumber', randomStream(1, 'a'))
+    const [address] = rpcParamsOf('eth_getBalance', randomStream(1, 'a'))
+    const [hash] = rpcParamsOf('eth_getTransactionReceipt', randomStream(1, 'a'))
+    const [block] = rpcParamsOf('eth_getBlockByNumber', randomStream(1, 'a'))
     expect(address).toMatch(/^0x[0-9a-f]{40}$/)
     expect(hash).toMatch(/^0x[0-9a-f]{64}$/)
     expect(block).toMatch(/^0x[1-9a-f][0-9a-f]*$/)
   })
 
   test('of a range of logs are one block, so that no node refuses it for its size', () => {
-    const [filter] = paramsOf('eth_getLogs', randomStream(1, 'a')) as readonly [Record<string, string>]
+    const [filter] = rpcParamsOf('eth_getLogs', randomStream(1, 'a')) as readonly [Record<string, string>]
     expect(filter.fromBlock).toBe(filter.toBlock)
   })
 })

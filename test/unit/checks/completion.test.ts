@@ -42,6 +42,12 @@ const grammarOf = (...parts: readonly ('role' | 'content' | 'tool-call' | 'finis
   grammar: parts.map(part => [part, 1] as const),
 })
 
+/** The types of the deltas of most streams. */
+const usual: StreamReading['deltaTypes'] = [
+  ['role', 'string', '"assistant"'],
+  ['content', 'string', '"a"'],
+]
+
 /** Two answers were asked for, which end in two ways. */
 function streamOfTwo(stream: Partial<StreamReading>): Observation {
   const two = { finishReasons: ['stop', 'length'], stopReasons: ['length', 'stop'], ...stream }
@@ -208,8 +214,35 @@ describe('the members of a message', () => {
     'a chunk whose content is an object': [
       'chat.stream.delta',
       'a delta has content {}, expected what a message has',
-      streamObserved({ misshapen: ['content {}', 'name 7'] }),
+      streamObserved({ deltaTypes: [...usual, ['content', 'object', '{}'], ['name', 'number', '7']] }),
     ],
+  })
+
+  test.each([
+    ['role', 'number', '7'],
+    ['content', 'object', '{"text":"a"}'],
+    ['reasoning_content', 'boolean', 'false'],
+    ['name', 'number', '7'],
+    ['thought_signature', 'array', '[]'],
+    ['tool_calls', 'object', '{}'],
+    ['reasoning_details', 'string', '"a"'],
+  ] as const)('a delta whose %s is %s %s is one that no message has', (field, type, first) => {
+    const observation = streamObserved({ deltaTypes: [...usual, [field, type, first]] })
+    const message = `a delta has ${field} ${first}, expected what a message has`
+    expect(accusations(observation)).toEqual({ 'chat.stream.delta': message })
+  })
+
+  test('a delta may have what a message has', () => {
+    const deltaTypes: StreamReading['deltaTypes'] = [
+      ...usual,
+      ['content', 'array', '[]'],
+      ['reasoning_content', 'string', '"Hm."'],
+      ['name', 'string', '"a"'],
+      ['thought_signature', 'string', '"b"'],
+      ['tool_calls', 'array', '[]'],
+      ['reasoning_details', 'array', '[]'],
+    ]
+    expect(accusations(streamObserved({ deltaTypes }))).toEqual({})
   })
 })
 

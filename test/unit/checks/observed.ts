@@ -122,7 +122,7 @@ export const reading: StreamReading = {
   finishReasons: ['stop'],
   indices: [0],
   stopReasons: [],
-  misshapen: [],
+  deltaTypes: [],
   parameters: null,
   text: null,
   toolNames: [],

@@ -1,49 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { assertAffordable, isLoopback } from '../../../src/cli/affordable.ts'
+import { assertAffordable } from '../../../src/cli/affordable.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import { parseScenario } from '../../../src/scenario/load.ts'
-
-describe('a target on this machine', () => {
-  test.each([
-    'http://127.0.0.1:8402/api/v1',
-    'https://127.0.0.1',
-    'http://127.1.2.3',
-    'http://127.255.255.254:1',
-    'http://[::1]:8402',
-    'http://[0:0:0:0:0:0:0:1]',
-    'http://localhost:3000',
-    'http://LOCALHOST',
-    'http://127.1',
-    'http://2130706433',
-  ])('is %s', target => {
-    expect(isLoopback(target)).toBe(true)
-  })
-
-  test.each([
-    'http://127.0.0.1.evil.com',
-    'http://localhost.evil.com',
-    'http://evil.com/127.0.0.1',
-    'http://127.0.0.1@evil.com',
-    'http://evil.com?127.0.0.1',
-    'http://evil.com#localhost',
-    'http://0.0.0.0:8402',
-    'http://[::]',
-    'http://128.0.0.1',
-    'http://10.0.0.1',
-    'http://192.168.1.2',
-    'http://169.254.169.254',
-    'http://[fe80::1]',
-    'http://[::ffff:10.0.0.1]',
-    'http://localhosts',
-    'http://my-localhost',
-    'http://127-0-0-1.example',
-    'https://api.example.com/api/v1',
-  ])('is not %s', target => {
-    expect(isLoopback(target)).toBe(false)
-  })
-})
 
 describe('what a run may spend', () => {
   const said: string[] = []

@@ -95,7 +95,7 @@ export const aStream = (changes: Partial<StreamReading> = {}): StreamReading => 
   finishReasons: ['stop'],
   indices: [0],
   stopReasons: [],
-  misshapen: [],
+  deltaTypes: [],
   parameters: null,
   text: null,
   toolNames: [],

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import { postTo, receiverAt } from '../../../src/push/receiver.ts'
-import { undiciTransport } from '../../../src/transport/undici-transport.ts'
+import { undiciTransport } from '../../../src/transport/undici.ts'
 import { portOf } from '../transport/loopback.ts'
 
 const at = (address: string, credentials?: string) => receiverAt('--remote-write', address, 'TURNPIKE_X', credentials)

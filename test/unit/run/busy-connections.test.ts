@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { busyConnections } from '../../../src/run/busy-connections.ts'
-import type { Errand, Exchange, Transport } from '../../../src/transport/transport.ts'
+import type { Exchange, PendingRequest, Transport } from '../../../src/transport/transport.ts'
 import { plainRequest } from '../transport/loopback.ts'
 
 const never = new AbortController().signal
 const answered = { failure: null } as Exchange
 
 /** What connections are told when they ask for errands, as long as there are any. */
-async function errandsOf(fireNext: (transport: Transport) => boolean): Promise<readonly Errand[]> {
-  const asked: Errand[] = []
+async function errandsOf(fireNext: (transport: Transport) => boolean): Promise<readonly PendingRequest[]> {
+  const asked: PendingRequest[] = []
   const { transport, keepBusy } = busyConnections(async next => {
     for (let errand = next(); errand !== null; errand = next()) asked.push(errand)
   })

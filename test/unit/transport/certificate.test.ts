@@ -3,7 +3,7 @@ import { createServer } from 'node:tls'
 import { expect, test } from 'vitest'
 import { ok, portOf, sendingTo } from './loopback.ts'
 
-// Made for this test, for localhost, signed by itself; nobody trusts it, and that is the point.
+// A self-signed certificate for localhost that no client trusts.
 const key = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg6vu6mp1I+Qb/NdMJ
 xBwF+yqslyg9cYlxLeG6uhe0o36hRANCAAQbaUr1YDUnFwEQLklp5E7Z2XIPqEsi

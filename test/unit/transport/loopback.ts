@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
-import type { Exchange, WireRequest } from '../../../src/transport/transport.ts'
-import { undiciTransport } from '../../../src/transport/undici-transport.ts'
+import type { Exchange, HttpRequest } from '../../../src/transport/transport.ts'
+import { undiciTransport } from '../../../src/transport/undici.ts'
 
-/** What a server of the loopback has seen so far. */
+/** What a local server has received so far. */
 export type Seen = { connections: number; readonly requests: string[] }
 
 /**
- * Starts a server that says `answer` to each request, as raw bytes, and does nothing else with HTTP. Text is written
- * and the connection left open; a function does what it likes. Gone when the test is.
+ * Starts a server that sends `answer` to each request, as raw bytes. Text leaves the connection open; a function may do
+ * anything with the socket. The server stops at the end of the test.
  */
 export async function answering(answer: string | ((socket: Socket) => void)): Promise<{ url: string; seen: Seen }> {
   const seen: Seen = { connections: 0, requests: [] }
@@ -32,7 +32,7 @@ export async function answering(answer: string | ((socket: Socket) => void)): Pr
   return { url: `http://127.0.0.1:${await portOf(server)}`, seen }
 }
 
-/** Listens on a free port of the loopback until the test is over, and ends with its connections. */
+/** Listens on a free local port. The server and its connections are closed at the end of the test. */
 export async function portOf(server: Server): Promise<number> {
   const sockets = new Set<Socket>()
   server.on('connection', socket => {
@@ -50,9 +50,9 @@ export async function portOf(server: Server): Promise<number> {
   return address.port
 }
 
-export type Send = (request?: Partial<WireRequest>, signal?: AbortSignal) => Promise<Exchange>
+export type Send = (request?: Partial<HttpRequest>, signal?: AbortSignal) => Promise<Exchange>
 
-/** A transport to `url` that ends with the test, and generous limits where a request does not set its own. */
+/** A transport to `url` that is closed at the end of the test, with generous timeouts for requests that set none. */
 export function sendingTo(url: string, maxConnections = 8): Send {
   const { send, close } = undiciTransport({ baseUrl: url, clock: systemClock(), maxConnections })
   onTestFinished(close)
@@ -61,7 +61,7 @@ export function sendingTo(url: string, maxConnections = 8): Send {
 
 export const limits = { connectMs: 5_000, headersMs: 5_000, idleMs: 5_000, totalMs: 10_000 } as const
 
-export const plainRequest: WireRequest = {
+export const plainRequest: HttpRequest = {
   method: 'POST',
   path: '/chat/completions',
   headers: { 'content-type': 'application/json' },

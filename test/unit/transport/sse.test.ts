@@ -103,7 +103,7 @@ describe('an event above the bound', () => {
 })
 
 describe('against the standard, written as it reads', () => {
-  /** Every step on the whole text at once; slow and plain. */
+  /** Takes each step on the whole text at once: slow and simple. */
   function plainly(text: string): Decoded {
     const lines = text.replace(/^\u{feff}/u, '').split(/\r\n|\n|\r/)
     const rest = lines.pop() ?? ''

