@@ -1,13 +1,25 @@
 import { defineConfig } from 'vitest/config'
 
+const shared = { pool: 'threads', maxWorkers: 2 } as const
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/slow/**', 'test/real/**'],
-    testTimeout: 60_000,
-    pool: 'threads',
-    maxWorkers: 2,
-    // Modules are loaded once for all files of a thread, which saves a fifth of the time. Whoever spies takes it back.
-    isolate: false,
+    projects: [
+      {
+        test: {
+          ...shared,
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/slow/**', 'test/real/**'],
+          testTimeout: 60_000,
+          // Each thread loads a module once for all files, which saves a fifth of the time. A test that spies restores.
+          isolate: false,
+        },
+      },
+      // Sweeps and whole runs of the program. They take minutes, so `npm test` leaves them out.
+      { test: { ...shared, name: 'slow', include: ['test/slow/**/*.test.ts'], testTimeout: 120_000 } },
+      // Tests against programs that the project does not install: Prometheus, Pushgateway, Chromium.
+      { test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], testTimeout: 60_000 } },
+    ],
   },
 })

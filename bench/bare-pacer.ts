@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { sleepSharplyUntil, systemClock } from '../src/lib/clock.ts'
+import { sleepPreciselyUntil, systemClock } from '../src/lib/clock.ts'
 
 /**
  * A schedule with nothing around it: a loop that waits as ours does, and one socket. How far its intervals are off is the
@@ -14,7 +14,7 @@ socket.resume()
 await new Promise(resolve => socket.once('connect', resolve))
 const startMs = clock.nowMs() + 500
 for (let index = 0; index < Number(count); index++) {
-  await sleepSharplyUntil(clock, startMs + (1_000 * index) / Number(perSecond))
+  await sleepPreciselyUntil(clock, startMs + (1_000 * index) / Number(perSecond))
   socket.write(request)
 }
 await new Promise(resolve => setTimeout(resolve, 100))

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { priceListOf } from '../src/checks/price-list.ts'
 import { documented } from '../src/contract/documented.ts'
+import { toObject } from '../src/lib/json.ts'
 import { formatPico, parsePico } from '../src/lib/money.ts'
 import type { RunHead } from '../src/observation/log.ts'
 import type { Answer, Body, Observation, Outcome, StreamReading } from '../src/observation/observation.ts'
-import { asObject } from '../src/observation/scope.ts'
 import type { Plan } from '../src/plan/plan.ts'
 import { virtualRun } from '../test/support/virtual-run.ts'
 
@@ -105,7 +105,7 @@ function retellAnswer({ status, headers, bytes, body }: Answer, shift: Shift, sp
 function retellBody(body: Body, shift: Shift): Body {
   if (body.kind === 'stream') return { kind: 'stream', stream: retellStream(body.stream, shift) }
   if (body.kind !== 'json') return body
-  const { id, created, ...members } = asObject(body.value) ?? {}
+  const { id, created, ...members } = toObject(body.value) ?? {}
   if (typeof created !== 'number') return body
   return { ...body, value: { ...members, id: `${id}${shift.turn}`, created: created + shift.ms / 1000 } }
 }

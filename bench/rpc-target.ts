@@ -46,7 +46,7 @@ function stallSoon({ phaseMs, stallMs }: Stall): void {
   const beginMs = performance.now() + phaseMs
   const begin = () => {
     held = []
-    sharplyAt(beginMs + stallMs, end)
+    atPrecisely(beginMs + stallMs, end)
   }
   const end = () => {
     for (const answer of held ?? []) {
@@ -56,11 +56,11 @@ function stallSoon({ phaseMs, stallMs }: Stall): void {
     held = null
   }
   if (phaseMs === 0) begin()
-  else sharplyAt(beginMs, begin)
+  else atPrecisely(beginMs, begin)
 }
 
 /** What a timer is late would be an error of the truth. */
-function sharplyAt(dueMs: number, wake: () => void): void {
+function atPrecisely(dueMs: number, wake: () => void): void {
   const coarseMs = 2
   setTimeout(
     () => {

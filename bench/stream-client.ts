@@ -1,7 +1,6 @@
 import { carryOutStreams } from '../src/cli/carry-out-streams.ts'
 import { stampStreams } from '../src/cli/stamp-streams.ts'
-import { systemClock } from '../src/lib/clock.ts'
-import { originOnMachineMs } from '../src/lib/machine-clock.ts'
+import { monotonicOriginMs, systemClock } from '../src/lib/clock.ts'
 import { streamOf } from '../src/observation/observation.ts'
 import { undiciTransport } from '../src/transport/undici.ts'
 
@@ -16,14 +15,14 @@ const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096
 const stop = new AbortController().signal
 const run = { load: JSON.parse(load), target, clock, send: transport.send, stop }
 process.send?.(
-  wanted === 'stamps' ? await stampStreams({ ...run, originMs: originOnMachineMs(clock) }) : await carryOutCounted(),
+  wanted === 'stamps' ? await stampStreams({ ...run, originMs: monotonicOriginMs(clock) }) : await carryOutCounted(),
 )
 await transport.close()
 process.once('disconnect', () => process.exit())
 
 async function carryOutCounted() {
   // A driver that waits in turns of the event loop uses CPU that no chunk needs.
-  const patient = { ...clock, sharplyAt: clock.at }
+  const patient = { ...clock, atPrecisely: clock.at }
   let chunks = 0
   let used = process.cpuUsage()
   const { verdict, because } = await carryOutStreams({

@@ -1,8 +1,9 @@
 import type { CapacityResult } from './capacity/result.ts'
+import type { Unit } from './lib/format.ts'
+import { formatExact, formatRate } from './lib/format.ts'
 import { formatPico } from './lib/money.ts'
 import { latenessReason, stallReason } from './metrics/harness-limits.ts'
 import { type Histogram, meanMs, percentileMs, samplesFor } from './metrics/histogram.ts'
-import { exact, rate, type Unit } from './metrics/quantity.ts'
 import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
 import { perSecond, type RunExtent, type Selection } from './metrics/timings.ts'
 import type { EventLoopDelay } from './observation/log.ts'
@@ -38,11 +39,11 @@ function evaluate(threshold: Threshold, metrics: RunMetrics, totals: RunTotals):
   const result = (verdict: Status, because: string): ThresholdResult => {
     return { expression, value, operator, bound, unit, verdict, because, why }
   }
-  const required = `${operator} ${exact(bound, unit)}`
+  const required = `${operator} ${formatExact(bound, unit)}`
   if (value === null) return result('inconclusive', `${measured.because} (required ${required}; n = ${samples})`)
 
   const holds = compare(value, operator, bound)
-  const sentence = `${subject} was ${exact(value, unit)}, ${holds ? '' : 'not '}${required} (n = ${samples})`
+  const sentence = `${subject} was ${formatExact(value, unit)}, ${holds ? '' : 'not '}${required} (n = ${samples})`
   const doubt =
     latenessReason(threshold, metrics) ??
     stallReason(threshold, totals.eventLoopDelayMs) ??
@@ -133,7 +134,11 @@ function measureTiming(subject: string, of: Aggregate, histogram: Histogram): Me
   const largest = histogram.maxMs()
   if (largest === null) return { ...base, value, because: `${subject} has no value: nothing was measured` }
   const enough = Number.isFinite(needed) ? `it takes ${needed} values` : 'no number of values is enough'
-  return { ...base, value, because: `${subject} cannot be bounded: ${enough}, the largest was ${exact(largest, 'ms')}` }
+  return {
+    ...base,
+    value,
+    because: `${subject} cannot be bounded: ${enough}, the largest was ${formatExact(largest, 'ms')}`,
+  }
 }
 
 function aggregate(of: Aggregate, histogram: Histogram): number | null {
@@ -251,4 +256,4 @@ function capacityUpperBound({ call, stage }: Selected, results: readonly Capacit
 }
 
 const rangeReason = (upTo: number): string =>
-  upTo === Number.POSITIVE_INFINITY ? 'no higher rate was tried' : `no rate below ${rate(upTo)} was tried`
+  upTo === Number.POSITIVE_INFINITY ? 'no higher rate was tried' : `no rate below ${formatRate(upTo)} was tried`

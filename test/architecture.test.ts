@@ -66,7 +66,15 @@ const places: readonly Place[] = [
   },
   {
     name: 'capacity',
-    sees: ['contract', 'plan/plan.ts', 'plan/search-terms.ts', 'plan/provable-percentile.ts', 'observation', 'metrics'],
+    sees: [
+      'lib',
+      'contract',
+      'plan/plan.ts',
+      'plan/search-terms.ts',
+      'plan/provable-percentile.ts',
+      'observation',
+      'metrics',
+    ],
     because: 'What a search tries next follows from what was observed: the producing half only asks.',
   },
   {
@@ -100,7 +108,7 @@ const places: readonly Place[] = [
   {
     name: 'report',
     sees: [
-      ...['contract', 'plan/plan.ts', 'plan/describe-load.ts', 'observation', 'checks'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'observation', 'checks'],
       ...['audits', 'metrics', 'capacity', 'thresholds.ts', 'compare', 'judging'],
     ],
     because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
@@ -132,13 +140,13 @@ const places: readonly Place[] = [
   },
   {
     name: 'certificate',
-    sees: ['lib', 'contract', 'plan/table.ts', 'observation', 'transport', 'metrics'],
+    sees: ['lib', 'contract', 'observation', 'transport', 'metrics'],
     because: 'It holds stamps against times of writing: it sees what is stamped, and not how a run comes about.',
   },
   {
     name: 'cli',
     sees: [
-      ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
+      ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'compare'],
       ...['report', 'storage', 'outputs', 'service', 'judging', 'run', 'arrivals/share.ts', 'certificate'],
     ],
     because:
@@ -165,13 +173,11 @@ const doors: Readonly<Record<string, Door>> = {
     files: ['src/transport/connections.ts', 'src/transport/undici.ts', 'src/transport/failures.ts'],
     because: 'its connections, its callbacks, and the codes of its errors',
   },
-  yaml: { files: ['src/contract/profile.ts', 'src/scenario/source.ts'], because: 'the two files that people write' },
+  yaml: { files: ['src/lib/yaml.ts'], because: 'the files that people write: scenarios and profiles' },
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
-      'src/contract/chat-terms.ts',
-      'src/contract/quantities.ts',
-      ...['src/contract/contract.ts', 'src/scenario', 'src/service/chat-request.ts'],
+      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat-request.ts'],
       ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
       ...['src/report/series-schema.ts', 'src/compare/comparison.ts', 'src/metrics/slices.ts'],
     ],
@@ -191,8 +197,8 @@ const doors: Readonly<Record<string, Door>> = {
   },
   'node:fs': {
     files: [
-      ...['src/callers/api-keys.ts', 'src/cli/version.ts', 'src/contract/profile.ts', 'src/observation/log.ts'],
-      ...['src/outputs/github.ts', 'src/storage/run-directory.ts', 'src/scenario/load.ts'],
+      ...['src/callers/api-keys.ts', 'src/cli/version.ts', 'src/lib/yaml.ts', 'src/observation/log.ts'],
+      ...['src/outputs/github.ts', 'src/storage/run-directory.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
   },
@@ -214,16 +220,18 @@ const doors: Readonly<Record<string, Door>> = {
     files: ['src/run/threads.ts', 'src/run/thread-main.ts'],
     because: 'the two ends of a thread',
   },
-  'node:perf_hooks': { files: ['src/metrics/event-loop.ts'], because: 'the delay of our own event loop' },
+  'node:perf_hooks': { files: ['src/lib/clock.ts'], because: 'the delay of our own event loop' },
 }
 
 const harmless = ['node:events', 'node:path', 'node:readline', 'node:url', 'node:util', 'node:zlib']
 
 /** Time, chance and the process are touched here; everything else runs under virtual time and can be replayed. */
 const edges: Readonly<Record<string, Edge>> = {
-  'src/lib/clock.ts': { touches: ['clock', 'timer'], because: 'the one clock, which is handed to all' },
-  'src/lib/spare-time.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
-  'src/lib/machine-clock.ts': { touches: ['process'], because: 'the clock that all processes of a machine share' },
+  'src/lib/clock.ts': {
+    touches: ['clock', 'timer', 'process'],
+    because: 'the one clock, which is handed to all, and the clock that all processes of a machine share',
+  },
+  'src/lib/batches.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
   'src/callers/api-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
   'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },

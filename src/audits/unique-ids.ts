@@ -1,5 +1,5 @@
 import type { Reclassify, Say } from '../checks/findings.ts'
-import { textHash } from '../lib/text-hash.ts'
+import { textHash } from '../lib/random.ts'
 import { isReplayed } from '../observation/response.ts'
 import type { Audit } from './audit.ts'
 

@@ -1,5 +1,5 @@
+import { isObject, isPresent, type JsonObject, parseObject } from '../lib/json.ts'
 import type { TakeSseEvent } from '../transport/sse.ts'
-import { isObject, isPresent, type JsonObject, parseObject } from './json-object.ts'
 
 export type RepeatedChunkReader = {
   /** Remembers a chunk that was parsed and contained one token and nothing else. */

@@ -1,3 +1,4 @@
+import { boundJson, isObject, isPresent, type JsonObject } from '../lib/json.ts'
 import {
   type DeltaField,
   type JsonType,
@@ -5,7 +6,6 @@ import {
   type StreamPart,
   type StreamReading,
 } from '../observation/observation.ts'
-import { boundJson, isObject, isPresent, type JsonObject } from './json-object.ts'
 
 /** The parts that one chunk can have, in the order in which they are listed. The parts of a chunk are a set of bits. */
 const chunkParts: readonly StreamPart[] = [

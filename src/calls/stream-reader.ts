@@ -1,6 +1,6 @@
+import { boundJson, boundMembers, isObject, isPresent, type JsonObject, parseObject } from '../lib/json.ts'
 import type { StreamReading } from '../observation/observation.ts'
 import { createSseDecoder } from '../transport/sse.ts'
-import { boundJson, boundMembers, isObject, isPresent, type JsonObject, parseObject } from './json-object.ts'
 import { createRepeatedChunkReader } from './repeated-chunks.ts'
 import {
   addDeltaTypes,

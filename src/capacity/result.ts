@@ -1,5 +1,5 @@
+import { count, formatDuration, formatRate, formatRatio } from '../lib/format.ts'
 import type { Percentiles } from '../metrics/histogram.ts'
-import { count, duration, rate, ratio } from '../metrics/quantity.ts'
 import type { SearchTerms, Trial } from '../plan/search-terms.ts'
 import { exceedsCapacity, isHarnessLimit, type TrialOutcome } from './judge-trial.ts'
 import type { SearchConclusion } from './next-trial.ts'
@@ -67,9 +67,9 @@ export const trialLabels: Readonly<Record<TrialOutcome, string>> = {
 
 /** `78.7/s`, `at least 180/s`, `less than 10/s` or `not found`. */
 export function capacityLabel({ status, perSecond, fromPerSecond }: CapacityResult): string {
-  if (status === 'found') return rate(perSecond)
-  if (status === 'not-reached') return `at least ${rate(perSecond)}`
-  return status === 'below-lowest' ? `less than ${rate(fromPerSecond)}` : 'not found'
+  if (status === 'found') return formatRate(perSecond)
+  if (status === 'not-reached') return `at least ${formatRate(perSecond)}`
+  return status === 'below-lowest' ? `less than ${formatRate(fromPerSecond)}` : 'not found'
 }
 
 /** What a search has come to, in a sentence or two. */
@@ -79,20 +79,20 @@ export function conclusionText(
   { fromPerSecond, toPerSecond }: SearchTerms,
 ): string {
   const last = trials.at(-1)
-  const proof = last === undefined ? '' : `${ratio(last.goodRatio)} good of ${count(last.arrivals)} arrivals`
+  const proof = last === undefined ? '' : `${formatRatio(last.goodRatio)} good of ${count(last.arrivals)} arrivals`
   switch (status) {
     case 'found':
-      return `${rate(perSecond)} held for ${confirmedFor(last)}, ${proof}${exceededAbove(trials, perSecond ?? 0)}.`
+      return `${formatRate(perSecond)} held for ${confirmedFor(last)}, ${proof}${exceededAbove(trials, perSecond ?? 0)}.`
     case 'not-reached':
-      return `At least ${rate(perSecond)}, which held for ${confirmedFor(last)}, ${proof}. No more was tried.`
+      return `At least ${formatRate(perSecond)}, which held for ${confirmedFor(last)}, ${proof}. No more was tried.`
     case 'below-lowest':
-      return `Less than ${rate(fromPerSecond)}, the lowest rate that was tried: ${trialLabels[because]}, ${proof}.`
+      return `Less than ${formatRate(fromPerSecond)}, the lowest rate that was tried: ${trialLabels[because]}, ${proof}.`
     case 'limited-by-tier':
-      return `The rate limits of the callers came first: at ${rate(last?.offeredPerSecond ?? null)} ${count(last?.refused ?? 0)} answers were 429. ${sustainedText(trials)}`
+      return `The rate limits of the callers came first: at ${formatRate(last?.offeredPerSecond ?? null)} ${count(last?.refused ?? 0)} answers were 429. ${sustainedText(trials)}`
     case 'harness-limited':
       return `${harnessLimits[because === 'harness-full' ? 'full' : 'late']} at ${harnessLimitAt(trials)}, so that nothing is known of the target there. ${sustainedText(trials)}`
     case 'inconclusive':
-      return `${inconclusiveText(because)} between ${rate(fromPerSecond)} and ${rate(toPerSecond)}. ${sustainedText(trials)}`
+      return `${inconclusiveText(because)} between ${formatRate(fromPerSecond)} and ${formatRate(toPerSecond)}. ${sustainedText(trials)}`
   }
 }
 
@@ -110,20 +110,20 @@ function inconclusiveText(because: TrialOutcome): string {
 
 /** The lowest rate at which the harness was at its own limit. */
 const harnessLimitAt = (trials: readonly TrialResult[]): string =>
-  rate(Math.min(...trials.filter(({ outcome }) => isHarnessLimit(outcome)).map(each => each.offeredPerSecond)))
+  formatRate(Math.min(...trials.filter(({ outcome }) => isHarnessLimit(outcome)).map(each => each.offeredPerSecond)))
 
 /** What held without having been confirmed: no capacity, but more than nothing. */
 function sustainedText(trials: readonly TrialResult[]): string {
   const held = Math.max(0, ...trials.filter(({ outcome }) => outcome === 'held').map(each => each.offeredPerSecond))
-  return held === 0 ? 'No rate held.' : `${rate(held)} held in a trial, unconfirmed.`
+  return held === 0 ? 'No rate held.' : `${formatRate(held)} held in a trial, unconfirmed.`
 }
 
 const confirmedFor = (last: TrialResult | undefined): string =>
-  duration(last === undefined ? null : (last.arrivals * 1000) / last.offeredPerSecond)
+  formatDuration(last === undefined ? null : (last.arrivals * 1000) / last.offeredPerSecond)
 
 function exceededAbove(trials: readonly TrialResult[], perSecond: number): string {
   const [lowest] = trials
     .filter(({ outcome, offeredPerSecond }) => exceedsCapacity(outcome) && offeredPerSecond > perSecond)
     .toSorted((a, b) => a.offeredPerSecond - b.offeredPerSecond)
-  return lowest === undefined ? '' : `; ${rate(lowest.offeredPerSecond)} did not: ${trialLabels[lowest.outcome]}`
+  return lowest === undefined ? '' : `; ${formatRate(lowest.offeredPerSecond)} did not: ${trialLabels[lowest.outcome]}`
 }

@@ -1,5 +1,5 @@
+import { plainTable } from '../lib/text-layout.ts'
 import type { Percentiles } from '../metrics/histogram.ts'
-import { table } from '../plan/table.ts'
 import type { Certificate } from './certificate.ts'
 
 /** A certificate for people. */
@@ -19,7 +19,7 @@ export function describeCertificate(certificate: Certificate): string {
     ...because.map(reason => `  - ${reason}`),
     floorOf(certificate),
     '',
-    table(['written to stamped, ms', 'p50', 'p90', 'p99', 'p99.9', 'max', 'count'], rows),
+    plainTable(['written to stamped, ms', 'p50', 'p90', 'p99', 'p99.9', 'max', 'count'], rows),
     '',
     `event loop delay: p99 ${p99.toFixed(2)} ms, at most ${max.toFixed(2)} ms`,
     '',

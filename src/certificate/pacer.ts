@@ -1,5 +1,4 @@
-import type { Clock } from '../lib/clock.ts'
-import { originOnMachineMs } from '../lib/machine-clock.ts'
+import { type Clock, monotonicOriginMs } from '../lib/clock.ts'
 import type { StreamTexts } from './metronome-answer.ts'
 
 export type Pace = {
@@ -28,7 +27,7 @@ type Voice = { readonly outlet: Outlet; readonly texts: StreamTexts; tokensLeft:
  */
 export function createPacer({ clock, perSecond, atOnce }: Pace): Pacer {
   const stepMs = (1000 * atOnce) / perSecond
-  const originMs = originOnMachineMs(clock)
+  const originMs = monotonicOriginMs(clock)
   /** In the order in which they are due. */
   let voices: Voice[] = []
   let cancel: (() => void) | null = null

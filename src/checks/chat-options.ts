@@ -9,6 +9,7 @@ import {
 } from '../contract/chat-options.ts'
 import type { ClausesOf } from '../contract/clauses.ts'
 import type { ChatOption, Contract } from '../contract/contract.ts'
+import { toObject } from '../lib/json.ts'
 import {
   type Answer,
   type ChatAsked,
@@ -17,7 +18,6 @@ import {
   streamOf,
 } from '../observation/observation.ts'
 import { is2xx, isFromGateway, jsonObject } from '../observation/response.ts'
-import { asObject } from '../observation/scope.ts'
 import { mentionsModel } from './chat-request.ts'
 import { type Check, type Expect, expectFor, quote } from './check.ts'
 
@@ -136,7 +136,7 @@ function checkScraping(
 ): void {
   if (sent.enable_web_scraping !== true || isSearching(sent) || citations.length === 0) return
   const max = chat.search.scrapedPages
-  const pages = new Set(citations.map(citation => asObject(citation)?.url)).size
+  const pages = new Set(citations.map(citation => toObject(citation)?.url)).size
   expect('parameters.scraping', pages <= max, () => `${pages} pages were scraped, expected at most ${max}`)
 }
 
@@ -156,19 +156,19 @@ function checkEcho(
   contract: Contract,
   expect: Expect<EchoClause>,
 ): readonly unknown[] {
-  const echo = asObject(said) ?? {}
+  const echo = toObject(said) ?? {}
   if (said !== undefined && said !== null) checkTypes(said, contract, expect)
   checkValues(echo, options, contract, expect)
   const citations: readonly unknown[] = Array.isArray(echo.web_search_citations) ? echo.web_search_citations : []
   for (const citation of citations) {
-    const wrong = wrongCitation(asObject(citation) ?? {})
+    const wrong = wrongCitation(toObject(citation) ?? {})
     expect('parameters.echo.citations', wrong === null, () => `a citation has ${wrong}`)
   }
   return citations
 }
 
 function checkTypes(said: unknown, contract: Contract, expect: Expect<'parameters.echo'>): void {
-  const echo = asObject(said)
+  const echo = toObject(said)
   const wrong = echo === null ? null : mistypedOption(echo, contract)
   expect('parameters.echo', echo !== null && wrong === null, () =>
     echo === null
@@ -310,8 +310,8 @@ const cutAtCharacters = 256
 function statedOptions(answer: Answer, { chat }: Contract): StatedOptions {
   if (answer.body.kind === 'stream') return statedInStream(answer.body.stream)
   const body = jsonObject(answer)
-  const choices = (Array.isArray(body?.choices) ? body.choices : []).map(asObject)
-  const messages = choices.map(choice => asObject(choice?.message))
+  const choices = (Array.isArray(body?.choices) ? body.choices : []).map(toObject)
+  const messages = choices.map(choice => toObject(choice?.message))
   const texts = messages.flatMap(message => textsOf(message?.content))
   const isCut = choices.some(choice => choice?.finish_reason === 'length')
   return {
@@ -339,7 +339,7 @@ function textsOf(content: unknown): readonly string[] {
   if (typeof content === 'string') return [content]
   if (!Array.isArray(content)) return []
   return content.flatMap(part => {
-    const text = asObject(part)?.text
+    const text = toObject(part)?.text
     return typeof text === 'string' ? [text] : []
   })
 }
@@ -347,7 +347,7 @@ function textsOf(content: unknown): readonly string[] {
 function toolsOf(calls: unknown): readonly string[] {
   if (!Array.isArray(calls)) return []
   return calls.map(call => {
-    const name = asObject(asObject(call)?.function)?.name
+    const name = toObject(toObject(call)?.function)?.name
     return typeof name === 'string' ? name : ''
   })
 }

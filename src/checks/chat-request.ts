@@ -1,11 +1,13 @@
 import { choicesOf, unknownMember } from '../contract/chat-options.ts'
 import type { ClausesOf } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
 import type { Answer, ChatAsked } from '../observation/observation.ts'
 import { bodyText, is2xx, jsonObject } from '../observation/response.ts'
-import { asObject } from '../observation/scope.ts'
+
 import { checkLogprobs } from './chat-response.ts'
-import { type Check, type Expect, expectFor, quote } from './check.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
 
 type ChatRequestClause = ClausesOf<'chat-request'>
 
@@ -97,7 +99,7 @@ const hasLogprobs = ({ model }: ChatAsked, { models }: Contract): boolean =>
 function checkCount(choices: readonly unknown[], asked: ChatAsked, expect: Expect<'chat.request.n'>): void {
   const max = choicesOf(asked.options)
   if (max === 1 && choices.length <= 1 && asked.options?.body.n === undefined) return
-  const indices = choices.map(choice => asObject(choice)?.index).filter(index => index !== undefined)
+  const indices = choices.map(choice => toObject(choice)?.index).filter(index => index !== undefined)
   const isOnce = new Set(indices).size === indices.length
   expect('chat.request.n', choices.length <= max && isOnce, () => {
     const got = `${choices.length} choices with the indices ${quote(indices)}`
@@ -114,8 +116,8 @@ function checkOldBound(
 ): void {
   const older = options?.body.max_tokens
   if (typeof older !== 'number' || older > 0 || maxCompletionTokens <= 1) return
-  const tokens = asObject(body?.usage)?.completion_tokens
-  const isCut = choices.some(choice => asObject(choice)?.finish_reason === 'length')
+  const tokens = toObject(body?.usage)?.completion_tokens
+  const isCut = choices.some(choice => toObject(choice)?.finish_reason === 'length')
   expect(
     'chat.request.max-tokens',
     !(isCut && typeof tokens === 'number' && tokens <= choices.length),
@@ -133,12 +135,12 @@ function brokenClauseOfMessages(messages: unknown): MessagesClause | null {
   if (!Array.isArray(messages) || messages.length === 0) return null
   let clause: MessagesClause = 'chat.request.message'
   for (const message of messages) {
-    const { role, content } = asObject(message) ?? {}
+    const { role, content } = toObject(message) ?? {}
     if (role !== 'user' && role !== 'system') return null
     if (typeof content === 'string' && content !== '') continue
     if (!Array.isArray(content) || content.length === 0) return null
     for (const part of content) {
-      const { type, text, cache_control: control, ...others } = asObject(part) ?? {}
+      const { type, text, cache_control: control, ...others } = toObject(part) ?? {}
       if (type !== 'text' || typeof text !== 'string' || text === '' || Object.keys(others).length > 0) return null
       if (control === undefined) {
         if (clause === 'chat.request.message') clause = 'chat.request.text-part'
@@ -150,6 +152,6 @@ function brokenClauseOfMessages(messages: unknown): MessagesClause | null {
 }
 
 function isEphemeral(control: unknown): boolean {
-  const members = asObject(control)
+  const members = toObject(control)
   return members?.type === 'ephemeral' && Object.keys(members).length === 1
 }

@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
+import { isPresent, toObject } from '../lib/json.ts'
 import type { ChatAsked, Observation } from '../observation/observation.ts'
 import { is2xx, isJsonType, jsonObject } from '../observation/response.ts'
-import { asObject } from '../observation/scope.ts'
 import { type Check, type Expect, expectFor, quote } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
@@ -20,11 +20,11 @@ export const checkChatResponse: Check<'chat-answer'> = (observation, contract, s
   const object = body?.object
   expect('chat.object', object === 'chat.completion', () => `object is ${quote(object)}, expected "chat.completion"`)
   const { id, created, model, usage, cost, choices } = body ?? {}
-  const isCut = Array.isArray(choices) && choices.some(choice => asObject(choice)?.finish_reason === 'length')
+  const isCut = Array.isArray(choices) && choices.some(choice => toObject(choice)?.finish_reason === 'length')
   checkCompletion({ id, created, model, usage, cost, isCut }, observation, contract, say)
 
   if (Array.isArray(choices))
-    for (const choice of choices) checkChoice(asObject(choice), choices.length, contract, expect)
+    for (const choice of choices) checkChoice(toObject(choice), choices.length, contract, expect)
   // Choices may be absent, but they cannot be anything else than a list.
   else if (choices !== undefined) expect('chat.choice', false, () => `choices is ${quote(choices)}, expected a list`)
 }
@@ -44,7 +44,7 @@ function checkChoice(choice: Fields | null, count: number, contract: Contract, e
   expect('chat.choice', misshapen === null, () => `a choice has ${misshapen}`)
   checkFinishReason(choice?.finish_reason, contract, expect)
   checkStopReason(choice?.stop_reason, choice?.finish_reason, expect)
-  const message = asObject(choice?.message) ?? {}
+  const message = toObject(choice?.message) ?? {}
   checkToolCalls(choice?.finish_reason, Array.isArray(message.tool_calls) ? message.tool_calls.length : 0, expect)
   const wrong = wrongMessage(message)
   expect('chat.message', wrong === null, () => `a message has ${wrong}`)
@@ -57,7 +57,7 @@ function wrongChoice(choice: Fields, count: number): string | null {
   const { index, message } = choice
   if (index !== undefined && !(Number.isInteger(index) && Number(index) >= 0 && Number(index) < count))
     return `index ${quote(index)}, expected a position among ${count}`
-  if (asObject(message) === null) return `message ${quote(message)}, expected an object`
+  if (toObject(message) === null) return `message ${quote(message)}, expected an object`
   return 'logprobs' in choice ? null : 'no key logprobs, expected it with null or an object'
 }
 
@@ -76,7 +76,7 @@ function wrongMessage(message: Fields): string | null {
 }
 
 function isTextPart(value: unknown): boolean {
-  const part = asObject(value)
+  const part = toObject(value)
   return part?.type === 'text' && typeof part.text === 'string'
 }
 
@@ -92,11 +92,9 @@ function mistypedField(message: Fields): string | null {
   if (isPresent(calls) && !Array.isArray(calls)) return `tool_calls ${quote(calls)}, expected a list or null`
   if (!isPresent(details)) return null
   if (!Array.isArray(details)) return `reasoning_details ${quote(details)}, expected a list`
-  const untyped = details.findIndex(detail => typeof asObject(detail)?.type !== 'string')
+  const untyped = details.findIndex(detail => typeof toObject(detail)?.type !== 'string')
   return untyped < 0 ? null : `reasoning_details with ${quote(details[untyped])}, expected a type in each`
 }
-
-const isPresent = (value: unknown): boolean => value !== undefined && value !== null
 
 type EndingClause = 'chat.choice.stop-reason' | 'chat.choice.tool-calls'
 
@@ -129,13 +127,13 @@ export function checkLogprobs(
   expect: Expect<LogprobsClause>,
 ): void {
   if (ofPrompt !== undefined) {
-    const isRight = ofPrompt === null || asObject(ofPrompt) !== null
+    const isRight = ofPrompt === null || toObject(ofPrompt) !== null
     expect('chat.prompt-logprobs', isRight, () => `prompt_logprobs is ${quote(ofPrompt)}, expected null or an object`)
   }
   const { logprobs: wanted, top_logprobs: top } = asked.options?.body ?? {}
   const isAsked = wanted === true
   for (const choice of choices) {
-    const said = asObject(choice)?.logprobs
+    const said = toObject(choice)?.logprobs
     // That the key is there is a clause of the choice.
     if (said === undefined) continue
     const positions = said === null ? [] : positionsOf(said)
@@ -172,10 +170,10 @@ function checkTopLogprobs(
 
 /** One object for the position that it is about, or a list of such; null for what is neither. */
 function positionsOf(logprobs: unknown): readonly Fields[] | null {
-  const said = asObject(logprobs)
+  const said = toObject(logprobs)
   if (said === null) return null
   const { content, token } = said
-  const listed = Array.isArray(content) ? content.map(each => asObject(each) ?? {}) : []
+  const listed = Array.isArray(content) ? content.map(each => toObject(each) ?? {}) : []
   return token === undefined ? listed : [said, ...listed]
 }
 
@@ -185,7 +183,7 @@ function wrongPosition(position: Fields): string | null {
   const wrong = wrongToken(position)
   if (wrong !== null || top === undefined || top === null) return wrong
   if (!Array.isArray(top)) return `top_logprobs is ${quote(top)}, expected a list`
-  return top.map(each => wrongToken(asObject(each) ?? {})).find(each => each !== null) ?? null
+  return top.map(each => wrongToken(toObject(each) ?? {})).find(each => each !== null) ?? null
 }
 
 function wrongToken({ token, logprob, bytes }: Fields): string | null {

@@ -1,11 +1,13 @@
 import { choicesOf, mostLookups } from '../contract/chat-options.ts'
 import type { ClausesOf } from '../contract/clauses.ts'
 import type { Contract } from '../contract/contract.ts'
-import { distance, formatPico, parsePico, pico } from '../lib/money.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
+import { absDifference, formatPico, parsePico, pico } from '../lib/money.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import type { ChatAsked, Observation } from '../observation/observation.ts'
-import { asObject } from '../observation/scope.ts'
-import { type Expect, expectFor, quote, type Reporter } from './check.ts'
+
+import { type Expect, expectFor, type Reporter } from './check.ts'
 import { listPrice, priceListOf, toleranceOf } from './price-list.ts'
 
 /** The clauses that hold for a completion whether it was streamed or not. */
@@ -73,10 +75,10 @@ function checkCounts(
 }
 
 function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expect<CompletionClause>): void {
-  const details = asObject(usage)?.completion_tokens_details
+  const details = toObject(usage)?.completion_tokens_details
   if (details === undefined) return
-  const reasoning = asObject(details)?.reasoning_tokens ?? 0
-  const isShaped = details === null || asObject(details) !== null
+  const reasoning = toObject(details)?.reasoning_tokens ?? 0
+  const isShaped = details === null || toObject(details) !== null
   expect('chat.usage.details', isShaped && isCount(reasoning) && reasoning <= completion, () => {
     const expected = `null or whole reasoning_tokens of at most ${completion}`
     return `completion_tokens_details is ${quote(details)}, expected ${expected}`
@@ -93,7 +95,7 @@ function checkCut(
 ): void {
   const isAsked = models.some(known => known.id === model && bound < known.maxCompletionTokens)
   if (!chat.lengthIsBound || !isAsked || choicesOf(options) > 1 || hasOtherBound(options)) return
-  const thought = asObject(asObject(usage)?.completion_tokens_details)?.reasoning_tokens
+  const thought = toObject(toObject(usage)?.completion_tokens_details)?.reasoning_tokens
   const max = completion + (isCount(thought) ? thought : 0)
   expect(
     'chat.choice.length',
@@ -112,7 +114,7 @@ function checkCost(
   contract: Contract,
   expect: Expect<CompletionClause>,
 ): void {
-  const { usd, diem } = asObject(cost) ?? {}
+  const { usd, diem } = toObject(cost) ?? {}
   const isCost = isAmount(usd) && isAmount(diem)
   expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
   if (!isCost || counts === null || counts.wrong !== null) return
@@ -130,7 +132,7 @@ function checkCost(
   }
   const { prompt, completion, cached, written } = counts
   const isCached = cached + written > 0
-  expect(isCached ? 'chat.cost.cached' : 'chat.cost.amount', distance(said, expected) <= tolerance, () => {
+  expect(isCached ? 'chat.cost.cached' : 'chat.cost.amount', absDifference(said, expected) <= tolerance, () => {
     const apart = isCached ? `, of which ${cached} cached and ${written} written` : ''
     return `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${prompt} + ${completion} tokens${apart}`
   })
@@ -205,7 +207,7 @@ type TokenCounts = {
 
 /** Null where it does not say it. */
 export function tokenCounts(usage: unknown): TokenCounts | null {
-  const said = asObject(usage)
+  const said = toObject(usage)
   if (said === null) return null
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = said
   if (!isCount(prompt) || !isCount(completion) || !isCount(total)) return null
@@ -219,7 +221,7 @@ const none: CacheCounts = { cached: 0, written: 0, wrong: null }
 /** A count that is missing, or null, is none: few services have both. */
 function cacheCounts(details: unknown, prompt: number): CacheCounts {
   if (details === undefined || details === null) return none
-  const said = asObject(details)
+  const said = toObject(details)
   if (said === null) return { ...none, wrong: `prompt_tokens_details is ${quote(details)}, expected null or an object` }
   const { cached_tokens: cached, cache_creation_input_tokens: written } = said
   const [read, wrote] = [cached ?? 0, written ?? 0]

@@ -1,5 +1,5 @@
+import { toObject } from '../lib/json.ts'
 import { isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../observation/response.ts'
-import { asObject } from '../observation/scope.ts'
 import { type Check, quote } from './check.ts'
 
 const wholeNumber = /^\d+$/
@@ -25,7 +25,7 @@ export const checkErrors: Check<'error-answer'> = ({ answer, asked, seq }, contr
   if (answer.body.kind === 'undecodable') return
   const body = jsonObject(answer)
   const error = body?.error
-  const isErrorObject = (typeof error === 'string' && error !== '') || asObject(error) !== null
+  const isErrorObject = (typeof error === 'string' && error !== '') || toObject(error) !== null
   if (body !== null && (isErrorObject || (answer.status === 402 && isPaymentRequirements(body)))) {
     say.kept('error.object')
     judgeLayout(body)
@@ -43,7 +43,7 @@ export const checkErrors: Check<'error-answer'> = ({ answer, asked, seq }, contr
     return
   const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(answer.headers[name] ?? ''))
   // Where the message stands in the body is open.
-  const message = body?.customMessage ?? asObject(error)?.customMessage
+  const message = body?.customMessage ?? toObject(error)?.customMessage
   if (typeof message !== 'string' || message === '') missing.unshift('customMessage')
   if (missing.length === 0) say.kept('limit.rpc-429')
   else
@@ -77,7 +77,7 @@ type Body = Readonly<Record<string, unknown>>
 
 /** What a standard error object lacks; null where it is one. Its layout is open, but for words of some sort. */
 function missingFromError({ error }: Body): string | null {
-  const inside = asObject(error)
+  const inside = toObject(error)
   const said = typeof error === 'string' ? error : (inside?.message ?? inside?.customMessage)
   return typeof said === 'string' && said !== '' ? null : `error ${quote(error)}, which has no message`
 }
@@ -85,9 +85,9 @@ function missingFromError({ error }: Body): string | null {
 /** As well of a detailed one: what it adds may be missing, and has the form that people have seen if it is not. */
 function missingFromDetailedError(body: Body): string | null {
   const { details, issues } = body
-  const isDetails = details === undefined || details === null || typeof details === 'string' || asObject(details)
+  const isDetails = details === undefined || details === null || typeof details === 'string' || toObject(details)
   if (!isDetails) return `details ${quote(details)}, which is neither an object nor a text`
-  const isIssues = issues === undefined || issues === null || (Array.isArray(issues) && issues.every(asObject))
+  const isIssues = issues === undefined || issues === null || (Array.isArray(issues) && issues.every(toObject))
   if (!isIssues) return `issues ${quote(issues)}, which is no list of objects`
   return missingFromError(body)
 }
@@ -101,4 +101,4 @@ const isWalletError = (body: Body): boolean =>
   isPaymentRequirements(body) || body.topUpInstructions !== undefined || body.code === 'PAYMENT_REQUIRED'
 
 /** The code of an error, beside it or in it. */
-const codeOf = (body: Body): unknown => body.code ?? asObject(body.error)?.code
+const codeOf = (body: Body): unknown => body.code ?? toObject(body.error)?.code

@@ -1,11 +1,10 @@
 import type { ClausesOf } from '../contract/clauses.ts'
 import { type Contract, type Model, resourceOf } from '../contract/contract.ts'
-import { perContract } from '../contract/per-contract.ts'
-import { isDecimal } from '../lib/number-text.ts'
-import { rememberLast } from '../lib/remember-last.ts'
+import { toObject } from '../lib/json.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
+import { isDecimal } from '../lib/numbers.ts'
 import type { Answer, Observation } from '../observation/observation.ts'
 import { authenticatedAnswer, is2xx, isFromGateway } from '../observation/response.ts'
-import { asObject } from '../observation/scope.ts'
 import { type Check, type Expect, expectFor, quote } from './check.ts'
 import { priceListOf } from './price-list.ts'
 
@@ -14,16 +13,16 @@ const httpDate =
 /** How many digits the time has is open; hours and minutes are the least. */
 const versionTime = /^\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\.([01]\d|2[0-3])[0-5]\d([0-5]\d+)?$/
 
-const isPresent = (value: string) => value !== ''
+const isFilled = (value: string) => value !== ''
 // These are the same in one answer after the other.
-const isHttpDate = rememberLast((value: string) => httpDate.test(value))
-const isVersion = rememberLast((value: string) => versionTime.test(value))
+const isHttpDate = memoizeLast((value: string) => httpDate.test(value))
+const isVersion = memoizeLast((value: string) => versionTime.test(value))
 const isBalance = (value: string) => isDecimal(value.startsWith('-') ? value.slice(1) : value)
 
 const isInference = ({ asked }: Observation, contract: Contract): boolean =>
   asked.kind === 'chat' || (asked.kind === 'resource' && resourceOf(contract, asked.resource)?.isInference === true)
 
-const namesOf = perContract(({ headerPrefix }) => ({
+const namesOf = memoizeLast(({ headerPrefix }: Contract) => ({
   version: `${headerPrefix}version`,
   modelId: `${headerPrefix}model-id`,
   modelName: `${headerPrefix}model-name`,
@@ -47,14 +46,14 @@ export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
     else say.broken(clause, `${name} is ${quote(value)} on a ${status}, expected ${what}`, [seq])
   }
 
-  expect('header.content-type', 'content-type', isPresent, 'a media type')
+  expect('header.content-type', 'content-type', isFilled, 'a media type')
   expect('header.date', 'date', isHttpDate, 'an HTTP date')
-  expect('header.cf-ray', 'cf-ray', isPresent, 'a request id')
-  expect('header.version', version, isPresent, 'a revision')
+  expect('header.cf-ray', 'cf-ray', isFilled, 'a request id')
+  expect('header.version', version, isFilled, 'a revision')
   if (headers[version]) expect('header.version.format', version, isVersion, 'YYYYMMDD.HHMMSS')
   if (is2xx(status) && isInference(observation, contract)) {
-    expect('header.model-id', modelId, isPresent, 'the model used')
-    expect('header.model-name', modelName, isPresent, 'a display name')
+    expect('header.model-id', modelId, isFilled, 'the model used')
+    expect('header.model-name', modelName, isFilled, 'a display name')
   }
   if (contract.billing.balanceHeaders && authenticatedAnswer(observation) !== null) {
     const { usdHeader, diemHeader } = priceListOf(contract)
@@ -174,7 +173,7 @@ function isEncodedJson(value: string): boolean {
   if (value.length > maxWholeLength) return true
   try {
     const decoded: unknown = JSON.parse(Buffer.from(value, 'base64').toString('utf8'))
-    return asObject(decoded) !== null || Array.isArray(decoded)
+    return toObject(decoded) !== null || Array.isArray(decoded)
   } catch {
     return false
   }
@@ -196,8 +195,8 @@ type KnownHeaders = {
   readonly requestTimestamp: string
 }
 
-const knownHeadersOf = perContract(
-  ({ headerPrefix: prefix, models }): KnownHeaders => ({
+const knownHeadersOf = memoizeLast(
+  ({ headerPrefix: prefix, models }: Contract): KnownHeaders => ({
     rules: rulesOf(prefix),
     models: new Map(models.map(model => [model.id, model])),
     modelId: `${prefix}model-id`,

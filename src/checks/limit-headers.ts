@@ -1,4 +1,4 @@
-import { isDecimal } from '../lib/number-text.ts'
+import { isDecimal } from '../lib/numbers.ts'
 import { authenticatedAnswer, isAbuseBlock } from '../observation/response.ts'
 import { scopeOf } from '../observation/scope.ts'
 import { type Check, quote } from './check.ts'

@@ -1,6 +1,6 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
+import { toObject } from '../lib/json.ts'
 import { jsonObject } from '../observation/response.ts'
-import { asObject } from '../observation/scope.ts'
 import { type Check, expectFor, quote } from './check.ts'
 
 /** The lists of networks, of models, of the caller's rate limits and of the requests that hit them. */
@@ -22,7 +22,7 @@ export const checkLists: Check<'catalogue'> = ({ answer, asked, seq, accountTier
       return expect('logs.layout', wrong === null, () => `${wrong}${notFound(answer.status)}`)
     }
     case 'rate-limits': {
-      const wrong = wrongLimits(asObject(body?.data)?.rateLimits, accountTier, contract)
+      const wrong = wrongLimits(toObject(body?.data)?.rateLimits, accountTier, contract)
       return expect('catalogue.rate-limits', wrong === null, () => `${wrong}${notFound(answer.status)}`)
     }
   }
@@ -43,20 +43,20 @@ function wrongNetworks(slugs: unknown): string | null {
 function wrongModels(body: Readonly<Record<string, unknown>> | null): string | null {
   if (body?.object !== 'list') return `object is ${quote(body?.object)}, expected "list"`
   if (!Array.isArray(body.data)) return `data is ${quote(body.data)}, expected a list`
-  const nameless = body.data.find(model => typeof asObject(model)?.id !== 'string')
+  const nameless = body.data.find(model => typeof toObject(model)?.id !== 'string')
   return nameless === undefined ? null : `a model is ${quote(nameless)}, expected an id in it`
 }
 
 function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contract): string | null {
   if (!Array.isArray(entries) || entries.length === 0) return `rateLimits is ${quote(entries)}, expected a list`
-  for (const entry of entries.map(asObject)) {
+  for (const entry of entries.map(toObject)) {
     const limits = entry?.rateLimits
     if (!Array.isArray(limits)) return `an entry of rateLimits is ${quote(entry)}, expected a list of limits in it`
     const model = contract.models.find(known => known.id === entry?.apiModelId)
     if (model === undefined) continue
     const { requestsPerMinute, tokensPerMinute } = contract.accounts[accountTier][model.tier]
     const expected: Readonly<Record<string, number>> = { RPM: requestsPerMinute, TPM: tokensPerMinute }
-    for (const limit of limits.map(asObject)) {
+    for (const limit of limits.map(toObject)) {
       const amount = expected[String(limit?.type)]
       if (amount !== undefined && limit?.amount !== amount)
         return `${model.id} has ${quote(limit)}, expected ${amount} (${accountTier} ${model.tier})`
@@ -75,7 +75,7 @@ function wrongLog(body: Readonly<Record<string, unknown>> | null, { limitLogs }:
   const rows = body.data
   if (!Array.isArray(rows)) return `data is ${quote(rows)}, expected a list`
   if (rows.length > limitLogs.rows) return `there are ${rows.length} rows, expected ${limitLogs.rows} at most`
-  for (const row of rows.map(asObject)) {
+  for (const row of rows.map(toObject)) {
     const unfit = logTexts.find(name => typeof row?.[name] !== 'string')
     if (unfit !== undefined) return `a row has ${quote(row?.[unfit])} as ${unfit}, expected a text`
     if (!isTime(row?.timestamp)) return `a row has ${quote(row?.timestamp)} as timestamp, expected a time`

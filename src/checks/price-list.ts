@@ -1,5 +1,6 @@
 import type { Contract, Model } from '../contract/contract.ts'
-import { perContract } from '../contract/per-contract.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
+
 import { pico } from '../lib/money.ts'
 
 /** What the contract says about money, as integers. */
@@ -26,7 +27,7 @@ type TokenPrices = {
   readonly cacheWrite: bigint | null
 }
 
-export const priceListOf = perContract(makePriceList)
+export const priceListOf = memoizeLast(makePriceList)
 
 function makePriceList({ rpc, billing, models, headerPrefix }: Contract): PriceList {
   const tokenPrices = models.flatMap(({ id, usdPerMillion }) =>

@@ -1,8 +1,9 @@
 import type { Sender } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
+import { quote } from '../lib/format.ts'
 import type { Answer } from '../observation/observation.ts'
 import { bodyText, isAbuseBlock, isFromGateway } from '../observation/response.ts'
-import { type Check, expectFor, quote } from './check.ts'
+import { type Check, expectFor } from './check.ts'
 import { joinFirst } from './rpc-response.ts'
 
 /** Whether a crafted request got the answer that the document promises. */

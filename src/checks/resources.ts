@@ -1,8 +1,10 @@
 import { type Resource, resourceOf } from '../contract/contract.ts'
+import { quote } from '../lib/format.ts'
+import { toObject } from '../lib/json.ts'
 import type { Answer, ResourceAsked } from '../observation/observation.ts'
 import { is2xx, isFromGateway } from '../observation/response.ts'
-import { asObject } from '../observation/scope.ts'
-import { type Check, expectFor, quote } from './check.ts'
+
+import { type Check, expectFor } from './check.ts'
 import type { Say } from './findings.ts'
 
 /** Answers of what is neither chat nor RPC: whether it is there, and what its headers say of what it gave. */
@@ -101,6 +103,6 @@ function checkPages(answer: Answer, asked: ResourceAsked, seq: number, say: Voic
 /** How many items a list has, wherever it keeps them; null where it keeps them elsewhere. */
 function itemsOf({ body }: Answer): number | null {
   if (body.kind !== 'json') return null
-  const list = Array.isArray(body.value) ? body.value : asObject(body.value)?.data
+  const list = Array.isArray(body.value) ? body.value : toObject(body.value)?.data
   return Array.isArray(list) ? list.length : null
 }

@@ -1,10 +1,12 @@
 import { type Contract, methodTier } from '../contract/contract.ts'
-import { distance, formatPico, parsePico } from '../lib/money.ts'
-import { isDecimal, isWholeNumber } from '../lib/number-text.ts'
-import { rememberLast } from '../lib/remember-last.ts'
+import { quote } from '../lib/format.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
+
+import { absDifference, formatPico, parsePico } from '../lib/money.ts'
+import { isDecimal, isWholeNumber } from '../lib/numbers.ts'
 import type { Answer, Observation, RpcAsked } from '../observation/observation.ts'
 import { isReplayed } from '../observation/response.ts'
-import { type Check, type Expect, expectFor, quote } from './check.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
 import { priceListOf, toleranceOf } from './price-list.ts'
 import { isRpcError, matchItems } from './rpc-response.ts'
 
@@ -37,7 +39,7 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
     const tolerance = priceList.costGrain + toleranceOf(expected, contract.rpc.priceTolerance)
     expect(
       'rpc.cost.amount',
-      distance(cost, expected) <= tolerance,
+      absDifference(cost, expected) <= tolerance,
       () => `${credits} credits cost ${price} USD, expected about ${formatPico(expected)}`,
     )
   }
@@ -96,7 +98,7 @@ function isErrorPrice(difference: bigint, failed: number, failedInFull: number, 
 }
 
 /** What the request costs by the price list; null where a tier is not known or the responses cannot be paired. */
-export const expectedCredits = rememberLast(
+export const expectedCredits = memoizeLast(
   ({ answer, asked }: Observation, contract: Contract): ExpectedCredits | null =>
     asked.kind !== 'rpc' || answer === null ? null : expectedCreditsOf(answer, asked, contract),
 )

@@ -1,6 +1,6 @@
+import { toObject } from '../lib/json.ts'
 import type { Answer, RpcAsked, RpcItem } from '../observation/observation.ts'
 import { is2xx, isAbuseBlock, isJsonType } from '../observation/response.ts'
-import { asObject } from '../observation/scope.ts'
 import { type Check, type Expect, expectFor, quote } from './check.ts'
 
 /** The JSON-RPC side of an answer of the proxy: shape, ids, correlation. */
@@ -39,7 +39,7 @@ export const checkRpcResponse: Check<'rpc-answer'> = ({ answer, asked, seq, outc
   }
   if (asked.batch) checkBatchIds(asked, responses, expect)
   else {
-    const [got, want] = [asObject(value)?.id, asked.items[0]?.id]
+    const [got, want] = [toObject(value)?.id, asked.items[0]?.id]
     expect('rpc.id', got === want, () => `the id came back as ${quote(got)}, expected ${quote(want)}`)
   }
 }
@@ -93,18 +93,18 @@ const minOthers = 3
 
 /** Null when nothing is wrong. A member that is null counts as absent beside the other one, as many servers write it. */
 function wrongResponse(value: unknown): string | null {
-  const response = asObject(value)
+  const response = toObject(value)
   if (response === null) return 'it is no object'
   const { jsonrpc, result, error } = response
   if (jsonrpc !== '2.0') return `jsonrpc is ${quote(jsonrpc)}, expected "2.0"`
   if (error === undefined || error === null) return result === undefined ? 'it has neither result nor error' : null
   if (result !== undefined && result !== null) return 'it has both result and error'
-  return asObject(error) === null ? 'its error is no object' : null
+  return toObject(error) === null ? 'its error is no object' : null
 }
 
 /** Of a response that is right but for what its error says. */
 function checkError(response: unknown, expect: Expect<'rpc.response.error'>): void {
-  const error = asObject(asObject(response)?.error)
+  const error = toObject(toObject(response)?.error)
   if (error === null) return
   const isRight = Number.isInteger(error.code) && typeof error.message === 'string'
   expect('rpc.response.error', isRight, () => `an error is ${quote(error)}, expected an integer code and a message`)
@@ -124,7 +124,7 @@ export function matchItems(items: readonly RpcItem[], responses: readonly unknow
   const byId = new Map<number | string, RpcResponse>()
   const faults: string[] = []
   for (const value of responses) {
-    const response = asObject(value)
+    const response = toObject(value)
     const id = response?.id
     if (response === null || (typeof id !== 'number' && typeof id !== 'string') || !asked.has(id)) {
       const near = items.find(item => String(item.id) === String(id))
@@ -146,7 +146,7 @@ export const joinFirst = (texts: readonly string[], separator: string): string =
   texts.slice(0, maxJoined).join(separator) + (texts.length > maxJoined ? ` and ${texts.length - maxJoined} more` : '')
 
 /** Whether a response says that its params are invalid, as JSON-RPC numbers it. */
-const isInvalidParams = (response: RpcResponse | undefined): boolean => asObject(response?.error)?.code === -32602
+const isInvalidParams = (response: RpcResponse | undefined): boolean => toObject(response?.error)?.code === -32602
 
 export const isRpcError = (response: RpcResponse | undefined): boolean =>
   response !== undefined && response.error !== undefined && response.error !== null

@@ -1,5 +1,6 @@
 import { systemClock } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
+import { plainTable } from '../lib/text-layout.ts'
 import { nearest, UsageError } from '../lib/usage-error.ts'
 import { type Fault, faultStatuses } from '../service/faults.ts'
 import type { Lie } from '../service/lies/lie.ts'
@@ -15,8 +16,8 @@ import { wholeNumber } from './whole-number.ts'
 
 export async function serviceCommand(values: Values): Promise<number> {
   if (values['list-lies'] === true) {
-    const lines = allLies.map(({ clause, name, says }) => `${clause.padEnd(32)}${name.padEnd(34)}${says}`)
-    process.stdout.write(`${lines.join('\n')}\n`)
+    const rows = allLies.map(({ clause, name, says }) => [clause, name, says])
+    process.stdout.write(`${plainTable([], rows, Number.POSITIVE_INFINITY)}\n`)
     return exitCodes.pass
   }
   const service = createService({

@@ -1,7 +1,7 @@
+import type { Page } from '../lib/text-layout.ts'
 import { escapeWorkflowCommands, isGitHubActions } from '../outputs/github.ts'
 import { type Format, renderers } from '../report/renderers.ts'
 import type { Report } from '../report/report.ts'
-import type { Page } from '../report/text/layout.ts'
 import { exitCodes, text, type Values } from './command.ts'
 
 const widestColumns = 120

@@ -1,4 +1,4 @@
-import { plural, ratio } from '../metrics/quantity.ts'
+import { formatRatio, plural } from '../lib/format.ts'
 import type { Slices } from '../metrics/slices.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Status } from '../thresholds.ts'
@@ -143,7 +143,7 @@ function compareVerdict(
   const improvements = changed('improved')
   if (improvements.length > 0) return { verdict: 'improved', because: [...improvements, ...aside] }
   const same = rows.filter(({ verdict }) => verdict === 'unchanged').length
-  const max = ratio(2 * criteria.minimalEffect)
+  const max = formatRatio(2 * criteria.minimalEffect)
   const against = plural(baselines.used, 'baseline')
   return {
     verdict: 'unchanged',

@@ -1,5 +1,6 @@
+import type { Unit } from '../lib/format.ts'
+import { formatDuration } from '../lib/format.ts'
 import { maxLatenessMs } from '../metrics/harness-limits.ts'
-import { duration, type Unit } from '../metrics/quantity.ts'
 import type { Slice, SlicedTiming } from '../metrics/slices.ts'
 import type { Status } from '../thresholds.ts'
 import {
@@ -142,10 +143,10 @@ function latenessReason(
   const latest = Math.max(late, ...lateBefore)
   const tolerated = maxLatenessMs(baseMs)
   if (latest > tolerated)
-    return `the harness was late: p${percent} ${duration(latest)}, tolerated ${duration(tolerated)}`
+    return `the harness was late: p${percent} ${formatDuration(latest)}, tolerated ${formatDuration(tolerated)}`
   const before = mean(lateBefore)
   if (Math.abs(late - before) <= baseMs * minimalEffect) return null
-  return `the harness was not as late as before: p${percent} ${duration(late)}, was ${duration(before)}`
+  return `the harness was not as late as before: p${percent} ${formatDuration(late)}, was ${formatDuration(before)}`
 }
 
 function latenessPercentileMs({ slices }: RunCell, percent: number): number {

@@ -1,12 +1,12 @@
 import type { ChatOption, Contract } from './contract.ts'
 
-/** What a chat request asks beyond a prompt and a bound. Plain JSON. */
+/** The options of a chat request beyond its prompt and its token limit. Plain JSON. */
 export type ChatOptions = {
-  /** Further members of the request's body, over those that it would have. */
+  /** Further members of the request's body; they replace those that it would have. */
   readonly body: Readonly<Record<string, unknown>>
-  /** Members of the service-specific options, over those that are always sent. */
+  /** Service-specific options; they replace those that are always sent. */
   readonly parameters: Readonly<Record<string, unknown>>
-  /** What stands behind the model's name, such as `enable_web_search=auto`; null: nothing. */
+  /** The suffix of the model's name, such as `enable_web_search=auto`; null: none. */
   readonly suffix: string | null
   /** The value of Accept-Encoding; null: none is sent. */
   readonly encoding: string | null
@@ -14,7 +14,7 @@ export type ChatOptions = {
   readonly samePrompt: boolean
 }
 
-/** How many choices are generated, each of them as long as the bound allows. */
+/** How many choices are generated, each up to the token limit. */
 export function choicesOf(options: ChatOptions | null): number {
   const asked = options?.body.n
   return typeof asked === 'number' && Number.isInteger(asked) && asked > 1 ? asked : 1
@@ -43,7 +43,7 @@ export function bodyOptions(options: ChatOptions | null, { chat }: Contract): Op
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null))
 }
 
-/** The options behind the name of the model. */
+/** The options in the suffix of the model's name. */
 export function suffixOptions({ suffix }: ChatOptions, contract: Contract): Options {
   if (suffix === null) return {}
   const known = documentedOptions(contract)
@@ -56,7 +56,7 @@ export function suffixOptions({ suffix }: ChatOptions, contract: Contract): Opti
   return Object.fromEntries(pairs)
 }
 
-/** Everything that a request asks of the options, wherever it says so. */
+/** All options of a request, from its body and from the suffix of its model. */
 export const sentOptions = (options: ChatOptions, contract: Contract): Options => ({
   ...suffixOptions(options, contract),
   ...bodyOptions(options, contract),
@@ -65,10 +65,10 @@ export const sentOptions = (options: ChatOptions, contract: Contract): Options =
 export const isSearching = (options: Options): boolean =>
   options.enable_web_search === 'on' || options.enable_web_search === 'auto' || options.enable_x_search === true
 
-/** How many results a third-party search has is open; a page of them is not longer. */
+/** The document does not say how many results a third-party search returns; a page of them has at most this many. */
 const mostResults = 20
 
-/** The most searches, pages and results that a request can be charged for, each of which has a price of its own. */
+/** The maximum number of searches, pages and results that a request is charged for, each at its own price. */
 export function mostLookups(options: ChatOptions | null, contract: Contract): number {
   if (options === null) return 0
   const {

@@ -1,4 +1,4 @@
-/** Who judges: a check looks at one observation, an audit at many. */
+/** Who judges: a check reads one observation, an audit many. */
 export const checkNames = [
   'headers',
   'occasional-headers',
@@ -26,19 +26,27 @@ export type Clause = {
   readonly section: string
   readonly says: string
   readonly judges: readonly [JudgeName, ...JudgeName[]]
-  /** The document leaves the matter open and the profile states it. */
+  /** Where the document says nothing, the profile does. */
   readonly basis?: 'profile'
-  /** What must be so for a run to exercise it, where a healthy target under load and probes is not enough. */
+  /** What a run needs to exercise it, where a healthy target under load and probes is not enough. */
   readonly needs?: string
 }
 
-export type Clauses = Readonly<Record<string, Clause>>
+/** A clause as a line of a table: section, who judges, the sentence, and what is special about it. */
+export type ClauseRow = readonly [
+  section: string,
+  judges: JudgeName | Clause['judges'],
+  says: string,
+  more?: { readonly source?: 'profile'; readonly needs?: string },
+]
+
+export type ClauseRows = Readonly<Record<string, ClauseRow>>
 
 /** A normative sentence that no run judges, and why. */
 export type ExcusedClause = {
   readonly section: string
   readonly says: string
-  /** `later`: it can be judged, and is not yet. */
+  /** `later`: it can be judged, but is not yet. */
   readonly excuse: 'unobservable' | 'later'
   readonly because: string
 }

@@ -1,48 +1,50 @@
-import type { JudgeName } from './clause.ts'
-import { abuseClauses } from './clauses/abuse.ts'
+import type { Clause, ClauseRow, JudgeName } from './clause.ts'
+import { compressionClauses, errorClauses, headerClauses } from './clauses/answers.ts'
 import { authClauses } from './clauses/auth.ts'
-import { billingClauses } from './clauses/billing.ts'
-import { catalogueClauses } from './clauses/catalogue.ts'
-import { chatClauses } from './clauses/chat.ts'
-import { chatRequestClauses } from './clauses/chat-request.ts'
-import { completionClauses } from './clauses/completion.ts'
-import { compressionClauses } from './clauses/compression.ts'
-import { errorClauses } from './clauses/errors.ts'
-import { headerClauses } from './clauses/headers.ts'
-import { limitClauses } from './clauses/limits.ts'
-import { occasionalHeaderClauses } from './clauses/occasional-headers.ts'
-import { parameterClauses } from './clauses/parameters.ts'
-import { replayClauses } from './clauses/replays.ts'
+import { billingClauses, replayClauses } from './clauses/billing.ts'
+import { chatClauses, streamClauses } from './clauses/chat.ts'
+import { abuseClauses, limitClauses } from './clauses/limits.ts'
 import { resourceClauses } from './clauses/resources.ts'
 import { rpcClauses } from './clauses/rpc.ts'
-import { streamClauses } from './clauses/streams.ts'
 
-/** Every sentence that a run judges, with those who judge it. The rest of the document is in `excused-clauses.ts`. */
-export const clauses = {
+/** In the order of reports. The sentences that no run judges are in `clauses/not-judged.ts`. */
+const rows = {
   ...headerClauses,
-  ...occasionalHeaderClauses,
   ...authClauses,
   ...errorClauses,
   ...limitClauses,
   ...chatClauses,
-  ...completionClauses,
-  ...chatRequestClauses,
   ...compressionClauses,
   ...streamClauses,
-  ...parameterClauses,
   ...rpcClauses,
   ...replayClauses,
   ...abuseClauses,
   ...billingClauses,
-  ...catalogueClauses,
   ...resourceClauses,
-} as const
+}
 
-export type ClauseId = keyof typeof clauses
+export type ClauseId = keyof typeof rows
+
+type Each<Judges> = Judges extends readonly (infer Judge)[] ? Judge : Judges
 
 /** The clauses that the judge called `Name` answers for: a judge cannot speak about another's. */
 export type ClausesOf<Name extends JudgeName> = {
-  [Id in ClauseId]: Name extends (typeof clauses)[Id]['judges'][number] ? Id : never
+  [Id in ClauseId]: Name extends Each<(typeof rows)[Id][1]> ? Id : never
 }[ClauseId]
 
-export const clauseIds = Object.keys(clauses) as readonly ClauseId[]
+export const clauseIds = Object.keys(rows) as readonly ClauseId[]
+
+/** Every sentence that a run judges, with those who judge it. */
+export const clauses = Object.fromEntries(clauseIds.map(id => [id, clauseOf(rows[id])] as const)) as Readonly<
+  Record<ClauseId, Clause>
+>
+
+function clauseOf([section, judges, says, { source, needs } = {}]: ClauseRow): Clause {
+  return {
+    section,
+    says,
+    judges: typeof judges === 'string' ? [judges] : judges,
+    ...(source && { basis: source }),
+    ...(needs && { needs }),
+  }
+}

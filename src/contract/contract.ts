@@ -1,16 +1,81 @@
 import { z } from 'zod'
-import { chatTerms } from './chat-terms.ts'
-import { decimal, milliseconds, pattern, positiveInt } from './quantities.ts'
 
-/**
- * Everything that the harness and the reference service know about the service, as data. The documented values are in
- * `documented.ts`; a profile is a YAML file laid over them (`profile.ts`). What a profile leaves open is not asserted.
- */
+/** The tiers of models, which decide limits and prices. */
 export const modelTiers = ['XS', 'S', 'M', 'L'] as const
+export type ModelTier = (typeof modelTiers)[number]
+
 export const accountTiers = ['default', 'partner'] as const
-/** The limits of what is neither text nor RPC. */
-export const resourceLimits = ['image', 'audio', 'embedding', 'video-queue', 'video-retrieve'] as const
-export const methodTiers = ['standard', 'advanced', 'large'] as const
+export type AccountTier = (typeof accountTiers)[number]
+
+/** The limits of everything that is neither text nor RPC. */
+const resourceLimits = ['image', 'audio', 'embedding', 'video-queue', 'video-retrieve'] as const
+export type ResourceLimit = (typeof resourceLimits)[number]
+
+/** The price tiers of RPC methods. */
+const methodTiers = ['standard', 'advanced', 'large'] as const
+export type MethodTier = (typeof methodTiers)[number]
+
+const decimalText = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "0.000000625"')
+const pattern = z.string().refine(isPattern, 'a regular expression')
+const positiveInt = z.int().positive()
+const milliseconds = z.number().nonnegative()
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text) instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
+const chatOption = z.strictObject({
+  /** Any text, true or false, or one of a list. */
+  values: z.union([z.enum(['string', 'boolean']), z.array(z.string()).min(1)]),
+  /** What holds where it is not sent; null: not asserted. */
+  default: z.union([z.boolean(), z.string()]).nullable(),
+  /** Whether some models lack it: then neither a refusal nor another value in the echo is a violation. */
+  conditional: z.boolean(),
+})
+export type ChatOption = z.infer<typeof chatOption>
+
+/** What is known of chat completions. */
+const chatTerms = z.strictObject({
+  /** The member of `service_parameters` that switches the default system prompts off. */
+  systemPromptOption: z.string(),
+  parametersField: z.string(),
+  /** The other members of `service_parameters`. */
+  options: z.record(z.string(), chatOption),
+  finishReasons: z.array(z.string()).min(1),
+  /** Whether a response is cut for its length only at its bound; false: not asserted. */
+  lengthIsBound: z.boolean(),
+  search: z.strictObject({
+    /** A citation in the text; its first group holds the numbers of the sources. */
+    citation: pattern,
+    /** As the reference service writes one: `{source}` stands for the number. */
+    citationForm: z.string().includes('{source}'),
+    /** The number of the first source. */
+    firstSource: z.int().min(0),
+    /** Text that is found only in citations: elsewhere it is part of a malformed one; null: not asserted. */
+    citationMark: pattern.nullable(),
+    /** Where a stream holds the search results that the request wants in it. */
+    resultsInStream: z.enum(['first', 'last', 'anywhere']),
+    /** The tool whose call holds the search results; null: not asserted. */
+    documentsTool: z.string().nullable(),
+    /** The maximum number of pages scraped for one request. */
+    scrapedPages: positiveInt,
+    /** Of a search, of a page that is scraped, and of a result of the third-party search; null: not known. */
+    usdPerLookup: decimalText.nullable(),
+  }),
+  /** Relative tolerance of `cost` against tokens × list price. */
+  costTolerance: z.number().min(0).max(1),
+  /** The status of a request that is not application/json. */
+  wrongMediaTypeStatus: z.int().min(400).max(499),
+  /** What happens to a request with an unknown member; null: not asserted. */
+  unknownMembers: z.enum(['tolerated', 'refused']).nullable(),
+  /** Whether an unstreamed completion must be compressed where the client accepts that, or only may be. */
+  compression: z.enum(['required', 'optional']),
+  stream: z.strictObject({ chunkObject: z.string(), doneMarker: z.string() }),
+})
 
 const textLimits = z.strictObject({ requestsPerMinute: positiveInt, tokensPerMinute: positiveInt })
 const tierLimits = z.strictObject({ XS: textLimits, S: textLimits, M: textLimits, L: textLimits })
@@ -27,16 +92,17 @@ const model = z.strictObject({
   /** USD for one million tokens; null where no price is known, and then no amount is asserted. */
   usdPerMillion: z
     .strictObject({
-      input: decimal,
-      output: decimal,
+      input: decimalText,
+      output: decimalText,
       /** Of the prompt, what came from a cache and what was written to one; null: not known, and then not asserted. */
-      cacheInput: decimal.nullable().default(null),
-      cacheWrite: decimal.nullable().default(null),
+      cacheInput: decimalText.nullable().default(null),
+      cacheWrite: decimalText.nullable().default(null),
     })
     .nullable(),
-  /** Whether answers must warn that the model will be retired, or must not; null: not asserted. */
+  /** Whether responses must warn that the model will be retired, or must not; null: not asserted. */
   lifecycle: z.enum(['current', 'deprecated']).nullable().default(null),
 })
+export type Model = z.infer<typeof model>
 
 /** Requests a minute; null: not documented, and then not asserted. */
 const perMinute = positiveInt.nullable()
@@ -51,20 +117,26 @@ const limitsOfResources = z.strictObject({
 const resource = z.strictObject({
   method: z.enum(['GET', 'POST']),
   path: z.string(),
-  /** The smallest body that is right; null: none is sent. */
+  /** The smallest valid body; null: none is sent. */
   body: z.record(z.string(), z.unknown()).nullable(),
   draws: z.enum(resourceLimits).nullable(),
-  /** Whether its answers name the model used. */
+  /** Whether its responses name the model used. */
   isInference: z.boolean(),
   isPaginated: z.boolean(),
-  /** Whether its answer is a file, with a Content-Disposition. */
+  /** Whether its response is a file, with a Content-Disposition. */
   isDownload: z.boolean(),
-  /** The most that a request can cost; null: not known. */
-  worstUsd: decimal.nullable(),
+  /** The maximum cost of a request; null: not known. */
+  worstUsd: decimalText.nullable(),
 })
+export type Resource = z.infer<typeof resource>
 
 const network = z.strictObject({ baseCredits: positiveInt, family: z.enum(['evm', 'solana', 'starknet']) })
+export type Network = z.infer<typeof network>
 
+/**
+ * Everything that the harness and the reference service know about the service, as data. The documented values are in
+ * `documented.ts`; a profile is a YAML file laid over them (`profile.ts`). What a profile leaves open is not asserted.
+ */
 export const contractSchema = z.strictObject({
   /** What reports call this reading of the service. */
   name: z.string().min(1),
@@ -79,15 +151,15 @@ export const contractSchema = z.strictObject({
     rateLimitLogs: z.string(),
   }),
   auth: z.strictObject({
-    /** The statuses with which a request without any credentials may be answered; none: not asserted. */
+    /** The allowed statuses of a response to a request without credentials; none: not asserted. */
     noKey: z.array(z.int()),
   }),
   accounts: z.strictObject({ default: tierLimits, partner: tierLimits }),
   models: z.array(model).min(1),
-  /** All that is neither chat nor RPC, by the name that scenarios give it. */
+  /** Everything that is neither chat nor RPC, by its name in scenarios. */
   resources: z.record(z.string(), resource),
   resourceLimits: z.strictObject({ default: limitsOfResources, partner: limitsOfResources }),
-  /** The parameters by which a page of a list is asked for. */
+  /** The query parameters that select a page of a list. */
   pagination: z.strictObject({ pageParameter: z.string().min(1), limitParameter: z.string().min(1) }),
   /** The request header by which a client states its own time in milliseconds; null: none is sent. */
   requestTimestampHeader: z.string().min(1).nullable(),
@@ -96,13 +168,13 @@ export const contractSchema = z.strictObject({
     /** Requests a minute of one caller; a batch is one request. */
     requestsPerMinute: positiveInt,
     batchLimit: positiveInt,
-    /** Whether a rejected batch names all of its unsupported methods, of whatever sort; false: not asserted. */
+    /** Whether the rejection of a batch names all of its unsupported methods; false: not asserted. */
     namesEveryMethod: z.boolean(),
     /** The status of a request for a network that is not listed; null: not asserted. */
     unknownNetworkStatus: positiveInt.nullable(),
-    /** The status of a request that is no JSON-RPC 2.0, which a node may be left to answer; null: not asserted. */
+    /** The status of a request that is not JSON-RPC 2.0; null: a node may respond to it, and nothing is asserted. */
     invalidRequestStatus: positiveInt.nullable(),
-    /** Whether the error of an item has an integer code and a message, as JSON-RPC has it; null: not asserted. */
+    /** Whether the error of an item has an integer code and a message, as in JSON-RPC; null: not asserted. */
     errorLayout: z.enum(['json-rpc']).nullable(),
     networks: z.record(z.string(), network),
     multipliers: z.strictObject({ standard: positiveInt, advanced: positiveInt, large: positiveInt }),
@@ -115,9 +187,9 @@ export const contractSchema = z.strictObject({
     errorItemCredits: z.int().nonnegative(),
     /** Whether a single (not batched) call that fails is also billed `errorItemCredits`; null: not asserted. */
     singleErrorIsDiscounted: z.boolean().nullable(),
-    /** Requests of one caller wait for each other so long, and are then answered with 429 and this message; null: never. */
+    /** How long a request waits for another one of its caller before a 429 with this message; null: they never wait. */
     oneAtATime: z.strictObject({ waitMs: milliseconds, message: z.string().min(1) }).nullable(),
-    usdPerCredit: decimal,
+    usdPerCredit: decimalText,
     /** Relative tolerance of the price ("about"), on top of the rounding of the header's last digit. */
     priceTolerance: z.number().min(0).max(1),
     costDecimals: z.int().min(0).max(12),
@@ -125,16 +197,16 @@ export const contractSchema = z.strictObject({
   idempotency: z.strictObject({
     ttlMs: milliseconds,
     keyPattern: z.string(),
-    /** A key that does not match is refused with 400, or is as none at all; null: not asserted. */
+    /** A key that does not match is rejected with 400, or ignored; null: not asserted. */
     badKey: z.enum(['rejected', 'ignored']).nullable(),
-    /** Whether racing requests with one key are billed once. `best-effort` asserts nothing about them. */
+    /** Whether concurrent requests with one key are billed once. `best-effort` asserts nothing about them. */
     concurrent: z.enum(['one-charge', 'best-effort']),
   }),
   limits: z.strictObject({
     windowMs: milliseconds,
     requestsReset: z.enum(['unix-seconds', 'unix-milliseconds']),
     tokensReset: z.enum(['seconds', 'unix-milliseconds']),
-    /** Whether inference answers must carry the three token headers. */
+    /** Whether inference responses must carry the three token headers. */
     tokenHeaders: z.boolean(),
   }),
   errors: z.strictObject({
@@ -142,51 +214,43 @@ export const contractSchema = z.strictObject({
     insufficientBalanceCode: z.string().min(1).nullable(),
   }),
   abuse: z.strictObject({
-    /** More failures than so many within `windowMs` block the caller for `blockMs`. */
+    /** More failures than this within `windowMs` block the caller for `blockMs`. */
     failures: positiveInt,
     windowMs: milliseconds,
     blockMs: milliseconds,
-    /** Of the answers during a block. */
+    /** The status of responses during a block. */
     status: z.int().min(400).max(499),
-    /** What a failure is: any answer that is no success, or a 4xx other than 429. */
+    /** What counts as a failure: any response that is no success, or a 4xx other than 429. */
     counts: z.enum(['non-success', 'client-errors-but-429']),
-    /** Whether answers during a block are failures themselves; null: not asserted. */
+    /** Whether responses during a block count as failures themselves; null: not asserted. */
     blockedCount: z.boolean().nullable(),
-    /** Whom failures block: the account, or only what shares a model, or the RPC proxy, with them; null: not asserted. */
+    /** What failures block: the whole account, or only requests for the same model, or the RPC proxy; null: not asserted. */
     scope: z.enum(['account', 'model']).nullable(),
-    /** The words by which the answer is told from other refusals. */
+    /** The words that distinguish this response from other rejections. */
     opening: z.string().min(1),
-    /** What the message must match, whatever the case; `{seconds}` stands for the length of the block. */
+    /** Patterns that the message must match, ignoring case; `{seconds}` stands for the length of the block. */
     saysWait: pattern,
     saysRetry: pattern,
   }),
   limitLogs: z.strictObject({
-    /** The log lists so many of the last refusals of an account. */
+    /** How many of an account's last rejections the log lists. */
     rows: positiveInt,
-    /** What the log calls the RPC proxy, where it names a model otherwise. */
+    /** The name of the RPC proxy in the log, in place of a model. */
     rpcId: z.string(),
   }),
   billing: z.strictObject({
-    /** After this much quiet every charge is in the balance. */
+    /** After this time without requests, every charge is in the balance. */
     settleMs: milliseconds,
     /** The smallest difference that a balance header shows. */
-    balanceResolutionUsd: decimal,
-    /** Whether every authenticated answer carries both balances. */
+    balanceResolutionUsd: decimalText,
+    /** Whether every authenticated response carries both balances. */
     balanceHeaders: z.boolean(),
-    /** Who may be shown `X-Balance-Remaining`. */
+    /** Which callers may receive `X-Balance-Remaining`. */
     balanceRemaining: z.enum(['wallets', 'anyone']),
   }),
 })
 
 export type Contract = z.infer<typeof contractSchema>
-export type ModelTier = (typeof modelTiers)[number]
-export type AccountTier = (typeof accountTiers)[number]
-export type ResourceLimit = (typeof resourceLimits)[number]
-export type Resource = Contract['resources'][string]
-export type MethodTier = (typeof methodTiers)[number]
-export type Model = Contract['models'][number]
-export type ChatOption = Contract['chat']['options'][string]
-export type Network = Contract['rpc']['networks'][string]
 
 /** The tier of `method` on `network`; null when the network is unknown or the method is not on its allow-list. */
 export function methodTier(contract: Contract, network: string, method: string): MethodTier | null {
@@ -197,6 +261,6 @@ export function methodTier(contract: Contract, network: string, method: string):
 
 export const resourceOf = ({ resources }: Contract, name: string): Resource | null => own(resources, name)
 
-/** What a table says of a name that a stranger chose: `constructor` is not in it only because every object has it. */
+/** An own entry of a table, for a name from outside: `constructor` is no entry, although every object has it. */
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | null =>
   Object.hasOwn(table, name) ? (table[name] ?? null) : null

@@ -1,5 +1,4 @@
-import type { ChatOption, Contract, Network } from './contract.ts'
-import { resources } from './resources.ts'
+import type { ChatOption, Contract, Network, Resource } from './contract.ts'
 import { rpcMethods } from './rpc-methods.ts'
 
 const flag: ChatOption = { values: 'boolean', default: false, conditional: false }
@@ -50,7 +49,30 @@ export const documented: Contract = {
       lifecycle: 'deprecated',
     },
   ],
-  resources,
+  // The document names these and gives no payload. Paths and members are from public sources, the models are those of
+  // the reference service, and a price is a guess at the maximum cost of so small a request.
+  resources: {
+    embeddings: post('/embeddings', { model: 'ref-embed', input: 'hello' }, { draws: 'embedding', worstUsd: '0.001' }),
+    image: post(
+      '/image/generate',
+      { model: 'ref-image', prompt: 'a grey square' },
+      { draws: 'image', worstUsd: '0.25' },
+    ),
+    speech: post('/audio/speech', { model: 'ref-speech', input: 'hello' }, { draws: 'audio', worstUsd: '0.01' }),
+    'video-queue': post(
+      '/video/queue',
+      { model: 'ref-video', prompt: 'a grey square', duration: '5s' },
+      { draws: 'video-queue', worstUsd: '5' },
+    ),
+    'video-retrieve': post(
+      '/video/retrieve',
+      { model: 'ref-video', queue_id: '00000000-0000-4000-8000-000000000000' },
+      { draws: 'video-retrieve', isInference: false, worstUsd: '0' },
+    ),
+    characters: get('/characters', true),
+    'billing-balance': get('/billing/balance', false),
+    'billing-usage': get('/billing/usage-history', true),
+  },
   resourceLimits: {
     default: { image: 20, audio: 60, embedding: 500, 'video-queue': 40, 'video-retrieve': 120 },
     partner: { image: 60, audio: 120, embedding: 500, 'video-queue': null, 'video-retrieve': null },
@@ -170,4 +192,31 @@ function family(
   network: Network = { baseCredits: 20, family: 'evm' },
 ): Record<string, Network> {
   return Object.fromEntries(nets.map(net => [`${chain}-${net}`, network]))
+}
+
+function post(path: string, body: Resource['body'], more: Partial<Resource>): Resource {
+  return {
+    method: 'POST',
+    path,
+    body,
+    draws: null,
+    isInference: true,
+    isPaginated: false,
+    isDownload: false,
+    worstUsd: null,
+    ...more,
+  }
+}
+
+function get(path: string, isPaginated: boolean): Resource {
+  return {
+    method: 'GET',
+    path,
+    body: null,
+    draws: null,
+    isInference: false,
+    isPaginated,
+    isDownload: false,
+    worstUsd: '0',
+  }
 }

@@ -2,30 +2,30 @@ import type { ClausesOf } from './clauses.ts'
 import type { Contract, Network } from './contract.ts'
 
 /**
- * Who sends a crafted request: the caller whose turn it is, somebody without a key, with a key that is not valid, with
- * credentials of another scheme, a user who does not pay, or one whose balance is empty.
+ * Who sends a crafted request: the caller of the arrival, somebody without a key, with an invalid key, with credentials
+ * of another scheme, a user who does not pay, or one with a balance of zero.
  */
 export type Sender = 'caller' | 'stranger' | 'bad-key' | 'other-scheme' | 'unpaying' | 'empty'
 
-/** A crafted request: it exercises a clause and is promised a status. */
+/** A crafted request: it exercises a clause, and the contract states its status. */
 export type Probe = {
   readonly clause: ClausesOf<'probe'>
   readonly as: Sender
   /**
-   * The limit that the request may draw on: a service need not count what it rejects. `control` is that of whatever is
-   * neither a completion of a known model nor a call of the RPC proxy.
+   * The limit that the request may draw on: a service need not count what it rejects. `control` is the limit of
+   * everything that is neither a completion of a known model nor a call of the RPC proxy.
    */
   readonly draws: 'chat' | 'rpc' | 'embedding' | 'control' | null
-  /** The statuses that keep the promise; none where the contract is silent, and then nothing is asserted. */
+  /** The expected statuses; none where the contract states none, and then nothing is asserted. */
   readonly promised: (contract: Contract) => readonly number[]
   /** What the error message must name. */
   readonly names: readonly string[]
-  /** The most RPC credits that the request can cost, where it may be answered and not refused. */
+  /** The maximum cost of the request in RPC credits, where the target may accept it. */
   readonly credits?: (contract: Contract) => number
   readonly request: (contract: Contract) => CraftedRequest
 }
 
-/** All of a request but for the credentials. */
+/** A whole request without its credentials. */
 export type CraftedRequest = {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -41,7 +41,7 @@ type Members = Readonly<Record<string, unknown>>
 
 const json = { 'content-type': 'application/json', accept: 'application/json' } as const
 
-/** The smallest chat request that is right, with other members; one that is undefined is left out. */
+/** The smallest valid chat request, with these members in place of its own; an undefined one is left out. */
 export const toChat =
   (members: (contract: Contract) => Members, headers: Readonly<Record<string, string>> = {}) =>
   (contract: Contract): CraftedRequest => {
@@ -93,6 +93,6 @@ export const toEmbed =
 
 export const rpcItem = (method: string, id = 1) => ({ jsonrpc: '2.0', id, method, params: [] })
 
-/** The credits of one call, on the dearest network and in the dearest tier. */
+/** The credits of one call on the most expensive network and in the most expensive tier. */
 export const dearestCall = ({ rpc }: Contract): number =>
   Math.max(...Object.values(rpc.networks).map(({ baseCredits }) => baseCredits)) * rpc.multipliers.large

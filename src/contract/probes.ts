@@ -1,18 +1,13 @@
 import type { Contract } from './contract.ts'
 import type { Probe } from './probe.ts'
-import { authProbes } from './probes/auth-probes.ts'
-import { chatProbes } from './probes/chat-probes.ts'
-import { embeddingProbes } from './probes/embedding-probes.ts'
-import { keyProbes } from './probes/key-probes.ts'
-import { parameterProbes } from './probes/parameter-probes.ts'
-import { rpcProbes } from './probes/rpc-probes.ts'
+import { authProbes, keyProbes } from './probes/auth.ts'
+import { chatProbes } from './probes/chat.ts'
+import { rpcProbes } from './probes/rpc.ts'
 
 /** Every crafted request by its name in scenarios. */
 const probes = {
   ...authProbes,
   ...chatProbes,
-  ...embeddingProbes,
-  ...parameterProbes,
   ...rpcProbes,
   ...keyProbes,
 } as const
@@ -27,7 +22,7 @@ export const probeOf = (name: string): Probe => {
   return probe
 }
 
-/** Whether a probe is to be refused, and on the account of its caller: then it counts towards the abuse block. */
+/** Whether a probe is rejected on its caller's account: then it counts towards the abuse block. */
 export function isOwnRefusal(name: string, contract: Contract): boolean {
   const { as, promised } = probeOf(name)
   return as === 'caller' && promised(contract).every(status => status >= 300)

@@ -1,5 +1,5 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
-import { sleepSharplyUntil } from '../lib/clock.ts'
+import { sleepPreciselyUntil } from '../lib/clock.ts'
 import type { DriverContext } from './driver.ts'
 
 /** Overdue arrivals are sent without a pause for at most this long, so that responses are still read and stamped in time. */
@@ -20,7 +20,7 @@ export async function driveOpen(
   for (const arrival of arrivals) {
     const nowMs = clock.nowMs()
     if (arrival.dueMs > nowMs || nowMs > turnEndMs) {
-      await sleepSharplyUntil(clock, Math.max(arrival.dueMs, nowMs), signal)
+      await sleepPreciselyUntil(clock, Math.max(arrival.dueMs, nowMs), signal)
       turnEndMs = clock.nowMs() + maxTurnMs
     }
     if (signal.aborted) return

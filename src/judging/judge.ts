@@ -11,7 +11,7 @@ import { createCapacitySearch } from '../capacity/search.ts'
 import { createChecks } from '../checks/checks.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from '../checks/findings.ts'
 import type { Contract } from '../contract/contract.ts'
-import { inBatches, type Later } from '../lib/in-batches.ts'
+import { createBatch, type Defer } from '../lib/batches.ts'
 import { pico } from '../lib/money.ts'
 import { createMetrics, type MetricsSnapshot, type RunMetrics } from '../metrics/request-stats.ts'
 import { createSeries, type SeriesSnapshot } from '../metrics/series.ts'
@@ -64,7 +64,7 @@ export type JudgeResult = JudgeSnapshot & {
 
 export type JudgeOptions = {
   /** Puts judging off to when it is in nobody's way; missing: it is done as soon as a batch is full. */
-  readonly defer?: Later
+  readonly defer?: Defer
   /** Called with each observation once it is judged. `isCited`: an example of a finding cites it. */
   readonly onJudged?: (observation: Observation, isCited: boolean) => void
 }
@@ -93,7 +93,7 @@ export function createJudge(
   const cited = new Map<number, Observation>()
   let latestMs = 0
 
-  const batch = inBatches(batchSize, judge, defer)
+  const batch = createBatch(batchSize, judge, defer)
 
   function judge(observation: Observation): void {
     checks(observation)

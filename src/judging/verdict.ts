@@ -3,7 +3,7 @@ import type { CapacityResult } from '../capacity/result.ts'
 import type { ClauseTally, Finding } from '../checks/findings.ts'
 import { type Comparison, outcomeStatus } from '../compare/comparison.ts'
 import { clauses as contractClauses } from '../contract/clauses.ts'
-import { duration, plural } from '../metrics/quantity.ts'
+import { formatDuration, plural } from '../lib/format.ts'
 import type { RunMetrics } from '../metrics/request-stats.ts'
 import type { LogEnd, RunHead } from '../observation/log.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
@@ -113,14 +113,14 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
 }
 
 const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run: VerdictInput) => string>> = {
-  interrupted: ({ durationMs }) => `The run was interrupted after ${duration(durationMs)}.`,
+  interrupted: ({ durationMs }) => `The run was interrupted after ${formatDuration(durationMs)}.`,
   'target-unreachable': ({ head }) => `No answer came from the target ${head.target}.`,
   'keys-refused': ({ head }) => `The target ${head.target} refused every key with 401.`,
   'budget-reached': ({ durationMs }) =>
-    `The budget was reached after ${duration(durationMs)}, and the run ended early.`,
-  'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${duration(run.durationMs)}.`,
+    `The budget was reached after ${formatDuration(durationMs)}, and the run ended early.`,
+  'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${formatDuration(run.durationMs)}.`,
   'cut-short': ({ durationMs }) =>
-    `The record of the run ends after ${duration(durationMs)} without an end, as after a kill.`,
+    `The record of the run ends after ${formatDuration(durationMs)} without an end, as after a kill.`,
 }
 
 function lostWorkers({ load: { workers } }: VerdictInput): string {

@@ -1,3 +1,5 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
 /** Milliseconds, monotonic, counted from the clock's own origin (the start of the run). */
 export type Clock = {
   /** Monotonic milliseconds since the origin, with sub-millisecond digits. */
@@ -6,8 +8,8 @@ export type Clock = {
   readonly wallMs: () => number
   /** Calls `wake` once, at or after `dueMs`, and never before `at` has returned. The result cancels it. */
   readonly at: (dueMs: number, wake: () => void) => Cancel
-  /** As `at`, and less late: for what is measured by when it happens. It costs up to two milliseconds of CPU. */
-  readonly sharplyAt: (dueMs: number, wake: () => void) => Cancel
+  /** As `at`, but less late, for events whose time is measured. It costs up to two milliseconds of CPU. */
+  readonly atPrecisely: (dueMs: number, wake: () => void) => Cancel
 }
 
 export type Cancel = () => void
@@ -25,15 +27,15 @@ export function systemClock(): Clock {
       const timer = setTimeout(wake, Math.max(0, Math.ceil(dueMs - nowMs())))
       return () => clearTimeout(timer)
     },
-    sharplyAt: (dueMs, wake) => wakeSharply(nowMs, dueMs, wake),
+    atPrecisely: (dueMs, wake) => wakePrecisely(nowMs, dueMs, wake),
   }
 }
 
-/** A timer that is set for one millisecond may wake after two. */
+/** A timer of one millisecond may fire after two. */
 const coarseMs = 2
 
-/** Sleeps as long as a timer cannot be late, and waits for the rest in turns of the event loop, which serves all others. */
-function wakeSharply(nowMs: () => number, dueMs: number, wake: () => void): Cancel {
+/** Sleeps while a timer cannot be late; waits for the rest in turns of the event loop, which serves everything else. */
+function wakePrecisely(nowMs: () => number, dueMs: number, wake: () => void): Cancel {
   const wait = (): Cancel => {
     const leftMs = dueMs - nowMs()
     if (leftMs > coarseMs) {
@@ -55,9 +57,9 @@ function wakeSharply(nowMs: () => number, dueMs: number, wake: () => void): Canc
 export const sleepUntil = (clock: Clock, dueMs: number, signal?: AbortSignal): Promise<void> =>
   sleep(clock.at, dueMs, signal)
 
-/** As `sleepUntil`, by `sharplyAt`. */
-export const sleepSharplyUntil = (clock: Clock, dueMs: number, signal?: AbortSignal): Promise<void> =>
-  sleep(clock.sharplyAt, dueMs, signal)
+/** As `sleepUntil`, but with `atPrecisely`. */
+export const sleepPreciselyUntil = (clock: Clock, dueMs: number, signal?: AbortSignal): Promise<void> =>
+  sleep(clock.atPrecisely, dueMs, signal)
 
 function sleep(at: Clock['at'], dueMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise(resolve => {
@@ -70,4 +72,67 @@ function sleep(at: Clock['at'], dueMs: number, signal: AbortSignal | undefined):
     const cancel = at(dueMs, wake)
     signal?.addEventListener('abort', wake, { once: true })
   })
+}
+
+const maxReadings = 64
+
+/**
+ * The origin of `clock` on the machine's monotonic clock, in milliseconds. All processes of a machine share that clock, so
+ * times of two processes can be compared after this is added to each. The error is at most half of the shortest time in
+ * which both clocks can be read, about a microsecond.
+ */
+export function monotonicOriginMs(clock: Clock): number {
+  let narrowestMs = Number.POSITIVE_INFINITY
+  let originMs = Number.NaN
+  for (let i = 0; i < maxReadings; i++) {
+    const beforeMs = clock.nowMs()
+    const machineMs = Number(process.hrtime.bigint()) / 1e6
+    const widthMs = clock.nowMs() - beforeMs
+    if (widthMs >= narrowestMs) continue
+    narrowestMs = widthMs
+    originMs = machineMs - (beforeMs + widthMs / 2)
+  }
+  return originMs
+}
+
+/** The instant at which a clock shows 0: on the machine's monotonic clock, and as Unix time. Both in milliseconds. */
+export type Epoch = { readonly machineMs: number; readonly wallMs: number }
+
+export const epochOf = (clock: Clock): Epoch => {
+  return { machineMs: monotonicOriginMs(clock), wallMs: clock.wallMs() - clock.nowMs() }
+}
+
+/** A clock with this epoch, for another thread: it always shows the same time as the clock that the epoch is of. */
+export function clockFromEpoch({ machineMs, wallMs }: Epoch): Clock {
+  const own = systemClock()
+  const aheadMs = monotonicOriginMs(own) - machineMs
+  const nowMs = () => own.nowMs() + aheadMs
+  return {
+    nowMs,
+    wallMs: () => wallMs + nowMs(),
+    at: (dueMs, wake) => own.at(dueMs - aheadMs, wake),
+    atPrecisely: (dueMs, wake) => own.atPrecisely(dueMs - aheadMs, wake),
+  }
+}
+
+export type EventLoopMonitor = {
+  /** How late the event loop was so far, in milliseconds. */
+  readonly delayMs: () => { readonly p99: number; readonly max: number }
+  readonly stop: () => void
+}
+
+const resolutionMs = 10
+const nsPerMs = 1e6
+
+/** Measures the delay of this thread's event loop until it is stopped. */
+export function monitorEventLoop(): EventLoopMonitor {
+  const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
+  histogram.enable()
+  // Node records the time between two wake-ups that are due `resolutionMs` apart; the excess is the delay.
+  const delay = (ns: number) => Math.max(0, ns / nsPerMs - resolutionMs)
+  return {
+    delayMs: () =>
+      histogram.count === 0 ? { p99: 0, max: 0 } : { p99: delay(histogram.percentile(99)), max: delay(histogram.max) },
+    stop: () => histogram.disable(),
+  }
 }

@@ -1,4 +1,4 @@
-import { isDecimal } from './number-text.ts'
+import { isDecimal } from './numbers.ts'
 
 /**
  * Money as integers of 10⁻¹² of a unit ("pico"), because a token costs less than a nano-dollar and floats do not
@@ -11,14 +11,14 @@ export function parsePico(value: string | number): bigint | null {
   return (typeof value === 'string' ? shortPico(value) : null) ?? anyPico(value)
 }
 
-/** So many digits are exact as a double. */
-const mostDigits = 15
-/** What the last digit is worth, by the number of decimals. */
+/** The number of digits that a double holds exactly. */
+const maxDigits = 15
+/** The value of the last digit, by the number of decimals. */
 const worths = Array.from({ length: PICO_DIGITS + 1 }, (_, decimals) => 10n ** BigInt(PICO_DIGITS - decimals))
 
-/** A short decimal without sign and exponent, as nearly all are that headers carry; null: this cannot tell. */
+/** A short decimal without sign and exponent, as in nearly all headers; null for any other text. */
 function shortPico(text: string): bigint | null {
-  if (text.length > mostDigits || !isDecimal(text)) return null
+  if (text.length > maxDigits || !isDecimal(text)) return null
   const point = text.indexOf('.')
   const worth = worths[point < 0 ? 0 : text.length - 1 - point]
   return worth === undefined ? null : BigInt(withoutPoint(text)) * worth
@@ -45,7 +45,7 @@ function anyPico(value: string | number): bigint | null {
   return sign === '-' ? -amount : amount
 }
 
-/** As `parsePico`, for text that is ours: throws a RangeError instead of returning null. */
+/** As `parsePico`, for text of our own: throws a RangeError instead of returning null. */
 export function pico(value: string | number): bigint {
   const amount = parsePico(value)
   if (amount === null) throw new RangeError(`not a decimal amount: ${value}`)
@@ -59,7 +59,7 @@ export function formatPico(amount: bigint): string {
   return `${amount < 0n ? '-' : ''}${digits.slice(0, -PICO_DIGITS)}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** A decimal with exactly `decimals` digits behind the point, ties rounded away from zero. `decimals` ≤ 12. */
+/** A decimal with exactly `decimals` digits after the point, ties rounded away from zero. `decimals` ≤ 12. */
 export function roundPico(amount: bigint, decimals: number): string {
   const unit = 10n ** BigInt(PICO_DIGITS - decimals)
   const magnitude = ((amount < 0n ? -amount : amount) + unit / 2n) / unit
@@ -70,4 +70,4 @@ export function roundPico(amount: bigint, decimals: number): string {
 }
 
 /** |a − b|. */
-export const distance = (a: bigint, b: bigint): bigint => (a > b ? a - b : b - a)
+export const absDifference = (a: bigint, b: bigint): bigint => (a > b ? a - b : b - a)

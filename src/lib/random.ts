@@ -1,5 +1,3 @@
-import { textHash } from './text-hash.ts'
-
 /**
  * Random numbers that depend on a seed and a name, and on nothing else: a new stream never disturbs another, so a
  * change of rate cannot change a prompt. The generator is sfc32 (Chris Doty-Humphrey, PractRand).
@@ -52,4 +50,11 @@ function sfc32(text: string): () => number {
   }
   for (let warmUp = 0; warmUp < 15; warmUp++) next()
   return next
+}
+
+/** 32-bit FNV-1a over UTF-16 code units (Fowler, Noll, Vo). */
+export function textHash(text: string, basis = 0x811c9dc5): number {
+  let hash = basis
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash
 }

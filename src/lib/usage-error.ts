@@ -36,3 +36,22 @@ export function nearest(word: string, words: readonly string[]): { readonly hint
 export function oneOf(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 }
+
+/** Longer lists are not spelled out; the nearest word is. */
+const maxWordsListed = 12
+
+/** A word that is none of `words`, which are the `what`: `got "rpcc", expected the name of a call: chat or rpc; …`. */
+export function unknownWord(word: string, words: readonly string[], what: string): Omit<Mistake, 'where'> {
+  const listed = words.length > 0 && words.length <= maxWordsListed
+  return { got: describeValue(word), expected: listed ? `${what}: ${oneOf(words)}` : what, ...nearest(word, words) }
+}
+
+/** A value of a file, as a message names it: short, on one line. */
+export function describeValue(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'an empty value'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
+  if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping'
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text
+}

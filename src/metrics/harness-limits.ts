@@ -1,7 +1,8 @@
+import { formatDuration } from '../lib/format.ts'
 import type { EventLoopDelay } from '../observation/log.ts'
 import type { Aggregate, Threshold } from '../plan/plan.ts'
 import { type Histogram, percentileMs } from './histogram.ts'
-import { duration } from './quantity.ts'
+
 import type { RunMetrics } from './request-stats.ts'
 
 /** Any process that does other things as well may be this late. */
@@ -19,7 +20,7 @@ export function latenessReason(threshold: Threshold, metrics: RunMetrics): strin
   const { name, ms } = aggregateOf(metrics.select(threshold).timing('lateness'), measure.of)
   const tolerated = maxLatenessMs(bound)
   if (ms === null || ms <= tolerated) return null
-  return `the harness did not keep its schedule: lateness ${name} ${duration(ms)}, tolerated ${duration(tolerated)}`
+  return `the harness did not keep its schedule: lateness ${name} ${formatDuration(ms)}, tolerated ${formatDuration(tolerated)}`
 }
 
 /**
@@ -31,7 +32,7 @@ export function stallReason({ measure, bound }: Threshold, delay: EventLoopDelay
   const [name, ms] = measure.of.kind === 'max' ? ['max', delay.max] : ['p99', delay.p99]
   const tolerated = maxLatenessMs(bound)
   if (ms <= tolerated) return null
-  return `the harness was deaf at times: event loop delay ${name} ${duration(ms)}, tolerated ${duration(tolerated)}`
+  return `the harness was deaf at times: event loop delay ${name} ${formatDuration(ms)}, tolerated ${formatDuration(tolerated)}`
 }
 
 /** How late a request may be sent, if its time has this bound; null: it has none. */

@@ -1,4 +1,4 @@
-import { isWholeNumber } from '../lib/number-text.ts'
+import { isWholeNumber } from '../lib/numbers.ts'
 import type { Observation } from '../observation/observation.ts'
 import type { Timeline, TimeRow } from './timeline.ts'
 

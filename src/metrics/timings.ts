@@ -1,7 +1,7 @@
 import { isCount } from '../checks/completion.ts'
+import { toObject } from '../lib/json.ts'
 import { latencyMs, latenessMs, type Observation, serviceTimeMs, streamOf } from '../observation/observation.ts'
 import { is2xx } from '../observation/response.ts'
-import { asObject } from '../observation/scope.ts'
 import { isSystemStage, type Plan, type StagePlan, type Timing, timings } from '../plan/plan.ts'
 
 /** Timings with one value an answer; lateness belongs to the request and the gaps are many. */
@@ -115,7 +115,7 @@ function takesPart({ load }: StagePlan, call: string | null): boolean {
 /** `usage.completion_tokens` as the response stated it; null where it stated none, or no count. */
 export function outputTokens(o: Observation): number | null {
   const body = o.answer?.body
-  const usage = body?.kind === 'stream' ? body.stream.usage : body?.kind === 'json' ? asObject(body.value)?.usage : null
-  const count = asObject(usage)?.completion_tokens
+  const usage = body?.kind === 'stream' ? body.stream.usage : body?.kind === 'json' ? toObject(body.value)?.usage : null
+  const count = toObject(usage)?.completion_tokens
   return isCount(count) ? count : null
 }

@@ -1,6 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
+import { toObject } from '../lib/json.ts'
 import type { Answer, Observation } from './observation.ts'
-import { asObject } from './scope.ts'
 
 /**
  * Whether an answer seems to come from something in front of the service: a 5xx without the version that every answer
@@ -20,7 +20,7 @@ export function isAbuseBlock(answer: Answer, { abuse }: Contract): boolean {
 export function errorMessageOf(answer: Answer): string {
   if (answer.body.kind === 'text') return answer.body.head
   const body = jsonObject(answer)
-  const error = asObject(body?.error)
+  const error = toObject(body?.error)
   const texts = [body?.error, error?.message, error?.customMessage, body?.message, body?.customMessage]
   return texts.filter(text => typeof text === 'string').join(' ')
 }
@@ -33,7 +33,7 @@ export const bodyText = ({ body }: Answer): string =>
 export function isConcurrencyRejection(answer: Answer, { rpc }: Contract): boolean {
   if (rpc.oneAtATime === null || answer.status !== 429) return false
   const body = jsonObject(answer)
-  return (body?.customMessage ?? asObject(body?.error)?.customMessage) === rpc.oneAtATime.message
+  return (body?.customMessage ?? toObject(body?.error)?.customMessage) === rpc.oneAtATime.message
 }
 
 export const is2xx = (status: number): boolean => status >= 200 && status < 300
@@ -54,7 +54,7 @@ export function authenticatedAnswer({ asked, answer }: Observation): Answer | nu
 /** The body as a JSON object; null when it is none. */
 export function jsonObject(answer: Answer | null): Readonly<Record<string, unknown>> | null {
   if (answer?.body.kind !== 'json') return null
-  return asObject(answer.body.value)
+  return toObject(answer.body.value)
 }
 
 /** Whether an RPC answer says of itself that it is a replay. */

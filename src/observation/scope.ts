@@ -7,7 +7,8 @@ import {
 } from '../contract/contract.ts'
 import type { Probe } from '../contract/probe.ts'
 import { probeOf } from '../contract/probes.ts'
-import { rememberLast } from '../lib/remember-last.ts'
+import { toObject } from '../lib/json.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
 import type { Answer, Observation } from './observation.ts'
 
 /** The documented limits that a request draws on; null where no number is documented. */
@@ -19,7 +20,7 @@ export type Scope = {
   readonly tokensPerMinute: number | null
 }
 
-export const scopeOf = rememberLast(({ asked, accountTier }: Observation, contract: Contract): Scope | null => {
+export const scopeOf = memoizeLast(({ asked, accountTier }: Observation, contract: Contract): Scope | null => {
   switch (asked.kind) {
     case 'chat':
       return ofChat(asked.model, asked.modelTier, accountTier, contract)
@@ -84,11 +85,8 @@ export function authenticatedAnswer({ asked, answer }: Observation): Answer | nu
 /** The body as a JSON object; null when it is none. */
 export function jsonObject(answer: Answer | null): Readonly<Record<string, unknown>> | null {
   if (answer?.body.kind !== 'json') return null
-  return asObject(answer.body.value)
+  return toObject(answer.body.value)
 }
-
-export const asObject = (value: unknown): Readonly<Record<string, unknown>> | null =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
 
 /** Whether an RPC answer says of itself that it is a replay. */
 export const isReplayed = (answer: Answer | null): boolean => answer?.headers['idempotent-replayed'] === 'true'

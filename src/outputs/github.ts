@@ -1,8 +1,8 @@
 import { appendFileSync, statSync } from 'node:fs'
-import { plural } from '../metrics/quantity.ts'
+import { plural } from '../lib/format.ts'
+import { oneLine } from '../lib/text-layout.ts'
 import { longestMarkdownBytes, renderMarkdown, renderMarkdownHead } from '../report/render-markdown.ts'
 import type { Report } from '../report/report.ts'
-import { oneLine } from '../report/text/layout.ts'
 import type { Output } from './output.ts'
 
 export const isGitHubActions = (): boolean => process.env.GITHUB_ACTIONS === 'true'

@@ -1,14 +1,14 @@
 import { pino } from 'pino'
 import type { CapacityResult } from '../capacity/result.ts'
 import type { Cancel, Clock } from '../lib/clock.ts'
+import { count, formatDuration, formatRate, formatRatio, NO_VALUE, plural } from '../lib/format.ts'
+import { clip, oneLine } from '../lib/text-layout.ts'
 import { percentileMs } from '../metrics/histogram.ts'
-import { count, duration, NO_VALUE, plural, rate, ratio } from '../metrics/quantity.ts'
 import type { RunMetrics } from '../metrics/request-stats.ts'
 import { statusCounts } from '../metrics/request-stats.ts'
 import { perSecond } from '../metrics/timings.ts'
 import { isSystemStage, type Plan, type StagePlan } from '../plan/plan.ts'
 import { rateAt, ratePieces } from '../plan/rate-line.ts'
-import { clip, oneLine } from '../report/text/layout.ts'
 
 import type { LiveRun, Output } from './output.ts'
 
@@ -67,12 +67,12 @@ export const loadElapsedMs = ({ loadStartMs }: LiveRun, clock: Clock): number =>
 export function progressBlock(snapshot: ProgressSnapshot, columns: number): readonly string[] {
   const { inFlight, latencyP95Ms, ttftP95Ms, violations, claimedUsd } = snapshot
   const planned = snapshot.stage.planned
-  const offered = planned === null ? NO_VALUE : rate(planned.offeredPerSecond)
-  const achieved = planned === null ? NO_VALUE : rate(planned.achievedPerSecond)
+  const offered = planned === null ? NO_VALUE : formatRate(planned.offeredPerSecond)
+  const achieved = planned === null ? NO_VALUE : formatRate(planned.achievedPerSecond)
   const lines = [
     stageLine(snapshot, columns),
     `rate ${offered} offered, ${achieved} answered   in flight ${count(inFlight)}`,
-    `p95 latency ${duration(latencyP95Ms)}, ttft ${duration(ttftP95Ms)}   ${answers(snapshot)}`,
+    `p95 latency ${formatDuration(latencyP95Ms)}, ttft ${formatDuration(ttftP95Ms)}   ${answers(snapshot)}`,
     `${plural(violations, 'violation')}   $${claimedUsd} spent`,
   ]
   return lines.map(line => clip(line, columns))
@@ -86,9 +86,9 @@ function stageLine({ scenario, stage, elapsedMs, totalMs }: ProgressSnapshot, co
   const share = planned.durationMs === 0 ? 1 : planned.elapsedMs / planned.durationMs
   const done = Math.floor(share * BAR_WIDTH)
   const bar = columns < 60 ? '' : ` ${'█'.repeat(done)}${'░'.repeat(BAR_WIDTH - done)}`
-  const left = duration(Math.max(0, totalMs - elapsedMs))
+  const left = formatDuration(Math.max(0, totalMs - elapsedMs))
   const of = `${planned.position}/${planned.of}`
-  return `${scenario} ${of} ${name}${bar} ${ratio(Math.floor(share * 100) / 100)}   ${duration(elapsedMs)} gone, ${left} left`
+  return `${scenario} ${of} ${name}${bar} ${formatRatio(Math.floor(share * 100) / 100)}   ${formatDuration(elapsedMs)} gone, ${left} left`
 }
 
 function answers({ statuses, failed, dropped }: ProgressSnapshot): string {
@@ -314,10 +314,10 @@ function every(clock: Clock, ms: number, work: () => void): Cancel {
 }
 
 /** Takes progress and notes. Never a secret, never a report. */
-export type Lines = { readonly write: (text: string) => unknown }
+export type LineWriter = { readonly write: (text: string) => unknown }
 
 /** Writes each text as one JSON object to stderr, with level and time, for programs that collect logs. */
-export function createJsonLog(): Lines {
+export function createJsonLog(): LineWriter {
   const logger = pino(
     { base: null, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ dest: 2, sync: true }),

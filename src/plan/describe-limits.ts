@@ -1,5 +1,5 @@
+import { plainTable } from '../lib/text-layout.ts'
 import type { LimitsPlan } from './plan.ts'
-import { table } from './table.ts'
 
 /** Whose limits rates go by, and what the target was asked, in a line. */
 export function describeLimits({ by, asked, scopes }: LimitsPlan): string {
@@ -16,7 +16,7 @@ export function describeLimits({ by, asked, scopes }: LimitsPlan): string {
 /** Each limit by both, when the target has said what it grants; else nothing. */
 export function limitsTable({ asked, scopes }: LimitsPlan): string {
   if (asked.kind !== 'answered' || scopes.length === 0) return ''
-  return table(
+  return plainTable(
     ['a minute', 'profile', 'target', 'rates go by', ''],
     scopes.map(row => [
       row.scope,

@@ -1,3 +1,4 @@
+import { plainTable } from '../lib/text-layout.ts'
 import { usesOfMix } from '../scenario/tier-rate.ts'
 import { peakPerSecond } from './arrivals-between.ts'
 import { describeLimits, limitsTable } from './describe-limits.ts'
@@ -5,7 +6,6 @@ import { describeLoad, seconds } from './describe-load.ts'
 import { wholeRun } from './forecast.ts'
 import type { Plan, StagePlan } from './plan.ts'
 import { mixOf } from './stage-mix.ts'
-import { table } from './table.ts'
 import { unprovable } from './unprovable.ts'
 
 /** The plan for people: what would be sent, at which rates against which limits, what it would cost and prove. */
@@ -44,7 +44,7 @@ function heading(plan: Plan): string {
     ['budget', budgetUsd === null ? 'none' : `$${budgetUsd}${overBudget(worstUsd, budgetUsd)}`],
   ]
   const title = question === null ? scenario : `${scenario}: ${question}`
-  return `${title}\n\n${indent(table([], facts))}`
+  return `${title}\n\n${indent(plainTable([], facts))}`
 }
 
 function busyService(service: Plan['service']): string {
@@ -60,7 +60,7 @@ function overBudget(worstUsd: string | null, budgetUsd: string): string {
 }
 
 function stagesTable({ stages }: Plan): string {
-  return table(
+  return plainTable(
     ['stage', 'from', 'lasts', 'callers', 'load'],
     stages.map(stage => [
       stage.name,
@@ -84,7 +84,7 @@ function useTable({ forecast: { limits }, stages, calls }: Plan): string {
     )
   })
   if (shown.length === 0) return ''
-  return table(
+  return plainTable(
     ['stage', 'scope', 'peak a minute', 'busiest minute', 'limit', 'used'],
     shown.map(row => {
       const stage = stages.find(({ name }) => name === row.stage)
@@ -104,7 +104,7 @@ function useTable({ forecast: { limits }, stages, calls }: Plan): string {
 function failuresTable({ forecast: { failures } }: Plan): string {
   const [first] = failures
   if (first === undefined) return ''
-  return table(
+  return plainTable(
     ['stage', `in ${seconds(first.windowMs)}`, 'tolerated', ''],
     failures.map(({ stage, expected, tolerated, isMeant }) => {
       const over = isMeant ? 'beyond it on purpose' : 'over: if that is meant, "beyond-failures: true" says so'
@@ -130,7 +130,7 @@ function requestsTable({ forecast: { calls }, stages }: Plan): string {
     // How quickly they come is what such a stage is to find out.
     return load?.model === 'saturate' ? '' : count((requests * 1_000) / durationMs)
   }
-  return table(
+  return plainTable(
     ['stage', 'call', 'requests', 'per second', 'provable'],
     calls.map(({ stage, call, requests, isAtMost, provablePercentile }) => [
       stage,

@@ -13,7 +13,7 @@ import { driveOpen } from '../drivers/open.ts'
 import { driveSaturate } from '../drivers/saturate.ts'
 import { driveSequence, type SequenceStep } from '../drivers/sequence.ts'
 import { type RunStop, watchReachability } from '../drivers/stop.ts'
-import { type Clock, sleepSharplyUntil, sleepUntil } from '../lib/clock.ts'
+import { type Clock, sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
 import type { RunHead } from '../observation/log.ts'
 import type { Observation, Sink } from '../observation/observation.ts'
@@ -125,7 +125,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   async function drive(loadStartMs: number): Promise<number | null> {
     /** Stages whose last requests may outlast them. */
     const driving: Promise<void>[] = []
-    if (clock.nowMs() < loadStartMs) await sleepSharplyUntil(clock, loadStartMs, stop.stopping)
+    if (clock.nowMs() < loadStartMs) await sleepPreciselyUntil(clock, loadStartMs, stop.stopping)
     const beganMs = stop.stopping.aborted ? null : clock.nowMs()
     for (const stage of plan.stages) {
       if (stop.stopping.aborted) break

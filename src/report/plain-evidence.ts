@@ -1,4 +1,4 @@
-import { duration } from '../metrics/quantity.ts'
+import { formatDuration } from '../lib/format.ts'
 import { isSystemStage } from '../plan/plan.ts'
 import { relevantHeaders } from './relevant-headers.ts'
 import type { Evidence, ReportedExample } from './report.ts'
@@ -18,8 +18,8 @@ export function shownEvidence(example: ReportedExample | undefined): readonly Ev
 /** A request and what came back, as far as `about` makes it matter, as the target said it: for whoever shows it to escape. */
 export function evidenceLines(evidence: Evidence, about: string): readonly string[] {
   const { seq, caller, call, stage, request, outcome, headers, body, sentMs, endMs } = evidence
-  const took = sentMs === null || endMs === null ? '' : ` after ${duration(endMs - sentMs)}`
-  const when = sentMs === null ? 'never sent' : `sent at ${duration(sentMs)}`
+  const took = sentMs === null || endMs === null ? '' : ` after ${formatDuration(endMs - sentMs)}`
+  const when = sentMs === null ? 'never sent' : `sent at ${formatDuration(sentMs)}`
   return [
     `request ${seq} of ${caller}, call ${call}, stage ${stage}, ${when}`,
     ...(request === null ? [] : [`> ${request.method} ${request.path}`]),

@@ -1,4 +1,4 @@
-import { plural } from '../metrics/quantity.ts'
+import { plural } from '../lib/format.ts'
 import type { LoadFacts } from './report.ts'
 
 /** `12,345 samples pushed, 40 lost; 2 pushes not taken`. */

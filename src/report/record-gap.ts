@@ -1,4 +1,4 @@
-import { plural } from '../metrics/quantity.ts'
+import { plural } from '../lib/format.ts'
 import type { LoadFacts } from './report.ts'
 
 /** What a reader must know of a record that is not whole; null of one that is. */

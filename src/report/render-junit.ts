@@ -1,5 +1,5 @@
 import { discrepancyKinds } from '../audits/audit.ts'
-import { plural } from '../metrics/quantity.ts'
+import { plural } from '../lib/format.ts'
 import { rowWords } from './comparison/comparison-words.ts'
 import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'
 import type { Report, ReportedExample, ThresholdResult } from './report.ts'

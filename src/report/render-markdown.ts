@@ -1,6 +1,6 @@
 import type { LimitResult } from '../audits/audit.ts'
 import { capacityLabel } from '../capacity/result.ts'
-import { count, duration, exact, NO_VALUE, plural, ratio } from '../metrics/quantity.ts'
+import { count, formatDuration, formatExact, formatRatio, NO_VALUE, plural } from '../lib/format.ts'
 import { comparisonMarkdown } from './comparison/comparison-markdown.ts'
 import { code, codeBlock, details, markdownTable, plainText, signs } from './markdown.ts'
 import { evidenceLines, requestList, shownEvidence } from './plain-evidence.ts'
@@ -49,7 +49,7 @@ function verdict({ verdict: status, because, run }: Report): Lines {
     `target ${code(run.target)}`,
     `profile ${code(run.profile)}`,
     `seed ${run.seed}`,
-    `${duration(run.durationMs)} from ${run.startedAt}`,
+    `${formatDuration(run.durationMs)} from ${run.startedAt}`,
     `turnpike ${run.version}`,
   ]
   return [
@@ -119,8 +119,8 @@ function thresholds({ thresholds: all }: Report): Lines {
     .map(({ verdict: status, expression, value, operator, bound, unit, because, why }) => [
       signs[status],
       code(expression),
-      value === null ? NO_VALUE : exact(value, unit),
-      plainText(`${operator} ${exact(bound, unit)}`),
+      value === null ? NO_VALUE : formatExact(value, unit),
+      plainText(`${operator} ${formatExact(bound, unit)}`),
       status === 'pass' ? '' : plainText([because, why].filter(Boolean).join('. ')),
     ])
   const table = markdownTable(['', 'threshold', 'value', 'bound', ''], ['left', 'left', 'right', 'left', 'left'], rows)
@@ -160,8 +160,8 @@ function callRow(facts: CallFacts): Lines {
     ...(failed > 0 ? [`failed × ${count(failed)}`] : []),
     ...(dropped > 0 ? [`dropped × ${count(dropped)}`] : []),
   ]
-  const times = [latencyMs.p50, latencyMs.p95, latencyMs.p99, ttftMs.p50, ttftMs.p95].map(duration)
-  return [code(call), count(sent), ...times, goodRatio === null ? NO_VALUE : ratio(goodRatio), ends.join(', ')]
+  const times = [latencyMs.p50, latencyMs.p95, latencyMs.p99, ttftMs.p50, ttftMs.p95].map(formatDuration)
+  return [code(call), count(sent), ...times, goodRatio === null ? NO_VALUE : formatRatio(goodRatio), ends.join(', ')]
 }
 
 function money({ billing }: Report): Lines {
@@ -218,12 +218,12 @@ function harness({ load }: Report): Lines {
   const delay =
     eventLoopDelayMs === null
       ? NO_VALUE
-      : `p99 ${duration(eventLoopDelayMs.p99)}, max ${duration(eventLoopDelayMs.max)}`
+      : `p99 ${formatDuration(eventLoopDelayMs.p99)}, max ${formatDuration(eventLoopDelayMs.max)}`
   return [
     '### The harness itself',
     '',
     `${plural(sent, 'request')} sent, ${count(planned)} forecast; ${ends}.`,
-    `Lateness p50 ${duration(p50)}, p99 ${duration(p99)}, max ${duration(max)}; event loop delay ${delay}.`,
+    `Lateness p50 ${formatDuration(p50)}, p99 ${formatDuration(p99)}, max ${formatDuration(max)}; event loop delay ${delay}.`,
     ...(gap === null ? [] : ['', `${gap}.`]),
     ...(load.pushed === null ? [] : [`${pushedWords(load.pushed)}.`]),
     ...workerLines(load).flatMap(line => ['', `${line}.`]),

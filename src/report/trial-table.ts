@@ -1,5 +1,5 @@
 import { trialLabels } from '../capacity/result.ts'
-import { count, duration, rate, ratio } from '../metrics/quantity.ts'
+import { count, formatDuration, formatRate, formatRatio } from '../lib/format.ts'
 import type { TrialResult } from './report.ts'
 
 type Column = { readonly title: string; readonly text: (trial: TrialResult) => string }
@@ -7,16 +7,16 @@ type Columns = readonly [offered: Column, ...others: readonly Column[]]
 
 /** What every form of a report shows of a trial, from left to right. */
 export const trialColumns: Columns = [
-  { title: 'offered', text: trial => rate(trial.offeredPerSecond) },
-  { title: 'achieved', text: trial => rate(trial.achievedPerSecond) },
-  { title: 'goodput', text: trial => rate(trial.goodputPerSecond) },
-  { title: 'good', text: trial => ratio(trial.goodRatio) },
-  { title: 'p50', text: trial => duration(trial.latencyMs.p50) },
-  { title: 'p95', text: trial => duration(trial.latencyMs.p95) },
-  { title: 'p99', text: trial => duration(trial.latencyMs.p99) },
+  { title: 'offered', text: trial => formatRate(trial.offeredPerSecond) },
+  { title: 'achieved', text: trial => formatRate(trial.achievedPerSecond) },
+  { title: 'goodput', text: trial => formatRate(trial.goodputPerSecond) },
+  { title: 'good', text: trial => formatRatio(trial.goodRatio) },
+  { title: 'p50', text: trial => formatDuration(trial.latencyMs.p50) },
+  { title: 'p95', text: trial => formatDuration(trial.latencyMs.p95) },
+  { title: 'p99', text: trial => formatDuration(trial.latencyMs.p99) },
   { title: '503', text: trial => count(trial.atCapacity) },
   { title: '429', text: trial => count(trial.refused) },
-  { title: 'piled up', text: trial => rate(trial.inFlightPerSecond) },
+  { title: 'piled up', text: trial => formatRate(trial.inFlightPerSecond) },
 ]
 
 /** `held`, `confirm: held`, or `too many bad answers, 115/480` of a trial that was ended after so many of its arrivals. */

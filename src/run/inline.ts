@@ -1,7 +1,7 @@
 import { loadCallers } from '../callers/api-keys.ts'
 import type { Contract } from '../contract/contract.ts'
 import { createRunStop, onStop } from '../drivers/stop.ts'
-import { inSpareTime } from '../lib/spare-time.ts'
+import { whenIdle } from '../lib/batches.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { RunIo, RunJob } from './run.ts'
 import { createWorker, type StartWorker, type WorkerIo } from './worker.ts'
@@ -52,7 +52,7 @@ export function inlineIo({
   saturate = async () => {},
   log = null,
 }: Pick<WorkerIo, 'clock' | 'transport'> & Partial<Pick<WorkerIo, 'saturate' | 'log'>>): RunIo {
-  const startWorker = startInline({ clock, transport, saturate, log, defer: inSpareTime, eventLoopDelayMs: () => null })
+  const startWorker = startInline({ clock, transport, saturate, log, defer: whenIdle, eventLoopDelayMs: () => null })
   const never = new AbortController().signal
   return { clock, stop: never, quit: never, startWorker, directory: null, outputs: [], log: () => {} }
 }

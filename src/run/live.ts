@@ -1,6 +1,6 @@
 import { mergeSnapshots } from '../judging/judge.ts'
 import type { Clock } from '../lib/clock.ts'
-import { rememberLast } from '../lib/remember-last.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
 import { mergeGauges } from '../metrics/gauges.ts'
 import type { LiveRun } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -36,13 +36,13 @@ export function createLiveView(
     known = latest.filter(snapshot => snapshot !== null)
   }
   // A scrape asks family by family, and all of them look at the same snapshots.
-  const view = rememberLast((snapshots: typeof known) =>
+  const view = memoizeLast((snapshots: typeof known) =>
     mergeSnapshots(
       plan,
       snapshots.map(({ judge }) => judge),
     ),
   )
-  const gauges = rememberLast((snapshots: typeof known) => mergeGauges(snapshots.map(snapshot => snapshot.gauges)))
+  const gauges = memoizeLast((snapshots: typeof known) => mergeGauges(snapshots.map(snapshot => snapshot.gauges)))
   return {
     poll,
     setLoadStart: atMs => {

@@ -5,7 +5,7 @@ import { createRunStop, onAbort, onStop, type RunStop } from '../drivers/stop.ts
 import type { JudgeJob, WorkerResult } from '../judging/judge-run.ts'
 import { emptyResult, judgeLog } from '../judging/judge-run.ts'
 import type { Clock } from '../lib/clock.ts'
-import { epochOf } from '../lib/machine-clock.ts'
+import { epochOf } from '../lib/clock.ts'
 import type { PushTally } from '../observation/log.ts'
 import type { Output } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'

@@ -1,9 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createRunStop, onStop } from '../drivers/stop.ts'
+import { whenIdle } from '../lib/batches.ts'
 import type { Clock } from '../lib/clock.ts'
-import { clockSince } from '../lib/machine-clock.ts'
-import { inSpareTime } from '../lib/spare-time.ts'
-import { monitorEventLoop } from '../metrics/event-loop.ts'
+import { clockFromEpoch, monitorEventLoop } from '../lib/clock.ts'
 import { openLog } from '../observation/log.ts'
 import type { Saturate } from '../transport/transport.ts'
 import { undiciTransport } from '../transport/undici.ts'
@@ -16,7 +15,7 @@ import { createWorker, type WorkerJob } from './worker.ts'
  */
 async function serve(job: WorkerJob): Promise<void> {
   const { info, shard } = job
-  const clock = clockSince(job.epoch)
+  const clock = clockFromEpoch(job.epoch)
   if (job.warmUp) {
     const { warmUp } = await import('./warm-up.ts')
     await warmUp(job.plan, job.contract)
@@ -31,7 +30,7 @@ async function serve(job: WorkerJob): Promise<void> {
     transport: transport.send,
     saturate: await loadSaturate(job, clock),
     log: job.logFile === null ? null : await openLog(job.logFile, { ...info, ...shard }, clock),
-    defer: inSpareTime,
+    defer: whenIdle,
     eventLoopDelayMs: eventLoop.delayMs,
   })
   onStop(stop, reason => post({ stopped: reason }))

@@ -3,8 +3,8 @@ import { chargeOf } from '../audits/ledger/charge.ts'
 import type { StopReason } from '../drivers/stop.ts'
 import { createJudge, type JudgeSnapshot, mergeSnapshots } from '../judging/judge.ts'
 import type { WorkerResult } from '../judging/judge-run.ts'
-import type { Later } from '../lib/in-batches.ts'
-import type { Epoch } from '../lib/machine-clock.ts'
+import type { Defer } from '../lib/batches.ts'
+import type { Epoch } from '../lib/clock.ts'
 import { createGauges, type GaugeSnapshot, mergeGauges } from '../metrics/gauges.ts'
 import type { EventLoopDelay, LogEnd, LogWriter } from '../observation/log.ts'
 import { createEngine, type EngineIo, type EngineJob, type Feedback } from '../produce/engine.ts'
@@ -27,7 +27,7 @@ export type WorkerIo = Omit<EngineIo, 'sink' | 'feedback'> & {
   /** null: nothing is recorded. */
   readonly log: LogWriter | null
   /** Puts judging off until what has arrived is read and what is due is sent. */
-  readonly defer: Later
+  readonly defer: Defer
   /** null: nobody measures it. */
   readonly eventLoopDelayMs: () => EventLoopDelay | null
 }

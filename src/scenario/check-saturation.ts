@@ -1,5 +1,5 @@
+import type { Complain, Path } from '../lib/yaml.ts'
 import type { Call } from './call.ts'
-import type { Complain, Path } from './complaint.ts'
 import type { Calls } from './resolve-calls.ts'
 import type { Stage } from './scenario.ts'
 

@@ -1,8 +1,9 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
+import { entriesOf } from '../lib/schema-mistakes.ts'
+import { describeValue } from '../lib/usage-error.ts'
+import type { Complain, Path } from '../lib/yaml.ts'
 import type { Call, Mix } from './call.ts'
-import { type Complain, type Path, quote } from './complaint.ts'
 import type { Calls } from './resolve-calls.ts'
-import { entriesOf } from './salvage.ts'
 import type { Stage } from './scenario.ts'
 import { arrivalsPerSecond, burstArrivals, profileLimits, tierPerMinute } from './tier-rate.ts'
 import type { Rate } from './units.ts'
@@ -29,7 +30,8 @@ export function checkTier(
   if (calls === null) return
   if (stage.shape === 'closed' || stage.shape === 'saturate') return
 
-  const field = (key: string, value: unknown) => ({ path: [...path, key], at: 'value', got: quote(value) }) as const
+  const field = (key: string, value: unknown) =>
+    ({ path: [...path, key], at: 'value', got: describeValue(value) }) as const
   const source = entriesOf(written)
   const perMinute = tierPerMinute(stage.mix, calls, profileLimits(around.accountTier, around.contract))
   for (const [key, share] of sharesOf(stage)) {

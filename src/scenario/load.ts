@@ -1,35 +1,33 @@
-import { readFileSync, statSync } from 'node:fs'
 import type { Contract } from '../contract/contract.ts'
+import { entriesOf, explainIssues, type SchemaIssue, salvage } from '../lib/schema-mistakes.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import { checkKeys, isSecretKey } from './check-keys.ts'
-import type { Complaint } from './complaint.ts'
-import { explainIssues } from './explain-issues.ts'
+import { type Complaint, parseYaml, readYaml } from '../lib/yaml.ts'
+import { durationText } from './fields.ts'
 import { withNamedProbes } from './named-probes.ts'
 import { resolveCalls } from './resolve-calls.ts'
 import { resolveStages } from './resolve-stages.ts'
 import { resolveSlo, resolveThresholds } from './resolve-thresholds.ts'
-import { entriesOf, salvage } from './salvage.ts'
 import type { LimitsSpec, Scenario, ServiceSpec, TimeoutsSpec } from './scenario.ts'
 import { budgetSchema, callersSchema, limitsSchema, scenarioSchema, serviceSchema } from './schema.ts'
-import { readSource } from './source.ts'
 import { checkTarget } from './target.ts'
+import { durationHint } from './units.ts'
 
-const maxFileBytes = 1_048_576
+const scenarioFile = { name: 'scenario', secretHint: 'set TURNPIKE_KEYS, or name a file in callers.keys-file' }
+
+const hintFor = (issue: SchemaIssue, got: unknown) => (issue.message === durationText ? durationHint(got) : {})
 
 /** The scenario in `file`. Throws a UsageError with every mistake of the file, in the order of their lines. */
 export function loadScenario(file: string, contract: Contract): Scenario {
-  return parseScenario(readFile(file), file, contract)
+  return parseScenario(readYaml(file, scenarioFile), file, contract)
 }
 
 /** As `loadScenario`, of text that was read from `file`. */
 export function parseScenario(text: string, file: string, contract: Contract): Scenario {
-  if (Buffer.byteLength(text) > maxFileBytes) throw tooLong(file, Buffer.byteLength(text))
-  const source = readSource(text, file)
-  if (!('value' in source)) throw new UsageError(source)
+  const source = parseYaml(text, file, scenarioFile)
   if (source.value === null)
     throw new UsageError({ where: `${file}:1:1`, got: 'an empty file', expected: 'a scenario' })
 
-  const complaints: Complaint[] = [...explainIssues(source.value, name => isSecretKey(name) || name === '__proto__')]
+  const complaints: Complaint[] = [...explainIssues(scenarioSchema, source.value, { hint: hintFor })]
   const complain = (complaint: Complaint) => void complaints.push(complaint)
   const written = entriesOf(source.value)
   const top = salvage(scenarioSchema, source.value)
@@ -45,7 +43,7 @@ export function parseScenario(text: string, file: string, contract: Contract): S
       ? null
       : checkTarget(top.target, problem => complain({ path: ['target'], at: 'value', ...problem }))
 
-  const mistakes = source.locate([...complaints, ...checkKeys(source.keys)])
+  const mistakes = source.locate(complaints)
   if (mistakes.length > 0) throw new UsageError(mistakes)
   const { name, record } = top
   const { count, 'keys-each': keys, tier: accountTier, shared, limits } = callers
@@ -102,21 +100,3 @@ function whole<T>(value: T | null): T {
   if (value === null) throw new TypeError('a scenario without a mistake is complete')
   return value
 }
-
-function readFile(file: string): string {
-  const bytes = attempt(file, () => statSync(file).size)
-  // The size is looked at before the file is read, so that a wrong path to a huge file costs nothing.
-  if (bytes > maxFileBytes) throw tooLong(file, bytes)
-  return attempt(file, () => readFileSync(file, 'utf8'))
-}
-
-function attempt<T>(file: string, read: () => T): T {
-  try {
-    return read()
-  } catch (cause) {
-    throw new UsageError({ where: file, got: (cause as Error).message, expected: 'a readable scenario file (YAML)' })
-  }
-}
-
-const tooLong = (file: string, bytes: number): UsageError =>
-  new UsageError({ where: file, got: `${bytes} bytes`, expected: `at most ${maxFileBytes}` })

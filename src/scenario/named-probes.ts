@@ -1,6 +1,6 @@
 import { probeNames } from '../contract/probes.ts'
+import { entriesOf } from '../lib/schema-mistakes.ts'
 import type { Calls } from './resolve-calls.ts'
-import { entriesOf } from './salvage.ts'
 import { namesIn } from './turns.ts'
 
 /** The calls with the probes that a sequence names: these need no call of their own. A call of that name wins. */

@@ -1,5 +1,4 @@
-import { nearest, oneOf } from '../lib/usage-error.ts'
-import { unknownWord } from './complaint.ts'
+import { nearest, oneOf, unknownWord } from '../lib/usage-error.ts'
 import {
   type Aggregate,
   type Count,

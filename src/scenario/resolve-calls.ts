@@ -1,10 +1,11 @@
 import { type Contract, resourceOf } from '../contract/contract.ts'
+import { usualEvmMethods } from '../contract/rpc-methods.ts'
+import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
+import { unknownWord } from '../lib/usage-error.ts'
+import type { Complain, Path } from '../lib/yaml.ts'
 import type { Call, RpcCall } from './call.ts'
 import { callSchemas } from './call-schema.ts'
-import { type Complain, type Path, unknownWord } from './complaint.ts'
 import { resolveChat } from './resolve-chat.ts'
-import { entriesOf, salvage } from './salvage.ts'
-import { usualEvmMethods } from './usual-methods.ts'
 
 /** The calls of a scenario by name, decided by the contract. A call with a mistake in it has its name and no value. */
 export type Calls = ReadonlyMap<string, Call | null>

@@ -1,7 +1,8 @@
+import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
+import { describeValue } from '../lib/usage-error.ts'
+import type { Complain, Path } from '../lib/yaml.ts'
 import type { Call, Mix } from './call.ts'
 import type { StageSurroundings } from './check-tier.ts'
-import { type Complain, type Path, quote } from './complaint.ts'
-import { entriesOf, salvage } from './salvage.ts'
 import type { CapacitySpec, Stage } from './scenario.ts'
 import { stageSchemas } from './stage-schema.ts'
 import { arrivalsPerSecond, profileLimits, tierPerMinute } from './tier-rate.ts'
@@ -55,11 +56,11 @@ export function checkCapacity(
     known[name] = call
     const isToFail = call.kind === 'probe' || (call.kind === 'replay' && call.conflicting > 0)
     const expected = 'calls that are to succeed: no probe, and no replay that conflicts'
-    if (isToFail) complain({ path: [...path, 'mix', name], at: 'key', got: quote(name), expected })
+    if (isToFail) complain({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
   }
   if (trialMs + confirmMs > durationMs) {
     const expected = `at least ${(trialMs + confirmMs) / 1_000}s, a trial and a confirmation`
-    complain({ path: [...path, 'duration'], at: 'value', got: quote(source.duration), expected })
+    complain({ path: [...path, 'duration'], at: 'value', got: describeValue(source.duration), expected })
   }
   if (accountTier === undefined) return
   const perMinute = tierPerMinute(mix, known, profileLimits(accountTier, contract))
@@ -68,7 +69,7 @@ export function checkCapacity(
   complain({
     path: [...path, 'from'],
     at: 'value',
-    got: quote(source.from),
-    expected: `less than "to", ${quote(source.to)}`,
+    got: describeValue(source.from),
+    expected: `less than "to", ${describeValue(source.to)}`,
   })
 }

@@ -1,10 +1,11 @@
 import type { z } from 'zod'
 import type { ChatOptions } from '../contract/chat-options.ts'
 import type { Contract, Model } from '../contract/contract.ts'
+import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
+import { unknownWord } from '../lib/usage-error.ts'
+import type { Complain, Path } from '../lib/yaml.ts'
 import type { Call } from './call.ts'
 import { callSchemas } from './call-schema.ts'
-import { type Complain, type Path, unknownWord } from './complaint.ts'
-import { entriesOf, salvage } from './salvage.ts'
 
 /** A chat call, decided by the contract; null where it has a mistake. */
 export function resolveChat(path: Path, value: unknown, contract: Contract, complain: Complain): Call | null {

@@ -1,10 +1,11 @@
 import { probeNames } from '../contract/probes.ts'
+import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
+import { describeValue, unknownWord } from '../lib/usage-error.ts'
+import type { Complain, Path } from '../lib/yaml.ts'
 import { checkSaturation } from './check-saturation.ts'
 import { checkTier, type StageSurroundings } from './check-tier.ts'
-import { type Complain, type Path, quote, unknownWord } from './complaint.ts'
 import type { Calls } from './resolve-calls.ts'
 import { checkCapacity, resolveCapacity } from './resolve-capacity.ts'
-import { entriesOf, salvage } from './salvage.ts'
 import type { Stage, StageLoad } from './scenario.ts'
 import { stageSchemas } from './stage-schema.ts'
 import { parseTurn, turnsOf } from './turns.ts'
@@ -21,7 +22,7 @@ export function resolveStages(
     const { name } = entriesOf(written)
     if (name !== undefined && names.has(name)) {
       const expected = 'a name that no other stage has'
-      complain({ path: [...path, 'name'], at: 'value', got: `a second stage ${quote(name)}`, expected })
+      complain({ path: [...path, 'name'], at: 'value', got: `a second stage ${describeValue(name)}`, expected })
     }
     names.add(name)
     const named = checkNames(path, written, around.calls, complain)

@@ -1,9 +1,9 @@
-import { oneOf } from '../lib/usage-error.ts'
+import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
+import { describeValue, oneOf, unknownWord } from '../lib/usage-error.ts'
+import type { Complain, Path } from '../lib/yaml.ts'
 import type { Call } from './call.ts'
-import { type Complain, type Path, quote, unknownWord } from './complaint.ts'
 import { parseThreshold } from './parse-threshold.ts'
 import type { Calls } from './resolve-calls.ts'
-import { entriesOf, salvage } from './salvage.ts'
 import type { Stage } from './scenario.ts'
 import { sloSchema, thresholdSchema } from './schema.ts'
 import { type Threshold, type Timing, timings } from './threshold.ts'
@@ -52,7 +52,7 @@ export function resolveSlo(
         bounds[timing] = bound
         if (!call || hasTiming(call, timing)) continue
         const expected = `${oneOf(timings.filter(each => hasTiming(call, each)))}, since ${name} is no streamed chat call`
-        complain({ path: ['slo', name, timing], at: 'key', got: quote(timing), expected })
+        complain({ path: ['slo', name, timing], at: 'key', got: describeValue(timing), expected })
       }
       return [name, bounds]
     }),
@@ -77,7 +77,7 @@ function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summa
     const candidates = name === null ? [...calls.values()] : [calls.get(name) ?? null]
     if (candidates.every(call => call !== null && !hasTiming(call, measure.timing))) {
       const expected = `a time that ${name === null ? 'the calls have' : `${name} has`}: latency, service-time or lateness`
-      complain({ path, at: at(measure.timing), got: quote(measure.timing), expected })
+      complain({ path, at: at(measure.timing), got: describeValue(measure.timing), expected })
     }
   }
   if (stages.includes(null)) return
@@ -85,17 +85,17 @@ function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summa
     const searches = searchesOf(stages)
     const expected =
       searches.length === 0 ? 'a stage of shape "capacity"' : `"in" and a stage of shape "capacity": ${oneOf(searches)}`
-    complain({ path, at: 0, got: stageName === null ? 'no stage' : quote(stageName), expected })
+    complain({ path, at: 0, got: stageName === null ? 'no stage' : describeValue(stageName), expected })
     return
   }
   if (name === null) return
   const senders = stages.flatMap(stage => (stage !== null && sends(stage, name) ? [stage.name] : []))
   if (senders.length === 0) {
     const expected = 'a call that some stage sends'
-    complain({ path, at: at(name), got: quote(name), expected })
+    complain({ path, at: at(name), got: describeValue(name), expected })
   } else if (stageName !== null && !senders.includes(stageName)) {
     const expected = `a stage that sends ${name}: ${oneOf(senders)}`
-    complain({ path, at: expression.lastIndexOf(` ${stageName}`) + 1, got: quote(stageName), expected })
+    complain({ path, at: expression.lastIndexOf(` ${stageName}`) + 1, got: describeValue(stageName), expected })
   }
 }
 

@@ -1,4 +1,4 @@
-import { quote } from './complaint.ts'
+import { describeValue } from '../lib/usage-error.ts'
 
 export type TargetProblem = { readonly got: string; readonly expected: string; readonly hint?: string }
 
@@ -7,7 +7,7 @@ export function checkTarget(target: string, complain: (problem: TargetProblem) =
   const expected = 'an http or https address such as http://127.0.0.1:8402/api/v1'
   const url = URL.canParse(target) ? new URL(target) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    complain({ got: quote(target), expected })
+    complain({ got: describeValue(target), expected })
     return null
   }
   if (url.username !== '' || url.password !== '') {
@@ -15,7 +15,7 @@ export function checkTarget(target: string, complain: (problem: TargetProblem) =
     return null
   }
   if (url.search !== '' || url.hash !== '') {
-    complain({ got: quote(target), expected: `${expected}, without ? and #` })
+    complain({ got: describeValue(target), expected: `${expected}, without ? and #` })
     return null
   }
   return url.href.replace(/\/+$/, '')

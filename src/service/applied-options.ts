@@ -1,6 +1,6 @@
 import type { ChatOption, Contract } from '../contract/contract.ts'
+import { isObject } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
-import { isRecord } from './json.ts'
 
 /** Every service-specific option with its value, sent or by default. One without a default is there only if it was sent. */
 export type AppliedOptions = Readonly<Record<string, unknown>>
@@ -77,7 +77,7 @@ export function optionsReader(
   const issue = (path: readonly string[], message: string): OptionIssue => ({ code: 'invalid_value', path, message })
 
   return (inBody, suffix) => {
-    if (inBody !== undefined && !isRecord(inBody)) return { issues: [issue([parametersField], 'not an object')] }
+    if (inBody !== undefined && !isObject(inBody)) return { issues: [issue([parametersField], 'not an object')] }
     const behind = suffix === '' ? [] : decide.suffixOptions(suffix.split('&').map(pairOf))
     const sent = [...behind, ...Object.entries(inBody ?? {})].filter(([name]) => Object.hasOwn(known, name))
     const wrong = sent.filter(([name, value]) => !decide.takesOption(name, value))

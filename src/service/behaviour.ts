@@ -1,4 +1,5 @@
 import type { AccountTier, Contract, Model, Network, ResourceLimit } from '../contract/contract.ts'
+import { isJson, parseJson } from '../lib/json.ts'
 import { pico } from '../lib/money.ts'
 import { type Account, type Caller, covers, type Spend, spend } from './account.ts'
 import { honestOptions, type OptionDecisions } from './applied-options.ts'
@@ -13,7 +14,6 @@ import {
 } from './completion.ts'
 import type { StreamEvent } from './completion-stream.ts'
 import { compress, type Encoding, encodingFor } from './encode.ts'
-import { isJson, parseJson } from './json.ts'
 import type { Reply } from './message.ts'
 import { namedModel } from './named-model.ts'
 import type { LogRow, Refusal } from './refusal.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Contract, Model } from '../contract/contract.ts'
+import { isObject } from '../lib/json.ts'
 import { type AppliedOptions, isRefused, type OptionDecisions, optionsReader } from './applied-options.ts'
-import { isRecord } from './json.ts'
 import { type Prefix, prefixesOf } from './prompt-cache.ts'
 import {
   countTokens,
@@ -125,7 +125,7 @@ export function chatRequestParser(
 /** The tool that has to be called: the one that is named or, where any has to be, the first. */
 function calledTool(tools: z.infer<typeof body>['tools'], choice: unknown): string | null {
   if (choice === 'required') return tools?.[0]?.function.name ?? null
-  const named = isRecord(choice) && isRecord(choice.function) ? choice.function.name : null
+  const named = isObject(choice) && isObject(choice.function) ? choice.function.name : null
   return tools?.find(tool => tool.function.name === named)?.function.name ?? null
 }
 

@@ -1,11 +1,10 @@
 import type { Contract, Model } from '../contract/contract.ts'
+import { isObject, parseJson } from '../lib/json.ts'
 import { formatPico } from '../lib/money.ts'
 import { randomStream } from '../lib/random.ts'
-
 import { type Account, currencyFor } from './account.ts'
 import { formDraft } from './answer-form.ts'
 import type { AppliedOptions } from './applied-options.ts'
-
 import type { Behaviour } from './behaviour.ts'
 import { type ChatRequest, chatRequestParser } from './chat-request.ts'
 import {
@@ -22,7 +21,6 @@ import { calls, lastTokenMs, streamChunks, streamHeadMs } from './completion-str
 import { controlLimits, retirementDate } from './control.ts'
 import type { Strike } from './faults.ts'
 import type { Identifiers } from './identifiers.ts'
-import { isRecord, parseJson } from './json.ts'
 import type { Entry, Limiter } from './limiter.ts'
 import { logprobsOf } from './logprobs.ts'
 import type { Reply } from './message.ts'
@@ -78,7 +76,7 @@ export function chatCompletions(options: ChatOptions): (visit: Visit, account: A
     if (!behaviour.mayUse(account, model)) return refuse(visit, 401, 'This model is for paying users only')
     const request = parseRequest(body, model)
     if ('issues' in request) return refuse(visit, 400, 'Invalid request parameters', { issues: request.issues })
-    const objection = isRecord(body) ? behaviour.chatObjection(body) : null
+    const objection = isObject(body) ? behaviour.chatObjection(body) : null
     if (objection !== null) return refuse(visit, 400, objection)
 
     const allowed = request.choices * request.maxCompletionTokens

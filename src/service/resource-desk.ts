@@ -1,9 +1,9 @@
 import type { Contract, Resource } from '../contract/contract.ts'
+import { isJson, isObject, parseJson } from '../lib/json.ts'
 import type { Account } from './account.ts'
 import type { Behaviour } from './behaviour.ts'
 import { controlLimits } from './control.ts'
 import type { Identifiers } from './identifiers.ts'
-import { isJson, isRecord, parseJson } from './json.ts'
 import type { Limiter } from './limiter.ts'
 import type { Reply } from './message.ts'
 import { json, refuse, type Visit } from './visit.ts'
@@ -39,7 +39,7 @@ export function resourceDesk({
     const body = resource.method === 'POST' ? parseJson(visit.request.body) : {}
     if (resource.method === 'POST' && !isJson(visit.request.headers['content-type']))
       return refuse(visit, 415, 'Content-Type must be application/json')
-    if (!isRecord(body)) return refuse(visit, 400, 'Invalid JSON request')
+    if (!isObject(body)) return refuse(visit, 400, 'Invalid JSON request')
     if (resource.isInference) {
       if (typeof body.model !== 'string') return refuse(visit, 400, 'The model is missing')
       visit.headers[`${prefix}model-id`] = body.model

@@ -1,4 +1,4 @@
-import { isRecord } from './json.ts'
+import { isObject } from '../lib/json.ts'
 
 /** One JSON-RPC request, parsed. */
 export type RpcItem = {
@@ -22,7 +22,7 @@ const maxDepth = 64
 
 /** The item, or what is wrong with it. */
 export function parseRpcItem(value: unknown): RpcItem | string {
-  if (!isRecord(value)) return 'a request must be an object'
+  if (!isObject(value)) return 'a request must be an object'
   const { method, jsonrpc, params = [], id = null } = value
   if (typeof method !== 'string' || method === '') return 'method must be a string'
   if (jsonrpc !== undefined && jsonrpc !== '2.0') return 'jsonrpc must be "2.0"'

@@ -1,6 +1,6 @@
 import type { Network } from '../contract/contract.ts'
+import { parseJson } from '../lib/json.ts'
 import type { Behaviour } from './behaviour.ts'
-import { parseJson } from './json.ts'
 import { parseRpcItem, type RpcItem } from './rpc-item.ts'
 
 export type RpcRequest = { readonly items: readonly RpcItem[]; readonly batched: boolean }

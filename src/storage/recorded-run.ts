@@ -1,7 +1,7 @@
 import type { RecordedComparedRun } from '../compare/comparable.ts'
 import type { ComparedRun } from '../compare/compare-runs.ts'
+import { plural } from '../lib/format.ts'
 import { nearest, oneOf, UsageError } from '../lib/usage-error.ts'
-import { plural } from '../metrics/quantity.ts'
 import { cellsPerOctave, type Slices } from '../metrics/slices.ts'
 import { isBegun, type LogLine, readLog } from '../observation/log.ts'
 import { isHead } from '../observation/observation.ts'

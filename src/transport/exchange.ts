@@ -136,7 +136,7 @@ export function createFairQueue(clock: Clock): (callback: () => void) => void {
   let isScheduled = false
   const schedule = () => {
     isScheduled = true
-    clock.sharplyAt(clock.nowMs(), runBatch)
+    clock.atPrecisely(clock.nowMs(), runBatch)
   }
   const runBatch = () => {
     isScheduled = false

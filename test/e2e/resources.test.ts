@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Lie } from '../../src/service/lies/lie.ts'
-import { lie } from '../../src/service/lies/lie.ts'
+import { type Lie, lie } from '../../src/service/lies/lie.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
 /** Four more images than a caller may ask for in a minute, and then the next minute. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../src/contract/documented.ts'
 import { createJudge } from '../../src/judging/judge.ts'
-import { rate } from '../../src/metrics/quantity.ts'
+import { formatRate } from '../../src/lib/format.ts'
 import type { CapacityResult } from '../../src/report/report.ts'
 import { makeReport } from '../../src/run/make-report.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
@@ -141,7 +141,7 @@ describe('a search that finds no capacity', () => {
     expect(result).toMatchObject({ status: 'harness-limited', perSecond: null })
     expect(outcomes(result)).toContain('harness-full')
     const spoiled = result.trials.filter(({ outcome }) => outcome === 'harness-full').map(each => each.offeredPerSecond)
-    expect(result.because).toContain(`was reached at ${rate(Math.min(...spoiled))}`)
+    expect(result.because).toContain(`was reached at ${formatRate(Math.min(...spoiled))}`)
     expect(report.verdict).toBe('inconclusive')
   })
 

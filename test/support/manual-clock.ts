@@ -51,7 +51,7 @@ export function manualClock(startWallMs = Date.UTC(2026, 0, 15, 12)): ManualCloc
     nowMs: () => now,
     wallMs: () => startWallMs + now,
     at,
-    sharplyAt: at,
+    atPrecisely: at,
     advanceTo: async ms => {
       await settle()
       while (await step(ms));

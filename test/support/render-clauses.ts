@@ -12,7 +12,7 @@ prove it. The basis is the document, or the profile where the document leaves th
 A clause belongs to the section that is named with it. The sentences that no run judges are at the end, with the reason.
 
 This file is generated: \`UPDATE_DOCS=1 npx vitest run test/docs.test.ts\` writes it from \`src/contract/clauses/\`,
-\`src/contract/excused-clauses.ts\` and \`src/service/lies/\`. What each lie does is listed by \`turnpike service --list-lies\`; what a run covered, by
+\`src/contract/clauses/not-judged.ts\` and \`src/service/lies/\`. What each lie does is listed by \`turnpike service --list-lies\`; what a run covered, by
 \`turnpike clauses <run-dirs..>\`.`
 
 /** `docs/clauses.md`: a table for each group of clauses, which is the first word of their ids. */

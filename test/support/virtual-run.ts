@@ -2,7 +2,7 @@ import { loadCallers, loadSpecialKeys } from '../../src/callers/api-keys.ts'
 import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
-import type { Later } from '../../src/lib/in-batches.ts'
+import type { Defer } from '../../src/lib/batches.ts'
 import { cellsPerOctave, type Slices } from '../../src/metrics/slices.ts'
 import type { RunHead } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
@@ -42,7 +42,7 @@ export type VirtualRun = {
   /** What the run touches instead of what it would. */
   readonly change?: (io: RunIo) => Partial<RunIo>
   /** When observations are judged; by default as soon as a batch of them is full. */
-  readonly defer?: Later
+  readonly defer?: Defer
   /** How many workers share the run, on one clock. */
   readonly workers?: number
 }

@@ -4,11 +4,11 @@ import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
 import { choicesOf, mostLookups } from '../../contract/chat-options.ts'
 import { type Contract, resourceOf } from '../../contract/contract.ts'
 import { probeOf } from '../../contract/probes.ts'
-import { distance, formatPico, parsePico, pico } from '../../lib/money.ts'
-import { rememberLast } from '../../lib/remember-last.ts'
+import { toObject } from '../../lib/json.ts'
+import { memoizeLast } from '../../lib/memoize-last.ts'
+import { absDifference, formatPico, parsePico, pico } from '../../lib/money.ts'
 import { type Answer, neverSent, type Observation, type ProbeAsked, streamOf } from '../../observation/observation.ts'
 import { isFromGateway, isReplayed, jsonObject } from '../../observation/response.ts'
-import { asObject } from '../../observation/scope.ts'
 
 /** What one request took from a balance, as far as is known. All amounts in pico-USD; a DIEM counts as a USD. */
 export type ChargeBounds = {
@@ -27,7 +27,7 @@ const free: ChargeBounds = { kind: 'free', min: 0n, max: 0n, said: 0n }
 const refused: ChargeBounds = { ...free, kind: 'refused' }
 
 /** Null where it is unknown: a success that does not state its cost. */
-export const chargeOf = rememberLast(readCharge)
+export const chargeOf = memoizeLast(readCharge)
 
 function readCharge(observation: Observation, contract: Contract): ChargeBounds | null {
   const { asked, answer, outcome } = observation
@@ -74,8 +74,8 @@ function claimInBody(answer: Answer): ClaimedCharge | null {
 
 /** The cost that a completion states, in each of the two currencies. */
 function responseCost({ body }: Answer) {
-  const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? asObject(body.value)?.cost : null
-  const { usd, diem } = asObject(stated) ?? {}
+  const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
+  const { usd, diem } = toObject(stated) ?? {}
   if (typeof usd !== 'number' || typeof diem !== 'number' || usd < 0 || diem < 0) return null
   // The last digits of a double may be noise.
   const isExact = parsePico(usd) !== null && parsePico(diem) !== null
@@ -92,7 +92,7 @@ function claimInHeader(answer: Answer, contract: Contract): ClaimedCharge | null
   const credits = claimedCredits(answer, contract)
   if (said === null || credits === null) return said === null ? null : claimAround(said, 0n)
   const exact = credits * picoUsdPerCredit
-  if (distance(exact, said) > costGrain) return claimAround(said, costGrain)
+  if (absDifference(exact, said) > costGrain) return claimAround(said, costGrain)
   return exact < said ? { min: exact, max: said, said } : { min: said, max: exact, said }
 }
 

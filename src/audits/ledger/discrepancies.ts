@@ -1,5 +1,5 @@
 import { type Example, earliestExamples, type Say, truncateExample } from '../../checks/findings.ts'
-import { distance, formatPico } from '../../lib/money.ts'
+import { absDifference, formatPico } from '../../lib/money.ts'
 import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from '../audit.ts'
 import type { ChargeBounds, ChargeTotals } from './charge.ts'
 
@@ -133,7 +133,7 @@ function classifyDifference(excess: bigint, suspects: DifferenceContext): Discre
   return chargedRequests === 1 && replays === 0 ? 'wrong-amount' : 'balance-drift'
 
   function is(amount: bigint): boolean {
-    return amount > 0n && distance(excess < 0n ? -excess : excess, amount) <= toleranceOf(suspects)
+    return amount > 0n && absDifference(excess < 0n ? -excess : excess, amount) <= toleranceOf(suspects)
   }
   function isOneOf(sort: ChargeBounds['kind']): boolean {
     return suspects.lastCharges.some(charge => charge.kind === sort && is(charge.said))

@@ -1,7 +1,7 @@
 import type { Say } from '../../checks/findings.ts'
 import { choicesOf } from '../../contract/chat-options.ts'
 import type { Contract } from '../../contract/contract.ts'
-import { isDecimal } from '../../lib/number-text.ts'
+import { isDecimal } from '../../lib/numbers.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection } from '../../observation/response.ts'
 import { scopeOf } from '../../observation/scope.ts'

@@ -1,7 +1,7 @@
 import type { Say } from '../../checks/findings.ts'
+import { toObject } from '../../lib/json.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../observation/response.ts'
-import { asObject } from '../../observation/scope.ts'
 import type { AuditContext } from '../audit.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
 
@@ -109,7 +109,7 @@ export function createRefusalLogCheck(
 function rowsOf(data: unknown, max: number): readonly RefusalRow[] | null {
   if (!Array.isArray(data) || data.length > max) return null
   const rows: RefusalRow[] = []
-  for (const row of data.map(asObject)) {
+  for (const row of data.map(toObject)) {
     const { modelId, rateLimitType, timestamp } = row ?? {}
     const atMs = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
     if (typeof modelId !== 'string' || typeof rateLimitType !== 'string' || Number.isNaN(atMs)) return null

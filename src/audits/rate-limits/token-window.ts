@@ -1,7 +1,8 @@
 import type { Say } from '../../checks/findings.ts'
+import { toObject } from '../../lib/json.ts'
 import { type Observation, streamOf } from '../../observation/observation.ts'
 import { jsonObject } from '../../observation/response.ts'
-import { asObject, type Scope } from '../../observation/scope.ts'
+import type { Scope } from '../../observation/scope.ts'
 import type { AuditContext } from '../audit.ts'
 import { createOverlapBounds, type OverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import type { ClockOffset } from './resets.ts'
@@ -109,6 +110,6 @@ export function createTokenWindow(context: AuditContext, offset: () => ClockOffs
 }
 
 function tokensOf(observation: Observation): number {
-  const total = asObject(streamOf(observation)?.usage ?? jsonObject(observation.answer)?.usage)?.total_tokens
+  const total = toObject(streamOf(observation)?.usage ?? jsonObject(observation.answer)?.usage)?.total_tokens
   return Number.isSafeInteger(total) && Number(total) > 0 ? Number(total) : 0
 }

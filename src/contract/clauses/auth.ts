@@ -1,26 +1,20 @@
-import type { Clauses } from '../clause.ts'
-
-const noCredentials = 'a key of such a user: TURNPIKE_UNPAYING_KEY, or the reference service'
+import type { ClauseRows } from '../clause.ts'
 
 /** Who may call. */
 export const authClauses = {
-  'auth.bearer': { section: '5', says: 'A request whose key is not valid is answered with 401.', judges: ['probe'] },
-  'auth.missing': { section: '5', says: 'A request without credentials is answered with 401.', judges: ['probe'] },
-  'auth.malformed': {
-    section: '5',
-    says: 'A request with credentials of another scheme is answered with 401.',
-    judges: ['probe'],
-  },
-  'auth.paid-only': {
-    section: '5',
-    says: 'A model reserved for paying users answers others with 401.',
-    judges: ['probe'],
-    needs: noCredentials,
-  },
-  'auth.keys-share-limits': {
-    section: '5',
-    says: 'All keys of an account draw on the same limits.',
-    judges: ['limiter'],
-    needs: 'callers with several keys: keys-each in the callers of the scenario',
-  },
-} as const satisfies Clauses
+  'auth.bearer': ['5', 'probe', 'A request whose key is not valid is answered with 401.'],
+  'auth.missing': ['5', 'probe', 'A request without credentials is answered with 401.'],
+  'auth.malformed': ['5', 'probe', 'A request with credentials of another scheme is answered with 401.'],
+  'auth.paid-only': [
+    '5',
+    'probe',
+    'A model reserved for paying users answers others with 401.',
+    { needs: 'a key of such a user: TURNPIKE_UNPAYING_KEY, or the reference service' },
+  ],
+  'auth.keys-share-limits': [
+    '5',
+    'limiter',
+    'All keys of an account draw on the same limits.',
+    { needs: 'callers with several keys: keys-each in the callers of the scenario' },
+  ],
+} satisfies ClauseRows

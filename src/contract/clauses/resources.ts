@@ -1,62 +1,28 @@
-import type { Clauses } from '../clause.ts'
+import type { ClauseRows } from '../clause.ts'
 
-/** What is neither chat nor RPC, as far as the document says anything of it. */
+/** The lists that the service keeps, then everything else that is neither chat nor RPC. */
 export const resourceClauses = {
-  'resource.offered': {
-    section: '1',
-    says: 'The service has embeddings, images, audio, video, characters and billing.',
-    judges: ['resource-answer'],
-    basis: 'profile',
-  },
-  'embeddings.input': {
-    section: '7',
-    says: 'The input of an embedding may be a text or a list of texts.',
-    judges: ['resource-answer'],
-  },
-  'embeddings.token-ids': {
-    section: '7',
-    says: 'An embedding of token ids is answered with 400.',
-    judges: ['probe'],
-  },
-  'limit.resources': {
-    section: '8',
-    says: 'The request limit of images, audio, embeddings and video is that of the tier of the account.',
-    judges: ['limit-headers'],
-  },
-  'header.pagination': {
-    section: '4.4',
-    says: 'A list that comes in pages has the four headers of its pages, as whole numbers.',
-    judges: ['resource-answer'],
-    basis: 'profile',
-  },
-  'header.pagination.page': {
-    section: '4.4',
-    says: 'Pages are counted from 1, and the one that is given is the one that was asked for.',
-    judges: ['resource-answer'],
-    basis: 'profile',
-  },
-  'header.pagination.total-pages': {
-    section: '4.4',
-    says: 'All pages together hold all items, and none is beyond them.',
-    judges: ['resource-answer'],
-    basis: 'profile',
-  },
-  'header.pagination.items': {
-    section: '4.4',
-    says: 'A page holds as many items as its headers say.',
-    judges: ['resource-answer'],
-    basis: 'profile',
-  },
-  'header.content-disposition': {
-    section: '4.4',
-    says: 'A file says in Content-Disposition what it is.',
-    judges: ['resource-answer'],
-    basis: 'profile',
-  },
-  'header.request-timestamp': {
-    section: '4.4',
-    says: 'The time that a request stated is given back as it was, and none where it stated none.',
-    judges: ['occasional-headers'],
-    basis: 'profile',
-  },
-} as const satisfies Clauses
+  'catalogue.networks': ['4.1', 'catalogue', 'The network list names the slugs, sorted and without duplicates.', { source: 'profile' }],
+  'catalogue.models': ['4.1', 'catalogue', 'The model list is an object list whose members have an id.', { source: 'profile' }],
+  'catalogue.rate-limits': ['4.1', 'catalogue', "The rate-limit answer lists the caller's limits; they are those of the tier.", { source: 'profile' }],
+  'resource.offered': ['1', 'resource-answer', 'The service has embeddings, images, audio, video, characters and billing.', { source: 'profile' }],
+  'embeddings.input': ['7', 'resource-answer', 'The input of an embedding may be a text or a list of texts.'],
+  'embeddings.token-ids': ['7', 'probe', 'An embedding of token ids is answered with 400.'],
+  'limit.resources': ['8', 'limit-headers', 'The request limit of images, audio, embeddings and video is that of the tier of the account.'],
+  'header.pagination': ['4.4', 'resource-answer', 'A list that comes in pages has the four headers of its pages, as whole numbers.', { source: 'profile' }],
+  'header.pagination.page': [
+    '4.4',
+    'resource-answer',
+    'Pages are counted from 1, and the one that is given is the one that was asked for.',
+    { source: 'profile' },
+  ],
+  'header.pagination.total-pages': ['4.4', 'resource-answer', 'All pages together hold all items, and none is beyond them.', { source: 'profile' }],
+  'header.pagination.items': ['4.4', 'resource-answer', 'A page holds as many items as its headers say.', { source: 'profile' }],
+  'header.content-disposition': ['4.4', 'resource-answer', 'A file says in Content-Disposition what it is.', { source: 'profile' }],
+  'header.request-timestamp': [
+    '4.4',
+    'occasional-headers',
+    'The time that a request stated is given back as it was, and none where it stated none.',
+    { source: 'profile' },
+  ],
+} satisfies ClauseRows

@@ -1,137 +1,37 @@
-import type { Clauses } from '../clause.ts'
+import type { ClauseRows } from '../clause.ts'
 
 /** The RPC proxy. */
 export const rpcClauses = {
-  'rpc.content-type': {
-    section: '4.3',
-    says: 'The content type of an RPC answer is application/json.',
-    judges: ['rpc-answer'],
-  },
-  'rpc.response': {
-    section: '4.3',
-    says: 'A JSON-RPC response has jsonrpc 2.0 and either a result or an error object.',
-    judges: ['rpc-answer'],
-  },
-  'rpc.response.error': {
-    section: '4.3',
-    says: 'The error of an item has an integer code and a message.',
-    judges: ['rpc-answer'],
-    basis: 'profile',
-  },
-  'rpc.id': { section: '4.3', says: 'The id of a request is echoed back.', judges: ['rpc-answer'] },
-  'rpc.batch.correlation': {
-    section: '4.3',
-    says: 'A batch is answered with one response for each of its ids.',
-    judges: ['rpc-answer'],
-  },
-  'rpc.item-failure.status': {
-    section: '4.3',
-    says: 'A failing item leaves the HTTP status at 200.',
-    judges: ['rpc-answer'],
-  },
-  'rpc.item-failure.alone': {
-    section: '4.3',
-    says: 'An item of a batch that fails leaves the others as they are.',
-    judges: ['rpc-answer'],
-  },
-  'rpc.unsupported-method': {
-    section: '4.3',
-    says: 'A method that is not on the allow-list is answered with 400.',
-    judges: ['probe'],
-  },
-  'rpc.unsupported-method.websocket': {
-    section: '4.3',
-    says: 'A method that needs a WebSocket is answered with 400: subscriptions, of EVM networks and of Solana.',
-    judges: ['probe'],
-  },
-  'rpc.unsupported-method.filter': {
-    section: '4.3',
-    says: 'Each of the six stateful filter methods is answered with 400.',
-    judges: ['probe'],
-  },
-  'rpc.unsupported-method.keys': {
-    section: '4.3',
-    says: 'Each of the six miner and key-holding methods is answered with 400.',
-    judges: ['probe'],
-  },
-  'rpc.unsupported-method.family': {
-    section: '4.3',
-    says: "A method of another family of networks is not on a network's allow-list.",
-    judges: ['probe'],
-    basis: 'profile',
-  },
-  'rpc.batch.rejected': {
-    section: '4.3',
-    says: 'A batch with a method that is not supported is rejected as a whole with 400.',
-    judges: ['probe'],
-  },
-  'rpc.unsupported-method.named': {
-    section: '4.3',
-    says: 'The error message of a rejected batch names every offending method.',
-    judges: ['probe'],
-  },
-  'rpc.batch.limit': {
-    section: '4.3',
-    says: 'A batch of more than 100 items is answered with 400.',
-    judges: ['probe'],
-  },
-  'rpc.batch.full': {
-    section: '4.3',
-    says: 'A batch may have 100 items.',
-    judges: ['rpc-answer'],
-    needs: 'a batch of as many items as are allowed',
-  },
-  'rpc.network': {
-    section: '4.3',
-    says: 'A network that is not on the list is answered with 400.',
-    judges: ['probe'],
-    basis: 'profile',
-  },
-  'rpc.request': {
-    section: '7',
-    says: 'A request that is no JSON-RPC 2.0 is answered with 400: jsonrpc is 2.0, method a string, params a list.',
-    judges: ['probe'],
-    basis: 'profile',
-  },
-  'rpc.alternatives': {
-    section: '4.3',
-    says: 'eth_getLogs and eth_sendRawTransaction are there in place of filters and of keys.',
-    judges: ['probe'],
-  },
-  'rpc.refused.free': {
-    section: '4.3',
-    says: 'A request that is refused as a whole is not charged.',
-    judges: ['ledger'],
-  },
-  'rpc.credits.header': {
-    section: '4.3',
-    says: 'An RPC answer states the credits charged, as an integer.',
-    judges: ['rpc-credits'],
-  },
-  'rpc.credits.amount': {
-    section: '4.3',
-    says: "Credits are the chain's base credits times the multiplier of the method's tier, summed over a batch.",
-    judges: ['rpc-credits'],
-  },
-  'rpc.batch.error-price': {
-    section: '4.3',
-    says: 'An item of a batch that returns an error is billed 5 credits.',
-    judges: ['rpc-credits'],
-  },
-  'rpc.cost.header': {
-    section: '4.3',
-    says: 'An RPC answer states its cost in USD, as a decimal string.',
-    judges: ['rpc-credits'],
-  },
-  'rpc.cost.amount': {
-    section: '4.3',
-    says: 'The cost is the credits times the price of a credit.',
-    judges: ['rpc-credits'],
-  },
-  'rpc.request-id': { section: '4.3', says: 'An RPC answer carries X-Request-ID.', judges: ['rpc-answer'] },
-  'rpc.request-id.unique': {
-    section: '4.3',
-    says: 'X-Request-ID identifies one request; only a replay repeats it.',
-    judges: ['uniqueness'],
-  },
-} as const satisfies Clauses
+  'rpc.content-type': ['4.3', 'rpc-answer', 'The content type of an RPC answer is application/json.'],
+  'rpc.response': ['4.3', 'rpc-answer', 'A JSON-RPC response has jsonrpc 2.0 and either a result or an error object.'],
+  'rpc.response.error': ['4.3', 'rpc-answer', 'The error of an item has an integer code and a message.', { source: 'profile' }],
+  'rpc.id': ['4.3', 'rpc-answer', 'The id of a request is echoed back.'],
+  'rpc.batch.correlation': ['4.3', 'rpc-answer', 'A batch is answered with one response for each of its ids.'],
+  'rpc.item-failure.status': ['4.3', 'rpc-answer', 'A failing item leaves the HTTP status at 200.'],
+  'rpc.item-failure.alone': ['4.3', 'rpc-answer', 'An item of a batch that fails leaves the others as they are.'],
+  'rpc.unsupported-method': ['4.3', 'probe', 'A method that is not on the allow-list is answered with 400.'],
+  'rpc.unsupported-method.websocket': ['4.3', 'probe', 'A method that needs a WebSocket is answered with 400: subscriptions, of EVM networks and of Solana.'],
+  'rpc.unsupported-method.filter': ['4.3', 'probe', 'Each of the six stateful filter methods is answered with 400.'],
+  'rpc.unsupported-method.keys': ['4.3', 'probe', 'Each of the six miner and key-holding methods is answered with 400.'],
+  'rpc.unsupported-method.family': ['4.3', 'probe', "A method of another family of networks is not on a network's allow-list.", { source: 'profile' }],
+  'rpc.batch.rejected': ['4.3', 'probe', 'A batch with a method that is not supported is rejected as a whole with 400.'],
+  'rpc.unsupported-method.named': ['4.3', 'probe', 'The error message of a rejected batch names every offending method.'],
+  'rpc.batch.limit': ['4.3', 'probe', 'A batch of more than 100 items is answered with 400.'],
+  'rpc.batch.full': ['4.3', 'rpc-answer', 'A batch may have 100 items.', { needs: 'a batch of as many items as are allowed' }],
+  'rpc.network': ['4.3', 'probe', 'A network that is not on the list is answered with 400.', { source: 'profile' }],
+  'rpc.request': [
+    '7',
+    'probe',
+    'A request that is no JSON-RPC 2.0 is answered with 400: jsonrpc is 2.0, method a string, params a list.',
+    { source: 'profile' },
+  ],
+  'rpc.alternatives': ['4.3', 'probe', 'eth_getLogs and eth_sendRawTransaction are there in place of filters and of keys.'],
+  'rpc.refused.free': ['4.3', 'ledger', 'A request that is refused as a whole is not charged.'],
+  'rpc.credits.header': ['4.3', 'rpc-credits', 'An RPC answer states the credits charged, as an integer.'],
+  'rpc.credits.amount': ['4.3', 'rpc-credits', "Credits are the chain's base credits times the multiplier of the method's tier, summed over a batch."],
+  'rpc.batch.error-price': ['4.3', 'rpc-credits', 'An item of a batch that returns an error is billed 5 credits.'],
+  'rpc.cost.header': ['4.3', 'rpc-credits', 'An RPC answer states its cost in USD, as a decimal string.'],
+  'rpc.cost.amount': ['4.3', 'rpc-credits', 'The cost is the credits times the price of a credit.'],
+  'rpc.request-id': ['4.3', 'rpc-answer', 'An RPC answer carries X-Request-ID.'],
+  'rpc.request-id.unique': ['4.3', 'uniqueness', 'X-Request-ID identifies one request; only a replay repeats it.'],
+} satisfies ClauseRows

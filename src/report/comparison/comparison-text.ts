@@ -1,6 +1,8 @@
 import type { ComparedRow, Comparison } from '../../compare/comparison.ts'
 import { outcomeStatus } from '../../compare/comparison.ts'
-import { heading, type Page, paint, type TableCell, table, verdictStyles, wrap } from '../text/layout.ts'
+import type { Page, TableCell } from '../../lib/text-layout.ts'
+import { heading, paint, table, wrap } from '../../lib/text-layout.ts'
+import { verdictStyles } from '../text/thresholds.ts'
 import { cellCounts, criteriaWords, isChanged, isTold, outcomeWords, rowWords } from './comparison-words.ts'
 
 /** For a terminal: every number of which something can be told. */

@@ -1,6 +1,6 @@
 import { formatChange, formatSigned } from '../../compare/compare-runs.ts'
 import type { ChangeVerdict, ComparedRow, Comparison } from '../../compare/comparison.ts'
-import { exact, NO_VALUE, plural, ratio } from '../../metrics/quantity.ts'
+import { formatExact, formatRatio, NO_VALUE, plural } from '../../lib/format.ts'
 
 export const outcomeWords: Readonly<Record<ChangeVerdict, string>> = {
   improved: 'improved',
@@ -12,7 +12,7 @@ export const outcomeWords: Readonly<Record<ChangeVerdict, string>> = {
 /** What stands in the columns of a row behind its name. */
 export function rowWords(row: ComparedRow) {
   const { unit, base, run, effect, confidence, because } = row
-  const shown = (value: number | null) => (value === null ? NO_VALUE : exact(Number(value.toPrecision(4)), unit))
+  const shown = (value: number | null) => (value === null ? NO_VALUE : formatExact(Number(value.toPrecision(4)), unit))
   return {
     base: shown(base),
     run: shown(run),
@@ -20,14 +20,15 @@ export function rowWords(row: ComparedRow) {
     range:
       effect === null ? '' : `${formatSigned(effect.low, effect.kind)} … ${formatChange(effect.high, effect.kind)}`,
     // How sure it is that nothing has changed is what the range says.
-    confidence: confidence === null || !isChanged(row) ? '' : confidence > 0.9995 ? '> 99.9 %' : ratio(confidence),
+    confidence:
+      confidence === null || !isChanged(row) ? '' : confidence > 0.9995 ? '> 99.9 %' : formatRatio(confidence),
     because,
   }
 }
 
 /** By what it was judged, in a line. */
 export function criteriaWords({ baselines, criteria: { minimalEffect, noiseFloor } }: Comparison): string {
-  return `against ${plural(baselines.length, 'baseline')} · what matters is ${ratio(minimalEffect)} · a run varies by ${ratio(noiseFloor)} at least`
+  return `against ${plural(baselines.length, 'baseline')} · what matters is ${formatRatio(minimalEffect)} · a run varies by ${formatRatio(noiseFloor)} at least`
 }
 
 /** `rpc in steady: 12 unchanged, 1 cannot tell`, for each call and stage. */

@@ -1,5 +1,5 @@
 import type { Comparison } from '../../compare/comparison.ts'
-import type { Page } from '../text/layout.ts'
+import type { Page } from '../../lib/text-layout.ts'
 import { renderComparisonHtml } from './comparison-html.ts'
 import { renderComparisonMarkdown } from './comparison-markdown.ts'
 import { renderComparisonText } from './comparison-text.ts'

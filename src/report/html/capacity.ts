@@ -1,5 +1,5 @@
 import { capacityLabel, wasExceeded } from '../../capacity/result.ts'
-import { duration, rate } from '../../metrics/quantity.ts'
+import { formatDuration, formatRate } from '../../lib/format.ts'
 import type { CapacityResult, Report, TrialResult } from '../report.ts'
 import { trialColumns, trialWords } from '../trial-table.ts'
 import { type Html, html, nothing } from './html.ts'
@@ -24,7 +24,7 @@ function result(found: CapacityResult): Html {
     trials: trials.map(point),
     isDiagonal: true,
     mark,
-    format: rate,
+    format: formatRate,
     curves: [{ name: 'goodput', colour: 'blue', values: trials.map(trial => trial.goodputPerSecond) }],
   })}${rateChart({
     title: 'Latency',
@@ -32,7 +32,7 @@ function result(found: CapacityResult): Html {
     trials: trials.map(point),
     isDiagonal: false,
     mark,
-    format: value => (value === 0 ? '0' : duration(value)),
+    format: value => (value === 0 ? '0' : formatDuration(value)),
     curves: [
       { name: 'p99', colour: 'grey', values: trials.map(({ latencyMs }) => latencyMs.p99) },
       { name: 'p95', colour: 'amber', values: trials.map(({ latencyMs }) => latencyMs.p95) },
@@ -54,7 +54,7 @@ ${trials.map(trial => html`<tr>${cell(trial, offered)}<td class="words ${toneOf(
 const point = (trial: TrialResult) => ({
   perSecond: trial.offeredPerSecond,
   colour: trial.outcome === 'held' ? ('green' as const) : wasExceeded(trial) ? ('red' as const) : ('amber' as const),
-  says: `${rate(trial.offeredPerSecond)}: ${trialWords(trial)}`,
+  says: `${formatRate(trial.offeredPerSecond)}: ${trialWords(trial)}`,
 })
 
 const toneOf = (trial: TrialResult): string =>

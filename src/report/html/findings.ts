@@ -1,4 +1,4 @@
-import { plural } from '../../metrics/quantity.ts'
+import { plural } from '../../lib/format.ts'
 import { evidenceLines, requestList, shownEvidence } from '../plain-evidence.ts'
 import type { Report, ReportedDiscrepancy, ReportedExample, ReportedFinding } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'

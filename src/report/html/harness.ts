@@ -1,4 +1,4 @@
-import { count, duration, NO_VALUE, plural } from '../../metrics/quantity.ts'
+import { count, formatDuration, NO_VALUE, plural } from '../../lib/format.ts'
 import { pushedWords } from '../pushed-words.ts'
 import { recordGap } from '../record-gap.ts'
 import type { Report } from '../report.ts'
@@ -18,8 +18,11 @@ export function harnessSection({ load, series }: Report): Html {
       'ends',
       `${count(answered)} answered, ${count(failed)} failed${reasons.length === 0 ? '' : ` (${reasons.join(', ')})`}, ${count(dropped)} dropped`,
     ],
-    ['lateness', `p50 ${duration(latenessMs.p50)}, p99 ${duration(latenessMs.p99)}, max ${duration(latenessMs.max)}`],
-    ['event loop delay', loop === null ? NO_VALUE : `p99 ${duration(loop.p99)}, max ${duration(loop.max)}`],
+    [
+      'lateness',
+      `p50 ${formatDuration(latenessMs.p50)}, p99 ${formatDuration(latenessMs.p99)}, max ${formatDuration(latenessMs.max)}`,
+    ],
+    ['event loop delay', loop === null ? NO_VALUE : `p99 ${formatDuration(loop.p99)}, max ${formatDuration(loop.max)}`],
     ...(gap === null ? [] : [['record', gap] as const]),
     ...(load.pushed === null ? [] : [['remote write', pushedWords(load.pushed)] as const]),
     ...workerLines(load).map((line, index) => [index === 0 ? 'workers' : '', line] as const),
@@ -33,7 +36,7 @@ export function harnessSection({ load, series }: Report): Html {
           endMs: endOf(series),
           height: 130,
           stages: series.stages,
-          format: value => (value === 0 ? '0' : duration(value)),
+          format: value => (value === 0 ? '0' : formatDuration(value)),
           silence: 'Nothing was sent late.',
           curves: [
             {

@@ -1,5 +1,5 @@
+import { formatDuration } from '../../lib/format.ts'
 import type { Heatmap, LatencyDistribution, TimesSeries } from '../../metrics/latency-grid.ts'
-import { duration } from '../../metrics/quantity.ts'
 import type { CallSeries, Series } from '../../metrics/series.ts'
 import type { CallFacts } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
@@ -44,7 +44,7 @@ function timesChart(series: Series, title: string, times: TimesSeries, note: str
     endMs: endOf(series),
     height: 150,
     stages: series.stages,
-    format: value => (value === 0 ? '0' : duration(value)),
+    format: value => (value === 0 ? '0' : formatDuration(value)),
     silence: 'Nothing was measured.',
     curves: [
       { name: 'slowest', colour: 'grey', stroke: 'thin', stepMs, values: max },
@@ -65,7 +65,7 @@ function heatMap(series: Series): Html {
   return html`<figure><figcaption><h3>All latencies</h3><span class="quiet">the darker, the more answers took so long; the scale is logarithmic</span></figcaption>
 <div class="plot"><svg class="chart" height="${heatHeight}" role="img" aria-label="Heat map of all latencies">
 ${stageBands(series.stages, endMs, heatHeight)}${timeAxis(endMs, heatHeight)}
-${ticks.map(ms => html`<line class="grid" x1="0" x2="100%" y1="${pixels(y(ms))}" y2="${pixels(y(ms))}"/><text x="-8" y="${pixels(y(ms) + 4)}" text-anchor="end">${duration(ms)}</text>`)}
+${ticks.map(ms => html`<line class="grid" x1="0" x2="100%" y1="${pixels(y(ms))}" y2="${pixels(y(ms))}"/><text x="-8" y="${pixels(y(ms) + 4)}" text-anchor="end">${formatDuration(ms)}</text>`)}
 <line class="base" x1="0" x2="100%" y1="${heatHeight}" y2="${heatHeight}"/>
 ${cells(series.heat, stepMs / endMs, heatHeight / rows)}</svg></div></figure>`
 }
@@ -78,7 +78,7 @@ function cells({ counts, fromMs, perOctave }: Heatmap, width: number, height: nu
       // By the root, so that a single answer can still be seen beside a thousand.
       const strength = 0.18 + 0.82 * Math.sqrt(value / most)
       const above = pixels(heatHeight - (row + 1) * height)
-      return html`<rect class="cell" fill-opacity="${pixels(strength)}" x="${percent(wide * width)}" width="${percent(width)}" y="${above}" height="${pixels(height)}"><title>${value} from ${duration(fromMs * 2 ** (row / perOctave))}</title></rect>`
+      return html`<rect class="cell" fill-opacity="${pixels(strength)}" x="${percent(wide * width)}" width="${percent(width)}" y="${above}" height="${pixels(height)}"><title>${value} from ${formatDuration(fromMs * 2 ** (row / perOctave))}</title></rect>`
     }),
   )}`
 }
@@ -95,7 +95,9 @@ function distributions(series: readonly CallSeries[], calls: readonly CallFacts[
   const lines = ticks.map(
     ms => html`<line class="grid" x1="${percent(x(ms))}" x2="${percent(x(ms))}" y1="0" y2="${ridgeHeight}"/>`,
   )
-  const labels = ticks.map(ms => html`<text x="${percent(x(ms))}" y="12" text-anchor="middle">${duration(ms)}</text>`)
+  const labels = ticks.map(
+    ms => html`<text x="${percent(x(ms))}" y="12" text-anchor="middle">${formatDuration(ms)}</text>`,
+  )
   return html`<figure><figcaption><h3>How latencies are distributed</h3><span class="quiet">lines: p50, p95 and p99, where the sample bounds them</span></figcaption>
 <div class="lanes">${ridges.map(({ call, count, latencies }) => {
     const facts = calls.find(each => each.call === call && each.stage === null)?.latencyMs
@@ -105,7 +107,7 @@ function distributions(series: readonly CallSeries[], calls: readonly CallFacts[
         : html`<line class="amber" stroke-width="2" x1="${percent(x(ms))}" x2="${percent(x(ms))}" y1="4" y2="${ridgeHeight}"/>`,
     )
     const bars = ridge(latencies, x)
-    return html`<span class="who">${call}</span><svg class="chart lane" height="${ridgeHeight}" role="img" aria-label="Distribution of ${call}">${lines}${bars}${marks}<line class="base" x1="0" x2="100%" y1="${ridgeHeight}" y2="${ridgeHeight}"/></svg><span class="end">${count} answers${facts?.p50 === null || facts?.p50 === undefined ? null : `, p50 ${duration(facts.p50)}`}</span>`
+    return html`<span class="who">${call}</span><svg class="chart lane" height="${ridgeHeight}" role="img" aria-label="Distribution of ${call}">${lines}${bars}${marks}<line class="base" x1="0" x2="100%" y1="${ridgeHeight}" y2="${ridgeHeight}"/></svg><span class="end">${count} answers${facts?.p50 === null || facts?.p50 === undefined ? null : `, p50 ${formatDuration(facts.p50)}`}</span>`
   })}<svg class="chart axis" height="16" aria-hidden="true">${labels}</svg></div></figure>`
 }
 
@@ -116,6 +118,6 @@ function ridge({ fromMs, perOctave, counts }: LatencyDistribution, x: (ms: numbe
     const height = (value / most) * (ridgeHeight - 6)
     return value === 0
       ? null
-      : html`<rect class="f-blue" x="${percent(at(row))}" width="${percent(Math.max(0.002, at(row + 1) - at(row)))}" y="${pixels(ridgeHeight - height)}" height="${pixels(height)}"><title>${value} from ${duration(fromMs * 2 ** (row / perOctave))}</title></rect>`
+      : html`<rect class="f-blue" x="${percent(at(row))}" width="${percent(Math.max(0.002, at(row + 1) - at(row)))}" y="${pixels(ridgeHeight - height)}" height="${pixels(height)}"><title>${value} from ${formatDuration(fromMs * 2 ** (row / perOctave))}</title></rect>`
   })}`
 }

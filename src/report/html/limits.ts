@@ -1,6 +1,6 @@
 import type { LimitResult } from '../../audits/audit.ts'
+import { count, formatDuration, NO_VALUE } from '../../lib/format.ts'
 import type { LimitSeries } from '../../metrics/limit-series.ts'
-import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
 import type { Series } from '../../metrics/series.ts'
 import type { Report } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
@@ -60,7 +60,7 @@ function laneRow(
     const seq = refusedSeqs[index] ?? -1
     const isAccused = accused.has(seq) || (unexpected > 0 && unexpected === use?.rejected)
     const kind = isAccused ? 'refusal accused' : 'refusal'
-    return html`<line class="${kind}" x1="${percent(ms / endMs)}" x2="${percent(ms / endMs)}" y1="-2" y2="${laneHeight + 2}"><title>429 to request ${seq} at ${duration(ms)}</title></line>`
+    return html`<line class="${kind}" x1="${percent(ms / endMs)}" x2="${percent(ms / endMs)}" y1="-2" y2="${laneHeight + 2}"><title>429 to request ${seq} at ${formatDuration(ms)}</title></line>`
   })
   const peak = Math.max(0, ...used.map(value => value ?? 0))
   const refusals = refusedMs.length === 0 ? '' : `, ${refusedMs.length} × 429`
@@ -78,7 +78,9 @@ function scopesTable(limits: readonly LimitResult[]): Html {
 ${groups.map(uses => {
   const [first] = uses
   const allowed =
-    first?.limit === null || first === undefined ? NO_VALUE : `${count(first.limit)} per ${duration(first.windowMs)}`
+    first?.limit === null || first === undefined
+      ? NO_VALUE
+      : `${count(first.limit)} per ${formatDuration(first.windowMs)}`
   const total = (name: string, of: (use: LimitResult) => number, isBad = false) => cell(name, sum(uses, of), isBad)
   return html`<tr><td class="words">${first?.scope ?? ''}</td><td>${first?.tier ?? ''}</td>${cell('callers', new Set(uses.map(({ caller }) => caller)).size)}<td class="n" data-is="allowed">${allowed}</td>${total('accepted', use => use.accepted)}${total('429', use => use.rejected)}${total('unexpected 429', use => use.unexpected429, true)}${total('missing 429', use => use.missing429, true)}</tr>`
 })}</tbody></table></div>`

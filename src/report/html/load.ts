@@ -1,4 +1,4 @@
-import { count, threeDigits } from '../../metrics/quantity.ts'
+import { count, threeDigits } from '../../lib/format.ts'
 import type { Series } from '../../metrics/series.ts'
 import { type Html, html } from './html.ts'
 import { timeChart } from './svg-chart.ts'

@@ -1,4 +1,4 @@
-import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../metrics/quantity.ts'
+import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
 import type { Series } from '../../metrics/series.ts'
 import type { Report } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'

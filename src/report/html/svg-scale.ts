@@ -1,4 +1,4 @@
-import { duration } from '../../metrics/quantity.ts'
+import { formatDuration } from '../../lib/format.ts'
 
 const secondSteps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400]
 const mostTimeTicks = 6
@@ -11,7 +11,7 @@ export function timeTicks(endMs: number): readonly number[] {
 }
 
 /** `0`, `20 s`, `1m40s`. */
-export const timeLabel = (ms: number): string => (ms === 0 ? '0' : duration(ms))
+export const timeLabel = (ms: number): string => (ms === 0 ? '0' : formatDuration(ms))
 
 /** Round values from 0 to at least `most`. */
 export function valueTicks(most: number): readonly number[] {

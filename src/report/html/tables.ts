@@ -1,4 +1,4 @@
-import { count, duration, exact, NO_VALUE, plural, ratio, threeDigits } from '../../metrics/quantity.ts'
+import { count, formatDuration, formatExact, formatRatio, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
 import { type Ends, isProbe, totalOf } from '../probe-facts.ts'
 import type { CallFacts, PlanFacts, Report, Status } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
@@ -12,7 +12,7 @@ export function thresholdsSection({ thresholds }: Report): Html {
   return html`<section id="thresholds"><h2>Thresholds</h2><div class="wide"><table class="stack"><thead><tr><th></th><th>expected</th><th class="n">measured</th><th>why it matters</th></tr></thead><tbody>
 ${thresholds.map(({ verdict, expression, value, unit, because, why }) => {
   const reason = verdict === 'pass' ? nothing : html`<br><span class="${tones[verdict]}">${because}</span>`
-  return html`<tr><td class="keep ${tones[verdict]}">${signs[verdict]}</td><td class="words"><code>${expression}</code></td><td class="n">${value === null ? NO_VALUE : exact(value, unit)}</td><td class="words quiet">${why}${reason}</td></tr>`
+  return html`<tr><td class="keep ${tones[verdict]}">${signs[verdict]}</td><td class="words"><code>${expression}</code></td><td class="n">${value === null ? NO_VALUE : formatExact(value, unit)}</td><td class="words quiet">${why}${reason}</td></tr>`
 })}</tbody></table></div></section>`
 }
 
@@ -25,13 +25,13 @@ type Column = {
 
 const allColumns: readonly Column[] = [
   { title: 'sent', text: facts => count(facts.count) },
-  { title: 'latency p50', text: facts => duration(facts.latencyMs.p50) },
-  { title: 'p95', text: facts => duration(facts.latencyMs.p95) },
-  { title: 'p99', text: facts => duration(facts.latencyMs.p99) },
-  { title: 'slowest', text: facts => duration(facts.latencyMs.max) },
-  { title: 'TTFT p50', text: facts => duration(facts.ttftMs.p50), isOfStreams: true },
-  { title: 'p95', text: facts => duration(facts.ttftMs.p95), isOfStreams: true },
-  { title: 'TPOT p50', text: facts => duration(facts.tpotMs.p50), isOfStreams: true },
+  { title: 'latency p50', text: facts => formatDuration(facts.latencyMs.p50) },
+  { title: 'p95', text: facts => formatDuration(facts.latencyMs.p95) },
+  { title: 'p99', text: facts => formatDuration(facts.latencyMs.p99) },
+  { title: 'slowest', text: facts => formatDuration(facts.latencyMs.max) },
+  { title: 'TTFT p50', text: facts => formatDuration(facts.ttftMs.p50), isOfStreams: true },
+  { title: 'p95', text: facts => formatDuration(facts.ttftMs.p95), isOfStreams: true },
+  { title: 'TPOT p50', text: facts => formatDuration(facts.tpotMs.p50), isOfStreams: true },
   {
     title: 'tokens/s',
     text: facts => (facts.outputTokensPerSecond === null ? NO_VALUE : threeDigits(facts.outputTokensPerSecond)),
@@ -41,7 +41,7 @@ const allColumns: readonly Column[] = [
     title: 'good/s',
     text: facts => (facts.goodputPerSecond === null ? NO_VALUE : threeDigits(facts.goodputPerSecond)),
   },
-  { title: 'good', text: facts => ratio(facts.goodRatio) },
+  { title: 'good', text: facts => formatRatio(facts.goodRatio) },
 ]
 
 export function callsSection({ calls }: Report): Html {
@@ -88,7 +88,7 @@ export function planSection({ plan }: Report): Html {
   if (plan === null) return nothing
   const { callers, budgetUsd, forecast, stages, calls } = plan
   const slos = calls.flatMap(({ call, slo }) =>
-    Object.entries(slo).map(([timing, ms]) => `${call} ${timing} ≤ ${duration(ms)}`),
+    Object.entries(slo).map(([timing, ms]) => `${call} ${timing} ≤ ${formatDuration(ms)}`),
   )
   const facts = [
     ['callers', `${count(callers.count)} of tier ${callers.tier}${callers.shared ? ', shared with others' : ''}`],
@@ -101,6 +101,6 @@ export function planSection({ plan }: Report): Html {
     ['a good answer', slos.length === 0 ? 'a complete 2xx answer' : slos.join(', ')],
   ] as const
   return html`<section id="plan"><h2>The plan</h2><div class="wide"><table class="cards"><thead><tr><th>stage</th><th class="n">from</th><th class="n">lasts</th><th class="n">callers</th><th>load</th></tr></thead><tbody>
-${stages.map(({ name, startMs, durationMs, callers: taking, load }) => html`<tr><td class="keep"><b>${name}</b></td><td class="n" data-is="from">${startMs === 0 ? 0 : duration(startMs)}</td><td class="n" data-is="lasts">${duration(durationMs)}</td><td class="n" data-is="callers">${count(taking)}</td><td class="words">${load}</td></tr>`)}
+${stages.map(({ name, startMs, durationMs, callers: taking, load }) => html`<tr><td class="keep"><b>${name}</b></td><td class="n" data-is="from">${startMs === 0 ? 0 : formatDuration(startMs)}</td><td class="n" data-is="lasts">${formatDuration(durationMs)}</td><td class="n" data-is="callers">${count(taking)}</td><td class="words">${load}</td></tr>`)}
 </tbody></table></div><dl class="pairs small">${facts.map(([name, text]) => html`<dt>${name}</dt><dd>${text}</dd>`)}</dl></section>`
 }

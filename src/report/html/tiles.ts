@@ -1,4 +1,4 @@
-import { count, duration, NO_VALUE, plural, rate, ratio, threeDigits } from '../../metrics/quantity.ts'
+import { count, formatDuration, formatRate, formatRatio, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
 import type { CapacityResult, Report, Status } from '../report.ts'
 import { type Html, html, nothing } from './html.ts'
 
@@ -34,7 +34,12 @@ function tilesOf({ load, clauses, calls, billing, thresholds, findings, run, cap
       note: `${count(load.failed)} failed, ${count(load.dropped)} dropped`,
       tone: load.answered === 0 ? 'bad' : '',
     },
-    { name: 'good answers', value: due === 0 ? NO_VALUE : ratio(good / due), note: 'of all that was due', tone: '' },
+    {
+      name: 'good answers',
+      value: due === 0 ? NO_VALUE : formatRatio(good / due),
+      note: 'of all that was due',
+      tone: '',
+    },
     {
       name: 'clauses kept',
       value: String(kept),
@@ -52,7 +57,7 @@ function tilesOf({ load, clauses, calls, billing, thresholds, findings, run, cap
     { name: 'claimed', value: `$${threeDigits(Number(billing.claimedUsd))}`, ...billed(billing) },
     {
       name: 'took',
-      value: duration(run.durationMs),
+      value: formatDuration(run.durationMs),
       note: endings[run.ended],
       tone: run.ended === 'complete' ? '' : 'doubtful',
     },
@@ -69,14 +74,14 @@ function capacityTile({ stage, status, perSecond, fromPerSecond }: CapacityResul
   const notes: Readonly<Record<CapacityResult['status'], string>> = {
     found: `capacity in ${stage}`,
     'not-reached': `at least, in ${stage}`,
-    'below-lowest': `less than ${rate(fromPerSecond)} in ${stage}`,
+    'below-lowest': `less than ${formatRate(fromPerSecond)} in ${stage}`,
     'limited-by-tier': `not found in ${stage}`,
     'harness-limited': `not found in ${stage}`,
     inconclusive: `not found in ${stage}`,
   }
   return {
     name: 'sustained',
-    value: rate(perSecond),
+    value: formatRate(perSecond),
     note: notes[status],
     tone: perSecond === null ? 'doubtful' : 'good',
   }

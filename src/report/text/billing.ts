@@ -1,8 +1,8 @@
-import { groupThousands, NO_VALUE, plural } from '../../metrics/quantity.ts'
+import { groupThousands, NO_VALUE, plural } from '../../lib/format.ts'
+import { heading, type Page, paint, right, table, wrap } from '../../lib/text-layout.ts'
 import { requestList } from '../plain-evidence.ts'
 import type { Report, ReportedDiscrepancy } from '../report.ts'
 import { evidenceText } from './evidence.ts'
-import { heading, type Page, paint, right, table, wrap } from './layout.ts'
 
 export function billingText({ billing }: Report, page: Page): readonly string[] {
   const { expectedCredits, claimedCredits, expectedUsd, claimedUsd, billedUsd, discrepancies } = billing

@@ -1,23 +1,33 @@
-import { count, duration, NO_VALUE, plural, ratio, threeDigits } from '../../metrics/quantity.ts'
+import { count, formatDuration, formatRatio, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
+import {
+  clip,
+  heading,
+  type Page,
+  paint,
+  right,
+  type TableCell,
+  table,
+  tableWidth,
+  wrap,
+} from '../../lib/text-layout.ts'
 import { type Ends, isProbe, totalOf } from '../probe-facts.ts'
 import type { CallFacts, Report } from '../report.ts'
-import { clip, heading, type Page, paint, right, type TableCell, table, tableWidth, wrap } from './layout.ts'
 
 /** A column that no call has a value for is left out; so are, where the page is narrow, those of the highest `rank`. */
 type Column = { readonly title: string; readonly rank: number; readonly text: (facts: CallFacts) => string }
 
 const columns: readonly Column[] = [
   { title: 'sent', rank: 0, text: facts => count(facts.count) },
-  { title: 'latency p50', rank: 0, text: facts => duration(facts.latencyMs.p50) },
-  { title: 'p95', rank: 0, text: facts => duration(facts.latencyMs.p95) },
-  { title: 'p99', rank: 3, text: facts => duration(facts.latencyMs.p99) },
-  { title: 'ttft p50', rank: 1, text: facts => duration(facts.ttftMs.p50) },
-  { title: 'p95', rank: 4, text: facts => duration(facts.ttftMs.p95) },
-  { title: 'tpot p50', rank: 5, text: facts => duration(facts.tpotMs.p50) },
-  { title: 'icl p95', rank: 6, text: facts => duration(facts.iclMs.p95) },
+  { title: 'latency p50', rank: 0, text: facts => formatDuration(facts.latencyMs.p50) },
+  { title: 'p95', rank: 0, text: facts => formatDuration(facts.latencyMs.p95) },
+  { title: 'p99', rank: 3, text: facts => formatDuration(facts.latencyMs.p99) },
+  { title: 'ttft p50', rank: 1, text: facts => formatDuration(facts.ttftMs.p50) },
+  { title: 'p95', rank: 4, text: facts => formatDuration(facts.ttftMs.p95) },
+  { title: 'tpot p50', rank: 5, text: facts => formatDuration(facts.tpotMs.p50) },
+  { title: 'icl p95', rank: 6, text: facts => formatDuration(facts.iclMs.p95) },
   { title: 'tokens/s', rank: 2, text: facts => digits(facts.outputTokensPerSecond) },
   { title: 'good/s', rank: 7, text: facts => digits(facts.goodputPerSecond) },
-  { title: 'good', rank: 1, text: facts => ratio(facts.goodRatio) },
+  { title: 'good', rank: 1, text: facts => formatRatio(facts.goodRatio) },
 ]
 
 export function callsText(report: Report, page: Page): readonly string[] {

@@ -1,8 +1,9 @@
 import { capacityLabel, wasExceeded } from '../../capacity/result.ts'
-import { NO_VALUE } from '../../metrics/quantity.ts'
+import { NO_VALUE } from '../../lib/format.ts'
+import type { Page, Style } from '../../lib/text-layout.ts'
+import { heading, paint, right, table, wrap } from '../../lib/text-layout.ts'
 import type { CapacityResult, Report, TrialResult } from '../report.ts'
 import { trialColumns, trialWords } from '../trial-table.ts'
-import { heading, type Page, paint, right, type Style, table, wrap } from './layout.ts'
 
 const styles: Partial<Record<CapacityResult['status'], Style>> = { found: 'green', 'not-reached': 'green' }
 

@@ -1,6 +1,6 @@
+import { clip, oneLine, type Page, paint } from '../../lib/text-layout.ts'
 import { evidenceLines, shownEvidence } from '../plain-evidence.ts'
 import type { Evidence, ReportedExample } from '../report.ts'
-import { clip, oneLine, type Page, paint } from './layout.ts'
 
 /** A longer command is in the run directory, where it can be copied without its end missing. */
 const longestCommand = 1_500

@@ -1,7 +1,7 @@
-import { plural } from '../../metrics/quantity.ts'
+import { plural } from '../../lib/format.ts'
+import { heading, type Page, table, wrap } from '../../lib/text-layout.ts'
 import type { Report, ReportedFinding } from '../report.ts'
 import { evidenceText } from './evidence.ts'
-import { heading, type Page, table, wrap } from './layout.ts'
 
 export function findingsText({ findings }: Report, page: Page): readonly string[] {
   if (findings.length === 0) return []

@@ -1,16 +1,16 @@
-import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
+import { count, formatDuration, NO_VALUE } from '../../lib/format.ts'
+import { heading, type Page, wrap } from '../../lib/text-layout.ts'
 import { pushedWords } from '../pushed-words.ts'
 import { recordGap } from '../record-gap.ts'
 import type { Report } from '../report.ts'
 import { workerLines } from '../worker-lines.ts'
-import { heading, type Page, wrap } from './layout.ts'
 
 /** What the harness says about itself. */
 export function harnessText({ load, calls }: Report, page: Page): readonly string[] {
   const { planned, sent, answered, failed, dropped, leftOut, failures, latenessMs, eventLoopDelayMs: loop } = load
   const reasons = Object.entries(failures).map(([reason, n]) => `${reason} × ${count(n)}`)
   const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`
-  const delay = loop === null ? NO_VALUE : `p99 ${duration(loop.p99)}, max ${duration(loop.max)}`
+  const delay = loop === null ? NO_VALUE : `p99 ${formatDuration(loop.p99)}, max ${formatDuration(loop.max)}`
   const unsent = leftOut === 0 ? '' : `, ${count(leftOut)} left out for want of credentials`
   const ends = `${count(answered)} answered, ${count(failed)} failed${why}, ${count(dropped)} dropped${unsent}`
   const ofCalls = calls.filter(facts => facts.stage === null).reduce((sum, facts) => sum + facts.count, 0)
@@ -22,7 +22,7 @@ export function harnessText({ load, calls }: Report, page: Page): readonly strin
     ...wrap(page, `${count(sent)} requests sent${own}, ${count(planned)} forecast; ${ends}`, 2),
     ...wrap(
       page,
-      `lateness p50 ${duration(p50)}, p99 ${duration(p99)}, max ${duration(max)}; event loop delay ${delay}`,
+      `lateness p50 ${formatDuration(p50)}, p99 ${formatDuration(p99)}, max ${formatDuration(max)}; event loop delay ${delay}`,
       2,
     ),
     ...(gap === null ? [] : wrap(page, gap, 2)),

@@ -1,7 +1,8 @@
 import type { LimitResult } from '../../audits/audit.ts'
-import { count, duration, NO_VALUE } from '../../metrics/quantity.ts'
+import { count, formatDuration, NO_VALUE } from '../../lib/format.ts'
+import type { Page, TableCell } from '../../lib/text-layout.ts'
+import { heading, paint, right, table } from '../../lib/text-layout.ts'
 import type { Report } from '../report.ts'
-import { heading, type Page, paint, right, type TableCell, table } from './layout.ts'
 
 /** The limits of all callers of one scope, together. */
 export function limitsText({ limits }: Report, page: Page): readonly string[] {
@@ -40,5 +41,5 @@ function limit(uses: readonly LimitResult[]): string {
   const said = uses.map(use => use.limit).filter(value => value !== null)
   if (said.length === 0) return NO_VALUE
   const [low, high] = [Math.min(...said), Math.max(...said)]
-  return `${low === high ? count(low) : `${count(low)} to ${count(high)}`} per ${duration(uses[0]?.windowMs ?? null)}`
+  return `${low === high ? count(low) : `${count(low)} to ${count(high)}`} per ${formatDuration(uses[0]?.windowMs ?? null)}`
 }

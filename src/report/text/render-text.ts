@@ -1,4 +1,5 @@
-import { duration, plural } from '../../metrics/quantity.ts'
+import { formatDuration, plural } from '../../lib/format.ts'
+import { oneLine, type Page, paint, table, wrap } from '../../lib/text-layout.ts'
 import { comparisonText } from '../comparison/comparison-text.ts'
 import type { Report } from '../report.ts'
 import { billingText } from './billing.ts'
@@ -6,9 +7,8 @@ import { callsText } from './calls.ts'
 import { capacityText } from './capacity.ts'
 import { findingsText } from './findings.ts'
 import { harnessText } from './harness.ts'
-import { oneLine, type Page, paint, table, verdictStyles, wrap } from './layout.ts'
 import { limitsText } from './limits.ts'
-import { thresholdsText } from './thresholds.ts'
+import { thresholdsText, verdictStyles } from './thresholds.ts'
 
 export type TextOptions = Page & {
   /** Where the rest of the evidence is; null: nowhere. */
@@ -39,7 +39,7 @@ function verdictText({ verdict, because, run }: Report, page: Page): readonly st
     `target ${run.target}`,
     `profile ${run.profile}`,
     `seed ${run.seed}`,
-    `${duration(run.durationMs)} from ${run.startedAt}`,
+    `${formatDuration(run.durationMs)} from ${run.startedAt}`,
     `turnpike ${run.version}`,
   ]
   return [

@@ -1,7 +1,8 @@
-import { exact, NO_VALUE } from '../../metrics/quantity.ts'
-import type { ThresholdResult } from '../../thresholds.ts'
+import { formatExact, NO_VALUE } from '../../lib/format.ts'
+import type { Page, Style, TableCell } from '../../lib/text-layout.ts'
+import { heading, table, wrap } from '../../lib/text-layout.ts'
+import type { Status, ThresholdResult } from '../../thresholds.ts'
 import type { Report } from '../report.ts'
-import { heading, type Page, type TableCell, table, verdictStyles, wrap } from './layout.ts'
 
 export function thresholdsText({ thresholds }: Report, page: Page): readonly string[] {
   if (thresholds.length === 0) return []
@@ -14,10 +15,12 @@ function row({ verdict, expression, value, operator, bound, unit }: ThresholdRes
   return [
     { text: verdict, style: verdictStyles[verdict] },
     { text: expression },
-    { text: value === null ? NO_VALUE : exact(value, unit), align: 'right' },
-    { text: `${operator} ${exact(bound, unit)}`, style: 'dim' },
+    { text: value === null ? NO_VALUE : formatExact(value, unit), align: 'right' },
+    { text: `${operator} ${formatExact(bound, unit)}`, style: 'dim' },
   ]
 }
 
 const details = ({ verdict, because, why }: ThresholdResult, page: Page): readonly string[] =>
   verdict === 'pass' ? [] : [...wrap(page, because, 4), ...(why === '' ? [] : wrap(page, why, 4, 'why: '))]
+
+export const verdictStyles: Readonly<Record<Status, Style>> = { pass: 'green', fail: 'red', inconclusive: 'yellow' }

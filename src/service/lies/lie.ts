@@ -4,20 +4,20 @@ import type { Behaviour } from '../behaviour.ts'
 import type { Reply } from '../message.ts'
 import type { Visit } from '../visit.ts'
 
-/** A misbehaviour of the service: the decisions that it makes otherwise, over those that it would have made. */
+/** A seeded contract violation of the service: the decisions that it replaces. */
 export type Lie = {
   /** Unique, in kebab case. */
   readonly name: string
-  /** What it does, in a line. */
+  /** What the service does, in one line. */
   readonly says: string
   readonly bend: (honest: Behaviour, contract: Contract) => Partial<Behaviour>
-  /** Clauses that cannot but break, or seem to, along with its own. */
+  /** Further clauses that it violates, or appears to violate. */
   readonly alsoBreaks: readonly ClauseId[]
 }
 
 export type Lies = Partial<Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>>>
 
-/** `honest`, bent by each lie in turn. A lie may remember: it is bent anew for each service. */
+/** `honest` with each lie applied in turn. A lie may have state: it is applied anew for each service. */
 export function bend(honest: Behaviour, contract: Contract, lies: readonly Lie[]): Behaviour {
   let behaviour = honest
   for (const lie of lies) behaviour = { ...behaviour, ...lie.bend(behaviour, contract) }
@@ -28,7 +28,7 @@ export const lie = (name: string, says: string, bend: Lie['bend'], alsoBreaks: r
   return { name, says, bend, alsoBreaks }
 }
 
-/** A lie that is told when everything is decided: another reply in place of the one that was meant. */
+/** A lie that replaces the finished reply. */
 export const replyLie = (
   name: string,
   says: string,
@@ -40,3 +40,39 @@ export const replyLie = (
   bend: (honest, contract) => ({ finish: (reply, visit) => change(honest.finish(reply, visit), visit, contract) }),
   alsoBreaks,
 })
+
+/** `value` with these members replaced; undefined removes one, since JSON leaves it out. */
+export const amended = (value: unknown, changes: Readonly<Record<string, unknown>>): unknown => ({
+  ...(typeof value === 'object' ? value : {}),
+  ...changes,
+})
+
+export function withoutHeaders(reply: Reply, ...names: readonly string[]): Reply {
+  const headers = Object.fromEntries(Object.entries(reply.headers).filter(([name]) => !names.includes(name)))
+  return { ...reply, headers }
+}
+
+/** `reply` with another value of a header that it has. */
+export function withHeader(reply: Reply, name: string, value: string | ((value: string) => string)): Reply {
+  const present = reply.headers[name]
+  if (present === undefined) return reply
+  return { ...reply, headers: { ...reply.headers, [name]: typeof value === 'string' ? value : value(present) } }
+}
+
+/** `reply` with these headers added or replaced. */
+export const withHeaders = (reply: Reply, headers: Reply['headers']): Reply => ({
+  ...reply,
+  headers: { ...reply.headers, ...headers },
+})
+
+export const withText = (reply: Reply, text: string): Reply => ({ ...reply, body: { kind: 'whole', text } })
+
+/** The text of a reply that is sent whole. */
+export const textOf = ({ body }: Reply): string => (body.kind === 'whole' ? body.text : '')
+
+export const isError = ({ status }: Reply): boolean => status >= 400
+export const isStream = ({ body }: Reply): boolean => body.kind === 'stream'
+/** A reply of a node, new or replayed. */
+export const isRelayed = ({ status }: Reply, { route }: Visit): boolean => route.kind === 'rpc' && status === 200
+export const isReplay = ({ headers }: Reply): boolean => headers['idempotent-replayed'] !== undefined
+export const isBatch = (reply: Reply): boolean => textOf(reply).startsWith('[')

@@ -1,52 +1,28 @@
 import { type ClauseId, clauseIds } from '../../contract/clauses.ts'
-import { abuseLies } from './abuse-lies.ts'
-import { authLies } from './auth-lies.ts'
-import { billingLies } from './billing-lies.ts'
-import { cacheLies } from './cache-lies.ts'
-import { catalogueLies } from './catalogue-lies.ts'
-import { chatLies } from './chat-lies.ts'
-import { chatRequestLies } from './chat-request-lies.ts'
-import { completionLies } from './completion-lies.ts'
-import { compressionLies } from './compression-lies.ts'
-import { creditLies } from './credit-lies.ts'
-import { errorLies } from './error-lies.ts'
-import { headerLies } from './header-lies.ts'
+import { answerLies } from './answers.ts'
+import { authLies } from './auth.ts'
+import { billingLies } from './billing.ts'
+import { chatLies } from './chat.ts'
+import { chatOptionLies } from './chat-options.ts'
+import { chatRequestLies } from './chat-request.ts'
+import { completionLies } from './completion.ts'
 import type { Lie } from './lie.ts'
-import { limitLies } from './limit-lies.ts'
-import { logLies } from './log-lies.ts'
-import { logprobsLies } from './logprobs-lies.ts'
-import { occasionalHeaderLies } from './occasional-header-lies.ts'
-import { parameterLies } from './parameter-lies.ts'
-import { replayLies } from './replay-lies.ts'
-import { resourceLies } from './resource-lies.ts'
-import { rpcLies } from './rpc-lies.ts'
-import { rpcRefusalLies } from './rpc-refusal-lies.ts'
-import { streamLies } from './stream-lies.ts'
+import { limitLies } from './limits.ts'
+import { resourceLies } from './resources.ts'
+import { rpcLies } from './rpc.ts'
 
-/** For every clause the misbehaviours that break it. A clause that nothing breaks does not compile. */
+/** For every clause, the lies that violate it. A clause without one does not compile. */
 export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
-  ...headerLies,
-  ...occasionalHeaderLies,
+  ...answerLies,
   ...authLies,
-  ...errorLies,
-  ...limitLies,
-  ...logLies,
-  ...chatLies,
-  ...completionLies,
-  ...chatRequestLies,
-  ...cacheLies,
-  ...compressionLies,
-  ...logprobsLies,
-  ...streamLies,
-  ...parameterLies,
-  ...rpcLies,
-  ...rpcRefusalLies,
-  ...creditLies,
-  ...replayLies,
-  ...abuseLies,
   ...billingLies,
-  ...catalogueLies,
+  ...chatLies,
+  ...chatOptionLies,
+  ...chatRequestLies,
+  ...completionLies,
+  ...limitLies,
   ...resourceLies,
+  ...rpcLies,
 }
 
 export type ListedLie = { readonly clause: ClauseId; readonly name: string; readonly says: string }

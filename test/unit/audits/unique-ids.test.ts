@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createIdSet, createUniqueIdsAudit } from '../../../src/audits/unique-ids.ts'
 import { createFindingLog } from '../../../src/checks/findings.ts'
-import { randomStream } from '../../../src/lib/random.ts'
-import { textHash } from '../../../src/lib/text-hash.ts'
+import { randomStream, textHash } from '../../../src/lib/random.ts'
 import type { Observation, ReplayRole } from '../../../src/observation/observation.ts'
 import { answerOf, observed, rpcHeaders, singleAsked } from '../checks/observed.ts'
 

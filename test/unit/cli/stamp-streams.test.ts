@@ -3,7 +3,7 @@ import { openAccount } from '../../../src/certificate/metronome-account.ts'
 import { statementAnswer, streamTexts } from '../../../src/certificate/metronome-answer.ts'
 import { createPacer } from '../../../src/certificate/pacer.ts'
 import { stampStreams } from '../../../src/cli/stamp-streams.ts'
-import { originOnMachineMs } from '../../../src/lib/machine-clock.ts'
+import { monotonicOriginMs } from '../../../src/lib/clock.ts'
 import type { Exchange, Transport } from '../../../src/transport/transport.ts'
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
 
@@ -53,7 +53,7 @@ const headersIn = (head: string): Readonly<Record<string, string>> =>
 
 function stamp(delayMs: number, spoil?: (text: string) => string) {
   const clock = manualClock()
-  const originMs = originOnMachineMs(clock)
+  const originMs = monotonicOriginMs(clock)
   const send = wire(clock, delayMs, spoil)
   const stop = new AbortController().signal
   return clock.run(stampStreams({ load, target: 'http://127.0.0.1:1/api/v1', clock, originMs, send, stop }))

@@ -103,10 +103,10 @@ test('a harness that is too slow for its schedule lets answers and signals have 
   const clock: Clock = {
     ...context.clock,
     nowMs: () => context.clock.nowMs() + busyMs,
-    sharplyAt: (dueMs, wake) => {
+    atPrecisely: (dueMs, wake) => {
       turns.push(sentInTurn)
       sentInTurn = 0
-      return context.clock.sharplyAt(dueMs - busyMs, wake)
+      return context.clock.atPrecisely(dueMs - busyMs, wake)
     },
   }
   // One is due every millisecond, and to send it keeps the only thread busy for three.

@@ -1,5 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { sleepSharplyUntil, sleepUntil, systemClock } from '../../../src/lib/clock.ts'
+import {
+  clockFromEpoch,
+  epochOf,
+  monitorEventLoop,
+  monotonicOriginMs,
+  sleepPreciselyUntil,
+  sleepUntil,
+  systemClock,
+} from '../../../src/lib/clock.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 
 describe('sleepUntil', () => {
@@ -114,7 +123,7 @@ describe('a sharp waking', () => {
 
   test('comes in the turn in which it is due, and not before', async () => {
     const wake = vi.fn()
-    systemClock().sharplyAt(1.5, wake)
+    systemClock().atPrecisely(1.5, wake)
     await turns(5)
     vi.advanceTimersByTime(1)
     await turns(5)
@@ -126,7 +135,7 @@ describe('a sharp waking', () => {
 
   test('for what is past comes in a turn of its own, never inside the call', async () => {
     const wake = vi.fn()
-    systemClock().sharplyAt(-5, wake)
+    systemClock().atPrecisely(-5, wake)
     expect(wake).not.toHaveBeenCalled()
     await turns(1)
     expect(wake).toHaveBeenCalledTimes(1)
@@ -135,17 +144,17 @@ describe('a sharp waking', () => {
   test('that is further away is slept for, and still comes no earlier', async () => {
     const clock = systemClock()
     const wake = vi.fn()
-    clock.sharplyAt(4.5, wake)
+    clock.atPrecisely(4.5, wake)
     await new Promise(resolve => setTimeout(resolve, 4))
     expect(wake).not.toHaveBeenCalled()
     vi.advanceTimersByTime(5)
-    await new Promise<void>(resolve => clock.sharplyAt(5, resolve))
+    await new Promise<void>(resolve => clock.atPrecisely(5, resolve))
     await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(1))
   })
 
   test.each([-5, 1, 5])('that was cancelled does not come: %d ms ahead', async ms => {
     const wake = vi.fn()
-    const cancel = systemClock().sharplyAt(ms, wake)
+    const cancel = systemClock().atPrecisely(ms, wake)
     if (ms > 0) await turns(3)
     cancel()
     vi.advanceTimersByTime(10)
@@ -156,10 +165,67 @@ describe('a sharp waking', () => {
   test('ends a sleep, as does an abort', async () => {
     const clock = systemClock()
     const stop = new AbortController()
-    await sleepSharplyUntil(clock, 0)
-    const sleep = sleepSharplyUntil(clock, 60_000, stop.signal)
+    await sleepPreciselyUntil(clock, 0)
+    const sleep = sleepPreciselyUntil(clock, 60_000, stop.signal)
     stop.abort()
     await sleep
     expect(clock.nowMs()).toBe(0)
   })
+})
+
+const machineMs = () => Number(process.hrtime.bigint()) / 1e6
+
+test('the origin of a clock is where the clock of the machine stood at its zero', () => {
+  const clock = { ...manualClock(), nowMs: () => machineMs() - 5_000 }
+  expect(monotonicOriginMs(clock)).toBeCloseTo(5_000, 0)
+})
+
+test('a clock that stands still has its origin in the past by as much as it shows', async () => {
+  const clock = manualClock()
+  await clock.advanceTo(60_000)
+  const beforeMs = machineMs()
+  const originMs = monotonicOriginMs(clock)
+  expect(originMs + 60_000).toBeGreaterThanOrEqual(beforeMs)
+  expect(originMs + 60_000).toBeLessThanOrEqual(machineMs())
+})
+
+test('clocks of one epoch show the same time, whenever they were made', () => {
+  const first = systemClock()
+  const second = clockFromEpoch(epochOf(first))
+  for (const name of ['nowMs', 'wallMs'] as const) {
+    const [before, between, after] = [first[name](), second[name](), first[name]()]
+    // Each knows its origin to a microsecond.
+    expect(between).toBeGreaterThan(before - 0.1)
+    expect(between).toBeLessThan(after + 0.1)
+  }
+})
+
+test('a clock of an epoch wakes by the time that it shows', async () => {
+  const first = systemClock()
+  const origin = epochOf(first)
+  const later = clockFromEpoch({ ...origin, machineMs: origin.machineMs - 60_000 })
+  expect(later.nowMs()).toBeGreaterThanOrEqual(60_000)
+  const dueMs = later.nowMs() + 3
+  for (const wakeAt of [later.at, later.atPrecisely]) {
+    await new Promise<void>(resolve => void wakeAt(dueMs, resolve))
+    // A timer of Node.js knows whole milliseconds, and may wake within the one before.
+    expect(later.nowMs()).toBeGreaterThan(dueMs - 1)
+  }
+})
+
+test('event loop: a loop that was blocked says for how long at least, less what is no delay', async () => {
+  const monitor = monitorEventLoop()
+  await sleep(40)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150)
+  await sleep(40)
+  const { p99, max } = monitor.delayMs()
+  monitor.stop()
+  expect(max).toBeGreaterThan(100)
+  expect(p99).toBeGreaterThanOrEqual(0)
+})
+
+test('event loop: a monitor that has seen nothing tells of no delay', () => {
+  const monitor = monitorEventLoop()
+  expect(monitor.delayMs()).toEqual({ p99: 0, max: 0 })
+  monitor.stop()
 })

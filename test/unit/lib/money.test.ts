@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { distance, formatPico, parsePico, pico, roundPico } from '../../../src/lib/money.ts'
+import { absDifference, formatPico, parsePico, pico, roundPico } from '../../../src/lib/money.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 
 describe('parsePico', () => {
@@ -110,11 +110,13 @@ describe('roundPico', () => {
     for (let round = 0; round < 2_000; round++) {
       const amount = BigInt(random.int(2 ** 32)) * (random.int(2) === 0 ? 1n : -1n)
       const decimals = random.int(13)
-      expect(distance(pico(roundPico(amount, decimals)), amount) * 2n).toBeLessThanOrEqual(10n ** BigInt(12 - decimals))
+      expect(absDifference(pico(roundPico(amount, decimals)), amount) * 2n).toBeLessThanOrEqual(
+        10n ** BigInt(12 - decimals),
+      )
     }
   })
 })
 
 test('distance has no sign', () => {
-  expect([distance(3n, 5n), distance(5n, 3n), distance(-2n, 2n)]).toEqual([2n, 2n, 4n])
+  expect([absDifference(3n, 5n), absDifference(5n, 3n), absDifference(-2n, 2n)]).toEqual([2n, 2n, 4n])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
+import { usualEvmMethods } from '../../../src/contract/rpc-methods.ts'
 import { parseScenario } from '../../../src/scenario/load.ts'
-import { usualEvmMethods } from '../../../src/scenario/usual-methods.ts'
 import { validScenario } from './valid-scenario.ts'
 
 const load = (text: string, contract = documented) => parseScenario(text, 's.yaml', contract)

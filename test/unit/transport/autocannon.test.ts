@@ -143,8 +143,8 @@ test('a response is stamped when it is read; in a later turn it is passed on and
   const log: string[] = []
   const endsMs: number[] = []
   const turnsMs: number[] = []
-  const sharplyAt: Clock['sharplyAt'] = (dueMs, wake) =>
-    real.sharplyAt(dueMs, () => {
+  const atPrecisely: Clock['atPrecisely'] = (dueMs, wake) =>
+    real.atPrecisely(dueMs, () => {
       turnsMs.push(real.nowMs())
       log.push('turn')
       wake()
@@ -159,7 +159,7 @@ test('a response is stamped when it is read; in a later turn it is passed on and
     }
     return calls-- > 0 ? { request: plainRequest, onEnd } : null
   }
-  await createSaturate({ baseUrl: url, clock: { ...real, sharplyAt } })(next, 1, new AbortController().signal)
+  await createSaturate({ baseUrl: url, clock: { ...real, atPrecisely } })(next, 1, new AbortController().signal)
   expect(log.join(' ')).toMatch(/^asked(?: turn asked handed over){3}/)
   expect(endsMs.map((endMs, index) => endMs <= (turnsMs[index] ?? 0))).toEqual([true, true, true])
 })

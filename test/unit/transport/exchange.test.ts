@@ -179,7 +179,7 @@ describe('a fair queue', () => {
     })
     const clock: Clock = {
       ...systemClock(),
-      sharplyAt: (_, wake) => {
+      atPrecisely: (_, wake) => {
         wakes.push(wake)
         called()
         return () => {}

@@ -1,0 +1,81 @@
+import type { Contract } from '../contract.ts'
+import { dearestCall, type Probe, type Probes, rpcItem, type Sender, toChat, toRpc } from '../probe.ts'
+
+const toNode = toRpc(() => rpcItem('eth_blockNumber'))
+const hello = toChat(() => ({}))
+
+/** A valid request except for its sender. It draws on no caller's limit. */
+const sentBy = (
+  as: Sender,
+  clause: Probe['clause'],
+  request: Probe['request'],
+  promised: Probe['promised'] = () => [401],
+): Probe => ({ clause, as, draws: null, promised, names: [], request })
+
+const unpaid = (): readonly number[] => [402]
+const noKey = ({ auth }: Contract): readonly number[] => auth.noKey
+
+/** A model reserved for paying users, if the contract has one; else nothing is asserted. */
+const reserved = ({ models }: Contract) => models.find(({ payingOnly }) => payingOnly)
+
+export const authProbes = {
+  'bad-key': sentBy('bad-key', 'auth.bearer', hello),
+  'bad-key-to-rpc': sentBy('bad-key', 'auth.bearer', toNode),
+  'no-key': sentBy('stranger', 'auth.missing', hello, noKey),
+  'no-key-to-rpc': sentBy('stranger', 'auth.missing', toNode, noKey),
+  'other-scheme': sentBy('other-scheme', 'auth.malformed', hello),
+  'model-for-payers': sentBy(
+    'unpaying',
+    'auth.paid-only',
+    toChat(contract => ({ model: reserved(contract)?.id ?? contract.models[0]?.id })),
+    contract => (reserved(contract) === undefined ? [] : [401]),
+  ),
+  'empty-account': sentBy('empty', 'error.402', hello, unpaid),
+  'empty-account-to-rpc': sentBy('empty', 'error.402', toNode, unpaid),
+} as const satisfies Probes
+
+/** Every character that a key may have. */
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-'
+const keyOf = (length: number) => alphabet.repeat(4).padEnd(length, 'A').slice(0, length)
+
+/**
+ * Always the same request: a short key cannot be new each time, and 200 is right for its first use and for a replay.
+ */
+const request = (key: string) => toRpc(() => rpcItem('eth_chainId'), { 'idempotency-key': key })
+
+const matches = (key: string, { idempotency }: Contract) => new RegExp(idempotency.keyPattern).test(key)
+
+const good = (key: string): Probe => ({
+  clause: 'rpc.replay.key',
+  as: 'caller',
+  draws: 'rpc',
+  promised: contract => (matches(key, contract) ? [200] : []),
+  names: [],
+  credits: dearestCall,
+  request: request(key),
+})
+
+const bad = (key: string): Probe => ({
+  clause: 'rpc.replay.bad-key',
+  as: 'caller',
+  draws: 'rpc',
+  promised: contract => {
+    const { badKey } = contract.idempotency
+    return badKey === null || matches(key, contract) ? [] : [badKey === 'rejected' ? 400 : 200]
+  },
+  names: [],
+  credits: dearestCall,
+  request: request(key),
+})
+
+/** Idempotency keys at the edges of what the documented pattern allows. */
+export const keyProbes = {
+  'key-of-one-character': good('k'),
+  'key-of-255-characters': good(keyOf(255)),
+  'key-of-nothing': bad(''),
+  'key-of-256-characters': bad(keyOf(256)),
+  'key-with-a-dot': bad('order.1'),
+  'key-with-a-colon': bad('order:1'),
+  'key-with-a-space': bad('order 1'),
+  'key-in-base64': bad('b3JkZXI/MQ+='),
+} as const satisfies Probes

@@ -1,0 +1,100 @@
+import type { ClausesOf } from '../clauses.ts'
+import { type CraftedRequest, type Probe, type Probes, refused, toChat, toEmbed } from '../probe.ts'
+
+type ProbeClause = ClausesOf<'probe'>
+type Members = Readonly<Record<string, unknown>>
+
+/** A valid request except for these members. */
+const wrong = (clause: ProbeClause, members: Members): Probe => ({
+  clause,
+  as: 'caller',
+  draws: 'chat',
+  promised: refused,
+  names: [],
+  request: toChat(() => members),
+})
+
+/** A valid request except for its only message. */
+const wrongMessage = (clause: ProbeClause, message: Members): Probe => wrong(clause, { messages: [message] })
+
+/** A valid request except for its only content part. */
+const wrongPart = (clause: ProbeClause, part: Members): Probe => wrongMessage(clause, { role: 'user', content: [part] })
+
+const wrongCacheControl = (control: Members): Probe =>
+  wrongPart('chat.request.cache-control', { type: 'text', text: 'hello', cache_control: control })
+
+const typed = (request: CraftedRequest, type: string | null): CraftedRequest => {
+  const { 'content-type': _, ...others } = request.headers
+  return { ...request, headers: type === null ? others : { ...others, 'content-type': type } }
+}
+
+const mediaType = (type: string | null): Probe => ({
+  clause: 'chat.media-type',
+  as: 'caller',
+  draws: 'chat',
+  promised: ({ chat }) => [chat.wrongMediaTypeStatus],
+  names: [],
+  request: contract => typed(toChat(() => ({}))(contract), type),
+})
+
+/** An input that is neither a text nor a list of texts. */
+const wrongInput = (input: unknown): Probe => ({
+  clause: 'embeddings.token-ids',
+  as: 'caller',
+  draws: 'embedding',
+  promised: refused,
+  names: [],
+  request: toEmbed(input),
+})
+
+/** Malformed requests for completions, embeddings, and the options of completions. */
+export const chatProbes = {
+  'wrong-media-type': mediaType('text/plain'),
+  'no-media-type': mediaType(null),
+  // The target should reject it for its missing messages, so that nothing is charged; any status but that of a wrong type is right.
+  'media-type-with-charset': {
+    ...mediaType(null),
+    promised: () => [400, 200],
+    request: contract => typed(toChat(() => ({ messages: undefined }))(contract), 'application/json; charset=utf-8'),
+  },
+
+  'model-missing': { ...wrong('chat.request', { model: undefined }), draws: 'control' },
+  'model-no-text': { ...wrong('chat.request', { model: 42 }), draws: 'control' },
+  'messages-missing': wrong('chat.request', { messages: undefined }),
+  'messages-no-list': wrong('chat.request', { messages: 'hello' }),
+  'message-without-role': wrongMessage('chat.request.message', { content: 'hello' }),
+  'message-content-no-text': wrongMessage('chat.request.message', { role: 'user', content: 42 }),
+  'text-part-empty': wrongPart('chat.request.text-part', { type: 'text', text: '' }),
+  'text-part-without-text': wrongPart('chat.request.text-part', { type: 'text' }),
+  'text-part-without-type': wrongPart('chat.request.text-part', { text: 'hello' }),
+  'cache-control-of-other-type': wrongCacheControl({ type: 'persistent' }),
+  'cache-control-without-type': wrongCacheControl({}),
+  'cache-control-ttl-no-text': wrongCacheControl({ type: 'ephemeral', ttl: 300 }),
+  'stream-no-boolean': wrong('chat.request.stream', { stream: 'sometimes' }),
+  'frequency-penalty-too-high': wrong('chat.request.frequency-penalty', { frequency_penalty: 2.1 }),
+  'frequency-penalty-too-low': wrong('chat.request.frequency-penalty', { frequency_penalty: -2.1 }),
+  'frequency-penalty-no-number': wrong('chat.request.frequency-penalty', { frequency_penalty: 'high' }),
+  'max-temp-too-high': wrong('chat.request.max-temp', { max_temp: 2.1 }),
+  'max-temp-too-low': wrong('chat.request.max-temp', { max_temp: -0.1 }),
+  'max-temp-no-number': wrong('chat.request.max-temp', { max_temp: 'hot' }),
+  'logprobs-no-boolean': wrong('chat.request.logprobs', { logprobs: 'some' }),
+  'top-logprobs-too-low': wrong('chat.request.top-logprobs', { logprobs: true, top_logprobs: -1 }),
+  'top-logprobs-no-number': wrong('chat.request.top-logprobs', { logprobs: true, top_logprobs: 'all' }),
+  'max-completion-tokens-no-number': wrong('chat.request.max-completion-tokens', { max_completion_tokens: 'few' }),
+  'max-tokens-no-number': wrong('chat.request.max-tokens', { max_tokens: 'few' }),
+  'n-no-number': wrong('chat.request.n', { n: 'two' }),
+  'prompt-cache-key-no-text': wrong('chat.request.prompt-cache-key', { prompt_cache_key: 42 }),
+
+  'token-ids': wrongInput([15339, 1917]),
+  'lists-of-token-ids': wrongInput([[15339, 1917], [15339]]),
+  'token-ids-among-texts': wrongInput(['hello', 15339]),
+
+  'unknown-search-mode': {
+    clause: 'parameters.invalid',
+    as: 'caller',
+    draws: 'chat',
+    promised: refused,
+    names: [],
+    request: toChat(({ chat }) => ({ [chat.parametersField]: { enable_web_search: 'maybe' } })),
+  },
+} as const satisfies Probes

@@ -1,0 +1,131 @@
+import { methodTier, type Network } from '../contract.ts'
+import { dearestCall, networkOf, type Probe, type Probes, refused, rpcItem, toRpc } from '../probe.ts'
+import { unsupportedMethods } from '../rpc-methods.ts'
+
+type Family = Network['family']
+
+/** A method that the service lists as unsupported, or that is on no allow-list. */
+const single = (method: string, clause: Probe['clause'] = 'rpc.unsupported-method', family: Family = 'evm'): Probe => ({
+  clause,
+  as: 'caller',
+  draws: 'rpc',
+  promised: contract => (methodTier(contract, networkOf(family)(contract), method) === null ? [400] : []),
+  names: [],
+  request: toRpc(() => rpcItem(method), {}, networkOf(family)),
+})
+
+const websocket = (method: string, family: Family = 'evm') => single(method, 'rpc.unsupported-method.websocket', family)
+const filter = (method: string) => single(method, 'rpc.unsupported-method.filter')
+const keys = (method: string) => single(method, 'rpc.unsupported-method.keys')
+const foreign = (method: string, family: Family) => single(method, 'rpc.unsupported-method.family', family)
+
+/** A batch that must be rejected for some of its methods; the message must name each of them. */
+const batch = (methods: readonly string[], offending: readonly string[] = methods, family: Family = 'evm'): Probe => ({
+  clause: 'rpc.batch.rejected',
+  as: 'caller',
+  draws: 'rpc',
+  promised: refused,
+  names: offending,
+  request: toRpc(() => methods.map((method, index) => rpcItem(method, index + 1)), {}, networkOf(family)),
+})
+
+/** A request that is not a JSON-RPC 2.0 call. */
+const malformed = (body: unknown): Probe => ({
+  clause: 'rpc.request',
+  as: 'caller',
+  draws: 'rpc',
+  promised: ({ rpc }) => (rpc.invalidRequestStatus === null ? [] : [rpc.invalidRequestStatus]),
+  names: [],
+  request: toRpc(() => body),
+})
+
+/** What the service names in place of a method that it does not support. That it lacks parameters is the node's. */
+const alternative = (method: string): Probe => ({
+  clause: 'rpc.alternatives',
+  as: 'caller',
+  draws: 'rpc',
+  promised: contract => (methodTier(contract, networkOf('evm')(contract), method) === null ? [] : [200]),
+  names: [],
+  credits: dearestCall,
+  request: toRpc(() => rpcItem(method)),
+})
+
+const {
+  'websocket-only': subscriptions,
+  'websocket-only-solana': solanaSubscriptions,
+  'stateful-filter': filters,
+  'key-holding': holders,
+} = unsupportedMethods
+
+/** Of every sort, among others that are supported. */
+const mixed = ['eth_newFilter', 'eth_accounts', 'eth_subscribe', 'eth_noSuchMethod'] as const
+const manyUnlisted = Array.from({ length: 25 }, (_, index) => `eth_noSuch${String.fromCharCode(65 + index)}`)
+
+export const rpcProbes = {
+  'websocket-method': websocket('eth_subscribe'),
+  'eth-unsubscribe': websocket('eth_unsubscribe'),
+  'solana-account-subscribe': websocket('accountSubscribe', 'solana'),
+  'solana-logs-unsubscribe': websocket('logsUnsubscribe', 'solana'),
+  'solana-signature-subscribe': websocket('signatureSubscribe', 'solana'),
+  'filter-method': filter('eth_newFilter'),
+  'eth-get-filter-changes': filter('eth_getFilterChanges'),
+  'eth-get-filter-logs': filter('eth_getFilterLogs'),
+  'eth-uninstall-filter': filter('eth_uninstallFilter'),
+  'eth-new-block-filter': filter('eth_newBlockFilter'),
+  'eth-new-pending-transaction-filter': filter('eth_newPendingTransactionFilter'),
+  'key-holding-method': keys('eth_accounts'),
+  'eth-sign': keys('eth_sign'),
+  'eth-mining': keys('eth_mining'),
+  'eth-hashrate': keys('eth_hashrate'),
+  'eth-get-work': keys('eth_getWork'),
+  'eth-submit-work': keys('eth_submitWork'),
+  'unlisted-method': single('eth_noSuchMethod'),
+  /** What every object of JavaScript has is on no list. */
+  'inherited-method': single('constructor'),
+  'evm-method-on-solana': foreign('eth_call', 'solana'),
+  'solana-method-on-evm': foreign('getSlot', 'evm'),
+  'unsupported-methods-in-batch': batch(['eth_blockNumber', ...mixed], mixed),
+  /** The first and the last of the batch, and one of them twice. */
+  'unsupported-methods-at-the-ends': batch(
+    ['eth_newFilter', 'eth_blockNumber', 'eth_newFilter', 'eth_call', 'eth_accounts'],
+    ['eth_newFilter', 'eth_accounts'],
+  ),
+  'one-unsupported-method-in-batch': batch(['eth_blockNumber', 'eth_call', 'eth_sign', 'eth_chainId'], ['eth_sign']),
+  'filter-methods-in-batch': batch(filters),
+  'key-holding-methods-in-batch': batch(holders),
+  'websocket-methods-in-batch': batch(['eth_chainId', ...subscriptions], subscriptions),
+  'solana-subscriptions-in-batch': batch(solanaSubscriptions, solanaSubscriptions, 'solana'),
+  'many-unlisted-methods-in-batch': batch(manyUnlisted),
+  'stateless-logs': alternative('eth_getLogs'),
+  'raw-transaction': alternative('eth_sendRawTransaction'),
+  'rpc-without-method': malformed({ jsonrpc: '2.0', id: 1, params: [] }),
+  'rpc-method-no-text': malformed({ ...rpcItem('eth_blockNumber'), method: 7 }),
+  'rpc-of-version-1': malformed({ ...rpcItem('eth_blockNumber'), jsonrpc: '1.0' }),
+  'rpc-params-no-list': malformed({ ...rpcItem('eth_blockNumber'), params: 'latest' }),
+  'rpc-no-json': {
+    ...malformed(null),
+    request: contract => ({ ...toRpc(() => null)(contract), body: '{"jsonrpc":"2.0","id":1,"method":' }),
+  },
+  'batch-too-long': {
+    clause: 'rpc.batch.limit',
+    as: 'caller',
+    draws: 'rpc',
+    promised: refused,
+    names: [],
+    request: toRpc(({ rpc }) =>
+      Array.from({ length: rpc.batchLimit + 1 }, (_, index) => rpcItem('eth_blockNumber', index + 1)),
+    ),
+  },
+  'unknown-network': {
+    clause: 'rpc.network',
+    as: 'caller',
+    draws: 'rpc',
+    promised: ({ rpc }) => (rpc.unknownNetworkStatus === null ? [] : [rpc.unknownNetworkStatus]),
+    names: [],
+    request: toRpc(
+      () => rpcItem('eth_blockNumber'),
+      {},
+      () => 'atlantis-mainnet',
+    ),
+  },
+} as const satisfies Probes

@@ -1,0 +1,80 @@
+/** Printed in place of a value that is not there. */
+export const NO_VALUE = '–'
+
+/** `850 µs`, `12.3 ms`, `412 ms`, `1.24 s`, `2m05s`: three digits, for people. */
+export function formatDuration(ms: number | null): string {
+  if (ms === null) return NO_VALUE
+  if (ms < 0) return `-${formatDuration(-ms)}`
+  if (ms < 0.9995) return `${Math.round(ms * 1000)} µs`
+  if (ms < 999.5) return `${threeDigits(ms)} ms`
+  if (ms < 99_950) return `${threeDigits(ms / 1000)} s`
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m${twoDigits(seconds % 60)}s`
+  return `${Math.floor(seconds / 3600)}h${twoDigits(Math.floor((seconds % 3600) / 60))}m`
+}
+
+/** `12,345`; a fraction keeps three digits. */
+export function count(value: number | null): string {
+  if (value === null) return NO_VALUE
+  return Number.isInteger(value) ? groupThousands(String(value)) : threeDigits(value)
+}
+
+/** A whole number that may be too large for a float, or be followed by decimals. */
+export const groupThousands = (decimal: string): string => decimal.replace(/\B(?<![.,]\d*)(?=(\d{3})+(?!\d))/g, ',')
+
+/** `98.2 %`. Never rounded to 100 % or to 0 % when it is not. */
+export function formatRatio(value: number | null): string {
+  if (value === null) return NO_VALUE
+  const percent = value * 100
+  const rounded = Math.round(percent * 10) / 10
+  if (rounded === 100 && percent < 100) return '99.9+ %'
+  if (rounded === 0 && percent > 0) return '<0.1 %'
+  return `${rounded} %`
+}
+
+/** `12.5/s`. */
+export const formatRate = (perSecond: number | null): string =>
+  perSecond === null ? NO_VALUE : `${count(perSecond === 0 ? 0 : Number(threeDigits(perSecond)))}/s`
+
+export type Unit = 'ms' | 'count' | 'ratio' | 'per-second' | 'credits' | 'usd'
+
+/** More digits than elsewhere, so that a value beside its bound does not look equal to it. */
+export function formatExact(value: number, unit: Unit): string {
+  switch (unit) {
+    case 'ms':
+      return `${fiveDigits(value)} ms`
+    case 'ratio':
+      return `${fiveDigits(value * 100)} %`
+    case 'per-second':
+      return `${fiveDigits(value)}/s`
+    case 'usd':
+      return `$${value}`
+    case 'count':
+    case 'credits':
+      return String(value)
+  }
+}
+
+/** `1 request`, `12 requests`. */
+export const plural = (value: number, noun: string, nouns = `${noun}s`): string =>
+  `${count(value)} ${value === 1 ? noun : nouns}`
+
+/** Three significant digits, without an exponent; whole numbers keep all of theirs. */
+export function threeDigits(value: number): string {
+  const magnitude = Math.abs(value)
+  if (magnitude >= 99.95) return String(Math.round(value))
+  if (magnitude < 1e-6) return value.toFixed(12).replace(/\.?0+$/, '')
+  return String(Number(value.toPrecision(3)))
+}
+
+const fiveDigits = (value: number): string => String(Number(value.toPrecision(value >= 10_000 ? 9 : 5)))
+
+const twoDigits = (value: number): string => String(value).padStart(2, '0')
+
+const maxQuoteLength = 80
+
+/** A value as JSON, short enough for a sentence. */
+export function quote(value: unknown): string {
+  const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value))
+  return text.length > maxQuoteLength ? `${text.slice(0, maxQuoteLength - 3)}...` : text
+}

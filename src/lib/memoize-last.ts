@@ -1,0 +1,14 @@
+/**
+ * The same function, which remembers its last call: several judges ask the same of one response, and a run has one
+ * contract. For functions whose equal arguments give equal values. It keeps one value, so it needs no bound.
+ */
+export function memoizeLast<Key, Value, Context = void>(
+  make: (key: Key, context: Context) => Value,
+): (key: Key, context: Context) => Value {
+  let last: { readonly key: Key; readonly context: Context; readonly value: Value } | null = null
+  return (key, context) => {
+    if (last === null || last.key !== key || last.context !== context)
+      last = { key, context, value: make(key, context) }
+    return last.value
+  }
+}

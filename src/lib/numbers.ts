@@ -1,0 +1,25 @@
+const zero = 48
+const point = 46
+
+/**
+ * Numbers as texts, as in headers. Several judges ask this of several headers of each response, so it uses no regular
+ * expression: that saves a microsecond of about twelve that it takes to judge a response.
+ */
+export const isWholeNumber = (text: string): boolean => text !== '' && digitsFrom(text, 0) === text.length
+
+/** A decimal without sign and exponent, with digits on both sides of the point if there is one: `20`, `0.5`. */
+export function isDecimal(text: string): boolean {
+  const whole = digitsFrom(text, 0)
+  if (whole === 0) return false
+  if (whole === text.length) return true
+  return text.charCodeAt(whole) === point && whole + 1 < text.length && digitsFrom(text, whole + 1) === text.length
+}
+
+/** The end of the digits that begin at `from`. */
+function digitsFrom(text: string, from: number): number {
+  let at = from
+  while (at < text.length && isDigit(text.charCodeAt(at))) at++
+  return at
+}
+
+const isDigit = (code: number): boolean => code >= zero && code < zero + 10

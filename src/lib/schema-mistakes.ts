@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import { type JsonObject, toObject } from './json.ts'
+import { describeValue, nearest, oneOf } from './usage-error.ts'
+import { type Complaint, isRefusedKey, type Path } from './yaml.ts'
+
+export type SchemaIssue = z.core.$ZodIssue
+
+/** How a schema's issues are put in words, where the schema does not do so itself. */
+export type IssueWords = {
+  /** What would have been right; by default the message of the schema. */
+  readonly expected?: (issue: SchemaIssue) => string
+  /** What was probably meant; by default the nearest of the allowed words. */
+  readonly hint?: (issue: SchemaIssue, got: unknown) => { readonly hint?: string }
+}
+
+/** What is wrong with `value` by `schema`; nothing about keys that are refused in every file. */
+export function explainIssues(schema: z.ZodType, value: unknown, words: IssueWords = {}): readonly Complaint[] {
+  const issues = schema.safeParse(value).error?.issues ?? []
+  const complaints = issues.flatMap(issue => explain(issue, schema, value, words))
+  // A key that is missing because it was misspelt is one mistake, told at the key.
+  const misspelt = new Set(complaints.map(({ path, hint }) => `${JSON.stringify(path.slice(0, -1))} ${hint}`))
+  return complaints.filter(
+    ({ path, got }) =>
+      !(got.startsWith('no "') && misspelt.has(`${JSON.stringify(path)} did you mean ${got.slice(3)}?`)),
+  )
+}
+
+function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: IssueWords): readonly Complaint[] {
+  const path = issue.path as Path
+  const expected = words.expected?.(issue) ?? issue.message
+  if (issue.code === 'unrecognized_keys') {
+    const known = keysAt(schema, root, path)
+    return issue.keys
+      .filter(key => !isRefusedKey(key))
+      .map(key => ({
+        path: [...path, key],
+        at: 'key',
+        got: describeValue(key),
+        expected: `one of the keys ${oneOf(known)}`,
+        ...nearest(key, known),
+      }))
+  }
+  if (issue.code === 'invalid_key') {
+    const got = describeValue(String(path.at(-1)))
+    return [{ path, at: 'key', got, expected: issue.issues[0]?.message ?? expected }]
+  }
+  const got = at(root, path)
+  if (got === undefined) {
+    const slip =
+      issue.code === 'invalid_union' ? misspeltKey(at(root, path.slice(0, -1)), String(path.at(-1))) : undefined
+    if (slip !== undefined) {
+      const key = `the key "${path.at(-1)}"`
+      return [{ path: [...path.slice(0, -1), slip], at: 'key', got: describeValue(slip), expected: key }]
+    }
+    return [{ path: path.slice(0, -1), at: 'value', got: `no "${path.at(-1)}"`, expected }]
+  }
+  const hint = words.hint?.(issue, got) ?? {}
+  return [{ path, at: 'value', got: describeValue(got), expected, ...nearestWord(issue, got), ...hint }]
+}
+
+/** Without its kind nothing else of a mapping can be judged, so a slip in that key is looked for. */
+function misspeltKey(mapping: unknown, key: string): string | undefined {
+  return Object.keys(entriesOf(mapping)).find(written => nearest(written, [key]).hint !== undefined)
+}
+
+function nearestWord(issue: SchemaIssue, got: unknown): { readonly hint?: string } {
+  if (typeof got !== 'string') return {}
+  if (issue.code === 'invalid_value') return nearest(got, issue.values.map(String))
+  if (issue.code === 'invalid_union' && 'options' in issue) return nearest(got, (issue.options ?? []).map(String))
+  return {}
+}
+
+function at(root: unknown, path: Path): unknown {
+  return path.reduce<unknown>((part, step) => (Array.isArray(part) ? part[Number(step)] : entriesOf(part)[step]), root)
+}
+
+/** The keys that the schema allows in the mapping at `path` of `value`. */
+function keysAt(schema: unknown, value: unknown, path: Path): readonly string[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
+    return keysAt(schema.unwrap(), value, path)
+  if (schema instanceof z.ZodDiscriminatedUnion) {
+    const kind = entriesOf(value)[schema.def.discriminator]
+    const option = schema.options.find(
+      choice => choice instanceof z.ZodObject && choice.shape[schema.def.discriminator]?.safeParse(kind).success,
+    )
+    return keysAt(option, value, path)
+  }
+  const [step, ...rest] = path
+  const part = step === undefined ? undefined : at(value, [step])
+  if (schema instanceof z.ZodArray) return keysAt(schema.element, part, rest)
+  if (schema instanceof z.ZodRecord) return keysAt(schema.valueType, part, rest)
+  if (!(schema instanceof z.ZodObject)) return []
+  return step === undefined ? Object.keys(schema.shape) : keysAt(schema.shape[step], part, rest)
+}
+
+/**
+ * The fields of a mapping that are right, read one by one, so that a mistake in one of them does not hide those of the
+ * others. What is no mapping has no fields.
+ */
+export function salvage<S extends z.ZodRawShape>(
+  schema: z.ZodObject<S>,
+  value: unknown,
+): Partial<z.output<z.ZodObject<S>>> {
+  const fields = entriesOf(value)
+  const right: Record<string, unknown> = {}
+  for (const [key, field] of Object.entries(schema.shape)) {
+    const result = z.safeParse(field, fields[key])
+    if (result.success && result.data !== undefined) right[key] = result.data
+  }
+  return right as Partial<z.output<z.ZodObject<S>>>
+}
+
+/** The entries of a mapping; none of anything else. */
+export const entriesOf = (value: unknown): JsonObject => toObject(value) ?? {}

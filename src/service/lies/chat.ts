@@ -1,0 +1,285 @@
+import type { StreamEvent } from '../completion-stream.ts'
+import { type Logprobs, logprobsOf, type Position } from '../logprobs.ts'
+import { amended, isStream, type Lie, type Lies, lie, replyLie, withHeader } from './lie.ts'
+
+/** A lie about the log probabilities of a choice. */
+const says = (name: string, does: string, change: (logprobs: Logprobs | null, content: string) => unknown): Lie =>
+  lie(name, does, honest => ({
+    choice: choice =>
+      amended(honest.choice(choice), { logprobs: change(choice.logprobs, choice.message.content ?? '') }),
+  }))
+
+/** A lie about every position, the first one included. */
+const saysOfEach = (name: string, does: string, change: (position: Position) => object): Lie =>
+  says(name, does, logprobs => logprobs && { ...change(logprobs), content: logprobs.content.map(change) })
+
+const rewrite = (event: StreamEvent, from: string, to: string): StreamEvent => ({
+  ...event,
+  data: event.data.replace(from, to),
+})
+
+export const chatLies = {
+  'chat.content-type': [
+    replyLie('completion-as-text', 'Unstreamed completions are text/plain.', (reply, { route }) =>
+      route.kind === 'chat' && reply.status === 200 && !isStream(reply)
+        ? withHeader(reply, 'content-type', 'text/plain')
+        : reply,
+    ),
+  ],
+  'chat.media-type': [
+    replyLie('wrong-media-type-is-400', 'Another content type is answered with 400.', (reply, { route }) =>
+      route.kind === 'chat' && reply.status === 415 ? { ...reply, status: 400 } : reply,
+    ),
+    lie('any-media-type', 'The content type of a chat request is not looked at.', () => ({
+      acceptsChatType: () => true,
+    })),
+    lie('media-type-without-parameters', 'A charset behind the content type is not understood.', honest => ({
+      acceptsChatType: type => honest.acceptsChatType(type) && type?.includes(';') !== true,
+    })),
+  ],
+  'chat.id': [
+    lie('completion-without-id', 'Completions have no id.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), id: undefined }),
+    })),
+    lie('completion-id-as-number', 'The id of a completion is a number.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), id: Number.parseInt(head.id.slice(-9), 36) }),
+    })),
+  ],
+  'chat.object': [
+    lie('object-of-old', 'The object of a completion is text_completion.', honest => ({
+      completionHead: head => ({
+        ...honest.completionHead(head),
+        ...(head.object === 'chat.completion' ? { object: 'text_completion' } : {}),
+      }),
+    })),
+  ],
+  'chat.created': [
+    lie('created-in-milliseconds', 'created is in milliseconds.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), created: head.created * 1000 }),
+    })),
+    lie('created-as-text', 'created is an ISO date.', honest => ({
+      completionHead: head => ({
+        ...honest.completionHead(head),
+        created: new Date(head.created * 1000).toISOString(),
+      }),
+    })),
+    lie('created-long-ago', 'created is a day old, as of a cached answer.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), created: head.created - 86_400 }),
+    })),
+  ],
+  'chat.model': [
+    lie('completion-without-model', 'Completions do not name the model.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), model: undefined }),
+    })),
+    lie('model-of-the-backend', 'Completions name the model as its backend does.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), model: `backend/${head.model}` }),
+    })),
+  ],
+  'chat.choice': [
+    lie('choice-without-logprobs', 'Choices lack the key logprobs.', honest => ({
+      choice: choice => amended(honest.choice(choice), { logprobs: undefined }),
+    })),
+    lie('choice-index-as-text', 'The index of a choice is a string.', honest => ({
+      choice: choice => amended(honest.choice(choice), { index: String(choice.index) }),
+    })),
+  ],
+  'chat.choice.finish-reason': [
+    lie('finish-reason-eos', 'An answer that ends by itself has the finish reason eos.', honest => ({
+      finishReason: reason => (reason === 'stop' ? 'eos' : honest.finishReason(reason)),
+    })),
+    lie('finish-reason-max-tokens', 'An answer that meets its bound has the finish reason max_tokens.', honest => ({
+      finishReason: reason => (reason === 'length' ? 'max_tokens' : honest.finishReason(reason)),
+    })),
+  ],
+  'chat.message': [
+    lie('message-without-content', 'Messages have neither content nor tool calls.', honest => ({
+      choice: choice => amended(honest.choice(choice), { message: { ...choice.message, content: null } }),
+    })),
+    lie('content-of-untyped-parts', 'Content is a list of parts without a type.', honest => ({
+      choice: choice =>
+        amended(honest.choice(choice), { message: { ...choice.message, content: [{ text: choice.message.content }] } }),
+    })),
+    lie('tool-message-without-call', 'Texts are those of a tool, which do not say what they answer.', honest => ({
+      choice: choice =>
+        choice.message.content === null
+          ? honest.choice(choice)
+          : amended(honest.choice(choice), { message: { role: 'tool', content: choice.message.content } }),
+    })),
+    lie('message-of-the-user', 'Messages have the role user.', honest => ({
+      choice: choice => amended(honest.choice(choice), { message: { ...choice.message, role: 'user' } }),
+    })),
+  ],
+  'chat.usage': [
+    lie('usage-as-text', 'The numbers of usage are strings.', honest => ({
+      usage: usage =>
+        amended(honest.usage(usage), {
+          prompt_tokens: String(usage.prompt_tokens),
+          completion_tokens: String(usage.completion_tokens),
+          total_tokens: String(usage.total_tokens),
+        }),
+    })),
+    lie('usage-without-prompt', 'usage has no prompt_tokens.', honest => ({
+      usage: usage => amended(honest.usage(usage), { prompt_tokens: undefined }),
+    })),
+  ],
+  'chat.usage.sum': [
+    lie('total-one-too-many', 'Total tokens are one too many.', honest => ({
+      usage: usage => honest.usage({ ...usage, total_tokens: usage.total_tokens + 1 }),
+    })),
+    lie('total-without-prompt', 'Total tokens are the completion tokens.', honest => ({
+      usage: usage => honest.usage({ ...usage, total_tokens: usage.completion_tokens }),
+    })),
+  ],
+  'chat.max-completion-tokens': [
+    lie('one-token-over', 'An answer that meets its bound has one token more.', () => ({
+      completionTokens: (natural, bound) => (natural < bound ? natural : bound + 1),
+    })),
+    lie('reasoning-on-top', 'Reasoning comes on top of the bound.', () => ({
+      completionTokens: (natural, bound) => Math.min(natural, Math.ceil(bound * 1.5)),
+    })),
+    lie('bound-not-heeded', 'The bound of a completion is not heeded.', () => ({
+      completionTokens: natural => natural,
+    })),
+  ],
+  'chat.cost': [
+    lie('negative-cost', 'The cost is below zero, as in a ledger.', honest => ({
+      cost: ({ usd, diem }) => honest.cost({ usd: -usd, diem: -diem }),
+    })),
+    lie('cost-as-text', 'The amounts of the cost are strings.', honest => ({
+      cost: cost => amended(honest.cost(cost), { usd: String(cost.usd), diem: String(cost.diem) }),
+    })),
+    lie('cost-without-diem', 'The cost has no diem.', honest => ({
+      cost: cost => amended(honest.cost(cost), { diem: undefined }),
+    })),
+  ],
+  // A fault in every price is also a fault in the price of cached tokens.
+  'chat.cost.amount': [
+    lie(
+      'cost-ten-fold',
+      'A completion costs ten times its list price.',
+      honest => ({ chatCostPico: (usage, price) => honest.chatCostPico(usage, price) * 10n }),
+      ['chat.cost.cached', 'parameters.price'],
+    ),
+    lie(
+      'prices-swapped',
+      'Prompts are billed as completions, completions as prompts.',
+      honest => ({
+        chatCostPico: (usage, price) =>
+          honest.chatCostPico(usage, { ...price, input: price.output, output: price.input }),
+      }),
+      ['chat.cost.cached', 'parameters.price'],
+    ),
+    lie(
+      'free-prompts',
+      'Prompts are not billed.',
+      honest => ({
+        chatCostPico: (usage, price) => honest.chatCostPico(usage, { ...price, input: '0' }),
+      }),
+      ['chat.cost.cached', 'parameters.price'],
+    ),
+    lie(
+      'one-token-unbilled',
+      'The last token of a completion is not billed.',
+      honest => ({
+        chatCostPico: (usage, price) =>
+          honest.chatCostPico({ ...usage, completion_tokens: usage.completion_tokens - 1 }, price),
+      }),
+      ['chat.cost.cached', 'parameters.price'],
+    ),
+  ],
+  'chat.logprobs': [
+    saysOfEach('bytes-in-base64', 'The bytes of a token are a text in base64.', position => ({
+      ...position,
+      bytes: Buffer.from(position.bytes).toString('base64'),
+    })),
+    saysOfEach('logprob-as-text', 'Log probabilities are strings.', position => ({
+      ...position,
+      logprob: String(position.logprob),
+    })),
+  ],
+  'chat.logprobs.asked': [
+    says('logprobs-unasked', 'Log probabilities are always given.', (logprobs, word) => {
+      return logprobs ?? logprobsOf([word], 0)
+    }),
+    says('logprobs-never', 'Log probabilities are never given.', () => null),
+  ],
+  'chat.logprobs.top': [
+    saysOfEach('one-candidate-too-many', 'Each position has one token more with it than was asked for.', position => ({
+      ...position,
+      top_logprobs: [...position.top_logprobs, { token: '', logprob: -9, bytes: [] }],
+    })),
+  ],
+  'chat.prompt-logprobs': [
+    lie('prompt-logprobs-as-list', 'prompt_logprobs is a list.', honest => ({
+      completionHead: head => ({ ...honest.completionHead(head), prompt_logprobs: [] }),
+    })),
+  ],
+  'chat.stream.content-type': [
+    replyLie('stream-as-json', 'Streams are application/json.', reply =>
+      isStream(reply) ? withHeader(reply, 'content-type', 'application/json') : reply,
+    ),
+  ],
+  'chat.stream.chunk': [
+    lie('id-changes', 'The id changes with the first token of the answer.', honest => ({
+      events: events => {
+        const from = events.findIndex(({ part }) => part === 'content')
+        return honest
+          .events(events)
+          .map((event, index) => (index >= from ? rewrite(event, '"id":"chatcmpl-', '"id":"chatcmpl-B') : event))
+      },
+    })),
+    lie('model-changes', 'The last chunks name another model.', honest => ({
+      events: events =>
+        honest
+          .events(events)
+          .map(event =>
+            event.part === 'finish' || event.part === 'usage' ? rewrite(event, '"model":"', '"model":"other-') : event,
+          ),
+    })),
+    lie('chunk-cut-off', 'A chunk is cut off.', honest => ({
+      events: events => {
+        const last = events.findLastIndex(({ part }) => part === 'content')
+        return honest
+          .events(events)
+          .map((event, index) => (index === last ? { ...event, data: event.data.slice(0, -20) } : event))
+      },
+    })),
+  ],
+  'chat.stream.finish': [
+    lie('finish-twice', 'The finish chunk is sent twice.', honest => ({
+      events: events => honest.events(events).flatMap(event => (event.part === 'finish' ? [event, event] : [event])),
+    })),
+    lie('no-finish', 'The finish chunk is left out.', honest => ({
+      events: events => honest.events(events).filter(({ part }) => part !== 'finish'),
+    })),
+    lie('token-after-finish', 'A token follows the finish chunk.', honest => ({
+      events: events => {
+        const token = events.findLast(({ part }) => part === 'content')
+        return honest
+          .events(events)
+          .flatMap(event => (event.part === 'finish' && token !== undefined ? [event, token] : [event]))
+          .filter((event, index, all) => event !== token || index > all.findIndex(({ part }) => part === 'finish'))
+      },
+    })),
+  ],
+  'chat.stream.usage': [
+    lie('usage-twice', 'The usage chunk is sent twice.', honest => ({
+      events: events => honest.events(events).flatMap(event => (event.part === 'usage' ? [event, event] : [event])),
+    })),
+    lie('no-usage', 'The usage chunk is left out.', honest => ({
+      events: events => honest.events(events).filter(({ part }) => part !== 'usage'),
+    })),
+  ],
+  'chat.stream.done': [
+    lie('no-done', 'The done marker is left out.', honest => ({
+      events: events => honest.events(events).filter(({ part }) => part !== 'done'),
+    })),
+    lie('usage-after-done', 'The usage chunk follows the done marker.', honest => ({
+      events: events =>
+        [...honest.events(events)].sort((a, b) => Number(a.part === 'usage') - Number(b.part === 'usage')),
+    })),
+    lie('done-twice', 'The done marker is sent twice.', honest => ({
+      events: events => honest.events(events).flatMap(event => (event.part === 'done' ? [event, event] : [event])),
+    })),
+  ],
+} satisfies Lies

@@ -1,0 +1,369 @@
+import type { ClauseId } from '../../contract/clauses.ts'
+import { unsupportedMethods } from '../../contract/rpc-methods.ts'
+import { failed, type RpcResponse } from '../rpc-item.ts'
+import {
+  amended,
+  isBatch,
+  isRelayed,
+  isReplay,
+  type Lie,
+  type Lies,
+  lie,
+  replyLie,
+  textOf,
+  withHeader,
+  withoutHeaders,
+  withText,
+} from './lie.ts'
+
+/** A lie about the error of failing items. */
+const errorOf =
+  (error: unknown): Lie['bend'] =>
+  honest => ({
+    responses: (responses, items) =>
+      honest
+        .responses(responses, items)
+        .map((response, index) => (isFailed(responses[index]) ? amended(response, { error }) : response)),
+  })
+
+const hasFailure = (text: string): boolean => text.includes('"error":{"code":')
+
+const isFailed = (response: RpcResponse | undefined): boolean => response !== undefined && failed(response)
+
+/** Clauses that are also violated when unsupported methods are forwarded: their batches run, too. */
+const createBatch: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupported-method.named']
+
+/** A lie that forwards methods that must be rejected. */
+const forwarding = (name: string, says: string, methods: readonly string[], also: readonly ClauseId[] = []): Lie =>
+  lie(
+    name,
+    says,
+    honest => ({ forwards: (method, network) => methods.includes(method) || honest.forwards(method, network) }),
+    [...createBatch, ...also],
+  )
+
+const answeredWith = (name: string, says: string, status: number, about: string, also: readonly ClauseId[]): Lie =>
+  replyLie(
+    name,
+    says,
+    reply => (reply.status === 400 && textOf(reply).includes(about) ? { ...reply, status } : reply),
+    also,
+  )
+
+/** A lie that returns the node's own error with status 200. */
+const leftToNode = (name: string, says: string, about: string): Lie =>
+  replyLie(name, says, reply => {
+    const text = '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}'
+    return reply.status === 400 && textOf(reply).includes(about) ? withText({ ...reply, status: 200 }, text) : reply
+  })
+
+const withoutMethod = (name: string, says: string, without: string): Lie =>
+  lie(name, says, honest => ({ forwards: (method, network) => method !== without && honest.forwards(method, network) }))
+
+const everySort: readonly ClauseId[] = [
+  'rpc.unsupported-method.websocket',
+  'rpc.unsupported-method.filter',
+  'rpc.unsupported-method.keys',
+  'rpc.unsupported-method.family',
+]
+
+const {
+  'websocket-only': subscriptions,
+  'websocket-only-solana': solanaSubscriptions,
+  'stateful-filter': filters,
+  'key-holding': holders,
+} = unsupportedMethods
+
+const known: readonly string[] = Object.values(unsupportedMethods).flat()
+
+export const rpcLies = {
+  'rpc.content-type': [
+    replyLie('rpc-as-text', 'RPC answers are text/plain.', (reply, visit) =>
+      isRelayed(reply, visit) ? withHeader(reply, 'content-type', 'text/plain') : reply,
+    ),
+    replyLie('type-of-the-node', 'Answers with an error have the type that the node gave them.', (reply, visit) =>
+      isRelayed(reply, visit) && hasFailure(textOf(reply))
+        ? withHeader(reply, 'content-type', 'application/json-rpc')
+        : reply,
+    ),
+  ],
+  'rpc.response': [
+    lie('response-without-jsonrpc', 'Responses lack jsonrpc.', honest => ({
+      responses: (responses, items) =>
+        honest.responses(responses, items).map(response => amended(response, { jsonrpc: undefined })),
+    })),
+    lie('response-of-version-1', 'Responses have jsonrpc 1.0.', honest => ({
+      responses: (responses, items) =>
+        honest.responses(responses, items).map(response => amended(response, { jsonrpc: '1.0' })),
+    })),
+    lie('result-beside-error', 'A failing item has a result beside its error.', honest => ({
+      responses: (responses, items) =>
+        honest
+          .responses(responses, items)
+          .map((response, index) => (isFailed(responses[index]) ? amended(response, { result: '0x' }) : response)),
+    })),
+    lie('error-as-text', 'The error of an item is a string.', honest => ({
+      responses: (responses, items) =>
+        honest
+          .responses(responses, items)
+          .map((response, index) =>
+            isFailed(responses[index]) ? amended(response, { error: 'invalid params' }) : response,
+          ),
+    })),
+    lie('response-without-result', 'A response has neither result nor error.', honest => ({
+      responses: (responses, items) =>
+        honest.responses(responses, items).map(response => amended(response, { result: undefined, error: undefined })),
+    })),
+  ],
+  'rpc.response.error': [
+    lie(
+      'error-code-as-text',
+      'The code of an error is a string.',
+      errorOf({ code: '-32602', message: 'invalid params' }),
+    ),
+    lie('error-without-message', 'An error has no message.', errorOf({ code: -32602 })),
+    lie(
+      'error-code-of-http',
+      'An error has a status in place of its code.',
+      errorOf({ status: 400, message: 'invalid' }),
+    ),
+  ],
+  'rpc.id': [
+    lie('id-as-text', 'The id of a single request is echoed as a string.', honest => ({
+      responses: (responses, items) =>
+        items.length === 1
+          ? honest.responses(responses, items).map(response => amended(response, { id: String(items[0]?.id) }))
+          : honest.responses(responses, items),
+    })),
+    lie('text-id-lost', 'The id of a single request is not echoed where it is a string.', honest => ({
+      responses: (responses, items) =>
+        items.length === 1 && typeof items[0]?.id === 'string'
+          ? honest.responses(responses, items).map(response => amended(response, { id: null }))
+          : honest.responses(responses, items),
+    })),
+    lie('id-of-the-proxy', 'A single request is answered with the id that the proxy gave it upstream.', honest => {
+      let forwarded = 1_000_000
+      return {
+        responses: (responses, items) =>
+          items.length === 1
+            ? honest.responses(responses, items).map(response => amended(response, { id: ++forwarded }))
+            : honest.responses(responses, items),
+      }
+    }),
+  ],
+  'rpc.batch.correlation': [
+    lie('item-missing', 'The last item of a batch is not answered.', honest => ({
+      responses: (responses, items) => {
+        const answers = honest.responses(responses, items)
+        return items.length > 1 ? answers.slice(0, -1) : answers
+      },
+    })),
+    lie('item-twice', 'The first item of a batch is answered twice.', honest => ({
+      responses: (responses, items) => {
+        const answers = honest.responses(responses, items)
+        return items.length > 1 ? [...answers, answers[0]] : answers
+      },
+    })),
+    lie('ids-by-position', 'The items of a batch are answered with their positions for ids.', honest => ({
+      responses: (responses, items) => {
+        const answers = honest.responses(responses, items)
+        return items.length > 1 ? answers.map((response, index) => amended(response, { id: `#${index}` })) : answers
+      },
+    })),
+    lie('id-of-the-neighbour', 'The last item of a batch is answered with the id of the first.', honest => ({
+      responses: (responses, items) => {
+        const answers = honest.responses(responses, items)
+        const id = items[0]?.id
+        return items.length > 1 ? [...answers.slice(0, -1), amended(answers.at(-1), { id })] : answers
+      },
+    })),
+  ],
+  'rpc.item-failure.status': [
+    replyLie('failed-call-is-500', 'A single call that fails is answered with 500.', (reply, visit) =>
+      isRelayed(reply, visit) && !isBatch(reply) && hasFailure(textOf(reply)) ? { ...reply, status: 500 } : reply,
+    ),
+    replyLie(
+      'failed-batch-is-400',
+      'A batch with a failing item is answered with 400.',
+      (reply, visit) =>
+        isRelayed(reply, visit) && isBatch(reply) && hasFailure(textOf(reply)) ? { ...reply, status: 400 } : reply,
+      ['error.object'],
+    ),
+  ],
+  'rpc.item-failure.alone': [
+    lie(
+      'failure-of-all',
+      'Where one item of a batch fails, all of them do.',
+      honest => ({
+        responses: (responses, items) => {
+          const failure = items.length > 1 ? responses.find(failed) : undefined
+          const error = failure !== undefined && 'error' in failure ? failure.error : undefined
+          return honest
+            .responses(responses, items)
+            .map(response => (error === undefined ? response : amended(response, { result: undefined, error })))
+        },
+      }),
+      ['rpc.credits.amount', 'rpc.batch.error-price'],
+    ),
+  ],
+  'rpc.request-id': [
+    replyLie('no-request-id', 'RPC answers have no X-Request-ID.', reply => withoutHeaders(reply, 'x-request-id')),
+    replyLie('no-request-id-on-batches', 'Answers to batches have no X-Request-ID.', reply =>
+      isBatch(reply) ? withoutHeaders(reply, 'x-request-id') : reply,
+    ),
+  ],
+  'rpc.request-id.unique': [
+    lie('request-id-of-the-account', 'All RPC answers to one account have the X-Request-ID of its first.', honest => {
+      const first = new Map<string, string>()
+      return {
+        finish: (reply, visit) => {
+          const meant = honest.finish(reply, visit)
+          const { 'x-request-id': id } = meant.headers
+          if (visit.account === null || id === undefined || isReplay(meant)) return meant
+          const shown = first.get(visit.account.name) ?? id
+          first.set(visit.account.name, shown)
+          return withHeader(meant, 'x-request-id', shown)
+        },
+      }
+    }),
+    lie('request-id-twice', 'Every second fresh RPC answer repeats the X-Request-ID of the one before.', honest => {
+      let last = ''
+      return {
+        finish: (reply, visit) => {
+          const meant = honest.finish(reply, visit)
+          const { 'x-request-id': id } = meant.headers
+          if (id === undefined || isReplay(meant)) return meant
+          const shown = last === '' ? id : last
+          last = last === '' ? id : ''
+          return withHeader(meant, 'x-request-id', shown)
+        },
+      }
+    }),
+  ],
+  'rpc.unsupported-method': [
+    lie('no-allow-list', 'Every method is forwarded.', () => ({ forwards: () => true }), [
+      ...everySort,
+      ...createBatch,
+    ]),
+    lie(
+      'deny-list',
+      'Every method is forwarded that is not known to be unsupported.',
+      () => ({ forwards: method => !known.includes(method) }),
+      ['rpc.unsupported-method.family', ...createBatch],
+    ),
+    lie('allow-list-with-prototype', 'What every object has is on the allow-list.', honest => ({
+      forwards: (method, network) => method === 'constructor' || honest.forwards(method, network),
+    })),
+    answeredWith('unsupported-is-404', 'An unsupported method is answered with 404.', 404, 'Unsupported RPC method', [
+      ...everySort,
+      'rpc.batch.rejected',
+    ]),
+  ],
+  'rpc.unsupported-method.websocket': [
+    forwarding('subscriptions-forwarded', 'EVM subscriptions are forwarded.', subscriptions),
+    forwarding('unsubscribe-forwarded', 'eth_unsubscribe is forwarded.', ['eth_unsubscribe']),
+    forwarding('solana-subscriptions-forwarded', 'Solana subscriptions are forwarded.', solanaSubscriptions),
+  ],
+  'rpc.unsupported-method.filter': [
+    forwarding('filters-forwarded', 'Stateful filter methods are forwarded.', filters),
+    forwarding('filter-logs-forwarded', 'eth_getFilterLogs is forwarded.', ['eth_getFilterLogs']),
+    forwarding('filter-uninstall-forwarded', 'eth_uninstallFilter is forwarded.', ['eth_uninstallFilter']),
+  ],
+  'rpc.unsupported-method.keys': [
+    forwarding('key-methods-forwarded', 'Miner and key-holding methods are forwarded.', holders),
+    forwarding('miner-methods-forwarded', 'Miner methods are forwarded.', [
+      'eth_mining',
+      'eth_hashrate',
+      'eth_getWork',
+      'eth_submitWork',
+    ]),
+    forwarding('accounts-forwarded', 'eth_accounts is forwarded.', ['eth_accounts']),
+  ],
+  'rpc.unsupported-method.family': [
+    lie('one-list-for-all-families', 'A method of any family is forwarded to any network.', (honest, { rpc }) => ({
+      forwards: (method, network) =>
+        Object.values(rpc.methods).some(methods => Object.hasOwn(methods, method)) || honest.forwards(method, network),
+    })),
+    lie('solana-takes-evm-methods', 'EVM methods are forwarded to Solana.', (honest, { rpc }) => ({
+      forwards: (method, network) =>
+        (network.family === 'solana' && Object.hasOwn(rpc.methods.evm, method)) || honest.forwards(method, network),
+    })),
+  ],
+  'rpc.batch.rejected': [
+    lie('batch-runs-in-part', 'A batch runs when one of its methods is supported.', () => ({
+      runs: (unsupported, items) => unsupported < items || unsupported === 0,
+    })),
+    lie('batch-runs-by-its-first', 'A batch of several runs whatever its methods are.', () => ({
+      runs: (unsupported, items) => unsupported === 0 || items > 1,
+    })),
+    lie('one-offender-tolerated', 'A batch of several runs with one unsupported method.', () => ({
+      runs: (unsupported, items) => unsupported === 0 || (unsupported === 1 && items > 1),
+    })),
+  ],
+  'rpc.unsupported-method.named': [
+    lie('first-method-named', 'Only the first unsupported method of a batch is named.', honest => ({
+      named: methods => honest.named(methods).slice(0, 1),
+    })),
+    lie('last-method-not-named', 'The last unsupported method of a batch is not named.', honest => ({
+      named: methods => (methods.length > 1 ? honest.named(methods).slice(0, -1) : honest.named(methods)),
+    })),
+    lie('no-method-named', 'Unsupported methods are not named.', () => ({ named: () => [] })),
+    lie('ten-methods-named', 'At most ten unsupported methods are named.', honest => ({
+      named: methods => honest.named(methods).slice(0, 10),
+    })),
+    lie('subscriptions-named-alone', 'Where subscriptions are among them, no other method is named.', honest => ({
+      named: methods => {
+        const sockets = methods.filter(method => /subscribe$/i.test(method))
+        return honest.named(sockets.length === 0 ? methods : sockets)
+      },
+    })),
+  ],
+  'rpc.batch.limit': [
+    lie('batch-one-larger', 'A batch may have one item more.', honest => ({ batchLimit: honest.batchLimit + 1 })),
+    lie('batch-of-any-size', 'A batch may have any number of items.', () => ({ batchLimit: Number.POSITIVE_INFINITY })),
+  ],
+  'rpc.batch.full': [
+    lie('batch-one-smaller', 'A batch may have one item less.', honest => ({ batchLimit: honest.batchLimit - 1 })),
+    lie('batch-of-fifty', 'A batch may have half as many items.', honest => ({
+      batchLimit: Math.floor(honest.batchLimit / 2),
+    })),
+  ],
+  'rpc.network': [
+    answeredWith('unknown-network-is-404', 'A network that is not known is answered with 404.', 404, 'RPC network', []),
+    lie('unknown-network-is-the-first', 'A network that is not known is taken for the first.', honest => ({
+      network: (slug, networks) => honest.network(slug, networks) ?? [...networks.values()][0],
+    })),
+  ],
+  'rpc.request': [
+    leftToNode('version-left-to-node', 'Another version of JSON-RPC is left to the node.', 'jsonrpc must'),
+    leftToNode('method-left-to-node', 'A method that is none is left to the node.', 'method must'),
+    leftToNode('params-left-to-node', 'Parameters that are no list are left to the node.', 'params must'),
+    answeredWith('no-json-is-500', 'A body that is no JSON is answered with 500.', 500, 'Invalid JSON request', []),
+  ],
+  'rpc.alternatives': [
+    withoutMethod('no-logs', 'eth_getLogs is not supported.', 'eth_getLogs'),
+    withoutMethod('no-raw-transactions', 'eth_sendRawTransaction is not supported.', 'eth_sendRawTransaction'),
+  ],
+  'rpc.refused.free': [
+    lie('rejected-batch-billed', 'What could have run of a rejected batch is billed.', (honest, { rpc }) => ({
+      rejectionCredits: supported =>
+        honest.rejectionCredits(supported) + supported * (Object.values(rpc.networks)[0]?.baseCredits ?? 0),
+    })),
+    lie(
+      'every-refusal-billed',
+      'Whatever the proxy refuses to a caller is billed as a failing item.',
+      (honest, { rpc }) => ({
+        finish: (reply, visit) => {
+          const { account, route } = visit
+          if (route.kind === 'rpc' && account !== null && reply.status >= 400 && reply.status < 500)
+            honest.spend(account, { currency: 'usd', pico: honest.costPicoUsd(rpc.errorItemCredits) })
+          return honest.finish(reply, visit)
+        },
+      }),
+      ['billing.conservation', 'billing.balance-before'],
+    ),
+    lie('rejection-billed-as-failure', 'A rejected request is billed as a failing item.', (honest, { rpc }) => ({
+      rejectionCredits: supported => honest.rejectionCredits(supported) + rpc.errorItemCredits,
+    })),
+  ],
+} satisfies Lies

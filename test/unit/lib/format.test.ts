@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import {
+  count,
+  formatDuration,
+  formatExact,
+  formatRate,
+  formatRatio,
+  groupThousands,
+  plural,
+  threeDigits,
+} from '../../../src/lib/format.ts'
+
+test.each([
+  [null, '–'],
+  [0, '0 µs'],
+  [0.85, '850 µs'],
+  [0.9999, '1 ms'],
+  [1.234, '1.23 ms'],
+  [99.96, '100 ms'],
+  [412.4, '412 ms'],
+  [999.6, '1 s'],
+  [1240, '1.24 s'],
+  [60_000, '60 s'],
+  [99_960, '1m40s'],
+  [125_400, '2m05s'],
+  [3_599_600, '1h00m'],
+  [-3, '-3 ms'],
+])('quantity: %s ms is %s', (ms, text) => expect(formatDuration(ms)).toBe(text))
+
+test.each([
+  [null, '–'],
+  [0, '0 %'],
+  [1, '100 %'],
+  [0.9999, '99.9+ %'],
+  [0.0001, '<0.1 %'],
+  [0.847826, '84.8 %'],
+])('quantity: a ratio of %s is %s, never rounded to all or nothing', (value, text) =>
+  expect(formatRatio(value)).toBe(text),
+)
+
+test.each([
+  [1234567, '1,234,567'],
+  [999, '999'],
+  [0.5, '0.5'],
+])('quantity: a count of %s is %s', (value, text) => expect(count(value)).toBe(text))
+
+test('quantity: large credits keep every digit, and decimals are not grouped', () => {
+  expect(groupThousands('12345678901234567890')).toBe('12,345,678,901,234,567,890')
+  expect(groupThousands('1234.56789')).toBe('1,234.56789')
+})
+
+test('quantity: a value is shown with digits enough to stand beside its bound', () => {
+  expect(formatExact(400.04, 'ms')).toBe('400.04 ms')
+  expect(formatExact(0.010004, 'ratio')).toBe('1.0004 %')
+  expect(formatExact(12_345.678, 'per-second')).toBe('12345.678/s')
+  expect(formatExact(0.25, 'usd')).toBe('$0.25')
+  expect(formatExact(40, 'credits')).toBe('40')
+})
+
+test('quantity: three digits have no exponent', () => {
+  expect(threeDigits(0.0000000625)).toBe('0.000000062500'.replace(/0+$/, ''))
+  expect(threeDigits(1234.5)).toBe('1235')
+  expect(formatRate(12.345)).toBe('12.3/s')
+})
+
+test('quantity: one of a thing is one thing', () => {
+  expect([plural(1, 'request'), plural(2, 'request'), plural(0, 'discrepancy', 'discrepancies')]).toEqual([
+    '1 request',
+    '2 requests',
+    '0 discrepancies',
+  ])
+})

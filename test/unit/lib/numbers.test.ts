@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { isDecimal, isWholeNumber } from '../../../src/lib/numbers.ts'
+import { randomStream } from '../../../src/lib/random.ts'
+
+const texts = [
+  '0',
+  '20',
+  '007',
+  '0.5',
+  '12.30',
+  '',
+  '.',
+  '.5',
+  '5.',
+  '1.2.3',
+  '-1',
+  '+1',
+  '1e3',
+  ' 1',
+  '1 ',
+  '٣',
+  '1,5',
+]
+
+test.each(texts)('%j is a number, or is none, as the pattern has it', text => {
+  expect(isWholeNumber(text)).toBe(/^\d+$/.test(text))
+  expect(isDecimal(text)).toBe(/^\d+(\.\d+)?$/.test(text))
+})
+
+test('so is any row of digits and points', () => {
+  const random = randomStream(1, 'number-text')
+  for (let round = 0; round < 5_000; round++) {
+    const text = Array.from({ length: random.int(7) }, () => '059..-'[random.int(6)]).join('')
+    expect([text, isWholeNumber(text)]).toEqual([text, /^\d+$/.test(text)])
+    expect([text, isDecimal(text)]).toEqual([text, /^\d+(\.\d+)?$/.test(text)])
+  }
+})

@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest'
+import { plainTable, table, wrap } from '../../../src/lib/text-layout.ts'
+
+const page = { columns: 20, colour: false }
+
+describe('a plain table', () => {
+  test('has columns as wide as their widest cell, below a header', () => {
+    const rows = [
+      ['chat', 'steady', 'at most 5'],
+      ['rpc', 'burst', ''],
+    ]
+    expect(plainTable(['call', 'stage', 'limit'], rows)).toBe(
+      ['call  stage   limit', 'chat  steady  at most 5', 'rpc   burst'].join('\n'),
+    )
+    expect(plainTable([], [['a', 'b']])).toBe('a  b')
+    expect(plainTable([], [])).toBe('')
+  })
+
+  test('aligns a column of numbers to the right, with its header', () => {
+    const rows = [
+      ['a', '1,200', '9 ms', 'x'],
+      ['b', '7', '10.5 ms', 'y'],
+    ]
+    expect(plainTable(['n', 'count', 'p99', 'z'], rows)).toBe(
+      ['n  count      p99  z', 'a  1,200     9 ms  x', 'b      7  10.5 ms  y'].join('\n'),
+    )
+  })
+
+  test('wraps its last column and cuts nothing', () => {
+    expect(plainTable([], [['key', 'one two three fourteen-characters']], 13)).toBe(
+      ['key  one two', '     three', '     fourteen-characters'].join('\n'),
+    )
+    const long = 'word '.repeat(200).trim()
+    expect(plainTable([], [['key', long]], Number.POSITIVE_INFINITY)).toBe(`key  ${long}`)
+  })
+
+  test('takes rows of different lengths', () => {
+    expect(plainTable(['a', 'b', 'c'], [['long name'], ['x', 'y', 'z']])).toBe(
+      ['a          b  c', 'long name', 'x          y  z'].join('\n'),
+    )
+  })
+})
+
+describe('text on a page', () => {
+  test('is wrapped below its lead, and a word that is too long is clipped', () => {
+    expect(wrap(page, 'some words that do not fit abcdefghijklmnopqrstuvwxyz', 2, '- ')).toEqual([
+      '  - some words that do',
+      '    not fit',
+      '    abcdefghijklmnopq…',
+    ])
+  })
+
+  test('in a table is clipped where the page ends', () => {
+    expect(table(page, 2, [[{ text: 'name' }, { text: 'a value that is too long' }]])).toEqual(['  name  a value tha…'])
+  })
+})
