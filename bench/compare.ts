@@ -1,6 +1,6 @@
 import { cpus } from 'node:os'
 import { type ComparedRun, compareRuns } from '../src/compare/compare-runs.ts'
-import { type Comparison, defaultCriteria, type Outcome } from '../src/compare/comparison.ts'
+import { type ChangeVerdict, type Comparison, defaultCriteria } from '../src/compare/comparison.ts'
 import { runChild } from './child.ts'
 import type { Bench, Figure } from './figure.ts'
 
@@ -62,11 +62,11 @@ async function runNights(first: number, count: number, slower: number): Promise<
   return starts.flatMap(start => parts.get(start) ?? [])
 }
 
-const share = (comparisons: readonly Comparison[], verdict: Outcome): number =>
+const share = (comparisons: readonly Comparison[], verdict: ChangeVerdict): number =>
   comparisons.filter(each => each.verdict === verdict).length / comparisons.length
 
 function show(name: string, baselines: number, comparisons: readonly Comparison[]): void {
-  const count = (verdict: Outcome) => String(comparisons.filter(each => each.verdict === verdict).length)
+  const count = (verdict: ChangeVerdict) => String(comparisons.filter(each => each.verdict === verdict).length)
   const cells = (['regressed', 'unchanged', 'improved', 'cannot-tell'] as const).map(count)
   const [regressed = '', unchanged = '', improved = '', untold = ''] = cells
   console.log(

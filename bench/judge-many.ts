@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { documented } from '../src/contract/documented.ts'
-import { createJudgement } from '../src/judging/judgement.ts'
-import { reportOf } from '../src/judging/report-of.ts'
+import { createJudge } from '../src/judging/judge.ts'
+import { judgeRun } from '../src/judging/judge-run.ts'
 import { recordRun } from './retold-run.ts'
 
 /**
@@ -12,7 +12,7 @@ const [total, warmUp] = process.argv.slice(2).map(Number) as [number, number]
 const looks = 10
 
 const { plan, head, size, tell } = await recordRun()
-const judgement = createJudgement(plan, documented, head)
+const judge = createJudge(plan, documented, head)
 const samples: { readonly judged: number; readonly rssMb: number; readonly heapMb: number }[] = []
 /** Pages that a collection has emptied are given back a little later, and some only by the next one: until no more come. */
 const settleMs = 200
@@ -33,15 +33,14 @@ let judged = 0
 let cpuMs = 0
 for (let turn = 0; judged < total; turn++) {
   const began = process.cpuUsage()
-  for (const observation of tell(turn)) judgement.add(observation)
+  for (const observation of tell(turn)) judge.add(observation)
   const { user, system } = process.cpuUsage(began)
   cpuMs += (user + system) / 1e3
   judged += size
   if (judged >= warmUp + (samples.length * (total - warmUp)) / looks) await look(judged)
 }
 const end = { ended: 'complete', durationMs: cpuMs, beganMs: 0, eventLoopDelayMs: null, unrecorded: 0 } as const
-const part = { facts: judgement.conclude(true), end }
-const { findings, billing } = await reportOf({ plan, contract: documented, head }, [part], async function* () {})
+const { findings, billing } = judgeRun({ plan, contract: documented, head }, [{ facts: judge.finish(true), end }])
 process.send?.({
   judged,
   cpuMs,

@@ -1,6 +1,5 @@
-import { documented } from '../src/contract/documented.ts'
-import { comparedRun } from '../src/report/compared-run.ts'
 import { defaultLatency, scaleLatency } from '../src/service/capacity.ts'
+import { comparedRun } from '../src/storage/recorded-run.ts'
 import { virtualRun } from '../test/support/virtual-run.ts'
 import { nightNoise } from './night-noise.ts'
 
@@ -20,7 +19,7 @@ for (let night = first; night < first + count; night++) {
     network: { delayMs },
   })
   const named = { ...report, run: { ...report.run, id: `night-${night}` } }
-  runs.push(comparedRun(named, { plan, contract: documented }, slices))
+  runs.push(comparedRun(named, plan, slices))
 }
 process.send?.(runs)
 process.once('disconnect', () => process.exit())

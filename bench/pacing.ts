@@ -26,7 +26,7 @@ const workers = [1, 2, 4]
 /** The least sample whose p99 is bounded by its maximum with 95 % confidence. */
 const fewestIntervals = 299
 
-/** Its target stamps what comes, and is not to be deaf when it does: `run/crew.ts` says of what. */
+/** Its target stamps requests as they arrive, and must not stall then: `run/threads.ts` says why it would. */
 const targetFlags = ['--no-memory-reducer']
 
 /**

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { tariffOf } from '../src/checks/tariff.ts'
+import { priceListOf } from '../src/checks/price-list.ts'
 import { documented } from '../src/contract/documented.ts'
 import { toObject } from '../src/lib/json.ts'
 import { formatPico, parsePico } from '../src/lib/money.ts'
@@ -21,7 +21,7 @@ export type RetoldRun = {
 const windowMs = 60_000
 const pauseMs = 2 * windowMs
 
-const { usdHeader } = tariffOf(documented)
+const { usdHeader } = priceListOf(documented)
 
 /**
  * Valid observations without end and without the cost of a service: a run of the crowd is recorded once, and then told

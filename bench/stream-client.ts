@@ -31,7 +31,7 @@ async function carryOutCounted() {
     onStart: () => {
       used = process.cpuUsage()
     },
-    watch: observation => {
+    observe: observation => {
       chunks += streamOf(observation)?.chunks ?? 0
     },
   })

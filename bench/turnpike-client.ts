@@ -1,7 +1,8 @@
 import { systemClock } from '../src/lib/clock.ts'
 import { makePlan } from '../src/plan/make-plan.ts'
-import { carryOutUnrecorded } from '../src/run/carry-out-unrecorded.ts'
-import { rehearse } from '../src/run/rehearse.ts'
+import { inlineIo, unrecordedJob } from '../src/run/inline.ts'
+import { run } from '../src/run/run.ts'
+import { warmUp } from '../src/run/warm-up.ts'
 import { parseScenario } from '../src/scenario/load-scenario.ts'
 import { createSaturate } from '../src/transport/autocannon.ts'
 import { undiciTransport } from '../src/transport/undici.ts'
@@ -36,17 +37,11 @@ const plan = makePlan(parseScenario(scenario, 'bench', benchContract), benchCont
 const clock = systemClock()
 const runId = `bench${process.pid}`
 const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096 })
-await rehearse(plan, benchContract)
+await warmUp(plan, benchContract)
 const began = process.cpuUsage()
-const report = await carryOutUnrecorded({
-  plan,
-  contract: benchContract,
-  target,
-  runId,
-  clock,
-  send: transport.send,
-  saturate: createSaturate({ baseUrl: target, clock }),
-})
+const job = unrecordedJob(plan, benchContract, { runId, target, startedAtMs: clock.wallMs() })
+const saturate = createSaturate({ baseUrl: target, clock })
+const report = await run(job, inlineIo({ clock, transport: transport.send, saturate }))
 const { user, system } = process.cpuUsage(began)
 await transport.close()
 const load = report.calls.find(call => call.stage === 'load')

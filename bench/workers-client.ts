@@ -1,12 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { loadCallers } from '../src/callers/api-keys.ts'
-import { epochOf, systemClock } from '../src/lib/clock.ts'
-
+import { systemClock } from '../src/lib/clock.ts'
 import { makePlan } from '../src/plan/make-plan.ts'
-import { logFiles } from '../src/report/run-directory.ts'
-import { carryOutInThreads } from '../src/run/carry-out-in-threads.ts'
+import { run } from '../src/run/run.ts'
+import { startThread } from '../src/run/threads.ts'
 import { parseScenario } from '../src/scenario/load-scenario.ts'
 import { benchContract } from './bench-contract.ts'
 
@@ -30,31 +26,32 @@ const overrides = { seed: 1, target, budgetUsd: null }
 const plan = makePlan(parseScenario(scenario, 'bench', benchContract), benchContract, overrides)
 const clock = systemClock()
 const runId = `bench${process.pid}`
-const directory = mkdtempSync(join(tmpdir(), 'turnpike-workers-'))
 const never = new AbortController().signal
 const began = process.cpuUsage()
-const report = await carryOutInThreads({
-  plan,
-  contract: benchContract,
-  callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
-  specialKeys: { unpaying: null, empty: null },
-  head: { turnpike: 1, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
-  epoch: epochOf(clock),
-  clock,
-  isMetered: false,
-  // Its CPU would be counted as that of the calls.
-  isRehearsed: false,
-  stop: never,
-  quit: never,
-  logs: logFiles(directory, workers ?? 1),
-  maxConnections: 4096,
-  records: { recall: async function* () {}, writeSlices: async () => {} },
-  pushed: () => null,
-  onStart: () => {},
-  log: line => console.error(line),
-})
+// A warm-up's CPU would be counted as that of the calls.
+const report = await run(
+  {
+    info: { turnpike: 1, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
+    plan,
+    contract: benchContract,
+    callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
+    specialKeys: { unpaying: null, empty: null },
+    baselines: null,
+    workers: workers ?? 1,
+    warmUp: false,
+    gauges: false,
+  },
+  {
+    clock,
+    stop: never,
+    quit: never,
+    startWorker: startThread,
+    directory: null,
+    outputs: [],
+    log: line => console.error(line),
+  },
+)
 const { user, system } = process.cpuUsage(began)
-rmSync(directory, { recursive: true })
 const count = report.calls.find(call => call.stage === 'load')?.count ?? 0
 process.send?.({
   verdict: report.verdict,

@@ -32,14 +32,8 @@ const places: readonly Place[] = [
     because: 'It decides everything: past it there is no optional field, no default, and no unit in a string.',
   },
   {
-    name: 'capacity',
-    sees: ['plan/plan.ts', 'plan/sample-size.ts'],
-    because:
-      'How a search goes on from what was seen: the half that sends and the half that judges follow the same rules.',
-  },
-  {
     name: 'arrivals',
-    sees: ['lib', 'plan/plan.ts', 'plan/rate-curve.ts', 'plan/recorded-load.ts', 'plan/shard.ts'],
+    sees: ['lib', 'plan/plan.ts', 'plan/search-terms.ts', 'plan/rate-line.ts', 'plan/packed-arrivals.ts'],
     because: 'When what is due follows from plan and seed alone: what the plan says of a shape, it also unfolds.',
   },
   { name: 'observation', sees: ['lib', 'contract'], because: 'The waist: it does not know who makes the records.' },
@@ -47,73 +41,102 @@ const places: readonly Place[] = [
   { name: 'callers', sees: ['lib', 'plan/plan.ts'], because: 'The only place that holds a secret.' },
   {
     name: 'calls',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'plan/shard.ts', 'arrivals', 'observation', 'transport', 'callers'],
+    sees: ['lib', 'contract', 'plan/plan.ts', 'arrivals', 'observation', 'transport', 'callers'],
     because: 'Where an arrival becomes a request, and an answer becomes an observation.',
   },
   {
     name: 'drivers',
-    sees: ['lib', 'capacity', 'plan/plan.ts', 'arrivals', 'observation'],
-    because: 'A scheduler that sees neither wire nor calls is tested without time and network.',
+    sees: ['lib', 'plan/search-terms.ts', 'arrivals', 'observation'],
+    because: 'A scheduler that sees neither wire nor plan is tested without time and network.',
+  },
+  {
+    name: 'produce',
+    sees: [
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/search-terms.ts', 'plan/spend.ts', 'arrivals', 'observation'],
+      ...['transport', 'callers', 'calls', 'drivers'],
+    ],
+    because: 'The front of the producing half: it is told what is judged, and never by whom.',
   },
   { name: 'checks', sees: ['lib', 'contract', 'observation'], because: 'The judging half runs from a file alone.' },
   { name: 'audits', sees: ['lib', 'contract', 'observation', 'checks'], because: 'As the checks, over many records.' },
   {
     name: 'metrics',
-    sees: ['lib', 'contract', 'capacity', 'plan/plan.ts', 'plan/sample-size.ts', 'observation', 'checks', 'audits'],
-    because:
-      'It judges thresholds, which the plan states, proves percentiles as the forecast promised them, and counts credits.',
+    sees: [...['lib', 'contract', 'plan/plan.ts', 'plan/provable-percentile.ts', 'observation', 'checks', 'audits']],
+    because: 'Sums and time series of observations; it proves percentiles as the forecast promised them.',
+  },
+  {
+    name: 'capacity',
+    sees: [
+      'lib',
+      'contract',
+      'plan/plan.ts',
+      'plan/search-terms.ts',
+      'plan/provable-percentile.ts',
+      'observation',
+      'metrics',
+    ],
+    because: 'What a search tries next follows from what was observed: the producing half only asks.',
+  },
+  {
+    name: 'thresholds.ts',
+    sees: ['lib', 'plan/plan.ts', 'observation', 'metrics', 'capacity'],
+    because: 'It measures what the thresholds of a plan are about, and says where a value proves nothing.',
   },
   {
     name: 'compare',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'metrics'],
+    sees: ['lib', 'contract', 'plan/plan.ts', 'metrics', 'thresholds.ts'],
     because: 'Whether a run is worse than others follows from what they keep; how it is told is for the report.',
   },
   {
-    name: 'report',
-    sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-plan.ts', 'plan/rate-curve.ts', 'observation', 'checks'],
-      ...['audits', 'metrics', 'compare'],
-    ],
-    because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
-  },
-  {
-    name: 'push',
-    sees: ['lib', 'observation', 'transport', 'metrics', 'report'],
-    because:
-      'What is known of a run goes out to whoever watches; the judging half knows no network, and hears nothing back.',
-  },
-  { name: 'service', sees: ['lib', 'contract'], because: 'Two independent readings: no arithmetic is shared.' },
-  {
-    name: 'evidence.ts',
-    sees: ['contract/probes.ts', 'plan/plan.ts', 'observation', 'calls', 'report'],
-    because: 'A request that nobody kept is made again for the report.',
-  },
-  {
     name: 'judging',
-    sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/shard.ts', 'observation', 'checks', 'audits', 'metrics'],
-      ...['report', 'evidence.ts'],
-    ],
-    because: 'The judging half as one piece, for a run that goes, one that is read again, and one that many shared.',
-  },
-  {
-    name: 'run',
     sees: [
       ...[
         'lib',
         'contract',
         'plan/plan.ts',
-        'plan/cost.ts',
-        'plan/shard.ts',
-        'arrivals',
+        'plan/search-terms.ts',
+        'arrivals/share.ts',
         'observation',
-        'transport',
-        'callers',
+        'checks',
+        'audits',
+        'metrics',
       ],
-      ...['calls', 'drivers', 'audits/charge.ts', 'audits/failure.ts', 'metrics', 'report', 'judging'],
-      ...['service/server.ts', 'service/service.ts'],
+      ...['capacity', 'thresholds.ts', 'compare/comparison.ts'],
     ],
-    because: 'The composition root: it hands each part its part of the plan, prices what is sent, and rehearses.',
+    because: 'The judging half as one piece, from the observations of workers to the verdict on a run.',
+  },
+  {
+    name: 'report',
+    sees: [
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'observation', 'checks'],
+      ...['audits', 'metrics', 'capacity', 'thresholds.ts', 'compare', 'judging'],
+    ],
+    because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
+  },
+  {
+    name: 'storage',
+    sees: [
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/recorded-stage.ts', 'observation', 'metrics', 'compare', 'report'],
+    ],
+    because: 'The only place that knows the files of a run directory.',
+  },
+  {
+    name: 'outputs',
+    sees: [
+      ...['lib', 'plan/plan.ts', 'plan/rate-line.ts', 'observation/log.ts', 'transport', 'checks', 'audits', 'metrics'],
+      ...['capacity', 'thresholds.ts', 'judging', 'report'],
+    ],
+    because: 'Outputs read what is known of a run, and no observation; the judging half knows no network.',
+  },
+  { name: 'service', sees: ['lib', 'contract'], because: 'Two independent readings: no arithmetic is shared.' },
+  {
+    name: 'run',
+    sees: [
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/plan-limits.ts', 'arrivals', 'observation', 'transport', 'callers'],
+      ...['calls', 'drivers', 'produce', 'audits/ledger/charge.ts', 'audits/abuse/failure.ts', 'metrics', 'compare'],
+      ...['judging', 'report', 'storage', 'outputs/output.ts', 'service/server.ts', 'service/service.ts'],
+    ],
+    because: 'The composition root: it joins the two halves, once for each worker.',
   },
   {
     name: 'certificate',
@@ -123,8 +146,8 @@ const places: readonly Place[] = [
   {
     name: 'cli',
     sees: [
-      ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'metrics', 'compare'],
-      ...['report', 'push', 'service', 'judging', 'run', 'certificate'],
+      ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'compare'],
+      ...['report', 'storage', 'outputs', 'service', 'judging', 'run', 'arrivals/share.ts', 'certificate'],
     ],
     because:
       'It reads a command line, calls one function, and writes. It starts the reference service that a run is against.',
@@ -140,9 +163,12 @@ const doors: Readonly<Record<string, Door>> = {
   },
   'hdr-histogram-js': { files: ['src/metrics/histogram.ts'], because: 'numbers go in and percentiles come out' },
   leven: { files: ['src/lib/usage-error.ts'], because: 'it guesses the word that was meant' },
-  pino: { files: ['src/lib/log.ts'], because: 'the log' },
-  'prom-client': { files: ['src/metrics/prometheus.ts'], because: 'it sees numbers when Prometheus asks' },
-  snappyjs: { files: ['src/push/scribe.ts'], because: 'remote write is compressed so, and no other way' },
+  pino: { files: ['src/outputs/progress.ts'], because: 'the log' },
+  'prom-client': { files: ['src/outputs/prometheus/scrape.ts'], because: 'it sees numbers when Prometheus asks' },
+  snappyjs: {
+    files: ['src/outputs/remote-write/encoder.ts'],
+    because: 'remote write is compressed so, and no other way',
+  },
   undici: {
     files: ['src/transport/connections.ts', 'src/transport/undici.ts', 'src/transport/failures.ts'],
     because: 'its connections, its callbacks, and the codes of its errors',
@@ -151,8 +177,9 @@ const doors: Readonly<Record<string, Door>> = {
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
-      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat/request.ts'],
-      ...['src/report/document.ts', 'src/report/slices-schema.ts', 'src/report/comparison/comparison-schema.ts'],
+      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat-request.ts'],
+      ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
+      ...['src/report/series-schema.ts', 'src/compare/comparison.ts', 'src/metrics/slices.ts'],
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',
   },
@@ -162,8 +189,8 @@ const doors: Readonly<Record<string, Door>> = {
       ...[
         'src/calls/read-response.ts',
         'src/cli/run-command.ts',
-        'src/report/render/html.ts',
-        'src/service/rpc/proxy.ts',
+        'src/report/html/page.ts',
+        'src/service/rpc-proxy.ts',
       ],
     ],
     because: 'fingerprints of bodies, and of the style that a page allows; the chance in the name of a run',
@@ -171,15 +198,15 @@ const doors: Readonly<Record<string, Door>> = {
   'node:fs': {
     files: [
       ...['src/callers/api-keys.ts', 'src/cli/version.ts', 'src/lib/yaml.ts', 'src/observation/log.ts'],
-      ...['src/cli/github-actions.ts', 'src/report/run-directory.ts'],
+      ...['src/outputs/github.ts', 'src/storage/run-directory.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
   },
   'node:fs/promises': {
-    files: ['src/observation/log.ts', 'src/report/run-directory.ts'],
+    files: ['src/observation/log.ts', 'src/storage/run-directory.ts'],
     because: 'what is written while a run goes',
   },
-  'node:http': { files: ['src/metrics/metrics-server.ts', 'src/service/server.ts'], because: 'the two servers' },
+  'node:http': { files: ['src/outputs/http-server.ts', 'src/service/server.ts'], because: 'the two servers' },
   'node:net': {
     files: [
       ...['src/certificate/bare-reader.ts', 'src/certificate/metronome.ts'],
@@ -187,10 +214,10 @@ const doors: Readonly<Record<string, Door>> = {
     ],
     because: 'addresses, how the far end of a connection went away, and what is measured without anything between',
   },
-  'node:v8': { files: ['src/run/crew.ts', 'src/run/rehearse.ts'], because: 'when garbage is collected' },
-  'node:vm': { files: ['src/run/rehearse.ts'], because: 'what collects garbage is found nowhere else' },
+  'node:v8': { files: ['src/run/threads.ts', 'src/run/warm-up.ts'], because: 'when garbage is collected' },
+  'node:vm': { files: ['src/run/warm-up.ts'], because: 'what collects garbage is found nowhere else' },
   'node:worker_threads': {
-    files: ['src/run/crew.ts', 'src/run/thread.ts'],
+    files: ['src/run/threads.ts', 'src/run/thread-main.ts'],
     because: 'the two ends of a thread',
   },
   'node:perf_hooks': { files: ['src/lib/clock.ts'], because: 'the delay of our own event loop' },
@@ -210,7 +237,7 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
   'src/cli/certify-command.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
   'src/cli/clauses-command.ts': { touches: ['process'], because: 'writes its table to stdout' },
-  'src/cli/github-actions.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
+  'src/outputs/github.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
   'src/cli/plan-command.ts': { touches: ['process'], because: 'writes the plan to stdout' },
   'src/cli/run-command.ts': {
@@ -221,7 +248,7 @@ const edges: Readonly<Record<string, Edge>> = {
   'src/cli/serve-until-told.ts': { touches: ['process'], because: 'says where a server listens; ends on a signal' },
   'src/cli/service-command.ts': { touches: ['process'], because: 'writes the lies to stdout' },
   'src/cli/show-report.ts': { touches: ['process'], because: 'writes the report to stdout, as wide as that is' },
-  'src/cli/watch-run.ts': { touches: ['process'], because: 'shows progress on stderr, as a terminal or a pipe' },
+  'src/cli/outputs.ts': { touches: ['process'], because: 'shows progress on stderr, as a terminal or a pipe' },
 }
 
 const longTables = {
@@ -247,19 +274,22 @@ const rules: readonly Kept[] = [
     rule: seesOnly(places),
     planted: [
       ['src/lib/spy.ts', "import type { Plan } from '../plan/plan.ts'"],
-      ['src/contract/spy.ts', "import { loadScenario } from '../scenario/load-scenario.ts'"],
-      ['src/arrivals/spy.ts', "import type { Scenario } from '../scenario/schema.ts'"],
+      ['src/contract/spy.ts', "import { loadScenario } from '../scenario/load.ts'"],
+      ['src/arrivals/spy.ts', "import type { Scenario } from '../scenario/scenario.ts'"],
       ['src/report/spy.ts', "import { parseUsd } from '../scenario/units.ts'"],
       ['src/observation/spy.ts', "import type { Exchange } from '../transport/transport.ts'"],
       ['src/drivers/spy.ts', "import type { Transport } from '../transport/transport.ts'"],
-      ['src/drivers/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
+      ['src/drivers/spy.ts', "import type { StagePlan } from '../plan/plan.ts'"],
+      ['src/produce/spy.ts', "import { createJudge } from '../judging/judge.ts'"],
+      ['src/judging/spy.ts', "import { createEngine } from '../produce/engine.ts'"],
       ['src/checks/spy.ts', "import { buildRpc } from '../calls/rpc.ts'"],
-      ['src/checks/spy.ts', "import type { Results } from '../audits/results.ts'"],
+      ['src/checks/spy.ts', "import type { Audit } from '../audits/audit.ts'"],
       ['src/audits/spy.ts', "import { driveOpen } from '../drivers/open.ts'"],
       ['src/metrics/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
-      ['src/metrics/spy.ts', "import { createArrivalSource } from '../arrivals/arrivals.ts'"],
-      ['src/metrics/spy.ts', "import { createOutbox } from '../push/outbox.ts'"],
-      ['src/push/spy.ts', "import type { Cab } from '../drivers/driver.ts'"],
+      ['src/metrics/spy.ts', "import { createDraw } from '../arrivals/arrivals.ts'"],
+      ['src/metrics/spy.ts', "import { createSendQueue } from '../outputs/remote-write/send-queue.ts'"],
+      ['src/outputs/spy.ts', "import type { DriverContext } from '../drivers/driver.ts'"],
+      ['src/outputs/spy.ts', "import type { Observation } from '../observation/observation.ts'"],
       ['src/report/spy.ts', "import { buildRequest } from '../calls/build-request.ts'"],
       ['src/report/spy.ts', "const { send } = await import('../transport/undici.ts')"],
       ['src/service/spy.ts', "import { credits } from '../checks/rpc-credits.ts'"],
@@ -398,7 +428,7 @@ const rules: readonly Kept[] = [
   },
   {
     says: 'every file of src is reached from main.ts, or from where its threads begin',
-    rule: noDeadFile('src/main.ts', 'src/run/thread.ts'),
+    rule: noDeadFile('src/main.ts', 'src/run/thread-main.ts'),
     planted: [['src/lib/spy.ts', 'export const forgotten = true']],
   },
   {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { discrepancyKinds } from '../src/audits/results.ts'
-import { createChecks } from '../src/checks/all-checks.ts'
-import { createDocket } from '../src/checks/docket.ts'
+import { discrepancyKinds } from '../src/audits/audit.ts'
+import { createChecks } from '../src/checks/checks.ts'
+import { createFindingLog } from '../src/checks/findings.ts'
 import { methodTier } from '../src/contract/contract.ts'
 import { documented } from '../src/contract/documented.ts'
 import { formatPico, pico, roundPico } from '../src/lib/money.ts'
@@ -42,7 +42,7 @@ function creditsByContract(network: string, items: readonly RpcItem[]): number {
 
 /** The clauses that the checks say are broken by an answer to these items. */
 function accusedBy(network: string, items: readonly RpcItem[], batch: boolean, answer: Answer): readonly string[] {
-  const docket = createDocket()
+  const docket = createFindingLog()
   const asked = { kind: 'rpc', network, batch, items, replay: null } as const
   createChecks(documented, docket)(anObservation({ asked, answer }))
   return docket.findings().map(({ clause }) => clause)
@@ -99,6 +99,7 @@ describe('the price of RPC requests', () => {
 })
 
 const headers = titled(tableUnder(markdown, 'What a cost header may say'), 'Credits', 'Accepted from', 'To')
+
 test.each(headers)('a cost header may say as much, and not a pico more or less: %s', (_, row) => {
   const amount = BigInt(row.Credits ?? 0)
   const exact = amount * price
@@ -115,6 +116,7 @@ test.each(headers)('a cost header may say as much, and not a pico more or less: 
 })
 
 const completions = titled(tableUnder(markdown, 'Cost of a completion'), 'Model', 'USD', 'Accepted from', 'To')
+
 test.each(completions)('a completion may cost as much, and not a pico more or less: %s', (_, row) => {
   const usage = { prompt_tokens: Number(row['Prompt tokens']), completion_tokens: Number(row['Completion tokens']) }
   const list = models.find(({ id }) => id === row.Model)?.usdPerMillion ?? {
@@ -125,7 +127,7 @@ test.each(completions)('a completion may cost as much, and not a pico more or le
   }
   const expected = listPricePico(usage, list)
   const isAccused = (usd: bigint) => {
-    const docket = createDocket()
+    const docket = createFindingLog()
     const { prompt_tokens: promptTokens } = usage
     const asked = {
       kind: 'chat',

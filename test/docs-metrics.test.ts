@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { documented } from '../src/contract/documented.ts'
-import { families, histogramFamilies } from '../src/metrics/families.ts'
-import { createMeters } from '../src/metrics/meters.ts'
-import { createMetrics } from '../src/metrics/metrics.ts'
-import { verdictFamilies } from '../src/push/verdict-families.ts'
+import { createGauges } from '../src/metrics/gauges.ts'
+import { createMetrics } from '../src/metrics/request-stats.ts'
+import { families, histogramFamilies } from '../src/outputs/prometheus/families.ts'
+import { verdictFamilies } from '../src/outputs/prometheus/verdict-families.ts'
 import { plain, tableUnder } from './support/markdown.ts'
 import { aPlan } from './unit/metrics/fixtures.ts'
 import { passingReport } from './unit/report/fixtures.ts'
@@ -21,7 +21,7 @@ test('docs/measurement.md lists every metric with its labels, in their order, an
     catchUp: async () => {},
     run: { id: '', scenario: '', seed: 1, version: '' },
     metrics: createMetrics(aPlan()),
-    meters: createMeters(documented),
+    meters: createGauges(documented),
     inFlight: () => 0,
     stage: () => ({ name: '', offeredPerSecond: null }),
     billing: () => ({ billedUsd: null, discrepancies: [] }),

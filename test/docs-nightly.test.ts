@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { commands } from '../src/cli/commands.ts'
-import { readComparedRun } from '../src/report/compared-run.ts'
+import { readComparedRun } from '../src/storage/recorded-run.ts'
 import { recordedRun } from './support/recorded-run.ts'
 import { freshDirectory } from './support/turnpike.ts'
 
@@ -45,7 +45,7 @@ test('what it keeps of a run that passed is all that a comparison needs', async 
   const paths = (stepOf('Keep a run')?.with?.path ?? '').trim().split('\n')
   for (const path of paths.map(each => each.replace('runs/nightly/', '')))
     copyFileSync(join(run, path), join(kept, path))
-  expect((await readComparedRun(kept)).run).toEqual((await readComparedRun(run)).run)
+  expect(await readComparedRun(kept)).toEqual({ ...(await readComparedRun(run)), path: kept })
 })
 
 test('whatever came of a run is kept', () => {

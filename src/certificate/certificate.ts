@@ -1,4 +1,4 @@
-import type { Percentiles } from '../metrics/percentiles.ts'
+import type { Percentiles } from '../metrics/histogram.ts'
 import type { EventLoopDelay } from '../observation/log.ts'
 import type { DelayFacts } from './delays.ts'
 import { type StreamLoad, streamMs } from './stream-load.ts'

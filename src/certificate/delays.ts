@@ -1,5 +1,4 @@
-import { createHistogram } from '../metrics/histogram.ts'
-import { type Percentiles, percentiles } from '../metrics/percentiles.ts'
+import { createHistogram, type Percentiles, percentilesOf } from '../metrics/histogram.ts'
 import type { StreamRecord } from '../observation/observation.ts'
 import type { Span } from './stream-load.ts'
 
@@ -50,10 +49,10 @@ export function collectDelays(span: () => Span): Delays {
       }
     },
     facts: () => ({
-      chunkMs: percentiles(chunks),
-      firstTokenMs: percentiles(firstTokens),
-      gapMs: percentiles(gaps),
-      metronomeMs: percentiles(metronome),
+      chunkMs: percentilesOf(chunks),
+      firstTokenMs: percentilesOf(firstTokens),
+      gapMs: percentilesOf(gaps),
+      metronomeMs: percentilesOf(metronome),
       earliestMs: Number.isFinite(earliestMs) ? earliestMs : null,
     }),
   }

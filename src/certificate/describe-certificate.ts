@@ -1,5 +1,5 @@
 import { plainTable } from '../lib/text-layout.ts'
-import type { Percentiles } from '../metrics/percentiles.ts'
+import type { Percentiles } from '../metrics/histogram.ts'
 import type { Certificate } from './certificate.ts'
 
 /** A certificate for people. */

@@ -5,18 +5,18 @@ import { quote } from '../lib/format.ts'
 import { toObject } from '../lib/json.ts'
 import type { Answer, ChatAsked } from '../observation/observation.ts'
 import { bodyText, is2xx, jsonObject } from '../observation/response.ts'
-import { clauseOfMessages } from './chat-messages.ts'
-import { type Check, type Expect, expecting } from './check.ts'
-import { checkLogprobs } from './logprobs.ts'
 
-type Judged = ClausesOf<'chat-request'>
+import { checkLogprobs } from './chat-response.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
+
+type ChatRequestClause = ClausesOf<'chat-request'>
 
 /** Whether a chat request that is right was taken, and whether its options did what they promise. */
 export const checkChatRequest: Check<'chat-request'> = ({ answer, asked, seq, outcome }, contract, say) => {
   if (asked.kind !== 'chat' || answer === null) return
-  const expect = expecting(say, seq)
+  const expect = expectFor(say, seq)
   const accepted = is2xx(answer.status)
-  if (accepted || (refusals.includes(answer.status) && !isAboutModel(answer)))
+  if (accepted || (refusals.includes(answer.status) && !mentionsModel(answer)))
     checkTaken(answer, asked, contract, expect)
   if (!accepted || asked.stream || outcome.kind !== 'answered') return
   const body = jsonObject(answer)
@@ -30,9 +30,9 @@ export const checkChatRequest: Check<'chat-request'> = ({ answer, asked, seq, ou
 const refusals: readonly number[] = [400, 422]
 
 /** A refusal that speaks of the model, or of its context, says what that model cannot do, and not what a request may not say. */
-export const isAboutModel = (answer: Answer): boolean => /\b(models?\b|context)/i.test(bodyText(answer))
+export const mentionsModel = (answer: Answer): boolean => /\b(models?\b|context)/i.test(bodyText(answer))
 
-function checkTaken(answer: Answer, asked: ChatAsked, contract: Contract, expect: Expect<Judged>): void {
+function checkTaken(answer: Answer, asked: ChatAsked, contract: Contract, expect: Expect<ChatRequestClause>): void {
   const clause = clauseOf(asked, contract)
   if (clause === null) return
   const isTaken = is2xx(answer.status)
@@ -48,7 +48,7 @@ function checkTaken(answer: Answer, asked: ChatAsked, contract: Contract, expect
 const surelyFitTokens = 1_000
 
 /** The clause by which the request has to be taken; null where it may be refused, or where several could be the reason. */
-function clauseOf(asked: ChatAsked, contract: Contract): Judged | null {
+function clauseOf(asked: ChatAsked, contract: Contract): ChatRequestClause | null {
   const { options } = asked
   if (asked.promptTokens > surelyFitTokens) return null
   if (options === null) return 'chat.request'
@@ -56,13 +56,13 @@ function clauseOf(asked: ChatAsked, contract: Contract): Judged | null {
   const members = Object.keys(options.body)
   const [first, second] = members
   if (first === undefined) return 'chat.request'
-  if (members.length === 1) return clauseOfMember(first, options.body[first], asked, contract)
+  if (members.length === 1) return clauseOfField(first, options.body[first], asked, contract)
   const isPair = members.length === 2 && (first === 'logprobs' || second === 'logprobs')
   const top = options.body.top_logprobs
-  return isPair && options.body.logprobs === true ? clauseOfMember('top_logprobs', top, asked, contract) : null
+  return isPair && options.body.logprobs === true ? clauseOfField('top_logprobs', top, asked, contract) : null
 }
 
-function clauseOfMember(member: string, value: unknown, asked: ChatAsked, contract: Contract): Judged | null {
+function clauseOfField(member: string, value: unknown, asked: ChatAsked, contract: Contract): ChatRequestClause | null {
   switch (member) {
     case 'frequency_penalty':
       return isWithin(value, -2, 2) ? 'chat.request.frequency-penalty' : null
@@ -81,7 +81,7 @@ function clauseOfMember(member: string, value: unknown, asked: ChatAsked, contra
         ? 'chat.request.top-logprobs'
         : null
     case 'messages':
-      return clauseOfMessages(value)
+      return brokenClauseOfMessages(value)
     case unknownMember:
       return contract.chat.unknownMembers === null ? null : 'chat.request.unknown-member'
     default:
@@ -89,21 +89,21 @@ function clauseOfMember(member: string, value: unknown, asked: ChatAsked, contra
   }
 }
 
-const isWithin = (value: unknown, least: number, most: number): boolean =>
-  typeof value === 'number' && value >= least && value <= most
+const isWithin = (value: unknown, min: number, max: number): boolean =>
+  typeof value === 'number' && value >= min && value <= max
 
 const hasLogprobs = ({ model }: ChatAsked, { models }: Contract): boolean =>
   models.some(({ id, logprobs }) => id === model && logprobs === true)
 
 /** At most as many choices as were asked for, each with an index of its own. */
 function checkCount(choices: readonly unknown[], asked: ChatAsked, expect: Expect<'chat.request.n'>): void {
-  const most = choicesOf(asked.options)
-  if (most === 1 && choices.length <= 1 && asked.options?.body.n === undefined) return
+  const max = choicesOf(asked.options)
+  if (max === 1 && choices.length <= 1 && asked.options?.body.n === undefined) return
   const indices = choices.map(choice => toObject(choice)?.index).filter(index => index !== undefined)
   const isOnce = new Set(indices).size === indices.length
-  expect('chat.request.n', choices.length <= most && isOnce, () => {
+  expect('chat.request.n', choices.length <= max && isOnce, () => {
     const got = `${choices.length} choices with the indices ${quote(indices)}`
-    return `${got} came back, expected at most ${most}, each with its own`
+    return `${got} came back, expected at most ${max}, each with its own`
   })
 }
 
@@ -123,4 +123,35 @@ function checkOldBound(
     !(isCut && typeof tokens === 'number' && tokens <= choices.length),
     () => `a completion was cut after ${tokens} tokens, expected max_tokens of ${older} to be ignored`,
   )
+}
+
+type MessagesClause = 'chat.request.message' | 'chat.request.text-part' | 'chat.request.cache-control'
+
+/**
+ * The clause by which these messages have to be taken: of the rarest thing that is in them. Null where they may be
+ * refused: a part that only some models read, and a ttl, which takes a header that is not documented.
+ */
+function brokenClauseOfMessages(messages: unknown): MessagesClause | null {
+  if (!Array.isArray(messages) || messages.length === 0) return null
+  let clause: MessagesClause = 'chat.request.message'
+  for (const message of messages) {
+    const { role, content } = toObject(message) ?? {}
+    if (role !== 'user' && role !== 'system') return null
+    if (typeof content === 'string' && content !== '') continue
+    if (!Array.isArray(content) || content.length === 0) return null
+    for (const part of content) {
+      const { type, text, cache_control: control, ...others } = toObject(part) ?? {}
+      if (type !== 'text' || typeof text !== 'string' || text === '' || Object.keys(others).length > 0) return null
+      if (control === undefined) {
+        if (clause === 'chat.request.message') clause = 'chat.request.text-part'
+      } else if (isEphemeral(control)) clause = 'chat.request.cache-control'
+      else return null
+    }
+  }
+  return clause
+}
+
+function isEphemeral(control: unknown): boolean {
+  const members = toObject(control)
+  return members?.type === 'ephemeral' && Object.keys(members).length === 1
 }

@@ -11,10 +11,9 @@ import {
   streamOf,
 } from '../observation/observation.ts'
 import { is2xx } from '../observation/response.ts'
-import { isChat } from './chat-answer.ts'
-import { type Check, type Expect, expecting } from './check.ts'
+import { checkStopReason, checkToolCalls, isChat } from './chat-response.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
-import { checkStopReason, checkToolCalls } from './ending.ts'
 
 /** Ends that a stream came to by itself, not by the connection or by an error that it reported. */
 const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
@@ -27,7 +26,7 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   const { answer, outcome, seq } = observation
   if (!isChat(observation) || !observation.asked.stream || answer === null || !is2xx(answer.status)) return
   if (outcome.kind !== 'answered' && !(outcome.kind === 'failed' && ownEnds.includes(outcome.reason))) return
-  const expect = expecting(say, seq)
+  const expect = expectFor(say, seq)
 
   // A compressed stream is a fault that has a clause of its own, and cannot be read.
   if (answer.headers['content-encoding'] !== undefined) return
@@ -53,7 +52,7 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isCut }, observation, contract, say)
 }
 
-type OfStream = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
+type StreamClause = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
 
 function checkChunks(
   { ids, models, objects, malformed }: StreamRecord,
@@ -70,13 +69,13 @@ function checkChunks(
 }
 
 /** The index is not said to be required of a choice. */
-function checkIndices({ indices }: StreamRecord, most: number, expect: Expect<'chat.stream.index'>): void {
+function checkIndices({ indices }: StreamRecord, max: number, expect: Expect<'chat.stream.index'>): void {
   const isPosition = (index: unknown) =>
-    index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < most)
+    index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < max)
   expect(
     'chat.stream.index',
     indices.every(isPosition),
-    () => `choices have the indices ${quote(indices)}, expected ${most === 1 ? '0' : `0 to ${most - 1}`}`,
+    () => `choices have the indices ${quote(indices)}, expected ${max === 1 ? '0' : `0 to ${max - 1}`}`,
   )
 }
 
@@ -116,7 +115,7 @@ function checkGrammar(
   { grammar, indices }: StreamRecord,
   { options }: ChatAsked,
   { chat }: Contract,
-  expect: Expect<OfStream>,
+  expect: Expect<StreamClause>,
 ): boolean {
   const parts = grammar.map(([part]) => part)
   const count = (wanted: StreamPart) => grammar.reduce((sum, [part, times]) => sum + (part === wanted ? times : 0), 0)
@@ -133,7 +132,7 @@ function checkGrammar(
     return `${got()}, expected ${expected} behind the last token`
   })
   const usages = count('usage')
-  // What comes behind the done marker is the business of that clause alone.
+  // What comes after the done marker is the business of that clause alone.
   const isBehindDone = usages === 0 && parts.includes('after-done')
   if (!isBehindDone) expect('chat.stream.usage', usages === 1, () => `${got()}, expected usage once`)
   return usages > 0

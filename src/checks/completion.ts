@@ -6,14 +6,14 @@ import { toObject } from '../lib/json.ts'
 import { absDifference, formatPico, parsePico, pico } from '../lib/money.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import type { ChatAsked, Observation } from '../observation/observation.ts'
-import { type Expect, expecting, type Voice } from './check.ts'
-import { listPrice, share, tariffOf } from './tariff.ts'
-import { isCount, type TokenCounts, tokenCounts } from './token-counts.ts'
+
+import { type Expect, expectFor, type Reporter } from './check.ts'
+import { listPrice, priceListOf, toleranceOf } from './price-list.ts'
 
 /** The clauses that hold for a completion whether it was streamed or not. */
-type Shared = ClausesOf<'chat-answer'> & ClausesOf<'chat-stream'>
+type CompletionClause = ClausesOf<'chat-answer'> & ClausesOf<'chat-stream'>
 
-export type Completion = {
+type Completion = {
   readonly id: unknown
   readonly created: unknown
   readonly model: unknown
@@ -30,14 +30,14 @@ export function checkCompletion(
   { id, model, created, usage, cost, isCut }: Completion,
   observation: ChatObservation,
   contract: Contract,
-  say: Voice<Shared>,
+  say: Reporter<CompletionClause>,
 ): void {
   const { asked } = observation
-  const expect = expecting(say, observation.seq)
+  const expect = expectFor(say, observation.seq)
 
   expect('chat.id', typeof id === 'string' && id !== '', () => `id is ${quote(id)}, expected a text`)
   // An alias may be answered by the model that it stands for; the id of a known model is that model.
-  const isExact = tariffOf(contract).models.has(asked.model)
+  const isExact = priceListOf(contract).models.has(asked.model)
   const isModel = isExact ? isModelOf(model, asked) : typeof model === 'string' && model !== ''
   expect('chat.model', isModel, () => `model is ${quote(model)}, expected ${isExact ? quote(asked.model) : 'a name'}`)
   expect(
@@ -56,7 +56,11 @@ export function checkCompletion(
   if (cost !== undefined && cost !== null) checkCost(cost, counts, asked, contract, expect)
 }
 
-function checkCounts({ prompt, completion, total, wrong }: TokenCounts, bound: number, expect: Expect<Shared>): void {
+function checkCounts(
+  { prompt, completion, total, wrong }: TokenCounts,
+  bound: number,
+  expect: Expect<CompletionClause>,
+): void {
   expect('chat.usage.cached', wrong === null, () => `${wrong}`)
   expect(
     'chat.usage.sum',
@@ -70,7 +74,7 @@ function checkCounts({ prompt, completion, total, wrong }: TokenCounts, bound: n
   )
 }
 
-function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expect<Shared>): void {
+function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expect<CompletionClause>): void {
   const details = toObject(usage)?.completion_tokens_details
   if (details === undefined) return
   const reasoning = toObject(details)?.reasoning_tokens ?? 0
@@ -87,15 +91,15 @@ function checkCut(
   { completion }: TokenCounts,
   { model, maxCompletionTokens: bound, options }: ChatAsked,
   { chat, models }: Contract,
-  expect: Expect<Shared>,
+  expect: Expect<CompletionClause>,
 ): void {
   const isAsked = models.some(known => known.id === model && bound < known.maxCompletionTokens)
   if (!chat.lengthIsBound || !isAsked || choicesOf(options) > 1 || hasOtherBound(options)) return
   const thought = toObject(toObject(usage)?.completion_tokens_details)?.reasoning_tokens
-  const most = completion + (isCount(thought) ? thought : 0)
+  const max = completion + (isCount(thought) ? thought : 0)
   expect(
     'chat.choice.length',
-    most >= bound,
+    max >= bound,
     () => `finish_reason is length after ${completion} tokens, expected ${bound} before that`,
   )
 }
@@ -108,21 +112,21 @@ function checkCost(
   counts: TokenCounts | null,
   { model, options }: ChatAsked,
   contract: Contract,
-  expect: Expect<Shared>,
+  expect: Expect<CompletionClause>,
 ): void {
   const { usd, diem } = toObject(cost) ?? {}
   const isCost = isAmount(usd) && isAmount(diem)
   expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
   if (!isCost || counts === null || counts.wrong !== null) return
-  const tariff = tariffOf(contract)
-  const expected = listPrice(tariff, model, counts)
+  const priceList = priceListOf(contract)
+  const expected = listPrice(priceList, model, counts)
   if (expected === null) return
   // A cost may be rounded to what a balance can show.
-  const tolerance = share(expected, contract.chat.costTolerance) + tariff.balanceGrain
-  const said = claimedPico(usd) + claimedPico(diem)
+  const tolerance = toleranceOf(expected, contract.chat.costTolerance) + priceList.balanceGrain
+  const said = claimedPicoUsd(usd) + claimedPicoUsd(diem)
   const lookups = mostLookups(options, contract)
   if (lookups > 0) {
-    const tokens = { least: expected - tolerance, most: expected + tolerance }
+    const tokens = { min: expected - tolerance, max: expected + tolerance }
     checkLookups(cost, said, tokens, lookups, contract, expect)
     return
   }
@@ -134,30 +138,30 @@ function checkCost(
   })
 }
 
-type Range = { readonly least: bigint; readonly most: bigint }
+type CostRange = { readonly min: bigint; readonly max: bigint }
 
 /** Tokens cost `tokens`; how much of what may be searched or scraped was, is open. */
 function checkLookups(
   cost: unknown,
   said: bigint,
-  tokens: Range,
+  tokens: CostRange,
   lookups: number,
   { chat }: Contract,
-  expect: Expect<Shared>,
+  expect: Expect<CompletionClause>,
 ): void {
   const { usdPerLookup } = chat.search
   if (usdPerLookup === null) return
-  const most = tokens.most + BigInt(lookups) * pico(usdPerLookup)
-  expect('parameters.price', said >= tokens.least && said <= most, () => {
-    const range = `${formatPico(tokens.least)} to ${formatPico(most)}`
+  const max = tokens.max + BigInt(lookups) * pico(usdPerLookup)
+  expect('parameters.price', said >= tokens.min && said <= max, () => {
+    const range = `${formatPico(tokens.min)} to ${formatPico(max)}`
     return `cost is ${quote(cost)}, expected ${range} for its tokens and at most ${lookups} lookups`
   })
 }
 
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
-/** A JSON number may carry the noise of a double behind its 12th decimal. */
-export const claimedPico = (amount: number): bigint => parsePico(amount) ?? pico(amount.toFixed(12))
+/** A JSON number may carry the noise of a double after its 12th decimal. */
+export const claimedPicoUsd = (amount: number): bigint => parsePico(amount) ?? pico(amount.toFixed(12))
 
 export function checkFinishReason(
   reason: unknown,
@@ -185,6 +189,51 @@ function isRecent(created: unknown, { answer, sentMs, endMs }: Observation): boo
   return Math.abs(Number(created) * 1000 - stampMs) <= endMs - sentMs + stampSlackMs
 }
 
-/** The options behind the name of a model may be repeated with it. */
+/** The options after the name of a model may be repeated with it. */
 const isModelOf = (model: unknown, { model: asked, options }: ChatAsked): boolean =>
   model === asked || (options !== null && options.suffix !== null && model === `${asked}:${options.suffix}`)
+
+/** What a completion says that it used. */
+type TokenCounts = {
+  readonly prompt: number
+  readonly completion: number
+  readonly total: number
+  /** Of the prompt, what came from a cache and what was written to one. */
+  readonly cached: number
+  readonly written: number
+  /** What is wrong with the two, which then count as nothing; null: nothing is. */
+  readonly wrong: string | null
+}
+
+/** Null where it does not say it. */
+export function tokenCounts(usage: unknown): TokenCounts | null {
+  const said = toObject(usage)
+  if (said === null) return null
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = said
+  if (!isCount(prompt) || !isCount(completion) || !isCount(total)) return null
+  return { prompt, completion, total, ...cacheCounts(said.prompt_tokens_details, prompt) }
+}
+
+type CacheCounts = Pick<TokenCounts, 'cached' | 'written' | 'wrong'>
+
+const none: CacheCounts = { cached: 0, written: 0, wrong: null }
+
+/** A count that is missing, or null, is none: few services have both. */
+function cacheCounts(details: unknown, prompt: number): CacheCounts {
+  if (details === undefined || details === null) return none
+  const said = toObject(details)
+  if (said === null) return { ...none, wrong: `prompt_tokens_details is ${quote(details)}, expected null or an object` }
+  const { cached_tokens: cached, cache_creation_input_tokens: written } = said
+  const [read, wrote] = [cached ?? 0, written ?? 0]
+  if (!isCount(read)) return { ...none, wrong: `cached_tokens is ${quote(cached)}, expected a whole number` }
+  if (!isCount(wrote))
+    return { ...none, wrong: `cache_creation_input_tokens is ${quote(written)}, expected a whole number` }
+  if (read === 0 && wrote === 0) return none
+  if (read + wrote <= prompt) return { cached: read, written: wrote, wrong: null }
+  return {
+    ...none,
+    wrong: `${read} tokens are cached and ${wrote} written, expected no more than the prompt's ${prompt}`,
+  }
+}
+
+export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0

@@ -69,8 +69,8 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   }
 
   function checkSecondsLeft(said: string | undefined) {
-    const longest = Math.ceil(contract.limits.windowMs / 1000)
-    if (Number(said) <= longest) say.kept('limit.tokens.reset')
-    else say.broken('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${longest} s`, seqs)
+    const max = Math.ceil(contract.limits.windowMs / 1000)
+    if (Number(said) <= max) say.kept('limit.tokens.reset')
+    else say.broken('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${max} s`, seqs)
   }
 }

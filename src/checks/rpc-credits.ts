@@ -1,37 +1,42 @@
 import { type Contract, methodTier } from '../contract/contract.ts'
 import { quote } from '../lib/format.ts'
 import { memoizeLast } from '../lib/memoize-last.ts'
+
 import { absDifference, formatPico, parsePico } from '../lib/money.ts'
 import { isDecimal, isWholeNumber } from '../lib/numbers.ts'
 import type { Answer, Observation, RpcAsked } from '../observation/observation.ts'
 import { isReplayed } from '../observation/response.ts'
-import { type Check, type Expect, expecting } from './check.ts'
-import { correlate, isError } from './correlate.ts'
-import { share, tariffOf } from './tariff.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
+import { priceListOf, toleranceOf } from './price-list.ts'
+import { isRpcError, matchItems } from './rpc-response.ts'
 
 /** Credits and cost of an answer of the RPC proxy, to the credit. */
 export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say) => {
   const { answer, asked, seq, outcome } = observation
   if (asked.kind !== 'rpc' || answer?.status !== 200 || outcome.kind !== 'answered') return
-  const expect = expecting(say, seq)
-  const tariff = tariffOf(contract)
+  const expect = expectFor(say, seq)
+  const priceList = priceListOf(contract)
 
-  const said = answer.headers[tariff.creditsHeader]
+  const said = answer.headers[priceList.creditsHeader]
   const credits = claimedCredits(answer, contract)
-  expect('rpc.credits.header', credits !== null, () => `${tariff.creditsHeader} is ${quote(said)}, expected an integer`)
-  const price = answer.headers[tariff.costHeader] ?? ''
+  expect(
+    'rpc.credits.header',
+    credits !== null,
+    () => `${priceList.creditsHeader} is ${quote(said)}, expected an integer`,
+  )
+  const price = answer.headers[priceList.costHeader] ?? ''
   const cost = isDecimal(price) ? parsePico(price) : null
   expect(
     'rpc.cost.header',
     cost !== null,
-    () => `${tariff.costHeader} is ${quote(answer.headers[tariff.costHeader])}, expected a decimal string`,
+    () => `${priceList.costHeader} is ${quote(answer.headers[priceList.costHeader])}, expected a decimal string`,
   )
 
   // What a replay shows here (nothing, or the first charge again) is open; that it costs nothing is the ledger's.
   if (isReplayed(answer) || asked.replay?.role === 'conflict' || credits === null) return
   if (cost !== null) {
-    const expected = credits * tariff.picoUsdPerCredit
-    const tolerance = tariff.costGrain + share(expected, contract.rpc.priceTolerance)
+    const expected = credits * priceList.picoUsdPerCredit
+    const tolerance = priceList.costGrain + toleranceOf(expected, contract.rpc.priceTolerance)
     expect(
       'rpc.cost.amount',
       absDifference(cost, expected) <= tolerance,
@@ -44,11 +49,11 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
 
 /** The credits that an answer says were charged; null where it does not say. */
 export function claimedCredits(answer: Answer, contract: Contract): bigint | null {
-  const said = answer.headers[tariffOf(contract).creditsHeader] ?? ''
+  const said = answer.headers[priceListOf(contract).creditsHeader] ?? ''
   return isWholeNumber(said) ? BigInt(said) : null
 }
 
-export type Bill = {
+type ExpectedCredits = {
   readonly total: bigint
   /** Totals that are right; more than one where the contract leaves a price open. */
   readonly accepted: readonly bigint[]
@@ -59,7 +64,7 @@ export type Bill = {
 
 function checkAmount(
   credits: bigint,
-  bill: Bill,
+  bill: ExpectedCredits,
   asked: RpcAsked,
   { rpc }: Contract,
   expect: Expect<'rpc.credits.amount' | 'rpc.batch.error-price'>,
@@ -92,16 +97,21 @@ function isErrorPrice(difference: bigint, failed: number, failedInFull: number, 
   return difference === inFull || (Number.isInteger(each) && each >= 0 && each <= failedInFull / failed)
 }
 
-/** What the request costs by the tariff; null where a tier is not known or the responses cannot be paired. */
-export const expectedCredits = memoizeLast(({ answer, asked }: Observation, contract: Contract): Bill | null =>
-  asked.kind !== 'rpc' || answer === null ? null : billOf(answer, asked, contract),
+/** What the request costs by the price list; null where a tier is not known or the responses cannot be paired. */
+export const expectedCredits = memoizeLast(
+  ({ answer, asked }: Observation, contract: Contract): ExpectedCredits | null =>
+    asked.kind !== 'rpc' || answer === null ? null : expectedCreditsOf(answer, asked, contract),
 )
 
-function billOf(answer: Answer, { network, items, batch }: RpcAsked, contract: Contract): Bill | null {
+function expectedCreditsOf(
+  answer: Answer,
+  { network, items, batch }: RpcAsked,
+  contract: Contract,
+): ExpectedCredits | null {
   const { multipliers, networks, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
   const base = networks[network]?.baseCredits
   const value = answer.body.kind === 'json' ? answer.body.value : undefined
-  const { byId, faults } = correlate(items, Array.isArray(value) ? value : [value])
+  const { byId, faults } = matchItems(items, Array.isArray(value) ? value : [value])
   if (base === undefined || faults.length > 0) return null
   let [succeeded, failed, failedInFull] = [0, 0, 0]
   for (const item of items) {
@@ -109,7 +119,7 @@ function billOf(answer: Answer, { network, items, batch }: RpcAsked, contract: C
     if (tier === null) return null
     const full = base * multipliers[tier]
     const response = byId.get(item.id)
-    if (isError(response)) {
+    if (isRpcError(response)) {
       failed++
       failedInFull += full
     } else if (response?.result === undefined) return null

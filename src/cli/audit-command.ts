@@ -1,25 +1,25 @@
-import { judgeLog } from '../judging/judge-log.ts'
-import { type Brief, type Part, reportOf } from '../judging/report-of.ts'
-import { observationsIn } from '../report/run-directory.ts'
+import { type JudgeJob, judgeLog, type WorkerResult } from '../judging/judge-run.ts'
+import { makeReport } from '../run/make-report.ts'
+import { assertComplete, openCompleteRun } from '../storage/recorded-run.ts'
+import { observationsIn } from '../storage/run-directory.ts'
 import { text, type Values } from './command.ts'
 import { contractOf } from './load-plan.ts'
-import { assertWhole, openWholeRecord } from './read-record.ts'
 import { exitCodeOf, showReport } from './show-report.ts'
 
 export async function auditCommand(values: Values): Promise<number> {
   const directory = text(values, 'run-dir') ?? ''
-  const { plan, contract, head, logs } = await openWholeRecord(directory)
-  const brief: Brief = { plan, contract: values.profile === undefined ? contract : contractOf(values), head }
-  const parts: Part[] = []
-  for (const file of logs) parts.push(await judgeWhole(brief, file))
-  const report = await reportOf(brief, parts, () => observationsIn(logs))
+  const { plan, contract, head, logs } = await openCompleteRun(directory)
+  const job: JudgeJob = { plan, contract: values.profile === undefined ? contract : contractOf(values), head }
+  const results: WorkerResult[] = []
+  for (const file of logs) results.push(await judgeCompleteLog(job, file))
+  const { report } = await makeReport(job, results, () => observationsIn(logs))
   showReport(report, directory, values)
   return exitCodeOf(report)
 }
 
-/** What one of the workers recorded. Without some of the charges, the balances would seem to be wrong. */
-async function judgeWhole(brief: Brief, file: string): Promise<Part> {
-  const { leftOut, ...part } = await judgeLog(brief, file)
-  assertWhole(file, leftOut)
-  return part
+/** Without some of the charges, the balances would seem to be wrong. */
+async function judgeCompleteLog(job: JudgeJob, file: string): Promise<WorkerResult> {
+  const { leftOut, ...result } = await judgeLog(job, file)
+  assertComplete(file, leftOut)
+  return result
 }

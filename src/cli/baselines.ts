@@ -1,28 +1,15 @@
-import { compareRuns } from '../compare/compare-runs.ts'
+import { assertComparable, assertDistinct, type Baselines, type JudgedPlan } from '../compare/comparable.ts'
 import { type Criteria, defaultCriteria } from '../compare/comparison.ts'
-import type { Intent } from '../compare/plan-differences.ts'
 import type { Contract } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { recordedLimits } from '../plan/limits.ts'
-import {
-  assertComparable,
-  assertDistinct,
-  comparedRun,
-  type RecordedComparedRun,
-  readComparedRun,
-} from '../report/compared-run.ts'
-import { withComparison } from '../report/comparison/with-comparison.ts'
-import type { Report } from '../report/document.ts'
-import { readSlices } from '../report/run-directory.ts'
+import { readComparedRun } from '../storage/recorded-run.ts'
 import { text, texts, type Values } from './command.ts'
 import type { Draft } from './load-plan.ts'
 
-/** The runs that a run is to be compared with when it is over, read before anything is sent. */
-export type Baselines = { readonly runs: readonly RecordedComparedRun[]; readonly criteria: Criteria }
-
 /**
- * null: the flags name none. Throws a UsageError where they are of another plan, even if the target grants what it granted
- * then.
+ * The runs that a run is to be compared with, read before anything is sent; null: the flags name none. Throws a UsageError
+ * where they are of another plan, even if the target grants what it granted then.
  */
 export async function baselinesOf(
   values: Values,
@@ -39,23 +26,15 @@ export async function baselinesOf(
   const runs = await Promise.all(paths.map(readComparedRun))
   assertDistinct(runs)
   for (const baseline of runs) {
-    const plan = draft.replan(recordedLimits(baseline.intent.plan.limits))
+    const plan = draft.replan(recordedLimits(baseline.plan.limits))
     assertComparable(baseline, plan.scenario, { plan, contract })
   }
   return { runs, criteria }
 }
 
 /** Throws a UsageError where the target now grants something else, and rates with it are other ones. */
-export function assertStillComparable(baselines: Baselines | null, intent: Intent): void {
+export function assertStillComparable(baselines: Baselines | null, intent: JudgedPlan): void {
   for (const baseline of baselines?.runs ?? []) assertComparable(baseline, intent.plan.scenario, intent)
-}
-
-/** The report with what the run is against its baselines. */
-export function heldAgainst(baselines: Baselines | null, report: Report, intent: Intent, path: string): Report {
-  if (baselines === null) return report
-  const run = comparedRun(report, intent, readSlices(path))
-  const all = baselines.runs.map(baseline => baseline.run)
-  return withComparison(report, compareRuns(all, run, baselines.criteria))
 }
 
 export const criteriaOf = (values: Values): Criteria => ({

@@ -15,14 +15,14 @@ export async function certifyCommand(values: Values): Promise<number> {
   const pace = ['--rate', String(load.perSecond), '--at-once', String(load.atOnce)]
   const metronome = await startOwnProcess('metronome', pace)
   const interrupts = listenForInterrupts()
-  const errand = { load, port: metronome.port, stop: interrupts.stop }
+  const { stop } = interrupts
   try {
     const seconds = Math.round((2 * streamMs(load)) / 1000 + load.seconds)
     process.stderr.write(`Reads ${load.streams} streams barely, then as in a run: twice ${seconds} s.\n`)
-    const bare = await measureBare(errand)
-    if (interrupts.stop.aborted) return exitCodes.interrupted
-    const turnpike = await measureTurnpike(errand)
-    if (interrupts.stop.aborted) return exitCodes.interrupted
+    const bare = await measureBare(load, metronome.port, stop)
+    if (stop.aborted) return exitCodes.interrupted
+    const turnpike = await measureTurnpike(load, metronome.port, stop)
+    if (stop.aborted) return exitCodes.interrupted
     const certificate = certify({ load, bare, mostMs, ...turnpike })
     const isJson = text(values, 'format') === 'json'
     process.stdout.write(isJson ? `${JSON.stringify(certificate, null, 2)}\n` : describeCertificate(certificate))

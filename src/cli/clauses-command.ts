@@ -1,7 +1,8 @@
 import { excusedClauses } from '../contract/clauses/not-judged.ts'
 import { clauseIds, clauses } from '../contract/clauses.ts'
 import { plainTable } from '../lib/text-layout.ts'
-import { readReport } from '../report/run-directory.ts'
+
+import { readReport } from '../storage/run-directory.ts'
 import { exitCodes, texts, type Values } from './command.ts'
 
 export async function clausesCommand(values: Values): Promise<number> {

@@ -1,10 +1,11 @@
+import { assertComparable, assertDistinct } from '../compare/comparable.ts'
 import { compareRuns } from '../compare/compare-runs.ts'
-import type { Comparison } from '../compare/comparison.ts'
+import { type Comparison, outcomeStatus } from '../compare/comparison.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import { assertComparable, assertDistinct, readComparedRun } from '../report/compared-run.ts'
 import { type ComparisonFormat, comparisonRenderers } from '../report/render/renderers.ts'
-import { writeComparison } from '../report/run-directory.ts'
-import { outcomeStatus } from '../report/sections/comparison.ts'
+
+import { readComparedRun } from '../storage/recorded-run.ts'
+import { writeComparison } from '../storage/run-directory.ts'
 import { criteriaOf } from './baselines.ts'
 import { exitCodes, text, texts, type Values } from './command.ts'
 import { show, stdoutPage } from './show-report.ts'
@@ -21,9 +22,8 @@ export async function compareCommand(values: Values): Promise<number> {
   const last = recorded.at(-1)
   if (last === undefined) throw new Error('there are two runs at least')
   const baselines = recorded.slice(0, -1)
-  for (const baseline of baselines) assertComparable(baseline, last.path, last.intent)
-  const all = baselines.map(({ run }) => run)
-  const comparison = compareRuns(all, last.run, criteria)
+  for (const baseline of baselines) assertComparable(baseline, last.path, last)
+  const comparison = compareRuns(baselines, last, criteria)
   const out = text(values, 'out')
   if (out !== null) await writeComparison(out, comparison)
   showComparison(comparison, values)

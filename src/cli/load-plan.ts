@@ -4,9 +4,10 @@ import { loadProfile } from '../contract/profile.ts'
 import { notDiscovered, type PublishedLimits } from '../plan/limits.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
+import type { Recording } from '../plan/recorded-load.ts'
 import { loadScenario } from '../scenario/load-scenario.ts'
+import { readRecording } from '../storage/recorded-run.ts'
 import { number, text, type Values } from './command.ts'
-import { readRecordings } from './read-recordings.ts'
 
 /** The contract that the flags name. */
 export function contractOf(values: Values): Contract {
@@ -25,7 +26,9 @@ export async function draftPlan(file: string, contract: Contract, values: Values
     budgetUsd: text(values, 'budget-usd'),
   }
   const scenario = loadScenario(file, contract)
-  const recordings = await readRecordings(scenario)
+  const recordings = new Map<string, Recording>()
+  for (const stage of scenario.stages)
+    if (stage.shape === 'recorded') recordings.set(stage.name, await readRecording(stage.name, stage))
   const replan = (granted: PublishedLimits) =>
     makePlan(scenario, contract, overrides, { recordings, publishedLimits: granted })
   return { plan: replan(notDiscovered), replan }

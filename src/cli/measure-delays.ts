@@ -8,10 +8,8 @@ import { undiciTransport } from '../transport/undici.ts'
 
 import { stampStreams } from './stamp-streams.ts'
 
-type Errand = { readonly load: StreamLoad; readonly port: number; readonly stop: AbortSignal }
-
-/** What a reader makes of the load that does nothing but read. */
-export async function measureBare({ load, port, stop }: Errand): Promise<DelayFacts> {
+/** The delays of a reader that does nothing but read. */
+export async function measureBare(load: StreamLoad, port: number, stop: AbortSignal): Promise<DelayFacts> {
   const clock = systemClock()
   const originMs = monotonicOriginMs(clock)
   const delays = collectDelays(() => countedSpan(load, originMs + startMs))
@@ -25,12 +23,12 @@ export async function measureBare({ load, port, stop }: Errand): Promise<DelayFa
   return delays.facts()
 }
 
-/** What Turnpike makes of the load, over the wire of any run. */
-export async function measureTurnpike({
-  load,
-  port,
-  stop,
-}: Errand): Promise<Pick<Measured, 'turnpike' | 'misread' | 'run' | 'eventLoopDelayMs'>> {
+/** The delays of Turnpike, over the transport of any run. */
+export async function measureTurnpike(
+  load: StreamLoad,
+  port: number,
+  stop: AbortSignal,
+): Promise<Pick<Measured, 'turnpike' | 'misread' | 'run' | 'eventLoopDelayMs'>> {
   const clock = systemClock()
   const originMs = monotonicOriginMs(clock)
   const target = `http://127.0.0.1:${port}/api/v1`

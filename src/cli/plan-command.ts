@@ -4,8 +4,8 @@ import { UsageError } from '../lib/usage-error.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import type { PublishedLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
+import { discoverLimits } from '../run/discovery.ts'
 import { refusalOf } from './affordable.ts'
-import { askLimits } from './ask-limits.ts'
 import { exitCodes, text, type Values } from './command.ts'
 import { contractOf, draftPlan } from './load-plan.ts'
 
@@ -25,7 +25,7 @@ async function ask(plan: Plan, contract: Contract): Promise<PublishedLimits> {
   try {
     const refusal = refusalOf(plan)
     if (refusal !== null) throw new UsageError(refusal)
-    return await askLimits(plan.target ?? '', loadKeys(plan, 'plan').callers, plan, contract)
+    return await discoverLimits(plan.target ?? '', loadKeys(plan, 'plan').callers, plan, contract)
   } catch (cause) {
     if (!(cause instanceof UsageError)) throw cause
     return { kind: 'not-asked', why: `the target was not asked, since a run would be refused (${cause.message})` }

@@ -1,4 +1,4 @@
-import { readReport } from '../report/run-directory.ts'
+import { readReport } from '../storage/run-directory.ts'
 import { text, type Values } from './command.ts'
 import { exitCodeOf, showReport } from './show-report.ts'
 

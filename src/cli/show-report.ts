@@ -1,10 +1,9 @@
 import type { Page } from '../lib/text-layout.ts'
-
+import { escapeWorkflowCommands, isGitHubActions } from '../outputs/github.ts'
 import type { Report } from '../report/document.ts'
 import { type Format, renderers } from '../report/render/renderers.ts'
-import { withoutCommands } from '../report/workflow-commands.ts'
+
 import { exitCodes, text, type Values } from './command.ts'
-import { isOnGitHub } from './github-actions.ts'
 
 const widestColumns = 120
 
@@ -17,7 +16,7 @@ export function showReport(report: Report, directory: string | null, values: Val
 /** What programs read stays as it is; on a page of GitHub, people read. */
 export function show(rendered: string, format: Format): void {
   process.stdout.write(
-    isOnGitHub() && (format === 'text' || format === 'markdown') ? withoutCommands(rendered) : rendered,
+    isGitHubActions() && (format === 'text' || format === 'markdown') ? escapeWorkflowCommands(rendered) : rendered,
   )
 }
 

@@ -7,7 +7,7 @@ import { carryOutStreams, type StreamRun } from './carry-out-streams.ts'
 
 /** Carries out a load of streams and holds the stamps of its observations, on which every report rests, against the beats. */
 export async function stampStreams(
-  run: Omit<StreamRun, 'onStart' | 'watch'> & { readonly originMs: number },
+  run: Omit<StreamRun, 'onStart' | 'observe'> & { readonly originMs: number },
 ): Promise<Pick<Measured, 'turnpike' | 'misread' | 'run'>> {
   const { load, originMs } = run
   const noted = new Map<string, Beats>()
@@ -20,7 +20,7 @@ export async function stampStreams(
     onStart: startMs => {
       loadStartMs = startMs
     },
-    watch: observation => {
+    observe: observation => {
       const { answer, outcome } = observation
       const stream = streamOf(observation)
       const answerId = answer?.headers['cf-ray'] ?? ''

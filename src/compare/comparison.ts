@@ -1,66 +1,86 @@
-import type { Unit } from '../lib/format.ts'
+import { z } from 'zod'
+import type { DeepReadonly } from '../lib/deep-readonly.ts'
+import type { Status } from '../thresholds.ts'
 
-/** What is said of one number, or of a whole run, against its baselines. */
-export type Outcome = 'improved' | 'unchanged' | 'regressed' | 'cannot-tell'
+const changeVerdict = z.enum(['improved', 'unchanged', 'regressed', 'cannot-tell'])
+/** What a comparison says of one number, or of a whole run, against its baselines. */
+export type ChangeVerdict = z.infer<typeof changeVerdict>
 
-/** What a comparison goes by. All are shares: 0.05 is 5 %. */
-export type Criteria = {
-  /** A change that is smaller does not matter. Of ratios between 0 and 1, a fifth of it, as a difference. */
-  readonly minimalEffect: number
-  /** How much times and rates of the same thing vary from run to run, at least: the standard deviation of one run. */
-  readonly noiseFloor: number
+/** The verdict on a run that a comparison alone would give. */
+export const outcomeStatus: Readonly<Record<ChangeVerdict, Status>> = {
+  improved: 'pass',
+  unchanged: 'pass',
+  regressed: 'fail',
+  'cannot-tell': 'inconclusive',
 }
+
+const criteria = z.object({
+  /** A smaller change does not matter, as a ratio: 0.05 is 5 %. Of ratios between 0 and 1, a fifth of it, as a difference. */
+  minimalEffect: z.number(),
+  /** How much times and rates of the same thing vary from run to run, at least: the standard deviation of one run. */
+  noiseFloor: z.number(),
+})
+/** What a comparison goes by. */
+export type Criteria = DeepReadonly<z.infer<typeof criteria>>
 
 export const defaultCriteria: Criteria = { minimalEffect: 0.05, noiseFloor: 0.02 }
 
-/** One number of a call in a stage, in the run and in its baselines. */
-export type ComparedRow = {
-  readonly call: string
-  readonly stage: string
+const value = z.number().nullable()
+
+const runInfo = z
+  .object({
+    id: z.string(),
+    startedAt: z.string().meta({ description: 'ISO 8601, UTC.' }),
+    target: z.string(),
+    version: z.string(),
+    seed: z.number(),
+  })
+  .meta({ id: 'ComparedRun' })
+export type ComparedRunInfo = DeepReadonly<z.infer<typeof runInfo>>
+
+const effect = z
+  .object({ kind: z.enum(['relative', 'difference']), value: z.number(), low: z.number(), high: z.number() })
+  .meta({
+    id: 'Effect',
+    description: 'relative: run ÷ base − 1; difference: run − base. Each end is so with 95 % confidence.',
+  })
+export type Effect = DeepReadonly<z.infer<typeof effect>>
+
+const row = z.object({
+  call: z.string(),
+  stage: z.string(),
   /** Such as `latency p95` or `goodput`. */
-  readonly measure: string
-  readonly unit: Unit
-  readonly better: 'lower' | 'higher'
-  readonly verdict: Outcome
+  measure: z.string(),
+  unit: z.enum(['ms', 'count', 'ratio', 'per-second', 'credits', 'usd']),
+  better: z.enum(['lower', 'higher']),
+  verdict: changeVerdict,
   /** The geometric mean of the baselines, or the mean of ratios; null: it has no such value. */
-  readonly base: number | null
-  readonly run: number | null
-  readonly effect: Effect | null
-  /** How sure it is that the number has become worse (or better, if it looks better): 0.5 to 1. null: no test was made. */
-  readonly confidence: number | null
-  /** Why it cannot be told; else `''`. */
-  readonly because: string
-}
+  base: value,
+  run: value,
+  effect: effect.nullable(),
+  /** null: no test was made. */
+  confidence: value.meta({ description: 'That it became worse, or better if it looks better: 0.5 to 1.' }),
+  because: z.string().meta({ description: 'Why it cannot be told, else empty.' }),
+})
+/** One number of a call in a stage, in the run and in its baselines. */
+export type ComparedRow = DeepReadonly<z.infer<typeof row>>
 
-/**
- * How the run differs. `relative`: run ÷ base − 1; `difference`: run − base. With 95 % confidence it is not below `low`,
- * and with as much not above `high`.
- */
-export type Effect = {
-  readonly kind: 'relative' | 'difference'
-  readonly value: number
-  readonly low: number
-  readonly high: number
-}
+/** The form of `comparison.json`, and of `comparison` in `report.json`. Members are only ever added. */
+export const comparisonSchema = z
+  .object({
+    schema: z.literal(1),
+    verdict: changeVerdict,
+    /** Why, in sentences. */
+    because: z.array(z.string()).min(1),
+    scenario: z.string(),
+    run: runInfo,
+    /** Those that were used. */
+    baselines: z.array(runInfo),
+    criteria,
+    rows: z.array(row),
+  })
+  .meta({ id: 'Comparison', description: 'A run against its baselines.' })
+export type Comparison = DeepReadonly<z.infer<typeof comparisonSchema>>
 
-export type ComparedFacts = {
-  readonly id: string
-  readonly startedAt: string
-  readonly target: string
-  readonly version: string
-  readonly seed: number
-}
-
-/** A run against its baselines. Changes only ever add. */
-export type Comparison = {
-  readonly schema: 1
-  readonly verdict: Outcome
-  /** Why, in sentences; never empty. */
-  readonly because: readonly string[]
-  readonly scenario: string
-  readonly run: ComparedFacts
-  /** Those that were used. */
-  readonly baselines: readonly ComparedFacts[]
-  readonly criteria: Criteria
-  readonly rows: readonly ComparedRow[]
-}
+/** For those who read comparisons with other programs. What a later version adds is no mistake. */
+export const comparisonJsonSchema = (): unknown => z.toJSONSchema(comparisonSchema, { io: 'input' })

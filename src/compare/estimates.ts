@@ -1,5 +1,5 @@
-import { samplesNeeded } from '../metrics/percentiles.ts'
-import { type Cells, cellsPerOctave, type Slice, type SlicedTiming } from '../metrics/slices.ts'
+import { samplesFor } from '../metrics/histogram.ts'
+import { type BucketCounts, type Slice, type SlicedTiming, timeBuckets } from '../metrics/slices.ts'
 
 /**
  * A number of one run, and how well the run shows it. What lies near together in time is alike, so that slices are counted
@@ -19,18 +19,18 @@ export type Estimate = {
 type Amount = (slice: Slice) => number
 
 /** Of fewer slices with values in them it cannot be said how steady they are. */
-const fewestSlices = 4
+const minSlices = 4
 
 /** Of fewer values how surely they show a percentile cannot be said either. */
-const fewestValues = 100
+const minValues = 100
 
 /** A percentile of a timing in ms; null where there are too few values to bound it. */
 export function estimatePercentile(slices: readonly Slice[], timing: SlicedTiming, percent: number): Estimate | null {
-  const all = sumCells(slices.map(({ times }) => times[timing] ?? []))
+  const all = sumBuckets(slices.map(({ times }) => times[timing] ?? []))
   const count = countOf(all)
-  if (count < Math.max(fewestValues, samplesNeeded(percent))) return null
+  if (count < Math.max(minValues, samplesFor(percent))) return null
   const share = percent / 100
-  const position = positionOf(all, share)
+  const position = quantilePosition(all, share)
   const below = (slice: Slice) => countBelow(slice.times[timing] ?? [], position)
   const values = (slice: Slice) => countOf(slice.times[timing] ?? [])
   const found = ratioOf(slices, below, values)
@@ -38,14 +38,14 @@ export function estimatePercentile(slices: readonly Slice[], timing: SlicedTimin
   // How far the share below the percentile may be off says how far the percentile may be (Woodruff's interval).
   const off = Math.sqrt(Math.max(found.variance, (share * (1 - share)) / count))
   const margin = 0.5 / count
-  const low = positionOf(all, Math.max(margin, share - off))
-  const high = positionOf(all, Math.min(1 - margin, share + off))
-  const deviation = ((high - low) * Math.LN2) / cellsPerOctave / 2
+  const low = quantilePosition(all, Math.max(margin, share - off))
+  const high = quantilePosition(all, Math.min(1 - margin, share + off))
+  const deviation = ((high - low) * Math.LN2) / timeBuckets.perOctave / 2
   const value = positionMs(position)
   return { value, point: Math.log(value), variance: deviation ** 2, freedom: found.freedom }
 }
 
-/** So many a second, of the time that the stage lasted. */
+/** A rate per second of the time that the stage lasted. */
 export function estimateRate(slices: readonly Slice[], count: Amount): Estimate | null {
   const seconds = (slice: Slice) => slice.activeMs / 1000
   const found = ratioOf(slices, count, seconds)
@@ -69,7 +69,7 @@ export function estimateShare(slices: readonly Slice[], count: Amount, among: Am
 /** What one of them costs on average; null where there are too few to say. */
 export function estimateMean(slices: readonly Slice[], amount: Amount, among: Amount): Estimate | null {
   const found = ratioOf(slices, amount, among)
-  if (found === null || found.of < samplesNeeded(50)) return null
+  if (found === null || found.of < samplesFor(50)) return null
   const { ratio, variance, freedom } = found
   return { value: ratio, point: Math.log(ratio), variance: ratio === 0 ? 0 : variance / ratio ** 2, freedom }
 }
@@ -77,7 +77,7 @@ export function estimateMean(slices: readonly Slice[], amount: Amount, among: Am
 /** Σ amount ÷ Σ among, and its variance by how far each slice is from it; null where too few slices hold any. */
 function ratioOf(slices: readonly Slice[], amount: Amount, among: Amount) {
   const used = slices.filter(slice => among(slice) > 0)
-  if (used.length < fewestSlices) return null
+  if (used.length < minSlices) return null
   const total = used.reduce((sum, slice) => sum + amount(slice), 0)
   const of = used.reduce((sum, slice) => sum + among(slice), 0)
   const ratio = total / of
@@ -86,29 +86,29 @@ function ratioOf(slices: readonly Slice[], amount: Amount, among: Amount) {
   return { total, of, ratio, variance: (squares * used.length) / freedom / of ** 2, freedom }
 }
 
-/** A place on the scale of cells; what lies between whole numbers lies within a cell. */
+/** A position on the scale of buckets; between whole numbers it lies within a bucket. */
 type Position = number
 
-/** Where so large a share of the values lies below; the values of a cell are taken to be spread evenly over it. */
-export function positionOf(cells: Cells, share: number): Position {
-  let left = share * countOf(cells)
-  for (const [cell, count] of cells) {
-    if (left <= count) return cell + left / count
+/** The position below which this share of the values lies; the values of a bucket are taken to be spread evenly over it. */
+export function quantilePosition(buckets: BucketCounts, share: number): Position {
+  let left = share * countOf(buckets)
+  for (const [bucket, count] of buckets) {
+    if (left <= count) return bucket + left / count
     left -= count
   }
-  return (cells.at(-1)?.[0] ?? 0) + 1
+  return (buckets.at(-1)?.[0] ?? 0) + 1
 }
 
-export const positionMs = (position: Position): number => 2 ** (position / cellsPerOctave) / 1000
+export const positionMs = (position: Position): number => timeBuckets.floorOf(position) / 1000
 
-const countBelow = (cells: Cells, position: Position): number =>
-  cells.reduce((sum, [cell, count]) => sum + count * Math.min(1, Math.max(0, position - cell)), 0)
+const countBelow = (buckets: BucketCounts, position: Position): number =>
+  buckets.reduce((sum, [bucket, count]) => sum + count * Math.min(1, Math.max(0, position - bucket)), 0)
 
-export const countOf = (cells: Cells): number => cells.reduce((sum, [, count]) => sum + count, 0)
+export const countOf = (buckets: BucketCounts): number => buckets.reduce((sum, [, count]) => sum + count, 0)
 
-export function sumCells(parts: readonly Cells[]): Cells {
+export function sumBuckets(parts: readonly BucketCounts[]): BucketCounts {
   const sums = new Map<number, number>()
-  for (const cells of parts) for (const [cell, count] of cells) sums.set(cell, (sums.get(cell) ?? 0) + count)
+  for (const buckets of parts) for (const [bucket, count] of buckets) sums.set(bucket, (sums.get(bucket) ?? 0) + count)
   return [...sums].toSorted(([a], [b]) => a - b)
 }
 

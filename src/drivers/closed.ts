@@ -1,33 +1,32 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
 import { sleepUntil } from '../lib/clock.ts'
-import type { Cab, InFlight } from './driver.ts'
+import type { DriverContext } from './driver.ts'
 
-/** A user whose call is held back goes on to the next one after so long at least. */
-const heldBackMs = 100
+/** A user whose call must wait skips it, and goes on to the next one after at least this long. */
+const skipPauseMs = 100
 
 /**
- * The closed model: `users` callers of the schedule who each send, wait for the answer, think for `thinkMs` and send
- * again. What they send is due at the moment they want it, so it shows no queueing on the target's side. Resolves at
- * `endMs`, as the open model does, whatever is still under way: a slow answer must not make the next stage late.
+ * The closed model: `users` callers of the schedule each send, wait for the response, think for `thinkMs` and send
+ * again. What they send is due at the moment they want it, so latency shows no queueing at the target. Resolves at
+ * `endMs`, as the open model does, whatever is still in flight: a slow response must not make the next stage late.
  */
 export async function driveClosed(
-  cab: Cab,
+  context: DriverContext,
   next: (dueMs: number) => Arrival,
-  inFlight: InFlight,
   { users, thinkMs, endMs }: { readonly users: number; readonly thinkMs: number; readonly endMs: number },
 ): Promise<void> {
-  const { clock, signal } = cab
+  const { clock, signal, inFlight } = context
   const user = async () => {
     while (!signal.aborted && clock.nowMs() < endMs) {
       const arrival = next(clock.nowMs())
-      const isHeldBack = cab.isHeldBack(arrival)
-      if (isHeldBack) cab.drop(arrival, 'failure-limit')
+      const mustWait = context.mustWait(arrival)
+      if (mustWait) context.drop(arrival, 'failure-limit')
       else {
-        const work = cab.fire(arrival)
+        const work = context.fire(arrival)
         inFlight.track(work)
         await work
       }
-      const pauseMs = isHeldBack ? Math.max(thinkMs, heldBackMs) : thinkMs
+      const pauseMs = mustWait ? Math.max(thinkMs, skipPauseMs) : thinkMs
       if (pauseMs > 0) await sleepUntil(clock, Math.min(clock.nowMs() + pauseMs, endMs), signal)
     }
   }

@@ -9,19 +9,21 @@ export type Fire = (arrival: Arrival) => Promise<void>
 export type Drop = (arrival: Arrival, reason: DropReason) => void
 
 /** What every driver works with. It knows neither the wire nor the plan. */
-export type Cab = {
+export type DriverContext = {
   readonly clock: Clock
   /** Aborted when nothing more may be sent. */
   readonly signal: AbortSignal
   readonly fire: Fire
   readonly drop: Drop
-  /** Whether an arrival that is to be refused would have its caller fail too often. */
-  readonly isHeldBack: (arrival: Arrival) => boolean
+  /** Whether an arrival that is to be refused would exceed the failure limit of its caller. */
+  readonly mustWait: (arrival: Arrival) => boolean
+  /** Arrivals in flight, of this stage and of those before it. */
+  readonly inFlight: InFlight
 }
 
 /**
- * Counts the arrivals that are under way, over all stages, and tells when there are none. Work never rejects; should it
- * do so all the same, the fault is ours, and whoever tracks or waits next is thrown it.
+ * Counts the arrivals in flight and tells when there are none. The promise must never reject. If it does, that is our
+ * bug: the next `track` or `idle` rethrows it.
  */
 export type InFlight = {
   readonly count: () => number
@@ -29,9 +31,9 @@ export type InFlight = {
   readonly idle: () => Promise<void>
 }
 
-export function countInFlight(): InFlight {
+export function createInFlight(): InFlight {
   let count = 0
-  let fault: { readonly cause: unknown } | null = null
+  let bug: { readonly cause: unknown } | null = null
   let waiting: (() => void)[] = []
   const done = () => {
     if (--count > 0) return
@@ -40,14 +42,14 @@ export function countInFlight(): InFlight {
     for (const resolve of resolves) resolve()
   }
   const assertSound = () => {
-    if (fault !== null) throw fault.cause
+    if (bug !== null) throw bug.cause
   }
   return {
     count: () => count,
     track: work => {
       count++
       void work.then(done, cause => {
-        fault ??= { cause }
+        bug ??= { cause }
         done()
       })
       assertSound()

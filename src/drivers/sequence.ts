@@ -1,29 +1,28 @@
 import type { Arrival } from '../arrivals/arrivals.ts'
 import { sleepUntil } from '../lib/clock.ts'
-import type { Cab, InFlight } from './driver.ts'
+import type { DriverContext } from './driver.ts'
 
 /** One arrival of a sequence, which is made when it is due. */
-export type Turn = {
+export type SequenceStep = {
   readonly make: (dueMs: number) => Arrival
-  /** Until when it is held back, as far as can be told now; null: it is not. */
-  readonly heldUntilMs: (nowMs: number) => number | null
+  /** Until when it must wait, as far as is known now; null: it need not. */
+  readonly waitUntilMs: (nowMs: number) => number | null
 }
 
 /**
- * Sends the arrivals of each queue in order, one at a time, `lanes` queues side by side. Arrivals are made when they
- * are due, which is when the one before has ended and nothing holds them back. What is left at `endMs` is dropped and counted.
+ * Sends the arrivals of each queue in order, one at a time, with `lanes` queues side by side. An arrival is due when the
+ * one before it has ended and it need not wait; it is made then. What is left at `endMs` is dropped and counted.
  */
 export async function driveSequence(
-  cab: Cab,
-  queues: readonly (readonly Turn[])[],
-  inFlight: InFlight,
+  context: DriverContext,
+  queues: readonly (readonly SequenceStep[])[],
   { lanes, endMs }: { readonly lanes: number; readonly endMs: number },
 ): Promise<void> {
-  const { clock, signal } = cab
+  const { clock, signal, inFlight } = context
   const waiting = [...queues]
-  /** Whether it was still held back when the stage was over. */
-  const waitFor = async ({ heldUntilMs }: Turn): Promise<boolean> => {
-    for (let untilMs = heldUntilMs(clock.nowMs()); untilMs !== null; untilMs = heldUntilMs(clock.nowMs())) {
+  /** Resolves with whether the step still had to wait when the stage was over. */
+  const waitFor = async ({ waitUntilMs }: SequenceStep): Promise<boolean> => {
+    for (let untilMs = waitUntilMs(clock.nowMs()); untilMs !== null; untilMs = waitUntilMs(clock.nowMs())) {
       if (signal.aborted || clock.nowMs() >= endMs) return true
       await sleepUntil(clock, Math.min(untilMs, endMs), signal)
     }
@@ -31,15 +30,15 @@ export async function driveSequence(
   }
   const lane = async () => {
     for (let queue = waiting.shift(); queue !== undefined; queue = waiting.shift()) {
-      for (const turn of queue) {
-        const isHeldBack = await waitFor(turn)
+      for (const step of queue) {
+        const mustWait = await waitFor(step)
         const nowMs = clock.nowMs()
-        const arrival = turn.make(nowMs)
+        const arrival = step.make(nowMs)
         if (signal.aborted || nowMs >= endMs) {
-          cab.drop(arrival, signal.aborted ? 'interrupted' : isHeldBack ? 'failure-limit' : 'stage-over')
+          context.drop(arrival, signal.aborted ? 'interrupted' : mustWait ? 'failure-limit' : 'stage-over')
           continue
         }
-        const work = cab.fire(arrival)
+        const work = context.fire(arrival)
         inFlight.track(work)
         await work
       }

@@ -1,21 +1,20 @@
-import type { SpendSink } from '../audits/spend-sink.ts'
+import type { SpendListener } from '../audits/audit.ts'
 import { latencyMs, latenessMs, type Observation } from '../observation/observation.ts'
-import type { Plan } from '../plan/plan.ts'
-import { isSystemStage } from '../plan/plan.ts'
-import { isSuccess } from './good.ts'
-import { type HeatMap, heatOf } from './heat-map.ts'
-import { createLimitLanes, type LaneFacts, type LimitLane } from './limit-lanes.ts'
-import { createSpendTrack, type SpendFacts, type SpendSeries } from './spend-track.ts'
+import { isSystemStage, type Plan } from '../plan/plan.ts'
 import {
-  createTimeGrid,
-  type Distribution,
-  type TimeGrid,
-  type TimeGridFacts,
+  createLatencyGrid,
+  type Heatmap,
+  heatmapOf,
+  type LatencyDistribution,
+  type LatencyGrid,
+  type LatencyGridSnapshot,
+  roundTo3Digits,
   type TimesSeries,
-  threeDigits,
-} from './time-grid.ts'
-import { createTimeline, type TimelineFacts, type Track } from './timeline.ts'
-import { gapsMs, timingMs } from './timing-values.ts'
+} from './latency-grid.ts'
+import { createLimitSeries, type LimitSeries, type LimitSeriesSnapshot } from './limit-series.ts'
+import { createSpendSeries, type SpendSeries, type SpendSnapshot } from './spend-series.ts'
+import { createTimeline, type TimelineSnapshot, type TimeRow } from './timeline.ts'
+import { gapsMs, isSuccess, timingMs } from './timings.ts'
 
 /**
  * A run over time, for pictures: column *i* of each list is from `i × stepMs` to the next, on the clock of the run. What
@@ -36,9 +35,9 @@ export type Series = {
   /** Calls with complete 2xx answers, those with most of them first. `null`: it has no such value. */
   readonly calls: readonly CallSeries[]
   /** Latencies of all calls: for each column, how many there were of each size. */
-  readonly heat: HeatMap
+  readonly heat: Heatmap
   readonly spend: SpendSeries
-  readonly limits: readonly LimitLane[]
+  readonly limits: readonly LimitSeries[]
 }
 
 export type CallSeries = {
@@ -47,38 +46,38 @@ export type CallSeries = {
   readonly latencyMs: TimesSeries
   readonly ttftMs: TimesSeries | null
   readonly iclMs: TimesSeries | null
-  readonly latencies: Distribution
+  readonly latencies: LatencyDistribution
 }
 
-export type SeriesFold = {
+type SeriesFold = {
   readonly add: (o: Observation) => void
   /** Where the ledger says what was spent when. */
-  readonly spend: SpendSink
+  readonly spend: SpendListener
   readonly series: () => Series
-  readonly facts: () => SeriesFacts
-  readonly absorb: (facts: SeriesFacts) => void
+  readonly snapshot: () => SeriesSnapshot
+  readonly merge: (snapshot: SeriesSnapshot) => void
 }
 
 /** What a fold has come to, as plain data; another one can go on from there, or add up several. */
-export type SeriesFacts = {
-  readonly timeline: TimelineFacts
-  readonly tracks: readonly Float64Array[]
+export type SeriesSnapshot = {
+  readonly timeline: TimelineSnapshot
+  readonly rows: readonly Float64Array[]
   readonly calls: readonly {
     readonly call: string
     readonly count: number
-    readonly latency: TimeGridFacts
-    readonly ttft: TimeGridFacts | null
-    readonly icl: TimeGridFacts | null
+    readonly latency: LatencyGridSnapshot
+    readonly ttft: LatencyGridSnapshot | null
+    readonly icl: LatencyGridSnapshot | null
   }[]
-  readonly spend: SpendFacts
-  readonly lanes: readonly LaneFacts[]
+  readonly spend: SpendSnapshot
+  readonly limits: readonly LimitSeriesSnapshot[]
   readonly loadStartMs: number
 }
 
-const mostCalls = 10
+const maxCalls = 10
 const otherCalls = '(other calls)'
 
-type CallGrids = { count: number; readonly latency: TimeGrid; ttft: TimeGrid | null; icl: TimeGrid | null }
+type CallGrids = { count: number; readonly latency: LatencyGrid; ttft: LatencyGrid | null; icl: LatencyGrid | null }
 
 /** A fold over observations in bounded memory. */
 export function createSeries(plan: Plan): SeriesFold {
@@ -90,9 +89,9 @@ export function createSeries(plan: Plan): SeriesFold {
   const failed = timeline.sums()
   const refused = timeline.sums()
   const lateness = timeline.maxima()
-  const tracks = [due, dropped, sent, answered, failed, refused, lateness]
-  const lanes = createLimitLanes(timeline)
-  const spend = createSpendTrack(timeline)
+  const rows = [due, dropped, sent, answered, failed, refused, lateness]
+  const limits = createLimitSeries(timeline)
+  const spend = createSpendSeries(timeline)
   const shown = shownCalls(plan)
   const calls = new Map<string, CallGrids>()
   const stageStartMs = new Map(plan.stages.map(stage => [stage.name, stage.startMs]))
@@ -100,7 +99,7 @@ export function createSeries(plan: Plan): SeriesFold {
 
   function gridsOf(call: string): CallGrids {
     const name = shown.has(call) ? call : otherCalls
-    const grids = calls.get(name) ?? { count: 0, latency: createTimeGrid(timeline), ttft: null, icl: null }
+    const grids = calls.get(name) ?? { count: 0, latency: createLatencyGrid(timeline), ttft: null, icl: null }
     calls.set(name, grids)
     return grids
   }
@@ -113,10 +112,10 @@ export function createSeries(plan: Plan): SeriesFold {
     grids.latency.add(dueColumn, latency)
     const ttft = timingMs('ttft', o)
     if (ttft === null) return
-    grids.ttft ??= createTimeGrid(timeline)
+    grids.ttft ??= createLatencyGrid(timeline)
     grids.ttft.add(dueColumn, ttft)
     for (const gap of gapsMs('icl', o) ?? []) {
-      grids.icl ??= createTimeGrid(timeline)
+      grids.icl ??= createLatencyGrid(timeline)
       grids.icl.add(dueColumn, gap)
     }
   }
@@ -134,49 +133,49 @@ export function createSeries(plan: Plan): SeriesFold {
       if (o.outcome.kind === 'dropped') return dropped.put(dueColumn, 1)
       if (o.sentMs !== null) sent.put(timeline.columnOf(o.sentMs), 1)
       lateness.put(dueColumn, latenessMs(o) ?? 0)
-      lanes.add(o)
+      limits.add(o)
       if (o.outcome.kind === 'failed') return failed.put(endColumn, 1)
       answered.put(endColumn, 1)
       if (o.outcome.status === 429) refused.put(endColumn, 1)
       else if (isSuccess(o)) addTimes(o, dueColumn)
     },
     spend,
-    facts: () => ({
-      timeline: timeline.facts(),
-      tracks: tracks.map(track => track.facts()),
+    snapshot: () => ({
+      timeline: timeline.snapshot(),
+      rows: rows.map(row => row.snapshot()),
       calls: [...calls].map(([call, { count, latency, ttft, icl }]) => ({
         call,
         count,
-        latency: latency.facts(),
-        ttft: ttft?.facts() ?? null,
-        icl: icl?.facts() ?? null,
+        latency: latency.snapshot(),
+        ttft: ttft?.snapshot() ?? null,
+        icl: icl?.snapshot() ?? null,
       })),
-      spend: spend.facts(),
-      lanes: lanes.facts(),
+      spend: spend.snapshot(),
+      limits: limits.snapshot(),
       loadStartMs,
     }),
-    absorb: facts => {
-      const columnOf = timeline.absorb(facts.timeline)
-      for (const [index, track] of tracks.entries()) track.absorb(facts.tracks[index] ?? none, columnOf)
-      for (const { call, count, latency, ttft, icl } of facts.calls) {
+    merge: snapshot => {
+      const columnOf = timeline.merge(snapshot.timeline)
+      for (const [index, row] of rows.entries()) row.merge(snapshot.rows[index] ?? none, columnOf)
+      for (const { call, count, latency, ttft, icl } of snapshot.calls) {
         const grids = gridsOf(call)
         grids.count += count
-        grids.latency.absorb(latency, columnOf)
+        grids.latency.merge(latency, columnOf)
         if (ttft !== null) grids.ttft = joined(grids.ttft, ttft)
         if (icl !== null) grids.icl = joined(grids.icl, icl)
       }
-      spend.absorb(facts.spend, columnOf)
-      lanes.absorb(facts.lanes, columnOf)
-      loadStartMs = Math.min(loadStartMs, facts.loadStartMs)
+      spend.merge(snapshot.spend, columnOf)
+      limits.merge(snapshot.limits, columnOf)
+      loadStartMs = Math.min(loadStartMs, snapshot.loadStartMs)
 
-      function joined(grid: TimeGrid | null, theirs: TimeGridFacts): TimeGrid {
-        const whole = grid ?? createTimeGrid(timeline)
-        whole.absorb(theirs, columnOf)
-        return whole
+      function joined(grid: LatencyGrid | null, theirs: LatencyGridSnapshot): LatencyGrid {
+        const joint = grid ?? createLatencyGrid(timeline)
+        joint.merge(theirs, columnOf)
+        return joint
       }
     },
     series: () => {
-      const values = (track: Track) => Array.from({ length: timeline.columns() }, (_, column) => track.at(column))
+      const values = (row: TimeRow) => Array.from({ length: timeline.columns() }, (_, column) => row.at(column))
       const ranked = [...calls].toSorted(([a, { count: ofA }], [b, { count: ofB }]) => ofB - ofA || byName(a, b))
       const beganMs = Number.isFinite(loadStartMs) ? loadStartMs : 0
       return {
@@ -192,7 +191,7 @@ export function createSeries(plan: Plan): SeriesFold {
         answered: values(answered),
         failed: values(failed),
         refused: values(refused),
-        latenessMs: values(lateness).map(threeDigits),
+        latenessMs: values(lateness).map(roundTo3Digits),
         calls: ranked.map(([call, { count, latency, ttft, icl }]) => ({
           call,
           count,
@@ -201,13 +200,13 @@ export function createSeries(plan: Plan): SeriesFold {
           iclMs: icl?.series() ?? null,
           latencies: latency.distribution(),
         })),
-        heat: heatOf(
+        heat: heatmapOf(
           ranked.map(([, { latency }]) => latency),
           timeline.columns(),
           timeline.stepMs(),
         ),
         spend: spend.series(),
-        limits: lanes.lanes(),
+        limits: limits.series(),
       }
     },
   }
@@ -221,5 +220,5 @@ const byName = (a: string, b: string): number => (a < b ? -1 : 1)
 function shownCalls({ calls }: Plan): ReadonlySet<string> {
   const names = Object.keys(calls)
   const probes = new Set(names.filter(name => calls[name]?.kind === 'probe'))
-  return new Set([...names.filter(name => !probes.has(name)), ...probes].slice(0, mostCalls))
+  return new Set([...names.filter(name => !probes.has(name)), ...probes].slice(0, maxCalls))
 }

@@ -1,71 +1,89 @@
-import { chargeOf } from '../audits/charge.ts'
+import { z } from 'zod'
+import { chargeOf } from '../audits/ledger/charge.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
 import type { Contract } from '../contract/contract.ts'
+import type { DeepReadonly } from '../lib/deep-readonly.ts'
 import { formatPico } from '../lib/money.ts'
 import { latenessMs, type Observation, type Sink } from '../observation/observation.ts'
 import { isReplayed } from '../observation/response.ts'
 import type { Plan, Timing } from '../plan/plan.ts'
-import { isGood, isSuccess } from './good.ts'
-import { gapsMs, timingMs } from './timing-values.ts'
+import { createLogBuckets } from './log-buckets.ts'
+import { gapsMs, isSuccess, meetsSlo, timingMs } from './timings.ts'
 
-/** Timings that runs are compared by, and the lateness that may spoil them. */
-export const slicedTimings = ['latency', 'service-time', 'ttft', 'tpot', 'icl', 'lateness'] as const satisfies Timing[]
+/** Timings that runs are compared by, and the lateness that may invalidate them. */
+const slicedTimings = ['latency', 'service-time', 'ttft', 'tpot', 'icl', 'lateness'] as const satisfies Timing[]
 export type SlicedTiming = (typeof slicedTimings)[number]
 
-/** Cell *i* of a distribution holds what took at least 2^(i / cellsPerOctave) µs and less than the next: 0.5 % apart. */
+/** Two neighboring buckets are 0.5 % apart. */
 export const cellsPerOctave = 128
-const highestCell = Math.ceil(Math.log2(3_600_000_000) * cellsPerOctave)
+/** The buckets of the times in a slice, in microseconds: from 1 µs to an hour. */
+export const timeBuckets = createLogBuckets(1, cellsPerOctave, Math.ceil(Math.log2(3_600_000_000) * cellsPerOctave) + 1)
 
-/** How many values each cell holds, for the cells that hold any, in ascending order: `[[cell, count], …]`. */
-export type Cells = readonly (readonly [cell: number, count: number])[]
+/** How many values each bucket holds, for the buckets that hold any, in ascending order: `[[bucket, count], …]`. */
+export type BucketCounts = readonly (readonly [bucket: number, count: number])[]
+
+const count = z.number().int().nonnegative()
+const decimal = z.string().regex(/^-?\d+(\.\d+)?$/)
+const bucketCounts = z
+  .array(z.tuple([count, count]))
+  .meta({ description: 'Cell i, and how many values of 2^(i ÷ cellsPerOctave) µs up to the next cell; ascending.' })
+
+const sliceSchema = z.object({
+  /** The slice is from `index × stage duration ÷ slicesPerStage` on, on the clock of the run. */
+  index: z.number().int(),
+  /** How much of the stage lies in it. */
+  activeMs: z.number().nonnegative(),
+  sent: count,
+  answered: count,
+  failed: count,
+  dropped: count,
+  // Of the answered: 2xx, 4xx and 5xx.
+  succeeded: count,
+  refused: count,
+  faulty: count,
+  good: count,
+  claimedCredits: decimal,
+  claimedUsd: decimal,
+  times: z.partialRecord(z.enum(slicedTimings), bucketCounts),
+})
 
 /**
- * What a run was, call by call and stage by stage, in slices of time: `slices.json`, which runs are compared by. Counts
- * and sums, so that what several have recorded of one run can be added up slice by slice.
+ * `slices.json`: what a run was, call by call and stage by stage, in slices of time, by which runs are compared. Counts
+ * and sums, so that what several workers recorded of one run adds up slice by slice and bucket by bucket.
  */
-export type Slices = { readonly schema: 1; readonly cellsPerOctave: number; readonly calls: readonly CallSlices[] }
+export const slicesSchema = z.object({
+  schema: z.literal(1),
+  cellsPerOctave: z.literal(cellsPerOctave),
+  calls: z.array(z.object({ call: z.string(), stage: z.string(), slices: z.array(sliceSchema) })),
+})
 
-export type CallSlices = { readonly call: string; readonly stage: string; readonly slices: readonly Slice[] }
-
+export type Slices = DeepReadonly<z.infer<typeof slicesSchema>>
 /** What was due within a slice of a stage, and what became of it. */
-export type Slice = {
-  /** The slice is from `index × stage duration ÷ slicesPerStage` on, on the clock of the run. */
-  readonly index: number
-  /** How much of the stage lies in it. */
-  readonly activeMs: number
-  readonly sent: number
-  readonly answered: number
-  readonly failed: number
-  readonly dropped: number
-  /** Of the answered: 2xx, 4xx and 5xx. */
-  readonly succeeded: number
-  readonly refused: number
-  readonly faulty: number
-  readonly good: number
-  readonly claimedCredits: string
-  readonly claimedUsd: string
-  readonly times: Readonly<Partial<Record<SlicedTiming, Cells>>>
-}
+export type Slice = DeepReadonly<z.infer<typeof sliceSchema>>
 
 /** A slice is short beside a stage and long beside a request, so that a stage shows how steady it was. */
 const slicesPerStage = 20
 /** Two more, since the first and the last may be parts of one. What is due in none of these was not due within its stage. */
-const mostSlices = 22
+const maxSlices = 22
 
-type Counts = { -readonly [Name in Exclude<keyof Slice, 'claimedCredits' | 'claimedUsd' | 'times'>]: number }
-type Growing = Counts & { credits: bigint; picoUsd: bigint; readonly times: Map<SlicedTiming, Map<number, number>> }
+type SliceCounts = Omit<z.infer<typeof sliceSchema>, 'claimedCredits' | 'claimedUsd' | 'times'>
+type MutableSlice = SliceCounts & {
+  credits: bigint
+  picoUsd: bigint
+  readonly times: Map<SlicedTiming, Map<number, number>>
+}
 
-export type SlicesFold = {
+type SlicesFold = {
   readonly add: Sink
   readonly slices: () => Slices
-  readonly facts: () => SlicesFacts
-  readonly absorb: (facts: SlicesFacts) => void
+  readonly snapshot: () => SlicesSnapshot
+  readonly merge: (snapshot: SlicesSnapshot) => void
 }
 
 /** What a fold has come to, as plain data; another one can go on from there, or add up several. */
-export type SlicesFacts = {
+export type SlicesSnapshot = {
   /** By stage, by call, by the index of the slice. */
-  readonly found: ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<number, Growing>>>
+  readonly found: ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<number, MutableSlice>>>
   readonly loadStartMs: number
 }
 
@@ -73,14 +91,14 @@ export type SlicesFacts = {
 export function createSlices(plan: Plan, contract: Contract): SlicesFold {
   const stages = new Map(plan.stages.map(stage => [stage.name, stage]))
   const order = Object.keys(plan.calls)
-  const found = new Map<string, Map<string, Map<number, Growing>>>()
+  const found = new Map<string, Map<string, Map<number, MutableSlice>>>()
   // As in the metrics: the first stage began where the earliest arrival of a stage says that it did.
   let loadStartMs = Number.POSITIVE_INFINITY
 
-  function sliceOf(stage: string, call: string, index: number): Growing | null {
-    const ofStage = getOrAdd(found, stage, () => new Map<string, Map<number, Growing>>())
-    const ofCall = getOrAdd(ofStage, call, () => new Map<number, Growing>())
-    if (ofCall.size >= mostSlices && !ofCall.has(index)) return null
+  function sliceOf(stage: string, call: string, index: number): MutableSlice | null {
+    const ofStage = getOrAdd(found, stage, () => new Map<string, Map<number, MutableSlice>>())
+    const ofCall = getOrAdd(ofStage, call, () => new Map<number, MutableSlice>())
+    if (ofCall.size >= maxSlices && !ofCall.has(index)) return null
     return getOrAdd(ofCall, index, () => emptySlice(index))
   }
 
@@ -93,10 +111,10 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
       const slice = sliceOf(o.stage, o.call, index)
       if (slice !== null) addTo(slice, o, plan.slo[o.call] ?? {}, contract)
     },
-    facts: () => ({ found, loadStartMs }),
-    absorb: facts => {
-      loadStartMs = Math.min(loadStartMs, facts.loadStartMs)
-      for (const [stage, calls] of facts.found)
+    snapshot: () => ({ found, loadStartMs }),
+    merge: snapshot => {
+      loadStartMs = Math.min(loadStartMs, snapshot.loadStartMs)
+      for (const [stage, calls] of snapshot.found)
         for (const [call, slices] of calls)
           for (const [index, slice] of slices) {
             const own = sliceOf(stage, call, index)
@@ -128,7 +146,7 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
   }
 }
 
-function addTo(slice: Growing, o: Observation, slo: Plan['slo'][string], contract: Contract): void {
+function addTo(slice: MutableSlice, o: Observation, slo: Plan['slo'][string], contract: Contract): void {
   if (o.outcome.kind === 'dropped') {
     if (o.outcome.reason !== 'no-credentials') slice.dropped++
     return
@@ -136,7 +154,7 @@ function addTo(slice: Growing, o: Observation, slo: Plan['slo'][string], contrac
   slice.sent++
   record(slice, 'lateness', latenessMs(o))
   const charge = chargeOf(o, contract)
-  if (charge?.sort === 'charged') slice.picoUsd += charge.said
+  if (charge?.kind === 'charged') slice.picoUsd += charge.said
   if (o.asked.kind === 'rpc' && o.answer !== null && !isReplayed(o.answer))
     slice.credits += claimedCredits(o.answer, contract) ?? 0n
   if (o.outcome.kind === 'failed') {
@@ -149,34 +167,34 @@ function addTo(slice: Growing, o: Observation, slo: Plan['slo'][string], contrac
   else if (status >= 400) slice.refused++
   if (!isSuccess(o)) return
   slice.succeeded++
-  if (isGood(o, slo)) slice.good++
+  if (meetsSlo(o, slo)) slice.good++
   for (const timing of ['latency', 'service-time', 'ttft', 'tpot'] as const) record(slice, timing, timingMs(timing, o))
   for (const ms of gapsMs('icl', o) ?? []) record(slice, 'icl', ms)
 }
 
-function record({ times }: Growing, timing: SlicedTiming, ms: number | null): void {
+function record({ times }: MutableSlice, timing: SlicedTiming, ms: number | null): void {
   if (ms === null || Number.isNaN(ms)) return
-  const cells = getOrAdd(times, timing, () => new Map<number, number>())
+  const buckets = getOrAdd(times, timing, () => new Map<number, number>())
   // A clock that is read twice may seem to have gone back by less than it can tell.
-  const cell = ms * 1000 > 1 ? Math.min(Math.floor(Math.log2(ms * 1000) * cellsPerOctave), highestCell) : 0
-  cells.set(cell, (cells.get(cell) ?? 0) + 1)
+  const bucket = ms > 0 ? timeBuckets.bucketOf(ms * 1000) : 0
+  buckets.set(bucket, (buckets.get(bucket) ?? 0) + 1)
 }
 
-function addSlice(slice: Growing, other: Growing): void {
+function addSlice(slice: MutableSlice, other: MutableSlice): void {
   for (const name of counted) slice[name] += other[name]
   slice.credits += other.credits
   slice.picoUsd += other.picoUsd
-  for (const [timing, cells] of other.times) {
+  for (const [timing, buckets] of other.times) {
     const own = getOrAdd(slice.times, timing, () => new Map<number, number>())
-    for (const [cell, count] of cells) own.set(cell, (own.get(cell) ?? 0) + count)
+    for (const [bucket, count] of buckets) own.set(bucket, (own.get(bucket) ?? 0) + count)
   }
 }
 
 const counted = [
   ...(['sent', 'answered', 'failed', 'dropped', 'succeeded', 'refused', 'faulty', 'good'] as const),
-] satisfies (keyof Counts)[]
+] satisfies (keyof SliceCounts)[]
 
-const emptySlice = (index: number): Growing => ({
+const emptySlice = (index: number): MutableSlice => ({
   index,
   activeMs: 0,
   sent: 0,
@@ -192,13 +210,13 @@ const emptySlice = (index: number): Growing => ({
   times: new Map(),
 })
 
-function finished({ credits, picoUsd, times, ...counts }: Growing): Slice {
-  const ascending = (cells: ReadonlyMap<number, number>): Cells => [...cells].toSorted(([a], [b]) => a - b)
+function finished({ credits, picoUsd, times, ...counts }: MutableSlice): Slice {
+  const ascending = (buckets: ReadonlyMap<number, number>) => [...buckets].toSorted(([a], [b]) => a - b)
   return {
     ...counts,
     claimedCredits: String(credits),
     claimedUsd: formatPico(picoUsd),
-    times: Object.fromEntries([...times].map(([timing, cells]) => [timing, ascending(cells)])),
+    times: Object.fromEntries([...times].map(([timing, buckets]) => [timing, ascending(buckets)])),
   }
 }
 

@@ -1,26 +1,26 @@
 /** The most columns that a run is shown in. */
-export const mostColumns = 600
+export const maxColumns = 600
 const finestStepMs = 1_000
 
 /** One number for each column of time. */
-export type Track = {
+export type TimeRow = {
   readonly put: (column: number, value: number) => void
   readonly at: (column: number) => number
-  readonly facts: () => Float64Array
-  readonly absorb: (facts: Float64Array, columnOf: (theirs: number) => number) => void
+  readonly snapshot: () => Float64Array
+  readonly merge: (snapshot: Float64Array, columnOf: (theirs: number) => number) => void
 }
 
 /** Counts for each column of time and each row of something else. */
-export type Grid = {
+type TimeMatrix = {
   readonly add: (column: number, row: number) => void
   readonly at: (column: number, row: number) => number
   /** All rows of the first column, of the second, and so on. */
-  readonly facts: () => Uint32Array
-  readonly absorb: (facts: Uint32Array, columnOf: (theirs: number) => number) => void
+  readonly snapshot: () => Uint32Array
+  readonly merge: (snapshot: Uint32Array, columnOf: (theirs: number) => number) => void
 }
 
 /** How far a timeline has come; what stands in its columns is with its tracks and grids. */
-export type TimelineFacts = { readonly stepMs: number; readonly columns: number }
+export type TimelineSnapshot = { readonly stepMs: number; readonly columns: number }
 
 /**
  * The time of a run in columns of one second, at most `mostColumns` of them: where a run goes on for longer, two columns
@@ -32,15 +32,15 @@ export type Timeline = {
   readonly columns: () => number
   readonly stepMs: () => number
   /** Values of a column, and columns that become one, are added up. */
-  readonly sums: () => Track
+  readonly sums: () => TimeRow
   /** The largest value; 0 where there is none. */
-  readonly maxima: () => Track
-  readonly grid: (rows: number) => Grid
+  readonly maxima: () => TimeRow
+  readonly matrix: (rows: number) => TimeMatrix
   /** Called with the number of each column from which on two become one. */
   readonly onHalving: (halve: () => void) => void
-  readonly facts: () => TimelineFacts
+  readonly snapshot: () => TimelineSnapshot
   /** Makes room for all that another timeline has come to; gives the column of each of its columns. */
-  readonly absorb: (facts: TimelineFacts) => (theirs: number) => number
+  readonly merge: (snapshot: TimelineSnapshot) => (theirs: number) => number
 }
 
 export function createTimeline(): Timeline {
@@ -48,12 +48,12 @@ export function createTimeline(): Timeline {
   let stepMs = finestStepMs
   let columns = 0
 
-  const track = (join: (a: number, b: number) => number): Track => {
-    const values = new Float64Array(mostColumns)
+  const row = (join: (a: number, b: number) => number): TimeRow => {
+    const values = new Float64Array(maxColumns)
     halvings.push(() => {
-      for (let column = 0; column < mostColumns; column++) {
+      for (let column = 0; column < maxColumns; column++) {
         const from = 2 * column
-        values[column] = from < mostColumns ? join(values[from] ?? 0, values[from + 1] ?? 0) : 0
+        values[column] = from < maxColumns ? join(values[from] ?? 0, values[from + 1] ?? 0) : 0
       }
     })
     const put = (column: number, value: number) => {
@@ -62,16 +62,16 @@ export function createTimeline(): Timeline {
     return {
       put,
       at: column => values[column] ?? 0,
-      facts: () => values.slice(0, columns),
-      absorb: (facts, columnOf) => {
-        for (const [column, value] of facts.entries()) put(columnOf(column), value)
+      snapshot: () => values.slice(0, columns),
+      merge: (snapshot, columnOf) => {
+        for (const [column, value] of snapshot.entries()) put(columnOf(column), value)
       },
     }
   }
 
   const columnOf = (ms: number): number => {
     if (!(ms >= 0 && ms < Number.MAX_SAFE_INTEGER)) return -1
-    while (ms >= stepMs * mostColumns) {
+    while (ms >= stepMs * maxColumns) {
       stepMs *= 2
       columns = Math.ceil(columns / 2)
       for (const halve of halvings) halve()
@@ -85,12 +85,12 @@ export function createTimeline(): Timeline {
     columnOf,
     columns: () => columns,
     stepMs: () => stepMs,
-    sums: () => track((a, b) => a + b),
-    maxima: () => track(Math.max),
-    grid: rows => {
-      const counts = new Uint32Array(mostColumns * rows)
+    sums: () => row((a, b) => a + b),
+    maxima: () => row(Math.max),
+    matrix: rows => {
+      const counts = new Uint32Array(maxColumns * rows)
       halvings.push(() => {
-        for (let column = 0; column < mostColumns; column++) {
+        for (let column = 0; column < maxColumns; column++) {
           const from = 2 * column * rows
           for (let row = 0; row < rows; row++)
             counts[column * rows + row] = (counts[from + row] ?? 0) + (counts[from + rows + row] ?? 0)
@@ -101,9 +101,9 @@ export function createTimeline(): Timeline {
           counts[column * rows + row] = (counts[column * rows + row] ?? 0) + 1
         },
         at: (column, row) => counts[column * rows + row] ?? 0,
-        facts: () => counts.slice(0, columns * rows),
-        absorb: (facts, columnOf) => {
-          for (const [index, count] of facts.entries()) {
+        snapshot: () => counts.slice(0, columns * rows),
+        merge: (snapshot, columnOf) => {
+          for (const [index, count] of snapshot.entries()) {
             if (count === 0) continue
             const place = columnOf(Math.floor(index / rows)) * rows + (index % rows)
             counts[place] = (counts[place] ?? 0) + count
@@ -112,11 +112,11 @@ export function createTimeline(): Timeline {
       }
     },
     onHalving: halve => void halvings.push(halve),
-    facts: () => ({ stepMs, columns }),
-    absorb: facts => {
+    snapshot: () => ({ stepMs, columns }),
+    merge: snapshot => {
       // The end of its last column: it has come too far for a finer step than its own.
-      if (facts.columns > 0) columnOf(facts.columns * facts.stepMs - 1)
-      return theirs => Math.floor((theirs * facts.stepMs) / stepMs)
+      if (snapshot.columns > 0) columnOf(snapshot.columns * snapshot.stepMs - 1)
+      return theirs => Math.floor((theirs * snapshot.stepMs) / stepMs)
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Status } from '../metrics/thresholds.ts'
+import type { Status } from './document.ts'
 
 /** What a page can be rendered as. */
 export type Medium = 'text' | 'markdown' | 'html'

@@ -1,17 +1,64 @@
-import type { Readings } from '../judging/readings.ts'
-import type { MeterReadings } from '../metrics/meters.ts'
+import { mergeSnapshots } from '../judging/judge.ts'
+import type { Clock } from '../lib/clock.ts'
+import { memoizeLast } from '../lib/memoize-last.ts'
+import { mergeGauges } from '../metrics/gauges.ts'
+import type { LiveRun } from '../outputs/output.ts'
+import type { Plan } from '../plan/plan.ts'
+import type { WorkerHandle, WorkerSnapshot } from './worker.ts'
 
-/** What can be seen of a run while it goes. */
-export type Live = {
-  readonly readings: () => Readings
-  /** What those who watch want besides; empty where nobody asked for it. */
-  readonly meters: () => MeterReadings
-  /** Arrivals that are under way. */
-  readonly inFlight: () => number
-  /** The stage that is under way, or what comes before and after the stages. */
-  readonly stage: () => string
-  /** When the stages began, on the clock of the run; null before that. */
-  readonly loadStartMs: () => number | null
-  /** Brings all of it up to date, as far as it is not; at most once a second. */
-  readonly refresh: () => Promise<void>
+const maxAgeMs = 1_000
+
+/** What a lost worker counted still counts, but nothing of it is in flight any more. */
+const lost = (snapshot: WorkerSnapshot | null): WorkerSnapshot | null => snapshot && { ...snapshot, inFlight: 0 }
+
+/** The latest snapshot of each worker, read as one run. Workers are asked only where somebody looks. */
+export function createLiveView(
+  plan: Plan,
+  workers: readonly Pick<WorkerHandle, 'snapshot'>[],
+  clock: Clock,
+): LiveRun & {
+  /** Asks the workers now. */
+  readonly poll: () => Promise<void>
+  /** Notes when the stages begin. */
+  readonly setLoadStart: (atMs: number) => void
+} {
+  let known: readonly WorkerSnapshot[] = []
+  const latest: (WorkerSnapshot | null)[] = workers.map(() => null)
+  let loadStartMs: number | null = null
+  let askedMs = Number.NEGATIVE_INFINITY
+  let asked: Promise<unknown> = Promise.resolve()
+  const poll = async (): Promise<void> => {
+    await Promise.all(
+      workers.map(async (worker, index) => {
+        latest[index] = (await worker.snapshot()) ?? lost(latest[index] ?? null)
+      }),
+    )
+    known = latest.filter(snapshot => snapshot !== null)
+  }
+  // A scrape asks family by family, and all of them look at the same snapshots.
+  const view = memoizeLast((snapshots: typeof known) =>
+    mergeSnapshots(
+      plan,
+      snapshots.map(({ judge }) => judge),
+    ),
+  )
+  const gauges = memoizeLast((snapshots: typeof known) => mergeGauges(snapshots.map(snapshot => snapshot.gauges)))
+  return {
+    poll,
+    setLoadStart: atMs => {
+      loadStartMs = atMs
+    },
+    view: () => view(known),
+    gauges: () => gauges(known),
+    inFlight: () => known.reduce((sum, { inFlight }) => sum + inFlight, 0),
+    stage: () => known[0]?.stage ?? '(opening)',
+    loadStartMs: () => loadStartMs,
+    refresh: async () => {
+      if (clock.nowMs() >= askedMs + maxAgeMs) {
+        askedMs = clock.nowMs()
+        asked = poll()
+      }
+      await asked
+    },
+  }
 }

@@ -1,50 +1,18 @@
-import type { SpecialKeys } from '../callers/api-keys.ts'
-import type { Caller } from '../callers/caller.ts'
-import type { PurseSum } from '../drivers/purse.ts'
-import type { Glance } from '../judging/readings.ts'
-import type { Brief, Part } from '../judging/report-of.ts'
-import type { Epoch } from '../lib/clock.ts'
-import type { MeterReadings } from '../metrics/meters.ts'
-import type { LogFooter } from '../observation/log.ts'
-import type { Shard } from '../plan/shard.ts'
-import type { Opening, RunEnd } from './worker.ts'
+import type { StopReason } from '../drivers/stop.ts'
+import type { WorkerResult } from '../judging/judge-run.ts'
+import type { OpeningResult, RunEnd, WorkerSnapshot } from './worker.ts'
 
-/** All that a thread needs to be a worker: plain data, and one sum in shared memory. */
-export type Order = Brief & {
-  readonly callers: readonly Caller[]
-  readonly specialKeys: SpecialKeys
-  readonly epoch: Epoch
-  readonly share: Shard
-  readonly purseSum: PurseSum
-  readonly logFile: string
-  readonly maxConnections: number
-  /** Whether anybody may ask for the meters. */
-  readonly isMetered: boolean
-  /** Whether its calls are rehearsed before the first that counts. */
-  readonly isRehearsed: boolean
-}
-
-/** What the one who conducts asks of a thread, which answers under the same number. */
-export type Question = { readonly id: number } & (
-  | { readonly ask: 'open' | 'close' | 'look' }
+/** What a thread is asked; its answer bears the same number. */
+export type WorkerQuery = { readonly id: number } & (
+  | { readonly ask: 'open' | 'close' | 'snapshot' }
   | { readonly ask: 'drive'; readonly loadStartMs: number }
-  | { readonly ask: 'end'; readonly end: RunEnd }
+  | { readonly ask: 'finish'; readonly end: RunEnd }
 )
 
-/** What it tells a thread. */
-export type Call =
-  | { readonly tell: 'halt'; readonly why: Exclude<LogFooter['ended'], 'complete'> }
-  | { readonly tell: 'abandon' | 'quit' }
+/** What a thread is told, without an answer. */
+export type WorkerCommand = { readonly tell: 'stop'; readonly reason: StopReason } | { readonly tell: 'cancel' }
 
-/** What a thread answers, and what it says unasked: that all are to halt. */
-export type Reply =
-  | { readonly id: number; readonly answer: Opening | Part | Sight | null }
-  | { readonly halted: Exclude<LogFooter['ended'], 'complete'> }
-
-/** What a worker has come to, for whoever watches. */
-export type Sight = {
-  readonly glance: Glance
-  readonly meters: MeterReadings
-  readonly inFlight: number
-  readonly stage: string
-}
+/** What a thread answers, and what it reports by itself: that it stops, and so must all. */
+export type WorkerMessage =
+  | { readonly id: number; readonly answer: OpeningResult | WorkerResult | WorkerSnapshot | null }
+  | { readonly stopped: StopReason }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { dashboards } from '../../dashboards/source/dashboards.ts'
-import { histogramFamilies } from '../../src/metrics/families.ts'
+import { histogramFamilies } from '../../src/outputs/prometheus/families.ts'
 import { tableUnder } from '../support/markdown.ts'
 import { readDashboard } from '../support/read-dashboard.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withComparison } from '../../src/report/comparison/with-comparison.ts'
+import { withComparison } from '../../src/judging/verdict.ts'
 import { comparisonRenderers, renderHtml } from '../../src/report/render/renderers.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { describeWith } from '../support/real-part.ts'
@@ -33,7 +33,13 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     const searching = (await virtualRun({ scenario: 'scenarios/capacity.yaml' })).report
     expect(searching.capacity[0]?.status).toBe('found')
     const hostile = { ...hostileReport, plan: failing.plan, series: failing.series }
-    const pages = { passing, failing, hostile, searching, compared: withComparison(passing, regressed) }
+    const pages = {
+      passing,
+      failing,
+      hostile,
+      searching,
+      compared: { ...passing, ...withComparison(passing, regressed), comparison: regressed },
+    }
     for (const [name, report] of Object.entries(pages)) write(name, renderHtml(report))
     write('comparison', comparisonRenderers.html.render(regressed))
     const nobody = join(folder, 'nobody')

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import type { CapacityResult } from '../../src/capacity/result.ts'
 import { documented } from '../../src/contract/documented.ts'
-import { createJudgement } from '../../src/judging/judgement.ts'
-import { reportOf } from '../../src/judging/report-of.ts'
+import { createJudge } from '../../src/judging/judge.ts'
 import { formatRate } from '../../src/lib/format.ts'
 
-import type { CapacityResult } from '../../src/report/document.ts'
+import { makeReport } from '../../src/run/make-report.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 const scenario = (changes: Readonly<Record<string, string>> = {}) => {
@@ -59,15 +59,15 @@ describe('a search in a whole run', () => {
 
   test('is judged again from its observations to the last digit', async () => {
     const { report, plan, head, observations } = await found
-    const again = createJudgement(plan, documented, head)
+    const again = createJudge(plan, documented, head)
     for (const observation of observations) again.add(JSON.parse(JSON.stringify(observation)))
     const noted = { beganMs: null, eventLoopDelayMs: null, unrecorded: 0 }
     const end = { ended: 'complete', durationMs: report.run.durationMs, ...noted } as const
-    const parts = [{ facts: again.conclude(true), end }]
-    const judged = await reportOf({ plan, contract: documented, head }, parts, async function* () {
+    const parts = [{ facts: again.finish(true), end }]
+    const judged = await makeReport({ plan, contract: documented, head }, parts, async function* () {
       yield* observations
     })
-    expect(judged.capacity).toEqual(report.capacity)
+    expect(judged.report.capacity).toEqual(report.capacity)
   })
 
   test('is over with its answer, long before its time', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type ComparedRun, compareRuns } from '../../src/compare/compare-runs.ts'
-import { defaultCriteria, type Outcome } from '../../src/compare/comparison.ts'
+import { type ChangeVerdict, defaultCriteria } from '../../src/compare/comparison.ts'
 import { randomStream } from '../../src/lib/random.ts'
 import { logNormal } from '../../src/service/capacity.ts'
 import { simulatedRun } from '../unit/compare/simulated-run.ts'
@@ -17,10 +17,14 @@ function runsOf(count: number, sigma: number, factor: number, seed: number): rea
   })
 }
 
-const share = (outcomes: readonly Outcome[]) =>
+const share = (outcomes: readonly ChangeVerdict[]) =>
   outcomes.filter(outcome => outcome === 'regressed').length / outcomes.length
 
-const against = (baselines: readonly ComparedRun[], count: number, runs: readonly ComparedRun[]): readonly Outcome[] =>
+const against = (
+  baselines: readonly ComparedRun[],
+  count: number,
+  runs: readonly ComparedRun[],
+): readonly ChangeVerdict[] =>
   runs.map((run, index) => compareRuns(baselines.slice(index, index + count), run, defaultCriteria).verdict)
 
 test.each([

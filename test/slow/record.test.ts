@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../src/contract/documented.ts'
-import { createJudgement } from '../../src/judging/judgement.ts'
-import { reportOf } from '../../src/judging/report-of.ts'
+import { createJudge } from '../../src/judging/judge.ts'
 import type { LogFooter } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
+import { makeReport } from '../../src/run/make-report.ts'
 import { lieByName } from '../../src/service/lies/lies.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
@@ -14,13 +14,14 @@ async function judgeAgain(
   observations: readonly Observation[],
   end: LogFooter | null,
 ) {
-  const judgement = createJudgement(plan, documented, head)
+  const judge = createJudge(plan, documented, head)
   // As they come from a file: values without identity.
-  for (const observation of observations) judgement.add(JSON.parse(JSON.stringify(observation)))
-  const part = { facts: judgement.conclude(end !== null), end }
-  return reportOf({ plan, contract: documented, head }, [part], async function* () {
+  for (const observation of observations) judge.add(JSON.parse(JSON.stringify(observation)))
+  const result = { facts: judge.finish(end !== null), end }
+  const made = await makeReport({ plan, contract: documented, head }, [result], async function* () {
     yield* observations
   })
+  return made.report
 }
 
 describe('a run that is judged again from its record', () => {

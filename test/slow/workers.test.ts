@@ -2,7 +2,8 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Report } from '../../src/report/document.ts'
-import { observationsIn, openRecordedRun } from '../../src/report/run-directory.ts'
+
+import { observationsIn, openRun } from '../../src/storage/run-directory.ts'
 import { fallen } from '../support/read-exposition.ts'
 import { scrapeToTheEnd } from '../support/scrape-run.ts'
 import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
@@ -111,7 +112,7 @@ test('who scrapes a run of threads sees sums that never fall, and each series on
 /** How many callers stated their balance behind the load. */
 async function closingStatements(out: string): Promise<number> {
   let count = 0
-  const { logs } = await openRecordedRun(out)
+  const { logs } = await openRun(out)
   for await (const { stage, answer } of observationsIn(logs)) if (stage === '(closing)' && answer !== null) count++
   return count
 }

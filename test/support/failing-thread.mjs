@@ -32,16 +32,18 @@ if (isMainThread) {
   threads.Worker = class extends Thread {
     constructor(file, options) {
       super(file, { ...options, resourceLimits: { maxOldGenerationSizeMb: 96 } })
-      if (options.workerData.share.worker !== 1) return
+      if (options.workerData.shard.worker !== 1) return
       const channel = new BroadcastChannel('failing-thread')
       channel.onmessage = () => this.terminate()
       channel.unref()
     }
   }
   syncBuiltinESMExports()
-} else if (workerData.share.worker === 1) {
+} else if (workerData.shard.worker === 1) {
+  const { origin } = new URL(workerData.info.target)
   let sent = 0
-  diagnostics.subscribe('undici:client:sendHeaders', () => {
-    if (++sent === failAfter) failures[how]()
+  // What warms it up is sent elsewhere.
+  diagnostics.subscribe('undici:client:sendHeaders', ({ request }) => {
+    if (request.origin === origin && ++sent === failAfter) failures[how]()
   })
 }

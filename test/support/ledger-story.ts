@@ -1,5 +1,5 @@
-import { type Audits, createAudits } from '../../src/audits/all-audits.ts'
-import { createDocket } from '../../src/checks/docket.ts'
+import { type Audits, createAudits } from '../../src/audits/audits.ts'
+import { createFindingLog } from '../../src/checks/findings.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { pico } from '../../src/lib/money.ts'
 import type { Answer, Asked, Observation } from '../../src/observation/observation.ts'
@@ -21,7 +21,7 @@ const noon = Date.UTC(2026, 0, 15, 12)
 const tookMs = 400
 
 export function judgeStory({ steps, balances }: Story): Outcome {
-  const docket = createDocket()
+  const docket = createFindingLog()
   const audits = createAudits({ contract: documented, shared: false, startedAtMs: noon }, docket)
   const restMs = documented.billing.settleMs + 2 * tookMs
   const together = steps.split(';').map(step => step.split('&').map(request => request.trim()))
@@ -30,7 +30,7 @@ export function judgeStory({ steps, balances }: Story): Outcome {
   )
   for (const [seq, { request, sentMs }] of sent.entries())
     audits.add(observationOf(request, seq, sentMs, balances[seq] ?? ''))
-  audits.conclude(true)
+  audits.finish(true)
   return { billing: audits.billing(), accused: docket.findings().map(({ clause }) => clause) }
 }
 

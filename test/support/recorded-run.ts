@@ -1,7 +1,7 @@
 import { documented } from '../../src/contract/documented.ts'
 import { openLog } from '../../src/observation/log.ts'
 import { singleShard } from '../../src/plan/shard.ts'
-import { createRunDirectory, logFiles } from '../../src/report/run-directory.ts'
+import { createRunDirectory, logFiles } from '../../src/storage/run-directory.ts'
 import { manualClock } from './manual-clock.ts'
 import { type VirtualRun, virtualRun } from './virtual-run.ts'
 
@@ -11,7 +11,7 @@ export async function recordedRun(path: string, options: VirtualRun, isKilled = 
   const clock = manualClock()
   const contract = options.contract ?? documented
   const named = { ...head, ...singleShard, runId: path }
-  const directory = await createRunDirectory(path, { plan, contract })
+  const directory = await createRunDirectory(path, { plan, contract }, 1)
   const log = await openLog(logFiles(path, 1)[0] ?? '', named, clock)
   for (const observation of observations) log.write(observation)
   if (isKilled) return path

@@ -20,7 +20,7 @@ export type Started = {
 /** The built command line program, as a person would start it. `npm test` builds it first. */
 export function startTurnpike(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Started {
   const { TURNPIKE_KEYS: _, ...inherited } = process.env
-  const child = spawn(process.execPath, [main, ...args, ...unrehearsed(args)], {
+  const child = spawn(process.execPath, [main, ...args], {
     cwd: root,
     env: { ...inherited, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -51,10 +51,6 @@ export function startTurnpike(args: readonly string[], environment: Readonly<Rec
       }),
   }
 }
-
-/** Most tests do not mind when code is compiled, and there are hundreds of them. */
-const unrehearsed = (args: readonly string[]): readonly string[] =>
-  args[0] !== 'run' || args.includes('--rehearsal') ? [] : ['--no-rehearsal']
 
 type Finished = TestContext['onTestFinished']
 

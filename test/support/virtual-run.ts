@@ -2,18 +2,22 @@ import { loadCallers, loadSpecialKeys } from '../../src/callers/api-keys.ts'
 import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
+import type { Defer } from '../../src/lib/batches.ts'
 import { cellsPerOctave, type Slices } from '../../src/metrics/slices.ts'
 import type { RunInfo } from '../../src/observation/log.ts'
-import type { Observation, Sink } from '../../src/observation/observation.ts'
+import type { Observation } from '../../src/observation/observation.ts'
 import { makePlan } from '../../src/plan/make-plan.ts'
 import type { Plan } from '../../src/plan/plan.ts'
 import type { Report } from '../../src/report/document.ts'
-import { carryOut } from '../../src/run/carry-out.ts'
+
+import { startInline } from '../../src/run/inline.ts'
+import { type RunIo, type RunJob, run } from '../../src/run/run.ts'
 import { loadScenario, parseScenario } from '../../src/scenario/load-scenario.ts'
 import { defaultLatency, type ServiceLatency } from '../../src/service/capacity.ts'
 import type { Fault } from '../../src/service/faults.ts'
 import type { Lie } from '../../src/service/lies/lie.ts'
 import { createService, type Service } from '../../src/service/service.ts'
+import type { RunDirectory } from '../../src/storage/run-directory.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { busyOver, memoryTransport, type Network } from './memory-transport.ts'
 
@@ -36,9 +40,11 @@ export type VirtualRun = {
   readonly slowness?: (nowMs: number) => number
   /** How far the target's clock is ahead. */
   readonly skewMs?: number
-  /** Sees every observation after the judges. */
-  readonly watch?: Sink
-  /** So many share the run, on one clock. */
+  /** What the run touches instead of what it would. */
+  readonly change?: (io: RunIo) => Partial<RunIo>
+  /** When observations are judged; by default as soon as a batch of them is full. */
+  readonly defer?: Defer
+  /** How many workers share the run, on one clock. */
   readonly workers?: number
 }
 
@@ -70,40 +76,40 @@ export async function virtualRun(
   const never = new AbortController().signal
   const runId = 'virtual'
   const ownKeys = { environment: undefined, loopback: true, runId }
-  const head: RunInfo = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
-  const report = await clock.run(
-    carryOut({
-      plan,
-      contract,
-      callers: loadCallers(plan.callers, ownKeys),
-      specialKeys: loadSpecialKeys({}, plan.callers, ownKeys),
-      head,
-      clock,
-      transport,
-      saturate: busyOver(transport),
-      stop: never,
-      quit: never,
-      workers: options.workers ?? 1,
-      record: {
-        unrecorded: () => 0,
-        write: observation => observations.push(observation),
-        end: async () => {},
-      },
-      records: {
-        recall: async function* () {
-          yield* observations
-        },
-        writeSlices: async written => {
-          slices = written
-        },
-      },
-      eventLoopDelayMs: () => null,
-      pushed: () => null,
-      onStart: () => {},
-      watch: options.watch ?? (() => {}),
-    }),
-  )
-  return { report, plan, head, observations, slices }
+  const info: RunInfo = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
+  const job: RunJob = {
+    info,
+    plan,
+    contract,
+    callers: loadCallers(plan.callers, ownKeys),
+    specialKeys: loadSpecialKeys({}, plan.callers, ownKeys),
+    baselines: null,
+    workers: options.workers ?? 1,
+    warmUp: false,
+    gauges: false,
+  }
+  const startWorker = startInline({
+    clock,
+    transport,
+    saturate: busyOver(transport),
+    log: { write: observation => observations.push(observation), unrecorded: () => 0, end: async () => {} },
+    defer: options.defer ?? (work => work(() => true)),
+    eventLoopDelayMs: () => null,
+  })
+  const directory: RunDirectory = {
+    path: 'memory',
+    logs: [],
+    readObservations: async function* () {
+      yield* observations
+    },
+    writeSlices: async written => {
+      slices = written
+    },
+    writeReport: async () => {},
+  }
+  const io: RunIo = { clock, stop: never, quit: never, startWorker, directory, outputs: [], log: () => {} }
+  const report = await clock.run(run(job, { ...io, ...options.change?.(io) }))
+  return { report, plan, head: info, observations, slices }
 }
 
 function disturbed(service: Service, clock: ManualClock, slowness: VirtualRun['slowness']): Service {

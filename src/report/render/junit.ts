@@ -1,4 +1,5 @@
-import { discrepancyKinds } from '../../audits/results.ts'
+import { discrepancyKinds } from '../../audits/audit.ts'
+
 import { plural } from '../../lib/format.ts'
 import { requestList } from '../blocks.ts'
 import type { Report, ReportedExample, ThresholdResult } from '../document.ts'

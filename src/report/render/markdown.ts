@@ -1,4 +1,3 @@
-import type { Status } from '../../metrics/thresholds.ts'
 import {
   type Block,
   blocksIn,
@@ -9,6 +8,7 @@ import {
   type Table,
   type Words,
 } from '../blocks.ts'
+import type { Status } from '../document.ts'
 
 type Lines = readonly string[]
 

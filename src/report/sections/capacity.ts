@@ -1,6 +1,6 @@
+import { capacityLabel, trialLabels, wasExceeded } from '../../capacity/result.ts'
 import { count, formatDuration, formatRate, formatRatio, NO_VALUE } from '../../lib/format.ts'
-import { hasBroken } from '../../metrics/capacity-result.ts'
-import { capacityWords, outcomeWords } from '../../metrics/capacity-words.ts'
+
 import { type Block, chart, code, right, type Table, type Tone, toned } from '../blocks.ts'
 import type { CapacityResult, Report, TrialResult } from '../document.ts'
 
@@ -12,7 +12,7 @@ export function capacitySection({ capacity }: Report): readonly Block[] {
 
 function resultBlocks(result: CapacityResult): readonly Block[] {
   const { stage, status, because, trials } = result
-  const words = capacityWords(result)
+  const words = capacityLabel(result)
   const tone = status === 'found' || status === 'not-reached' ? 'good' : 'doubtful'
   return [
     {
@@ -105,8 +105,8 @@ function trialTable(trials: readonly TrialResult[]): Table {
 function trialWords({ purpose, outcome, arrivals, planned }: TrialResult): string {
   const words = purpose === 'confirm' ? 'confirm: ' : ''
   const early = arrivals < planned ? `, ${count(arrivals)}/${count(planned)}` : ''
-  return `${words}${outcomeWords[outcome]}${early}`
+  return `${words}${trialLabels[outcome]}${early}`
 }
 
 const toneOf = (trial: TrialResult): Exclude<Tone, 'quiet' | 'strong'> =>
-  trial.outcome === 'held' ? 'good' : hasBroken(trial) ? 'bad' : 'doubtful'
+  trial.outcome === 'held' ? 'good' : wasExceeded(trial) ? 'bad' : 'doubtful'

@@ -1,5 +1,6 @@
-import type { ComparedRow, Comparison, Outcome } from '../../compare/comparison.ts'
-import { signed, signedNumber } from '../../compare/conclude-comparison.ts'
+import { formatChange, formatSigned } from '../../compare/compare-runs.ts'
+import { type ChangeVerdict, type ComparedRow, type Comparison, outcomeStatus } from '../../compare/comparison.ts'
+
 import { formatExact, formatRatio, NO_VALUE, plural } from '../../lib/format.ts'
 import {
   type Block,
@@ -13,24 +14,16 @@ import {
   type Table,
   toned,
 } from '../blocks.ts'
-import type { Report, Status } from '../document.ts'
+import type { Report } from '../document.ts'
 
-const outcomeWords: Readonly<Record<Outcome, string>> = {
+const outcomeWords: Readonly<Record<ChangeVerdict, string>> = {
   improved: 'improved',
   unchanged: 'unchanged',
   regressed: 'regressed',
   'cannot-tell': 'cannot tell',
 }
 
-/** The verdict of a run that each outcome leads to. */
-export const outcomeStatus: Readonly<Record<Outcome, Status>> = {
-  improved: 'pass',
-  unchanged: 'pass',
-  regressed: 'fail',
-  'cannot-tell': 'inconclusive',
-}
-
-const outcomeTone = (outcome: Outcome) => statusTones[outcomeStatus[outcome]]
+const outcomeTone = (outcome: ChangeVerdict) => statusTones[outcomeStatus[outcome]]
 
 /** A section of a report: what has changed first, then the rest. */
 export function comparisonSection({ comparison }: Report): readonly Block[] {
@@ -173,8 +166,9 @@ export function rowWords(row: ComparedRow) {
   return {
     base: shown(base),
     run: shown(run),
-    effect: effect === null ? NO_VALUE : signed(effect.value, effect.kind),
-    range: effect === null ? '' : `${signedNumber(effect.low, effect.kind)} … ${signed(effect.high, effect.kind)}`,
+    effect: effect === null ? NO_VALUE : formatChange(effect.value, effect.kind),
+    range:
+      effect === null ? '' : `${formatSigned(effect.low, effect.kind)} … ${formatChange(effect.high, effect.kind)}`,
     // Where nothing has changed, the range says how sure that is.
     confidence:
       confidence === null || !isChanged(row) ? '' : confidence > 0.9995 ? '> 99.9 %' : formatRatio(confidence),

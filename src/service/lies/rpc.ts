@@ -31,7 +31,7 @@ const hasFailure = (text: string): boolean => text.includes('"error":{"code":')
 const isFailed = (response: RpcResponse | undefined): boolean => response !== undefined && isErrorResponse(response)
 
 /** Clauses that are also violated when unsupported methods are forwarded: their batches run, too. */
-const inBatches: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupported-method.named']
+const createBatch: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupported-method.named']
 
 /** A lie that forwards methods that must be rejected. */
 const forwarding = (name: string, says: string, methods: readonly string[], also: readonly ClauseId[] = []): Lie =>
@@ -39,7 +39,7 @@ const forwarding = (name: string, says: string, methods: readonly string[], also
     name,
     says,
     honest => ({ forwards: (method, network) => methods.includes(method) || honest.forwards(method, network) }),
-    [...inBatches, ...also],
+    [...createBatch, ...also],
   )
 
 const answeredWith = (name: string, says: string, status: number, about: string, also: readonly ClauseId[]): Lie =>
@@ -241,12 +241,15 @@ export const rpcLies = {
     }),
   ],
   'rpc.unsupported-method': [
-    lie('no-allow-list', 'Every method is forwarded.', () => ({ forwards: () => true }), [...everySort, ...inBatches]),
+    lie('no-allow-list', 'Every method is forwarded.', () => ({ forwards: () => true }), [
+      ...everySort,
+      ...createBatch,
+    ]),
     lie(
       'deny-list',
       'Every method is forwarded that is not known to be unsupported.',
       () => ({ forwards: method => !known.includes(method) }),
-      ['rpc.unsupported-method.family', ...inBatches],
+      ['rpc.unsupported-method.family', ...createBatch],
     ),
     lie('allow-list-with-prototype', 'What every object has is on the allow-list.', honest => ({
       forwards: (method, network) => method === 'constructor' || honest.forwards(method, network),

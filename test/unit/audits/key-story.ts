@@ -1,6 +1,6 @@
-import { createIdempotency } from '../../../src/audits/idempotency.ts'
-import { createSequencer } from '../../../src/audits/sequencer.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createIdempotencyAudit } from '../../../src/audits/idempotency.ts'
+import { createSendOrder } from '../../../src/audits/send-order.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import type { Observation, ReplayRole } from '../../../src/observation/observation.ts'
 import { answerOf, observed, rpcHeaders, singleAsked, startedAtMs } from '../checks/observed.ts'
@@ -32,12 +32,12 @@ export function observationsOf(uses: readonly Use[], first = 0): readonly Observ
 /** What is said of the observations, and which clauses were found to be kept. */
 export function judge(observations: readonly Observation[], idempotency: Partial<typeof documented.idempotency> = {}) {
   const contract = { ...documented, idempotency: { ...documented.idempotency, ...idempotency } }
-  const docket = createDocket()
-  const audit = createIdempotency({ contract, shared: false, startedAtMs }, docket.voice('idempotency'))
-  const sequencer = createSequencer(audit.add)
+  const docket = createFindingLog()
+  const audit = createIdempotencyAudit({ contract, shared: false, startedAtMs }, docket.reporterFor('idempotency'))
+  const sequencer = createSendOrder(audit.add)
   for (const observation of observations.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))) sequencer.add(observation)
   sequencer.flush()
-  audit.conclude(true)
+  audit.finish(true)
   const kept = docket.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
   return { accused: docket.findings().map(({ clause, because }) => [clause, because]), kept }
 }

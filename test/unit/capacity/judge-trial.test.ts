@@ -1,11 +1,18 @@
 import { describe, expect, test } from 'vitest'
-import { judgeTrial, type TrialFacts, type TrialState } from '../../../src/capacity/judge-trial.ts'
+import {
+  judgeTrial,
+  maxFailuresAllowed,
+  maxFailuresByChance,
+  type TrialSnapshot,
+  type TrialState,
+} from '../../../src/capacity/judge-trial.ts'
 import type { Trial } from '../../../src/plan/plan.ts'
+
 import { terms } from './mill.ts'
 
 const trial: Trial = { index: 0, purpose: 'raise', perSecond: 100, arrivals: 300 }
 
-const facts = (changes: Partial<TrialFacts> = {}): TrialFacts => ({
+const facts = (changes: Partial<TrialSnapshot> = {}): TrialSnapshot => ({
   arrivals: 300,
   calls: { rpc: { good: 300, bad: 0, refused: 0 } },
   late: 0,
@@ -13,16 +20,16 @@ const facts = (changes: Partial<TrialFacts> = {}): TrialFacts => ({
   heldBack: 0,
   crowdedOut: 0,
   cutOff: 0,
-  growth: { inFlightPerSecond: 0, latencyMsPerSecond: 0, deviations: 0, isRising: false },
+  queue: { inFlightPerSecond: 0, latencyMsPerSecond: 0, deviations: 0, isRising: false },
   ...changes,
 })
 
-const rpc = (good: number, bad: number, refused = 0): Partial<TrialFacts> => ({
+const rpc = (good: number, bad: number, refused = 0): Partial<TrialSnapshot> => ({
   arrivals: good + bad + refused,
   calls: { rpc: { good, bad, refused } },
 })
 
-const judge = (changes: Partial<TrialFacts>, state: TrialState = 'over', of: Partial<Trial> = {}) =>
+const judge = (changes: Partial<TrialSnapshot>, state: TrialState = 'over', of: Partial<Trial> = {}) =>
   judgeTrial({ ...trial, ...of }, facts(changes), terms(), state)
 
 describe('a rate', () => {
@@ -48,18 +55,18 @@ describe('a rate', () => {
   })
 
   test('has broken where requests pile up, though every answer was still good', () => {
-    const growth = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8, isRising: true }
-    expect(judge({ growth })).toBe('over-saturated')
-    expect(judge({ growth: { ...growth, deviations: 1 } })).toBe('held')
-    expect(judge({ growth: { ...growth, inFlightPerSecond: 2 } })).toBe('held')
-    expect(judge({ growth: { ...growth, latencyMsPerSecond: -1 } })).toBe('held')
+    const queue = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8, isRising: true }
+    expect(judge({ queue })).toBe('over-saturated')
+    expect(judge({ queue: { ...queue, deviations: 1 } })).toBe('held')
+    expect(judge({ queue: { ...queue, inFlightPerSecond: 2 } })).toBe('held')
+    expect(judge({ queue: { ...queue, latencyMsPerSecond: -1 } })).toBe('held')
   })
 
   test('is not confirmed by a queue that grows ever so little', () => {
-    const growth = { inFlightPerSecond: 1, latencyMsPerSecond: 10, deviations: 2, isRising: true }
-    expect(judge({ growth }, 'over', { purpose: 'confirm' })).toBe('over-saturated')
-    const confirm = (changes: Partial<typeof growth>) =>
-      judge({ growth: { ...growth, ...changes } }, 'over', { purpose: 'confirm' })
+    const queue = { inFlightPerSecond: 1, latencyMsPerSecond: 10, deviations: 2, isRising: true }
+    expect(judge({ queue }, 'over', { purpose: 'confirm' })).toBe('over-saturated')
+    const confirm = (changes: Partial<typeof queue>) =>
+      judge({ queue: { ...queue, ...changes } }, 'over', { purpose: 'confirm' })
     expect(confirm({ inFlightPerSecond: 0.5 })).toBe('held')
     expect(confirm({ isRising: false })).toBe('held')
     expect(confirm({ isRising: false, inFlightPerSecond: 4 })).toBe('over-saturated')
@@ -77,9 +84,9 @@ describe('while a trial goes on', () => {
   })
 
   test('a queue must grow more clearly, for it is looked at again and again', () => {
-    const growth = { inFlightPerSecond: 30, latencyMsPerSecond: 100, deviations: 3.5, isRising: true }
-    expect(judge({ ...rpc(100, 0), growth }, 'open')).toBeNull()
-    expect(judge({ ...rpc(100, 0), growth: { ...growth, deviations: 5 } }, 'open')).toBe('over-saturated')
+    const queue = { inFlightPerSecond: 30, latencyMsPerSecond: 100, deviations: 3.5, isRising: true }
+    expect(judge({ ...rpc(100, 0), queue }, 'open')).toBeNull()
+    expect(judge({ ...rpc(100, 0), queue: { ...queue, deviations: 5 } }, 'open')).toBe('over-saturated')
   })
 })
 
@@ -113,4 +120,44 @@ describe('the target is not blamed', () => {
     expect(judge({ ...rpc(299, 0), cutOff: 1 })).toBe('unfinished')
     expect(judge({}, 'broken-off')).toBe('held')
   })
+})
+
+/** The chance of at least `bad` among `of`, summed up term by term. */
+function chanceOf(bad: number, of: number, share: number): number {
+  let chance = 0
+  for (let k = 0; k < bad; k++) chance += choose(of, k) * share ** k * (1 - share) ** (of - k)
+  return 1 - chance
+}
+
+const choose = (n: number, k: number): number =>
+  Array.from({ length: k }, (_, i) => (n - i) / (i + 1)).reduce((a, b) => a * b, 1)
+
+describe('the most bad answers that chance explains', () => {
+  test.each([
+    [20, 0.01],
+    [60, 0.05],
+    [300, 0.01],
+    [120, 0.1],
+  ])('of %i with a share of %f come more often than one time in twenty, and one more does not', (of, share) => {
+    const most = maxFailuresByChance(of, share)
+    expect(most === 0 ? 1 : chanceOf(most, of, share)).toBeGreaterThan(0.05)
+    expect(chanceOf(most + 1, of, share)).toBeLessThan(0.05)
+  })
+
+  test('are more than those of the very share, and near it where there are many', () => {
+    expect(maxFailuresByChance(300, 0.01)).toBeGreaterThan(maxFailuresAllowed(300, 0.01))
+    expect(maxFailuresByChance(100_000, 0.01)).toBeLessThan(1_060)
+  })
+
+  test('are none where none may be bad, and never more than there are', () => {
+    expect(maxFailuresByChance(1_000, 0)).toBe(0)
+    expect(maxFailuresByChance(3, 0.9)).toBe(3)
+    expect(maxFailuresByChance(0, 0.01)).toBe(0)
+  })
+})
+
+test('so many are allowed that the share of these very answers is kept, whatever a double makes of it', () => {
+  expect(maxFailuresAllowed(100, 1 - 0.99)).toBe(1)
+  expect(maxFailuresAllowed(299, 1 - 0.99)).toBe(2)
+  expect(maxFailuresAllowed(1_000, 1 - 0.999)).toBe(1)
 })

@@ -1,6 +1,6 @@
-import { growthOf, type Passage } from '../../../src/capacity/growth.ts'
-import { judgeTrial, type TrialFacts } from '../../../src/capacity/judge-trial.ts'
-import { type Conclusion, nextTrial, type Tried } from '../../../src/capacity/next-trial.ts'
+import { judgeTrial, type TrialSnapshot } from '../../../src/capacity/judge-trial.ts'
+import { nextTrial, type SearchConclusion, type TrialRecord } from '../../../src/capacity/next-trial.ts'
+import { queueTrendOf, type TimedRequest } from '../../../src/capacity/queue-growth.ts'
 import { type Random, randomStream } from '../../../src/lib/random.ts'
 import type { SearchTerms, Trial } from '../../../src/plan/plan.ts'
 
@@ -21,13 +21,13 @@ export type Mill = {
 export const kneeOf = ({ slots, serviceMs }: Mill): number => (slots * 1000) / serviceMs
 
 /** What is seen of a trial that begins with an empty queue and goes on to its end, unless it is given up. */
-export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialFacts {
+export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialSnapshot {
   const random = randomStream(mill.seed, `mill/${trial.index}`)
   const serve = serverOf(mill, random)
-  const passages: Passage[] = []
+  const passages: TimedRequest[] = []
   const tally = { good: 0, bad: 0, refused: 0 }
   let arrivals = 0
-  const facts = (untilMs: number): TrialFacts => ({
+  const facts = (untilMs: number): TrialSnapshot => ({
     arrivals,
     calls: { rpc: { ...tally } },
     late: 0,
@@ -35,7 +35,7 @@ export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialFacts 
     heldBack: 0,
     crowdedOut: 0,
     cutOff: 0,
-    growth: growthOf(passages, 1, untilMs),
+    queue: queueTrendOf(passages, 1, untilMs),
   })
   const lookEvery = Math.ceil(trial.arrivals / 12)
   const gapMs = 1000 / trial.perSecond
@@ -71,8 +71,8 @@ function serverOf({ slots, serviceMs, queue, varies, noise }: Mill, random: Rand
 }
 
 /** Searches until there is a conclusion. */
-export function search(mill: Mill, terms: SearchTerms): { conclusion: Conclusion; past: readonly Tried[] } {
-  const past: Tried[] = []
+export function search(mill: Mill, terms: SearchTerms): { conclusion: SearchConclusion; past: readonly TrialRecord[] } {
+  const past: TrialRecord[] = []
   for (;;) {
     const next = nextTrial(terms, past)
     if (next.kind === 'conclusion') return { conclusion: next.conclusion, past }

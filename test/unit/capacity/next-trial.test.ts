@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { mostTrials, type Next, nextTrial, type Tried } from '../../../src/capacity/next-trial.ts'
-import type { TrialOutcome } from '../../../src/capacity/search-terms.ts'
+import type { TrialOutcome } from '../../../src/capacity/judge-trial.ts'
+import { maxTrials, type NextStep, nextTrial, type TrialRecord } from '../../../src/capacity/next-trial.ts'
 import type { SearchTerms, Trial } from '../../../src/plan/plan.ts'
+
 import { kneeOf, mill, search, terms } from './mill.ts'
 
 /** Goes on with a search as long as `outcomeOf` says what comes of a trial. */
-function follow(of: SearchTerms, outcomeOf: (trial: Trial, past: readonly Tried[]) => TrialOutcome | null) {
-  const past: Tried[] = []
+function follow(of: SearchTerms, outcomeOf: (trial: Trial, past: readonly TrialRecord[]) => TrialOutcome | null) {
+  const past: TrialRecord[] = []
   for (;;) {
-    const next: Next = nextTrial(of, past)
+    const next: NextStep = nextTrial(of, past)
     if (next.kind === 'conclusion') return { past, conclusion: next.conclusion }
     const outcome = outcomeOf(next.trial, past)
     if (outcome === null) return { past, conclusion: null }
@@ -21,7 +22,7 @@ const breaksAbove =
   (trial: Trial): TrialOutcome =>
     trial.perSecond > perSecond ? 'too-many-bad' : 'held'
 
-const rates = (past: readonly Tried[]) => past.map(({ trial }) => Number(trial.perSecond.toPrecision(4)))
+const rates = (past: readonly TrialRecord[]) => past.map(({ trial }) => Number(trial.perSecond.toPrecision(4)))
 
 describe('a search', () => {
   test('doubles the rate until it breaks, halves the distance, and confirms', () => {
@@ -84,7 +85,7 @@ describe('a search', () => {
     const { past, conclusion } = follow(terms({ precision: 0.000_1, fromPerSecond: 1 }), trial =>
       trial.purpose === 'confirm' ? 'too-many-bad' : breaksAbove(1_500)(trial),
     )
-    expect(past).toHaveLength(mostTrials)
+    expect(past).toHaveLength(maxTrials)
     expect(conclusion?.status).toBe('inconclusive')
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { certify, type Measured } from '../../../src/certificate/certificate.ts'
 import type { DelayFacts } from '../../../src/certificate/delays.ts'
 import { describeCertificate } from '../../../src/certificate/describe-certificate.ts'
-import type { Percentiles } from '../../../src/metrics/percentiles.ts'
+import type { Percentiles } from '../../../src/metrics/histogram.ts'
 
 const spread = (p99: number, count: number): Percentiles => ({
   ...{ count, mean: p99 / 3, p50: p99 / 4, p90: p99 / 2, p95: p99 / 2, p99, p999: p99 * 2, max: p99 * 3 },

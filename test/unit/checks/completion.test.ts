@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import type { Observation, StreamRecord } from '../../../src/observation/observation.ts'
 import {
@@ -268,5 +269,129 @@ describe('the details of the tokens', () => {
 
   test('are not judged where they are not given', () => {
     expect(judgedCount('chat.usage.details', withDetails(undefined))).toBe(0)
+  })
+})
+
+const usage = (details: unknown) => ({ ...completion.usage, prompt_tokens_details: details })
+const cached = (details: unknown, usd = completion.cost.usd) =>
+  chatObserved({ ...completion, usage: usage(details), cost: { usd, diem: 0 } })
+const read = (tokens: unknown) => ({ cached_tokens: tokens })
+const wrote = (tokens: unknown) => ({ cache_creation_input_tokens: tokens })
+const withPrices = (prices: { readonly cacheInput: string | null; readonly cacheWrite: string | null }): Contract => ({
+  ...documented,
+  models: documented.models.map(model => ({
+    ...model,
+    usdPerMillion: model.usdPerMillion && { ...model.usdPerMillion, ...prices },
+  })),
+})
+
+// A million tokens cost $0.50, from the cache $0.10, and to it $0.60; 100 tokens of the completion are $0.0002.
+describe('tokens of a cache', () => {
+  sparesEach({
+    'no details': cached(undefined),
+    'details that are null': cached(null),
+    'details that are empty': cached({}),
+    'details of something else': cached({ audio_tokens: 3 }),
+    'counts that are null': cached({ cached_tokens: null, cache_creation_input_tokens: null }),
+    'a prompt that came from the cache whole': cached(read(200), 0.00022),
+    'a prompt that was written to it whole': cached(wrote(200), 0.00032),
+    'a prompt of all three': cached({ ...read(100), ...wrote(50) }, 0.000265),
+    'a stream that says so': streamObserved({ usage: usage(read(200)), cost: { usd: 0.00022, diem: 0 } }),
+  })
+
+  accusesEach({
+    'details that are a list': [
+      'chat.usage.cached',
+      'prompt_tokens_details is [], expected null or an object',
+      cached([]),
+    ],
+    'a text': ['chat.usage.cached', 'cached_tokens is "5", expected a whole number', cached(read('5'))],
+    'a count below zero': ['chat.usage.cached', 'cached_tokens is -1, expected a whole number', cached(read(-1))],
+    'a fraction': [
+      'chat.usage.cached',
+      'cache_creation_input_tokens is 1.5, expected a whole number',
+      cached(wrote(1.5)),
+    ],
+    'one token more than the prompt has': [
+      'chat.usage.cached',
+      "201 tokens are cached and 0 written, expected no more than the prompt's 200",
+      cached(read(201)),
+    ],
+    'one token more than the prompt has, in both': [
+      'chat.usage.cached',
+      "100 tokens are cached and 101 written, expected no more than the prompt's 200",
+      cached({ ...read(100), ...wrote(101) }),
+    ],
+    'the full price of what was cached': [
+      'chat.cost.cached',
+      'cost is {"usd":0.0003,"diem":0}, expected 0.00022 by the list price for 200 + 100 tokens, of which 200 cached and 0 written',
+      cached(read(200), 0.0003),
+    ],
+    'the full price of what was written': [
+      'chat.cost.cached',
+      'cost is {"usd":0.0003,"diem":0}, expected 0.00032 by the list price for 200 + 100 tokens, of which 0 cached and 200 written',
+      cached(wrote(200), 0.0003),
+    ],
+    'a stream of another price': [
+      'chat.cost.cached',
+      'cost is {"usd":1,"diem":0}, expected 0.00022 by the list price for 200 + 100 tokens, of which 200 cached and 0 written',
+      streamObserved({ usage: usage(read(200)), cost: { usd: 1, diem: 0 } }),
+    ],
+  })
+
+  test('have no price where the profile has none, and then any cost is right', () => {
+    const readOnly = withPrices({ cacheInput: '0.1', cacheWrite: null })
+    expect(accusations(cached(wrote(200), 1), readOnly)).toEqual({})
+    expect(Object.keys(accusations(cached(read(200), 1), readOnly))).toEqual(['chat.cost.cached'])
+    expect(accusations(cached(read(200), 1), withPrices({ cacheInput: null, cacheWrite: '1' }))).toEqual({})
+  })
+
+  test('leave the price of a prompt without them alone', () => {
+    const without = withPrices({ cacheInput: null, cacheWrite: null })
+    expect(Object.keys(accusations(cached(null, 1), without))).toEqual(['chat.cost.amount'])
+  })
+})
+
+describe('the price of what is looked up', () => {
+  const priced = (parameters: object, usd: number, body: object = completion) =>
+    observed(
+      {
+        ...chatAsked,
+        options: { body: {}, parameters: { ...parameters }, suffix: null, encoding: null, samePrompt: false },
+      },
+      answerOf(200, { ...body, cost: { usd, diem: 0 } }, tokenHeaders),
+    )
+  const search = { enable_web_search: 'on' }
+  const scraping = { enable_web_scraping: true }
+
+  sparesEach({
+    'a search': priced(search, 0.0103),
+    'a search that the model did not make': priced({ enable_web_search: 'auto' }, 0.0003),
+    'pages none of which could be read': priced(scraping, 0.0003),
+    'five pages': priced(scraping, 0.0503),
+    'results of a third party': priced({ enable_x_search: true }, 0.1203),
+    'tokens from a cache': priced(search, 0.01, {
+      ...completion,
+      usage: { ...completion.usage, prompt_tokens_details: { cached_tokens: 100 } },
+    }),
+  })
+
+  accusesEach({
+    'a search and a little more': [
+      'parameters.price',
+      'cost is {"usd":0.01031,"diem":0}, expected 0.0002999897 to 0.0103000103 for its tokens and at most 1 lookups',
+      priced(search, 0.01031),
+    ],
+    'tokens that are not charged': [
+      'parameters.price',
+      'cost is {"usd":0.00029,"diem":0}, expected 0.0002999897 to 0.0503000103 for its tokens and at most 5 lookups',
+      priced(scraping, 0.00029),
+    ],
+  })
+
+  test('is not asserted where it is not known', () => {
+    const search = { ...documented.chat.search, usdPerLookup: null }
+    const contract = { ...documented, chat: { ...documented.chat, search } }
+    expect(accusations(priced({ enable_web_search: 'on' }, 7), contract)).toEqual({})
   })
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createChecks } from '../../../src/checks/all-checks.ts'
-import { createDocket } from '../../../src/checks/docket.ts'
+import { createChecks } from '../../../src/checks/checks.ts'
+import { createFindingLog } from '../../../src/checks/findings.ts'
 import type { ClauseId } from '../../../src/contract/clauses.ts'
 import type { Contract } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
@@ -203,14 +203,14 @@ export function accusations(
   observation: Observation,
   contract: Contract = documented,
 ): Partial<Record<ClauseId, string>> {
-  const docket = createDocket()
+  const docket = createFindingLog()
   createChecks(contract, docket)(observation)
   return Object.fromEntries(docket.findings().map(({ clause, because }) => [clause, because]))
 }
 
 /** How often the clause was looked at. */
 export function judgedCount(clause: ClauseId, observation: Observation, contract: Contract = documented): number {
-  const docket = createDocket()
+  const docket = createFindingLog()
   createChecks(contract, docket)(observation)
   return docket.tallies().find(tally => tally.id === clause)?.judged ?? 0
 }

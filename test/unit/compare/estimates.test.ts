@@ -5,8 +5,8 @@ import {
   estimateRate,
   estimateShare,
   positionMs,
-  positionOf,
-  sumCells,
+  quantilePosition,
+  sumBuckets,
 } from '../../../src/compare/estimates.ts'
 import type { Slice } from '../../../src/metrics/slices.ts'
 import { type Simulated, simulatedRun } from './simulated-run.ts'
@@ -56,10 +56,10 @@ describe('a percentile', () => {
       [10, 4],
       [20, 4],
     ] as const
-    expect(positionOf(cells, 0.25)).toBe(10.5)
-    expect(positionOf(cells, 0.75)).toBe(20.5)
+    expect(quantilePosition(cells, 0.25)).toBe(10.5)
+    expect(quantilePosition(cells, 0.75)).toBe(20.5)
     expect(positionMs(1280)).toBe(2 ** 10 / 1000)
-    expect(sumCells([cells, [[20, 1]]])).toEqual([
+    expect(sumBuckets([cells, [[20, 1]]])).toEqual([
       [10, 4],
       [20, 5],
     ])

@@ -41,7 +41,7 @@ export function simulatedRun(options: Simulated): ComparedRun {
   }
   for (let i = 0; i < drops; i++) fold.add(dropped({ dueMs: i }))
   return {
-    facts: { id: `run-${seed}`, startedAt: '2026-01-02T03:04:05.000Z', target: 't', version: '0', seed },
+    info: { id: `run-${seed}`, startedAt: '2026-01-02T03:04:05.000Z', target: 't', version: '0', seed },
     plan,
     slices: fold.slices(),
     isComplete: options.isComplete ?? true,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { countInFlight } from '../../../src/drivers/driver.ts'
+import { createInFlight } from '../../../src/drivers/driver.ts'
 
 const promised = () => {
   let resolve = () => {}
@@ -15,7 +15,7 @@ const settled = () => new Promise(resolve => setImmediate(resolve))
 
 describe('what is in flight', () => {
   test('counts up when work is tracked and down when it has ended', async () => {
-    const inFlight = countInFlight()
+    const inFlight = createInFlight()
     const [first, second] = [promised(), promised()]
     inFlight.track(first.work)
     inFlight.track(second.work)
@@ -26,11 +26,11 @@ describe('what is in flight', () => {
   })
 
   test('is idle from the start', async () => {
-    await expect(countInFlight().idle()).resolves.toBeUndefined()
+    await expect(createInFlight().idle()).resolves.toBeUndefined()
   })
 
   test('is idle when the last has ended, and tells all who wait', async () => {
-    const inFlight = countInFlight()
+    const inFlight = createInFlight()
     const [first, second] = [promised(), promised()]
     inFlight.track(first.work)
     inFlight.track(second.work)
@@ -45,7 +45,7 @@ describe('what is in flight', () => {
   })
 
   test('can become busy and idle again', async () => {
-    const inFlight = countInFlight()
+    const inFlight = createInFlight()
     for (let round = 0; round < 3; round++) {
       const { work, resolve } = promised()
       inFlight.track(work)
@@ -59,7 +59,7 @@ describe('what is in flight', () => {
 
 describe('a fault of ours in the work', () => {
   test('is thrown to whoever waits for the end of it', async () => {
-    const inFlight = countInFlight()
+    const inFlight = createInFlight()
     const { work, reject } = promised()
     inFlight.track(work)
     reject(new RangeError('no caller at 9'))
@@ -67,7 +67,7 @@ describe('a fault of ours in the work', () => {
   })
 
   test('is thrown to whoever would track more, though its work is counted', async () => {
-    const inFlight = countInFlight()
+    const inFlight = createInFlight()
     const { work, reject } = promised()
     inFlight.track(work)
     reject(new RangeError('no caller at 9'))
@@ -77,7 +77,7 @@ describe('a fault of ours in the work', () => {
   })
 
   test('is the first one, where there are several', async () => {
-    const inFlight = countInFlight()
+    const inFlight = createInFlight()
     inFlight.track(Promise.reject(new Error('first')))
     inFlight.track(Promise.reject(new Error('second')))
     await expect(inFlight.idle()).rejects.toThrow('first')

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { driveSequence, type Turn } from '../../../src/drivers/sequence.ts'
-import { arrivalAt, soon, testCab } from './cab.ts'
+import { driveSequence, type SequenceStep } from '../../../src/drivers/sequence.ts'
+import { arrivalAt, soon, testContext } from './test-context.ts'
 
 /** So many queues of so many arrivals; an arrival carries its queue as its caller and its place as its number. */
-const queues = (count: number, length: number): readonly (readonly Turn[])[] =>
+const queues = (count: number, length: number): readonly (readonly SequenceStep[])[] =>
   Array.from({ length: count }, (_, queue) =>
     Array.from({ length }, (__, place) => ({
       make: (dueMs: number) => arrivalAt(dueMs, place, queue),
-      heldUntilMs: () => null,
+      waitUntilMs: () => null,
     })),
   )
 
@@ -15,9 +15,9 @@ const forever = Number.POSITIVE_INFINITY
 
 describe('a sequence', () => {
   test('sends a queue in order and one at a time', async () => {
-    const cab = testCab(sentMs => sentMs + 25)
-    await cab.clock.run(driveSequence(cab, queues(1, 4), cab.inFlight, { lanes: 1, endMs: forever }))
-    expect(cab.fates.map(({ seq, sentMs }) => [seq, sentMs])).toEqual([
+    const context = testContext(sentMs => sentMs + 25)
+    await context.clock.run(driveSequence(context, queues(1, 4), { lanes: 1, endMs: forever }))
+    expect(context.fates.map(({ seq, sentMs }) => [seq, sentMs])).toEqual([
       [0, 0],
       [1, 25],
       [2, 50],
@@ -26,15 +26,15 @@ describe('a sequence', () => {
   })
 
   test('has each call due when the one before has ended: waiting in line is not lateness', async () => {
-    const cab = testCab(soon)
-    await cab.clock.run(driveSequence(cab, queues(3, 5), cab.inFlight, { lanes: 2, endMs: forever }))
-    expect(cab.fates.every(({ dueMs, sentMs }) => dueMs === sentMs)).toBe(true)
+    const context = testContext(soon)
+    await context.clock.run(driveSequence(context, queues(3, 5), { lanes: 2, endMs: forever }))
+    expect(context.fates.every(({ dueMs, sentMs }) => dueMs === sentMs)).toBe(true)
   })
 
   test('sends as many queues side by side as there are lanes, and the others after them', async () => {
-    const cab = testCab(soon)
-    await cab.clock.run(driveSequence(cab, queues(5, 1), cab.inFlight, { lanes: 2, endMs: forever }))
-    expect(cab.fates.map(({ caller, sentMs }) => [caller, sentMs])).toEqual([
+    const context = testContext(soon)
+    await context.clock.run(driveSequence(context, queues(5, 1), { lanes: 2, endMs: forever }))
+    expect(context.fates.map(({ caller, sentMs }) => [caller, sentMs])).toEqual([
       [0, 0],
       [1, 0],
       [2, 10],
@@ -44,27 +44,27 @@ describe('a sequence', () => {
   })
 
   test('never has two calls of one queue under way, however long one takes', async () => {
-    const cab = testCab((sentMs, { caller }) => sentMs + 10 * (caller + 1))
-    await cab.clock.run(driveSequence(cab, queues(4, 6), cab.inFlight, { lanes: 4, endMs: forever }))
+    const context = testContext((sentMs, { caller }) => sentMs + 10 * (caller + 1))
+    await context.clock.run(driveSequence(context, queues(4, 6), { lanes: 4, endMs: forever }))
     for (const queue of [0, 1, 2, 3]) {
-      const own = cab.fates.filter(({ caller }) => caller === queue)
+      const own = context.fates.filter(({ caller }) => caller === queue)
       expect(own.map(({ seq }) => seq)).toEqual([0, 1, 2, 3, 4, 5])
       expect(own.every(({ sentMs }, index) => index === 0 || sentMs === own[index - 1]?.endMs)).toBe(true)
     }
   })
 
   test('of nothing is over at once', async () => {
-    const cab = testCab(soon)
-    await driveSequence(cab, [], cab.inFlight, { lanes: 4, endMs: forever })
-    expect(cab.fates).toEqual([])
+    const context = testContext(soon)
+    await driveSequence(context, [], { lanes: 4, endMs: forever })
+    expect(context.fates).toEqual([])
   })
 })
 
 describe('what is left of a sequence', () => {
   test('when its time is over is dropped and counted, queues that never began included', async () => {
-    const cab = testCab(soon)
-    await cab.clock.run(driveSequence(cab, queues(3, 4), cab.inFlight, { lanes: 2, endMs: 25 }))
-    const told = cab.fates.map(({ caller, seq, dropped }) => [caller, seq, dropped])
+    const context = testContext(soon)
+    await context.clock.run(driveSequence(context, queues(3, 4), { lanes: 2, endMs: 25 }))
+    const told = context.fates.map(({ caller, seq, dropped }) => [caller, seq, dropped])
     expect(told.filter(([, , dropped]) => dropped === null)).toHaveLength(6)
     expect(told.filter(([, , dropped]) => dropped === 'stage-over')).toEqual([
       [0, 3, 'stage-over'],
@@ -77,12 +77,12 @@ describe('what is left of a sequence', () => {
   })
 
   test('when the run is stopped is dropped as interrupted, after what is under way has ended', async () => {
-    const cab = testCab(soon)
-    const driven = driveSequence(cab, queues(1, 3), cab.inFlight, { lanes: 1, endMs: forever })
-    await cab.clock.advanceTo(5)
-    cab.stop()
-    await cab.clock.run(driven)
-    expect(cab.fates.map(({ endMs, dropped }) => [endMs, dropped])).toEqual([
+    const context = testContext(soon)
+    const driven = driveSequence(context, queues(1, 3), { lanes: 1, endMs: forever })
+    await context.clock.advanceTo(5)
+    context.stop()
+    await context.clock.run(driven)
+    expect(context.fates.map(({ endMs, dropped }) => [endMs, dropped])).toEqual([
       [10, null],
       [null, 'interrupted'],
       [null, 'interrupted'],

@@ -48,7 +48,7 @@ describe('a stage in slices', () => {
   test('holds no more slices than a stage has, however late its calls say that they were due', () => {
     const fold = createSlices(aPlan(), documented)
     for (let dueMs = 0; dueMs < 1_000_000; dueMs += 500) fold.add(anObservation({ dueMs }))
-    const kept = [...fold.facts().found.values()].flatMap(calls => [...calls.values()].map(slices => slices.size))
+    const kept = [...fold.snapshot().found.values()].flatMap(calls => [...calls.values()].map(slices => slices.size))
     expect(kept).toEqual([22])
     expect(fold.slices().calls[0]?.slices.every(({ sent }) => sent === 1)).toBe(true)
   })

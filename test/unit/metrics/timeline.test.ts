@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createTimeline, mostColumns } from '../../../src/metrics/timeline.ts'
+import { createTimeline, maxColumns } from '../../../src/metrics/timeline.ts'
 
 test('a column is a second, as long as there are few enough of them', () => {
   const timeline = createTimeline()
   expect(timeline.columnOf(0)).toBe(0)
   expect(timeline.columnOf(999.9)).toBe(0)
-  expect(timeline.columnOf(599_999)).toBe(mostColumns - 1)
+  expect(timeline.columnOf(599_999)).toBe(maxColumns - 1)
   expect(timeline.stepMs()).toBe(1_000)
 })
 
@@ -13,7 +13,7 @@ test('a longer run has as many columns, and they keep what was put into them', (
   const timeline = createTimeline()
   const sums = timeline.sums()
   const maxima = timeline.maxima()
-  const grid = timeline.grid(3)
+  const grid = timeline.matrix(3)
   for (let second = 0; second < 600; second++) {
     const column = timeline.columnOf(second * 1_000)
     sums.put(column, 1)

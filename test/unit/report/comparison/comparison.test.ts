@@ -1,11 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { Comparison } from '../../../../src/compare/comparison.ts'
-import { comparisonJsonSchema, comparisonSchema } from '../../../../src/report/comparison/comparison-schema.ts'
-import { withComparison } from '../../../../src/report/comparison/with-comparison.ts'
+import { comparisonJsonSchema, comparisonSchema } from '../../../../src/compare/comparison.ts'
+import { withComparison } from '../../../../src/judging/verdict.ts'
+import { annotationLines } from '../../../../src/outputs/github.ts'
+import type { Report } from '../../../../src/report/document.ts'
+
 import { renderJunit } from '../../../../src/report/render/junit.ts'
 import { comparisonRenderers, renderHtml, renderMarkdown, renderText } from '../../../../src/report/render/renderers.ts'
-import { annotationLines } from '../../../../src/report/workflow-commands.ts'
+
 import { parseXml } from '../../../support/xml.ts'
 import { failingReport, passingReport } from '../fixtures.ts'
 import { hostile } from '../hostile-report.ts'
@@ -46,9 +49,15 @@ describe('a comparison', () => {
   })
 })
 
+const compared = (report: Report, comparison: Comparison): Report => ({
+  ...report,
+  ...withComparison(report, comparison),
+  comparison,
+})
+
 describe('a report with a comparison', () => {
   test('fails where the run has regressed, and says so in every form', () => {
-    const report = withComparison(passingReport, regressed)
+    const report = compared(passingReport, regressed)
     expect(report.verdict).toBe('fail')
     expect(report.because).toEqual(regressed.because.map(reason => `Against the baseline: ${reason}`))
     expect(renderText(report, { ...page, directory: null })).toMatch(/regressed {2}latency p50 +[\d.]+ ms +→/)
@@ -83,7 +92,7 @@ describe('a report with a comparison', () => {
 
   test('passes where nothing changed, and where it got better', () => {
     for (const comparison of [unchanged, improved]) {
-      const report = withComparison(passingReport, comparison)
+      const report = compared(passingReport, comparison)
       expect(report.verdict).toBe('pass')
       expect(report.because[0]).toBe(passingReport.because[0])
       expect(report.because).toHaveLength(1 + comparison.because.length)
@@ -92,14 +101,14 @@ describe('a report with a comparison', () => {
   })
 
   test('is inconclusive where it cannot be told', () => {
-    const report = withComparison(passingReport, untold)
+    const report = compared(passingReport, untold)
     expect(report.verdict).toBe('inconclusive')
     expect(report.because).toEqual(['Against the baseline: The run did not end by itself.'])
   })
 
   test('keeps failing for what it failed for', () => {
     for (const comparison of [unchanged, improved, untold, regressed]) {
-      const report = withComparison(failingReport, comparison)
+      const report = compared(failingReport, comparison)
       expect(report.verdict).toBe('fail')
       expect(report.because.slice(0, failingReport.because.length)).toEqual(failingReport.because)
     }

@@ -1,0 +1,138 @@
+/** A request as far as its overlap with others goes. All instants in milliseconds since the start of the run. */
+export type RequestInterval = {
+  readonly sentMs: number
+  /** What the answer says of the state of things is from then at the latest. Not before `sentMs`. */
+  readonly shownMs: number
+  /** From then on, whatever is sent finds the effect of this request in place. Not before `shownMs`. */
+  readonly settledMs: number
+}
+
+/** What a request can have found in place, as sums over other requests. */
+export type SumBounds<Sum> = {
+  /** Over those that had settled before it was sent: it found their effect for sure. */
+  readonly certain: Sum
+  /** Over all that were sent before it. */
+  readonly before: Sum
+  /** Over itself and all that were sent before its answer showed anything: it found no effect of any other. */
+  readonly possible: Sum
+}
+
+export type OverlapBounds<Entry extends RequestInterval> = {
+  /** Entries added later were sent at `watermarkMs` or after it. */
+  readonly add: (entry: Entry, watermarkMs: number) => void
+  /** Judges what was still open; nothing is added any more. */
+  readonly finish: () => void
+}
+
+/**
+ * The bounds by which everything that adds up is judged although requests overlap: money on an account, requests in a
+ * window. Entries are judged in the order of sending, each as soon as nothing can be added any more that it may have
+ * found in place. Takes the same time for an entry however many overlap, and keeps only what is still open.
+ */
+export function createOverlapBounds<Entry extends RequestInterval, Sum>(
+  zero: Sum,
+  plus: (sum: Sum, entry: Entry) => Sum,
+  judge: (entry: Entry, view: SumBounds<Sum>) => void,
+): OverlapBounds<Entry> {
+  type Place = { readonly entry: Entry; sumThrough: Sum }
+  const open = createSortedQueue<Place>(({ entry }) => entry.sentMs)
+  /** How many of the open entries have their sum: no entry can come before them any more. */
+  let summed = 0
+  let total = zero
+  let before = zero
+  const unsettled = createSortedQueue<Entry>(entry => entry.settledMs)
+  let certain = zero
+
+  function judgeFirst({ entry, sumThrough }: Place) {
+    for (let first = unsettled.at(0); first !== undefined && first.settledMs <= entry.sentMs; first = unsettled.at(0)) {
+      certain = plus(certain, first)
+      unsettled.shift()
+    }
+    const reach = Math.max(1, open.countBelow(entry.shownMs))
+    const possible = open.at(reach - 1)?.sumThrough ?? total
+    judge(entry, { certain, before, possible })
+    before = sumThrough
+    unsettled.insert(entry)
+    open.shift()
+    summed--
+  }
+
+  function advance(watermarkMs: number) {
+    for (let next = open.at(summed); next !== undefined && next.entry.sentMs < watermarkMs; next = open.at(summed)) {
+      total = plus(total, next.entry)
+      next.sumThrough = total
+      summed++
+    }
+    for (let first = open.at(0); first !== undefined && first.entry.shownMs < watermarkMs; first = open.at(0))
+      judgeFirst(first)
+  }
+
+  return {
+    add: (entry, watermarkMs) => {
+      open.insert({ entry, sumThrough: zero })
+      advance(watermarkMs)
+    },
+    finish: () => advance(Number.POSITIVE_INFINITY),
+  }
+}
+
+/** A queue in ascending order of a number; equals keep the order in which they came. */
+type SortedQueue<Item> = {
+  /** Quick where the item belongs near the end. */
+  readonly insert: (item: Item) => void
+  readonly shift: () => Item | undefined
+  readonly at: (index: number) => Item | undefined
+  readonly countBelow: (key: number) => number
+  readonly size: () => number
+}
+
+/** Shifted items are cut off once there are more than these, and more than are left. */
+const cutOffAt = 256
+
+export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQueue<Item> {
+  let items: Item[] = []
+  /** The keys of the items, at the same positions: most calls look for a key. */
+  let keys: number[] = []
+  let head = 0
+
+  /** The first place whose key is at least `key`, or above it. */
+  const search = (key: number, isAbove: boolean): number => {
+    let low = head
+    let high = keys.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const other = keys[middle] ?? Number.NaN
+      if (isAbove ? other <= key : other < key) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  return {
+    insert: item => {
+      const key = keyOf(item)
+      const last = keys[keys.length - 1]
+      if (keys.length === head || last === undefined || last <= key) {
+        items.push(item)
+        keys.push(key)
+        return
+      }
+      const place = search(key, true)
+      items.splice(place, 0, item)
+      keys.splice(place, 0, key)
+    },
+    shift: () => {
+      if (head === items.length) return undefined
+      const first = items[head++]
+      if (head > cutOffAt && head * 2 > items.length) {
+        items = items.slice(head)
+        keys = keys.slice(head)
+        head = 0
+      }
+      return first
+    },
+    at: index => items[head + index],
+    countBelow: key => search(key, false) - head,
+    size: () => items.length - head,
+  }
+}

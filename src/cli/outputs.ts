@@ -1,0 +1,169 @@
+import type { Clock } from '../lib/clock.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import type { PushCounts, RunInfo } from '../observation/log.ts'
+import { gitHubOutput } from '../outputs/github.ts'
+import type { LiveRun, Output } from '../outputs/output.ts'
+import { createJsonLog, createProgress } from '../outputs/progress.ts'
+import { sourceOf } from '../outputs/prometheus/samples.ts'
+import { createScrapeOutput } from '../outputs/prometheus/scrape.ts'
+import { createPushgateway } from '../outputs/pushgateway.ts'
+import { parseReceiver, type Receiver, type ReceiverLink } from '../outputs/remote-write/receiver.ts'
+import { createRemoteWrite } from '../outputs/remote-write/remote-write.ts'
+import { describeLimits, describePlan, differingLimits } from '../plan/describe-plan.ts'
+import type { Plan } from '../plan/plan.ts'
+import { pushedWords } from '../report/sections/harness.ts'
+
+import { undiciTransport } from '../transport/undici.ts'
+import { text, type Values } from './command.ts'
+import { showReport } from './show-report.ts'
+
+/** Where the flags want a run to be shown beside the terminal; null: nowhere. */
+export type OutputFlags = {
+  /** Where `/metrics` is served. */
+  readonly metrics: Address | null
+  readonly remoteWrite: Receiver | null
+  readonly pushgateway: Receiver | null
+}
+
+type Address = { readonly host: string; readonly port: number }
+
+/** The flags, with credentials from the environment. Throws a UsageError. */
+export function outputFlags(values: Values, environment: Readonly<Record<string, string | undefined>>): OutputFlags {
+  const receiver = (flag: string, variable: string) => {
+    const address = text(values, flag)
+    return address === null ? null : parseReceiver(`--${flag}`, address, variable, environment[variable])
+  }
+  return {
+    metrics: metricsAddress(values),
+    remoteWrite: receiver('remote-write', 'TURNPIKE_REMOTE_WRITE_CREDENTIALS'),
+    pushgateway: receiver('push-gateway', 'TURNPIKE_PUSH_GATEWAY_CREDENTIALS'),
+  }
+}
+
+function metricsAddress(values: Values): Address | null {
+  const address = text(values, 'metrics')
+  if (address === null) return null
+  const match = /^([^\s]*):(\d{1,5})$/.exec(address)
+  if (match === null)
+    throw new UsageError({ where: '--metrics', got: JSON.stringify(address), expected: '[host]:port, such as :9464' })
+  return { host: match[1] || '127.0.0.1', port: Number(match[2]) }
+}
+
+/** All outputs of one run. */
+export type RunOutputs = {
+  readonly outputs: readonly Output[]
+  /** Whether one of them reads the gauges. */
+  readonly gauges: boolean
+  /** Writes a line for a person, unless the run is to be quiet. */
+  readonly log: (line: string) => void
+  readonly close: () => Promise<void>
+}
+
+/** Creates the outputs that the flags ask for, and notes what the run is about to do. Throws a UsageError. */
+export async function createOutputs(
+  plan: Plan,
+  info: RunInfo,
+  clock: Clock,
+  path: string,
+  values: Values,
+  flags: OutputFlags,
+): Promise<RunOutputs> {
+  const isQuiet = values.quiet === true
+  const asJson = values.log === 'json'
+  const { stderr } = process
+  const stream = asJson ? createJsonLog() : stderr
+  const interactive = !asJson && stderr.isTTY === true && process.env.CI === undefined && process.env.TERM !== 'dumb'
+  const isShown = !isQuiet && values.progress !== false
+  const progress = createProgress(plan, { stream, interactive, columns: () => stderr.columns ?? 80, clock })
+  const warn = isShown ? progress.log : (line: string) => void stream.write(`${line}\n`)
+  const log = (line: string) => {
+    if (!isQuiet) warn(line)
+  }
+  let pushCounts: () => PushCounts | null = () => null
+  const source = (live: LiveRun) => sourceOf(live, plan, info, clock, () => pushCounts())
+  const scrape = flags.metrics && (await scrapeOutput(flags.metrics, source))
+  if (plan.target !== null && !isQuiet) stream.write(`${describePlan(plan)}\n`)
+  for (const line of openingNotes(plan, info, path)) log(line)
+  if (scrape !== null) log(`Metrics are at http://${flags.metrics?.host}:${scrape.port}/metrics`)
+
+  const notes: Notes = { log, warn, isQuiet }
+  const remoteWrite =
+    flags.remoteWrite &&
+    createRemoteWrite(linkTo(flags.remoteWrite, 'Remote write to', clock, notes), info.runId, source)
+  pushCounts = remoteWrite?.pushCounts ?? pushCounts
+  const pushgateway =
+    flags.pushgateway && createPushgateway(linkTo(flags.pushgateway, 'Pushgateway at', clock, notes), plan.scenario)
+  const print: Output = {
+    start: () => {},
+    finish: async report => showReport(report, path, values),
+    close: async () => {},
+  }
+  // Each has finished what it does at once before the next is told: progress is erased before the report is printed.
+  const all = [isShown ? progress : null, print, gitHubOutput, scrape, remoteWrite, pushgateway]
+  const outputs = all.filter(output => output !== null)
+  return {
+    outputs,
+    // Nobody reads them but Prometheus.
+    gauges: scrape !== null || remoteWrite !== null,
+    log,
+    close: async () => {
+      for (const output of outputs) await output.close()
+    },
+  }
+}
+
+/** What a reader of the rates should know. */
+function openingNotes(plan: Plan, info: RunInfo, path: string): readonly string[] {
+  const { target, scenario, seed, limits } = plan
+  const others = differingLimits(limits)
+  const aboutLimits =
+    limits.asked.kind === 'failed'
+      ? [`Limits are ${describeLimits(limits)}.`]
+      : others.length === 0
+        ? []
+        : [
+            `The target grants other limits than the profile: ${others.join(', ')} a minute. Rates go by the ${limits.by}.`,
+          ]
+  return [
+    target === null ? `Started a reference service at ${info.target}.` : `The target is ${info.target}.`,
+    `Run ${info.runId}: ${scenario}, seed ${seed}, into ${path}`,
+    ...aboutLimits,
+  ]
+}
+
+const scrapeOutput = (address: Address, source: Parameters<typeof createScrapeOutput>[1]) =>
+  createScrapeOutput(address, source).catch(cause => {
+    const got = String((cause as NodeJS.ErrnoException).code)
+    throw new UsageError({ where: '--metrics', got, expected: 'a free port' })
+  })
+
+type Notes = {
+  readonly log: RunOutputs['log']
+  /** Writes a line even where the run is to be quiet. */
+  readonly warn: (line: string) => void
+  readonly isQuiet: boolean
+}
+
+/** Whatever becomes of what is pushed, the verdict stays what it is. */
+function linkTo(receiver: Receiver, name: string, clock: Clock, { log, warn, isQuiet }: Notes): ReceiverLink {
+  const { address } = receiver
+  const transport = undiciTransport({ baseUrl: new URL(address).origin, clock, maxConnections: 1 })
+  let firstNote: string | null = null
+  return {
+    receiver,
+    send: transport.send,
+    clock,
+    note: line => {
+      firstNote ??= line
+      log(`${name} ${address}: ${line}`)
+    },
+    tell: counts => {
+      const words = `${pushedWords(counts)} (${address})`
+      // A run that is not quiet has noted long ago why.
+      const why = isQuiet && firstNote !== null ? `. It began with: ${firstNote}` : ''
+      if (counts.lostSamples === 0) log(words)
+      else warn(`Warning: ${words}${why}`)
+    },
+    close: transport.close,
+  }
+}

@@ -1,0 +1,43 @@
+import { createServer, type ServerResponse } from 'node:http'
+
+/** The text that Prometheus scrapes. */
+export type Exposition = { readonly contentType: string; readonly render: () => Promise<string> }
+
+export type HttpServer = { readonly port: number; readonly close: () => Promise<void> }
+
+/** Serves `/metrics` to this machine only, unless a host says otherwise. Rejects when it cannot listen there. */
+export function startHttpServer(
+  options: Exposition & { readonly host?: string; readonly port: number },
+): Promise<HttpServer> {
+  const { host = '127.0.0.1', port, contentType, render } = options
+  const server = createServer((request, response) => {
+    const path = request.url?.split('?')[0]
+    if (path !== '/metrics') return answer(response, 404, 'text/plain', 'The metrics are at /metrics.\n')
+    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'text/plain', 'GET only.\n')
+    render().then(
+      text => answer(response, 200, contentType, text),
+      (fault: unknown) => answer(response, 500, 'text/plain', `${fault}\n`),
+    )
+  })
+
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      const address = server.address()
+      const bound = address !== null && typeof address === 'object' ? address.port : port
+      resolve({
+        port: bound,
+        close: () =>
+          new Promise(closed => {
+            server.close(() => closed())
+            // A scraper keeps its connection open, and the program would wait for it.
+            server.closeAllConnections()
+          }),
+      })
+    })
+  })
+}
+
+function answer(response: ServerResponse, status: number, contentType: string, body: string): void {
+  response.writeHead(status, { 'content-type': contentType }).end(body)
+}

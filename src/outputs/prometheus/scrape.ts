@@ -1,0 +1,123 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Timing } from '../../plan/plan.ts'
+import { type Exposition, startHttpServer } from '../http-server.ts'
+import type { LiveRun, Output } from '../output.ts'
+import { families, histogramFamilies } from './families.ts'
+import {
+  bucketBoundsMs,
+  type ExportedMetrics,
+  type ExpositionSource,
+  type Family,
+  type HistogramSeries,
+  histogramSeries,
+  type Sample,
+} from './samples.ts'
+
+/**
+ * Serves the metrics of a run at `/metrics`. Before the run starts there is nothing to show but that it exists. Rejects
+ * when it cannot listen at the address.
+ */
+export async function createScrapeOutput(
+  { host, port }: { readonly host: string; readonly port: number },
+  sourceOf: (live: LiveRun) => ExpositionSource,
+): Promise<Output & { readonly port: number }> {
+  let render: Exposition['render'] = async () => ''
+  const contentType = 'text/plain; version=0.0.4; charset=utf-8'
+  const server = await startHttpServer({ host, port, contentType, render: () => render() })
+  return {
+    port: server.port,
+    start: live => {
+      render = createExposition(sourceOf(live)).render
+    },
+    finish: async () => {},
+    close: server.close,
+  }
+}
+
+/**
+ * Reads the source at scrape time only, so that the client library costs nothing for each observation: its own histograms
+ * would take as much time as sending the request did.
+ */
+export function createExposition(source: ExpositionSource): Exposition {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  for (const { name, timing, help } of histogramFamilies) histogram(registry, source.metrics, name, timing, help)
+  for (const family of families(source)) register(registry, family)
+  return {
+    contentType: registry.contentType,
+    render: async () => {
+      await source.catchUp()
+      return registry.metrics()
+    },
+  }
+}
+
+/** The text of families as Prometheus reads it, without those of the process. */
+export function renderFamilies(these: readonly Family[]): Promise<string> {
+  const registry = new Registry()
+  for (const family of these) register(registry, family)
+  return registry.metrics()
+}
+
+export type NamedSample = Sample & { readonly name: string }
+
+/** The metrics of the process, as `/metrics` has them. To be called once; the result reads them each time. */
+export function processMetrics(): () => Promise<readonly NamedSample[]> {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return async () => {
+    const metrics = await registry.getMetricsAsJSON()
+    return metrics.flatMap(({ name, values }) =>
+      values.map(({ value, labels, ...rest }) => ({ name: seriesName(rest) ?? name, labels: texts(labels), value })),
+    )
+  }
+}
+
+/** Parts of a histogram have names of their own, which the types of the client library leave out. */
+const seriesName = (value: { readonly metricName?: string }): string | undefined => value.metricName
+
+const texts = (labels: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]))
+
+function register(registry: Registry, { name, kind, help, labels, samples }: Family): void {
+  const options = { name, help, labelNames: labels, registers: [registry] }
+  if (kind === 'counter')
+    new Counter({
+      ...options,
+      collect() {
+        this.reset()
+        for (const { labels, value } of samples()) this.inc(labels, value)
+      },
+    })
+  else
+    new Gauge({
+      ...options,
+      collect() {
+        this.reset()
+        const known = samples()
+        // A gauge without labels is reset to 0; what is not known is no 0.
+        if (known.length === 0) this.remove({})
+        for (const { labels, value } of known) this.set(labels, value)
+      },
+    })
+}
+
+/** A histogram of the client library whose values are those of the fold. */
+function histogram(registry: Registry, metrics: ExportedMetrics, name: string, timing: Timing, help: string): void {
+  const type = 'histogram'
+  const metric = new Histogram({ name, help, labelNames: ['call', 'stage'], registers: [] })
+  const values = () => histogramSeries(metrics, timing).flatMap(distribution => seriesOf(name, distribution))
+  const get = async () => ({ name, help, type, aggregator: 'sum', values: values() })
+  registry.registerMetric(Object.assign(metric, { get, getForPromString: get }))
+}
+
+const seriesOf = (name: string, { labels, counts, count, sumSeconds }: HistogramSeries) => [
+  ...counts.map((value, index) => ({
+    labels: { ...labels, le: (bucketBoundsMs[index] ?? 0) / 1000 },
+    value,
+    metricName: `${name}_bucket`,
+  })),
+  { labels: { ...labels, le: '+Inf' }, value: count, metricName: `${name}_bucket` },
+  { labels, value: sumSeconds, metricName: `${name}_sum` },
+  { labels, value: count, metricName: `${name}_count` },
+]

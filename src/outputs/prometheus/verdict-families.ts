@@ -1,0 +1,107 @@
+import type { Percentiles } from '../../metrics/histogram.ts'
+import type { CallFacts, Report } from '../../report/document.ts'
+
+import type { Family } from './samples.ts'
+
+/**
+ * The verdict of a run. All of them are gauges, which a later run of the scenario replaces. None has the name of a metric
+ * of a live run, so that yesterday's verdict is not mistaken for a current one.
+ */
+export function verdictFamilies(report: Report): readonly Family[] {
+  const { verdict, run, load, billing, clauses, thresholds, capacity } = report
+  const calls = report.calls.filter(({ stage }) => stage === null)
+  const judged = clauses.filter(clause => clause.verdict !== 'not-exercised')
+  const ofCalls = (percentiles: (facts: CallFacts) => Percentiles) =>
+    calls.flatMap(facts => quantiles(percentiles(facts), { call: facts.call }))
+
+  return [
+    last('verdict', '1 for the verdict, 0 for the others.', ['verdict'], verdicts, each => [
+      { verdict: each },
+      each === verdict ? 1 : 0,
+    ]),
+    last('info', 'Always 1.', ['run_id', 'seed', 'version', 'ended'], [run], ({ id, seed, version, ended }) => [
+      { run_id: id, seed: String(seed), version, ended },
+      1,
+    ]),
+    last('start_timestamp_seconds', 'When it began.', [], [Date.parse(run.startedAt) / 1000], alone),
+    last('duration_seconds', 'How long it took.', [], [run.durationMs / 1000], alone),
+    last('threshold_ok', '1: held, 0: crossed.', ['threshold'], thresholds, ({ expression, verdict: each }) => [
+      { threshold: expression },
+      each === 'inconclusive' ? null : each === 'pass' ? 1 : 0,
+    ]),
+    last('violations', 'Violations of a clause that was judged.', ['clause'], judged, ({ id, violated }) => [
+      { clause: id },
+      violated,
+    ]),
+    last('discrepancies', 'Differences between claimed and billed.', ['kind'], billing.discrepancies, each => [
+      { kind: each.kind },
+      each.count,
+    ]),
+    last('requests', 'Requests by what became of them.', ['outcome'], outcomes, outcome => [
+      { outcome },
+      load[outcome],
+    ]),
+    last('credits', 'RPC credits.', ['by'], ['expected', 'claimed'] as const, by => [
+      { by },
+      Number(by === 'expected' ? billing.expectedCredits : billing.claimedCredits),
+    ]),
+    last('usd', 'Money.', ['by'], ['expected', 'claimed', 'billed'] as const, by => {
+      const amount = { expected: billing.expectedUsd, claimed: billing.claimedUsd, billed: billing.billedUsd }[by]
+      return [{ by }, amount === null ? null : Number(amount)]
+    }),
+    last('good_ratio', 'Good answers of all that were due.', ['call'], calls, ({ call, goodRatio }) => [
+      { call },
+      goodRatio,
+    ]),
+    last(
+      'request_duration_seconds',
+      'Latency.',
+      ['call', 'quantile'],
+      ofCalls(facts => facts.latencyMs),
+      same,
+    ),
+    last(
+      'ttft_seconds',
+      'Time to first token.',
+      ['call', 'quantile'],
+      ofCalls(facts => facts.ttftMs),
+      same,
+    ),
+    last('lateness_seconds', 'Due to send.', ['quantile'], quantiles(load.latenessMs, {}), same),
+    last('capacity_rate', 'Arrivals a second that were confirmed.', ['stage'], capacity, ({ stage, perSecond }) => [
+      { stage },
+      perSecond,
+    ]),
+    last('capacity_info', 'Always 1.', ['stage', 'status'], capacity, ({ stage, status }) => [{ stage, status }, 1]),
+  ]
+}
+
+const verdicts = ['pass', 'fail', 'inconclusive'] as const
+const outcomes = ['answered', 'failed', 'dropped'] as const
+
+/** The labels and the value of a sample; null where there is no value, and then there is no sample. */
+type Row = readonly [labels: Readonly<Record<string, string>>, value: number | null]
+
+const alone = (value: number): Row => [{}, value]
+const same = (row: Row): Row => row
+
+/** A percentile that could not be stated has no value. */
+const quantiles = (
+  { p50, p90, p95, p99, p999 }: Percentiles,
+  labels: Readonly<Record<string, string>>,
+): readonly Row[] =>
+  Object.entries({ '0.5': p50, '0.9': p90, '0.95': p95, '0.99': p99, '0.999': p999 }).map(([quantile, ms]) => [
+    { ...labels, quantile },
+    ms === null ? null : ms / 1000,
+  ])
+
+function last<Item>(
+  name: string,
+  help: string,
+  labels: readonly string[],
+  items: readonly Item[],
+  row: (item: Item) => Row,
+): Family {
+  const samples = items.map(row).flatMap(([own, value]) => (value === null ? [] : [{ labels: own, value }]))
+  return { name: `turnpike_last_run_${name}`, kind: 'gauge', help: `Last run: ${help}`, labels, samples: () => samples }
+}

@@ -1,0 +1,29 @@
+import type { Output } from './output.ts'
+import { renderFamilies } from './prometheus/scrape.ts'
+import { verdictFamilies } from './prometheus/verdict-families.ts'
+import { createPost, finishInTime, type ReceiverLink } from './remote-write/receiver.ts'
+import { createSendQueue } from './remote-write/send-queue.ts'
+
+const request = { method: 'PUT', headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } } as const
+
+/**
+ * Puts the verdict of a run into a Pushgateway, in the place of that of the last run of its scenario, and touches nothing
+ * else. A Pushgateway keeps what it is given until somebody replaces or deletes it.
+ */
+export function createPushgateway(link: ReceiverLink, scenario: string): Output {
+  const { receiver, clock, note } = link
+  const base = receiver.address.replace(/\/+$/, '')
+  const group = { ...receiver, address: `${base}/metrics/job/turnpike/scenario/${scenario}` }
+  const queue = createSendQueue({ clock, note, post: createPost({ ...link, receiver: group }, request) })
+  return {
+    start: () => {},
+    finish: async (report, quit) => {
+      const families = verdictFamilies(report)
+      const samples = families.reduce((sum, family) => sum + family.samples().length, 0)
+      queue.put({ body: Buffer.from(await renderFamilies(families)), samples })
+      await finishInTime(clock, quit, queue.flush)
+      link.tell(queue.tally())
+    },
+    close: link.close,
+  }
+}

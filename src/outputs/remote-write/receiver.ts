@@ -1,0 +1,149 @@
+import type { Clock } from '../../lib/clock.ts'
+import { UsageError } from '../../lib/usage-error.ts'
+import type { PushCounts } from '../../observation/log.ts'
+import type { Exchange, RawHttpRequest } from '../../transport/transport.ts'
+import type { UndiciTransport } from '../../transport/undici.ts'
+
+/** A server that takes what Turnpike pushes. */
+export type Receiver = {
+  /** As it may be shown: without credentials. */
+  readonly address: string
+  readonly authorization: string | null
+  /** What nobody may see, in each form in which a receiver could repeat it. */
+  readonly secrets: readonly string[]
+}
+
+/** A receiver, and how to reach it. */
+export type ReceiverLink = {
+  readonly receiver: Receiver
+  readonly send: UndiciTransport['send']
+  readonly clock: Clock
+  /** Takes how pushing goes, in a few words. */
+  readonly note: (line: string) => void
+  /** Takes what became of all samples, in the end. */
+  readonly tell: (counts: PushCounts) => void
+  readonly close: () => Promise<void>
+}
+
+/** Sends a body once. */
+export type Post = (body: Uint8Array, signal: AbortSignal) => Promise<PushResult>
+
+/** How long the end of a run waits for a receiver. */
+const maxFinishMs = 10_000
+
+/** Does the last work for a receiver. `until` aborts when it takes too long, and at once when `quit` does. */
+export async function finishInTime(
+  clock: Clock,
+  quit: AbortSignal,
+  work: (until: AbortSignal) => Promise<unknown>,
+): Promise<void> {
+  const over = new AbortController()
+  const end = () => over.abort()
+  const cancel = clock.at(clock.nowMs() + maxFinishMs, end)
+  quit.addEventListener('abort', end, { once: true })
+  if (quit.aborted) end()
+  await work(over.signal)
+  quit.removeEventListener('abort', end)
+  cancel()
+}
+
+/**
+ * The receiver at an address that a flag gave. Credentials are a token, or a user and a password with a colon between
+ * them; they stand in the environment, because a command line is read by everybody on the machine. Throws a UsageError
+ * that shows no secret.
+ */
+export function parseReceiver(
+  flag: string,
+  address: string,
+  variable: string,
+  credentials: string | undefined,
+): Receiver {
+  const url = URL.canParse(address) ? new URL(address) : null
+  const expected = 'an address such as http://127.0.0.1:9090'
+  // Not what was given: a secret may stand anywhere in it.
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new UsageError({ where: flag, got: 'no address of http or https', expected })
+  if (url.username !== '' || url.password !== '')
+    throw new UsageError({ where: flag, got: 'an address with a user or a password', expected: `them in ${variable}` })
+  if (url.search !== '' || url.hash !== '')
+    throw new UsageError({ where: flag, got: 'an address with a ? or a #', expected: 'one that ends with its path' })
+  if (credentials === undefined || credentials === '') return { address: url.href, authorization: null, secrets: [] }
+  if (!/^[\x21-\x7e]+$/.test(credentials))
+    throw new UsageError({
+      where: variable,
+      got: 'a space or a special character',
+      expected: 'a token or user:password',
+    })
+  const encoded = Buffer.from(credentials).toString('base64')
+  const isPair = credentials.includes(':')
+  return {
+    address: url.href,
+    authorization: isPair ? `Basic ${encoded}` : `Bearer ${credentials}`,
+    secrets: isPair ? [encoded, credentials.slice(credentials.indexOf(':') + 1)] : [encoded, credentials],
+  }
+}
+
+/** A receiver must not keep a run from ending, however slow its network is. */
+const timeouts = { connectMs: 3_000, headersMs: 10_000, idleMs: 10_000, totalMs: 10_000 }
+const maxReplyBytes = 64 * 1024
+
+/** Sends bodies to a receiver, each once. No result contains what was sent. */
+export function createPost(
+  { receiver, send, clock }: Pick<ReceiverLink, 'receiver' | 'send' | 'clock'>,
+  { method, headers }: Pick<RawHttpRequest, 'method' | 'headers'>,
+): Post {
+  const { address, authorization, secrets } = receiver
+  const path = new URL(address).pathname
+  const proof = authorization === null ? {} : { authorization }
+  const all = { ...headers, ...proof }
+  return async (body, signal) => {
+    const request = { method, path, headers: all, body, timeouts, maxBodyBytes: maxReplyBytes, onStreamBytes: null }
+    return readPushResult(await send(request, signal), clock.wallMs(), secrets)
+  }
+}
+
+/** What a receiver did with a request. */
+export type PushResult =
+  | { readonly kind: 'accepted' }
+  /** It may be taken later: not before `afterMs` milliseconds, where the receiver said so. */
+  | { readonly kind: 'later'; readonly because: string; readonly afterMs: number | null }
+  /** It will never be taken. */
+  | { readonly kind: 'refused'; readonly because: string }
+
+/**
+ * By the rules of remote write: what is wrong with the request stays wrong, all else may pass. A response that contains a
+ * secret is not quoted.
+ */
+export function readPushResult(
+  { failure, status, headers, body }: Exchange,
+  wallMs: number,
+  secrets: readonly string[],
+): PushResult {
+  if (failure !== null) return { kind: 'later', because: `${failure.reason}: ${failure.detail}`, afterMs: null }
+  if (status === null || status >= 500 || status === 429) {
+    const afterMs = retryAfterMs(headers['retry-after'], wallMs)
+    return { kind: 'later', because: `status ${status}${quoted(body, secrets)}`, afterMs }
+  }
+  if (status >= 200 && status < 300) return { kind: 'accepted' }
+  if (status >= 300 && status < 400)
+    return { kind: 'refused', because: `status ${status}: a redirect, which is not followed` }
+  return { kind: 'refused', because: `status ${status}${quoted(body, secrets)}` }
+}
+
+/** Seconds, or a date. */
+function retryAfterMs(text: string | undefined, wallMs: number): number | null {
+  if (text === undefined) return null
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
+  const dateMs = Date.parse(text)
+  return Number.isNaN(dateMs) ? null : Math.max(0, dateMs - wallMs)
+}
+
+const maxQuotedLength = 160
+
+/** The beginning of a response, as one line for people. */
+function quoted(body: Buffer, secrets: readonly string[]): string {
+  const text = body.toString('utf8')
+  if (secrets.some(secret => text.includes(secret))) return ''
+  const words = text.replace(/[^\x20-\x7e]+/g, ' ').trim()
+  return words === '' ? '' : `: ${words.slice(0, maxQuotedLength)}`
+}

@@ -1,0 +1,109 @@
+import { type Clock, sleepUntil } from '../../lib/clock.ts'
+import type { PushCounts } from '../../observation/log.ts'
+import type { Post } from './receiver.ts'
+
+/** The body of one request, and how many samples it holds. */
+export type WriteBatch = { readonly body: Uint8Array; readonly samples: number }
+
+/**
+ * Sends batches one after the other in the order in which they were put, each until it is taken or refused. `put` never
+ * waits. Bounded: while a receiver takes nothing, the oldest batches are lost, and counted.
+ */
+export type SendQueue = {
+  readonly put: (batch: WriteBatch) => void
+  /** Resolves when every batch is taken or lost; when `until` aborts, all that are left are lost. To be called once, at the end. */
+  readonly flush: (until: AbortSignal) => Promise<void>
+  readonly tally: () => PushCounts
+}
+
+export type SendQueueOptions = {
+  readonly clock: Clock
+  readonly post: Post
+  /** Called when the receiver stops taking batches, and when it takes them again. */
+  readonly note: (line: string) => void
+  readonly maxBytes?: number
+}
+
+/** Enough for some minutes of an ordinary run. */
+const maxQueuedBytes = 8_388_608
+const firstPauseMs = 250
+const maxPauseMs = 5_000
+const maxRetryAfterMs = 60_000
+
+export function createSendQueue({ clock, post, note, maxBytes = maxQueuedBytes }: SendQueueOptions): SendQueue {
+  const queue: WriteBatch[] = []
+  const gaveUp = new AbortController()
+  let queuedBytes = 0
+  let pauseMs = firstPauseMs
+  let sending: Promise<void> | null = null
+  /** What was noted last, so that nothing is noted twice. */
+  let [isWaiting, hasRefused] = [false, false]
+  let [takenSamples, failures, lostSamples] = [0, 0, 0]
+
+  const next = (): WriteBatch | undefined => {
+    const batch = queue.shift()
+    queuedBytes -= batch?.body.length ?? 0
+    return batch
+  }
+
+  const lose = ({ samples }: WriteBatch) => {
+    lostSamples += samples
+  }
+
+  async function send(batch: WriteBatch): Promise<void> {
+    for (;;) {
+      if (gaveUp.signal.aborted) return lose(batch)
+      const result = await post(batch.body, gaveUp.signal)
+      switch (result.kind) {
+        case 'accepted':
+          takenSamples += batch.samples
+          pauseMs = firstPauseMs
+          if (isWaiting) note('taken again')
+          isWaiting = false
+          return
+        case 'refused':
+          failures++
+          if (!hasRefused) note(`${result.because}; what is refused is not sent again`)
+          hasRefused = true
+          return lose(batch)
+        case 'later':
+          failures++
+          if (!isWaiting) note(`${result.because}; trying again`)
+          isWaiting = true
+          await sleepUntil(clock, clock.nowMs() + waitMs(result.afterMs), gaveUp.signal)
+      }
+    }
+  }
+
+  function waitMs(afterMs: number | null): number {
+    const ownMs = pauseMs
+    pauseMs = Math.min(2 * pauseMs, maxPauseMs)
+    return afterMs === null ? ownMs : Math.max(ownMs, Math.min(afterMs, maxRetryAfterMs))
+  }
+
+  async function sendAll(): Promise<void> {
+    for (let batch = next(); batch !== undefined; batch = next()) await send(batch)
+    sending = null
+  }
+
+  return {
+    put: batch => {
+      queue.push(batch)
+      queuedBytes += batch.body.length
+      while (queuedBytes > maxBytes) {
+        const oldest = next()
+        if (oldest === undefined) break
+        lose(oldest)
+      }
+      sending ??= sendAll()
+    },
+    flush: async until => {
+      const giveUp = () => gaveUp.abort()
+      until.addEventListener('abort', giveUp, { once: true })
+      if (until.aborted) giveUp()
+      await sending
+      until.removeEventListener('abort', giveUp)
+    },
+    tally: () => ({ takenSamples, failures, lostSamples }),
+  }
+}

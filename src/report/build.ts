@@ -1,0 +1,152 @@
+import type { Example, Finding } from '../checks/findings.ts'
+import type { Comparison } from '../compare/comparison.ts'
+import { clauses } from '../contract/clauses.ts'
+import type { JudgedRun } from '../judging/judge-run.ts'
+import { withComparison } from '../judging/verdict.ts'
+import { percentilesOf } from '../metrics/histogram.ts'
+import { type RequestStats, type RunMetrics, statusCounts } from '../metrics/request-stats.ts'
+import { perSecond, type RunExtent, type Selection } from '../metrics/timings.ts'
+import { describeLoad } from '../plan/describe-plan.ts'
+import { isSystemStage, type Plan } from '../plan/plan.ts'
+import type { CallFacts, Evidence, PlanFacts, Report, ReportedExample, ReportedFinding } from './document.ts'
+
+/** What is known of a request, by its `seq`; null: nothing, and then an example lists it without evidence. */
+type EvidenceOf = (seq: number) => Evidence | null
+
+/** The report of a run. `comparison`: with its baselines; null: it has none. */
+export function buildReport(judged: JudgedRun, comparison: Comparison | null, evidenceOf: EvidenceOf): Report {
+  const { plan, head, ended, durationMs, metrics, billing, findings } = judged
+  const { scenario, question, seed, profile } = plan
+  const { verdict, because } = comparison === null ? judged : withComparison(judged, comparison)
+  return {
+    schema: 1,
+    verdict,
+    because,
+    run: {
+      id: head.runId,
+      version: head.version,
+      target: head.target,
+      startedAt: new Date(head.startedAtMs).toISOString(),
+      durationMs,
+      ended,
+      scenario,
+      question,
+      seed,
+      profile,
+    },
+    load: judged.load,
+    calls: callFacts(plan, metrics, { complete: ended === 'complete', elapsedMs: durationMs }),
+    billing: {
+      ...billing,
+      discrepancies: billing.discrepancies.map(discrepancy => ({
+        ...discrepancy,
+        examples: reportedExamples(discrepancy.examples, evidenceOf),
+      })),
+    },
+    limits: judged.limits,
+    clauses: judged.clauses,
+    findings: findings.map(finding => reportedFinding(finding, evidenceOf)),
+    thresholds: judged.thresholds,
+    capacity: judged.capacity,
+    plan: planFacts(plan),
+    series: judged.series,
+    comparison,
+  }
+}
+
+function reportedFinding(finding: Finding, evidenceOf: EvidenceOf): ReportedFinding {
+  const { clause, section, judge, count, because, examples } = finding
+  return {
+    clause,
+    section,
+    says: clauses[clause].says,
+    check: judge,
+    count,
+    because,
+    examples: reportedExamples(examples, evidenceOf),
+  }
+}
+
+/** Requests with a command to send them again by hand: of the first example only. */
+const maxCommands = 6
+
+function reportedExamples(examples: readonly Example[], evidenceOf: EvidenceOf): readonly ReportedExample[] {
+  return examples.map(({ seqs, because }, example) => ({
+    seqs,
+    because,
+    evidence: seqs
+      .map(evidenceOf)
+      .filter(found => found !== null)
+      .map((found, index) => (example === 0 && index < maxCommands ? found : withoutCommand(found))),
+  }))
+}
+
+const withoutCommand = (evidence: Evidence): Evidence =>
+  evidence.request === null ? evidence : { ...evidence, request: { ...evidence.request, curl: null } }
+
+/**
+ * Each call that was due, in the order of the plan: first over all stages, then by stage. None of the program's own.
+ * A probe is to be refused, so that no answer to it is good: whether it was refused as promised is for its clause to say.
+ */
+function callFacts(plan: Plan, metrics: RunMetrics, extent: RunExtent): readonly CallFacts[] {
+  const seen = metrics.cells().filter(cell => !isSystemStage(cell.stage))
+  const callOrder = Object.keys(plan.calls)
+  const stageOrder = plan.stages.map(stage => stage.name)
+  const calls = sortedLike(callOrder, [...new Set(seen.map(cell => cell.call))])
+  return calls.flatMap(call => {
+    const stages = seen.filter(cell => cell.call === call).map(cell => cell.stage)
+    const rows: readonly Selection[] = [null, ...sortedLike(stageOrder, stages)].map(stage => ({ call, stage }))
+    return rows
+      .map(selection => ({ selection, stats: metrics.select(selection) }))
+      .filter(({ stats }) => stats.sent + stats.dropped > 0)
+      .map(({ selection, stats }) => facts(call, selection.stage, stats, metrics.activeMs(selection, extent)))
+      .map(row => (plan.calls[call]?.kind === 'probe' ? { ...row, goodputPerSecond: null, goodRatio: null } : row))
+  })
+}
+
+function facts(call: string, stage: string | null, stats: RequestStats, activeMs: number | null): CallFacts {
+  return {
+    call,
+    stage,
+    count: stats.sent,
+    statuses: statusCounts(stats.statuses),
+    failed: stats.failed,
+    dropped: stats.dropped,
+    latencyMs: percentilesOf(stats.timing('latency')),
+    serviceTimeMs: percentilesOf(stats.timing('service-time')),
+    ttftMs: percentilesOf(stats.timing('ttft')),
+    ttfctMs: percentilesOf(stats.timing('ttfct')),
+    tpotMs: percentilesOf(stats.timing('tpot')),
+    itlMs: percentilesOf(stats.timing('itl')),
+    iclMs: percentilesOf(stats.timing('icl')),
+    outputTokens: stats.outputTokens,
+    outputTokensPerSecond: stats.answersWithTokens === 0 ? null : perSecond(stats.outputTokens, activeMs),
+    achievedPerSecond: perSecond(stats.answered, activeMs),
+    goodputPerSecond: perSecond(stats.good, activeMs),
+    goodRatio: stats.good / (stats.sent + stats.dropped),
+  }
+}
+
+/** In the given order; what is not in it comes last, in its own. */
+function sortedLike(order: readonly string[], values: readonly string[]): readonly string[] {
+  const rank = (value: string) => (order.includes(value) ? order.indexOf(value) : order.length)
+  return values.toSorted((a, b) => rank(a) - rank(b))
+}
+
+/** Of the plan, what a reader of the report wants to see; all of it is in `plan.json`. */
+function planFacts({ callers, budgetUsd, forecast, stages, calls, slo }: Plan): PlanFacts {
+  const { requests, durationMs, credits, worstUsd } = forecast
+  return {
+    callers: { count: callers.names.length, tier: callers.accountTier, shared: callers.shared },
+    budgetUsd,
+    forecast: { requests, durationMs, credits, worstUsd },
+    stages: stages.map(stage => ({
+      name: stage.name,
+      startMs: stage.startMs,
+      durationMs: stage.durationMs,
+      callers: stage.callers,
+      load: describeLoad(stage),
+    })),
+    calls: Object.entries(calls).map(([call, { kind }]) => ({ call, kind, slo: { ...slo[call] } })),
+  }
+}

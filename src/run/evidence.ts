@@ -1,0 +1,126 @@
+import { buildRequest } from '../calls/build-request.ts'
+import type { RequestContext } from '../calls/call.ts'
+import { probeOf } from '../contract/probes.ts'
+import type { Observation, Outcome } from '../observation/observation.ts'
+import type { Call } from '../plan/plan.ts'
+import type { Evidence } from '../report/document.ts'
+
+const maxBodyLength = 2_000
+
+/**
+ * What a finding shows of a request. The request itself is not kept: plan and seed make it again, with the name of the
+ * variable that holds the key where the key was.
+ */
+export function evidenceOf(
+  observation: Observation,
+  calls: Readonly<Record<string, Call>>,
+  context: RequestContext,
+  target: string,
+): Evidence {
+  const { seq, caller, stage, call, dueMs, sentMs, headersMs, endMs, outcome, answer } = observation
+  return {
+    seq,
+    caller,
+    stage,
+    call,
+    request: requestOf(observation, calls[call], context, target),
+    outcome: describe(outcome),
+    headers: answer?.headers ?? {},
+    body: answer === null ? '' : JSON.stringify(bodyOf(answer)).slice(0, maxBodyLength),
+    dueMs,
+    sentMs,
+    headersMs,
+    endMs,
+  }
+}
+
+function requestOf(
+  { asked, seq, key: position }: Observation,
+  plan: Call | undefined,
+  context: RequestContext,
+  target: string,
+): Evidence['request'] {
+  if (plan === undefined) return null
+  const { group: firstId, role: step } = (asked.kind === 'rpc' ? asked.replay : null) ?? { group: seq, role: 'only' }
+  const own = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
+  const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
+  const spare = as === 'unpaying' || as === 'empty' ? `$TURNPIKE_${as.toUpperCase()}_KEY` : null
+  const key = spare ?? (step === 'foreign' ? '$TURNPIKE_OTHER_KEY' : own)
+  const { request } = buildRequest(plan, { firstId, step }, { authorization: `Bearer ${key}` }, context)
+  const { method, path, headers, body } = request
+  // What repeats a request means nothing without the one that it repeats.
+  const first =
+    step === 'only' || step === 'original'
+      ? []
+      : [buildRequest(plan, { firstId, step: 'original' }, { authorization: 'Bearer $TURNPIKE_KEY' }, context).request]
+  const commands = [...first, request].map(each => curlCommand(target, each))
+  const curl = commands.includes(null) ? null : commands.join('; ')
+  return { method, path, headers, body: body === null ? null : body.slice(0, maxBodyLength), curl }
+}
+
+function bodyOf({ body }: NonNullable<Observation['answer']>): unknown {
+  switch (body.kind) {
+    case 'json':
+      return body.value
+    case 'text':
+      return body.head
+    case 'stream':
+      return { ...body.stream, gapsMs: body.stream.gapsMs.length }
+    case 'undecodable':
+      return `(not ${body.encoding}: ${body.why})`
+    case 'empty':
+      return ''
+  }
+}
+
+function describe(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'answered':
+      return `answered ${outcome.status}`
+    case 'failed':
+      return `failed: ${outcome.reason} (${outcome.detail})`
+    case 'dropped':
+      return `dropped: ${outcome.reason}`
+  }
+}
+
+type CurlRequest = {
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+}
+
+/** A longer command is of no use to anyone who is to paste it. */
+const maxCommandLength = 20_000
+
+/**
+ * The request as a command for a POSIX shell; null where it would be too long. `$NAME` in a header stays a variable of
+ * the shell: that is how credentials, which are never written down, get into it.
+ */
+export function curlCommand(baseUrl: string, { method, path, headers, body }: CurlRequest): string | null {
+  const parts = [
+    'curl -sS -i -N',
+    ...(method === 'GET' ? [] : [`-X ${method}`]),
+    quoted(`${baseUrl}${path}`),
+    ...Object.entries(headers).map(([name, value]) => `-H ${header(name, value)}`),
+    ...(body === null ? [] : [`--data-raw ${quoted(body)}`]),
+  ]
+  const command = parts.join(' ')
+  return command.length > maxCommandLength ? null : command
+}
+
+const variable = /\$[A-Z][A-Z0-9_]*/g
+
+/** What stands between variables is quoted, so that the shell replaces these alone. An empty value is sent by `;`. */
+function header(name: string, value: string): string {
+  if (value === '') return quoted(`${name};`)
+  const texts = `${name}: ${value}`.split(variable)
+  const variables = value.match(variable) ?? []
+  return texts.map((text, index) => (text === '' ? '' : quoted(text)) + inQuotes(variables[index])).join('')
+}
+
+const inQuotes = (name: string | undefined): string => (name === undefined ? '' : `"${name}"`)
+
+/** In single quotes nothing has a meaning but the quote itself. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

@@ -1,0 +1,58 @@
+import { loadCallers } from '../callers/api-keys.ts'
+import type { Contract } from '../contract/contract.ts'
+import { createRunStop, onStop } from '../drivers/stop.ts'
+import { whenIdle } from '../lib/batches.ts'
+import type { Plan } from '../plan/plan.ts'
+import type { RunIo, RunJob } from './run.ts'
+import { createWorker, type StartWorker, type WorkerIo } from './worker.ts'
+
+/** Starts workers in this very thread. They are given copies and give copies, as if they were in threads of their own. */
+export const startInline =
+  (io: Omit<WorkerIo, 'stop'>): StartWorker =>
+  (job, events) => {
+    const quit = new AbortController()
+    const stop = createRunStop(new AbortController().signal, quit.signal)
+    const worker = createWorker(structuredClone(job), { ...io, stop })
+    onStop(stop, events.onStop)
+    return {
+      open: worker.open,
+      drive: worker.drive,
+      close: worker.close,
+      finish: async end => structuredClone(await worker.finish(end)),
+      snapshot: async () => structuredClone(worker.snapshot()),
+      stop: stop.stop,
+      cancel: () => quit.abort(),
+      terminate: async () => quit.abort(),
+    }
+  }
+
+/** The job of a run that nobody records, against a service at `target` on this machine, which takes reference keys. */
+export function unrecordedJob(
+  plan: Plan,
+  contract: Contract,
+  run: { readonly runId: string; readonly target: string; readonly startedAtMs: number },
+): RunJob {
+  return {
+    info: { turnpike: 1, version: 'unrecorded', ...run },
+    plan,
+    contract,
+    callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId: run.runId }),
+    specialKeys: { unpaying: null, empty: null },
+    baselines: null,
+    workers: 1,
+    warmUp: false,
+    gauges: false,
+  }
+}
+
+/** Effects of a run in this very thread, of which nothing is kept but the report. `log` is given what the plan records. */
+export function inlineIo({
+  clock,
+  transport,
+  saturate = async () => {},
+  log = null,
+}: Pick<WorkerIo, 'clock' | 'transport'> & Partial<Pick<WorkerIo, 'saturate' | 'log'>>): RunIo {
+  const startWorker = startInline({ clock, transport, saturate, log, defer: whenIdle, eventLoopDelayMs: () => null })
+  const never = new AbortController().signal
+  return { clock, stop: never, quit: never, startWorker, directory: null, outputs: [], log: () => {} }
+}

@@ -1,0 +1,56 @@
+import type { Baselines } from '../compare/comparable.ts'
+import { type ComparedRun, compareRuns } from '../compare/compare-runs.ts'
+import { type JudgedRun, type JudgeJob, judgeRun, type WorkerResult } from '../judging/judge-run.ts'
+import type { Slices } from '../metrics/slices.ts'
+import type { Observation } from '../observation/observation.ts'
+import { systemCalls } from '../plan/plan.ts'
+import { buildReport } from '../report/build.ts'
+import type { Report } from '../report/document.ts'
+
+import { evidenceOf } from './evidence.ts'
+
+/**
+ * The report of a run, from the results of all of its workers, in their order. `readObservations` reads the record again:
+ * of the requests that findings cite, the judges keep only some.
+ */
+export async function makeReport(
+  job: JudgeJob,
+  results: readonly WorkerResult[],
+  readObservations: () => AsyncIterable<Observation>,
+  baselines: Baselines | null = null,
+): Promise<{ readonly report: Report; readonly slices: Slices }> {
+  const { plan, contract, head } = job
+  const judged = judgeRun(job, results)
+  const comparison = baselines && compareRuns(baselines.runs, comparedRun(judged), baselines.criteria)
+  const cited = await citedObservations(judged, readObservations)
+  const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
+  const calls = { ...plan.calls, ...systemCalls }
+  const report = buildReport(judged, comparison, seq => {
+    const observation = cited.get(seq)
+    return observation === undefined ? null : evidenceOf(observation, calls, context, head.target)
+  })
+  return { report, slices: judged.slices }
+}
+
+function comparedRun({ plan, head, ended, slices, verdict }: JudgedRun): ComparedRun {
+  const { runId: id, startedAtMs, target, version } = head
+  const startedAt = new Date(startedAtMs).toISOString()
+  const info = { id, startedAt, target, version, seed: plan.seed }
+  return { info, plan, slices, isComplete: ended === 'complete', verdict }
+}
+
+/** The observations that examples cite, as far as the judges or the record still have them. */
+async function citedObservations(
+  { findings, billing, citedObservations: kept }: JudgedRun,
+  readObservations: () => AsyncIterable<Observation>,
+): Promise<ReadonlyMap<number, Observation>> {
+  const examples = [...findings, ...billing.discrepancies].flatMap(finding => finding.examples)
+  const wanted = new Set(examples.flatMap(example => example.seqs))
+  const found = new Map([...kept].filter(([seq]) => wanted.has(seq)))
+  if (found.size === wanted.size) return found
+  for await (const observation of readObservations()) {
+    if (wanted.has(observation.seq)) found.set(observation.seq, observation)
+    if (found.size === wanted.size) break
+  }
+  return found
+}

@@ -1,0 +1,153 @@
+import type { Baselines } from '../compare/comparable.ts'
+import { createSharedBudget } from '../drivers/budget.ts'
+import { createRunStop, onAbort, onStop, type RunStop } from '../drivers/stop.ts'
+import type { JudgeJob, WorkerResult } from '../judging/judge-run.ts'
+import { emptyResult, judgeLog } from '../judging/judge-run.ts'
+import type { Clock } from '../lib/clock.ts'
+import { epochOf } from '../lib/clock.ts'
+import type { PushCounts } from '../observation/log.ts'
+import type { Output } from '../outputs/output.ts'
+import type { Plan } from '../plan/plan.ts'
+import { splitEvenly } from '../plan/shard.ts'
+import type { EngineJob } from '../produce/engine.ts'
+import type { Report } from '../report/document.ts'
+
+import type { RunDirectory } from '../storage/run-directory.ts'
+import { createLiveView } from './live.ts'
+import { makeReport } from './make-report.ts'
+import type { OpeningResult, RunEnd, StartWorker, WorkerHandle } from './worker.ts'
+
+/** What a run does: plain data. */
+export type RunJob = Omit<EngineJob, 'shard' | 'budget'> & {
+  /** null: the run is compared with no other. */
+  readonly baselines: Baselines | null
+  /** How many workers share the callers, the budget and the clock. */
+  readonly workers: number
+  readonly warmUp: boolean
+  /** Whether an output reads the gauges. */
+  readonly gauges: boolean
+}
+
+/** All that a run touches. */
+export type RunIo = {
+  readonly clock: Clock
+  /** Aborted to end the load; requests in flight are waited for. */
+  readonly stop: AbortSignal
+  /** Aborted to end everything now. */
+  readonly quit: AbortSignal
+  readonly startWorker: StartWorker
+  /** null: nothing is written. */
+  readonly directory: RunDirectory | null
+  readonly outputs: readonly Output[]
+  /** Takes what a person should know while the run goes. */
+  readonly log: (line: string) => void
+}
+
+/** From now to the first stage, so that every worker is told of it in time and has done with what came before. */
+const leadMs = 100
+
+/** Carries out a plan: workers send it and judge it side by side, and what they know becomes one report. */
+export async function run(job: RunJob, io: RunIo): Promise<Report> {
+  const { clock, quit, directory, outputs } = io
+  const stop = createRunStop(io.stop, quit)
+  const workers = startWorkers(job, io, stop)
+  const live = createLiveView(job.plan, workers, clock)
+  try {
+    for (const output of outputs) output.start(live)
+    judgeOpening(await Promise.all(workers.map(worker => worker.open())), stop)
+    const loadStartMs = clock.nowMs() + leadMs
+    live.setLoadStart(loadStartMs)
+    await Promise.all(workers.map(worker => worker.drive(loadStartMs)))
+    if (stop.reason() !== 'target-unreachable' && !quit.aborted)
+      await Promise.all(workers.map(worker => worker.close()))
+    const end = { ended: stop.reason(), durationMs: clock.nowMs(), pushed: pushCounts(outputs) }
+    const results = await finishWorkers(workers, end, job, directory)
+    // Live views end on the numbers of the report.
+    await live.poll()
+    await terminate(workers)
+    const readObservations = directory?.readObservations ?? async function* () {}
+    const { report, slices } = await makeReport(briefOf(job), results, readObservations, job.baselines)
+    await directory?.writeSlices(slices)
+    await directory?.writeReport(report)
+    await Promise.all(outputs.map(output => output.finish(report, quit)))
+    return report
+  } finally {
+    await terminate(workers)
+  }
+}
+
+/** Starts one worker for each shard. One that stops stops all of them. */
+function startWorkers(job: RunJob, io: RunIo, stop: RunStop): readonly WorkerHandle[] {
+  const { info, plan, contract, callers, specialKeys, warmUp, gauges, workers: count } = job
+  const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
+  const common = { info, plan, contract, callers, specialKeys, warmUp, gauges }
+  const shared = { budget: createSharedBudget(), epoch: epochOf(io.clock) }
+  const workers = Array.from({ length: count }, (_, worker) => {
+    const logFile = io.directory?.logs[worker] ?? null
+    const maxConnections = Math.max(1, splitEvenly(connections, worker, count))
+    const onLost = (why: string) => {
+      io.log(`Worker ${worker + 1} of ${count} was lost: ${why}. The run ends here.`)
+      stop.stop('worker-lost')
+    }
+    const own = { shard: { worker, workers: count }, logFile, maxConnections }
+    return io.startWorker({ ...common, ...shared, ...own }, { onStop: stop.stop, onLost })
+  })
+  onStop(stop, reason => {
+    for (const worker of workers) worker.stop(reason)
+  })
+  onAbort(io.quit, () => {
+    for (const worker of workers) worker.cancel()
+  })
+  return workers
+}
+
+/** A replay may race itself; every one of its requests needs a connection. */
+function connectionsPerArrival({ calls }: Plan): number {
+  return Math.max(1, ...Object.values(calls).map(call => (call.kind === 'replay' ? 1 + call.duplicates : 1)))
+}
+
+/** A target that answers nobody, or knows no key, is sent no load. */
+function judgeOpening(openings: readonly (OpeningResult | null)[], stop: RunStop): void {
+  const sum = (of: (opening: OpeningResult) => number) =>
+    openings.reduce((total, opening) => total + (opening === null ? 0 : of(opening)), 0)
+  const answered = sum(opening => opening.answered)
+  if (answered === 0) stop.stop('target-unreachable')
+  else if (sum(opening => opening.unauthorized) === answered) stop.stop('keys-refused')
+}
+
+const pushCounts = (outputs: readonly Output[]): PushCounts | null =>
+  outputs.flatMap(output => output.pushCounts?.() ?? [])[0] ?? null
+
+/** What each worker knows; of one that was lost, what its log says. */
+async function finishWorkers(
+  workers: readonly WorkerHandle[],
+  end: RunEnd,
+  job: RunJob,
+  directory: RunDirectory | null,
+): Promise<readonly WorkerResult[]> {
+  const finished = await Promise.all(workers.map(worker => worker.finish(end)))
+  const results: WorkerResult[] = []
+  for (const [index, result] of finished.entries())
+    results.push(result ?? (await recoverWorker(workers[index], directory?.logs[index] ?? null, job)))
+  return results
+}
+
+/** Nothing, where the log does not hold all that was observed. */
+async function recoverWorker(
+  worker: WorkerHandle | undefined,
+  logFile: string | null,
+  job: RunJob,
+): Promise<WorkerResult> {
+  // Until then the worker may still be writing.
+  await worker?.terminate()
+  const brief = briefOf(job)
+  if (job.plan.record !== 'all' || logFile === null) return emptyResult(brief)
+  const { leftOut, ...result } = await judgeLog(brief, logFile)
+  return leftOut === 0 ? result : emptyResult(brief)
+}
+
+/** What the judging half is told of a run. */
+const briefOf = ({ plan, contract, info }: RunJob): JudgeJob => ({ plan, contract, head: info })
+
+const terminate = (workers: readonly WorkerHandle[]): Promise<unknown> =>
+  Promise.all(workers.map(worker => worker.terminate()))

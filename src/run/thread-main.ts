@@ -1,0 +1,75 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { createRunStop, onStop } from '../drivers/stop.ts'
+import { whenIdle } from '../lib/batches.ts'
+import type { Clock } from '../lib/clock.ts'
+import { clockFromEpoch, monitorEventLoop } from '../lib/clock.ts'
+import { openLog } from '../observation/log.ts'
+import type { Saturate } from '../transport/transport.ts'
+import { undiciTransport } from '../transport/undici.ts'
+import type { WorkerCommand, WorkerMessage, WorkerQuery } from './messages.ts'
+import { createWorker, type WorkerJob } from './worker.ts'
+
+/**
+ * What a thread of `threads.ts` runs: a worker with a clock, connections and a log of its own, which does what it is
+ * asked. What goes wrong in it is thrown, and then the thread is lost.
+ */
+async function serve(job: WorkerJob): Promise<void> {
+  const { info, shard } = job
+  const clock = clockFromEpoch(job.epoch)
+  if (job.warmUp) {
+    const { warmUp } = await import('./warm-up.ts')
+    await warmUp(job.plan, job.contract)
+  }
+  const quit = new AbortController()
+  const stop = createRunStop(new AbortController().signal, quit.signal)
+  const eventLoop = monitorEventLoop()
+  const transport = undiciTransport({ baseUrl: info.target, clock, maxConnections: job.maxConnections })
+  const worker = createWorker(job, {
+    clock,
+    stop,
+    transport: transport.send,
+    saturate: await loadSaturate(job, clock),
+    log: job.logFile === null ? null : await openLog(job.logFile, { ...info, ...shard }, clock),
+    defer: whenIdle,
+    eventLoopDelayMs: eventLoop.delayMs,
+  })
+  onStop(stop, reason => post({ stopped: reason }))
+
+  parentPort?.on('message', (message: WorkerQuery | WorkerCommand) => {
+    if ('ask' in message) void answerTo(message).then(answer => post({ id: message.id, answer }))
+    else if (message.tell === 'stop') stop.stop(message.reason)
+    else quit.abort()
+  })
+
+  async function answerTo(query: WorkerQuery): Promise<Extract<WorkerMessage, { id: number }>['answer']> {
+    switch (query.ask) {
+      case 'open':
+        return worker.open()
+      case 'drive':
+        await worker.drive(query.loadStartMs)
+        return null
+      case 'close':
+        await worker.close()
+        return null
+      case 'snapshot':
+        return worker.snapshot()
+      case 'finish': {
+        const result = await worker.finish(query.end)
+        eventLoop.stop()
+        await transport.close()
+        return result
+      }
+    }
+  }
+}
+
+/** autocannon takes long to load, so that is done only where a stage saturates the target. */
+async function loadSaturate({ plan, info }: WorkerJob, clock: Clock): Promise<Saturate> {
+  if (!plan.stages.some(({ load }) => load.model === 'saturate')) return async () => {}
+  const { createSaturate } = await import('../transport/autocannon.ts')
+  return createSaturate({ baseUrl: info.target, clock })
+}
+
+const post = (message: WorkerMessage): void => parentPort?.postMessage(message)
+
+if (parentPort !== null) await serve(workerData as WorkerJob)

@@ -1,0 +1,87 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { Contract } from '../contract/contract.ts'
+import { systemClock } from '../lib/clock.ts'
+import type { Call, Plan, StagePlan } from '../plan/plan.ts'
+import { type RunningServer, startServer } from '../service/server.ts'
+import { createService } from '../service/service.ts'
+import { undiciTransport } from '../transport/undici.ts'
+import { inlineIo, unrecordedJob } from './inline.ts'
+import { run } from './run.ts'
+
+/** Enough callers that few of them reach a limit, and most requests are answered as in the load. */
+const callers = 64
+const users = 8
+const balance = '1000'
+const atOnce = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
+
+/**
+ * Sends the calls of a plan for half a second to a reference service in this very thread, and forgets the result.
+ * JavaScript is compiled while it runs, first roughly and then well. A call that waits for that goes out late, or its
+ * response is read late, and the target would be blamed for it. Resolves with the number of requests: 0 where there is
+ * nothing to listen at, and the run then goes without a warm-up.
+ */
+export async function warmUp(plan: Plan, contract: Contract): Promise<number> {
+  const clock = systemClock()
+  const service = createService({
+    contract,
+    clock,
+    seed: plan.seed,
+    openingBalanceUsd: balance,
+    openingBalanceDiem: balance,
+    timing: atOnce,
+    lies: [],
+  })
+  let server: RunningServer
+  try {
+    server = await startServer({ service, port: 0, host: '127.0.0.1' })
+  } catch {
+    return 0
+  }
+  const target = `http://127.0.0.1:${server.port}/api/v1`
+  const transport = undiciTransport({ baseUrl: target, clock, maxConnections: plan.bounds.maxInFlight })
+  // Nobody looks at the balances, so nobody waits for them.
+  const impatient = { ...contract, billing: { ...contract.billing, settleMs: 0 } }
+  const info = { runId: 'warm-up', target, startedAtMs: clock.wallMs() }
+  const io = inlineIo({ clock, transport: transport.send })
+  const { load } = await run(unrecordedJob(warmUpPlan(plan), impatient, info), io)
+  await transport.close()
+  await server.close()
+  collectGarbage()
+  return load.sent
+}
+
+/** All calls with the same weight, as fast as they are answered, and then by a driver that waits until they are due. */
+export function warmUpPlan(plan: Plan): Plan {
+  const mix = Object.keys(plan.calls).map(call => [call, 1] as const)
+  const stages: readonly Pick<StagePlan, 'durationMs' | 'load'>[] = [
+    { durationMs: 300, load: { model: 'closed', users, thinkMs: 0, mix } },
+    { durationMs: 150, load: { model: 'open', shape: { kind: 'constant', perSecond: 500 }, mix } },
+  ]
+  const common = { callers, firstCaller: 0, beyondFailures: false }
+  return {
+    ...plan,
+    callers: { ...plan.callers, names: Array.from({ length: callers }, (_, index) => `c${index}`), keysFile: null },
+    stages: stages.map((stage, index) => ({
+      ...common,
+      ...stage,
+      name: `warm-up-${index}`,
+      startMs: stages.slice(0, index).reduce((sum, { durationMs }) => sum + durationMs, 0),
+    })),
+    calls: Object.fromEntries(Object.entries(plan.calls).map(([name, call]) => [name, withoutWaits(call)])),
+    bounds: { ...plan.bounds, drainMs: 0 },
+    slo: {},
+    thresholds: [],
+    budgetUsd: null,
+    record: 'none',
+  }
+}
+
+const withoutWaits = (call: Call): Call => (call.kind === 'replay' ? { ...call, againAfterMs: null } : call)
+
+/** What a warm-up leaves in the heap would be moved about, for 10 ms, once the load has begun. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  const gc: () => void = runInNewContext('gc')
+  gc()
+}

@@ -1,0 +1,50 @@
+import { createFindingLog } from '../../../src/checks/findings.ts'
+import { documented } from '../../../src/contract/documented.ts'
+import { type JudgedRun, loadTotals } from '../../../src/judging/judge-run.ts'
+import { reachVerdict } from '../../../src/judging/verdict.ts'
+import { createMetrics } from '../../../src/metrics/request-stats.ts'
+import { createSeries } from '../../../src/metrics/series.ts'
+import { createSlices } from '../../../src/metrics/slices.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import { aPlan } from '../metrics/fixtures.ts'
+import { passingReport } from '../report/fixtures.ts'
+
+/** A finding log of one clause that passed, and of another that failed `violations` times. */
+export const findingLogOf = (violations: number) => {
+  const findingLog = createFindingLog()
+  findingLog.reporterFor('headers').kept('header.date')
+  for (let i = 0; i < violations; i++)
+    findingLog.reporterFor('rpc-credits').broken('rpc.credits.amount', 'got 1, expected 2', [i])
+  return findingLog
+}
+
+/** A run of these observations that ended by itself after 10 s; what judges found of it comes with `changes`. */
+export function judgedRunOf(observations: readonly Observation[], changes: Partial<JudgedRun> = {}): JudgedRun {
+  const plan = changes.plan ?? aPlan()
+  const metrics = createMetrics(plan)
+  const series = createSeries(plan)
+  for (const observation of observations) {
+    metrics.add(observation)
+    series.add(observation)
+  }
+  const { id: runId, version, target, startedAt } = passingReport.run
+  const run = {
+    plan,
+    head: { turnpike: 1, runId, version, target, startedAtMs: Date.parse(startedAt) },
+    ended: 'complete',
+    durationMs: 10_000,
+    metrics,
+    load: loadTotals(plan, metrics, {}, [], null),
+    series: series.series(),
+    slices: createSlices(plan, documented).slices(),
+    clauses: findingLogOf(0).tallies(),
+    findings: [],
+    billing: passingReport.billing,
+    limits: [],
+    capacity: [],
+    thresholds: [],
+    citedObservations: new Map(),
+    ...changes,
+  } as const
+  return { ...run, ...reachVerdict(run) }
+}

@@ -1,0 +1,96 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { annotationLines, escapeWorkflowCommands, writeGitHubSummary } from '../../../src/outputs/github.ts'
+import { longestMarkdownBytes } from '../../../src/report/render/markdown.ts'
+import { renderMarkdown } from '../../../src/report/render/renderers.ts'
+
+import { freshDirectory } from '../../support/turnpike.ts'
+import { failingReport, passingReport } from '../report/fixtures.ts'
+import { hostileReport } from '../report/hostile-report.ts'
+
+test('a run that passes annotates nothing', () => {
+  expect(annotationLines(passingReport)).toEqual([])
+})
+
+test('each finding, discrepancy and crossed threshold is an error, each doubt a warning', () => {
+  expect(annotationLines(failingReport)).toEqual([
+    '::error title=rpc.batch.error-price (§4.3)::12 violations: got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
+    '::error title=replay%3A billed-twice::2 billing discrepancies, $0.0000125',
+    '::error title=failed == 0::failed was 3, not == 0 (n = 665)',
+    '::warning title=p(95) ttft < 300ms::p(95) ttft cannot be bounded: it takes 59 values, the largest was 420 ms (required < 300 ms; n = 40)',
+  ])
+})
+
+test('an inconclusive run is an error, for the step ends as one', () => {
+  expect(annotationLines({ ...passingReport, verdict: 'inconclusive', because: ['Nothing was sent.'] })).toEqual([
+    '::error title=replay is inconclusive::Nothing was sent.',
+  ])
+})
+
+test('there are never more than GitHub shows', () => {
+  const findings = Array.from({ length: 30 }, () => failingReport.findings).flat()
+  expect(annotationLines({ ...failingReport, findings }).filter(line => line.startsWith('::error'))).toHaveLength(10)
+})
+
+test('what a target says stays in the line that quotes it', () => {
+  const lines = annotationLines(hostileReport)
+  expect(lines.every(line => /^::(error|warning) title=[^:]*::[^\n\r]*$/.test(line))).toBe(true)
+})
+
+test('no line of a report begins a command', () => {
+  expect(escapeWorkflowCommands('a ::b\n  ::error::x\n::warning::y ##[error]z')).toBe(
+    'a ::b\n  :\u200B:error::x\n:\u200B:warning::y ##\u200B[error]z',
+  )
+})
+
+let summary = ''
+const said: string[] = []
+beforeEach(() => {
+  said.length = 0
+  summary = join(freshDirectory(), 'summary.md')
+  vi.stubEnv('GITHUB_STEP_SUMMARY', summary)
+  vi.stubEnv('GITHUB_ACTIONS', 'true')
+  vi.spyOn(process.stderr, 'write').mockImplementation(line => said.push(`${line}`) > 0)
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.unstubAllEnvs()
+})
+
+test('the report is put behind what is in the summary of the step already', () => {
+  writeFileSync(summary, 'before\n')
+  writeGitHubSummary(passingReport)
+  expect(readFileSync(summary, 'utf8')).toBe(`before\n${renderMarkdown(passingReport)}\n`)
+  expect(said).toEqual([])
+})
+
+test('a run that fails is annotated, on stderr', () => {
+  writeGitHubSummary(failingReport)
+  expect(said[0]).toMatch(/^::error title=rpc\.batch\.error-price/)
+})
+
+test('a summary that is nearly full gets the verdict alone, and a full one nothing', () => {
+  writeFileSync(summary, 'x'.repeat(longestMarkdownBytes - 2_000))
+  writeGitHubSummary(failingReport)
+  const text = readFileSync(summary, 'utf8')
+  expect(text).toContain('## ❌ FAIL: replay')
+  expect(text).not.toContain('### Findings')
+  writeGitHubSummary(failingReport)
+  writeGitHubSummary(failingReport)
+  expect(Buffer.byteLength(readFileSync(summary, 'utf8'))).toBeLessThanOrEqual(longestMarkdownBytes)
+  expect(said.join('')).toContain('No room is left')
+})
+
+test('a summary that cannot be written to is told of, and no more', () => {
+  vi.stubEnv('GITHUB_STEP_SUMMARY', join(summary, 'missing', 'summary.md'))
+  writeGitHubSummary(passingReport)
+  expect(said.join('')).toContain('cannot be written to: ENOENT')
+})
+
+test('elsewhere nothing is said', () => {
+  vi.stubEnv('GITHUB_STEP_SUMMARY', undefined)
+  vi.stubEnv('GITHUB_ACTIONS', undefined)
+  writeGitHubSummary(failingReport)
+  expect(said).toEqual([])
+})

@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'vitest'
+import { loadCallers } from '../../../src/callers/api-keys.ts'
+import { documented } from '../../../src/contract/documented.ts'
+import { createSharedBudget } from '../../../src/drivers/budget.ts'
+import { createRunStop } from '../../../src/drivers/stop.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import { makePlan } from '../../../src/plan/make-plan.ts'
+import type { Mix, Plan } from '../../../src/plan/plan.ts'
+import { singleShard } from '../../../src/plan/shard.ts'
+import { createEngine, type Feedback } from '../../../src/produce/engine.ts'
+import { parseScenario } from '../../../src/scenario/load-scenario.ts'
+import type { Exchange, Saturate, Transport } from '../../../src/transport/transport.ts'
+import { manualClock } from '../../support/manual-clock.ts'
+
+const scenario = (stage: string, more = '') => `name: test
+callers: { count: 60 }
+calls:
+  rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } }
+  probe: { kind: probe, probe: empty-account-to-rpc }
+stages: [{ name: load, ${stage} }]
+${more}`
+
+const steady = 'duration: 10s, shape: constant, rate: 10/s, mix: { rpc: 1 }'
+
+/** An engine whose target answers everything with an empty object after 10 ms, and whose feedback comes from a table. */
+function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturate = async () => {}, mix?: Mix) {
+  const clock = manualClock()
+  const made = makePlan(parseScenario(text, 'test', documented), documented, {
+    seed: 1,
+    target: null,
+    budgetUsd: null,
+  })
+  const stages = made.stages.map(stage => (mix === undefined ? stage : { ...stage, load: { ...stage.load, mix } }))
+  const plan: Plan = { ...made, stages }
+  const observations: Observation[] = []
+  const never = new AbortController().signal
+  const stop = createRunStop(never, never)
+  const runId = 'test'
+  const transport: Transport = () => {
+    const sentMs = clock.nowMs()
+    return new Promise(resolve => clock.at(sentMs + 10, () => resolve(emptyAnswer(sentMs, clock.nowMs()))))
+  }
+  const engine = createEngine(
+    {
+      info: { turnpike: 1, runId, version: '0', target: 'memory', startedAtMs: 0 },
+      plan,
+      contract: documented,
+      callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
+      specialKeys: { unpaying: null, empty: null },
+      shard: singleShard,
+      budget: createSharedBudget(),
+    },
+    {
+      clock,
+      stop,
+      transport,
+      saturate,
+      sink: observation => observations.push(observation),
+      feedback: {
+        nextTrial: () => null,
+        isDecided: () => false,
+        chargeOf: () => 0n,
+        countsAsFailure: () => false,
+        ...table,
+      },
+    },
+  )
+  return { clock, stop, engine, observations, drive: () => clock.run(engine.drive(1_000)) }
+}
+
+const emptyAnswer = (sentMs: number, endMs: number): Exchange => ({
+  sentMs,
+  headersMs: endMs,
+  endMs,
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: Buffer.from('{}'),
+  bytes: 2,
+  failure: null,
+})
+
+const everyCaller = Array.from({ length: 60 }, (_, index) => `c${index}`)
+
+const outcomes = (observations: readonly Observation[]) =>
+  observations.map(({ outcome }) => (outcome.kind === 'dropped' ? outcome.reason : outcome.kind))
+
+test('the stages go out on time, between two rounds of balance checks', async () => {
+  const { clock, engine, observations, drive } = engineOf(scenario(steady))
+  await clock.run(engine.open())
+  expect(observations.map(({ stage, caller }) => `${stage} ${caller}`)).toEqual(
+    everyCaller.map(caller => `(opening) ${caller}`),
+  )
+  expect(await drive()).toBe(1_000)
+  await clock.run(engine.close())
+  const load = observations.filter(({ stage }) => stage === 'load')
+  expect(load.map(({ dueMs }) => dueMs)).toEqual(Array.from({ length: 100 }, (_, index) => 1_000 + index * 100))
+  expect(load.every(({ sentMs, dueMs }) => sentMs === dueMs)).toBe(true)
+  expect(observations.slice(-60).map(({ stage, caller }) => `${stage} ${caller}`)).toEqual(
+    everyCaller.map(caller => `(closing) ${caller}`),
+  )
+  expect([engine.inFlight(), engine.stage()]).toEqual([0, '(closing)'])
+})
+
+describe('a budget', () => {
+  test('is the only reason to ask what a request was charged', async () => {
+    let asked = 0
+    const chargeOf = () => BigInt(asked++ * 0)
+    const free = engineOf(scenario(steady), { chargeOf })
+    await free.drive()
+    expect([free.observations.length, asked]).toEqual([100, 0])
+    const bounded = engineOf(scenario(steady, 'budget: { usd: 10 }'), { chargeOf })
+    await bounded.drive()
+    expect([bounded.observations.length, asked]).toEqual([100, 100])
+  })
+
+  test('stops the run at the first arrival that it does not cover', async () => {
+    // Each of the first three takes a dollar.
+    const { drive, observations, stop } = engineOf(scenario(steady, 'budget: { usd: 3 }'), {
+      chargeOf: () => 10n ** 12n,
+    })
+    await drive()
+    expect(outcomes(observations)).toEqual(['answered', 'answered', 'answered', 'budget'])
+    expect(stop.reason()).toBe('budget-reached')
+  })
+})
+
+describe('a failure limit', () => {
+  const refused = 'duration: 2s, shape: closed, users: 1, mix: { bad: 1 }'
+  const calls = (stage: string) =>
+    scenario(stage)
+      .replace('count: 60', 'count: 1')
+      .replace('stages:', '  bad: { kind: probe, probe: unknown-network }\nstages:')
+
+  test('counts what the judging half counts as a failure', async () => {
+    const { drive, observations } = engineOf(calls(refused), { countsAsFailure: () => true })
+    await drive()
+    expect(outcomes(observations)).toContain('failure-limit')
+  })
+
+  test('holds nothing back where nothing has failed', async () => {
+    const { drive, observations } = engineOf(calls(refused))
+    await drive()
+    expect(new Set(outcomes(observations))).toEqual(new Set(['answered']))
+  })
+})
+
+describe('a stage that saturates the target', () => {
+  const saturating = (mix: string) =>
+    scenario(`duration: 10s, shape: saturate, connections: 1, max-calls: 6, mix: ${mix}`)
+
+  /** A connection that takes every request there is, and is answered at once. */
+  const connection = (paths: string[]): Saturate => {
+    return async next => {
+      for (let errand = next(); errand !== null; errand = next()) {
+        paths.push(errand.request.path)
+        errand.onEnd(emptyAnswer(0, paths.length))
+        // The response is that of the arrival which made the request.
+        await Promise.resolve()
+      }
+    }
+  }
+
+  test('hands each connection the request of the arrival that it fires, whose response is that of the arrival', async () => {
+    const paths: string[] = []
+    const { drive, observations } = engineOf(saturating('{ rpc: 1 }'), {}, connection(paths))
+    await drive()
+    expect(paths).toHaveLength(6)
+    expect(observations.map(({ endMs }) => endMs)).toEqual([1, 2, 3, 4, 5, 6])
+  })
+
+  test('hands a connection the next request where an arrival is dropped', async () => {
+    const paths: string[] = []
+    const { drive, observations } = engineOf(saturating('{ rpc: 1 }'), {}, connection(paths), [
+      ['rpc', 1],
+      ['probe', 1],
+    ])
+    await drive()
+    const dropped = outcomes(observations).filter(outcome => outcome === 'no-credentials').length
+    expect(dropped).toBeGreaterThan(0)
+    expect(paths.length).toBe(6 - dropped)
+    expect(observations).toHaveLength(6)
+  })
+})
+
+test('a search tries what it is told to, for as long as nothing is decided', async () => {
+  const trials = [
+    { index: 0, purpose: 'raise', perSecond: 10, arrivals: 20 },
+    { index: 1, purpose: 'raise', perSecond: 20, arrivals: 40 },
+  ] as const
+  let asked = 0
+  const { drive, observations } = engineOf(
+    scenario(
+      'duration: 60s, shape: capacity, from: 10/s, to: 100/s, good: 99%, mix: { rpc: 1 }',
+      'slo: { rpc: { latency: 1s } }',
+    ),
+    { nextTrial: () => trials[asked++] ?? null, isDecided: (_, { index }) => index === 1 },
+  )
+  await drive()
+  expect(asked).toBe(3)
+  const countOf = (trial: number) => observations.filter(observation => observation.trial === trial).length
+  expect(countOf(0)).toBe(20)
+  // It is asked ten times a second.
+  expect(countOf(1)).toBeGreaterThan(0)
+  expect(countOf(1)).toBeLessThan(6)
+})

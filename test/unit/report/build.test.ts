@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest'
+import type { Evidence } from '../../../src/report/document.ts'
+
+import { findingLogOf } from '../judging/judged-run.ts'
+import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from '../metrics/fixtures.ts'
+import { passingReport } from './fixtures.ts'
+import { reportOf } from './report-of.ts'
+
+describe('report: its figures', () => {
+  const plan = aPlan({ stages: [aStage('ramp', 2000), aStage('steady', 8000)], slo: { chat: { latency: 100 } } })
+  const report = reportOf(
+    [
+      streamed({}, { stage: 'steady' }),
+      streamed({}, { stage: 'ramp' }),
+      streamed({}, { stage: 'ramp', endMs: 101 }),
+      answeredWith(429, { stage: 'ramp' }),
+      failed({ stage: 'ramp' }),
+      dropped({ stage: 'ramp' }),
+      anObservation({ stage: '(opening)', call: 'rate-limits' }),
+    ],
+    { plan },
+  )
+  test('a call comes over all stages first, then by stage in the order of the plan; not the program’s own', () => {
+    expect(report.calls.map(({ call, stage }) => [call, stage])).toEqual([
+      ['chat', null],
+      ['chat', 'ramp'],
+      ['chat', 'steady'],
+    ])
+  })
+  test('counts and rates of a stage', () => {
+    expect(report.calls[1]).toMatchObject({
+      count: 4,
+      statuses: { '200': 2, '429': 1 },
+      failed: 1,
+      dropped: 1,
+      outputTokens: 10,
+      outputTokensPerSecond: 5,
+      achievedPerSecond: 1.5,
+      goodputPerSecond: 0.5,
+      goodRatio: 0.2,
+    })
+  })
+  test('rates over all stages are over all of their time', () => {
+    expect(report.calls[0]).toMatchObject({ outputTokens: 15, outputTokensPerSecond: 1.5, goodputPerSecond: 0.2 })
+  })
+  test('a call that says no tokens has no rate of them', () => {
+    expect(reportOf([anObservation()]).calls[0]).toMatchObject({ outputTokens: 0, outputTokensPerSecond: null })
+  })
+  test('a probe is to be refused, so that no share of its answers is good', () => {
+    const calls = { ...aPlan().calls, chat: { kind: 'probe', probe: 'bad-key' } } as const
+    expect(reportOf([answeredWith(401)], { plan: aPlan({ calls }) }).calls[0]).toMatchObject({
+      achievedPerSecond: 0.1,
+      goodputPerSecond: null,
+      goodRatio: null,
+    })
+  })
+  test('the load is everything, the program’s own requests included', () => {
+    expect(report.load).toMatchObject({ planned: 100, sent: 6, answered: 5, failed: 1, dropped: 1 })
+    expect(report.load.failures).toEqual({ 'connection-lost': 1 })
+    expect(report.load.latenessMs).toMatchObject({ count: 6, mean: 1 })
+  })
+  test('rates of a run that was cut short are over the time that it had', () => {
+    const short = reportOf([streamed()], { ended: 'interrupted', durationMs: 2000 })
+    expect(short.calls[0]).toMatchObject({ achievedPerSecond: 0.5 })
+  })
+})
+
+test('report: findings and discrepancies bring the evidence that was kept, and findings say what the clause says', () => {
+  const evidence: Evidence = {
+    seq: 0,
+    caller: 'c0',
+    stage: 'steady',
+    call: 'rpc',
+    request: null,
+    outcome: '200',
+    headers: {},
+    body: '',
+    dueMs: 0,
+    sentMs: 0,
+    headersMs: 1,
+    endMs: 2,
+  }
+  const examples = [{ because: 'charged twice', seqs: [0, 9] }]
+  const report = reportOf(
+    [anObservation()],
+    {
+      findings: findingLogOf(2).findings(),
+      billing: {
+        ...passingReport.billing,
+        discrepancies: [{ kind: 'billed-twice', count: 1, amountUsd: '1', examples }],
+      },
+    },
+    new Map([[0, evidence]]),
+  )
+  expect(report.billing.discrepancies[0]?.examples).toEqual([
+    { because: 'charged twice', seqs: [0, 9], evidence: [evidence] },
+  ])
+  expect(report.findings).toMatchObject([
+    {
+      clause: 'rpc.credits.amount',
+      check: 'rpc-credits',
+      count: 2,
+      because: 'got 1, expected 2',
+      examples: [
+        { seqs: [0], evidence: [evidence] },
+        { seqs: [1], evidence: [] },
+      ],
+    },
+  ])
+  expect(report.findings[0]?.says).toContain('base credits')
+})

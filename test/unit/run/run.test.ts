@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import type { LiveRun, Output } from '../../../src/outputs/output.ts'
+import type { Report } from '../../../src/report/document.ts'
+
+import type { RunIo } from '../../../src/run/run.ts'
+import type { StartWorker } from '../../../src/run/worker.ts'
+import { virtualRun } from '../../support/virtual-run.ts'
+
+const scenario = `name: test
+callers: { count: 12 }
+calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
+stages: [{ name: load, duration: 20s, shape: constant, rate: 10/s, mix: { rpc: 1 } }]
+`
+
+/** The second worker is lost when it is to send its load. */
+const losing =
+  (start: StartWorker): StartWorker =>
+  (job, events) => {
+    const worker = start(job, events)
+    if (job.shard.worker !== 1) return worker
+    const lose = async () => {
+      await worker.terminate()
+      events.onLost('it was unplugged')
+      return null
+    }
+    return { ...worker, drive: lose, close: async () => null, finish: async () => null, snapshot: async () => null }
+  }
+
+/** Aborted when the load has gone on for so long. */
+function after(ms: number, { clock }: RunIo): AbortSignal {
+  const controller = new AbortController()
+  clock.at(ms, () => controller.abort())
+  return controller.signal
+}
+
+test('a worker that is lost ends the run, which says so and reports what the others know', async () => {
+  const log: string[] = []
+  const { report } = await virtualRun({
+    scenario,
+    workers: 3,
+    change: ({ startWorker }) => ({ startWorker: losing(startWorker), log: line => log.push(line) }),
+  })
+  expect(log).toEqual(['Worker 2 of 3 was lost: it was unplugged. The run ends here.'])
+  expect([report.verdict, report.run.ended]).toEqual(['inconclusive', 'worker-lost'])
+  expect(report.load.workers.map(({ isLost }) => isLost)).toEqual([false, true, false])
+})
+
+test('a worker that stops stops all of them, for its reason', async () => {
+  const { report } = await virtualRun({
+    scenario: `${scenario}budget: { usd: 0.0001 }`,
+    workers: 2,
+  })
+  expect(report.run.ended).toBe('budget-reached')
+  expect(report.load.workers.every(({ sent }) => sent < 30)).toBe(true)
+})
+
+test('to stop ends the load early, and the closing balance checks are sent all the same', async () => {
+  const { report, observations } = await virtualRun({
+    scenario,
+    workers: 2,
+    change: io => ({ stop: after(5_000, io) }),
+  })
+  expect(report.run.ended).toBe('interrupted')
+  expect(observations.filter(({ stage }) => stage === 'load').length).toBeLessThan(60)
+  expect(observations.filter(({ stage }) => stage === '(closing)')).toHaveLength(12)
+})
+
+test('to quit cancels requests in flight and sends nothing more', async () => {
+  const { report, observations } = await virtualRun({
+    scenario,
+    workers: 2,
+    network: { delayMs: () => 700 },
+    change: io => ({ quit: after(5_000, io) }),
+  })
+  expect(report.run.ended).toBe('interrupted')
+  expect(observations.filter(({ stage }) => stage === '(closing)')).toEqual([])
+})
+
+test('an output is started before the first request, and finishes with the report after a last look', async () => {
+  const seen: string[] = []
+  let live: LiveRun | null = null
+  let finished: Report | null = null
+  const output: Output = {
+    start: started => {
+      live = started
+      seen.push(started.stage())
+    },
+    finish: async report => {
+      finished = report
+      const violations = live?.view().metrics.all().sent
+      seen.push(`${violations === report.load.sent}`)
+    },
+    close: async () => {},
+    pushCounts: () => ({ takenSamples: 3, lostSamples: 2, failures: 1 }),
+  }
+  const { report } = await virtualRun({ scenario, change: () => ({ outputs: [output] }) })
+  expect(seen).toEqual(['(opening)', 'true'])
+  expect(finished).toBe(report)
+  expect(report.load.pushed).toEqual({ takenSamples: 3, lostSamples: 2, failures: 1 })
+})
+
+test('with "record: findings" observations are judged in batches all the same, and only cited ones are recorded', async () => {
+  const run = async (record: string) => {
+    let batches = 0
+    const { report, observations } = await virtualRun({
+      scenario: `${scenario}record: ${record}`,
+      defer: work => {
+        batches++
+        work(() => true)
+      },
+    })
+    return { batches, sent: report.load.sent, recorded: observations.length }
+  }
+  const all = await run('all')
+  const findings = await run('findings')
+  // The balance checks that open the run are judged by themselves; all else in batches of 32.
+  expect(findings.batches).toBe(Math.floor((findings.sent - 12) / 32))
+  expect(findings.batches).toBeGreaterThan(5)
+  expect(findings.batches).toBe(all.batches)
+  expect([all.recorded, findings.recorded]).toEqual([all.sent, 0])
+})

@@ -1,0 +1,53 @@
+import { readdirSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { describe, expect, test, vi } from 'vitest'
+import { documented } from '../../../src/contract/documented.ts'
+import { makePlan } from '../../../src/plan/make-plan.ts'
+import { warmUp, warmUpPlan } from '../../../src/run/warm-up.ts'
+import { loadScenario } from '../../../src/scenario/load-scenario.ts'
+
+const planOf = (file: string) =>
+  makePlan(loadScenario(`scenarios/${file}`, documented), documented, {
+    seed: null,
+    target: 'http://api.example.com/api/v1',
+    budgetUsd: null,
+  })
+
+const files = readdirSync('scenarios').filter(file => file.endsWith('.yaml'))
+
+describe.each(files)('the warm-up of scenarios/%s', file => {
+  const plan = planOf(file)
+  const planned = warmUpPlan(plan)
+
+  test('has every call in every stage', () => {
+    for (const { load } of planned.stages) {
+      if (!('mix' in load)) throw new Error(`${load.model} has no mix`)
+      expect(load.mix.map(([call]) => call)).toEqual(Object.keys(plan.calls))
+    }
+  })
+
+  test('neither waits nor reads the keys of anybody nor keeps anything', () => {
+    expect(planned.stages.reduce((sum, { durationMs }) => sum + durationMs, 0)).toBeLessThan(500)
+    const waits = Object.values(planned.calls).map(call => (call.kind === 'replay' ? call.againAfterMs : null))
+    expect(waits.filter(each => each !== null)).toEqual([])
+    expect(planned).toMatchObject({ callers: { keysFile: null }, record: 'none', bounds: { drainMs: 0 } })
+  })
+})
+
+test('a warm-up goes through the calls of a plan, and not to its target', async () => {
+  // Callers state their balances before and after, which are 128 requests that are no calls of the plan.
+  expect(await warmUp(planOf('smoke.yaml'), documented)).toBeGreaterThan(192)
+})
+
+test('where there is nothing to listen at, a run goes without', async () => {
+  const listen = vi.spyOn(createServer().constructor.prototype, 'listen').mockImplementation(function (this: unknown) {
+    const server = this as NodeJS.EventEmitter
+    queueMicrotask(() => server.emit('error', new Error('listen EPERM')))
+    return server
+  })
+  try {
+    expect(await warmUp(planOf('smoke.yaml'), documented)).toBe(0)
+  } finally {
+    listen.mockRestore()
+  }
+})

@@ -1,0 +1,122 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import type { LogLine } from '../../../src/observation/log.ts'
+import type { Observation, ReplayRole } from '../../../src/observation/observation.ts'
+import { readArrivals, readCompleteLog } from '../../../src/storage/recorded-run.ts'
+import { anObservation } from '../metrics/fixtures.ts'
+
+async function kindsIn(lines: readonly unknown[]): Promise<readonly string[]> {
+  const file = join(mkdtempSync(join(tmpdir(), 'turnpike-test-')), 'observations.ndjson.gz')
+  writeFileSync(file, gzipSync(lines.map(line => `${JSON.stringify(line)}\n`).join('')))
+  const kinds: string[] = []
+  for await (const { kind } of readCompleteLog([file])) kinds.push(kind)
+  return kinds
+}
+
+const headOfFile = { turnpike: 1, runId: 'r', version: '0', target: 'http://t', startedAtMs: 0 }
+
+test('a record is read as far as it goes, with or without an end', async () => {
+  expect(await kindsIn([headOfFile, anObservation(), { ended: 'complete', durationMs: 1 }])).toEqual([
+    'head',
+    'observation',
+    'end',
+  ])
+  expect(await kindsIn([headOfFile, anObservation()])).toEqual(['head', 'observation'])
+})
+
+test('a record that leaves something out is refused, with how much', async () => {
+  await expect(kindsIn([headOfFile, anObservation(), { leftOut: 12 }])).rejects.toThrow(
+    'got a record that leaves out 12 observations, for the disk did not keep up, expected a whole one',
+  )
+})
+
+const line = (changes: Partial<Observation>): LogLine => ({ kind: 'observation', observation: anObservation(changes) })
+const opened = (endMs: number) => line({ stage: '(opening)', call: '(statement)', dueMs: 0, endMs })
+const head: LogLine = {
+  kind: 'head',
+  head: { turnpike: 1, runId: 'r', version: '0', target: 'http://t', startedAtMs: 0, worker: 0, workers: 1 },
+}
+const end = (ended: 'complete' | 'interrupted', loadStartMs: number | null = null): LogLine => ({
+  kind: 'end',
+  end: { ended, durationMs: 1, loadStartMs, beganMs: null, eventLoopDelayMs: null, unrecorded: 0 },
+})
+
+async function collect(lines: readonly LogLine[], most = 100) {
+  const stages = ['first', 'second']
+  const all = async function* () {
+    yield* lines
+  }
+  const found = await readArrivals(all(), stage => stages.includes(stage), most)
+  if (found === null) return null
+  const { offsetsMs, calls, callers, callNames, callerNames, isComplete } = found
+  const rows = [...offsetsMs].map((offsetMs, index) => [
+    offsetMs,
+    callNames[calls[index] ?? -1],
+    callerNames[callers[index] ?? -1],
+  ])
+  return { rows, isWhole: isComplete }
+}
+
+test('arrivals are in the order in which they were due, whatever the order in which they ended', async () => {
+  const lines = [
+    opened(40),
+    line({ seq: 2, stage: 'first', call: 'slow', caller: 'c1', dueMs: 140 }),
+    line({ seq: 1, stage: 'first', call: 'rpc', caller: 'c0', dueMs: 90.5 }),
+    line({ seq: 9, stage: 'second', call: 'rpc', caller: 'c1', dueMs: 140 }),
+    line({ seq: 0, stage: 'first', call: 'rpc', caller: 'c0', dueMs: 40 }),
+  ]
+  expect((await collect(lines))?.rows).toEqual([
+    [0, 'rpc', 'c0'],
+    [50.5, 'rpc', 'c0'],
+    [100, 'slow', 'c1'],
+    [100, 'rpc', 'c1'],
+  ])
+})
+
+test('the load begins when the log says so, and without that when the last opening statement has ended', async () => {
+  const lines = [opened(30), opened(75), opened(12), line({ stage: 'first', dueMs: 100 })]
+  expect((await collect(lines))?.rows[0]?.[0]).toBe(25)
+  expect((await collect([...lines, end('complete', 99.5), end('complete', 99.75)]))?.rows[0]?.[0]).toBe(0.5)
+})
+
+test('what was dropped was due, and so was what failed', async () => {
+  const lines = [
+    line({ seq: 0, stage: 'first', dueMs: 1, outcome: { kind: 'dropped', reason: 'max-in-flight' }, sentMs: null }),
+    line({ seq: 1, stage: 'first', dueMs: 2, outcome: { kind: 'failed', reason: 'tls', detail: '' } }),
+  ]
+  expect((await collect(lines))?.rows).toHaveLength(2)
+})
+
+test('a replay is one arrival, however many requests it was', async () => {
+  const step = (seq: number, role: ReplayRole['role'], dueMs: number) => {
+    const replay = { group: 4, role, concurrent: false }
+    const asked = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay } as const
+    return line({ seq, stage: 'first', call: 'replay', dueMs, asked })
+  }
+  const lines = [step(8, 'duplicate', 30), step(4, 'original', 10), step(12, 'conflict', 50)]
+  expect((await collect(lines))?.rows.map(([offsetMs]) => offsetMs)).toEqual([10])
+})
+
+test('the statements of the program, and stages that are not wanted, are left out', async () => {
+  const lines = [opened(0), line({ stage: 'third', dueMs: 5 }), line({ stage: '(closing)', dueMs: 9 })]
+  expect((await collect(lines))?.rows).toEqual([])
+})
+
+test('more arrivals than there may be are none, and as many are all of them', async () => {
+  const lines = Array.from({ length: 3_000 }, (_, seq) => line({ seq, stage: 'first', dueMs: 3_000 - seq }))
+  expect((await collect(lines, 3_000))?.rows).toHaveLength(3_000)
+  expect(await collect(lines, 2_999)).toBeNull()
+})
+
+test('a run is whole when all of its logs say that it ended by itself', async () => {
+  const isWhole = async (...ends: readonly LogLine[]) =>
+    (await collect([head, line({ stage: 'first', dueMs: 1 }), ...ends]))?.isWhole
+  expect(await isWhole(end('complete'))).toBe(true)
+  expect(await isWhole(end('interrupted'))).toBe(false)
+  expect(await isWhole()).toBe(false)
+  expect(await isWhole(end('complete'), head, end('complete'))).toBe(true)
+  expect(await isWhole(head, end('complete'))).toBe(false)
+})
