@@ -1,11 +1,18 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import {
+  apart,
+  atMostFiles,
+  atMostFilesPerFolder,
   atMostLines,
+  chain,
   type Door,
   type Edge,
   effectsAtEdges,
+  fewFragments,
+  type Hop,
+  importedOnlyBy,
   namedForTheirIdea,
   noCycle,
   noDeadFile,
@@ -13,155 +20,187 @@ import {
   notInCode,
   notInText,
   oneDoor,
-  type Place,
+  oneMeaning,
+  type Room,
   type Rule,
   seesOnly,
   testsMirrorSources,
   usesAllItSees,
 } from './support/architecture-rules.ts'
+import { withRooms } from './support/render-rooms.ts'
 import type { SourceFile } from './support/source-code.ts'
 
-/** The places of `src` from left to right, and the whole of what each may import: the diagram of the program. */
-const places: readonly Place[] = [
+/** The rooms of `src`, and all that each may import of the rooms above it: the diagram of the program. */
+const rooms: readonly Room[] = [
   { name: 'lib', sees: [], because: 'It holds no word of the domain.' },
-  { name: 'contract', sees: ['lib'], because: 'What the document says is data, and knows nobody who reads it.' },
-  { name: 'scenario', sees: ['lib', 'contract'], because: 'It is what a person writes; only plan and cli see it.' },
+  { name: 'contract', sees: ['lib'], because: 'The document is data and does not know who reads it.' },
+  {
+    name: 'scenario',
+    sees: ['lib', 'contract'],
+    because: 'A person writes it; below it no number is still a text with a unit.',
+  },
   {
     name: 'plan',
     sees: ['lib', 'contract', 'scenario'],
-    because: 'It decides everything: past it there is no optional field, no default, and no unit in a string.',
+    because: 'It decides everything: below it there is no default and no optional setting.',
   },
   {
-    name: 'arrivals',
-    sees: ['lib', 'plan/plan.ts', 'plan/search-terms.ts', 'plan/rate-line.ts', 'plan/packed-arrivals.ts'],
-    because: 'When what is due follows from plan and seed alone: what the plan says of a shape, it also unfolds.',
-  },
-  { name: 'observation', sees: ['lib', 'contract'], because: 'The waist: it does not know who makes the records.' },
-  { name: 'transport', sees: ['lib', 'plan/plan.ts', 'observation'], because: 'The wire knows nothing of calls.' },
-  { name: 'callers', sees: ['lib', 'plan/plan.ts'], because: 'The only place that holds a secret.' },
-  {
-    name: 'calls',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'arrivals', 'observation', 'transport', 'callers'],
-    because: 'Where an arrival becomes a request, and an answer becomes an observation.',
+    name: 'observation',
+    sees: ['lib', 'contract'],
+    because: 'The record between the halves depends on nothing that makes or judges it.',
   },
   {
-    name: 'drivers',
-    sees: ['lib', 'plan/search-terms.ts', 'arrivals', 'observation'],
-    because: 'A scheduler that sees neither wire nor plan is tested without time and network.',
+    name: 'produce/arrivals',
+    sees: ['lib', 'plan/plan.ts', 'plan/rate-curve.ts', 'plan/recorded-load.ts', 'plan/shard.ts'],
+    because: 'Plan and seed alone decide what is due, when, and for which caller.',
   },
   {
-    name: 'produce',
+    name: 'produce/transport',
+    sees: ['lib', 'plan/plan.ts', 'observation'],
+    because: 'It sends one HTTP request once: no retry, no redirect, no knowledge of calls.',
+  },
+  { name: 'produce/callers', sees: ['lib', 'plan/plan.ts'], because: 'It is the only room that holds API keys.' },
+  {
+    name: 'produce/calls',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/search-terms.ts', 'plan/spend.ts', 'arrivals', 'observation'],
-      ...['transport', 'callers', 'calls', 'drivers'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/shard.ts', 'observation', 'produce/arrivals'],
+      ...['produce/transport', 'produce/callers'],
     ],
-    because: 'The front of the producing half: it is told what is judged, and never by whom.',
-  },
-  { name: 'checks', sees: ['lib', 'contract', 'observation'], because: 'The judging half runs from a file alone.' },
-  { name: 'audits', sees: ['lib', 'contract', 'observation', 'checks'], because: 'As the checks, over many records.' },
-  {
-    name: 'metrics',
-    sees: [...['lib', 'contract', 'plan/plan.ts', 'plan/provable-percentile.ts', 'observation', 'checks', 'audits']],
-    because: 'Sums and time series of observations; it proves percentiles as the forecast promised them.',
+    because: 'It turns an arrival into requests, and responses into observations.',
   },
   {
-    name: 'capacity',
+    name: 'produce/drivers',
+    sees: ['lib', 'plan/plan.ts', 'observation', 'produce/arrivals'],
+    because: 'A scheduler without network can be tested in virtual time.',
+  },
+  {
+    name: 'produce/engine.ts',
     sees: [
-      'lib',
-      'contract',
-      'plan/plan.ts',
-      'plan/search-terms.ts',
-      'plan/provable-percentile.ts',
-      'observation',
-      'metrics',
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/cost.ts', 'plan/shard.ts', 'observation', 'produce/arrivals'],
+      ...['produce/transport', 'produce/callers', 'produce/calls', 'produce/drivers'],
     ],
-    because: 'What a search tries next follows from what was observed: the producing half only asks.',
+    because: 'It is the front of the producing half: stages in order, one driver per load model.',
   },
   {
-    name: 'thresholds.ts',
-    sees: ['lib', 'plan/plan.ts', 'observation', 'metrics', 'capacity'],
-    because: 'It measures what the thresholds of a plan are about, and says where a value proves nothing.',
+    name: 'judge/checks',
+    sees: ['lib', 'contract', 'observation'],
+    because: 'A judge of one response needs only the contract and the record.',
   },
   {
-    name: 'compare',
-    sees: ['lib', 'contract', 'plan/plan.ts', 'metrics', 'thresholds.ts'],
-    because: 'Whether a run is worse than others follows from what they keep; how it is told is for the report.',
+    name: 'judge/audits',
+    sees: ['lib', 'contract', 'observation', 'judge/checks'],
+    because: 'A judge of many responses needs the same, in the order of sending.',
   },
   {
-    name: 'judging',
+    name: 'judge/metrics',
     sees: [
-      ...[
-        'lib',
-        'contract',
-        'plan/plan.ts',
-        'plan/search-terms.ts',
-        'arrivals/share.ts',
-        'observation',
-        'checks',
-        'audits',
-        'metrics',
-      ],
-      ...['capacity', 'thresholds.ts', 'compare/comparison.ts'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/sample-size.ts', 'observation', 'judge/checks', 'judge/audits'],
     ],
-    because: 'The judging half as one piece, from the observations of workers to the verdict on a run.',
+    because: 'It adds up counts and times; it holds no prose and no Prometheus.',
+  },
+  {
+    name: 'judge/capacity',
+    sees: ['lib', 'contract', 'plan/plan.ts', 'plan/sample-size.ts', 'observation', 'judge/metrics'],
+    because: 'The rules of a search are pure, so an audit replays them.',
+  },
+  {
+    name: 'judge/thresholds.ts',
+    sees: ['lib', 'plan/plan.ts', 'observation', 'judge/metrics', 'judge/capacity'],
+    because: 'It evaluates what the plan states against what the metrics measured.',
+  },
+  {
+    name: 'judge/compare',
+    sees: ['lib', 'contract', 'plan/plan.ts', 'judge/metrics', 'judge/thresholds.ts'],
+    because: 'Whether a run is worse than its baselines follows from their data alone.',
+  },
+  {
+    name: 'judge',
+    sees: [
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/shard.ts', 'observation', 'judge/checks', 'judge/audits'],
+      ...['judge/metrics', 'judge/capacity', 'judge/thresholds.ts', 'judge/compare'],
+    ],
+    because: 'It is the front of the judging half: the same for a live run and for a file.',
   },
   {
     name: 'report',
-    sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/describe-load.ts', 'observation', 'checks'],
-      ...['audits', 'metrics', 'capacity', 'thresholds.ts', 'compare', 'judging'],
-    ],
-    because: 'A renderer turns results into text: a new format is one file, and nothing that sends is needed for it.',
+    sees: ['lib', 'contract', 'plan/plan.ts', 'plan/describe-plan.ts', 'judge'],
+    because: 'One document, rendered many ways: a new section is one file, and so is a new format.',
   },
   {
     name: 'storage',
-    sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/recorded-stage.ts', 'observation', 'metrics', 'compare', 'report'],
-    ],
-    because: 'The only place that knows the files of a run directory.',
+    sees: ['lib', 'contract', 'plan/plan.ts', 'plan/recorded-load.ts', 'observation', 'judge', 'report'],
+    because: 'It is the only room that knows the files of a run directory.',
   },
   {
     name: 'outputs',
     sees: [
-      ...['lib', 'plan/plan.ts', 'plan/rate-line.ts', 'observation/log.ts', 'transport', 'checks', 'audits', 'metrics'],
-      ...['capacity', 'thresholds.ts', 'judging', 'report'],
+      ...['lib', 'plan/plan.ts', 'plan/rate-curve.ts', 'observation/log.ts', 'produce/transport', 'judge', 'report'],
     ],
-    because: 'Outputs read what is known of a run, and no observation; the judging half knows no network.',
+    because: 'An output watches a run and can change neither its load nor its verdict.',
   },
-  { name: 'service', sees: ['lib', 'contract'], because: 'Two independent readings: no arithmetic is shared.' },
+  {
+    name: 'service',
+    sees: ['lib', 'contract'],
+    because: 'Two independent readings of the document share no arithmetic.',
+  },
   {
     name: 'run',
     sees: [
-      ...['lib', 'contract', 'plan/plan.ts', 'plan/plan-limits.ts', 'arrivals', 'observation', 'transport', 'callers'],
-      ...['calls', 'drivers', 'produce', 'audits/ledger/charge.ts', 'audits/abuse/failure.ts', 'metrics', 'compare'],
-      ...['judging', 'report', 'storage', 'outputs/output.ts', 'service/server.ts', 'service/service.ts'],
+      ...['lib', 'contract', 'plan/plan.ts', 'plan/limits.ts', 'plan/shard.ts', 'observation', 'produce', 'judge'],
+      ...['report', 'storage', 'outputs/output.ts', 'service/server.ts', 'service/service.ts'],
     ],
-    because: 'The composition root: it joins the two halves, once for each worker.',
+    because: 'It is the composition root: it joins the halves, once per worker.',
   },
   {
-    name: 'certificate',
-    sees: ['lib', 'contract', 'observation', 'transport', 'metrics'],
-    because: 'It holds stamps against times of writing: it sees what is stamped, and not how a run comes about.',
+    name: 'calibration',
+    sees: [
+      ...['lib', 'contract', 'scenario/load-scenario.ts', 'plan/make-plan.ts', 'observation', 'produce/transport'],
+      ...['judge/metrics', 'report/document.ts', 'outputs/output.ts', 'run'],
+    ],
+    because: 'It is a run against a source whose times are known.',
   },
   {
     name: 'cli',
     sees: [
-      ...['lib', 'contract', 'scenario', 'plan', 'observation', 'transport', 'callers', 'compare'],
-      ...['report', 'storage', 'outputs', 'service', 'judging', 'run', 'arrivals/share.ts', 'certificate'],
+      ...['lib', 'contract', 'scenario', 'plan', 'observation/log.ts', 'produce/transport', 'produce/callers'],
+      ...['judge/compare', 'judge/judge-run.ts', 'report', 'storage', 'outputs', 'service', 'run', 'calibration'],
     ],
-    because:
-      'It reads a command line, calls one function, and writes. It starts the reference service that a run is against.',
+    because: 'A command reads flags, calls one function, and prints.',
   },
   { name: 'main.ts', sees: ['lib', 'cli'], because: 'The one catch-all and the exit code.' },
+]
+
+/** From `main` to the wire: seven functions in seven files. The worker and `fire` are handed on as values. */
+const hops: readonly Hop[] = [
+  { file: 'src/cli/cli.ts', exports: 'runCli', handedOn: true },
+  { file: 'src/cli/run.ts', exports: 'runCommand' },
+  { file: 'src/run/run.ts', exports: 'run', handedOn: true },
+  { file: 'src/run/worker.ts', exports: 'createWorker' },
+  { file: 'src/produce/engine.ts', exports: 'createEngine' },
+  { file: 'src/produce/drivers/open.ts', exports: 'driveOpen', handedOn: true },
+  { file: 'src/produce/calls/send.ts', exports: 'sendArrival' },
+]
+
+/** Files that import one file for each entry of a table: a file that only its table imports is no fragment. */
+const tables = [
+  'src/cli/commands.ts',
+  'src/contract/clauses.ts',
+  'src/contract/probes.ts',
+  'src/judge/checks/checks.ts',
+  'src/judge/audits/audits.ts',
+  'src/produce/engine.ts',
+  'src/report/page.ts',
+  'src/report/render/renderers.ts',
+  'src/service/lies/lies.ts',
 ]
 
 /** One package, one door: its types stay behind it, and it can be replaced in an afternoon. */
 const doors: Readonly<Record<string, Door>> = {
   autocannon: {
-    files: ['src/transport/autocannon.ts'],
+    files: ['src/produce/transport/autocannon.ts'],
     because: 'connections that are kept busy; what it says of itself stays behind it',
   },
-  'hdr-histogram-js': { files: ['src/metrics/histogram.ts'], because: 'numbers go in and percentiles come out' },
+  'hdr-histogram-js': { files: ['src/judge/metrics/histogram.ts'], because: 'numbers go in and percentiles come out' },
   leven: { files: ['src/lib/usage-error.ts'], because: 'it guesses the word that was meant' },
   pino: { files: ['src/outputs/progress.ts'], because: 'the log' },
   'prom-client': { files: ['src/outputs/prometheus/scrape.ts'], because: 'it sees numbers when Prometheus asks' },
@@ -170,34 +209,37 @@ const doors: Readonly<Record<string, Door>> = {
     because: 'remote write is compressed so, and no other way',
   },
   undici: {
-    files: ['src/transport/connections.ts', 'src/transport/undici.ts', 'src/transport/failures.ts'],
+    files: [
+      'src/produce/transport/connections.ts',
+      'src/produce/transport/undici.ts',
+      'src/produce/transport/failures.ts',
+    ],
     because: 'its connections, its callbacks, and the codes of its errors',
   },
   yaml: { files: ['src/lib/yaml.ts'], because: 'the files that people write: scenarios and profiles' },
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
-      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat-request.ts'],
-      ...['src/report/capacity-schema.ts', 'src/report/figures-schema.ts', 'src/report/report-schema.ts'],
-      ...['src/report/series-schema.ts', 'src/compare/comparison.ts', 'src/metrics/slices.ts'],
+      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat/request.ts'],
+      ...['src/report/document.ts', 'src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as the request of a stranger',
   },
-  'node:child_process': { files: ['src/cli/own-process.ts'], because: 'a server in a process of its own' },
+  'node:child_process': { files: ['src/cli/child-process.ts'], because: 'a server in a process of its own' },
   'node:crypto': {
     files: [
       ...[
-        'src/calls/read-response.ts',
-        'src/cli/run-command.ts',
-        'src/report/html/page.ts',
-        'src/service/rpc-proxy.ts',
+        'src/produce/calls/read-response.ts',
+        'src/cli/run.ts',
+        'src/report/render/html.ts',
+        'src/service/rpc/proxy.ts',
       ],
     ],
     because: 'fingerprints of bodies, and of the style that a page allows; the chance in the name of a run',
   },
   'node:fs': {
     files: [
-      ...['src/callers/api-keys.ts', 'src/cli/version.ts', 'src/lib/yaml.ts', 'src/observation/log.ts'],
+      ...['src/produce/callers/api-keys.ts', 'src/cli/flags.ts', 'src/lib/yaml.ts', 'src/observation/log.ts'],
       ...['src/outputs/github.ts', 'src/storage/run-directory.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
@@ -209,8 +251,8 @@ const doors: Readonly<Record<string, Door>> = {
   'node:http': { files: ['src/outputs/http-server.ts', 'src/service/server.ts'], because: 'the two servers' },
   'node:net': {
     files: [
-      ...['src/certificate/bare-reader.ts', 'src/certificate/metronome.ts'],
-      ...['src/service/server.ts', 'src/transport/autocannon.ts', 'src/transport/connections.ts'],
+      ...['src/calibration/raw-reader.ts', 'src/calibration/server.ts'],
+      ...['src/service/server.ts', 'src/produce/transport/autocannon.ts', 'src/produce/transport/connections.ts'],
     ],
     because: 'addresses, how the far end of a connection went away, and what is measured without anything between',
   },
@@ -233,21 +275,23 @@ const edges: Readonly<Record<string, Edge>> = {
   },
   'src/lib/batches.ts': { touches: ['clock', 'timer'], because: 'when the event loop has nothing better to do' },
   'src/main.ts': { touches: ['process'], because: 'arguments in, exit code out, and what the catch-all says' },
-  'src/callers/api-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
-  'src/cli/affordable.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
-  'src/cli/certify-command.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
-  'src/cli/clauses-command.ts': { touches: ['process'], because: 'writes its table to stdout' },
+  'src/produce/callers/api-keys.ts': { touches: ['process'], because: 'reads the keys from the environment' },
+  'src/cli/load-plan.ts': { touches: ['process'], because: 'shows what a refused run would have cost, on stderr' },
+  'src/cli/calibrate.ts': { touches: ['process'], because: 'writes the certificate to stdout' },
+  'src/cli/clauses.ts': { touches: ['process'], because: 'writes its table to stdout' },
   'src/outputs/github.ts': { touches: ['process'], because: 'asks whether a run is a step there, and tells it' },
   'src/cli/interrupts.ts': { touches: ['process'], because: 'listens for ^C' },
-  'src/cli/plan-command.ts': { touches: ['process'], because: 'writes the plan to stdout' },
-  'src/cli/run-command.ts': {
+  'src/cli/plan.ts': { touches: ['process'], because: 'writes the plan to stdout' },
+  'src/cli/run.ts': {
     touches: ['clock', 'process'],
     because: 'names the run by its time; reads secrets of receivers',
   },
-  'src/cli/schema-command.ts': { touches: ['process'], because: 'writes the schema to stdout' },
-  'src/cli/serve-until-told.ts': { touches: ['process'], because: 'says where a server listens; ends on a signal' },
-  'src/cli/service-command.ts': { touches: ['process'], because: 'writes the lies to stdout' },
-  'src/cli/show-report.ts': { touches: ['process'], because: 'writes the report to stdout, as wide as that is' },
+  'src/cli/schema.ts': { touches: ['process'], because: 'writes the schema to stdout' },
+  'src/cli/service.ts': {
+    touches: ['process'],
+    because: 'prints where a server listens, and the lies; ends on a signal',
+  },
+  'src/cli/print.ts': { touches: ['process'], because: 'writes the report to stdout, as wide as that is' },
   'src/cli/outputs.ts': { touches: ['process'], because: 'shows progress on stderr, as a terminal or a pipe' },
 }
 
@@ -270,44 +314,96 @@ type Kept = {
 
 const rules: readonly Kept[] = [
   {
-    says: 'imports only look left, and only at what the table of places allows',
-    rule: seesOnly(places),
+    says: 'imports only look up, and only at what the table of rooms allows',
+    rule: seesOnly(rooms),
     planted: [
       ['src/lib/spy.ts', "import type { Plan } from '../plan/plan.ts'"],
-      ['src/contract/spy.ts', "import { loadScenario } from '../scenario/load.ts'"],
-      ['src/arrivals/spy.ts', "import type { Scenario } from '../scenario/scenario.ts'"],
+      ['src/contract/spy.ts', "import { loadScenario } from '../scenario/load-scenario.ts'"],
+      ['src/produce/arrivals/spy.ts', "import type { Scenario } from '../../scenario/schema.ts'"],
       ['src/report/spy.ts', "import { parseUsd } from '../scenario/units.ts'"],
-      ['src/observation/spy.ts', "import type { Exchange } from '../transport/transport.ts'"],
-      ['src/drivers/spy.ts', "import type { Transport } from '../transport/transport.ts'"],
-      ['src/drivers/spy.ts', "import type { StagePlan } from '../plan/plan.ts'"],
-      ['src/produce/spy.ts', "import { createJudge } from '../judging/judge.ts'"],
-      ['src/judging/spy.ts', "import { createEngine } from '../produce/engine.ts'"],
-      ['src/checks/spy.ts', "import { buildRpc } from '../calls/rpc.ts'"],
-      ['src/checks/spy.ts', "import type { Audit } from '../audits/audit.ts'"],
-      ['src/audits/spy.ts', "import { driveOpen } from '../drivers/open.ts'"],
-      ['src/metrics/spy.ts', "import { makePlan } from '../plan/make-plan.ts'"],
-      ['src/metrics/spy.ts', "import { createDraw } from '../arrivals/arrivals.ts'"],
-      ['src/metrics/spy.ts', "import { createSendQueue } from '../outputs/remote-write/send-queue.ts'"],
-      ['src/outputs/spy.ts', "import type { DriverContext } from '../drivers/driver.ts'"],
+      ['src/observation/spy.ts', "import type { Exchange } from '../produce/transport/transport.ts'"],
+      ['src/produce/drivers/spy.ts', "import type { Transport } from '../transport/transport.ts'"],
+      ['src/produce/drivers/spy.ts', "import { makePlan } from '../../plan/make-plan.ts'"],
+      ['src/produce/spy.ts', "import type { Plan } from '../plan/plan.ts'"],
+      ['src/judge/checks/spy.ts', "import { buildRpc } from '../../produce/calls/rpc.ts'"],
+      ['src/judge/checks/spy.ts', "import type { Audit } from '../audits/audit.ts'"],
+      ['src/judge/audits/spy.ts', "import { driveOpen } from '../../produce/drivers/open.ts'"],
+      ['src/judge/metrics/spy.ts', "import { makePlan } from '../../plan/make-plan.ts'"],
+      ['src/judge/metrics/spy.ts', "import { createSendQueue } from '../../outputs/remote-write/send-queue.ts'"],
+      ['src/outputs/spy.ts', "import type { DriverContext } from '../produce/drivers/driver.ts'"],
       ['src/outputs/spy.ts', "import type { Observation } from '../observation/observation.ts'"],
-      ['src/report/spy.ts', "import { buildRequest } from '../calls/build-request.ts'"],
-      ['src/report/spy.ts', "const { send } = await import('../transport/undici.ts')"],
-      ['src/service/spy.ts', "import { credits } from '../checks/rpc-credits.ts'"],
-      ['src/metrics/spy.ts', "export { createService } from '../service/service.ts'"],
+      ['src/report/spy.ts', "import { buildRequest } from '../produce/calls/build-request.ts'"],
+      ['src/report/spy.ts', "const { send } = await import('../produce/transport/undici.ts')"],
+      ['src/service/spy.ts', "import { credits } from '../judge/checks/rpc-credits.ts'"],
+      ['src/judge/metrics/spy.ts', "export { createService } from '../../service/service.ts'"],
       ['src/cli/spy.ts', "import '../main.ts'"],
       ['src/commerce/spy.ts', 'export const place = null'],
+    ],
+  },
+  {
+    says: 'the table of rooms shows no arrow that is not there',
+    rule: usesAllItSees(rooms),
+    planted: [['src/main.ts', '']],
+  },
+  {
+    says: 'the producing half and the judging half import nothing of each other',
+    rule: apart('src/produce', 'src/judge'),
+    planted: [
+      ['src/produce/spy.ts', "import { createJudge } from '../judge/judge.ts'"],
+      ['src/judge/spy.ts', "import { createEngine } from '../produce/engine.ts'"],
+    ],
+  },
+  {
+    says: 'seven functions lead from main to the wire, each file importing the next',
+    rule: chain(hops),
+    planted: [
+      ['src/run/worker.ts', 'export function createWorker() {}'],
+      ['src/produce/calls/send.ts', "import '../arrivals/arrivals.ts'"],
+    ],
+  },
+  {
+    says: 'a worker is created in a thread or inline, and nowhere else',
+    rule: importedOnlyBy('src/run/worker.ts', ['src/run/thread-main.ts', 'src/run/inline.ts']),
+    planted: [['src/run/spy.ts', "import { createWorker } from './worker.ts'"]],
+  },
+  {
+    says: 'only a worker creates an engine',
+    rule: importedOnlyBy('src/produce/engine.ts', ['src/run/worker.ts']),
+    planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
+  },
+  {
+    says: 'src has at most 270 files',
+    rule: atMostFiles(270),
+    planted: Array.from({ length: 1 }, () => ['src/lib/spy.ts', ''] as const),
+  },
+  {
+    says: 'a folder has at most 20 files',
+    rule: atMostFilesPerFolder(20),
+    planted: [],
+  },
+  {
+    says: 'few files exist for one other file alone',
+    rule: fewFragments(55, 6, tables),
+    planted: [],
+  },
+  {
+    says: 'a name that src exports means one thing',
+    rule: oneMeaning,
+    planted: [
+      ['src/service/spy.ts', 'export type Clock = number'],
+      ['src/cli/spy.ts', 'export const run = 1'],
     ],
   },
   {
     says: 'one package has one door',
     rule: oneDoor(doors, harmless),
     planted: [
-      ['src/calls/spy.ts', "import { request } from 'undici'"],
-      ['src/transport/spy.ts', "import { Agent } from 'undici'"],
+      ['src/produce/calls/spy.ts', "import { request } from 'undici'"],
+      ['src/produce/transport/spy.ts', "import { Agent } from 'undici'"],
       ['src/report/spy.ts', "import { z } from 'zod'"],
       ['src/service/spy.ts', "import { z } from 'zod/v4'"],
       ['src/report/spy.ts', "import { siwe } from '@wallet/siwe'"],
-      ['src/checks/spy.ts', "import { readFileSync } from 'node:fs'"],
+      ['src/judge/checks/spy.ts', "import { readFileSync } from 'node:fs'"],
       ['src/lib/spy.ts', "const { createHash } = await import('node:crypto')"],
     ],
   },
@@ -315,20 +411,20 @@ const rules: readonly Kept[] = [
     says: 'time, chance, console, network and process are touched at the named edges only',
     rule: effectsAtEdges(edges),
     planted: [
-      ['src/checks/spy.ts', 'export const nowMs = Date.now()'],
+      ['src/judge/checks/spy.ts', 'export const nowMs = Date.now()'],
       ['src/service/spy.ts', 'export const today = new Date( )'],
-      ['src/metrics/spy.ts', 'export const nowMs = performance.now()'],
-      ['src/arrivals/spy.ts', 'export const pick = () => Math.random()'],
-      ['src/drivers/spy.ts', 'setTimeout(() => {}, 10)'],
-      ['src/drivers/spy.ts', 'export const tick = setInterval'],
-      ['src/drivers/spy.ts', 'setImmediate(() => {})'],
-      ['src/drivers/spy.ts', 'export const signal = AbortSignal.timeout(10)'],
-      ['src/callers/spy.ts', 'export const { KEY } = process.env'],
+      ['src/judge/metrics/spy.ts', 'export const nowMs = performance.now()'],
+      ['src/produce/arrivals/spy.ts', 'export const pick = () => Math.random()'],
+      ['src/produce/drivers/spy.ts', 'setTimeout(() => {}, 10)'],
+      ['src/produce/drivers/spy.ts', 'export const tick = setInterval'],
+      ['src/produce/drivers/spy.ts', 'setImmediate(() => {})'],
+      ['src/produce/drivers/spy.ts', 'export const signal = AbortSignal.timeout(10)'],
+      ['src/produce/callers/spy.ts', 'export const { KEY } = process.env'],
       ['src/run-spy.ts', 'process.exit(1)'],
       ['src/report/spy.ts', 'export const { stdout } = process'],
       ['src/judge-spy.ts', "process.on('exit', () => {})"],
       ['src/report/spy.ts', 'console.log(1)'],
-      ['src/calls/spy.ts', "export const answer = await fetch('http://127.0.0.1')"],
+      ['src/produce/calls/spy.ts', "export const answer = await fetch('http://127.0.0.1')"],
     ],
   },
   {
@@ -390,7 +486,7 @@ const rules: readonly Kept[] = [
     rule: namedForTheirIdea(['index', 'utils', 'util', 'helpers', 'helper', 'common', 'types', 'misc', 'shared']),
     planted: [
       ['src/lib/index.ts', ''],
-      ['src/calls/types.ts', ''],
+      ['src/produce/calls/types.ts', ''],
       ['test/support/helpers.ts', ''],
       ['test/unit/lib/utils.test.ts', ''],
       ['src/lib/usageError.ts', ''],
@@ -444,11 +540,6 @@ const rules: readonly Kept[] = [
       ['package.json', '{ "devDependencies": { "left-pad": "1.3.0" } }'],
     ],
   },
-  {
-    says: 'the table of places shows no arrow that is not there',
-    rule: usesAllItSees(places),
-    planted: [['src/main.ts', '']],
-  },
 ]
 
 const tree = readTree('')
@@ -467,7 +558,7 @@ describe.each(rules)('$says', ({ rule, planted }) => {
   }
 })
 
-test('every place, door and edge of the tables is there, and has its reason', () => {
+test('every room, door and edge of the tables is there, and has its reason', () => {
   const paths = tree.map(file => file.path)
   const listed = [
     ...Object.values(doors).flatMap(({ files }) => files),
@@ -475,9 +566,16 @@ test('every place, door and edge of the tables is there, and has its reason', ()
     ...Object.keys(longTables),
   ]
   expect(listed.filter(name => !paths.some(path => path === name || path.startsWith(`${name}/`)))).toEqual([])
-  expect([...places, ...Object.values(doors), ...Object.values(edges)].filter(({ because }) => because === '')).toEqual(
+  expect([...rooms, ...Object.values(doors), ...Object.values(edges)].filter(({ because }) => because === '')).toEqual(
     [],
   )
+})
+
+test('docs/architecture.md shows the table of rooms', () => {
+  const file = 'docs/architecture.md'
+  const current = withRooms(readFileSync(file, 'utf8'), rooms)
+  if (process.env.UPDATE_DOCS === '1') writeFileSync(file, current)
+  expect(readFileSync(file, 'utf8'), 'UPDATE_DOCS=1 npx vitest run test/architecture.test.ts').toBe(current)
 })
 
 /** Every text file of the project, but for what is installed, built or written by runs. */

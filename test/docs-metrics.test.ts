@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { documented } from '../src/contract/documented.ts'
-import { createGauges } from '../src/metrics/gauges.ts'
-import { createMetrics } from '../src/metrics/request-stats.ts'
+import { createGauges } from '../src/judge/metrics/gauges.ts'
+import { createMetrics } from '../src/judge/metrics/request-stats.ts'
 import { families, histogramFamilies } from '../src/outputs/prometheus/families.ts'
 import { verdictFamilies } from '../src/outputs/prometheus/verdict-families.ts'
 import { plain, tableUnder } from './support/markdown.ts'
-import { aPlan } from './unit/metrics/fixtures.ts'
+import { aPlan } from './unit/judge/metrics/fixtures.ts'
 import { passingReport } from './unit/report/fixtures.ts'
 
 test('docs/measurement.md lists every metric of the end of a run, with its labels', () => {

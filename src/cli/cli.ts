@@ -1,8 +1,8 @@
 import yargs from 'yargs'
 import { UsageError } from '../lib/usage-error.ts'
-import type { Command } from './command.ts'
 import { commands } from './commands.ts'
-import { version } from './version.ts'
+import type { Command } from './flags.ts'
+import { version } from './flags.ts'
 
 const epilogue = `Exit codes: 0 pass, 1 fail, 2 usage or configuration, 3 inconclusive, 70 a fault of ours, 130 interrupted.
 The report goes to stdout, progress and log to stderr.`

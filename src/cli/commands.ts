@@ -1,5 +1,5 @@
 import type { ComparisonFormat, Format } from '../report/render/renderers.ts'
-import type { Command, Flag } from './command.ts'
+import type { Command, Flag } from './flags.ts'
 
 /** Written here and not read from the renderers, so that `--help` need not load them. */
 const formats: readonly Format[] = ['text', 'json', 'html', 'junit', 'markdown']
@@ -58,7 +58,7 @@ export const commands: readonly Command[] = [
       },
       format,
     },
-    run: async values => (await import('./run-command.ts')).runCommand(values),
+    run: async values => (await import('./run.ts')).runCommand(values),
   },
   {
     usage: 'plan <scenario>',
@@ -71,21 +71,21 @@ export const commands: readonly Command[] = [
       profile,
       format: { ...format, choices: ['text', 'json'] },
     },
-    run: async values => (await import('./plan-command.ts')).planCommand(values),
+    run: async values => (await import('./plan.ts')).planCommand(values),
   },
   {
     usage: 'report <run-dir>',
     describe: 'Render the report of a run again',
     arguments: { 'run-dir': runDirectory },
     flags: { format },
-    run: async values => (await import('./report-command.ts')).reportCommand(values),
+    run: async values => (await import('./report.ts')).reportCommand(values),
   },
   {
     usage: 'audit <run-dir>',
     describe: 'Judge a run again, from its recorded observations',
     arguments: { 'run-dir': runDirectory },
     flags: { profile: { ...profile, describe: 'Judge by this profile instead of the recorded one' }, format },
-    run: async values => (await import('./audit-command.ts')).auditCommand(values),
+    run: async values => (await import('./audit.ts')).auditCommand(values),
   },
   {
     usage: 'compare <run-dirs..>',
@@ -96,14 +96,14 @@ export const commands: readonly Command[] = [
       out: { type: 'string', describe: 'Directory to write the comparison to, in every format' },
       format: { ...format, choices: comparisonFormats },
     },
-    run: async values => (await import('./compare-command.ts')).compareCommand(values),
+    run: async values => (await import('./compare.ts')).compareCommand(values),
   },
   {
     usage: 'clauses [run-dirs..]',
     describe: 'List the clauses and who judges them, or what runs covered together',
     arguments: { 'run-dirs': { ...runDirectory, array: true } },
     flags: {},
-    run: async values => (await import('./clauses-command.ts')).clausesCommand(values),
+    run: async values => (await import('./clauses.ts')).clausesCommand(values),
   },
   {
     usage: 'service',
@@ -140,7 +140,7 @@ export const commands: readonly Command[] = [
       slowdown: { type: 'number', describe: 'Take so much longer for everything: 0.1 is 10 %', default: 0 },
       profile,
     },
-    run: async values => (await import('./service-command.ts')).serviceCommand(values),
+    run: async values => (await import('./service.ts')).serviceCommand(values),
   },
   {
     usage: 'certify',
@@ -155,20 +155,20 @@ export const commands: readonly Command[] = [
       most: { type: 'number', describe: 'Fail where the p99 of all chunks is above so many ms' },
       format: { ...format, choices: ['text', 'json'] },
     },
-    run: async values => (await import('./certify-command.ts')).certifyCommand(values),
+    run: async values => (await import('./calibrate.ts')).certifyCommand(values),
   },
   {
     usage: 'metronome',
     describe: 'Serve streams at an exact pace, each token with its time',
     arguments: {},
     flags: { port: { type: 'number', describe: 'Port; 0 for a free one', default: 8403 }, rate, 'at-once': atOnce },
-    run: async values => (await import('./metronome-command.ts')).metronomeCommand(values),
+    run: async values => (await import('./calibration-server.ts')).metronomeCommand(values),
   },
   {
     usage: 'schema',
     describe: 'Print the JSON Schema of a scenario file, for editors',
     arguments: {},
     flags: {},
-    run: async () => (await import('./schema-command.ts')).schemaCommand(),
+    run: async () => (await import('./schema.ts')).schemaCommand(),
   },
 ]

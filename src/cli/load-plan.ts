@@ -1,13 +1,17 @@
 import type { Contract } from '../contract/contract.ts'
 import { documented } from '../contract/documented.ts'
 import { loadProfile } from '../contract/profile.ts'
+import { pico } from '../lib/money.ts'
+import { type Mistake, UsageError } from '../lib/usage-error.ts'
+import { describePlan } from '../plan/describe-plan.ts'
 import { notDiscovered, type PublishedLimits } from '../plan/limits.ts'
 import { makePlan } from '../plan/make-plan.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Recording } from '../plan/recorded-load.ts'
+import { isLoopback } from '../produce/callers/api-keys.ts'
 import { loadScenario } from '../scenario/load-scenario.ts'
 import { readRecording } from '../storage/recorded-run.ts'
-import { number, text, type Values } from './command.ts'
+import { number, text, type Values } from './flags.ts'
 
 /** The contract that the flags name. */
 export function contractOf(values: Values): Contract {
@@ -32,4 +36,37 @@ export async function draftPlan(file: string, contract: Contract, values: Values
   const replan = (granted: PublishedLimits) =>
     makePlan(scenario, contract, overrides, { recordings, publishedLimits: granted })
   return { plan: replan(notDiscovered), replan }
+}
+
+/** Throws a UsageError before anything is sent, where a plan could spend what nobody has allowed. */
+export function assertAffordable(plan: Plan): void {
+  const refusal = refusalOf(plan)
+  if (refusal === null) return
+  // Who has no budget yet learns from the forecast how much it should be.
+  if (plan.budgetUsd === null) process.stderr.write(`${describePlan(plan)}\n`)
+  throw new UsageError(refusal)
+}
+
+/**
+ * Why a plan must not be carried out; null when it may. Money is never spent unasked: a target that is not on this machine
+ * needs a budget, and a plan that could exceed its budget is refused.
+ */
+export function refusalOf({ target, budgetUsd, forecast }: Plan): Mistake | null {
+  if (target !== null && !isLoopback(target)) {
+    if (budgetUsd === null)
+      return {
+        where: '--budget-usd',
+        got: 'nothing',
+        expected: `a budget, because ${new URL(target).host} is not on this machine`,
+      }
+    if (forecast.worstUsd === null)
+      return {
+        where: 'forecast',
+        got: 'a model without a known price',
+        expected: 'prices in the profile, so that the budget can be kept',
+      }
+  }
+  if (budgetUsd !== null && forecast.worstUsd !== null && pico(forecast.worstUsd) > pico(budgetUsd))
+    return { where: 'budget', got: `$${budgetUsd}`, expected: `at least $${forecast.worstUsd}, the forecast at worst` }
+  return null
 }

@@ -11,11 +11,10 @@ import { parseReceiver, type Receiver, type ReceiverLink } from '../outputs/remo
 import { createRemoteWrite } from '../outputs/remote-write/remote-write.ts'
 import { describeLimits, describePlan, differingLimits } from '../plan/describe-plan.ts'
 import type { Plan } from '../plan/plan.ts'
+import { undiciTransport } from '../produce/transport/undici.ts'
 import { pushedWords } from '../report/sections/harness.ts'
-
-import { undiciTransport } from '../transport/undici.ts'
-import { text, type Values } from './command.ts'
-import { showReport } from './show-report.ts'
+import { text, type Values } from './flags.ts'
+import { showReport } from './print.ts'
 
 /** Where the flags want a run to be shown beside the terminal; null: nowhere. */
 export type OutputFlags = {

@@ -1,5 +1,5 @@
-import type { RunView } from '../judging/judge.ts'
-import type { GaugeSnapshot } from '../metrics/gauges.ts'
+import type { RunView } from '../judge/judge.ts'
+import type { GaugeSnapshot } from '../judge/metrics/gauges.ts'
 import type { PushCounts } from '../observation/log.ts'
 import type { Report } from '../report/document.ts'
 

@@ -1,14 +1,13 @@
 import { z } from 'zod'
-import type { DiscrepancyKind } from '../audits/audit.ts'
-import { comparisonSchema } from '../compare/comparison.ts'
-
 import type { JudgeName } from '../contract/clause.ts'
 import type { ClauseId } from '../contract/clauses.ts'
+import type { DiscrepancyKind } from '../judge/audits/audit.ts'
+import { comparisonSchema } from '../judge/compare/comparison.ts'
 import type { Operator } from '../plan/plan.ts'
 
-export type { CapacityResult, TrialResult } from '../capacity/result.ts'
-export type { Percentiles } from '../metrics/histogram.ts'
-export type { Status, ThresholdResult } from '../thresholds.ts'
+export type { CapacityResult, TrialResult } from '../judge/capacity/result.ts'
+export type { Percentiles } from '../judge/metrics/histogram.ts'
+export type { Status, ThresholdResult } from '../judge/thresholds.ts'
 
 /** A name of ours. Any string is read, since an older or a later report may have names that this version does not know. */
 const nameOf = <Name extends string>() => z.string() as unknown as z.ZodType<Name>

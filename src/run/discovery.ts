@@ -1,10 +1,10 @@
-import { authorize, type Caller } from '../callers/caller.ts'
 import type { Contract } from '../contract/contract.ts'
 import { systemClock } from '../lib/clock.ts'
 import { type PublishedLimits, parseLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { Exchange } from '../transport/transport.ts'
-import { undiciTransport } from '../transport/undici.ts'
+import { authorize, type Caller } from '../produce/callers/caller.ts'
+import type { Exchange } from '../produce/transport/transport.ts'
+import { undiciTransport } from '../produce/transport/undici.ts'
 
 /**
  * Asks the target once, as its first caller, which limits it grants. That costs nothing and never ends a run: without a

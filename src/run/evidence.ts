@@ -1,8 +1,8 @@
-import { buildRequest } from '../calls/build-request.ts'
-import type { RequestContext } from '../calls/call.ts'
 import { probeOf } from '../contract/probes.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
 import type { Call } from '../plan/plan.ts'
+import { buildRequest } from '../produce/calls/build-request.ts'
+import type { RequestContext } from '../produce/calls/call.ts'
 import type { Evidence } from '../report/document.ts'
 
 const maxBodyLength = 2_000

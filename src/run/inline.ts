@@ -1,8 +1,8 @@
-import { loadCallers } from '../callers/api-keys.ts'
 import type { Contract } from '../contract/contract.ts'
-import { createRunStop, onStop } from '../drivers/stop.ts'
 import { whenIdle } from '../lib/batches.ts'
 import type { Plan } from '../plan/plan.ts'
+import { loadCallers } from '../produce/callers/api-keys.ts'
+import { createRunStop, onStop } from '../produce/drivers/stop.ts'
 import type { RunIo, RunJob } from './run.ts'
 import { createWorker, type StartWorker, type WorkerIo } from './worker.ts'
 

@@ -1,5 +1,5 @@
-import type { StopReason } from '../drivers/stop.ts'
-import type { WorkerResult } from '../judging/judge-run.ts'
+import type { WorkerResult } from '../judge/judge-run.ts'
+import type { StopReason } from '../produce/drivers/stop.ts'
 import type { OpeningResult, RunEnd, WorkerSnapshot } from './worker.ts'
 
 /** What a thread is asked; its answer bears the same number. */

@@ -1,11 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { createRunStop, onStop } from '../drivers/stop.ts'
 import { whenIdle } from '../lib/batches.ts'
 import type { Clock } from '../lib/clock.ts'
 import { clockFromEpoch, monitorEventLoop } from '../lib/clock.ts'
 import { openLog } from '../observation/log.ts'
-import type { Saturate } from '../transport/transport.ts'
-import { undiciTransport } from '../transport/undici.ts'
+import { createRunStop, onStop } from '../produce/drivers/stop.ts'
+import type { Saturate } from '../produce/transport/transport.ts'
+import { undiciTransport } from '../produce/transport/undici.ts'
 import type { WorkerCommand, WorkerMessage, WorkerQuery } from './messages.ts'
 import { createWorker, type WorkerJob } from './worker.ts'
 
@@ -66,7 +66,7 @@ async function serve(job: WorkerJob): Promise<void> {
 /** autocannon takes long to load, so that is done only where a stage saturates the target. */
 async function loadSaturate({ plan, info }: WorkerJob, clock: Clock): Promise<Saturate> {
   if (!plan.stages.some(({ load }) => load.model === 'saturate')) return async () => {}
-  const { createSaturate } = await import('../transport/autocannon.ts')
+  const { createSaturate } = await import('../produce/transport/autocannon.ts')
   return createSaturate({ baseUrl: info.target, clock })
 }
 

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { Worker as Thread } from 'node:worker_threads'
-import type { WorkerResult } from '../judging/judge-run.ts'
+import type { WorkerResult } from '../judge/judge-run.ts'
 import { type Cancel, systemClock } from '../lib/clock.ts'
 import type { WorkerCommand, WorkerMessage, WorkerQuery } from './messages.ts'
 import type { OpeningResult, StartWorker, WorkerSnapshot } from './worker.ts'

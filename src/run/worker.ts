@@ -1,12 +1,12 @@
-import { countedFailureOf } from '../audits/abuse/failure.ts'
-import { chargeOf } from '../audits/ledger/charge.ts'
-import type { StopReason } from '../drivers/stop.ts'
-import { createJudge, type JudgeSnapshot, mergeSnapshots } from '../judging/judge.ts'
-import type { WorkerResult } from '../judging/judge-run.ts'
+import { countedFailureOf } from '../judge/audits/abuse/failure.ts'
+import { chargeOf } from '../judge/audits/ledger/charge.ts'
+import { createJudge, type JudgeSnapshot, mergeSnapshots } from '../judge/judge.ts'
+import type { WorkerResult } from '../judge/judge-run.ts'
+import { createGauges, type GaugeSnapshot, mergeGauges } from '../judge/metrics/gauges.ts'
 import type { Defer } from '../lib/batches.ts'
 import type { Epoch } from '../lib/clock.ts'
-import { createGauges, type GaugeSnapshot, mergeGauges } from '../metrics/gauges.ts'
 import type { EventLoopDelay, LogFooter, LogWriter } from '../observation/log.ts'
+import type { StopReason } from '../produce/drivers/stop.ts'
 import { createEngine, type EngineIo, type EngineJob, type Feedback } from '../produce/engine.ts'
 
 /** One shard of a run, and what else its worker must know: plain data, and the budget in shared memory. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Certificate } from '../../src/certificate/certificate.ts'
+import type { Certificate } from '../../src/calibration/result.ts'
 import { serveForTest, turnpike } from '../support/turnpike.ts'
 
 const small = ['certify', '--streams', '3', '--tokens', '5', '--seconds', '1']

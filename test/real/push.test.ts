@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { nativeSchema } from '../../src/metrics/log-buckets.ts'
+import { nativeSchema } from '../../src/judge/metrics/log-buckets.ts'
 import type { CallFacts, Report } from '../../src/report/document.ts'
 
 import { freePort } from '../support/free-port.ts'

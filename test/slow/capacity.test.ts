@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { CapacityResult } from '../../src/capacity/result.ts'
 import { documented } from '../../src/contract/documented.ts'
-import { createJudge } from '../../src/judging/judge.ts'
+import type { CapacityResult } from '../../src/judge/capacity/result.ts'
+import { createJudge } from '../../src/judge/judge.ts'
 import { formatRate } from '../../src/lib/format.ts'
 
 import { makeReport } from '../../src/run/make-report.ts'

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { comparisonSchema } from '../../src/compare/comparison.ts'
+import { comparisonSchema } from '../../src/judge/compare/comparison.ts'
 import { defaultLatency, scaleLatency } from '../../src/service/capacity.ts'
 import { recordedRun } from '../support/recorded-run.ts'
 import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'

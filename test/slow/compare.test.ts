@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { type ComparedRun, compareRuns } from '../../src/compare/compare-runs.ts'
-import { type ChangeVerdict, defaultCriteria } from '../../src/compare/comparison.ts'
+import { type ComparedRun, compareRuns } from '../../src/judge/compare/compare-runs.ts'
+import { type ChangeVerdict, defaultCriteria } from '../../src/judge/compare/comparison.ts'
 import { randomStream } from '../../src/lib/random.ts'
 import { logNormal } from '../../src/service/capacity.ts'
-import { simulatedRun } from '../unit/compare/simulated-run.ts'
+import { simulatedRun } from '../unit/judge/compare/simulated-run.ts'
 
 /** Runs of machines that differ by so much, that go up and down within a run, and stall for a moment. */
 function runsOf(count: number, sigma: number, factor: number, seed: number): readonly ComparedRun[] {

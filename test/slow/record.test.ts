@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../src/contract/documented.ts'
-import { createJudge } from '../../src/judging/judge.ts'
+import { createJudge } from '../../src/judge/judge.ts'
 import type { LogFooter } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { makeReport } from '../../src/run/make-report.ts'

@@ -5,48 +5,150 @@ type Tree = readonly SourceFile[]
 /** What a rule has against a tree, a line for each offence, each line beginning with the path of the offender. */
 export type Rule = (tree: Tree) => readonly string[]
 
-/** A folder of `src`, or a file that stands beside the folders, and all that its files may import of the others. */
-export type Place = { readonly name: string; readonly sees: readonly string[]; readonly because: string }
+/** A room: a folder of `src` with what is in it, or one file; and all that its files may import of other rooms. */
+export type Room = { readonly name: string; readonly sees: readonly string[]; readonly because: string }
 
 const isSource = ({ path }: SourceFile): boolean => /^src\/.*\.ts$/.test(path)
 const isTypeScript = ({ path }: SourceFile): boolean => path.endsWith('.ts')
 const sources = (tree: Tree): Tree => tree.filter(isSource)
 
-/** The folder, or the file beside the folders, that a path of `src` belongs to. */
-const placeOf = (path: string): string => path.split('/')[1] ?? ''
+/** The room of a path: the longest name that the path is or lies under, so `judge/checks` comes before `judge`. */
+function roomOf(path: string, rooms: readonly Room[]): Room | undefined {
+  return rooms
+    .filter(({ name }) => isAtOrUnder(path, `src/${name}`))
+    .toSorted((a, b) => b.name.length - a.name.length)[0]
+}
 
-/** Places see only places that stand before them, and nothing sees what its row does not name. */
-export function seesOnly(places: readonly Place[]): Rule {
-  const order = places.map(({ name }) => name)
+/** Rooms see only rooms above them, and nothing sees what its row does not name. */
+export function seesOnly(rooms: readonly Room[]): Rule {
   return tree => [
-    ...places.flatMap(({ name, sees }, position) =>
+    ...rooms.flatMap(({ name, sees }, position) =>
       sees
-        .filter(seen => !order.slice(0, position).includes(seen.split('/')[0] ?? ''))
-        .map(seen => `src/${name} is said to see ${seen}, which does not stand to its left`),
+        .filter(seen => !rooms.slice(0, position).some(above => isAtOrUnder(seen, above.name)))
+        .map(seen => `src/${name} is said to see ${seen}, which does not stand above it`),
     ),
     ...sources(tree).flatMap(file => {
-      const place = places.find(({ name }) => name === placeOf(file.path))
-      if (place === undefined) return [`${file.path} is in no known place`]
-      return importsOf(file)
-        .flatMap(({ file: target }) => (target === null ? [] : [target]))
-        .filter(target => placeOf(target) !== place.name)
-        .filter(target => !place.sees.some(seen => target === `src/${seen}` || target.startsWith(`src/${seen}/`)))
+      const room = roomOf(file.path, rooms)
+      if (room === undefined) return [`${file.path} is in no known room`]
+      return targetsOf(file)
+        .filter(target => roomOf(target, rooms) !== room)
+        .filter(target => !room.sees.some(seen => isAtOrUnder(target, `src/${seen}`)))
         .map(target => `${file.path} imports ${target}`)
     }),
   ]
 }
 
-/** A row names nothing that its place does not use: the table is the diagram, and shows no arrow that is not there. */
-export function usesAllItSees(places: readonly Place[]): Rule {
+/** A row names nothing that its room does not use: the table shows no arrow that is not there. */
+export function usesAllItSees(rooms: readonly Room[]): Rule {
   return tree =>
-    places.flatMap(({ name, sees }) => {
+    rooms.flatMap(({ name, sees }) => {
       const targets = sources(tree)
-        .filter(({ path }) => placeOf(path) === name)
-        .flatMap(file => importsOf(file).map(({ file: target }) => target ?? ''))
+        .filter(({ path }) => roomOf(path, rooms)?.name === name)
+        .flatMap(targetsOf)
       return sees
-        .filter(seen => !targets.some(target => target === `src/${seen}` || target.startsWith(`src/${seen}/`)))
+        .filter(seen => !targets.some(target => isAtOrUnder(target, `src/${seen}`)))
         .map(seen => `src/${name} does not import ${seen} any more`)
     })
+}
+
+/** Files under one folder import nothing under the other, in both directions. */
+export function apart(one: string, other: string): Rule {
+  const imports = (tree: Tree, from: string, to: string) =>
+    sources(tree)
+      .filter(({ path }) => isAtOrUnder(path, from))
+      .flatMap(file =>
+        targetsOf(file)
+          .filter(target => isAtOrUnder(target, to))
+          .map(target => `${file.path} imports ${target}`),
+      )
+  return tree => [...imports(tree, one, other), ...imports(tree, other, one)]
+}
+
+/** `file` is imported by the listed files only. */
+export function importedOnlyBy(file: string, importers: readonly string[]): Rule {
+  return tree =>
+    sources(tree)
+      .filter(({ path }) => !importers.includes(path))
+      .filter(importer => targetsOf(importer).includes(file))
+      .map(({ path }) => `${path} imports ${file}`)
+}
+
+/** One step of a call chain: the function that `file` exports. `handedOn`: the next step is called through a value. */
+export type Hop = { readonly file: string; readonly exports: string; readonly handedOn?: true }
+
+/** Every step exists, and imports the next one, unless that is handed to it. */
+export function chain(hops: readonly Hop[]): Rule {
+  return tree => {
+    const files = new Map(tree.map(file => [file.path, file]))
+    return hops.flatMap((hop, position) => {
+      const file = files.get(hop.file)
+      if (file === undefined) return [`${hop.file} is not there`]
+      const next = hops[position + 1]
+      const isDeclared = new RegExp(`\\bexport (?:async )?(?:function|const) ${hop.exports}\\b`).test(file.text)
+      return [
+        ...(isDeclared ? [] : [`${hop.file} does not export ${hop.exports}`]),
+        ...(next === undefined || hop.handedOn === true || targetsOf(file).includes(next.file)
+          ? []
+          : [`${hop.file} does not import ${next.file}`]),
+      ]
+    })
+  }
+}
+
+/** `src` has at most this many files. */
+export const atMostFiles =
+  (max: number): Rule =>
+  tree =>
+    sources(tree).length > max ? [`src has ${sources(tree).length} files, more than ${max}`] : []
+
+/** No folder of `src` has more files than this, its subfolders not counted. */
+export const atMostFilesPerFolder =
+  (max: number): Rule =>
+  tree => {
+    const counts = new Map<string, number>()
+    for (const { path } of sources(tree)) {
+      const folder = path.slice(0, path.lastIndexOf('/'))
+      counts.set(folder, (counts.get(folder) ?? 0) + 1)
+    }
+    return [...counts].filter(([, count]) => count > max).map(([folder, count]) => `${folder} has ${count} files`)
+  }
+
+/**
+ * Few files exist for one other file alone. The entries of a table do not count: those that one of `tables` imports.
+ * `maxBeside` bounds those of at most 60 lines that stand in the folder of their importer: fragments.
+ */
+export function fewFragments(max: number, maxBeside: number, tables: readonly string[]): Rule {
+  return tree => {
+    const importers = new Map<string, string[]>()
+    for (const file of sources(tree))
+      for (const target of new Set(targetsOf(file)))
+        importers.set(target, [...(importers.get(target) ?? []), file.path])
+    const single = sources(tree).flatMap(file => {
+      const [importer, ...others] = importers.get(file.path) ?? []
+      if (importer === undefined || others.length > 0 || tables.includes(importer)) return []
+      return [{ path: file.path, importer, lines: file.text.trimEnd().split('\n').length }]
+    })
+    const folder = (path: string) => path.slice(0, path.lastIndexOf('/'))
+    const beside = single.filter(({ path, importer, lines }) => folder(path) === folder(importer) && lines <= 60)
+    const list = (files: readonly { readonly path: string }[]) => files.map(({ path }) => path).join(' ')
+    return [
+      ...(single.length > max ? [`src has ${single.length} files with one importer: ${list(single)}`] : []),
+      ...(beside.length > maxBeside ? [`src has ${beside.length} fragments: ${list(beside)}`] : []),
+    ]
+  }
+}
+
+/** A name that `src` exports means one thing: no two files export the same. */
+export const oneMeaning: Rule = tree => {
+  const owners = new Map<string, string[]>()
+  for (const { path, text } of sources(tree)) {
+    const declared = codeOf(text).matchAll(/^export (?:async )?(?:type|function\*?|const|let|class|interface) (\w+)/gm)
+    for (const name of new Set([...declared].map(found => found[1] ?? '')))
+      owners.set(name, [...(owners.get(name) ?? []), path])
+  }
+  return [...owners]
+    .filter(([, paths]) => paths.length > 1)
+    .map(([name, paths]) => `${paths.join(' and ')} both export ${name}`)
 }
 
 export type Door = { readonly files: readonly string[]; readonly because: string }
@@ -92,7 +194,9 @@ export function noIdleDependency(tools: Readonly<Record<string, string>>): Rule 
 const packageOf = (specifier: string): string =>
   specifier.startsWith('node:') ? specifier : specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
 
-const isAtOrUnder = (path: string, place: string): boolean => path === place || path.startsWith(`${place}/`)
+const isAtOrUnder = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`)
+
+const targetsOf = (file: SourceFile): readonly string[] => importsOf(file).flatMap(({ file: target }) => target ?? [])
 
 const effects = {
   clock: /\bDate\.now\b|\bnew Date\(\s*\)|\bDate\(\s*\)|\bperformance\./,
@@ -147,18 +251,18 @@ export function namedForTheirIdea(vague: readonly string[]): Rule {
     })
 }
 
-export function atMostLines(most: number, tables: Readonly<Record<string, string>>): Rule {
+export function atMostLines(max: number, tables: Readonly<Record<string, string>>): Rule {
   return tree =>
     tree
       .filter(file => isTypeScript(file) && !(file.path in tables))
       .map(({ path, text }) => ({ path, lines: text.trimEnd().split('\n').length }))
-      .filter(({ lines }) => lines > most)
+      .filter(({ lines }) => lines > max)
       .map(({ path, lines }) => `${path} has ${lines} lines`)
 }
 
 /** No file imports itself by way of others; types count, because a reader goes round as well. */
 export const noCycle: Rule = tree => {
-  const graph = new Map(sources(tree).map(file => [file.path, importsOf(file).flatMap(({ file: to }) => to ?? [])]))
+  const graph = new Map(sources(tree).map(file => [file.path, targetsOf(file)]))
   const done = new Set<string>()
   const cycles: string[] = []
   const visit = (path: string, trail: readonly string[]): void => {
@@ -182,17 +286,17 @@ export const noDeadFile =
       const file = files.get(path)
       if (file === undefined || reached.has(path)) return
       reached.add(path)
-      for (const { file: target } of importsOf(file)) if (target !== null) reach(target)
+      for (const target of targetsOf(file)) reach(target)
     }
     for (const path of beginnings) reach(path)
     return [...files.keys()].filter(path => !reached.has(path)).map(path => `${path} is reached by nothing`)
   }
 
-/** Unit tests are found where their subject is: `test/unit/x` tests `src/x`. */
+/** A unit test stands where its subject stands: `test/unit/x/y` tests `src/x/y`. */
 export const testsMirrorSources: Rule = tree => {
-  const places = new Set(sources(tree).map(({ path }) => placeOf(path)))
+  const folders = new Set(sources(tree).map(({ path }) => path.slice('src/'.length, path.lastIndexOf('/'))))
   return tree.flatMap(({ path }) => {
-    const folder = /^test\/unit\/([^/]+)\//.exec(path)?.[1]
-    return folder === undefined || places.has(folder) ? [] : [`${path} tests no folder of src`]
+    const folder = /^test\/unit\/(.+)\/[^/]+$/.exec(path)?.[1]
+    return folder === undefined || folders.has(folder) ? [] : [`${path} tests no folder of src`]
   })
 }

@@ -1,6 +1,6 @@
-import { type Audits, createAudits } from '../../src/audits/audits.ts'
-import { createFindingLog } from '../../src/checks/findings.ts'
 import { documented } from '../../src/contract/documented.ts'
+import { type Audits, createAudits } from '../../src/judge/audits/audits.ts'
+import { createFindingLog } from '../../src/judge/checks/findings.ts'
 import { pico } from '../../src/lib/money.ts'
 import type { Answer, Asked, Observation } from '../../src/observation/observation.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/lib/clock.ts'
+import type { Exchange, Saturate, Transport } from '../../src/produce/transport/transport.ts'
 import type { Service } from '../../src/service/service.ts'
-import type { Exchange, Saturate, Transport } from '../../src/transport/transport.ts'
 
 export type Network = {
   /** Milliseconds that a request, and an answer, take on their way; drawn anew for each. */

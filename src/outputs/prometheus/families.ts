@@ -1,7 +1,7 @@
-import { exceedsCapacity, type TrialOutcome } from '../../capacity/judge-trial.ts'
-import type { CapacityResult, TrialResult } from '../../capacity/result.ts'
+import { exceedsCapacity, type TrialOutcome } from '../../judge/capacity/judge-trial.ts'
+import type { CapacityResult, TrialResult } from '../../judge/capacity/result.ts'
+import { OTHER_NAME } from '../../judge/metrics/request-stats.ts'
 import { formatPico } from '../../lib/money.ts'
-import { OTHER_NAME } from '../../metrics/request-stats.ts'
 import type { PushCounts } from '../../observation/log.ts'
 import type { Timing } from '../../plan/plan.ts'
 import {

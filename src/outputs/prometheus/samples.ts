@@ -1,19 +1,19 @@
-import type { Billing, LimitResult } from '../../audits/audit.ts'
-import type { CapacityResult } from '../../capacity/result.ts'
-import type { ClauseTally } from '../../checks/findings.ts'
-import type { Clock } from '../../lib/clock.ts'
-import type { GaugeViews } from '../../metrics/gauges.ts'
-import { type NativeHistogram, nativeHistogram } from '../../metrics/log-buckets.ts'
+import type { Billing, LimitResult } from '../../judge/audits/audit.ts'
+import type { CapacityResult } from '../../judge/capacity/result.ts'
+import type { ClauseTally } from '../../judge/checks/findings.ts'
+import type { GaugeViews } from '../../judge/metrics/gauges.ts'
+import { type NativeHistogram, nativeHistogram } from '../../judge/metrics/log-buckets.ts'
 import {
   type MetricsCell,
   mergeStats,
   OTHER_NAME,
   type RequestStats,
   type RunMetrics,
-} from '../../metrics/request-stats.ts'
+} from '../../judge/metrics/request-stats.ts'
+import type { ThresholdResult } from '../../judge/thresholds.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { PushCounts, RunInfo } from '../../observation/log.ts'
 import type { Plan, Timing } from '../../plan/plan.ts'
-import type { ThresholdResult } from '../../thresholds.ts'
 import type { LiveRun } from '../output.ts'
 import { currentOfferedRate, loadElapsedMs } from '../progress.ts'
 

@@ -1,5 +1,5 @@
 import { compress } from 'snappyjs'
-import type { NativeHistogram } from '../../metrics/log-buckets.ts'
+import type { NativeHistogram } from '../../judge/metrics/log-buckets.ts'
 import { families, histogramFamilies } from '../prometheus/families.ts'
 import {
   bucketBoundsMs,

@@ -1,8 +1,8 @@
 import type { Clock } from '../../lib/clock.ts'
 import { UsageError } from '../../lib/usage-error.ts'
 import type { PushCounts } from '../../observation/log.ts'
-import type { Exchange, RawHttpRequest } from '../../transport/transport.ts'
-import type { UndiciTransport } from '../../transport/undici.ts'
+import type { Exchange, RawHttpRequest } from '../../produce/transport/transport.ts'
+import type { UndiciTransport } from '../../produce/transport/undici.ts'
 
 /** A server that takes what Turnpike pushes. */
 export type Receiver = {

@@ -1,4 +1,4 @@
-import { discrepancyKinds } from '../../audits/audit.ts'
+import { discrepancyKinds } from '../../judge/audits/audit.ts'
 
 import { plural } from '../../lib/format.ts'
 import { requestList } from '../blocks.ts'

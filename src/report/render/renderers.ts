@@ -1,4 +1,4 @@
-import type { Comparison } from '../../compare/comparison.ts'
+import type { Comparison } from '../../judge/compare/comparison.ts'
 import { oneLine, type Page } from '../../lib/text-layout.ts'
 import type { Report } from '../document.ts'
 import { reportPage } from '../page.ts'

@@ -1,5 +1,5 @@
+import type { Series } from '../../judge/metrics/series.ts'
 import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
-import type { Series } from '../../metrics/series.ts'
 import { type Block, type Content, type Curve, chart, right, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
 import { billingDiscrepancies } from './findings.ts'

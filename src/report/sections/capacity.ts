@@ -1,4 +1,4 @@
-import { capacityLabel, trialLabels, wasExceeded } from '../../capacity/result.ts'
+import { capacityLabel, trialLabels, wasExceeded } from '../../judge/capacity/result.ts'
 import { count, formatDuration, formatRate, formatRatio, NO_VALUE } from '../../lib/format.ts'
 
 import { type Block, chart, code, right, type Table, type Tone, toned } from '../blocks.ts'

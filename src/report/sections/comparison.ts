@@ -1,5 +1,5 @@
-import { formatChange, formatSigned } from '../../compare/compare-runs.ts'
-import { type ChangeVerdict, type ComparedRow, type Comparison, outcomeStatus } from '../../compare/comparison.ts'
+import { formatChange, formatSigned } from '../../judge/compare/compare-runs.ts'
+import { type ChangeVerdict, type ComparedRow, type Comparison, outcomeStatus } from '../../judge/compare/comparison.ts'
 
 import { formatExact, formatRatio, NO_VALUE, plural } from '../../lib/format.ts'
 import {

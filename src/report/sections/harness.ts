@@ -1,5 +1,5 @@
+import type { Series } from '../../judge/metrics/series.ts'
 import { count, formatDuration, NO_VALUE, plural } from '../../lib/format.ts'
-import type { Series } from '../../metrics/series.ts'
 import { type Block, type Content, chart } from '../blocks.ts'
 import type { LoadFacts, Report } from '../document.ts'
 import { coarsely, endOf } from './load.ts'

@@ -1,5 +1,5 @@
+import type { Series } from '../../judge/metrics/series.ts'
 import { formatDuration } from '../../lib/format.ts'
-import type { Series } from '../../metrics/series.ts'
 import { type Block, chart, type Lane } from '../blocks.ts'
 import type { CallFacts, Report } from '../document.ts'
 import { endOf } from './load.ts'

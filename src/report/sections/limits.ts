@@ -1,5 +1,5 @@
+import type { Series } from '../../judge/metrics/series.ts'
 import { count, formatDuration, NO_VALUE } from '../../lib/format.ts'
-import type { Series } from '../../metrics/series.ts'
 import { type Block, type Content, chart, code, type Lane, type Row, right, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
 import { endOf } from './load.ts'

@@ -1,5 +1,5 @@
+import type { Series } from '../../judge/metrics/series.ts'
 import { count, threeDigits } from '../../lib/format.ts'
-import type { Series } from '../../metrics/series.ts'
 import { type Block, type Curve, chart } from '../blocks.ts'
 import type { Report } from '../document.ts'
 

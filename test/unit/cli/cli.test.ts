@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runCli } from '../../../src/cli/cli.ts'
-import { exitCodes, number, text, texts } from '../../../src/cli/command.ts'
 import { commands } from '../../../src/cli/commands.ts'
-import { exitCodeOf } from '../../../src/cli/show-report.ts'
-import { version } from '../../../src/cli/version.ts'
+import { exitCodes, number, text, texts, version } from '../../../src/cli/flags.ts'
+import { exitCodeOf } from '../../../src/cli/print.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import type { Report } from '../../../src/report/document.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { CapacityResult } from '../../../src/capacity/result.ts'
-import { mergeSnapshots } from '../../../src/judging/judge.ts'
-import { mergeGauges } from '../../../src/metrics/gauges.ts'
-import { createMetrics } from '../../../src/metrics/request-stats.ts'
+import type { CapacityResult } from '../../../src/judge/capacity/result.ts'
+import { mergeSnapshots } from '../../../src/judge/judge.ts'
+import { mergeGauges } from '../../../src/judge/metrics/gauges.ts'
+import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
 import type { LiveRun } from '../../../src/outputs/output.ts'
 import {
   createProgress,
@@ -16,7 +16,7 @@ import type { Load } from '../../../src/plan/plan.ts'
 import type { Report } from '../../../src/report/document.ts'
 
 import { manualClock } from '../../support/manual-clock.ts'
-import { answeredWith, aPlan, aStage, dropped, failed, streamed } from '../metrics/fixtures.ts'
+import { answeredWith, aPlan, aStage, dropped, failed, streamed } from '../judge/metrics/fixtures.ts'
 import { aSearch, aTrial } from '../report/capacity-results.ts'
 
 const ramp: Load = { model: 'open', shape: { kind: 'ramp', fromPerSecond: 0, toPerSecond: 20 }, mix: [['chat', 1]] }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { createArrivalSource } from '../../../src/arrivals/arrivals.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 import { describeLoad } from '../../../src/plan/describe-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import { arrivalsBetween } from '../../../src/plan/rate-curve.ts'
 import { type PackedArrival, packArrivals, type Recording, unpackArrivals } from '../../../src/plan/recorded-load.ts'
+import { createArrivalSource } from '../../../src/produce/arrivals/arrivals.ts'
 import { planOf } from './plan-of.ts'
 
 type Row = readonly [offsetMs: number, call: string, caller: number]

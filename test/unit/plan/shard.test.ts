@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { type Arrival, createArrivalSource } from '../../../src/arrivals/arrivals.ts'
 import type { Call, Load, Shape, StagePlan } from '../../../src/plan/plan.ts'
 import {
   callersOfShard,
@@ -10,7 +9,8 @@ import {
   splitEvenly,
   usersOfShard,
 } from '../../../src/plan/shard.ts'
-import { calls, planFor, rpc, stageOf, steady } from '../arrivals/plans.ts'
+import { type Arrival, createArrivalSource } from '../../../src/produce/arrivals/arrivals.ts'
+import { calls, planFor, rpc, stageOf, steady } from '../produce/arrivals/plans.ts'
 
 const counts = [1, 2, 3, 4, 7]
 const mix = [

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Evidence } from '../../../src/report/document.ts'
 
-import { findingLogOf } from '../judging/judged-run.ts'
-import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from '../metrics/fixtures.ts'
+import { findingLogOf } from '../judge/judged-run.ts'
+import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from '../judge/metrics/fixtures.ts'
 import { passingReport } from './fixtures.ts'
 import { reportOf } from './report-of.ts'
 

@@ -1,9 +1,9 @@
-import type { JudgedRun } from '../../../src/judging/judge-run.ts'
+import type { JudgedRun } from '../../../src/judge/judge-run.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { buildReport } from '../../../src/report/build.ts'
 import type { Evidence } from '../../../src/report/document.ts'
 
-import { judgedRunOf } from '../judging/judged-run.ts'
+import { judgedRunOf } from '../judge/judged-run.ts'
 
 export const reportOf = (
   observations: readonly Observation[],

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import type { LogLine } from '../../../src/observation/log.ts'
 import type { Observation, ReplayRole } from '../../../src/observation/observation.ts'
 import { readArrivals, readCompleteLog } from '../../../src/storage/recorded-run.ts'
-import { anObservation } from '../metrics/fixtures.ts'
+import { anObservation } from '../judge/metrics/fixtures.ts'
 
 async function kindsIn(lines: readonly unknown[]): Promise<readonly string[]> {
   const file = join(mkdtempSync(join(tmpdir(), 'turnpike-test-')), 'observations.ndjson.gz')

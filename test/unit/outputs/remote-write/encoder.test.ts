@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createHistogram } from '../../../../src/metrics/histogram.ts'
-import { nativeHistogram } from '../../../../src/metrics/log-buckets.ts'
+import { createHistogram } from '../../../../src/judge/metrics/histogram.ts'
+import { nativeHistogram } from '../../../../src/judge/metrics/log-buckets.ts'
 import {
   createEncoder,
   type SeriesSample,

@@ -8,12 +8,12 @@ import {
   parseReceiver,
   readPushResult,
 } from '../../../../src/outputs/remote-write/receiver.ts'
-import type { Exchange } from '../../../../src/transport/transport.ts'
+import type { Exchange } from '../../../../src/produce/transport/transport.ts'
 
-import { undiciTransport } from '../../../../src/transport/undici.ts'
+import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
 
-import { portOf } from '../../transport/loopback.ts'
+import { portOf } from '../../produce/transport/loopback.ts'
 
 const at = (address: string, credentials?: string) =>
   parseReceiver('--remote-write', address, 'TURNPIKE_X', credentials)

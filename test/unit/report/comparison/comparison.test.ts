@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { Comparison } from '../../../../src/compare/comparison.ts'
-import { comparisonJsonSchema, comparisonSchema } from '../../../../src/compare/comparison.ts'
-import { withComparison } from '../../../../src/judging/verdict.ts'
+import type { Comparison } from '../../../../src/judge/compare/comparison.ts'
+import { comparisonJsonSchema, comparisonSchema } from '../../../../src/judge/compare/comparison.ts'
+import { withComparison } from '../../../../src/judge/verdict.ts'
 import { annotationLines } from '../../../../src/outputs/github.ts'
 import type { Report } from '../../../../src/report/document.ts'
 

@@ -1,6 +1,6 @@
-import { compareRuns } from '../../../../src/compare/compare-runs.ts'
-import { type Comparison, defaultCriteria } from '../../../../src/compare/comparison.ts'
-import { simulatedRun } from '../../compare/simulated-run.ts'
+import { compareRuns } from '../../../../src/judge/compare/compare-runs.ts'
+import { type Comparison, defaultCriteria } from '../../../../src/judge/compare/comparison.ts'
+import { simulatedRun } from '../../judge/compare/simulated-run.ts'
 
 const baselines = [1, 2, 3].map(seed => simulatedRun({ seed }))
 

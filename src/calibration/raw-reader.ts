@@ -1,0 +1,83 @@
+import { connect, type Socket } from 'node:net'
+import { type Clock, sleepUntil } from '../lib/clock.ts'
+import type { Beats } from './result.ts'
+import { type StreamLoad, startsPerSecond, streamMs } from './stream-load.ts'
+import { scanBeats } from './token-stamps.ts'
+
+export type BareReader = {
+  readonly load: StreamLoad
+  readonly port: number
+  readonly clock: Clock
+  readonly stop: AbortSignal
+  /** A stream has ended: its beats, and when each was read, on the clock. */
+  readonly onStream: (beats: Beats, readMs: readonly number[]) => void
+}
+
+/** What ends a body that is sent in parts, where the bytes of the last read end with it. */
+const bodyEnd = '0\r\n\r\n'
+
+/**
+ * The same streams over bare sockets: nothing is read of them but their beats. What remains between written and read is
+ * the metronome's, the kernel's, and that of the event loop which wakes for a socket. Rejects where a connection fails.
+ */
+export async function readBarely({ load, port, clock, stop, onStream }: BareReader): Promise<void> {
+  const sockets: Socket[] = []
+  const free: Socket[] = []
+  const startMs = clock.nowMs()
+  const perSecond = startsPerSecond(load)
+  const streams = Math.round(perSecond * (streamMs(load) / 1000 + load.seconds))
+  const underWay: Promise<void>[] = []
+  let hasFailed = false
+  const body = JSON.stringify({ stream: true, max_completion_tokens: load.tokens })
+  const request = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+
+  const open = (): Socket => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    // Its end is told by the close that follows.
+    socket.on('error', () => socket.destroy())
+    sockets.push(socket)
+    return socket
+  }
+
+  /** Resolves when the stream has ended, however it has. */
+  const readStream = (socket: Socket): Promise<void> =>
+    new Promise(resolve => {
+      const beats: Beats = { writtenMs: [], lateMs: [] }
+      const readMs: number[] = []
+      let atMs = 0
+      let last = ''
+      const scan = scanBeats((writtenMs, lateMs) => {
+        beats.writtenMs.push(writtenMs)
+        beats.lateMs.push(lateMs)
+        readMs.push(atMs)
+      })
+      const fail = () => {
+        hasFailed = true
+        resolve()
+      }
+      const read = (bytes: Buffer) => {
+        atMs = clock.nowMs()
+        scan(bytes)
+        last = (last + bytes.toString('latin1', Math.max(0, bytes.length - bodyEnd.length))).slice(-bodyEnd.length)
+        if (last !== bodyEnd) return
+        socket.off('data', read).off('close', fail)
+        free.push(socket)
+        onStream(beats, readMs)
+        resolve()
+      }
+      if (socket.destroyed) return fail()
+      socket.on('data', read).on('close', fail)
+      socket.write(request)
+    })
+
+  try {
+    for (let index = 0; index < streams && !stop.aborted && !hasFailed; index++) {
+      await sleepUntil(clock, startMs + (1000 * index) / perSecond, stop)
+      underWay.push(readStream(free.pop() ?? open()))
+    }
+    await Promise.all(underWay)
+    if (hasFailed) throw new Error('the metronome closed a connection')
+  } finally {
+    for (const socket of sockets) socket.destroy()
+  }
+}

@@ -1,0 +1,197 @@
+import { createHistogram, type Percentiles, percentilesOf } from '../judge/metrics/histogram.ts'
+import { plainTable } from '../lib/text-layout.ts'
+import type { EventLoopDelay } from '../observation/log.ts'
+import type { StreamRecord } from '../observation/observation.ts'
+import { type Span, type StreamLoad, streamMs } from './stream-load.ts'
+
+/** When the tokens of one stream were written, on the clock of the machine, and how late that was, in their order. */
+export type Beats = { readonly writtenMs: number[]; readonly lateMs: number[] }
+
+/** How much later than it was written each chunk was stamped, in milliseconds. */
+export type DelayFacts = {
+  readonly chunkMs: Percentiles
+  /** Of the first token of each stream: the error of its TTFT. */
+  readonly firstTokenMs: Percentiles
+  /** How far the gap that was measured between two chunks is from that between their writing: the error of the gap. */
+  readonly gapMs: Percentiles
+  /** How late the metronome itself was, which is no part of the above. */
+  readonly metronomeMs: Percentiles
+  /** Nothing can be read before it was written, if two processes have one clock. */
+  readonly earliestMs: number | null
+}
+
+export type Delays = {
+  /** The stamps of a stream, on the clock of the machine, beside its beats. Chunks written outside of the span are left out. */
+  readonly add: (beats: Beats, stampsMs: readonly number[]) => void
+  readonly facts: () => DelayFacts
+}
+
+export function collectDelays(span: () => Span): Delays {
+  const chunks = createHistogram()
+  const firstTokens = createHistogram()
+  const gaps = createHistogram()
+  const metronome = createHistogram()
+  let earliestMs = Number.POSITIVE_INFINITY
+  return {
+    add: ({ writtenMs, lateMs }, stampsMs) => {
+      const { fromMs, toMs } = span()
+      let before: number | null = null
+      for (const [index, stampMs] of stampsMs.entries()) {
+        const atMs = writtenMs[index] ?? Number.NaN
+        const delayMs = stampMs - atMs
+        if (atMs >= fromMs && atMs < toMs) {
+          chunks.record(delayMs)
+          if (index === 0) firstTokens.record(delayMs)
+          // Both ends of a gap have a delay, and only what they differ by is in it.
+          if (before !== null) gaps.record(Math.abs(delayMs - before))
+          metronome.record(lateMs[index] ?? Number.NaN)
+          earliestMs = Math.min(earliestMs, delayMs)
+        }
+        before = delayMs
+      }
+    },
+    facts: () => ({
+      chunkMs: percentilesOf(chunks),
+      firstTokenMs: percentilesOf(firstTokens),
+      gapMs: percentilesOf(gaps),
+      metronomeMs: percentilesOf(metronome),
+      earliestMs: Number.isFinite(earliestMs) ? earliestMs : null,
+    }),
+  }
+}
+
+/** When the tokens of a stream were stamped, out of what its observation says; `originMs` is that of its clock. */
+export function stampsOf({ firstTokenMs, gapsMs }: StreamRecord, originMs: number): readonly number[] {
+  if (firstTokenMs === null) return []
+  let atMs = originMs + firstTokenMs
+  const stamps = [atMs]
+  for (const gapMs of gapsMs) {
+    atMs += gapMs
+    stamps.push(atMs)
+  }
+  return stamps
+}
+
+/** What was measured of a load of streams. */
+export type Measured = {
+  readonly load: StreamLoad
+  /** Turnpike with every judge on. */
+  readonly turnpike: DelayFacts
+  /** A reader that does nothing else. */
+  readonly bare: DelayFacts
+  /** Streams whose observation has another number of tokens than were written. */
+  readonly misread: number
+  /** The verdict of the run, as of any other. */
+  readonly run: { readonly verdict: 'pass' | 'fail' | 'inconclusive'; readonly because: readonly string[] }
+  readonly eventLoopDelayMs: EventLoopDelay
+  /** The p99 of all chunks that is still good enough; null: any is. */
+  readonly mostMs: number | null
+}
+
+/** How far instants that Turnpike states of streams can be trusted on this machine under this load. */
+export type Certificate = {
+  readonly verdict: 'pass' | 'fail' | 'inconclusive'
+  readonly because: readonly string[]
+  /** Below these, a TTFT and a gap between chunks say nothing about a target; null where that is not known. */
+  readonly floorMs: { readonly ttft: number | null; readonly gap: number | null }
+} & Omit<Measured, 'run'>
+
+/** So far apart two readings of one clock may seem. */
+const clockSlackMs = 0.05
+/** Of the chunks that were to be written in the time that counts. */
+const leastWritten = 0.95
+
+export function certify({ run, ...measured }: Measured): Certificate {
+  const { turnpike } = measured
+  const wrong = [...(run.verdict === 'fail' ? run.because : []), ...wrongs(measured)]
+  const doubts = [...(run.verdict === 'inconclusive' ? run.because : []), ...doubtsOf(measured)]
+  const verdict = wrong.length > 0 ? 'fail' : doubts.length > 0 ? 'inconclusive' : 'pass'
+  const floorMs = { ttft: turnpike.firstTokenMs.p99, gap: turnpike.gapMs.p99 }
+  return { verdict, because: [...wrong, ...doubts], floorMs, ...measured }
+}
+
+function wrongs({ turnpike, misread, mostMs }: Omit<Measured, 'run'>): readonly string[] {
+  const { p99 } = turnpike.chunkMs
+  return [
+    ...(misread > 0 ? [`${misread} streams were read with another number of tokens than were written.`] : []),
+    ...(mostMs !== null && p99 !== null && p99 > mostMs
+      ? [`The p99 of all chunks is ${p99.toFixed(2)} ms, expected at most ${mostMs} ms.`]
+      : []),
+  ]
+}
+
+function doubtsOf({ load, turnpike, bare }: Omit<Measured, 'run'>): readonly string[] {
+  const stepMs = (1000 * load.atOnce) / load.perSecond
+  const planned = load.streams * load.perSecond * load.seconds
+  const who = [
+    ['Turnpike', turnpike],
+    ['the bare reader', bare],
+  ] as const
+  return who.flatMap(([reader, { chunkMs, firstTokenMs, metronomeMs, earliestMs }]) => [
+    ...(earliestMs !== null && earliestMs < -clockSlackMs
+      ? [
+          `A chunk was read ${(-earliestMs).toFixed(3)} ms before it was written: the two processes have no clock in common.`,
+        ]
+      : []),
+    ...(chunkMs.count < leastWritten * planned
+      ? [`${chunkMs.count} chunks were written for ${reader} in the time that counts, expected ${planned}.`]
+      : []),
+    ...(metronomeMs.p99 !== null && metronomeMs.p99 > stepMs
+      ? [
+          `The metronome itself was ${metronomeMs.p99.toFixed(1)} ms late (p99) for ${reader}, expected at most ${stepMs} ms.`,
+        ]
+      : []),
+    ...(reader === 'Turnpike' ? tooFew(firstTokenMs, load) : []),
+  ])
+}
+
+const tooFew = ({ count, p99 }: Percentiles, load: StreamLoad): readonly string[] =>
+  p99 !== null
+    ? []
+    : [
+        `${count} streams began in the time that counts, too few for a p99: 299 are needed, with streams of ${streamMs(load) / 1000} s.`,
+      ]
+
+/** A certificate for people. */
+export function describeCertificate(certificate: Certificate): string {
+  const { verdict, because, turnpike, bare, eventLoopDelayMs } = certificate
+  const rows = [
+    row('every chunk', turnpike.chunkMs),
+    row('first tokens', turnpike.firstTokenMs),
+    row('every chunk, bare reader', bare.chunkMs),
+    row('first tokens, bare reader', bare.firstTokenMs),
+    row('error of gaps', turnpike.gapMs),
+    row('metronome behind its schedule', turnpike.metronomeMs),
+  ]
+  const { p99, max } = eventLoopDelayMs
+  return [
+    `${verdict.toUpperCase()}  ${loadOf(certificate)}`,
+    ...because.map(reason => `  - ${reason}`),
+    floorOf(certificate),
+    '',
+    plainTable(['written to stamped, ms', 'p50', 'p90', 'p99', 'p99.9', 'max', 'count'], rows),
+    '',
+    `event loop delay: p99 ${p99.toFixed(2)} ms, at most ${max.toFixed(2)} ms`,
+    '',
+  ].join('\n')
+}
+
+const row = (name: string, { p50, p90, p99, p999, max, count }: Percentiles): readonly string[] => [
+  name,
+  ...[p50, p90, p99, p999, max].map(milliseconds),
+  count.toLocaleString('en'),
+]
+
+/** Rounded up, for it is a bound. */
+const milliseconds = (ms: number | null): string => (ms === null ? '–' : (Math.ceil(ms * 100) / 100).toFixed(2))
+
+const loadOf = ({ load: { streams, perSecond, atOnce, seconds } }: Certificate): string => {
+  const written = atOnce === 1 ? '' : `, ${atOnce} written at once`
+  return `${streams.toLocaleString('en')} streams of ${perSecond} tokens a second${written}, watched for ${seconds} s`
+}
+
+function floorOf({ floorMs: { ttft, gap } }: Certificate): string {
+  if (ttft === null || gap === null)
+    return 'What times say about a target on this machine under this load is not known.'
+  return `On this machine under this load, a TTFT below ${milliseconds(ttft)} ms and a gap between chunks below ${milliseconds(gap)} ms say nothing about a target.`
+}

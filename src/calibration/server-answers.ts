@@ -1,0 +1,141 @@
+import type { Contract } from '../contract/contract.ts'
+import { documented } from '../contract/documented.ts'
+import type { Clock } from '../lib/clock.ts'
+import { formatPico, pico } from '../lib/money.ts'
+import { type Beat, beatLine } from './token-stamps.ts'
+
+const unlimited = { requestsPerMinute: 1_000_000_000, tokensPerMinute: 1_000_000_000_000 }
+const tiers = { XS: unlimited, S: unlimited, M: unlimited, L: unlimited }
+
+/** The documented contract with limits that no load of one machine comes near; what the metronome keeps. */
+export const metronomeContract: Contract = {
+  ...documented,
+  name: 'metronome',
+  accounts: { default: tiers, partner: tiers },
+  limits: { ...documented.limits, windowMs: 3_600_000, tokensReset: 'unix-milliseconds' },
+}
+
+/** The texts of the metronome: what it answers, byte for byte, as HTTP/1.1. */
+const { accounts, chat, headerPrefix, models } = metronomeContract
+const { requestsPerMinute, tokensPerMinute } = accounts.default.XS
+const promptTokens = 16
+
+/** The model that is asked for: the first, without a discount. */
+const [model = missing()] = models
+
+function missing(): never {
+  throw new RangeError('the contract has no model')
+}
+
+/** As in prose: one in twenty with an escape, and one with a letter beyond ASCII. */
+const words =
+  ' the|,| of| and| understand|ing| a| to| in| caf\u00e9|.\\n\\n|It| is| that| with| throughput| on|ly| as|.'.split('|')
+
+export type Standing = {
+  readonly nowMs: number
+  readonly picoUsd: bigint
+  readonly requestsLeft: number
+  readonly tokensLeft: number
+  readonly resetMs: number
+  /** Counts the answers. */
+  readonly serial: number
+}
+
+export const costPicoUsd = (tokens: number): bigint => {
+  const { input = '0', output = '0' } = model.usdPerMillion ?? {}
+  return (pico(input) * BigInt(promptTokens) + pico(output) * BigInt(tokens)) / 1_000_000n
+}
+
+const commonHeaders = ({ nowMs, picoUsd, requestsLeft, resetMs, serial }: Standing): readonly string[] => [
+  `date: ${new Date(nowMs).toUTCString()}`,
+  `cf-ray: ${serial}-MET`,
+  `${headerPrefix}version: 20260801.120000`,
+  `${headerPrefix}balance-usd: ${formatPico(picoUsd)}`,
+  `${headerPrefix}balance-diem: 0`,
+  `x-ratelimit-limit-requests: ${requestsPerMinute}`,
+  `x-ratelimit-remaining-requests: ${requestsLeft}`,
+  `x-ratelimit-reset-requests: ${Math.floor(resetMs / 1000)}`,
+]
+
+/** A whole answer with the limits of an account, of which it names none. */
+export function statementAnswer(standing: Standing): string {
+  const body = '{"data":{"rateLimits":[{"apiModelId":"none","rateLimits":[]}]}}'
+  const headers = [...commonHeaders(standing), 'content-type: application/json', `content-length: ${body.length}`]
+  return `HTTP/1.1 200 OK\r\n${headers.join('\r\n')}\r\n\r\n${body}`
+}
+
+/** The events of one stream, each as a part of a chunked body; the head stands in front of the first. */
+export type StreamTexts = {
+  readonly opening: string
+  readonly tokens: (count: number, beat: Beat) => string
+  readonly closing: string
+}
+
+export function streamTexts(standing: Standing, tokens: number): StreamTexts {
+  const { nowMs, tokensLeft, resetMs, serial } = standing
+  const common = `"id":"chatcmpl-${String(serial).padStart(12, '0')}","object":"${chat.stream.chunkObject}","created":${Math.floor(nowMs / 1000)},"model":"${model.id}"`
+  const headers = [
+    ...commonHeaders(standing),
+    `${headerPrefix}model-id: ${model.id}`,
+    `${headerPrefix}model-name: ${model.name}`,
+    `x-ratelimit-limit-tokens: ${tokensPerMinute}`,
+    `x-ratelimit-remaining-tokens: ${tokensLeft}`,
+    `x-ratelimit-reset-tokens: ${resetMs}`,
+    'content-type: text/event-stream',
+    'transfer-encoding: chunked',
+  ]
+  const event = (delta: string, reason: string) =>
+    `data: {${common},"choices":[{"index":0,"delta":{${delta}},"logprobs":null,"finish_reason":${reason}}]}\n\n`
+  const usage = `"usage":{"prompt_tokens":${promptTokens},"completion_tokens":${tokens},"total_tokens":${promptTokens + tokens}}`
+  const cost = `"cost":{"usd":${formatPico(costPicoUsd(tokens))},"diem":0}`
+  let said = 0
+  return {
+    opening: `HTTP/1.1 200 OK\r\n${headers.join('\r\n')}\r\n\r\n${part(event('"role":"assistant","content":""', 'null'))}`,
+    tokens: (count, beat) => {
+      const line = beatLine(beat)
+      let text = ''
+      for (let i = 0; i < count; i++) text += line + event(`"content":"${words[said++ % words.length]}"`, 'null')
+      return part(text)
+    },
+    closing: `${part(`${event('', '"length"')}data: {${common},"choices":[],${usage},${cost}}\n\ndata: ${chat.stream.doneMarker}\n\n`)}0\r\n\r\n`,
+  }
+}
+
+const part = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+
+const openingPicoUsd = pico('1000000')
+const { windowMs } = metronomeContract.limits
+
+/** One account for everybody, with limits that nobody reaches. */
+export function openAccount(clock: Clock): { readonly draw: (tokens: number) => Standing } {
+  let picoUsd = openingPicoUsd
+  let serial = 0
+  let resetMs = 0
+  let requests = 0
+  let statements = 0
+  let spentTokens = 0
+  return {
+    draw: tokens => {
+      const nowMs = clock.wallMs()
+      if (nowMs >= resetMs) {
+        resetMs = Math.ceil((nowMs + windowMs) / 1000) * 1000
+        requests = 0
+        statements = 0
+        spentTokens = 0
+      }
+      const used = tokens > 0 ? ++requests : ++statements
+      // A balance is the one before the request, a remainder the one behind it.
+      const standing: Standing = {
+        nowMs,
+        picoUsd,
+        requestsLeft: requestsPerMinute - used,
+        tokensLeft: tokensPerMinute - spentTokens,
+        resetMs,
+        serial: ++serial,
+      }
+      spentTokens += tokens
+      if (tokens > 0) picoUsd -= costPicoUsd(tokens)
+      return standing
+    },
+  }
+}

@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import type { Contract } from '../contract/contract.ts'
+import type { Baselines } from '../judge/compare/comparable.ts'
+import { systemClock } from '../lib/clock.ts'
+import { UsageError } from '../lib/usage-error.ts'
+import type { RunInfo } from '../observation/log.ts'
+import type { Plan } from '../plan/plan.ts'
+import { maxShards } from '../plan/shard.ts'
+import { type Keys, loadKeys } from '../produce/callers/api-keys.ts'
+import { discoverLimits } from '../run/discovery.ts'
+import { type RunJob, run } from '../run/run.ts'
+import { startThread } from '../run/threads.ts'
+import { assertNoRun, createRunDirectory } from '../storage/run-directory.ts'
+import { startEmbeddedService } from './child-process.ts'
+import { assertStillComparable, baselinesOf } from './compare.ts'
+import { exitCodes, number, text, texts, type Values, version } from './flags.ts'
+import { listenForInterrupts } from './interrupts.ts'
+import { assertAffordable, contractOf, type Draft, draftPlan } from './load-plan.ts'
+import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
+import { exitCodeOf } from './print.ts'
+
+export async function runCommand(values: Values): Promise<number> {
+  const contract = contractOf(values)
+  // All scenarios are read before the first is run: a mistake in the last must not come after an hour.
+  const drafts: Draft[] = []
+  for (const file of texts(values, 'scenarios')) drafts.push(await draftPlan(file, contract, values))
+  for (const { plan } of drafts) {
+    assertAffordable(plan)
+    assertDivisible(plan, workersOf(values))
+  }
+  const flags = outputFlags(values, process.env)
+  const baselines = await baselinesOf(values, drafts, contract)
+  const codes: number[] = []
+  for (const draft of drafts) {
+    const code = await runDraft(draft, { contract, values, flags, baselines, several: drafts.length > 1 })
+    codes.push(code)
+    if (code === exitCodes.interrupted) break
+  }
+  return worstExitCode(codes)
+}
+
+/** One exit code for several runs: a failure is worse than an inconclusive run. */
+function worstExitCode(codes: readonly number[]): number {
+  const order = [exitCodes.interrupted, exitCodes.fail, exitCodes.inconclusive]
+  return order.find(code => codes.includes(code)) ?? exitCodes.pass
+}
+
+/** What all runs of one command line have in common. */
+type Invocation = {
+  readonly contract: Contract
+  readonly values: Values
+  readonly flags: OutputFlags
+  readonly baselines: Baselines | null
+  readonly several: boolean
+}
+
+/** Runs a scenario against the target of its plan, or else against a reference service that it starts. */
+async function runDraft(draft: Draft, invocation: Invocation): Promise<number> {
+  const { plan } = draft
+  const { values, several } = invocation
+  const runId = newRunId()
+  const path = directoryOf(plan, runId, text(values, 'out'), several)
+  assertNoRun(path)
+  const keys = loadKeys(plan, runId)
+  const runAt = (target: string) => runAgainst(target, draft, runId, path, keys, invocation)
+  if (plan.target !== null) return await runAt(plan.target)
+  const service = await startEmbeddedService({
+    seed: plan.seed,
+    profile: text(values, 'profile'),
+    service: plan.service,
+  })
+  try {
+    return await runAt(service.baseUrl)
+  } finally {
+    service.stop()
+  }
+}
+
+async function runAgainst(
+  target: string,
+  draft: Draft,
+  runId: string,
+  path: string,
+  { callers, specialKeys }: Keys,
+  { contract, values, flags, baselines }: Invocation,
+): Promise<number> {
+  // The limits that a target grants decide the rates, and so what the run could spend.
+  const plan = draft.replan(await discoverLimits(target, callers, draft.plan, contract))
+  assertAffordable(plan)
+  assertStillComparable(baselines, { plan, contract })
+  const clock = systemClock()
+  const info: RunInfo = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
+  const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
+  const { stop, quit, onFirst, dispose } = listenForInterrupts()
+  onFirst(() => log('Interrupted: waiting for what is under way. Once more to quit.'))
+  try {
+    const workers = workersOf(values)
+    const directory = await createRunDirectory(path, { plan, contract }, workers)
+    const warmUp = values.rehearsal !== false
+    const job: RunJob = { info, plan, contract, callers, specialKeys, baselines, workers, warmUp, gauges }
+    return exitCodeOf(await run(job, { clock, stop, quit, startWorker: startThread, directory, outputs, log }))
+  } finally {
+    await close()
+    dispose()
+  }
+}
+
+/** How many workers are to share a run. */
+const workersOf = (values: Values): number => number(values, 'workers') ?? 1
+
+function assertDivisible(plan: Plan, workers: number): void {
+  const { max, because } = maxShards(plan)
+  if (Number.isSafeInteger(workers) && workers >= 1 && workers <= max) return
+  throw new UsageError({
+    where: '--workers',
+    got: String(workers),
+    expected: `a whole number from 1 to ${max}: ${plan.scenario} has ${because}`,
+  })
+}
+
+/** A time that sorts, and enough chance to tell two runs of one second apart. */
+function newRunId(): string {
+  const stamp = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')
+  return `${stamp}Z-${randomBytes(3).toString('hex')}`
+}
+
+function directoryOf(plan: Plan, runId: string, out: string | null, several: boolean): string {
+  if (out === null) return join('runs', `${runId}-${plan.scenario}`)
+  return several ? join(out, plan.scenario) : out
+}

@@ -1,0 +1,168 @@
+import { systemClock } from '../lib/clock.ts'
+import { pico } from '../lib/money.ts'
+import { plainTable } from '../lib/text-layout.ts'
+import { nearest, UsageError } from '../lib/usage-error.ts'
+import type { ServiceSpec } from '../plan/plan.ts'
+import { parseDuration } from '../scenario/units.ts'
+import {
+  defaultLatency,
+  latencyDistributionKinds,
+  type ServiceCapacity,
+  type ServiceLatency,
+  scaleLatency,
+} from '../service/capacity.ts'
+import { type Fault, faultStatuses } from '../service/faults.ts'
+import type { Lie } from '../service/lies/lie.ts'
+import { allLies, lieByName } from '../service/lies/lies.ts'
+import { startServer } from '../service/server.ts'
+import { createService } from '../service/service.ts'
+import { exitCodes, number, text, texts, type Values, wholeNumber } from './flags.ts'
+import { contractOf } from './load-plan.ts'
+
+/**
+ * Waits for as long as a server is wanted. One that this program has started itself tells it the port and ends with it,
+ * however it ends; a signal to the whole group is then the other's to handle. One that a person has started says what it
+ * is and ends on a signal.
+ */
+export function serveUntilTold(port: number, lines: readonly string[]): Promise<void> {
+  return new Promise(resolve => {
+    if (process.send !== undefined) {
+      process.send({ port })
+      process.once('disconnect', resolve)
+      process.on('SIGINT', () => {})
+      return
+    }
+    for (const line of lines) process.stderr.write(`${line}\n`)
+    process.once('SIGINT', resolve)
+    process.once('SIGTERM', resolve)
+  })
+}
+
+const longestServiceMs = 600_000
+
+/** What the flags say that the reference service can do at once; null: everything. Throws a UsageError. */
+export function serviceCapacity(values: Values): ServiceCapacity | null {
+  const slots = given(values, 'slots', { least: 1, most: 100_000 })
+  const serviceTime = text(values, 'service-time')
+  const queue = given(values, 'queue', { least: 0, most: 1_000_000 })
+  if (slots === null && serviceTime === null && queue === null) return null
+  if (slots === null) throw new UsageError({ where: '--slots', got: 'nothing', expected: 'a number of slots' })
+  const serviceTimeMs = parseDuration(serviceTime ?? '')
+  if (serviceTimeMs === null || serviceTimeMs <= 0 || serviceTimeMs > longestServiceMs) {
+    const got = serviceTime === null ? 'nothing' : JSON.stringify(serviceTime)
+    throw new UsageError({ where: '--service-time', got, expected: 'how long a slot is taken, such as 20ms' })
+  }
+  // Any other word has been refused with the rest of the command line.
+  const spread = latencyDistributionKinds.find(each => each === text(values, 'spread')) ?? 'constant'
+  return { slots, serviceTimeMs, spread, queue: queue ?? slots }
+}
+
+/** The same as flags, for a service that a run starts. */
+export const capacityFlags = (plan: ServiceSpec | null): readonly string[] =>
+  plan === null
+    ? []
+    : [
+        ...['--slots', String(plan.slots), '--service-time', `${plan.serviceTimeMs}ms`],
+        ...['--spread', plan.spread, '--queue', String(plan.queue)],
+      ]
+
+const given = (
+  values: Values,
+  name: string,
+  bounds: { readonly least: number; readonly most: number },
+): number | null => (number(values, name) === null ? null : wholeNumber(values, name, bounds))
+
+export async function serviceCommand(values: Values): Promise<number> {
+  if (values['list-lies'] === true) {
+    const rows = allLies.map(({ clause, name, says }) => [clause, name, says])
+    process.stdout.write(`${plainTable([], rows, Number.POSITIVE_INFINITY)}\n`)
+    return exitCodes.pass
+  }
+  const service = createService({
+    contract: contractOf(values),
+    clock: systemClock(),
+    seed: wholeNumber(values, 'seed', { least: 0, most: Number.MAX_SAFE_INTEGER }),
+    openingBalanceUsd: amount(values, 'opening-balance', '10'),
+    openingBalanceDiem: amount(values, 'opening-balance-diem', '0'),
+    timing: timingOf(values),
+    capacity: serviceCapacity(values),
+    lies: texts(values, 'lie').map(knownLie),
+    faults: faultsOf(texts(values, 'fault')),
+  })
+  const host = text(values, 'host') ?? '127.0.0.1'
+  const server = await startServer({
+    service,
+    host,
+    port: wholeNumber(values, 'port', { least: 0, most: 65_535 }),
+  }).catch(cause => {
+    const got = String((cause as NodeJS.ErrnoException).code)
+    if (got === 'ENOTFOUND' || got === 'EADDRNOTAVAIL' || got === 'EAI_AGAIN')
+      throw new UsageError({ where: '--host', got: JSON.stringify(host), expected: 'an address of this machine' })
+    throw new UsageError({ where: '--port', got, expected: 'a free port' })
+  })
+  await serveUntilTold(server.port, [
+    `The reference service is at http://${host}:${server.port}/api/v1 (^C ends it).`,
+    'Any key such as ref_default_anna or ref_partner_bob is an account.',
+  ])
+  await server.close()
+  return exitCodes.pass
+}
+
+function knownLie(name: string): Lie {
+  const lie = lieByName(name)
+  if (lie !== undefined) return lie
+  const names = allLies.map(known => known.name)
+  throw new UsageError({
+    where: '--lie',
+    got: JSON.stringify(name),
+    expected: 'a lie of --list-lies',
+    ...nearest(name, names),
+  })
+}
+
+function faultsOf(written: readonly string[]): readonly Fault[] {
+  const expected = `a status and a probability, such as 503:0.05; statuses are ${faultStatuses.join(', ')}`
+  const faults = written.map(text => {
+    const [, said, share] = /^(\d{3}):(0?\.\d+|[01])$/.exec(text) ?? []
+    const status = faultStatuses.find(each => String(each) === said)
+    if (status === undefined) throw new UsageError({ where: '--fault', got: JSON.stringify(text), expected })
+    return { status, probability: Number(share) }
+  })
+  const total = faults.reduce((sum, { probability }) => sum + probability, 0)
+  if (total <= 1) return faults
+  throw new UsageError({ where: '--fault', got: `${total} in all`, expected: 'probabilities of at most 1 in all' })
+}
+
+function timingOf(values: Values): ServiceLatency {
+  const { ttftMs, itlMs, rpcMs } = defaultLatency
+  const share = number(values, 'slowdown') ?? 0
+  if (!(share > -1 && share <= 100))
+    throw new UsageError({
+      where: '--slowdown',
+      got: String(share),
+      expected: 'a share above -1, such as 0.1 for 10 %',
+    })
+  const timing = {
+    ...defaultLatency,
+    ttftMs: milliseconds(values, 'ttft', ttftMs),
+    itlMs: milliseconds(values, 'itl', itlMs),
+    rpcMs: milliseconds(values, 'rpc', rpcMs),
+  }
+  return scaleLatency(timing, share)
+}
+
+function milliseconds(values: Values, name: string, usual: number): number {
+  const value = number(values, name) ?? usual
+  if (value >= 0 && value <= 600_000) return value
+  throw new UsageError({ where: `--${name}`, got: String(value), expected: 'milliseconds from 0 to 600000' })
+}
+
+function amount(values: Values, name: string, usual: string): string {
+  const decimal = text(values, name) ?? usual
+  try {
+    if (pico(decimal) >= 0n) return decimal
+  } catch {
+    // Told below, in the words of the flag.
+  }
+  throw new UsageError({ where: `--${name}`, got: JSON.stringify(decimal), expected: 'an amount, such as 10' })
+}

@@ -1,0 +1,84 @@
+import { isOwnRefusal } from '../../../contract/probes.ts'
+import { applicableLimit } from '../../../observation/limit-scope.ts'
+import type { Asked, Observation } from '../../../observation/observation.ts'
+import { errorMessageOf, isAbuseBlock } from '../../../observation/response.ts'
+import type { Say } from '../../checks/findings.ts'
+import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
+import { type AbuseAttempt, type CallerBlocks, createCallerBlocks } from './blocks.ts'
+import { countedFailureOf, usesOwnKey } from './failure.ts'
+
+/** Refusals by something that may not know whose request it is; so may any 5xx be. */
+const unaware: readonly number[] = [401, 408, 413]
+
+/** Judges the block that follows too many failures, for each caller, and counts what it answered. */
+export function createAbuseAudit(
+  { contract, shared }: AuditContext,
+  say: Say<'abuse'>,
+): Audit & { readonly blocks: () => BlockCounts } {
+  const { abuse } = contract
+  const seconds = String(Math.round(abuse.blockMs / 1000))
+  const wanted = [abuse.saysWait, abuse.saysRetry].map(
+    pattern => new RegExp(pattern.replaceAll('{seconds}', seconds), 'i'),
+  )
+  const watches = new Map<string, CallerBlocks>()
+  const blocks = new Map<string, number>()
+
+  return {
+    add: (observation, watermarkMs) => {
+      const { sentMs, headersMs, endMs, caller, stage, asked, answer } = observation
+      if (sentMs === null || endMs === null || !usesOwnKey(asked)) return
+      const attempt = attemptOf(observation, sentMs, headersMs ?? endMs)
+      if (attempt.isBlocked) blocks.set(stage, (blocks.get(stage) ?? 0) + 1)
+      if (attempt.isBlocked && answer !== null) {
+        if (attempt.isWorded) say.kept('abuse.message')
+        else {
+          const because = `a block is answered with "${errorMessageOf(answer)}", expected it to say to wait ${seconds} s and retry`
+          say.broken('abuse.message', because, [observation.seq])
+        }
+      }
+      if (abuse.scope === null) return
+      const key = abuse.scope === 'account' ? caller : `${caller} ${attempt.service}`
+      let watch = watches.get(key)
+      if (watch === undefined) {
+        watch = createCallerBlocks({ ...abuse, shared, firstSentMs: sentMs }, say)
+        watches.set(key, watch)
+      }
+      watch.add(attempt, watermarkMs)
+    },
+    finish: isComplete => {
+      if (isComplete) for (const watch of watches.values()) watch.finish()
+    },
+    blocks: () => Object.fromEntries(blocks),
+  }
+
+  function attemptOf(observation: Observation, sentMs: number, shownMs: number): AbuseAttempt {
+    const { seq, answer } = observation
+    const status = answer?.status ?? null
+    const isWorded =
+      answer !== null && answer.status >= 400 && wanted.every(pattern => pattern.test(errorMessageOf(answer)))
+    return {
+      seq,
+      sentMs,
+      shownMs,
+      status,
+      failure: countedFailureOf(observation, contract),
+      isToFail: isToFail(observation.asked),
+      isBlocked: answer !== null && isAbuseBlock(answer, contract),
+      isWorded,
+      isLookedAt: answer !== null && answer.status < 500 && !unaware.includes(answer.status),
+      service:
+        abuse.scope === 'model' ? (applicableLimit(observation, contract)?.name ?? 'control') : serviceOf(observation),
+    }
+  }
+
+  function isToFail(asked: Asked): boolean {
+    if (asked.kind === 'probe') return isOwnRefusal(asked.probe, contract)
+    return asked.kind === 'rpc' && asked.replay?.role === 'conflict'
+  }
+
+  /** Requests that go to the same part of the service. */
+  function serviceOf(observation: Observation): string {
+    const { name = 'control' } = applicableLimit(observation, contract) ?? {}
+    return name.startsWith('chat:') ? 'chat' : name
+  }
+}

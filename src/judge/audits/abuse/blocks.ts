@@ -1,0 +1,309 @@
+import type { Contract } from '../../../contract/contract.ts'
+import type { Say } from '../../checks/findings.ts'
+import { createSortedQueue } from '../overlap-bounds.ts'
+import type { CountedFailure } from './failure.ts'
+
+export type CallerBlocks = {
+  /** Attempts added later were sent at `watermarkMs` or after it. */
+  readonly add: (attempt: AbuseAttempt, watermarkMs: number) => void
+  readonly finish: () => void
+}
+
+/** How exactly a service keeps time: its seconds may be whole ones, rounded either way. */
+const clockResolutionOf = ({ windowMs, blockMs }: AbuseOptions): number => Math.min(1_000, windowMs / 10, blockMs / 10)
+
+/** A block that is still in force after this ratio of it was not cut short by much. */
+const longEnough = 0.75
+const maxNamed = 24
+
+/** Judges the blocks of one caller by what is certain and what is possible, in the order of sending. */
+export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): CallerBlocks {
+  const { failures: limit, windowMs, blockMs } = options
+  const resolutionMs = clockResolutionOf(options)
+  const inSeconds = `${blockMs / 1000} s`
+  const open = createSortedQueue<AbuseAttempt>(({ sentMs }) => sentMs)
+  const possible = createPossibleBlocks({ ...options, resolutionMs })
+  /** The last failures that are certain, at most one more than the limit. */
+  let failed: AbuseAttempt[] = []
+  /** When the last requests that did not fail were sent. */
+  const unfailedMs: number[] = []
+  let certain: CertainBlock | null = null
+  /** The latest of the answers that showed no block. */
+  let freeMs = Number.NEGATIVE_INFINITY
+  let wasBlocked = false
+  let hasFailed = false
+
+  function judge(attempt: AbuseAttempt) {
+    const { sentMs, shownMs, failure } = attempt
+    const isInside = certain !== null && sentMs >= certain.fromMs && shownMs <= certain.untilMs
+    const block = isInside ? certain : null
+    const isNamelessBlock = block !== null && !attempt.isBlocked && attempt.status === options.status
+    if (attempt.isBlocked || isNamelessBlock) {
+      if (isNamelessBlock && !attempt.isWorded) failBlockMessage(attempt)
+      judgeBlocked(attempt, block)
+      return
+    }
+    if (attempt.isLookedAt) judgeFree(attempt, block)
+    if (failure === null) noteUnfailed(sentMs)
+    else possible.record(attempt)
+    if (failure === 'certain') noteCertain(attempt)
+  }
+
+  function noteUnfailed(sentMs: number) {
+    unfailedMs.push(sentMs)
+    if (unfailedMs.length > limit + 1) unfailedMs.shift()
+  }
+
+  function noteCertain(attempt: AbuseAttempt) {
+    failed = [...failed, attempt].slice(-limit - 1)
+    const block = certainBlock(failed, { limit, windowMs: windowMs - resolutionMs, blockMs: blockMs - resolutionMs })
+    if (block === null) return
+    certain = block
+    failed = []
+  }
+
+  function judgeBlocked(attempt: AbuseAttempt, block: CertainBlock | null) {
+    const { sentMs, service, seq } = attempt
+    // What led to a block that is shorter than the window may count again, or not.
+    if (windowMs > blockMs) failed = []
+    if (!possible.allows(attempt) && !possible.begins(attempt)) return failEarlyBlock(attempt)
+    wasBlocked = true
+    if (block === null) return
+    say.kept(block.clause)
+    if (!block.services.has(service)) say.kept('abuse.all-requests')
+    if (sentMs >= block.fromMs + blockMs * longEnough) say.kept('abuse.duration')
+    block.blocked.set(service, seq)
+  }
+
+  function judgeFree(attempt: AbuseAttempt, block: CertainBlock | null) {
+    const { sentMs, shownMs } = attempt
+    if (block !== null) failMissingBlock(attempt, block)
+    else if (wasBlocked && sentMs > possible.untilMs()) {
+      say.kept('abuse.ends')
+      wasBlocked = false
+    }
+    const recent = shownMs - windowMs + resolutionMs
+    if (failed.length >= limit && (failed.at(-limit)?.sentMs ?? 0) >= recent) say.kept('abuse.not-early')
+    if (unfailedMs.length > limit && (unfailedMs[0] ?? 0) >= recent) say.kept('abuse.counts')
+    freeMs = Math.max(freeMs, shownMs)
+    possible.showFree(shownMs)
+    hasFailed = false
+  }
+
+  /** The answer came from a caller who was blocked for sure. */
+  function failMissingBlock({ seq, status, sentMs, service }: AbuseAttempt, block: CertainBlock) {
+    const into = `${((sentMs - block.fromMs) / 1000).toFixed(1)} s after more than ${limit} failures`
+    const got = `a request was answered with ${status} ${into}`
+    const expected = `expected a block of ${inSeconds}`
+    const cause = [...block.seqs, seq].slice(-maxNamed)
+    const blockedSeq = block.blocked.get(service)
+    if (blockedSeq !== undefined) {
+      say.broken('abuse.duration', `${got}, ${expected}`, [...block.seqs.slice(-1), blockedSeq, seq])
+      certain = null
+    } else if (block.blocked.size > 0) {
+      if (block.spared.has(service)) return
+      block.spared.add(service)
+      const others = [...block.blocked.keys()].join(' and ')
+      const because = `${got}, while ${others} was blocked, expected the block to hold for all requests`
+      say.broken('abuse.all-requests', because, [...block.seqs.slice(-1), ...block.blocked.values(), seq])
+    } else {
+      say.broken(block.clause, `${got} (${block.statuses}), ${expected}`, cause)
+      certain = null
+    }
+  }
+
+  function failBlockMessage({ seq, status, sentMs }: AbuseAttempt) {
+    const into = certain === null ? '' : `${((sentMs - certain.fromMs) / 1000).toFixed(1)} s into a block `
+    const because = `${into}a request was answered with a ${status} that does not say so, expected it to say to wait ${inSeconds} and retry`
+    say.broken('abuse.message', because, [seq])
+  }
+
+  /** No block can have been in force. Only the first answer of a block that lasts too long is a finding. */
+  function failEarlyBlock(attempt: AbuseAttempt) {
+    if (options.shared || hasFailed) return
+    hasFailed = true
+    const { seq, sentMs } = attempt
+    const overMs = possible.overBefore(sentMs)
+    if (overMs !== null && wasBlocked && freeMs < overMs) {
+      const late = ((sentMs - overMs + resolutionMs + blockMs) / 1000).toFixed(1)
+      const because = `a request was blocked ${late} s after the last failure that can be the cause, expected ${inSeconds} at most`
+      return say.broken('abuse.ends', because, [seq])
+    }
+    const used = possible.count(attempt)
+    const others = unfailedMs.filter(each => each >= sentMs - windowMs - resolutionMs).length
+    const because = `a request was blocked after ${used} failures and ${others} other requests, expected it after more than ${limit} failures`
+    say.broken(used < limit && used + others > limit ? 'abuse.counts' : 'abuse.not-early', because, [seq])
+  }
+
+  function advance(watermarkMs: number) {
+    for (let first = open.at(0); first !== undefined && first.shownMs < watermarkMs; first = open.at(0)) {
+      open.shift()
+      judge(first)
+    }
+  }
+
+  return {
+    add: (attempt, watermarkMs) => {
+      open.insert(attempt)
+      if (attempt.failure !== null) possible.expect(attempt)
+      advance(watermarkMs)
+    },
+    finish: () => advance(Number.POSITIVE_INFINITY),
+  }
+}
+
+/** One request of a caller, as its abuse block sees it. The service decided between its sending and its headers. */
+export type AbuseAttempt = {
+  readonly seq: number
+  readonly sentMs: number
+  readonly shownMs: number
+  readonly status: number | null
+  readonly failure: CountedFailure | null
+  /** Whether it was to fail: then it may have been the failure that blocked its caller. */
+  readonly isToFail: boolean
+  /** Whether the answer is that of a block, and whether it says what such an answer must say. */
+  readonly isBlocked: boolean
+  readonly isWorded: boolean
+  /** Whether the answer shows that the service looked at the request: then no block was in force. */
+  readonly isLookedAt: boolean
+  /** The part of the service that was asked. */
+  readonly service: string
+}
+
+type AbuseOptions = Pick<Contract['abuse'], 'failures' | 'windowMs' | 'blockMs' | 'status'> & {
+  /** Whether others use the account during the run. */
+  readonly shared: boolean
+  /** What the account did before is not known. */
+  readonly firstSentMs: number
+}
+
+/** A stretch in which a caller is blocked for sure. */
+type CertainBlock = {
+  readonly fromMs: number
+  readonly untilMs: number
+  /** The clause that a missing block breaks: of failures that are all plain refusals, every reading counts them. */
+  readonly clause: 'abuse.block' | 'abuse.counts'
+  /** The failures that caused it, in words and by their `seq`. */
+  readonly statuses: string
+  readonly seqs: readonly number[]
+  /** The parts of the service that the failures were of. */
+  readonly services: ReadonlySet<string>
+  /** The parts of the service that were seen blocked, with an answer of each, and those that were seen not to be. */
+  readonly blocked: Map<string, number>
+  readonly spared: Set<string>
+}
+
+const plainRefusal = 400
+
+/** The block that these failures, in the order of sending, cause for sure; null where it is not sure. */
+function certainBlock(
+  failed: readonly AbuseAttempt[],
+  { limit, windowMs, blockMs }: { readonly limit: number; readonly windowMs: number; readonly blockMs: number },
+): CertainBlock | null {
+  const [first] = failed
+  const last = failed.at(-1)
+  if (failed.length <= limit || first === undefined || last === undefined) return null
+  const fromMs = Math.max(...failed.map(({ shownMs }) => shownMs))
+  if (fromMs - first.sentMs > windowMs) return null
+  const byStatus = new Map<number | null, number>()
+  for (const { status } of failed) byStatus.set(status, (byStatus.get(status) ?? 0) + 1)
+  return {
+    fromMs,
+    // The last of them was looked at, so that the block began after it was sent.
+    untilMs: last.sentMs + blockMs,
+    clause: byStatus.size === 1 && byStatus.has(plainRefusal) ? 'abuse.block' : 'abuse.counts',
+    statuses: [...byStatus].map(([status, count]) => `${count} of ${status}`).join(', '),
+    seqs: failed.map(({ seq }) => seq),
+    services: new Set(failed.map(({ service }) => service)),
+    blocked: new Map(),
+    spared: new Set(),
+  }
+}
+
+/** When a caller may have been blocked, by all failures that may have counted. */
+type PossibleBlocks = {
+  /** Takes a failure before its turn. */
+  readonly expect: (failure: AbuseAttempt) => void
+  /** Takes a failure when all that was sent before its answer has been foreseen. */
+  readonly record: (failure: AbuseAttempt) => void
+  /** Takes a request that was to fail, and may have been blocked as the last failure of those that block. */
+  readonly begins: (blocked: AbuseAttempt) => boolean
+  /** No block from before the run was in force at that instant. */
+  readonly showFree: (shownMs: number) => void
+  /** Whether a block may have been in force while the request was looked at. */
+  readonly allows: (blocked: AbuseAttempt) => boolean
+  /** The failures that may count against a request. */
+  readonly count: (attempt: AbuseAttempt) => number
+  /** When the last possible block is over for sure. */
+  readonly untilMs: () => number
+  /** When the last possible block that was over before `sentMs` ended; null where there was none. */
+  readonly overBefore: (sentMs: number) => number | null
+}
+
+/** With more failures at a time than this, some are forgotten, and then no block is called early. */
+const maxFailures = 500
+const maxSpans = 8
+
+type BlockSpan = { readonly fromMs: number; readonly untilMs: number }
+
+function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: number }): PossibleBlocks {
+  const { failures: limit, windowMs, blockMs, firstSentMs, resolutionMs, shared } = options
+  const reachMs = windowMs + resolutionMs
+  const failures = createSortedQueue<AbuseAttempt>(({ sentMs }) => sentMs)
+  let spans: readonly BlockSpan[] = []
+  let isFlooded = false
+  /** A block that began before the run. */
+  let earlierUntilMs = firstSentMs + blockMs + resolutionMs
+
+  /** Failures that can have been within one window with something between the two instants. */
+  function countBetween(fromMs: number, toMs: number): number {
+    let count = 0
+    for (let index = 0, each = failures.at(0); each !== undefined && each.sentMs <= toMs; each = failures.at(++index))
+      if (each.shownMs >= fromMs - reachMs) count++
+    return count
+  }
+
+  /** Failures from before the run may be in the same window. */
+  const isOpen = (fromMs: number): boolean => isFlooded || shared || fromMs - reachMs < firstSentMs
+
+  function begin(fromMs: number, latestMs: number) {
+    const span = { fromMs, untilMs: latestMs + blockMs + resolutionMs }
+    const last = spans.at(-1)
+    if (last === undefined || last.untilMs < fromMs) spans = [...spans, span].slice(-maxSpans)
+    else spans = [...spans.slice(0, -1), { ...last, untilMs: Math.max(last.untilMs, span.untilMs) }]
+  }
+
+  return {
+    expect: failure => {
+      failures.insert(failure)
+      if (failures.size() <= maxFailures) return
+      failures.shift()
+      isFlooded = true
+    },
+    record: ({ sentMs, shownMs }) => {
+      const oldMs = sentMs - windowMs - blockMs - 2 * resolutionMs
+      while ((failures.at(0)?.shownMs ?? oldMs) < oldMs) failures.shift()
+      if (!isOpen(sentMs) && countBetween(sentMs, shownMs) <= limit) return
+      begin(sentMs, shownMs)
+    },
+    begins: ({ isToFail, sentMs, shownMs }) => {
+      if (!isToFail || countBetween(sentMs, shownMs) < limit) return false
+      begin(sentMs, shownMs)
+      return true
+    },
+    showFree: shownMs => {
+      earlierUntilMs = Math.min(earlierUntilMs, shownMs)
+    },
+    allows: ({ sentMs, shownMs }) => {
+      if (isFlooded || sentMs < earlierUntilMs) return true
+      if (spans.some(({ fromMs, untilMs }) => fromMs <= shownMs && sentMs <= untilMs)) return true
+      // The failure that was the cause may have been sent after the request, and overtaken it.
+      const overtaking = failures.at(failures.countBelow(sentMs))
+      if (overtaking === undefined || overtaking.sentMs > shownMs) return false
+      return isOpen(sentMs) || countBetween(sentMs, shownMs) > limit
+    },
+    count: ({ sentMs, shownMs }) => countBetween(sentMs, shownMs),
+    untilMs: () => Math.max(earlierUntilMs, spans.at(-1)?.untilMs ?? Number.NEGATIVE_INFINITY),
+    overBefore: sentMs => spans.findLast(({ untilMs }) => untilMs < sentMs)?.untilMs ?? null,
+  }
+}

@@ -1,0 +1,109 @@
+import type { Sink } from '../../observation/observation.ts'
+import type { FindingLog } from '../checks/findings.ts'
+import { createAbuseAudit } from './abuse/abuse.ts'
+import {
+  type Audit,
+  type AuditContext,
+  type Billing,
+  type BlockCounts,
+  type LimitResult,
+  noSpendListener,
+  type SpendListener,
+} from './audit.ts'
+import { checkNamesAcrossWorkers, createConsistencyAudit, type ModelNames } from './consistency.ts'
+import { createIdempotencyAudit } from './idempotency.ts'
+import { createDiscrepancies } from './ledger/discrepancies.ts'
+import { createLedgerAudit, type LedgerSnapshot, sumLedgers, toBilling } from './ledger/ledger.ts'
+import { createRateLimitAudit } from './rate-limits/rate-limits.ts'
+import { createSendOrder } from './send-order.ts'
+import { checkIdsAcrossWorkers, createUniqueIdsAudit, type KnownIds } from './unique-ids.ts'
+
+export type Audits = {
+  /** Takes observations in any order. */
+  readonly add: Sink
+  /** To be called once, before the results are final. */
+  readonly finish: Audit['finish']
+  readonly billing: () => Billing
+  readonly limits: () => readonly LimitResult[]
+  readonly blocks: () => BlockCounts
+  readonly snapshot: () => AuditSnapshot
+  readonly crossWorkerState: () => CrossWorkerState
+}
+
+/** The results of the audits of some callers so far, as plain data. */
+export type AuditSnapshot = {
+  readonly ledger: LedgerSnapshot
+  readonly limits: readonly LimitResult[]
+  readonly blocks: BlockCounts
+}
+
+/** What they remember for clauses that only the requests of all workers together decide, as plain data. */
+export type CrossWorkerState = { readonly ids: KnownIds; readonly names: ModelNames }
+
+/** Every audit of the table of clauses, fed in the order of sending. */
+export function createAudits(
+  context: AuditContext,
+  findingLog: FindingLog,
+  spend: SpendListener = noSpendListener,
+): Audits {
+  const ledger = createLedgerAudit(context, findingLog.reporterFor('ledger'), spend)
+  const rateLimits = createRateLimitAudit(context, findingLog.reporterFor('limiter'))
+  const abuse = createAbuseAudit(context, findingLog.reporterFor('abuse'))
+  const uniqueIds = createUniqueIdsAudit(findingLog.reporterFor('uniqueness'))
+  const consistency = createConsistencyAudit(context, findingLog.reporterFor('coherence'))
+  const idempotency = createIdempotencyAudit(context, findingLog.reporterFor('idempotency'))
+  const audits: readonly Audit[] = [ledger, rateLimits, abuse, idempotency, uniqueIds, consistency]
+  const sendOrder = createSendOrder((observation, watermarkMs) => {
+    for (const audit of audits) audit.add(observation, watermarkMs)
+  })
+  return {
+    add: sendOrder.add,
+    finish: isComplete => {
+      sendOrder.flush()
+      for (const audit of audits) audit.finish(isComplete)
+    },
+    billing: ledger.billing,
+    limits: rateLimits.limits,
+    blocks: abuse.blocks,
+    snapshot: () => ({ ledger: ledger.snapshot(), limits: rateLimits.limits(), blocks: abuse.blocks() }),
+    crossWorkerState: () => ({ ids: uniqueIds.ids(), names: consistency.names() }),
+  }
+}
+
+/** The audits of several workers as one; no caller is of two workers. */
+export type MergedAudits = {
+  readonly billing: () => Billing
+  readonly limits: () => readonly LimitResult[]
+  readonly blocks: () => BlockCounts
+  /** Judges what only all workers together show. To be called once, when the audits of the workers have finished. */
+  readonly finish: (states: readonly CrossWorkerState[]) => void
+}
+
+/** `findingLog` holds the findings of the workers, and takes those made here. Limits come in the order of `callers`. */
+export function mergeAudits(
+  parts: readonly AuditSnapshot[],
+  callers: readonly string[],
+  findingLog: FindingLog,
+): MergedAudits {
+  const discrepancies = createDiscrepancies(findingLog.reporterFor('ledger'))
+  for (const { ledger } of parts) discrepancies.merge(ledger.discrepancies)
+  const rank = new Map(callers.map((name, position) => [name, position]))
+  const rankOf = ({ caller }: LimitResult) => rank.get(caller) ?? callers.length
+  const limits = parts.flatMap(part => part.limits).toSorted((a, b) => rankOf(a) - rankOf(b))
+  const blocks: Record<string, number> = {}
+  for (const part of parts)
+    for (const [stage, count] of Object.entries(part.blocks)) blocks[stage] = (blocks[stage] ?? 0) + count
+  const totals = sumLedgers(parts.map(part => part.ledger))
+  return {
+    billing: () => toBilling(totals, discrepancies.list()),
+    limits: () => limits,
+    blocks: () => blocks,
+    finish: states => {
+      discrepancies.finish()
+      const ids = states.map(state => state.ids)
+      checkIdsAcrossWorkers(ids, findingLog.reclassifier('uniqueness'))
+      const names = states.map(state => state.names)
+      checkNamesAcrossWorkers(names, findingLog.reporterFor('coherence'))
+    },
+  }
+}

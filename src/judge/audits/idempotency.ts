@@ -1,0 +1,206 @@
+import type { ReplayRole } from '../../observation/observation.ts'
+import { isAbuseBlock, isReplayed } from '../../observation/response.ts'
+import type { Say } from '../checks/findings.ts'
+import type { Audit, AuditContext } from './audit.ts'
+
+/** Whatever the status of a block is, it is a refusal of the caller and not of the request. */
+const tooMany = 429
+
+/** Judges the requests that share an idempotency key, as one set. */
+export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'idempotency'>): Audit {
+  const { concurrent, ttlMs } = contract.idempotency
+  const isBestEffort = concurrent === 'best-effort'
+  const options: KeyOptions = { ttlMs, cachedAfterMs: isBestEffort ? contract.billing.settleMs : 0, isBestEffort }
+  /** By the number of the group, in the order in which they were begun. */
+  const groups = new Map<number, KeyRequest[]>()
+
+  /** A group is whole once the watermark has passed its first request: its requests are next to each other. */
+  const judgeWhole = (watermarkMs: number) => {
+    for (const [group, uses] of groups) {
+      if (!uses.some(use => use.sentMs < watermarkMs)) return
+      groups.delete(group)
+      checkKey(uses, options, say)
+    }
+  }
+
+  return {
+    add: ({ asked, answer, outcome, seq, caller, sentMs, endMs }, watermarkMs) => {
+      if (asked.kind === 'rpc' && asked.replay !== null && sentMs !== null && endMs !== null) {
+        const { group, role } = asked.replay
+        const digest = answer?.body.kind === 'json' || answer?.body.kind === 'text' ? answer.body.digest : null
+        const isBlocked = answer !== null && isAbuseBlock(answer, contract)
+        const status = outcome.kind !== 'answered' ? null : isBlocked ? tooMany : outcome.status
+        const use = { seq, caller, role, sentMs, endMs, status, isReplay: isReplayed(answer), digest }
+        const uses = groups.get(group)
+        if (uses === undefined) groups.set(group, [use])
+        else uses.push(use)
+      }
+      judgeWhole(watermarkMs)
+    },
+    finish: isComplete => {
+      if (isComplete) judgeWhole(Number.POSITIVE_INFINITY)
+    },
+  }
+}
+
+/** What matters of one request with an idempotency key. */
+type KeyRequest = {
+  readonly seq: number
+  readonly caller: string
+  readonly role: ReplayRole['role']
+  readonly sentMs: number
+  readonly endMs: number
+  /** null: no complete answer. */
+  readonly status: number | null
+  /** Whether the answer says of itself that it is a replay. */
+  readonly isReplay: boolean
+  readonly digest: string | null
+}
+
+type KeyOptions = {
+  readonly ttlMs: number
+  /** So long after an answer it is in the cache. */
+  readonly cachedAfterMs: number
+  /** Racing requests may each be answered as the first. */
+  readonly isBestEffort: boolean
+}
+
+type KeyReporter = Say<'idempotency'>
+
+/** A cache may clear away what has expired a little later. */
+const latestExpiryMs = 1_000
+
+/** Judges the requests that share one idempotency key. */
+function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyReporter): void {
+  /** Those of the caller whose key it is, with the first body. */
+  const own = uses.filter(use => use.role === 'original' || use.role === 'duplicate' || use.role === 'again')
+  const answered = own.filter(use => use.status === 200)
+  const fresh = answered.filter(use => !use.isReplay)
+  /** What is sent in the instant in which an answer has arrived whole was sent after it. */
+  const isBefore = (a: KeyRequest, b: KeyRequest) => a.endMs <= b.sentMs
+  const firstSentMs = Math.min(...own.map(use => use.sentMs))
+  /** When what `a` was answered with was stored at the earliest: a replay repeats what was there before. */
+  const storedMs = (a: KeyRequest) => (a.isReplay ? firstSentMs : a.sentMs)
+  /** Whether the answer to `a` was in the cache while `b` was looked at. */
+  const isCachedFor = (a: KeyRequest, b: KeyRequest) =>
+    a.endMs + options.cachedAfterMs <= b.sentMs && b.endMs < storedMs(a) + options.ttlMs
+
+  for (const use of answered) {
+    if (use.role === 'again') judgeAgain(use)
+    else judgeMark(use)
+  }
+  judgeRace()
+  judgeFirst()
+  judgeBodies()
+  for (const use of uses) if (use.role === 'conflict') judgeConflict(use)
+  for (const use of uses) if (use.role === 'foreign') judgeForeign(use)
+  for (const use of uses) if (use.role === 'other-key') judgeOtherKey(use)
+
+  function judgeMark(use: KeyRequest) {
+    const earlier = answered.find(other => isCachedFor(other, use))
+    if (earlier !== undefined && !use.isReplay) {
+      const because = 'the same key and body were sent again, expected the answer to say that it is a replay'
+      return say.broken('rpc.replay.header', because, [earlier.seq, use.seq])
+    }
+    // One without an answer, or with an error, may have been done all the same, and this be its replay.
+    if (use.isReplay && !own.some(other => other !== use && !isBefore(use, other))) {
+      const because = 'the first use of a key is said to be a replay, expected it not to be'
+      return say.broken('rpc.replay.header', because, [use.seq])
+    }
+    say.kept('rpc.replay.header')
+  }
+
+  /** In between nothing is said: when a lifetime begins, and whether a replay begins it anew, is open. */
+  function judgeAgain(use: KeyRequest) {
+    const others = own.filter(other => other !== use)
+    const earlier = answered.find(other => other !== use && isCachedFor(other, use))
+    if (earlier !== undefined) {
+      if (use.isReplay) return say.kept('rpc.replay.expiry.kept')
+      const because = `the same key and body came again after ${describe(earlier, use)}, expected a replay`
+      return say.broken('rpc.replay.expiry.kept', because, [earlier.seq, use.seq])
+    }
+    const last = others.at(-1)
+    const isPast = others.every(
+      other => other.status !== null && other.endMs + options.ttlMs + latestExpiryMs <= use.sentMs,
+    )
+    if (last === undefined || !isPast || answered.length < 2) return
+    if (!use.isReplay) return say.kept('rpc.replay.expiry.ends')
+    const because = `a key was answered with a replay after ${describe(last, use)}, expected it to be new again`
+    say.broken('rpc.replay.expiry.ends', because, [last.seq, use.seq])
+  }
+
+  function describe(earlier: KeyRequest, later: KeyRequest): string {
+    return `${((later.sentMs - earlier.endMs) / 1000).toFixed(1)} s of a lifetime of ${options.ttlMs / 1000} s`
+  }
+
+  function judgeRace() {
+    if (options.isBestEffort) return
+    const overlaps = (a: KeyRequest) => fresh.some(b => a !== b && !isBefore(a, b) && !isBefore(b, a))
+    const racing = fresh.filter(overlaps).map(use => use.seq)
+    if (racing.length === 0) return
+    const because = `${racing.length} racing requests with one key were each answered as the first, expected one charge`
+    say.broken('rpc.replay.charge', because, racing)
+  }
+
+  /** Where all were answered with 200, one of them was the first. */
+  function judgeFirst() {
+    if (answered.length < 2 || answered.length < own.length || fresh.length > 0) return
+    const because = 'all requests with a key are said to be replays, expected one to be the first'
+    say.broken(
+      'rpc.replay.header',
+      because,
+      answered.map(use => use.seq),
+    )
+  }
+
+  function judgeBodies() {
+    const originals = fresh.length > 0 ? fresh : answered.slice(0, 1)
+    const [first] = originals
+    // Without an answer to one of them, a replay may repeat what was never seen.
+    if (first === undefined || own.some(use => use.status === null)) return
+    const digests = originals.map(use => use.digest)
+    for (const replay of answered) {
+      if (!replay.isReplay || replay === first || replay.digest === null || digests.includes(null)) continue
+      if (digests.includes(replay.digest)) say.kept('rpc.replay.body')
+      else {
+        const because = 'a replay has another body than the answer that it repeats, expected the same bytes'
+        say.broken('rpc.replay.body', because, [first.seq, replay.seq])
+      }
+    }
+  }
+
+  function judgeConflict(conflict: KeyRequest) {
+    const { status, seq } = conflict
+    const isUsed = answered.some(use => isCachedFor(use, conflict))
+    if (!isUsed || status === null || isUnrelatedStatus(status)) return
+    if (status === 400) return say.kept('rpc.replay.conflict')
+    const because = `a used key with another body was answered with ${status}, expected 400`
+    say.broken('rpc.replay.conflict', because, [seq])
+  }
+
+  function judgeOtherKey(use: KeyRequest) {
+    const { status, isReplay, seq } = use
+    const earlier = answered.find(other => isCachedFor(other, use))
+    // Where the same API key gets no replay either, it is not for the sake of the key.
+    const isForAnother = answered.some(({ role, isReplay: isMarked }) => role === 'duplicate' && !isMarked)
+    if (earlier === undefined || isForAnother || status === null || isUnrelatedStatus(status)) return
+    if (status === 200 && isReplay) return say.kept('rpc.replay.any-key')
+    const got = status === 200 ? 'as a new request' : `with ${status}`
+    const because = `another API key of the same account was answered ${got}, expected the replay`
+    say.broken('rpc.replay.any-key', because, [earlier.seq, seq])
+  }
+
+  function judgeForeign({ status, isReplay, seq }: KeyRequest) {
+    if (status === 200 && isReplay)
+      return say.broken('rpc.replay.per-user', "another user's key was answered with a replay, expected it to be new", [
+        seq,
+      ])
+    if (status === 200) return say.kept('rpc.replay.per-user')
+    // The same body was right for the user whose key it is, so that a refusal of it is the refusal of a conflict.
+    if (status === 400 && answered.length > 0)
+      say.broken('rpc.replay.per-user', "another user's key was answered with 400, expected it to be new", [seq])
+  }
+}
+
+/** Answers that come before idempotency is looked at: no key, no money, too often, nobody there. */
+const isUnrelatedStatus = (status: number): boolean => status >= 500 || [401, 402, 403, 408, 429].includes(status)

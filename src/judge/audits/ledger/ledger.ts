@@ -1,0 +1,178 @@
+import { formatPico, parsePico } from '../../../lib/money.ts'
+import type { Observation } from '../../../observation/observation.ts'
+import { authenticatedResponse, isReplayed } from '../../../observation/response.ts'
+import type { Say } from '../../checks/findings.ts'
+import { priceListOf } from '../../checks/price-list.ts'
+import { claimedCredits } from '../../checks/rpc-credits.ts'
+import {
+  type Audit,
+  type AuditContext,
+  type Billing,
+  type Discrepancy,
+  type LedgerAmounts,
+  noSpendListener,
+  type SpendListener,
+} from '../audit.ts'
+import { createAccount, type LedgerAccount, type LedgerEntry } from './account.ts'
+import {
+  type Balances,
+  type ChargeBounds,
+  chargeOf,
+  expectedCharge,
+  isProxyRejection,
+  paidByCurrency,
+} from './charge.ts'
+import { createDiscrepancies, type DiscrepancySnapshot } from './discrepancies.ts'
+
+const dayMs = 86_400_000
+/** How far from midnight a request must be for its day to be certain, whatever the target's clock says. */
+const midnightMs = 30_000
+
+/**
+ * The double-entry ledger: what the answers say was charged on one side, what left the balances on the other. One
+ * account for each caller; the totals of the run beside them.
+ */
+export function createLedgerAudit(
+  context: AuditContext,
+  say: Say<'ledger'>,
+  spend: SpendListener = noSpendListener,
+): Audit & { readonly billing: () => Billing; readonly snapshot: () => LedgerSnapshot } {
+  const { contract, shared, startedAtMs } = context
+  const { settleMs, balanceHeaders } = contract.billing
+  const priceList = priceListOf(contract)
+  const accounts = new Map<string, LedgerAccount>()
+  const discrepancies = createDiscrepancies(say)
+  const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
+  const options = { grain: priceList.balanceGrain, judged: balanceHeaders && !shared }
+
+  return {
+    add: (observation, watermarkMs) => {
+      const charge = chargeOf(observation, contract)
+      addTotals(observation, charge)
+      // A refusal of another request may be the node's, relayed, and that has its price.
+      if (
+        observation.asked.kind === 'probe' &&
+        charge?.kind === 'charged' &&
+        charge.said > 0n &&
+        isProxyRejection(observation)
+      )
+        failProxyRejection(observation, charge)
+      const { seq, caller, sentMs, headersMs, endMs } = observation
+      if (sentMs === null || endMs === null) return
+      let account = accounts.get(caller)
+      if (account === undefined) {
+        account = createAccount(options, discrepancies, say, spend)
+        accounts.set(caller, account)
+        spend.opened()
+      }
+      // What costs nothing is settled as soon as it is answered.
+      const entry: LedgerEntry = {
+        seq,
+        sentMs,
+        shownMs: headersMs ?? endMs,
+        settledMs: charge?.max === 0n ? endMs : endMs + settleMs,
+        charge,
+        paid: paidByCurrency(observation, charge),
+        balances: balancesOf(observation),
+        day: dayOf(startedAtMs + sentMs, startedAtMs + endMs),
+      }
+      account.add(entry, watermarkMs)
+    },
+    finish: isComplete => {
+      for (const account of isComplete ? accounts.values() : []) account.finish()
+    },
+    billing: () => toBilling(snapshot(), discrepancies.list()),
+    snapshot,
+  }
+
+  function snapshot(): LedgerSnapshot {
+    const billed = [...accounts.values()].map(account => account.billed())
+    const shown = billed.filter(amount => amount !== null)
+    return {
+      ...total,
+      accounts: billed.length,
+      shown: shown.length,
+      billedPicoUsd: shown.reduce((a, b) => a + b, 0n),
+      discrepancies: discrepancies.snapshot(),
+    }
+  }
+
+  function addTotals(observation: Observation, charge: ChargeBounds | null) {
+    const expected = expectedCharge(observation, contract)
+    const { answer, asked, endMs, dueMs } = observation
+    const isOfProxy = (asked.kind === 'rpc' || asked.kind === 'probe') && answer !== null && !isReplayed(answer)
+    const amounts: LedgerAmounts = {
+      expectedCredits: expected?.credits ?? 0n,
+      expectedPicoUsd: expected?.usd ?? 0n,
+      claimedCredits: isOfProxy ? (claimedCredits(answer, contract) ?? 0n) : 0n,
+      claimedPicoUsd: charge?.kind === 'charged' ? charge.said : 0n,
+    }
+    for (const name of totalNames) total[name] += amounts[name]
+    spend.spent(endMs ?? dueMs, amounts)
+  }
+
+  function failProxyRejection({ seq, answer }: Observation, { said }: ChargeBounds) {
+    const because = `a ${answer?.status} says that it costs ${formatPico(said)} USD, expected a refusal to cost nothing`
+    say.broken('rpc.refused.free', because, [seq])
+  }
+
+  /** Null where one of them is not said. */
+  function balancesOf(observation: Observation): Balances | null {
+    const headers = authenticatedResponse(observation)?.headers
+    const usd = parsePico(headers?.[priceList.usdHeader] ?? '')
+    const diem = parsePico(headers?.[priceList.diemHeader] ?? '')
+    return usd === null || diem === null ? null : { usd, diem }
+  }
+}
+
+function dayOf(fromMs: number, toMs: number): number | null {
+  const day = Math.floor((fromMs - midnightMs) / dayMs)
+  return day === Math.floor((toMs + midnightMs) / dayMs) ? day : null
+}
+
+/** What a ledger has come to, as plain data: sums over its accounts, so that ledgers of other accounts can be added. */
+export type LedgerSnapshot = LedgerAmounts & {
+  readonly accounts: number
+  /** Those of them that were ever shown a balance, and what left these. */
+  readonly shown: number
+  readonly billedPicoUsd: bigint
+  readonly discrepancies: DiscrepancySnapshot
+}
+
+const totalNames = ['expectedCredits', 'expectedPicoUsd', 'claimedCredits', 'claimedPicoUsd'] as const
+
+type LedgerTotals = Omit<LedgerSnapshot, 'discrepancies'>
+
+/** Of ledgers that have no account in common. */
+export const sumLedgers = (ledgers: readonly LedgerTotals[]): LedgerTotals =>
+  ledgers.reduce(
+    (a, b) => ({
+      expectedCredits: a.expectedCredits + b.expectedCredits,
+      expectedPicoUsd: a.expectedPicoUsd + b.expectedPicoUsd,
+      claimedCredits: a.claimedCredits + b.claimedCredits,
+      claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
+      accounts: a.accounts + b.accounts,
+      shown: a.shown + b.shown,
+      billedPicoUsd: a.billedPicoUsd + b.billedPicoUsd,
+    }),
+    zeroLedger,
+  )
+
+const zeroLedger: LedgerTotals = {
+  expectedCredits: 0n,
+  expectedPicoUsd: 0n,
+  claimedCredits: 0n,
+  claimedPicoUsd: 0n,
+  accounts: 0,
+  shown: 0,
+  billedPicoUsd: 0n,
+}
+
+export const toBilling = (totals: LedgerTotals, discrepancies: readonly Discrepancy[]): Billing => ({
+  expectedCredits: String(totals.expectedCredits),
+  expectedUsd: formatPico(totals.expectedPicoUsd),
+  claimedCredits: String(totals.claimedCredits),
+  claimedUsd: formatPico(totals.claimedPicoUsd),
+  billedUsd: totals.shown > 0 && totals.shown === totals.accounts ? formatPico(totals.billedPicoUsd) : null,
+  discrepancies,
+})

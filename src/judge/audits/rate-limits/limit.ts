@@ -1,0 +1,205 @@
+import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
+import type { Say } from '../../checks/findings.ts'
+import type { AuditContext, LimitResult } from '../audit.ts'
+import { createSortedQueue } from '../overlap-bounds.ts'
+import {
+  type ClockOffset,
+  clockResolutionMs,
+  createResetCheck,
+  createRetryCheck,
+  type ReportedWindow,
+} from './resets.ts'
+import { createLimitWindow, type LimitWindow, type WindowRequest } from './window.ts'
+
+/** One limit of one caller: its windows by reset time, judged when no request can join them any more. */
+export type Limit = {
+  /** `resetMs`: the reset time that the answer named, Unix milliseconds; null where it named none. */
+  readonly add: (member: WindowRequest, resetMs: number | null, watermarkMs: number) => void
+  readonly finish: () => void
+  readonly result: () => LimitResult
+}
+
+type LimitContext = AuditContext & {
+  readonly caller: string
+  readonly drawn: ApplicableLimit
+  readonly offset: () => ClockOffset
+  /** When the first request of the run was sent: use from before it is not known. */
+  readonly firstSentMs: number
+}
+
+/** How long a window stays open after its reset time, since clocks differ. */
+const windowGraceMs = 5_000
+/** More open windows than this are a fault of the target; the oldest is judged early. */
+const maxWindows = 256
+/** More requests without a window than this are not remembered, and then no upper bound on use is asserted. */
+const maxUnplaced = 10_000
+
+type OpenWindow = ReportedWindow & {
+  readonly judged: LimitWindow
+  members: number
+  accepted: number
+  maxTokens: number
+}
+
+export function createLimit(context: LimitContext, say: Say<'limiter'>): Limit {
+  const { contract, drawn, startedAtMs, shared, offset } = context
+  const windowMs = contract.limits.windowMs
+  const resets = createResetCheck({ scope: drawn.name, windowMs, startedAtMs, offset }, say)
+  const retries = createRetryCheck({ scope: drawn.name, startedAtMs, offset }, say)
+  const sameWindowMs = Math.min(clockResolutionMs, windowMs / 5)
+  /** In the order of their reset. */
+  let open: readonly OpenWindow[] = []
+  let closedThroughMs = Number.NEGATIVE_INFINITY
+  let closed: readonly Pick<OpenWindow, 'resetMs' | 'maxTokens' | 'accepted'>[] = []
+  /** Requests that no answer placed in a window. */
+  const unplaced = createSortedQueue<WindowRequest>(member => member.sentMs)
+  let areAllRemembered = true
+  /** Once a window was cut short, what the following ones count is open. */
+  let isDisputed = false
+  let stated: number | null = null
+  const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
+
+  function place(member: WindowRequest, resetMs: number, watermarkMs: number) {
+    if (retries.isLate(member, resetMs)) return setAside(member, watermarkMs)
+    // A reset that cannot be right does not tell the window either.
+    if (!resets.judge(member, resetMs)) return setAside(member, watermarkMs)
+    if (resetMs <= closedThroughMs + sameWindowMs) return
+    const window = open.find(each => Math.abs(each.resetMs - resetMs) <= sameWindowMs)
+    if (window !== undefined) join(window, member, watermarkMs)
+    // What is no success may have been counted elsewhere, and name a window that is not of this limit.
+    else if (member.kind === 'uncertain') setAside(member, watermarkMs)
+    else openWindow(member, resetMs, watermarkMs)
+  }
+
+  function openWindow(member: WindowRequest, resetMs: number, watermarkMs: number) {
+    const window: OpenWindow = {
+      resetMs,
+      judged: createLimitWindow(
+        {
+          scope: drawn.name,
+          limit: drawn.requestsPerMinute,
+          tokenLimit: drawn.tokensPerMinute,
+          isComplete: () => isComplete(window),
+          earlierTokens: () => tokensBefore(window),
+          earlierRequests: () => requestsBefore(window),
+        },
+        say,
+      ),
+      members: 0,
+      accepted: 0,
+      maxTokens: 0,
+      hasFirst: false,
+      namedMs: Number.POSITIVE_INFINITY,
+      namedBy: member.seq,
+      isCutShort: false,
+      keys: new Set(),
+    }
+    open = [...open, window].sort((a, b) => a.resetMs - b.resetMs)
+    sums.windows++
+    for (let index = 0; index < unplaced.size(); index++) {
+      const ghost = unplaced.at(index)
+      if (ghost !== undefined && mayBelong(ghost, window)) add(window, ghost, Number.NEGATIVE_INFINITY)
+    }
+    join(window, member, watermarkMs)
+  }
+
+  function join(window: OpenWindow, member: WindowRequest, watermarkMs: number) {
+    window.members++
+    window.keys.add(member.key)
+    if (member.kind === 'accepted') window.accepted++
+    const retry = retries.mark(member, window.resetMs)
+    if (member.kind !== 'uncertain' && member.shownMs < window.namedMs) {
+      window.namedMs = member.shownMs
+      window.namedBy = member.seq
+    }
+    if (member.kind === 'accepted' && member.stated !== null && member.stated - (member.remaining ?? 0) === 1)
+      window.hasFirst = true
+    if (resets.judgeOrder(open)) isDisputed = true
+    add(window, retry, watermarkMs)
+  }
+
+  function add(window: OpenWindow, member: WindowRequest, watermarkMs: number) {
+    window.maxTokens += member.maxTokens
+    if (!isDisputed) window.judged.add(member, watermarkMs)
+  }
+
+  /** Remembers a request that may belong to any window of its time, those that are yet to be named included. */
+  function setAside(placeless: WindowRequest, watermarkMs: number) {
+    const member: WindowRequest = { ...placeless, kind: 'uncertain' }
+    unplaced.insert(member)
+    if (unplaced.size() > maxUnplaced) {
+      unplaced.shift()
+      areAllRemembered = false
+    }
+    for (const window of open) if (mayBelong(member, window)) add(window, member, watermarkMs)
+  }
+
+  function mayBelong({ sentMs, shownMs }: WindowRequest, { resetMs }: OpenWindow): boolean {
+    const { min, max } = offset()
+    const beganMs = resetMs - windowMs
+    return (
+      startedAtMs + shownMs + max >= beganMs - clockResolutionMs &&
+      startedAtMs + sentMs + min <= resetMs + clockResolutionMs
+    )
+  }
+
+  /** No one else uses the account during the run, so what counts is whether the window may be older than the run. */
+  function isComplete({ resetMs, hasFirst }: OpenWindow): boolean {
+    if (shared || !areAllRemembered || isDisputed) return false
+    const runBeganMs = startedAtMs + context.firstSentMs + offset().max
+    return hasFirst || resetMs - windowMs - clockResolutionMs >= runBeganMs
+  }
+
+  function tokensBefore({ resetMs }: OpenWindow): number {
+    return [...closed, ...open]
+      .filter(other => other.resetMs < resetMs && other.resetMs > resetMs - 2 * windowMs)
+      .reduce((sum, { maxTokens }) => sum + maxTokens, 0)
+  }
+
+  function requestsBefore({ resetMs }: OpenWindow): number {
+    const before = [...closed, ...open].findLast(other => other.resetMs < resetMs)
+    return before !== undefined && before.resetMs > resetMs - 2 * windowMs ? before.accepted : 0
+  }
+
+  function closeFirst() {
+    if (resets.judgeOrder(open)) isDisputed = true
+    const [window] = open
+    if (window === undefined) return
+    if (window.members > 1 && !window.isCutShort) say.kept('limit.requests.window')
+    if (!isDisputed) {
+      const { unexpected429, missing429 } = window.judged.finish()
+      sums.unexpected429 += unexpected429
+      sums.missing429 += missing429
+    }
+    open = open.slice(1)
+    closedThroughMs = window.resetMs
+    closed = [...closed, window].slice(-2)
+  }
+
+  return {
+    add: (member, resetMs, watermarkMs) => {
+      if (member.kind === 'accepted') sums.accepted++
+      if (member.kind === 'rejected') sums.rejected++
+      stated ??= member.stated
+      if (resetMs === null) setAside(member, watermarkMs)
+      else place(member, resetMs, watermarkMs)
+
+      // What is still to come was sent at the watermark or later, and cannot join a window that was over by then.
+      const overMs = startedAtMs + watermarkMs + offset().min - windowGraceMs
+      while (open[0] !== undefined && (open[0].resetMs < overMs || open.length > maxWindows)) closeFirst()
+      const oldMs = watermarkMs - 2 * windowMs - windowGraceMs
+      while ((unplaced.at(0)?.shownMs ?? oldMs) < oldMs) unplaced.shift()
+    },
+    finish: () => {
+      while (open.length > 0) closeFirst()
+    },
+    result: () => ({
+      caller: context.caller,
+      scope: drawn.name,
+      tier: drawn.tier,
+      windowMs,
+      limit: drawn.requestsPerMinute ?? stated,
+      ...sums,
+    }),
+  }
+}

@@ -1,0 +1,107 @@
+import { choicesOf } from '../../../contract/chat-options.ts'
+import type { Contract } from '../../../contract/contract.ts'
+import { isDecimal } from '../../../lib/numbers.ts'
+import { applicableLimit } from '../../../observation/limit-scope.ts'
+import type { Observation } from '../../../observation/observation.ts'
+import { is2xx, isAbuseBlock, isConcurrencyRejection } from '../../../observation/response.ts'
+import type { Say } from '../../checks/findings.ts'
+import type { Audit, AuditContext, LimitResult } from '../audit.ts'
+import { createLimit, type Limit } from './limit.ts'
+import { createRefusalLogCheck } from './refusal-log.ts'
+import { createTargetClock } from './resets.ts'
+import { createTokenWindow } from './token-window.ts'
+import type { WindowRequest } from './window.ts'
+
+/**
+ * Models the target's limiter from outside: one limit for each caller and scope, in fixed windows that the answers
+ * name by their reset time. Requests overlap, so everything is judged by bounds.
+ */
+export function createRateLimitAudit(
+  context: AuditContext,
+  say: Say<'limiter'>,
+): Audit & { readonly limits: () => readonly LimitResult[] } {
+  const { contract, startedAtMs } = context
+  const clock = createTargetClock(startedAtMs)
+  const limits: Limit[] = []
+  const limitsOf = new Map<string, Map<string, Limit>>()
+  const tokens = createTokenWindow(context, clock.offset, say)
+  const logs = createRefusalLogCheck(context, clock.offset, say)
+  let firstSentMs: number | null = null
+
+  return {
+    add: (observation, watermarkMs) => {
+      const { sentMs, endMs, headersMs, caller, outcome } = observation
+      if (sentMs === null || endMs === null) return
+      firstSentMs ??= sentMs
+      clock.add(observation)
+      logs.add(observation)
+      const drawn = applicableLimit(observation, contract)
+      if (drawn === null || (outcome.kind === 'failed' && outcome.reason === 'connect-refused')) return
+
+      let ofCaller = limitsOf.get(caller)
+      if (ofCaller === undefined) {
+        ofCaller = new Map()
+        limitsOf.set(caller, ofCaller)
+      }
+      let limit = ofCaller.get(drawn.name)
+      if (limit === undefined) {
+        limit = createLimit({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, say)
+        ofCaller.set(drawn.name, limit)
+        limits.push(limit)
+      }
+      // A request was counted, and its headers written, before they arrived; a stream goes on long after that.
+      const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
+      limit.add(member, resetOf(observation, contract), watermarkMs)
+      tokens.add(observation, drawn, watermarkMs)
+    },
+    finish: isComplete => {
+      if (!isComplete) return
+      for (const limit of limits) limit.finish()
+      tokens.finish()
+      logs.finish()
+    },
+    limits: () => limits.map(limit => limit.result()),
+  }
+}
+
+function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): WindowRequest {
+  const { answer, asked, seq, key } = observation
+  const headers = answer?.headers
+  return {
+    seq,
+    key,
+    isRetry: false,
+    sentMs,
+    shownMs,
+    settledMs: shownMs,
+    kind: sortOf(observation, contract),
+    stated: numberIn(headers?.['x-ratelimit-limit-requests']),
+    remaining: numberIn(headers?.['x-ratelimit-remaining-requests']),
+    // Services count tokens their own way, so the bound is generous.
+    maxTokens:
+      asked.kind === 'chat' ? asked.promptTokens * 2 + 4_000 + asked.maxCompletionTokens * choicesOf(asked.options) : 0,
+    tokensLeft: numberIn(headers?.['x-ratelimit-remaining-tokens']),
+  }
+}
+
+function sortOf({ asked, answer }: Observation, contract: Contract): WindowRequest['kind'] {
+  if (
+    answer === null ||
+    asked.kind === 'probe' ||
+    isAbuseBlock(answer, contract) ||
+    isConcurrencyRejection(answer, contract)
+  )
+    return 'uncertain'
+  // A stream that broke off was accepted all the same: its headers came.
+  return answer.status === 429 ? 'rejected' : is2xx(answer.status) ? 'accepted' : 'uncertain'
+}
+
+/** The reset stamp as Unix time in milliseconds; null where there is none. */
+function resetOf({ answer }: Observation, { limits }: Contract): number | null {
+  const stamp = numberIn(answer?.headers['x-ratelimit-reset-requests'])
+  if (stamp === null) return null
+  return limits.requestsReset === 'unix-seconds' ? stamp * 1000 : stamp
+}
+
+const numberIn = (text: string | undefined): number | null =>
+  text !== undefined && isDecimal(text) ? Number(text) : null

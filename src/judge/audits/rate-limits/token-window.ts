@@ -1,0 +1,115 @@
+import { toObject } from '../../../lib/json.ts'
+import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
+import { type Observation, streamOf } from '../../../observation/observation.ts'
+import { jsonObject } from '../../../observation/response.ts'
+import type { Say } from '../../checks/findings.ts'
+import type { AuditContext } from '../audit.ts'
+import { createOverlapBounds, type OverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
+import type { ClockOffset } from './resets.ts'
+
+/** A successful completion, the tokens that it used for sure, and what its answer said of its token window. */
+type TokenUse = RequestInterval & {
+  readonly seq: number
+  readonly tokens: number
+  readonly remaining: number
+  readonly limit: number
+  /** The window ends somewhere between these instants, by the clock of the observations. */
+  readonly endsFromMs: number
+  readonly endsToMs: number
+}
+
+/** Stamps of whole seconds, rounded either way. */
+const clockResolutionMs = 1_000
+/** How many steps of the past are remembered for each window. */
+const steps = 256
+
+type TokenWindow = {
+  readonly add: (observation: Observation, scope: ApplicableLimit, watermarkMs: number) => void
+  readonly finish: () => void
+}
+
+/**
+ * Judges the token limit: whatever else a service counts, what completed requests used in the same window cannot remain,
+ * and beyond the limit no request is accepted. The window is known only by its end in whole seconds, which each answer of the window bounds anew; it
+ * is taken as short as it may be.
+ */
+export function createTokenWindow(context: AuditContext, offset: () => ClockOffset, say: Say<'limiter'>): TokenWindow {
+  const { contract, startedAtMs } = context
+  const { windowMs, tokensReset } = contract.limits
+  const keys = new Map<string, OverlapBounds<TokenUse>>()
+
+  return {
+    add: (observation, { name, tokensPerMinute }, watermarkMs) => {
+      const { sentMs, headersMs, endMs, answer, caller, seq, asked } = observation
+      if (asked.kind !== 'chat' || answer?.status !== 200 || sentMs === null || endMs === null) return
+      const shownMs = headersMs ?? endMs
+      const stated = Number(answer.headers['x-ratelimit-limit-tokens'] ?? Number.NaN)
+      const reset = Number(answer.headers['x-ratelimit-reset-tokens'] ?? Number.NaN)
+      const key = `${caller} ${name}`
+      let uses = keys.get(key)
+      if (uses === undefined) {
+        uses = createUses(name)
+        keys.set(key, uses)
+      }
+      const use = {
+        seq,
+        sentMs,
+        shownMs,
+        // Tokens are counted when they are charged.
+        settledMs: endMs + contract.billing.settleMs,
+        tokens: tokensOf(observation),
+        remaining: Number(answer.headers['x-ratelimit-remaining-tokens'] ?? Number.NaN),
+        // Another limit than the contract's is another clause's business.
+        limit: Math.max(tokensPerMinute ?? 0, Number.isFinite(stated) ? stated : 0),
+        ...endOf(sentMs, shownMs, reset),
+      }
+      uses.add(use, watermarkMs)
+    },
+    finish: () => {
+      for (const uses of keys.values()) uses.finish()
+    },
+  }
+
+  function endOf(sentMs: number, shownMs: number, reset: number): Pick<TokenUse, 'endsFromMs' | 'endsToMs'> {
+    const isAhead = tokensReset === 'seconds'
+    const { min, max } = offset()
+    return {
+      endsFromMs: isAhead ? sentMs + reset * 1000 - clockResolutionMs : reset - startedAtMs - max - clockResolutionMs,
+      endsToMs: isAhead ? shownMs + reset * 1000 + clockResolutionMs : reset - startedAtMs - min + clockResolutionMs,
+    }
+  }
+
+  function createUses(name: string): OverlapBounds<TokenUse> {
+    /** Tokens of all that was sent before an instant, for a few instants of the last windows. */
+    let past: readonly { readonly atMs: number; readonly tokens: number }[] = []
+    let endsToMs = Number.NEGATIVE_INFINITY
+
+    function judge(use: TokenUse, { certain, before }: SumBounds<number>) {
+      const { seq, sentMs, remaining, limit } = use
+      if (sentMs >= (past.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) + windowMs / steps)
+        past = [...past.filter(({ atMs }) => atMs > sentMs - 2 * windowMs), { atMs: sentMs, tokens: before }]
+      if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return
+      endsToMs = use.endsFromMs > endsToMs ? use.endsToMs : Math.min(endsToMs, use.endsToMs)
+      // What was sent before the window may have counted in the one before.
+      const earlier = past.find(({ atMs }) => atMs >= endsToMs - windowMs)?.tokens ?? before
+      const used = certain - earlier
+      if (used <= 0) return
+      if (used > limit && limit > 0) {
+        const because = `a request of ${name} was accepted when ${used} of ${limit} tokens were used, expected a 429`
+        say.broken('limit.tokens.enforced', because, [seq])
+      }
+      // What is left is never said to be less than nothing.
+      const max = Math.max(0, limit - used)
+      if (remaining <= max) return say.kept('limit.tokens.remaining')
+      const because = `${remaining} of ${limit} tokens of ${name} are said to remain when ${used} were used, expected at most ${max}`
+      say.broken('limit.tokens.remaining', because, [seq])
+    }
+
+    return createOverlapBounds<TokenUse, number>(0, (sum, { tokens }) => sum + tokens, judge)
+  }
+}
+
+function tokensOf(observation: Observation): number {
+  const total = toObject(streamOf(observation)?.usage ?? jsonObject(observation.answer)?.usage)?.total_tokens
+  return Number.isSafeInteger(total) && Number(total) > 0 ? Number(total) : 0
+}

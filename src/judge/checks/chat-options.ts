@@ -1,0 +1,354 @@
+import {
+  bodyOptions,
+  type ChatOptions,
+  documentedOptions,
+  isSearching,
+  isValueOf,
+  sentOptions,
+  suffixOptions,
+} from '../../contract/chat-options.ts'
+import type { ClausesOf } from '../../contract/clauses.ts'
+import type { ChatOption, Contract } from '../../contract/contract.ts'
+import { quote } from '../../lib/format.ts'
+import { toObject } from '../../lib/json.ts'
+import {
+  type Answer,
+  type ChatAsked,
+  type Observation,
+  type StreamRecord,
+  streamOf,
+} from '../../observation/observation.ts'
+import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
+import { mentionsModel } from './chat-request.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
+
+type SentChatOptions = NonNullable<ChatAsked['options']>
+
+/** What is said to a chat request with options of the service. Plain ones, as nearly all are, have none. */
+export const checkChatOptions: Check<'parameters'> = (observation, contract, say) => {
+  const { answer, asked, outcome, seq } = observation
+  if (asked.kind !== 'chat' || asked.options === null) return
+  if (answer === null || isFromGateway(answer, contract)) return
+  const expect = expectFor(say, seq)
+  if (!is2xx(answer.status)) return checkRefusal(answer, asked.options, contract, expect)
+  if (outcome.kind !== 'answered') return
+
+  const { options } = asked
+  if (isPromised(options.parameters, contract)) expect('parameters.accepted', true, () => '')
+  const said = statedOptions(answer, contract)
+  const sent = sentOptions(options, contract)
+  const citations = checkEcho(said.echo, options, contract, expect)
+  checkThinking(said.text, sent, expect)
+  checkCitations(said, sent, citations, contract, expect)
+  checkResults(observation, sent, contract, expect)
+  checkDocuments(said.tools, options, sent, citations, contract, expect)
+  checkScraping(sent, citations, contract, expect)
+}
+
+/** Answers that may be given to a request for what it asks. */
+const refusals: readonly number[] = [400, 404, 422]
+
+function checkRefusal(
+  answer: Answer,
+  { body, parameters, suffix }: SentChatOptions,
+  contract: Contract,
+  expect: Expect<'parameters.accepted' | 'parameters.suffix'>,
+): void {
+  const { status } = answer
+  // Where the request has more in it that can be refused, that may be what was.
+  if (!refusals.includes(status) || Object.keys(body).some(name => name !== 'messages')) return
+  const names = Object.keys(parameters)
+  if (suffix !== null) {
+    const inSuffix = sentOptions({ body, parameters: {}, suffix, encoding: null, samePrompt: false }, contract)
+    if (!isPromised(inSuffix, contract) || (names.length > 0 && !isPromised(parameters, contract))) return
+    expect('parameters.suffix', false, () => `${suffix} behind the model was answered with ${status}, expected 200`)
+  } else if (isPromised(parameters, contract) && !mentionsModel(answer)) {
+    expect('parameters.accepted', false, () => `${quote(parameters)} was answered with ${status}, expected 200`)
+  }
+}
+
+/** Whether each of the options is documented for every model, with this value, and there is one. */
+function isPromised(options: Readonly<Record<string, unknown>>, contract: Contract): boolean {
+  const known = documentedOptions(contract)
+  const entries = Object.entries(options).filter(([, value]) => value !== null)
+  const isTaken = ([name, value]: readonly [string, unknown]) => {
+    const option: ChatOption | undefined = Object.hasOwn(known, name) ? known[name] : undefined
+    return option !== undefined && !option.conditional && isValueOf(option, value)
+  }
+  return entries.length > 0 && entries.every(isTaken)
+}
+
+type SentOptions = Readonly<Record<string, unknown>>
+
+const thinkTag = /<\/?think>/i
+
+function checkThinking(text: string | null, sent: SentOptions, expect: Expect<'parameters.thinking'>): void {
+  if (text === null || (sent.strip_thinking_response !== true && sent.disable_thinking !== true)) return
+  expect('parameters.thinking', !thinkTag.test(text), () => `the content is ${quote(text)}, expected no think block`)
+}
+
+/** Where results were found, and the stream tells of them at all. */
+function checkResults(
+  observation: Observation,
+  sent: SentOptions,
+  { chat }: Contract,
+  expect: Expect<'parameters.results-in-stream'>,
+): void {
+  const parts = streamOf(observation)?.grammar.map(([part]) => part)
+  if (sent.include_search_results_in_stream !== true || !isSearching(sent) || !parts?.includes('results')) return
+  const where = chat.search.resultsInStream
+  const afterResults = parts.slice(parts.lastIndexOf('results'))
+  const isThere =
+    where === 'anywhere' ||
+    (where === 'first' ? parts[0] === 'results' : !afterResults.some(part => tokens.includes(part)))
+  expect('parameters.results-in-stream', isThere, () => {
+    const expected = where === 'first' ? 'the results in its first chunk' : 'the results behind its last token'
+    return `the stream is ${parts.join(' ')}, expected ${expected}`
+  })
+}
+
+const tokens: readonly string[] = ['reasoning', 'content', 'tool-call']
+
+/** Where results were found or a tool is called; the tools of the caller may be called, too. */
+function checkDocuments(
+  tools: readonly string[],
+  { body }: SentChatOptions,
+  sent: SentOptions,
+  citations: readonly unknown[],
+  { chat }: Contract,
+  expect: Expect<'parameters.documents'>,
+): void {
+  const tool = chat.search.documentsTool
+  if (tool === null || sent.return_search_results_as_documents !== true || !isSearching(sent)) return
+  if ('tools' in body || (tools.length === 0 && citations.length === 0)) return
+  expect(
+    'parameters.documents',
+    tools.includes(tool),
+    () => `the tools that are called are ${quote(tools)}, expected a call of ${tool}`,
+  )
+}
+
+/** A page that was scraped is cited; with a search beside it, the citations may be those of the search. */
+function checkScraping(
+  sent: SentOptions,
+  citations: readonly unknown[],
+  { chat }: Contract,
+  expect: Expect<ClausesOf<'parameters'>>,
+): void {
+  if (sent.enable_web_scraping !== true || isSearching(sent) || citations.length === 0) return
+  const max = chat.search.scrapedPages
+  const pages = new Set(citations.map(citation => toObject(citation)?.url)).size
+  expect('parameters.scraping', pages <= max, () => `${pages} pages were scraped, expected at most ${max}`)
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+type EchoClause =
+  | 'parameters.echo'
+  | 'parameters.echo.citations'
+  | 'parameters.echo.sent'
+  | 'parameters.echo.default'
+  | 'parameters.suffix'
+
+/** What is repeated of the options, where that is done; gives the citations. Null stands for a member that is missing. */
+function checkEcho(
+  said: unknown,
+  options: ChatOptions,
+  contract: Contract,
+  expect: Expect<EchoClause>,
+): readonly unknown[] {
+  const echo = toObject(said) ?? {}
+  if (said !== undefined && said !== null) checkTypes(said, contract, expect)
+  checkValues(echo, options, contract, expect)
+  const citations: readonly unknown[] = Array.isArray(echo.web_search_citations) ? echo.web_search_citations : []
+  for (const citation of citations) {
+    const wrong = wrongCitation(toObject(citation) ?? {})
+    expect('parameters.echo.citations', wrong === null, () => `a citation has ${wrong}`)
+  }
+  return citations
+}
+
+function checkTypes(said: unknown, contract: Contract, expect: Expect<'parameters.echo'>): void {
+  const echo = toObject(said)
+  const wrong = echo === null ? null : mistypedOption(echo, contract)
+  expect('parameters.echo', echo !== null && wrong === null, () =>
+    echo === null
+      ? `the echo of the options is ${quote(said)}, expected an object`
+      : `the echo of the options has ${wrong}`,
+  )
+}
+
+function mistypedOption(echo: Fields, contract: Contract): string | null {
+  for (const [name, option] of Object.entries(documentedOptions(contract))) {
+    const value = fieldOf(echo, name)
+    if (value === null || isValueOf(option, value)) continue
+    const expected = typeof option.values === 'string' ? `a ${option.values}` : option.values.join(', ')
+    return `${name} ${quote(value)}, expected ${expected}`
+  }
+  const citations = fieldOf(echo, 'web_search_citations')
+  return citations === null || Array.isArray(citations)
+    ? null
+    : `web_search_citations ${quote(citations)}, expected a list`
+}
+
+/** Each option as it was sent or, if it was not, with its default. One of a type that is wrong is wrong for that. */
+function checkValues(echo: Fields, options: ChatOptions, contract: Contract, expect: Expect<EchoClause>): void {
+  const inBody = bodyOptions(options, contract)
+  const inSuffix = suffixOptions(options, contract)
+  const sent = { ...inSuffix, ...inBody }
+  let isSuffixKept = options.suffix !== null
+  for (const [name, option] of Object.entries(documentedOptions(contract))) {
+    const value = fieldOf(echo, name)
+    if (value === null || option.conditional || !isValueOf(option, value)) continue
+    const asked = fieldOf(sent, name)
+    const got = () => `${name} is echoed as ${quote(value)}`
+    if (asked === null) {
+      if (option.default === null) continue
+      expect(
+        'parameters.echo.default',
+        value === option.default,
+        () => `${got()}, expected its default ${option.default}`,
+      )
+    } else if (isApplied(name, sent) && isValueOf(option, asked) && !isContested(name, inBody, inSuffix)) {
+      const expected = () => `${got()}, expected ${quote(asked)} as it was sent`
+      if (Object.hasOwn(inBody, name)) expect('parameters.echo.sent', value === asked, expected)
+      else if (value !== asked) {
+        isSuffixKept = false
+        expect('parameters.suffix', false, () => `${expected()} behind the model`)
+      }
+    }
+  }
+  if (isSuffixKept) expect('parameters.suffix', true, () => '')
+}
+
+/** Which of two values counts is open. */
+const isContested = (name: string, inBody: Fields, inSuffix: Fields): boolean =>
+  Object.hasOwn(inBody, name) && Object.hasOwn(inSuffix, name) && inBody[name] !== inSuffix[name]
+
+const ofSearch: readonly string[] = [
+  'enable_web_citations',
+  'include_search_results_in_stream',
+  'return_search_results_as_documents',
+]
+
+/** Some options bypass a search, and some mean nothing without one: then it is open what counts as applied. */
+function isApplied(name: string, sent: Fields): boolean {
+  if (ofSearch.includes(name)) return isSearching(sent)
+  return name !== 'enable_web_search' || (sent.enable_web_scraping !== true && sent.enable_x_search !== true)
+}
+
+function wrongCitation(citation: Fields): string | null {
+  for (const name of ['title', 'url']) {
+    if (typeof citation[name] !== 'string') return `${name} ${quote(citation[name])}, expected a text`
+  }
+  for (const name of ['content', 'date']) {
+    const value = fieldOf(citation, name)
+    if (value !== null && typeof value !== 'string') return `${name} ${quote(value)}, expected a text`
+  }
+  return null
+}
+
+const fieldOf = (members: Fields, name: string): unknown =>
+  Object.hasOwn(members, name) ? (members[name] ?? null) : null
+
+/** A text that was cut may end inside of a citation, which is not longer. */
+const maxCitationLength = 32
+
+/** The citations in the text: none where none were asked for, else well formed, and of sources that were found. */
+function checkCitations(
+  { text, isCut }: StatedOptions,
+  sent: Readonly<Record<string, unknown>>,
+  sources: readonly unknown[],
+  { chat }: Contract,
+  expect: Expect<'parameters.citations'>,
+): void {
+  if (text === null) return
+  const { citation, citationMark, firstSource } = chat.search
+  const found = [...text.matchAll(new RegExp(citation, 'g'))]
+  const isAsked = sent.enable_web_citations === true && (isSearching(sent) || sent.enable_web_scraping === true)
+  if (!isAsked) {
+    expect(
+      'parameters.citations',
+      found.length === 0,
+      () => `the content cites ${quote(found[0]?.[0])}, expected nothing`,
+    )
+    return
+  }
+  const rest = text.replaceAll(new RegExp(citation, 'g'), ' ')
+  const whole = isCut ? rest.slice(0, -maxCitationLength) : rest
+  const mark = citationMark === null ? null : new RegExp(citationMark).exec(whole)
+  const unknown = found.find(([, numbers = '']) => isUnknown(numbers, sources.length, firstSource))
+  if (found.length === 0 && mark === null) return
+  expect('parameters.citations', mark === null && unknown === undefined, () =>
+    mark !== null
+      ? `the content has ${quote(whole.slice(Math.max(0, mark.index - 8), mark.index + maxCitationLength))}, expected citations as ${citation}`
+      : `the content cites ${quote(unknown?.[0])}, expected one of ${sources.length} sources`,
+  )
+}
+
+/** Where the sources are not given, any of them may be meant. */
+const isUnknown = (numbers: string, sources: number, first: number): boolean =>
+  sources > 0 &&
+  numbers.split(/\D+/).some(number => number !== '' && !isBetween(Number(number), first, first + sources))
+
+const isBetween = (number: number, min: number, end: number): boolean => number >= min && number < end
+
+/** What an answer to a chat request with options says, streamed or not, as far as options show in it. */
+type StatedOptions = {
+  /** The echo of the options; undefined when there is none. */
+  readonly echo: unknown
+  /** The content of all choices; null when it was not kept. */
+  readonly text: string | null
+  /** Whether the text may have been cut, by its bound or by the transport. */
+  readonly isCut: boolean
+  /** Names of the tools that are called. */
+  readonly tools: readonly string[]
+}
+
+/** No text that is kept of an unstreamed answer is longer. */
+const cutAtCharacters = 256
+
+function statedOptions(answer: Answer, { chat }: Contract): StatedOptions {
+  if (answer.body.kind === 'stream') return statedInStream(answer.body.stream)
+  const body = jsonObject(answer)
+  const choices = (Array.isArray(body?.choices) ? body.choices : []).map(toObject)
+  const messages = choices.map(choice => toObject(choice?.message))
+  const texts = messages.flatMap(message => textsOf(message?.content))
+  const isCut = choices.some(choice => choice?.finish_reason === 'length')
+  return {
+    echo: body?.[chat.parametersField],
+    text: texts.join('\n'),
+    isCut: isCut || texts.some(text => text.length >= cutAtCharacters),
+    tools: messages.flatMap(message => toolsOf(message?.tool_calls)),
+  }
+}
+
+const statedInStream = ({
+  parameters,
+  text,
+  toolNames,
+  contentCharacters,
+  finishReasons,
+}: StreamRecord): StatedOptions => ({
+  echo: parameters ?? undefined,
+  text,
+  isCut: finishReasons.includes('length') || contentCharacters !== text?.length,
+  tools: toolNames,
+})
+
+function textsOf(content: unknown): readonly string[] {
+  if (typeof content === 'string') return [content]
+  if (!Array.isArray(content)) return []
+  return content.flatMap(part => {
+    const text = toObject(part)?.text
+    return typeof text === 'string' ? [text] : []
+  })
+}
+
+function toolsOf(calls: unknown): readonly string[] {
+  if (!Array.isArray(calls)) return []
+  return calls.map(call => {
+    const name = toObject(toObject(call)?.function)?.name
+    return typeof name === 'string' ? name : ''
+  })
+}

@@ -1,0 +1,157 @@
+import { choicesOf, unknownMember } from '../../contract/chat-options.ts'
+import type { ClausesOf } from '../../contract/clauses.ts'
+import type { Contract } from '../../contract/contract.ts'
+import { quote } from '../../lib/format.ts'
+import { toObject } from '../../lib/json.ts'
+import type { Answer, ChatAsked } from '../../observation/observation.ts'
+import { bodyText, is2xx, jsonObject } from '../../observation/response.ts'
+
+import { checkLogprobs } from './chat-response.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
+
+type ChatRequestClause = ClausesOf<'chat-request'>
+
+/** Whether a chat request that is right was taken, and whether its options did what they promise. */
+export const checkChatRequest: Check<'chat-request'> = ({ answer, asked, seq, outcome }, contract, say) => {
+  if (asked.kind !== 'chat' || answer === null) return
+  const expect = expectFor(say, seq)
+  const accepted = is2xx(answer.status)
+  if (accepted || (refusals.includes(answer.status) && !mentionsModel(answer)))
+    checkTaken(answer, asked, contract, expect)
+  if (!accepted || asked.stream || outcome.kind !== 'answered') return
+  const body = jsonObject(answer)
+  const choices: readonly unknown[] = Array.isArray(body?.choices) ? body.choices : []
+  checkLogprobs(body?.prompt_logprobs, choices, asked, contract, expect)
+  checkCount(choices, asked, expect)
+  checkOldBound(body, choices, asked, expect)
+}
+
+/** What a service answers to a request that it holds to be wrong. Others speak of who asks, how often, and how. */
+const refusals: readonly number[] = [400, 422]
+
+/** A refusal that speaks of the model, or of its context, says what that model cannot do, and not what a request may not say. */
+export const mentionsModel = (answer: Answer): boolean => /\b(models?\b|context)/i.test(bodyText(answer))
+
+function checkTaken(answer: Answer, asked: ChatAsked, contract: Contract, expect: Expect<ChatRequestClause>): void {
+  const clause = clauseOf(asked, contract)
+  if (clause === null) return
+  const isTaken = is2xx(answer.status)
+  const isWanted = clause !== 'chat.request.unknown-member' || contract.chat.unknownMembers === 'tolerated'
+  expect(clause, isTaken === isWanted, () => {
+    const sent = quote(asked.options?.body ?? {})
+    const got = isTaken ? 'was taken' : `was answered with ${answer.status} ${quote(bodyText(answer))}`
+    return `a request with ${sent} ${got}, expected ${isWanted ? 'a success' : 400}`
+  })
+}
+
+/** Whatever is counted as a token, and whatever a template adds, so few fit into any model. */
+const surelyFitTokens = 1_000
+
+/** The clause by which the request has to be taken; null where it may be refused, or where several could be the reason. */
+function clauseOf(asked: ChatAsked, contract: Contract): ChatRequestClause | null {
+  const { options } = asked
+  if (asked.promptTokens > surelyFitTokens) return null
+  if (options === null) return 'chat.request'
+  if (options.suffix !== null || Object.keys(options.parameters).length > 0) return null
+  const members = Object.keys(options.body)
+  const [first, second] = members
+  if (first === undefined) return 'chat.request'
+  if (members.length === 1) return clauseOfField(first, options.body[first], asked, contract)
+  const isPair = members.length === 2 && (first === 'logprobs' || second === 'logprobs')
+  const top = options.body.top_logprobs
+  return isPair && options.body.logprobs === true ? clauseOfField('top_logprobs', top, asked, contract) : null
+}
+
+function clauseOfField(member: string, value: unknown, asked: ChatAsked, contract: Contract): ChatRequestClause | null {
+  switch (member) {
+    case 'frequency_penalty':
+      return isWithin(value, -2, 2) ? 'chat.request.frequency-penalty' : null
+    case 'max_temp':
+      return isWithin(value, 0, 2) ? 'chat.request.max-temp' : null
+    case 'max_tokens':
+      return Number.isInteger(value) ? 'chat.request.max-tokens' : null
+    case 'n':
+      return Number.isInteger(value) && isWithin(value, 1, Infinity) ? 'chat.request.n' : null
+    case 'prompt_cache_key':
+      return typeof value === 'string' && value !== '' ? 'chat.request.prompt-cache-key' : null
+    case 'logprobs':
+      return value === false || (value === true && hasLogprobs(asked, contract)) ? 'chat.request.logprobs' : null
+    case 'top_logprobs':
+      return Number.isInteger(value) && isWithin(value, 0, Infinity) && hasLogprobs(asked, contract)
+        ? 'chat.request.top-logprobs'
+        : null
+    case 'messages':
+      return brokenClauseOfMessages(value)
+    case unknownMember:
+      return contract.chat.unknownMembers === null ? null : 'chat.request.unknown-member'
+    default:
+      return null
+  }
+}
+
+const isWithin = (value: unknown, min: number, max: number): boolean =>
+  typeof value === 'number' && value >= min && value <= max
+
+const hasLogprobs = ({ model }: ChatAsked, { models }: Contract): boolean =>
+  models.some(({ id, logprobs }) => id === model && logprobs === true)
+
+/** At most as many choices as were asked for, each with an index of its own. */
+function checkCount(choices: readonly unknown[], asked: ChatAsked, expect: Expect<'chat.request.n'>): void {
+  const max = choicesOf(asked.options)
+  if (max === 1 && choices.length <= 1 && asked.options?.body.n === undefined) return
+  const indices = choices.map(choice => toObject(choice)?.index).filter(index => index !== undefined)
+  const isOnce = new Set(indices).size === indices.length
+  expect('chat.request.n', choices.length <= max && isOnce, () => {
+    const got = `${choices.length} choices with the indices ${quote(indices)}`
+    return `${got} came back, expected at most ${max}, each with its own`
+  })
+}
+
+/** What would be cut by an older bound of nothing, had it not been ignored. */
+function checkOldBound(
+  body: Readonly<Record<string, unknown>> | null,
+  choices: readonly unknown[],
+  { options, maxCompletionTokens }: ChatAsked,
+  expect: Expect<'chat.request.max-tokens'>,
+): void {
+  const older = options?.body.max_tokens
+  if (typeof older !== 'number' || older > 0 || maxCompletionTokens <= 1) return
+  const tokens = toObject(body?.usage)?.completion_tokens
+  const isCut = choices.some(choice => toObject(choice)?.finish_reason === 'length')
+  expect(
+    'chat.request.max-tokens',
+    !(isCut && typeof tokens === 'number' && tokens <= choices.length),
+    () => `a completion was cut after ${tokens} tokens, expected max_tokens of ${older} to be ignored`,
+  )
+}
+
+type MessagesClause = 'chat.request.message' | 'chat.request.text-part' | 'chat.request.cache-control'
+
+/**
+ * The clause by which these messages have to be taken: of the rarest thing that is in them. Null where they may be
+ * refused: a part that only some models read, and a ttl, which takes a header that is not documented.
+ */
+function brokenClauseOfMessages(messages: unknown): MessagesClause | null {
+  if (!Array.isArray(messages) || messages.length === 0) return null
+  let clause: MessagesClause = 'chat.request.message'
+  for (const message of messages) {
+    const { role, content } = toObject(message) ?? {}
+    if (role !== 'user' && role !== 'system') return null
+    if (typeof content === 'string' && content !== '') continue
+    if (!Array.isArray(content) || content.length === 0) return null
+    for (const part of content) {
+      const { type, text, cache_control: control, ...others } = toObject(part) ?? {}
+      if (type !== 'text' || typeof text !== 'string' || text === '' || Object.keys(others).length > 0) return null
+      if (control === undefined) {
+        if (clause === 'chat.request.message') clause = 'chat.request.text-part'
+      } else if (isEphemeral(control)) clause = 'chat.request.cache-control'
+      else return null
+    }
+  }
+  return clause
+}
+
+function isEphemeral(control: unknown): boolean {
+  const members = toObject(control)
+  return members?.type === 'ephemeral' && Object.keys(members).length === 1
+}

@@ -1,0 +1,196 @@
+import type { Contract } from '../../contract/contract.ts'
+import { quote } from '../../lib/format.ts'
+import { isPresent, toObject } from '../../lib/json.ts'
+import type { ChatAsked, Observation } from '../../observation/observation.ts'
+import { is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
+import { checkCompletion, checkFinishReason } from './completion.ts'
+
+/** An unstreamed completion. */
+export const checkChatResponse: Check<'chat-answer'> = (observation, contract, say) => {
+  const { answer, outcome, seq } = observation
+  if (!isChat(observation) || observation.asked.stream) return
+  if (answer === null || !is2xx(answer.status) || outcome.kind !== 'answered') return
+  const expect = expectFor(say, seq)
+
+  const type = answer.headers['content-type']
+  expect('chat.content-type', isJsonType(type), () => `content-type is ${quote(type)}, expected application/json`)
+  // That a body cannot be read is a matter of its encoding.
+  if (answer.body.kind === 'undecodable') return
+  const body = jsonObject(answer)
+  const object = body?.object
+  expect('chat.object', object === 'chat.completion', () => `object is ${quote(object)}, expected "chat.completion"`)
+  const { id, created, model, usage, cost, choices } = body ?? {}
+  const isCut = Array.isArray(choices) && choices.some(choice => toObject(choice)?.finish_reason === 'length')
+  checkCompletion({ id, created, model, usage, cost, isCut }, observation, contract, say)
+
+  if (Array.isArray(choices))
+    for (const choice of choices) checkChoice(toObject(choice), choices.length, contract, expect)
+  // Choices may be absent, but they cannot be anything else than a list.
+  else if (choices !== undefined) expect('chat.choice', false, () => `choices is ${quote(choices)}, expected a list`)
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+type ChoiceClause =
+  | 'chat.choice'
+  | 'chat.choice.finish-reason'
+  | 'chat.choice.stop-reason'
+  | 'chat.choice.tool-calls'
+  | 'chat.message'
+  | 'chat.message.members'
+
+function checkChoice(choice: Fields | null, count: number, contract: Contract, expect: Expect<ChoiceClause>): void {
+  const misshapen = choice === null ? 'no members' : wrongChoice(choice, count)
+  expect('chat.choice', misshapen === null, () => `a choice has ${misshapen}`)
+  checkFinishReason(choice?.finish_reason, contract, expect)
+  checkStopReason(choice?.stop_reason, choice?.finish_reason, expect)
+  const message = toObject(choice?.message) ?? {}
+  checkToolCalls(choice?.finish_reason, Array.isArray(message.tool_calls) ? message.tool_calls.length : 0, expect)
+  const wrong = wrongMessage(message)
+  expect('chat.message', wrong === null, () => `a message has ${wrong}`)
+  const misfit = mistypedField(message)
+  expect('chat.message.members', misfit === null, () => `a message has ${misfit}`)
+}
+
+/** Null when nothing is wrong. The index is the only one of the three that is not said to be required. */
+function wrongChoice(choice: Fields, count: number): string | null {
+  const { index, message } = choice
+  if (index !== undefined && !(Number.isInteger(index) && Number(index) >= 0 && Number(index) < count))
+    return `index ${quote(index)}, expected a position among ${count}`
+  if (toObject(message) === null) return `message ${quote(message)}, expected an object`
+  return 'logprobs' in choice ? null : 'no key logprobs, expected it with null or an object'
+}
+
+/** Null when nothing is wrong: content or tool calls, the other of which may be null. */
+function wrongMessage(message: Fields): string | null {
+  const { role, content, tool_calls: calls, tool_call_id: callId } = message
+  if (role === 'tool') {
+    if (typeof content !== 'string') return `role tool and content ${quote(content)}, expected a text`
+    return typeof callId === 'string' ? null : `role tool and tool_call_id ${quote(callId)}, expected a text`
+  }
+  if (role !== 'assistant') return `role ${quote(role)}, expected assistant or tool`
+  const hasContent = typeof content === 'string' || (Array.isArray(content) && content.every(isTextPart))
+  if (!hasContent && content !== null && content !== undefined)
+    return `content ${quote(content)}, expected a text, a list of text parts, or null`
+  return hasContent || Array.isArray(calls) ? null : 'neither content nor tool_calls, expected one of them'
+}
+
+function isTextPart(value: unknown): boolean {
+  const part = toObject(value)
+  return part?.type === 'text' && typeof part.text === 'string'
+}
+
+export const isChat = (o: Observation): o is Observation & { readonly asked: ChatAsked } => o.asked.kind === 'chat'
+
+/** The first of the optional members of a message that is not of its type; null when all are. */
+function mistypedField(message: Fields): string | null {
+  for (const name of ['name', 'reasoning_content', 'thought_signature']) {
+    const value = message[name]
+    if (isPresent(value) && typeof value !== 'string') return `${name} ${quote(value)}, expected a text or null`
+  }
+  const { reasoning_details: details, tool_calls: calls } = message
+  if (isPresent(calls) && !Array.isArray(calls)) return `tool_calls ${quote(calls)}, expected a list or null`
+  if (!isPresent(details)) return null
+  if (!Array.isArray(details)) return `reasoning_details ${quote(details)}, expected a list`
+  const untyped = details.findIndex(detail => typeof toObject(detail)?.type !== 'string')
+  return untyped < 0 ? null : `reasoning_details with ${quote(details[untyped])}, expected a type in each`
+}
+
+type EndingClause = 'chat.choice.stop-reason' | 'chat.choice.tool-calls'
+
+const stopReasons: readonly unknown[] = ['stop', 'length']
+
+/** How a choice ended, as it is said twice. Null where it is not said: a stop reason need not be. */
+export function checkStopReason(stop: unknown, finish: unknown, expect: Expect<EndingClause>): void {
+  if (stop === undefined) return
+  const isKnown = stop === null || stopReasons.includes(stop)
+  const isContradicted = stop !== null && stopReasons.includes(finish) && stop !== finish
+  expect('chat.choice.stop-reason', isKnown && !isContradicted, () => {
+    const expected = isKnown ? `${quote(finish)} as finish_reason has it` : 'null, stop or length'
+    return `stop_reason is ${quote(stop)}, expected ${expected}`
+  })
+}
+
+export function checkToolCalls(finish: unknown, calls: number, expect: Expect<EndingClause>): void {
+  if (finish !== 'tool_calls') return
+  expect('chat.choice.tool-calls', calls > 0, () => 'finish_reason is "tool_calls" without any, expected one')
+}
+
+type LogprobsClause = 'chat.logprobs' | 'chat.logprobs.asked' | 'chat.logprobs.top' | 'chat.prompt-logprobs'
+
+/** The log probabilities of an unstreamed completion: that they were asked for, and what they look like. */
+export function checkLogprobs(
+  ofPrompt: unknown,
+  choices: readonly unknown[],
+  asked: ChatAsked,
+  contract: Contract,
+  expect: Expect<LogprobsClause>,
+): void {
+  if (ofPrompt !== undefined) {
+    const isRight = ofPrompt === null || toObject(ofPrompt) !== null
+    expect('chat.prompt-logprobs', isRight, () => `prompt_logprobs is ${quote(ofPrompt)}, expected null or an object`)
+  }
+  const { logprobs: wanted, top_logprobs: top } = asked.options?.body ?? {}
+  const isAsked = wanted === true
+  for (const choice of choices) {
+    const said = toObject(choice)?.logprobs
+    // That the key is there is a clause of the choice.
+    if (said === undefined) continue
+    const positions = said === null ? [] : positionsOf(said)
+    const wrong = positions === null ? 'no object' : (positions.map(wrongPosition).find(each => each !== null) ?? null)
+    expect('chat.logprobs', wrong === null, () => `logprobs is ${quote(said)}: ${wrong}`)
+    if (positions === null) continue
+    checkTopLogprobs(positions.length > 0, isAsked, top !== undefined, asked.model, contract, expect)
+    if (isAsked && typeof top === 'number') {
+      const max = positions.reduce(
+        (max, { top_logprobs: each }) => (Array.isArray(each) ? Math.max(max, each.length) : max),
+        0,
+      )
+      expect('chat.logprobs.top', max <= top, () => `a position has ${max} tokens with it, expected at most ${top}`)
+    }
+  }
+}
+
+function checkTopLogprobs(
+  given: boolean,
+  isAsked: boolean,
+  isTopAsked: boolean,
+  model: string,
+  { models }: Contract,
+  expect: Expect<'chat.logprobs.asked'>,
+): void {
+  if (isAsked) {
+    // Not every model has them, and which do is open where the profile does not say so.
+    if (!given && !models.some(({ id, logprobs }) => id === model && logprobs === true)) return
+    expect('chat.logprobs.asked', given, () => `${model} gave no log probabilities, expected those that were asked for`)
+  } else if (!isTopAsked) {
+    expect('chat.logprobs.asked', !given, () => 'log probabilities came back, expected none since none were asked for')
+  }
+}
+
+/** One object for the position that it is about, or a list of such; null for what is neither. */
+function positionsOf(logprobs: unknown): readonly Fields[] | null {
+  const said = toObject(logprobs)
+  if (said === null) return null
+  const { content, token } = said
+  const listed = Array.isArray(content) ? content.map(each => toObject(each) ?? {}) : []
+  return token === undefined ? listed : [said, ...listed]
+}
+
+/** Null when nothing is wrong. Bytes are left out, or null, where a token has none. */
+function wrongPosition(position: Fields): string | null {
+  const { top_logprobs: top } = position
+  const wrong = wrongToken(position)
+  if (wrong !== null || top === undefined || top === null) return wrong
+  if (!Array.isArray(top)) return `top_logprobs is ${quote(top)}, expected a list`
+  return top.map(each => wrongToken(toObject(each) ?? {})).find(each => each !== null) ?? null
+}
+
+function wrongToken({ token, logprob, bytes }: Fields): string | null {
+  if (typeof token !== 'string') return `token is ${quote(token)}, expected a text`
+  if (typeof logprob !== 'number') return `logprob is ${quote(logprob)}, expected a number`
+  if (bytes === undefined || bytes === null) return null
+  const isNumbers = Array.isArray(bytes) && bytes.every(byte => typeof byte === 'number')
+  return isNumbers ? null : `bytes is ${quote(bytes)}, expected a list of numbers`
+}

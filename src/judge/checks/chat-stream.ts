@@ -1,0 +1,139 @@
+import { choicesOf } from '../../contract/chat-options.ts'
+import type { Contract } from '../../contract/contract.ts'
+import { quote } from '../../lib/format.ts'
+import {
+  type ChatAsked,
+  type DeltaField,
+  type JsonType,
+  maxGrammarRuns,
+  type StreamPart,
+  type StreamRecord,
+  streamOf,
+} from '../../observation/observation.ts'
+import { is2xx } from '../../observation/response.ts'
+import { checkStopReason, checkToolCalls, isChat } from './chat-response.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
+import { checkCompletion, checkFinishReason } from './completion.ts'
+
+/** Ends that a stream came to by itself, not by the connection or by an error that it reported. */
+const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
+
+/**
+ * A streamed completion: its grammar, and what it adds up to. A stream that a broken connection or an error of the
+ * service cut off is a failure and is not judged here; one that ends too early by itself is.
+ */
+export const checkChatStream: Check<'chat-stream'> = (observation, contract, say) => {
+  const { answer, outcome, seq } = observation
+  if (!isChat(observation) || !observation.asked.stream || answer === null || !is2xx(answer.status)) return
+  if (outcome.kind !== 'answered' && !(outcome.kind === 'failed' && ownEnds.includes(outcome.reason))) return
+  const expect = expectFor(say, seq)
+
+  // A compressed stream is a fault that has a clause of its own, and cannot be read.
+  if (answer.headers['content-encoding'] !== undefined) return
+  const stream = streamOf(observation)
+  const type = answer.headers['content-type']
+  expect(
+    'chat.stream.content-type',
+    stream !== null,
+    () => `content-type is ${quote(type)}, expected text/event-stream`,
+  )
+  if (stream === null) return
+
+  checkChunks(stream, contract, expect)
+  for (const reason of stream.finishReasons) checkFinishReason(reason, contract, expect)
+  checkEnding(stream, expect)
+  checkIndices(stream, choicesOf(observation.asked.options), expect)
+  // Of a grammar that was cut, only what stands in it is known.
+  const isUsageStated =
+    stream.grammar.length < maxGrammarRuns ? checkGrammar(stream, observation.asked, contract, expect) : stream.usage
+  if (!isUsageStated) return
+  const { ids, models, created, usage, cost } = stream
+  const isCut = stream.finishReasons.includes('length')
+  checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isCut }, observation, contract, say)
+}
+
+type StreamClause = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
+
+function checkChunks(
+  { ids, models, objects, malformed }: StreamRecord,
+  { chat }: Contract,
+  expect: Expect<'chat.stream.chunk'>,
+): void {
+  const isOneObject = objects.length === 1 && objects[0] === chat.stream.chunkObject
+  const isUniform = isOneObject && ids.length === 1 && models.length === 1 && malformed.length === 0
+  expect('chat.stream.chunk', isUniform, () => {
+    if (malformed.length > 0) return `an event is ${quote(malformed[0])}, expected a JSON object`
+    const got = `chunks have object ${quote(objects)}, id ${quote(ids)}, model ${quote(models)}`
+    return `${got}, expected one of each, object ${chat.stream.chunkObject}`
+  })
+}
+
+/** The index is not said to be required of a choice. */
+function checkIndices({ indices }: StreamRecord, max: number, expect: Expect<'chat.stream.index'>): void {
+  const isPosition = (index: unknown) =>
+    index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < max)
+  expect(
+    'chat.stream.index',
+    indices.every(isPosition),
+    () => `choices have the indices ${quote(indices)}, expected ${max === 1 ? '0' : `0 to ${max - 1}`}`,
+  )
+}
+
+/** Which reason belongs to which choice is known of a single choice only. */
+function checkEnding(
+  { finishReasons, stopReasons, grammar, deltaTypes }: StreamRecord,
+  expect: Expect<'chat.choice.stop-reason' | 'chat.choice.tool-calls' | 'chat.stream.delta'>,
+): void {
+  const [finish, another] = finishReasons
+  const isOne = finish !== undefined && another === undefined
+  for (const stop of stopReasons) checkStopReason(stop, isOne && stopReasons.length === 1 ? finish : null, expect)
+  if (isOne && grammar.length < maxGrammarRuns)
+    checkToolCalls(finish, grammar.some(([part]) => part === 'tool-call') ? 1 : 0, expect)
+  const mistyped = deltaTypes.find(([field, type]) => !fieldTypes[field].includes(type))
+  expect(
+    'chat.stream.delta',
+    mistyped === undefined,
+    () => `a delta has ${mistyped?.[0]} ${mistyped?.[2]}, expected what a message has`,
+  )
+}
+
+/** The types that a field of a delta may have besides null: those of a message. */
+const fieldTypes: Readonly<Record<DeltaField, readonly JsonType[]>> = {
+  role: ['string'],
+  content: ['string', 'array'],
+  reasoning_content: ['string'],
+  name: ['string'],
+  thought_signature: ['string'],
+  tool_calls: ['array'],
+  reasoning_details: ['array'],
+}
+
+const tokens: readonly StreamPart[] = ['content', 'reasoning', 'tool-call']
+
+/** Judges what came in which order; gives whether usage was stated. */
+function checkGrammar(
+  { grammar, indices }: StreamRecord,
+  { options }: ChatAsked,
+  { chat }: Contract,
+  expect: Expect<StreamClause>,
+): boolean {
+  const parts = grammar.map(([part]) => part)
+  const count = (wanted: StreamPart) => grammar.reduce((sum, [part, times]) => sum + (part === wanted ? times : 0), 0)
+  const got = () => `the stream is ${grammar.map(([part, n]) => (n > 1 ? `${part}×${n}` : part)).join(' ')}`
+
+  const isDone = count('done') === 1 && parts.at(-1) === 'done'
+  expect('chat.stream.done', isDone, () => `${got()}, expected one ${chat.stream.doneMarker} at its end`)
+  const hasLateToken = parts.slice(parts.lastIndexOf('finish') + 1).some(part => tokens.includes(part))
+  // Of several choices some may go on when others have ended, and there may be fewer than were asked for.
+  const choices = choicesOf(options) === 1 ? 1 : indices.length
+  const isFinished = count('finish') === choices && !hasLateToken
+  expect('chat.stream.finish', isFinished, () => {
+    const expected = choices === 1 ? 'one finish reason' : `${choices} finish reasons, the last of them`
+    return `${got()}, expected ${expected} behind the last token`
+  })
+  const usages = count('usage')
+  // What comes after the done marker is the business of that clause alone.
+  const isBehindDone = usages === 0 && parts.includes('after-done')
+  if (!isBehindDone) expect('chat.stream.usage', usages === 1, () => `${got()}, expected usage once`)
+  return usages > 0
+}

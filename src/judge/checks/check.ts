@@ -1,0 +1,31 @@
+import type { CheckName } from '../../contract/clause.ts'
+import type { Contract } from '../../contract/contract.ts'
+import type { Observation } from '../../observation/observation.ts'
+import type { Say } from './findings.ts'
+
+/** Judges one observation, and only that. */
+export type Check<Name extends CheckName> = (observation: Observation, contract: Contract, say: Say<Name>) => void
+
+/** Reports on these clauses, and perhaps on others. */
+export type Reporter<Clause extends string> = {
+  readonly kept: (clause: Clause) => void
+  readonly broken: (clause: Clause, because: string, seqs: readonly number[]) => void
+}
+
+/** Reports whether one observation kept a clause; `because` is called only if it did not. */
+export type Expect<Clause extends string> = (clause: Clause, kept: boolean, because: () => string) => void
+
+export const expectFor =
+  <Clause extends string>(say: Reporter<Clause>, seq: number): Expect<Clause> =>
+  (clause, kept, because) => {
+    if (kept) say.kept(clause)
+    else say.broken(clause, because(), [seq])
+  }
+
+const maxQuoteLength = 80
+
+/** What was got, short enough for a sentence. */
+export function quote(value: unknown): string {
+  const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value))
+  return text.length > maxQuoteLength ? `${text.slice(0, maxQuoteLength - 3)}...` : text
+}

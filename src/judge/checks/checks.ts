@@ -1,0 +1,48 @@
+import type { CheckName } from '../../contract/clause.ts'
+import type { Contract } from '../../contract/contract.ts'
+import type { Sink } from '../../observation/observation.ts'
+import { checkChatOptions } from './chat-options.ts'
+import { checkChatRequest } from './chat-request.ts'
+import { checkChatResponse } from './chat-response.ts'
+import { checkChatStream } from './chat-stream.ts'
+import type { Check } from './check.ts'
+import { checkErrors } from './errors.ts'
+import type { FindingLog } from './findings.ts'
+import { checkCompression, checkConditionalHeaders, checkHeaders } from './headers.ts'
+import { checkLimitHeaders } from './limit-headers.ts'
+import { checkLists } from './lists.ts'
+import { checkProbe } from './probe.ts'
+import { checkResources } from './resources.ts'
+import { checkRpcCredits } from './rpc-credits.ts'
+import { checkRpcResponse } from './rpc-response.ts'
+
+/** Every check by its name in the table of clauses; a name without a check does not compile. */
+const checks: { readonly [Name in CheckName]: Check<Name> } = {
+  headers: checkHeaders,
+  'occasional-headers': checkConditionalHeaders,
+  'limit-headers': checkLimitHeaders,
+  'error-answer': checkErrors,
+  'chat-request': checkChatRequest,
+  compression: checkCompression,
+  'chat-answer': checkChatResponse,
+  'chat-stream': checkChatStream,
+  parameters: checkChatOptions,
+  'rpc-answer': checkRpcResponse,
+  'rpc-credits': checkRpcCredits,
+  catalogue: checkLists,
+  'resource-answer': checkResources,
+  probe: checkProbe,
+}
+
+/** All checks as one sink. */
+export function createChecks(contract: Contract, findingLog: FindingLog): Sink {
+  const bind = <Name extends CheckName>(name: Name): Sink => {
+    const say = findingLog.reporterFor(name)
+    const check: Check<Name> = checks[name]
+    return observation => check(observation, contract, say)
+  }
+  const bound = (Object.keys(checks) as CheckName[]).map(name => bind(name))
+  return observation => {
+    for (const check of bound) check(observation)
+  }
+}

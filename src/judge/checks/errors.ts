@@ -1,0 +1,105 @@
+import { quote } from '../../lib/format.ts'
+import { toObject } from '../../lib/json.ts'
+import { isAbuseBlock, isConcurrencyRejection, isFromGateway, jsonObject } from '../../observation/response.ts'
+import type { Check } from './check.ts'
+
+const wholeNumber = /^\d+$/
+const rpcLimitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+
+/** The clause about the error object of a status. */
+const byStatus: Readonly<Partial<Record<number, StatusClause>>> = {
+  400: 'error.400.object',
+  401: 'error.401.object',
+  402: 'error.402.object',
+  415: 'error.415.object',
+  429: 'error.429.object',
+  500: 'error.500.object',
+  503: 'error.503.object',
+  504: 'error.504.object',
+}
+
+type StatusClause = `error.${400 | 401 | 402 | 415 | 429 | 500 | 503 | 504}.object`
+
+/** The bodies of answers that are no success. */
+export const checkErrors: Check<'error-answer'> = ({ answer, asked, seq }, contract, say) => {
+  if (answer === null || answer.status < 400 || isFromGateway(answer, contract)) return
+  if (answer.body.kind === 'undecodable') return
+  const body = jsonObject(answer)
+  const error = body?.error
+  const isErrorObject = (typeof error === 'string' && error !== '') || toObject(error) !== null
+  if (body !== null && (isErrorObject || (answer.status === 402 && isPaymentRequirements(body)))) {
+    say.kept('error.object')
+    judgeLayout(body)
+  } else {
+    const got = body === null ? 'is no JSON object' : `has error ${quote(error)}`
+    say.broken('error.object', `the body of a ${answer.status} ${got}, expected a text or an object as error`, [seq])
+  }
+
+  if (
+    asked.kind !== 'rpc' ||
+    answer.status !== 429 ||
+    isAbuseBlock(answer, contract) ||
+    isConcurrencyRejection(answer, contract)
+  )
+    return
+  const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(answer.headers[name] ?? ''))
+  // Where the message stands in the body is open.
+  const message = body?.customMessage ?? toObject(error)?.customMessage
+  if (typeof message !== 'string' || message === '') missing.unshift('customMessage')
+  if (missing.length === 0) say.kept('limit.rpc-429')
+  else
+    say.broken(
+      'limit.rpc-429',
+      `a 429 of the RPC proxy lacks ${missing.join(', ')}, expected a message and whole numbers`,
+      [seq],
+    )
+
+  /** That there is an error at all is looked at before. */
+  function judgeLayout(body: Readonly<Record<string, unknown>>) {
+    const { status } = answer ?? {}
+    const clause = status === undefined ? undefined : byStatus[status]
+    if (clause === undefined) return
+    const lack =
+      status === 402 && isPaymentRequirements(body)
+        ? null
+        : (clause === 'error.400.object' ? missingFromDetailedError : missingFromError)(body)
+    if (lack === null) say.kept(clause)
+    else say.broken(clause, `the body of a ${status} has ${lack}`, [seq])
+    const { insufficientBalanceCode: expected } = contract.errors
+    if (status !== 402 || expected === null || isWalletError(body) || answer?.headers['payment-required'] !== undefined)
+      return
+    const code = codeOf(body)
+    if (code === expected) say.kept('error.402.code')
+    else say.broken('error.402.code', `the code of a 402 is ${quote(code)}, expected ${expected}`, [seq])
+  }
+}
+
+type Body = Readonly<Record<string, unknown>>
+
+/** What a standard error object lacks; null where it is one. Its layout is open, but for words of some sort. */
+function missingFromError({ error }: Body): string | null {
+  const inside = toObject(error)
+  const said = typeof error === 'string' ? error : (inside?.message ?? inside?.customMessage)
+  return typeof said === 'string' && said !== '' ? null : `error ${quote(error)}, which has no message`
+}
+
+/** As well of a detailed one: what it adds may be missing, and has the form that people have seen if it is not. */
+function missingFromDetailedError(body: Body): string | null {
+  const { details, issues } = body
+  const isDetails = details === undefined || details === null || typeof details === 'string' || toObject(details)
+  if (!isDetails) return `details ${quote(details)}, which is neither an object nor a text`
+  const isIssues = issues === undefined || issues === null || (Array.isArray(issues) && issues.every(toObject))
+  if (!isIssues) return `issues ${quote(issues)}, which is no list of objects`
+  return missingFromError(body)
+}
+
+/** The structured form of a 402, which a caller without credit can get in place of an error. */
+const isPaymentRequirements = (body: Body | null): boolean =>
+  body?.x402Version !== undefined && Array.isArray(body.accepts)
+
+/** Whether a 402 is for a wallet, with instructions to top up, and not for the owner of a key. */
+const isWalletError = (body: Body): boolean =>
+  isPaymentRequirements(body) || body.topUpInstructions !== undefined || body.code === 'PAYMENT_REQUIRED'
+
+/** The code of an error, beside it or in it. */
+const codeOf = (body: Body): unknown => body.code ?? toObject(body.error)?.code

@@ -1,0 +1,147 @@
+import type { JudgeName } from '../../contract/clause.ts'
+import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../../contract/clauses.ts'
+
+/** Reports what one judge finds: about its own clauses only. */
+export type Say<Name extends JudgeName> = {
+  /** The clause was looked at and kept. */
+  readonly kept: (clause: ClausesOf<Name>) => void
+  /** The clause was looked at and broken. `because` says what was got and what was expected. */
+  readonly broken: (clause: ClausesOf<Name>, because: string, seqs: readonly number[]) => void
+}
+
+/** Turns one report that the clause was kept into a violation. */
+export type Reclassify<Name extends JudgeName> = Say<Name>['broken']
+
+export type ClauseTally = {
+  readonly id: ClauseId
+  readonly section: string
+  readonly judged: number
+  readonly violated: number
+  readonly verdict: 'pass' | 'fail' | 'not-exercised'
+}
+
+/** All violations of one clause that one judge saw, with the first few of them. */
+export type Finding = {
+  readonly clause: ClauseId
+  readonly section: string
+  readonly judge: JudgeName
+  readonly count: number
+  readonly because: string
+  readonly examples: readonly Example[]
+}
+
+/** The findings and tallies of some judges, as plain data, to be merged with those of others. */
+export type FindingLogSnapshot = {
+  readonly judged: ReadonlyMap<ClauseId, number>
+  readonly findings: readonly FindingSnapshot[]
+}
+
+type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
+
+/** The findings and tallies of all judges. Its size does not grow with the observations: it counts, and keeps a few examples. */
+export type FindingLog = {
+  readonly reporterFor: <Name extends JudgeName>(judge: Name) => Say<Name>
+  readonly reclassifier: <Name extends JudgeName>(judge: Name) => Reclassify<Name>
+  /** In the order of the table of clauses. */
+  readonly tallies: () => readonly ClauseTally[]
+  readonly findings: () => readonly Finding[]
+  /** Whether an example cites the observation with this `seq`. */
+  readonly cites: (seq: number) => boolean
+  /** Violations so far, over all clauses. */
+  readonly violations: () => number
+  readonly snapshot: () => FindingLogSnapshot
+  readonly merge: (snapshot: FindingLogSnapshot) => void
+}
+
+export function createFindingLog(): FindingLog {
+  /** How many examples cite each request. */
+  const cited = new Map<number, number>()
+  let violations = 0
+  const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
+  const findings = new Map<string, FindingSnapshot>()
+
+  const note = ({ seqs }: Example, by: 1 | -1) => {
+    for (const seq of seqs) {
+      const count = (cited.get(seq) ?? 0) + by
+      if (count > 0) cited.set(seq, count)
+      else cited.delete(seq)
+    }
+  }
+  const tally = (clause: ClauseId, count: number) => {
+    const sum = judged.get(clause)
+    if (sum !== undefined) sum.count += count
+  }
+  const find = ({ clause, judge, count, examples }: FindingSnapshot) => {
+    const key = `${clause}/${judge}`
+    const known = findings.get(key) ?? { clause, judge, count: 0, examples: [] }
+    const first = earliestExamples([...known.examples, ...examples])
+    for (const example of first) note(example, 1)
+    for (const example of known.examples) note(example, -1)
+    findings.set(key, { ...known, count: known.count + count, examples: first })
+    violations += count
+  }
+
+  const reporterFor = <Name extends JudgeName>(judge: Name): Say<Name> => ({
+    kept: clause => tally(clause, 1),
+    broken: (clause, because, seqs) => {
+      tally(clause, 1)
+      find({ clause, judge, count: 1, examples: [truncateExample({ because, seqs })] })
+    },
+  })
+
+  return {
+    reporterFor,
+    reclassifier: judge => (clause, because, seqs) => {
+      find({ clause, judge, count: 1, examples: [truncateExample({ because, seqs })] })
+    },
+    cites: seq => cited.has(seq),
+    violations: () => violations,
+    tallies: () =>
+      clauseIds.map(id => {
+        const violated = [...findings.values()].filter(f => f.clause === id).reduce((sum, f) => sum + f.count, 0)
+        const count = judged.get(id)?.count ?? 0
+        const verdict = violated > 0 ? 'fail' : count > 0 ? 'pass' : 'not-exercised'
+        return { id, section: clauses[id].section, judged: count, violated, verdict }
+      }),
+    findings: () =>
+      [...findings.values()]
+        .sort((a, b) => clauseIds.indexOf(a.clause) - clauseIds.indexOf(b.clause) || (a.judge < b.judge ? -1 : 1))
+        .map(f => ({ ...f, section: clauses[f.clause].section, because: f.examples[0]?.because ?? '' })),
+    snapshot: () => ({
+      judged: new Map([...judged].map(([clause, { count }]) => [clause, count])),
+      findings: [...findings.values()],
+    }),
+    merge: other => {
+      for (const [clause, count] of other.judged) tally(clause, count)
+      for (const finding of other.findings) find(finding)
+    },
+  }
+}
+
+/** One of the cases that a finding rests on: what was wrong, and the requests that show it. */
+export type Example = { readonly because: string; readonly seqs: readonly number[] }
+
+export const maxExamples = 5
+/** A target can make a message, or a list of requests, as long as it likes. */
+const maxMessageLength = 600
+const maxSeqs = 24
+
+/** An example that stays small whatever a target says. */
+export const truncateExample = ({ because, seqs }: Example): Example => ({
+  because: because.length > maxMessageLength ? `${because.slice(0, maxMessageLength)}...` : because,
+  seqs: seqs.slice(0, maxSeqs),
+})
+
+/**
+ * The earliest of them, as callers count their requests: by the last request that each names. So it does not matter in
+ * which order they were found, nor by how many.
+ */
+export const earliestExamples = (examples: readonly Example[]): readonly Example[] =>
+  examples.length < 2 ? examples : examples.toSorted(byLastRequest).slice(0, maxExamples)
+
+function byLastRequest(a: Example, b: Example): number {
+  const last = (a.seqs.at(-1) ?? -1) - (b.seqs.at(-1) ?? -1)
+  if (last !== 0) return last
+  const [ofA, ofB] = [a, b].map(({ seqs, because }) => `${seqs.join()} ${because}`)
+  return ofA === ofB ? 0 : (ofA ?? '') < (ofB ?? '') ? -1 : 1
+}

@@ -1,0 +1,281 @@
+import type { ClausesOf } from '../../contract/clauses.ts'
+import { type Contract, type Model, resourceOf } from '../../contract/contract.ts'
+import { quote } from '../../lib/format.ts'
+import { toObject } from '../../lib/json.ts'
+import { memoizeLast } from '../../lib/memoize-last.ts'
+import { isDecimal } from '../../lib/numbers.ts'
+import type { Answer, Observation } from '../../observation/observation.ts'
+import { authenticatedResponse, is2xx, isFromGateway } from '../../observation/response.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
+import { priceListOf } from './price-list.ts'
+
+const httpDate =
+  /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/
+/** How many digits the time has is open; hours and minutes are the least. */
+const versionTime = /^\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\.([01]\d|2[0-3])[0-5]\d([0-5]\d+)?$/
+
+const isFilled = (value: string) => value !== ''
+// These are the same in one answer after the other.
+const isHttpDate = memoizeLast((value: string) => httpDate.test(value))
+const isVersion = memoizeLast((value: string) => versionTime.test(value))
+const isBalance = (value: string) => isDecimal(value.startsWith('-') ? value.slice(1) : value)
+
+const isInference = ({ asked }: Observation, contract: Contract): boolean =>
+  asked.kind === 'chat' || (asked.kind === 'resource' && resourceOf(contract, asked.resource)?.isInference === true)
+
+const namesOf = memoizeLast(({ headerPrefix }: Contract) => ({
+  version: `${headerPrefix}version`,
+  modelId: `${headerPrefix}model-id`,
+  modelName: `${headerPrefix}model-name`,
+}))
+
+/** The headers that every answer carries, and those that depend only on who asked and for what. */
+export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
+  const { answer, seq } = observation
+  if (answer === null || isFromGateway(answer, contract)) return
+  const { headers, status } = answer
+  const { version, modelId, modelName } = namesOf(contract)
+
+  const expect = (
+    clause: Parameters<typeof say.kept>[0],
+    name: string,
+    fits: (value: string) => boolean,
+    what: string,
+  ) => {
+    const value = headers[name]
+    if (value !== undefined && fits(value)) say.kept(clause)
+    else say.broken(clause, `${name} is ${quote(value)} on a ${status}, expected ${what}`, [seq])
+  }
+
+  expect('header.content-type', 'content-type', isFilled, 'a media type')
+  expect('header.date', 'date', isHttpDate, 'an HTTP date')
+  expect('header.cf-ray', 'cf-ray', isFilled, 'a request id')
+  expect('header.version', version, isFilled, 'a revision')
+  if (headers[version]) expect('header.version.format', version, isVersion, 'YYYYMMDD.HHMMSS')
+  if (is2xx(status) && isInference(observation, contract)) {
+    expect('header.model-id', modelId, isFilled, 'the model used')
+    expect('header.model-name', modelName, isFilled, 'a display name')
+  }
+  if (contract.billing.balanceHeaders && authenticatedResponse(observation) !== null) {
+    const { usdHeader, diemHeader } = priceListOf(contract)
+    expect('header.balance.usd', usdHeader, isBalance, 'a decimal string')
+    expect('header.balance.diem', diemHeader, isBalance, 'a decimal string')
+  }
+}
+
+type ConditionalClause = ClausesOf<'occasional-headers'>
+
+/** What a header must be where it is sent at all. */
+type HeaderRule = {
+  readonly clause: ConditionalClause
+  readonly fits: (value: string) => boolean
+  readonly expected: string
+}
+
+/** The headers that depend on more than who asked for what: they are judged where they are, and a few where they are not. */
+export const checkConditionalHeaders: Check<'occasional-headers'> = (observation, contract, say) => {
+  const { answer, asked, seq } = observation
+  if (answer === null || isFromGateway(answer, contract)) return
+  const { headers, status } = answer
+  const known = knownHeadersOf(contract)
+  const expect = expectFor<ConditionalClause>(say, seq)
+
+  for (const name in headers) {
+    const rule = known.rules.get(name)
+    const value = headers[name]
+    if (rule === undefined || value === undefined) continue
+    if (rule.fits(value)) say.kept(rule.clause)
+    else say.broken(rule.clause, `${name} is ${quote(value)} on a ${status}, expected ${rule.expected}`, [seq])
+  }
+  checkDeprecation(observation, answer, known, expect)
+  checkPaymentRequired(answer, expect)
+  const echoed = headers[known.requestTimestamp]
+  if (echoed !== undefined) {
+    const sent = asked.kind === 'resource' ? asked.timestampMs : null
+    expect(
+      'header.request-timestamp',
+      echoed === String(sent),
+      () => `${known.requestTimestamp} is ${quote(echoed)}, expected ${sent ?? 'none, since none was sent'}`,
+    )
+  }
+  if (asked.kind !== 'chat' || !is2xx(status)) return
+
+  const used = headers[known.modelId]
+  if (used && known.models.has(asked.model)) {
+    // Options after the model's name may be repeated with it.
+    const isAsked = used === asked.model || used.startsWith(`${asked.model}:`)
+    expect(
+      'header.model-id.asked',
+      isAsked,
+      () => `${known.modelId} is ${quote(used)} on a ${status}, expected ${quote(asked.model)}`,
+    )
+  }
+  if (contract.billing.balanceRemaining === 'anyone') return
+  const remaining = headers['x-balance-remaining']
+  expect(
+    'header.balance-remaining',
+    remaining === undefined,
+    () => `x-balance-remaining is ${quote(remaining)} for an API key, expected it for wallets alone`,
+  )
+}
+
+function checkDeprecation(
+  { asked }: Observation,
+  { headers, status }: Answer,
+  { deprecationWarning, deprecationDate, models }: KnownHeaders,
+  expect: Expect<ConditionalClause>,
+): void {
+  const warning = headers[deprecationWarning]
+  const date = headers[deprecationDate]
+  const isWarned = warning !== undefined || date !== undefined
+  if (isWarned) {
+    const got = () => `${deprecationWarning} is ${quote(warning)} and ${deprecationDate} is ${quote(date)}`
+    expect('header.deprecation.pair', Boolean(warning) && Boolean(date), () => `${got()}, expected both or neither`)
+    if (date !== undefined)
+      expect(
+        'header.deprecation.date',
+        isoDate.test(date),
+        () => `${deprecationDate} is ${quote(date)}, expected a date in ISO 8601`,
+      )
+  }
+  if (asked.kind !== 'chat' || !is2xx(status)) return
+  const lifecycle = models.get(asked.model)?.lifecycle
+  if (lifecycle === 'deprecated')
+    expect(
+      'header.deprecation.present',
+      isWarned,
+      () => `an answer of ${asked.model}, which is deprecated, has no ${deprecationWarning}, expected a warning`,
+    )
+  if (lifecycle === 'current')
+    expect(
+      'header.deprecation.absent',
+      !isWarned,
+      () => `an answer of ${asked.model}, which is not deprecated, warns of its retirement, expected no warning`,
+    )
+}
+
+function checkPaymentRequired({ headers, status }: Answer, expect: Expect<ConditionalClause>): void {
+  const said = headers['payment-required']
+  // Of a 402 without it, it is open whether it is one of the wallets; a success is not looked at without need.
+  if (said === undefined && (status === 402 || status < 400)) return
+  expect(
+    'header.payment-required',
+    said === undefined || (status === 402 && isEncodedJson(said)),
+    () => `payment-required is ${quote(said)} on a ${status}, expected JSON in base64 on a 402 alone`,
+  )
+}
+
+const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/
+/** A value that is longer than observations keep was cut, and cannot be decoded. */
+const maxWholeLength = 511
+
+function isEncodedJson(value: string): boolean {
+  if (!base64.test(value)) return false
+  if (value.length > maxWholeLength) return true
+  try {
+    const decoded: unknown = JSON.parse(Buffer.from(value, 'base64').toString('utf8'))
+    return toObject(decoded) !== null || Array.isArray(decoded)
+  } catch {
+    return false
+  }
+}
+
+const day = String.raw`\d{4}(-?)(0[1-9]|1[0-2])\1(0[1-9]|[12]\d|3[01])`
+const time = String.raw`T([01]\d|2[0-4])(:?[0-5]\d(:?[0-5]\d|:?60)?)?([.,]\d+)?(Z|[+-]\d{2}(:?\d{2})?)?`
+const isoInstant = new RegExp(`^${day}${time}$`)
+/** A date may have a time after it. */
+const isoDate = new RegExp(`^${day}(${time})?$`)
+const wholeNumber = /^\d+$/
+
+type KnownHeaders = {
+  readonly rules: ReadonlyMap<string, HeaderRule>
+  readonly models: ReadonlyMap<string, Model>
+  readonly modelId: string
+  readonly deprecationWarning: string
+  readonly deprecationDate: string
+  readonly requestTimestamp: string
+}
+
+const knownHeadersOf = memoizeLast(
+  ({ headerPrefix: prefix, models }: Contract): KnownHeaders => ({
+    rules: rulesOf(prefix),
+    models: new Map(models.map(model => [model.id, model])),
+    modelId: `${prefix}model-id`,
+    deprecationWarning: `${prefix}model-deprecation-warning`,
+    deprecationDate: `${prefix}model-deprecation-date`,
+    requestTimestamp: `${prefix}request-timestamp-ms`,
+  }),
+)
+
+function rulesOf(prefix: string): ReadonlyMap<string, HeaderRule> {
+  const boolean: HeaderRule = {
+    clause: 'header.booleans',
+    fits: value => value === 'true' || value === 'false',
+    expected: 'true or false',
+  }
+  const text = (clause: ConditionalClause): HeaderRule => ({ clause, fits: value => value !== '', expected: 'a text' })
+  return new Map<string, HeaderRule>([
+    [`${prefix}is-blurred`, boolean],
+    [`${prefix}is-content-violation`, boolean],
+    [`${prefix}is-adult-model-content-violation`, boolean],
+    [`${prefix}contains-minor`, boolean],
+    ['x-auth-refreshed', boolean],
+    [
+      `${prefix}timestamp`,
+      { clause: 'header.timestamp', fits: value => isoInstant.test(value), expected: 'an instant in ISO 8601' },
+    ],
+    [`${prefix}host-name`, text('header.host-name')],
+    [`${prefix}model-router`, text('header.model-router')],
+    [`${prefix}control-instance`, text('header.control-instance')],
+    [
+      'x-retry-count',
+      { clause: 'header.retry-count', fits: value => wholeNumber.test(value), expected: 'a whole number' },
+    ],
+  ])
+}
+
+/** Whether answers are compressed where that was asked for, as it was asked for, and nowhere else. */
+export const checkCompression: Check<'compression'> = ({ answer, asked, seq, outcome }, contract, say) => {
+  if (answer === null || asked.kind === 'probe' || isFromGateway(answer, contract)) return
+  const wanted = asked.kind === 'chat' ? (asked.options?.encoding ?? null) : null
+  const encoding = encodingOf(answer.headers['content-encoding'])
+  const expect = expectFor(say, seq)
+  if (wanted === null) {
+    const isPlain = encoding === null
+    return expect('header.content-encoding', isPlain, () => `content-encoding is ${quote(encoding)}, expected none`)
+  }
+  if (outcome.kind === 'answered' && answer.body.kind === 'undecodable') {
+    const { body } = answer
+    return expect('chat.compression.body', false, () => `the body is no ${body.encoding}: ${body.why}`)
+  }
+  if (!is2xx(answer.status) || asked.kind !== 'chat') return
+  if (asked.stream) {
+    const isPlain = encoding === null
+    return expect('chat.compression.stream', isPlain, () => `a stream is encoded as ${quote(encoding)}, expected none`)
+  }
+  if (encoding !== null && outcome.kind === 'answered') say.kept('chat.compression.body')
+  const allowed = namesIn(wanted).filter(name => documentedEncodings.includes(name))
+  if (encoding === null && (allowed.length === 0 || contract.chat.compression === 'optional')) return
+  expect(
+    'chat.compression',
+    encoding !== null && allowed.includes(encoding),
+    () =>
+      `content-encoding is ${quote(encoding)} for accept-encoding ${quote(wanted)}, expected ${allowed.join(' or ')}`,
+  )
+}
+
+const documentedEncodings: readonly string[] = ['gzip', 'br']
+
+/** Null where a body is sent as it is. */
+function encodingOf(header: string | undefined): string | null {
+  const encoding = header?.trim().toLowerCase() ?? ''
+  return encoding === '' || encoding === 'identity' ? null : encoding
+}
+
+/** The encodings of an Accept-Encoding header that are not ruled out by a weight of 0. */
+const namesIn = (header: string): readonly string[] =>
+  header
+    .toLowerCase()
+    .split(',')
+    .filter(each => !/;\s*q=0(\.0*)?\s*$/.test(each))
+    .map(each => each.replace(/;.*/, '').trim())

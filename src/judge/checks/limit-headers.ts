@@ -1,0 +1,76 @@
+import { quote } from '../../lib/format.ts'
+import { isDecimal } from '../../lib/numbers.ts'
+import { applicableLimit } from '../../observation/limit-scope.ts'
+import { authenticatedResponse, isAbuseBlock } from '../../observation/response.ts'
+import type { Check } from './check.ts'
+
+const types = ['user', 'api_key', 'global']
+
+const headersOf = (kind: 'requests' | 'tokens') => ({
+  limit: `x-ratelimit-limit-${kind}`,
+  remaining: `x-ratelimit-remaining-${kind}`,
+  reset: `x-ratelimit-reset-${kind}`,
+})
+const ofRequests = headersOf('requests')
+const ofTokens = headersOf('tokens')
+
+/** The `x-ratelimit-*` headers, one answer at a time. What they say together is the limiter's audit. */
+export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, say) => {
+  const answer = authenticatedResponse(observation)
+  if (answer === null || isAbuseBlock(answer, contract)) return
+  const scope = applicableLimit(observation, contract)
+  const { headers, status } = answer
+  const seqs = [observation.seq]
+
+  if (areNumbers('limit.requests.headers', ofRequests))
+    compare(
+      observation.asked.kind === 'resource' ? 'limit.resources' : 'limit.requests.limit',
+      headers[ofRequests.limit],
+      scope?.requestsPerMinute,
+    )
+
+  const isInference = observation.asked.kind === 'chat' && status === 200
+  if (isInference && contract.limits.tokenHeaders && areNumbers('limit.tokens.headers', ofTokens)) {
+    compare('limit.tokens.limit', headers[ofTokens.limit], scope?.tokensPerMinute)
+    if (contract.limits.tokensReset === 'seconds') checkSecondsLeft(headers[ofTokens.reset])
+  }
+
+  const type = headers['x-ratelimit-type']
+  if (type === undefined && status !== 429) return
+  if (type !== undefined && types.includes(type)) say.kept('limit.type')
+  else say.broken('limit.type', `x-ratelimit-type is ${quote(type)} on a ${status}, expected ${types.join(', ')}`, seqs)
+
+  function areNumbers(clause: 'limit.requests.headers' | 'limit.tokens.headers', names: typeof ofRequests): boolean {
+    const { limit, remaining, reset } = names
+    if (isNumber(limit) && isNumber(remaining) && isNumber(reset)) {
+      say.kept(clause)
+      return true
+    }
+    const unfit = [limit, remaining, reset].filter(name => !isNumber(name))
+    const got = unfit.map(name => `${name} is ${quote(headers[name])}`).join(', ')
+    say.broken(clause, `${got} on a ${status}, expected numbers not below zero`, seqs)
+    return false
+  }
+
+  function isNumber(name: string): boolean {
+    const value = headers[name]
+    return value !== undefined && isDecimal(value)
+  }
+
+  function compare(
+    clause: 'limit.requests.limit' | 'limit.resources' | 'limit.tokens.limit',
+    said: string | undefined,
+    expected: number | null | undefined,
+  ) {
+    if (expected === null || expected === undefined) return
+    if (Number(said) === expected) return say.kept(clause)
+    const because = `the limit of ${scope?.name} is said to be ${said}, expected ${expected} (${scope?.tier})`
+    say.broken(clause, because, seqs)
+  }
+
+  function checkSecondsLeft(said: string | undefined) {
+    const max = Math.ceil(contract.limits.windowMs / 1000)
+    if (Number(said) <= max) say.kept('limit.tokens.reset')
+    else say.broken('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${max} s`, seqs)
+  }
+}

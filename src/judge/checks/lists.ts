@@ -1,0 +1,88 @@
+import type { AccountTier, Contract } from '../../contract/contract.ts'
+import { quote } from '../../lib/format.ts'
+import { toObject } from '../../lib/json.ts'
+import { jsonObject } from '../../observation/response.ts'
+import { type Check, expectFor } from './check.ts'
+
+/** The lists of networks, of models, of the caller's rate limits and of the requests that hit them. */
+export const checkLists: Check<'catalogue'> = ({ answer, asked, seq, accountTier }, contract, say) => {
+  if (answer === null || answer.status >= 500 || unrelated.includes(answer.status)) return
+  const expect = expectFor(say, seq)
+  const body = answer.status === 200 ? jsonObject(answer) : null
+  switch (asked.kind) {
+    case 'networks': {
+      const wrong = wrongNetworks(body?.networks)
+      return expect('catalogue.networks', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+    }
+    case 'models': {
+      const wrong = wrongModels(body)
+      return expect('catalogue.models', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+    }
+    case 'rate-limit-logs': {
+      const wrong = wrongLog(body, contract)
+      return expect('logs.layout', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+    }
+    case 'rate-limits': {
+      const wrong = wrongLimits(toObject(body?.data)?.rateLimits, accountTier, contract)
+      return expect('catalogue.rate-limits', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+    }
+  }
+}
+
+/** Who asked, how often, with what money: says nothing about the list. */
+const unrelated: readonly number[] = [401, 402, 403, 429]
+
+const notFound = (status: number): string => (status === 200 ? '' : ` (the status is ${status}, expected 200)`)
+
+function wrongNetworks(slugs: unknown): string | null {
+  if (!isTextList(slugs)) return `networks is ${quote(slugs)}, expected a list of slugs`
+  const unordered = slugs.findIndex((slug, index) => index > 0 && slug <= (slugs[index - 1] ?? ''))
+  if (unordered < 0) return null
+  return `${quote(slugs[unordered])} stands behind ${quote(slugs[unordered - 1])}, expected them sorted and each once`
+}
+
+function wrongModels(body: Readonly<Record<string, unknown>> | null): string | null {
+  if (body?.object !== 'list') return `object is ${quote(body?.object)}, expected "list"`
+  if (!Array.isArray(body.data)) return `data is ${quote(body.data)}, expected a list`
+  const nameless = body.data.find(model => typeof toObject(model)?.id !== 'string')
+  return nameless === undefined ? null : `a model is ${quote(nameless)}, expected an id in it`
+}
+
+function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contract): string | null {
+  if (!Array.isArray(entries) || entries.length === 0) return `rateLimits is ${quote(entries)}, expected a list`
+  for (const entry of entries.map(toObject)) {
+    const limits = entry?.rateLimits
+    if (!Array.isArray(limits)) return `an entry of rateLimits is ${quote(entry)}, expected a list of limits in it`
+    const model = contract.models.find(known => known.id === entry?.apiModelId)
+    if (model === undefined) continue
+    const { requestsPerMinute, tokensPerMinute } = contract.accounts[accountTier][model.tier]
+    const expected: Readonly<Record<string, number>> = { RPM: requestsPerMinute, TPM: tokensPerMinute }
+    for (const limit of limits.map(toObject)) {
+      const amount = expected[String(limit?.type)]
+      if (amount !== undefined && limit?.amount !== amount)
+        return `${model.id} has ${quote(limit)}, expected ${amount} (${accountTier} ${model.tier})`
+    }
+  }
+  return null
+}
+
+const isTextList = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.length > 0 && value.every(item => typeof item === 'string' && item !== '')
+
+const logTexts = ['apiKeyId', 'modelId', 'rateLimitTier', 'rateLimitType']
+
+function wrongLog(body: Readonly<Record<string, unknown>> | null, { limitLogs }: Contract): string | null {
+  if (body?.object !== 'list') return `object is ${quote(body?.object)}, expected "list"`
+  const rows = body.data
+  if (!Array.isArray(rows)) return `data is ${quote(rows)}, expected a list`
+  if (rows.length > limitLogs.rows) return `there are ${rows.length} rows, expected ${limitLogs.rows} at most`
+  for (const row of rows.map(toObject)) {
+    const unfit = logTexts.find(name => typeof row?.[name] !== 'string')
+    if (unfit !== undefined) return `a row has ${quote(row?.[unfit])} as ${unfit}, expected a text`
+    if (!isTime(row?.timestamp)) return `a row has ${quote(row?.timestamp)} as timestamp, expected a time`
+  }
+  return null
+}
+
+const isTime = (value: unknown): boolean =>
+  (typeof value === 'string' && !Number.isNaN(Date.parse(value))) || (typeof value === 'number' && value > 0)

@@ -1,0 +1,78 @@
+import type { Contract, Model } from '../../contract/contract.ts'
+import { memoizeLast } from '../../lib/memoize-last.ts'
+
+import { pico } from '../../lib/money.ts'
+
+/** What the contract says about money, as integers. */
+type PriceList = {
+  readonly picoUsdPerCredit: bigint
+  /** The last digit of an RPC cost, in pico-USD. */
+  readonly costGrain: bigint
+  /** The smallest difference that a balance shows, in pico-USD. */
+  readonly balanceGrain: bigint
+  /** By model: pico-USD for a million tokens. A model without a known price is missing. */
+  readonly tokenPrices: ReadonlyMap<string, TokenPrices>
+  readonly models: ReadonlySet<string>
+  readonly creditsHeader: string
+  readonly costHeader: string
+  readonly usdHeader: string
+  readonly diemHeader: string
+}
+
+type TokenPrices = {
+  readonly input: bigint
+  readonly output: bigint
+  /** Of tokens that came from a cache, and of those that were written to one; null where it is not known. */
+  readonly cacheInput: bigint | null
+  readonly cacheWrite: bigint | null
+}
+
+export const priceListOf = memoizeLast(makePriceList)
+
+function makePriceList({ rpc, billing, models, headerPrefix }: Contract): PriceList {
+  const tokenPrices = models.flatMap(({ id, usdPerMillion }) =>
+    usdPerMillion === null ? [] : [[id, pricesOf(usdPerMillion)] as const],
+  )
+  return {
+    picoUsdPerCredit: pico(rpc.usdPerCredit),
+    costGrain: 10n ** BigInt(12 - rpc.costDecimals),
+    balanceGrain: pico(billing.balanceResolutionUsd),
+    tokenPrices: new Map(tokenPrices),
+    models: new Set(models.map(({ id }) => id)),
+    creditsHeader: `${headerPrefix}rpc-credits`,
+    costHeader: `${headerPrefix}rpc-cost-usd`,
+    usdHeader: `${headerPrefix}balance-usd`,
+    diemHeader: `${headerPrefix}balance-diem`,
+  }
+}
+
+/** `amount` × a relative tolerance, such as 0.005. */
+export const toleranceOf = (amount: bigint, tolerance: number): bigint =>
+  (amount * BigInt(Math.round(tolerance * 1e9))) / 1_000_000_000n
+
+const pricesOf = ({ input, output, cacheInput, cacheWrite }: NonNullable<Model['usdPerMillion']>): TokenPrices => ({
+  input: pico(input),
+  output: pico(output),
+  cacheInput: cacheInput === null ? null : pico(cacheInput),
+  cacheWrite: cacheWrite === null ? null : pico(cacheWrite),
+})
+
+type TokenQuantities = {
+  readonly prompt: number
+  readonly completion: number
+  /** Parts of the prompt. */
+  readonly cached: number
+  readonly written: number
+}
+
+/** What tokens cost by the list, in pico-USD; null where a price is not known. */
+export function listPrice(priceList: PriceList, model: string, tokens: TokenQuantities): bigint | null {
+  const price = priceList.tokenPrices.get(model)
+  if (price === undefined) return null
+  const { prompt, completion, cached, written } = tokens
+  const plain = BigInt(prompt - cached - written) * price.input + BigInt(completion) * price.output
+  if (cached === 0 && written === 0) return plain / 1_000_000n
+  if ((cached > 0 && price.cacheInput === null) || (written > 0 && price.cacheWrite === null)) return null
+  const apart = BigInt(cached) * (price.cacheInput ?? 0n) + BigInt(written) * (price.cacheWrite ?? 0n)
+  return (plain + apart) / 1_000_000n
+}

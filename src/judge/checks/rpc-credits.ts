@@ -1,0 +1,137 @@
+import { type Contract, methodTier } from '../../contract/contract.ts'
+import { quote } from '../../lib/format.ts'
+import { memoizeLast } from '../../lib/memoize-last.ts'
+
+import { absDifference, formatPico, parsePico } from '../../lib/money.ts'
+import { isDecimal, isWholeNumber } from '../../lib/numbers.ts'
+import type { Answer, Observation, RpcAsked } from '../../observation/observation.ts'
+import { isReplayed } from '../../observation/response.ts'
+import { type Check, type Expect, expectFor } from './check.ts'
+import { priceListOf, toleranceOf } from './price-list.ts'
+import { isRpcError, matchItems } from './rpc-response.ts'
+
+/** Credits and cost of an answer of the RPC proxy, to the credit. */
+export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say) => {
+  const { answer, asked, seq, outcome } = observation
+  if (asked.kind !== 'rpc' || answer?.status !== 200 || outcome.kind !== 'answered') return
+  const expect = expectFor(say, seq)
+  const priceList = priceListOf(contract)
+
+  const said = answer.headers[priceList.creditsHeader]
+  const credits = claimedCredits(answer, contract)
+  expect(
+    'rpc.credits.header',
+    credits !== null,
+    () => `${priceList.creditsHeader} is ${quote(said)}, expected an integer`,
+  )
+  const price = answer.headers[priceList.costHeader] ?? ''
+  const cost = isDecimal(price) ? parsePico(price) : null
+  expect(
+    'rpc.cost.header',
+    cost !== null,
+    () => `${priceList.costHeader} is ${quote(answer.headers[priceList.costHeader])}, expected a decimal string`,
+  )
+
+  // What a replay shows here (nothing, or the first charge again) is open; that it costs nothing is the ledger's.
+  if (isReplayed(answer) || asked.replay?.role === 'conflict' || credits === null) return
+  if (cost !== null) {
+    const expected = credits * priceList.picoUsdPerCredit
+    const tolerance = priceList.costGrain + toleranceOf(expected, contract.rpc.priceTolerance)
+    expect(
+      'rpc.cost.amount',
+      absDifference(cost, expected) <= tolerance,
+      () => `${credits} credits cost ${price} USD, expected about ${formatPico(expected)}`,
+    )
+  }
+  const bill = expectedCredits(observation, contract)
+  if (bill !== null) checkAmount(credits, bill, asked, contract, expect)
+}
+
+/** The credits that an answer says were charged; null where it does not say. */
+export function claimedCredits(answer: Answer, contract: Contract): bigint | null {
+  const said = answer.headers[priceListOf(contract).creditsHeader] ?? ''
+  return isWholeNumber(said) ? BigInt(said) : null
+}
+
+type ExpectedCredits = {
+  readonly total: bigint
+  /** Totals that are right; more than one where the contract leaves a price open. */
+  readonly accepted: readonly bigint[]
+  readonly failed: number
+  /** What the failed items would cost had they not failed. */
+  readonly failedInFull: number
+}
+
+function checkAmount(
+  credits: bigint,
+  bill: ExpectedCredits,
+  asked: RpcAsked,
+  { rpc }: Contract,
+  expect: Expect<'rpc.credits.amount' | 'rpc.batch.error-price'>,
+): void {
+  const { failed, failedInFull, total, accepted } = bill
+  const isRight = accepted.includes(credits)
+  if (failed > 0 && asked.batch) {
+    const isOtherPrice = !isRight && isErrorPrice(credits - total, failed, failedInFull, rpc.errorItemCredits)
+    expect(
+      'rpc.batch.error-price',
+      !isOtherPrice,
+      () => `${credits} credits for a batch with ${failed} failed items, expected ${total}`,
+    )
+    if (isOtherPrice) return
+  }
+  expect(
+    'rpc.credits.amount',
+    isRight,
+    () => `${credits} credits for ${describe(asked)}, expected ${accepted.join(' or ')}`,
+  )
+}
+
+/**
+ * Whether a difference is what another price of the failed items would make: the same for each of them, and between
+ * nothing and the price of a success. Any other difference lies with the other items.
+ */
+function isErrorPrice(difference: bigint, failed: number, failedInFull: number, errorItemCredits: number): boolean {
+  const inFull = BigInt(failedInFull - failed * errorItemCredits)
+  const each = Number(difference) / failed + errorItemCredits
+  return difference === inFull || (Number.isInteger(each) && each >= 0 && each <= failedInFull / failed)
+}
+
+/** What the request costs by the price list; null where a tier is not known or the responses cannot be paired. */
+export const expectedCredits = memoizeLast(
+  ({ answer, asked }: Observation, contract: Contract): ExpectedCredits | null =>
+    asked.kind !== 'rpc' || answer === null ? null : expectedCreditsOf(answer, asked, contract),
+)
+
+function expectedCreditsOf(
+  answer: Answer,
+  { network, items, batch }: RpcAsked,
+  contract: Contract,
+): ExpectedCredits | null {
+  const { multipliers, networks, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
+  const base = networks[network]?.baseCredits
+  const value = answer.body.kind === 'json' ? answer.body.value : undefined
+  const { byId, faults } = matchItems(items, Array.isArray(value) ? value : [value])
+  if (base === undefined || faults.length > 0) return null
+  let [succeeded, failed, failedInFull] = [0, 0, 0]
+  for (const item of items) {
+    const tier = methodTier(contract, network, item.method)
+    if (tier === null) return null
+    const full = base * multipliers[tier]
+    const response = byId.get(item.id)
+    if (isRpcError(response)) {
+      failed++
+      failedInFull += full
+    } else if (response?.result === undefined) return null
+    else succeeded += full
+  }
+  const discounted = BigInt(succeeded + failed * errorItemCredits)
+  const inFull = BigInt(succeeded + failedInFull)
+  const isOpen = !batch && failed > 0 && singleErrorIsDiscounted === null
+  const total = batch || isOpen || singleErrorIsDiscounted ? discounted : inFull
+  return { total, accepted: isOpen ? [discounted, inFull] : [total], failed, failedInFull }
+}
+
+function describe({ network, items, batch }: RpcAsked): string {
+  return batch ? `a batch of ${items.length} on ${network}` : `${items[0]?.method} on ${network}`
+}

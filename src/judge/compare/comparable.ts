@@ -1,0 +1,91 @@
+import type { Contract } from '../../contract/contract.ts'
+import { UsageError } from '../../lib/usage-error.ts'
+import type { Plan } from '../../plan/plan.ts'
+import type { ComparedRun } from './compare-runs.ts'
+import type { Criteria } from './comparison.ts'
+
+/** What a run was to do, and what it was judged by. */
+export type JudgedPlan = { readonly plan: Plan; readonly contract: Contract }
+
+/** A run that was read from the directory `path`, to be compared. */
+export type RecordedComparedRun = ComparedRun & JudgedPlan & { readonly path: string }
+
+/** The runs that a run must be no worse than. */
+export type Baselines = { readonly runs: readonly RecordedComparedRun[]; readonly criteria: Criteria }
+
+type PlanDifference = { readonly path: string; readonly base: string; readonly run: string }
+
+/**
+ * In what two runs were to do something else, so that their numbers are not of the same thing. Target and seed may differ,
+ * and so may name, question, budget, thresholds and what is recorded; of the contract, its name and how things are
+ * spelled there.
+ */
+export const planDifferences = (base: JudgedPlan, run: JudgedPlan): readonly PlanDifference[] =>
+  differences(comparedParts(base), comparedParts(run), '')
+
+function comparedParts({ plan, contract }: JudgedPlan) {
+  const { callers, calls, stages, slo, bounds } = plan
+  const { accounts, models, resources, resourceLimits, chat, rpc, idempotency, limits, abuse, billing } = contract
+  return {
+    callers: {
+      count: callers.names.length,
+      'keys-each': callers.keysEach,
+      tier: callers.accountTier,
+      shared: callers.shared,
+    },
+    calls,
+    stages: Object.fromEntries(stages.map(stage => [stage.name, stage])),
+    slo,
+    limits: bounds,
+    contract: { accounts, models, resources, resourceLimits, chat, rpc, idempotency, limits, abuse, billing },
+  }
+}
+
+/** Leaf by leaf, by their paths. */
+function differences(base: unknown, run: unknown, path: string): readonly PlanDifference[] {
+  if (isBranch(base) && isBranch(run) && Array.isArray(base) === Array.isArray(run)) {
+    const keys = [...new Set([...Object.keys(base), ...Object.keys(run)])]
+    return keys.flatMap(key =>
+      differences(Reflect.get(base, key), Reflect.get(run, key), path === '' ? key : `${path}.${key}`),
+    )
+  }
+  const [was, is] = [shown(base), shown(run)]
+  return was === is ? [] : [{ path, base: was, run: is }]
+}
+
+const isBranch = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+const shown = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value))
+
+const maxDifferences = 20
+
+/** Throws a UsageError where runs were to do different things, and says in what they differ. */
+export function assertComparable(baseline: RecordedComparedRun, path: string, run: JudgedPlan): void {
+  const found = planDifferences(baseline, run)
+  if (found.length === 0) return
+  const shown = found.slice(0, maxDifferences).map(mistakeOf)
+  const left = found.length - shown.length
+  const rest = { where: path, got: `${left} more differences`, expected: `what the baseline ${baseline.path} did` }
+  throw new UsageError(left === 0 ? shown : [...shown, rest])
+
+  function mistakeOf({ path: at, base, run: value }: PlanDifference) {
+    return {
+      where: `${path}: ${at}`,
+      got: truncateValue(value),
+      expected: `${truncateValue(base)}, as in the baseline ${baseline.path}`,
+    }
+  }
+}
+
+const maxValueLength = 200
+const truncateValue = (value: string): string =>
+  value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value
+
+/** Throws a UsageError where a run is given twice: against itself nothing ever changes, and nothing varies. */
+export function assertDistinct(runs: readonly RecordedComparedRun[]): void {
+  runs.forEach(({ path, info }, index) => {
+    const twin = runs.slice(0, index).find(other => other.info.id === info.id)
+    if (twin === undefined) return
+    throw new UsageError({ where: path, got: `run ${info.id}, as in ${twin.path}`, expected: 'another run' })
+  })
+}

@@ -1,0 +1,155 @@
+import type { Unit } from '../../lib/format.ts'
+import { formatDuration } from '../../lib/format.ts'
+import { maxLatenessMs } from '../metrics/harness-limits.ts'
+import type { Slice, SlicedTiming } from '../metrics/slices.ts'
+import type { Status } from '../thresholds.ts'
+import {
+  countOf,
+  type Estimate,
+  estimateMean,
+  estimatePercentile,
+  estimateRate,
+  estimateShare,
+  mean,
+  positionMs,
+  quantilePosition,
+  sumBuckets,
+} from './estimates.ts'
+
+/** One number by which runs are compared. */
+export type ComparedMeasure = {
+  readonly name: string
+  readonly unit: Unit
+  readonly better: 'lower' | 'higher'
+  /**
+   * Times and rates hang on the machine and on the harness as well as on the target, shares and prices on the target
+   * alone. Shares are compared by their difference, all others by their ratio.
+   */
+  readonly kind: 'time' | 'rate' | 'share' | 'price'
+  /** Of a time, which percentile of it; else null. */
+  readonly percent: number | null
+  /** null: there are too few values to say. */
+  readonly estimate: (slices: readonly Slice[]) => Estimate | null
+  /** How many values there are of it. */
+  readonly values: (slices: readonly Slice[]) => number
+}
+
+/** Everything that a call is compared by. A probe is to be refused, and so has no goodput. */
+export const measuresOf = (isProbe: boolean): readonly ComparedMeasure[] =>
+  isProbe ? measures.filter(measure => measure !== goodput) : measures
+
+const total = (of: (slice: Slice) => number) => (slices: readonly Slice[]) =>
+  slices.reduce((sum, slice) => sum + of(slice), 0)
+
+const time = (timing: SlicedTiming, name: string, percent: number): ComparedMeasure => ({
+  name: `${name} p${percent}`,
+  unit: 'ms',
+  better: 'lower',
+  kind: 'time',
+  percent,
+  estimate: slices => estimatePercentile(slices, timing, percent),
+  values: total(slice => countOf(slice.times[timing] ?? [])),
+})
+
+const rate = (name: string, count: (slice: Slice) => number): ComparedMeasure => ({
+  name,
+  unit: 'per-second',
+  better: 'higher',
+  kind: 'rate',
+  percent: null,
+  estimate: slices => estimateRate(slices, count),
+  values: total(slice => slice.sent + slice.dropped),
+})
+
+const share = (name: string, count: (slice: Slice) => number): ComparedMeasure => ({
+  name,
+  unit: 'ratio',
+  better: 'lower',
+  kind: 'share',
+  percent: null,
+  estimate: slices => estimateShare(slices, count, ({ sent }) => sent),
+  values: total(({ sent }) => sent),
+})
+
+const price = (name: string, unit: Unit, amount: (slice: Slice) => number): ComparedMeasure => ({
+  name,
+  unit,
+  better: 'lower',
+  kind: 'price',
+  percent: null,
+  estimate: slices => estimateMean(slices, amount, ({ succeeded }) => succeeded),
+  values: total(({ succeeded }) => succeeded),
+})
+
+const times: readonly (readonly [timing: SlicedTiming, name: string])[] = [
+  ['latency', 'latency'],
+  ['service-time', 'service time'],
+  ['ttft', 'TTFT'],
+  ['tpot', 'TPOT'],
+  ['icl', 'ICL'],
+]
+const goodput = rate('goodput', ({ good }) => good)
+
+const measures: readonly ComparedMeasure[] = [
+  ...times.flatMap(([timing, name]) => [50, 95, 99].map(percent => time(timing, name, percent))),
+  rate('achieved', ({ answered }) => answered),
+  goodput,
+  share('failures', ({ failed, faulty }) => failed + faulty),
+  share('refusals', ({ refused }) => refused),
+  price('credits a call', 'credits', ({ claimedCredits }) => Number(claimedCredits)),
+  price('cost a call', 'usd', ({ claimedUsd }) => Number(claimedUsd)),
+]
+
+/** What a call did in a stage, in a run of which this is known. */
+export type RunCell = {
+  readonly slices: readonly Slice[]
+  /** Arrivals of the stage, of whatever call, that were never sent. */
+  readonly dropped: number
+  /** Whether the run ended by itself. */
+  readonly isComplete: boolean
+  readonly verdict: Status
+}
+
+/**
+ * Why a number is in doubt before it is looked at: the run did not do what it was to do, or what it shows may be the harness's
+ * own doing. One that is late sends another load than the planned one and reads late what has come; one that drops
+ * arrivals spares the target. null: there is no doubt.
+ */
+export function inconclusiveReason(
+  measure: ComparedMeasure,
+  run: RunCell,
+  baselines: readonly RunCell[],
+  material: { readonly baseMs: number; readonly minimalEffect: number },
+): string | null {
+  if (!run.isComplete) return 'the run did not end by itself'
+  if (baselines.some(({ isComplete }) => !isComplete)) return 'its baseline did not end by itself'
+  if (measure.kind === 'share' || measure.kind === 'price') return null
+  if (run.verdict === 'inconclusive') return 'the run is inconclusive'
+  if (baselines.some(({ verdict }) => verdict === 'inconclusive')) return 'its baseline is inconclusive'
+  if (run.dropped > 0) return 'arrivals of its stage were dropped'
+  if (baselines.some(({ dropped }) => dropped > 0)) return 'arrivals of its stage were dropped in a baseline'
+  return measure.percent === null ? null : latenessReason(measure.percent, run, baselines, material)
+}
+
+/** By the same percentile: what a median cannot show of the answers, a few late sendings cannot change either. */
+function latenessReason(
+  percent: number,
+  run: RunCell,
+  baselines: readonly RunCell[],
+  { baseMs, minimalEffect }: { readonly baseMs: number; readonly minimalEffect: number },
+): string | null {
+  const late = latenessPercentileMs(run, percent)
+  const lateBefore = baselines.map(baseline => latenessPercentileMs(baseline, percent))
+  const latest = Math.max(late, ...lateBefore)
+  const tolerated = maxLatenessMs(baseMs)
+  if (latest > tolerated)
+    return `the harness was late: p${percent} ${formatDuration(latest)}, tolerated ${formatDuration(tolerated)}`
+  const before = mean(lateBefore)
+  if (Math.abs(late - before) <= baseMs * minimalEffect) return null
+  return `the harness was not as late as before: p${percent} ${formatDuration(late)}, was ${formatDuration(before)}`
+}
+
+function latenessPercentileMs({ slices }: RunCell, percent: number): number {
+  const cells = sumBuckets(slices.map(({ times }) => times.lateness ?? []))
+  return cells.length === 0 ? 0 : positionMs(quantilePosition(cells, percent / 100))
+}

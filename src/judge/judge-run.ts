@@ -1,0 +1,198 @@
+import type { Contract } from '../contract/contract.ts'
+import {
+  type EventLoopDelay,
+  hasHeader,
+  type LogFooter,
+  type PushCounts,
+  type RunInfo,
+  readLog,
+} from '../observation/log.ts'
+import type { Observation } from '../observation/observation.ts'
+import { isSystemStage, type Plan } from '../plan/plan.ts'
+import { shardOf } from '../plan/shard.ts'
+import type { BlockCounts, LimitResult } from './audits/audit.ts'
+import { createJudge, type JudgeResult, mergeSnapshots, thresholdsOf } from './judge.ts'
+import { createHistogram, type Percentiles, percentilesOf } from './metrics/histogram.ts'
+import type { RunMetrics } from './metrics/request-stats.ts'
+import { createSeries, type Series } from './metrics/series.ts'
+import { createSlices, type Slices } from './metrics/slices.ts'
+import { type RunVerdict, reachVerdict, type VerdictInput } from './verdict.ts'
+
+/** What a run is judged by. */
+export type JudgeJob = { readonly plan: Plan; readonly contract: Contract; readonly head: RunInfo }
+
+/** What the judge of one worker found, and the end of the worker's log; null: the log was cut off before that. */
+export type WorkerResult = { readonly facts: JudgeResult; readonly end: LogFooter | null }
+
+/** A run with its verdict: all that its report and its outputs are made of. */
+export type JudgedRun = VerdictInput &
+  RunVerdict & {
+    readonly head: RunInfo
+    readonly load: LoadTotals
+    readonly series: Series
+    /** What other runs can be compared with. */
+    readonly slices: Slices
+    readonly limits: readonly LimitResult[]
+    /** By their `seq`: observations that an example cites, as far as the judges kept them. */
+    readonly citedObservations: ReadonlyMap<number, Observation>
+  }
+
+/** The load of a run, over all calls and stages, and what the harness says of itself. */
+type LoadTotals = {
+  /** Requests that the plan forecast. */
+  readonly planned: number
+  /** Requests handed to the transport: `answered` and `failed` add up to it. The system calls are among them. */
+  readonly sent: number
+  /** Complete responses, of any status. */
+  readonly answered: number
+  readonly failed: number
+  /** Arrivals that were due and never sent. */
+  readonly dropped: number
+  /** Arrivals for which there were no credentials. */
+  readonly leftOut: number
+  readonly failures: Readonly<Record<string, number>>
+  /** Responses of the abuse block, in stages that did not intend to cause it. */
+  readonly blocked: number
+  readonly latenessMs: Percentiles
+  readonly eventLoopDelayMs: EventLoopDelay | null
+  /** Observations that were judged but not recorded, because the disk was too slow. */
+  readonly unrecorded: number
+  /** Of the remote write, until the run ended; null: there was none. */
+  readonly pushed: PushCounts | null
+  /** One for each worker, in their order. */
+  readonly workers: readonly WorkerTotals[]
+}
+
+/** How far apart workers began tells how far apart their callers were. */
+type WorkerTotals = {
+  /** From 1. */
+  readonly worker: number
+  readonly callers: number
+  /** Its log has no end. */
+  readonly isLost: boolean
+  /** When it began its first stage, in milliseconds on the clock of the run; null: it did not, or did not say so. */
+  readonly beganMs: number | null
+  readonly sent: number
+  readonly latenessMs: Percentiles
+  readonly eventLoopDelayMs: EventLoopDelay | null
+}
+
+/** Judges the log of a worker again; of a log that is not there, nothing. `leftOut`: observations that it lacks. */
+export async function judgeLog(job: JudgeJob, file: string): Promise<WorkerResult & { leftOut: number }> {
+  const judge = createJudge(job.plan, job.contract, job.head)
+  let end: LogFooter | null = null
+  let leftOut = 0
+  for await (const line of hasHeader(file) ? readLog(file) : []) {
+    if (line.kind === 'observation') judge.add(line.observation)
+    if (line.kind === 'end') end = line.end
+    if (line.kind === 'gap') leftOut += line.leftOut
+  }
+  return { facts: judge.finish(end !== null), end, leftOut }
+}
+
+/** The result of a worker that left nothing. */
+export const emptyResult = ({ plan, contract, head }: JudgeJob): WorkerResult => ({
+  facts: createJudge(plan, contract, head).finish(false),
+  end: null,
+})
+
+/** The verdict on a run, once, over the results of all of its workers, in their order. No caller is of two of them. */
+export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly WorkerResult[]): JudgedRun {
+  const all = results.map(({ facts }) => facts)
+  const view = mergeSnapshots(plan, all)
+  const { metrics, docket, audits } = view
+  audits.finish(all.map(({ memories }) => memories))
+  const end = endOf(results.map(result => result.end))
+  const latestMs = Math.max(0, ...all.map(facts => facts.latestMs))
+  const durationMs = Math.round(end?.durationMs ?? latestMs)
+  const complete = end?.ended === 'complete'
+  const load = loadTotals(plan, metrics, audits.blocks(), results, end)
+  const series = createSeries(plan)
+  const slices = createSlices(plan, contract)
+  for (const facts of all) {
+    series.merge(facts.series)
+    slices.merge(facts.slices)
+  }
+  const run = {
+    plan,
+    head,
+    ended: end?.ended ?? 'cut-short',
+    durationMs,
+    metrics,
+    load,
+    series: series.series(),
+    slices: slices.slices(),
+    clauses: docket.tallies(),
+    findings: docket.findings(),
+    billing: audits.billing(),
+    limits: audits.limits(),
+    capacity: view.capacity(complete),
+    thresholds: thresholdsOf(plan, view, { complete, elapsedMs: durationMs }, load.eventLoopDelayMs),
+    citedObservations: new Map(all.flatMap(result => [...result.citedObservations])),
+  } as const
+  return { ...run, ...reachVerdict(run) }
+}
+
+export function loadTotals(
+  plan: Plan,
+  metrics: RunMetrics,
+  blocks: BlockCounts,
+  results: readonly WorkerResult[],
+  end: LogFooter | null,
+): LoadTotals {
+  const { sent, answered, failed, dropped, leftOut, failures, timing } = metrics.all()
+  const ends = results.flatMap(result => result.end ?? [])
+  return {
+    planned: plan.forecast.requests,
+    sent,
+    answered,
+    failed,
+    dropped,
+    leftOut,
+    failures: Object.fromEntries([...failures].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    blocked: unintendedBlocks(plan, blocks),
+    latenessMs: percentilesOf(timing('lateness')),
+    eventLoopDelayMs: maxDelay(ends),
+    unrecorded: ends.reduce((sum, { unrecorded }) => sum + unrecorded, 0),
+    pushed: end?.pushed ?? null,
+    workers: results.map((result, worker) => workerTotals(result, worker, results.length, plan)),
+  }
+}
+
+/** Where a stage intends to have its callers blocked, they may still be blocked in the system stages. */
+function unintendedBlocks({ stages }: Plan, blocks: BlockCounts): number {
+  const intended = stages.filter(({ beyondFailures }) => beyondFailures).map(({ name }) => name)
+  return Object.entries(blocks)
+    .filter(([stage]) => !intended.includes(stage) && !(intended.length > 0 && isSystemStage(stage)))
+    .reduce((sum, [, count]) => sum + count, 0)
+}
+
+/** How the run ended: each worker wrote down the same. Null where all were killed, and not one worker alone. */
+function endOf(ends: readonly (LogFooter | null)[]): LogFooter | null {
+  const known = ends.find(end => end !== null) ?? null
+  return known?.ended === 'worker-lost' || !ends.includes(null) ? known : null
+}
+
+/** The longest of all workers: each has an event loop of its own. */
+function maxDelay(ends: readonly LogFooter[]): EventLoopDelay | null {
+  const delays = ends.flatMap(end => end.eventLoopDelayMs ?? [])
+  if (delays.length === 0) return null
+  return { p99: Math.max(...delays.map(({ p99 }) => p99)), max: Math.max(...delays.map(({ max }) => max)) }
+}
+
+function workerTotals({ facts, end }: WorkerResult, worker: number, workers: number, plan: Plan): WorkerTotals {
+  const lateness = createHistogram()
+  for (const { stats } of facts.metrics.cells) {
+    const late = stats.histograms.get('lateness')
+    if (late !== undefined) lateness.merge(late)
+  }
+  return {
+    worker: worker + 1,
+    callers: plan.callers.names.filter((_, caller) => shardOf(caller, plan, workers) === worker).length,
+    isLost: end === null,
+    beganMs: end?.beganMs ?? null,
+    sent: facts.metrics.cells.reduce((sum, { stats }) => sum + stats.sent, 0),
+    latenessMs: percentilesOf(lateness),
+    eventLoopDelayMs: end?.eventLoopDelayMs ?? null,
+  }
+}

@@ -1,0 +1,167 @@
+import type { Contract } from '../../contract/contract.ts'
+import { applicableLimit } from '../../observation/limit-scope.ts'
+import type { Observation, Sink } from '../../observation/observation.ts'
+import { authenticatedResponse, isAbuseBlock, isReplayed } from '../../observation/response.ts'
+import { chargeOf, expectedCharge } from '../audits/ledger/charge.ts'
+import { priceListOf } from '../checks/price-list.ts'
+import { claimedCredits } from '../checks/rpc-credits.ts'
+
+/** What was charged for one call on one network; `none` for a call that has no network. All in pico-USD or credits. */
+type ChargeGauge = {
+  readonly call: string
+  readonly network: string
+  readonly expectedCredits: bigint
+  readonly claimedCredits: bigint
+  readonly expectedPicoUsd: bigint
+  readonly claimedPicoUsd: bigint
+}
+
+/** What the latest answer said of a balance: as it was before its request. null: nothing was said. */
+type BalanceGauge = { readonly caller: string; readonly usd: number | null; readonly diem: number | null }
+
+/** What the latest answer said of a limit. null: nothing was said. */
+type RemainingGauge = {
+  readonly caller: string
+  readonly scope: string
+  readonly tier: string
+  readonly requests: number | null
+  readonly tokens: number | null
+}
+
+/**
+ * A fold for live views of a run: what the report has in total, by call and by caller. It keeps the headers of a response as
+ * they came, and reads them when a snapshot is taken. Bounded by the calls and callers of the plan.
+ */
+type Gauges = GaugeViews & { readonly add: Sink; readonly snapshot: () => GaugeSnapshot }
+
+/** The values of the gauges, as plain data. */
+export type GaugeSnapshot = { readonly [Name in keyof GaugeViews]: ReturnType<GaugeViews[Name]> }
+
+/** Of gauges that have no caller in common. */
+export function mergeGauges(parts: readonly GaugeSnapshot[]): GaugeSnapshot {
+  const charges = new Map<string, ChargeGauge>()
+  for (const gauge of parts.flatMap(part => part.charges)) {
+    const key = `${gauge.call} ${gauge.network}`
+    const sum = charges.get(key)
+    charges.set(key, sum === undefined ? gauge : addCharges(sum, gauge))
+  }
+  return {
+    charges: [...charges.values()],
+    balances: parts.flatMap(part => part.balances),
+    remaining: parts.flatMap(part => part.remaining),
+    blocks: new Map(parts.flatMap(part => [...part.blocks])),
+  }
+}
+
+const addCharges = (a: ChargeGauge, b: ChargeGauge): ChargeGauge => ({
+  ...a,
+  expectedCredits: a.expectedCredits + b.expectedCredits,
+  claimedCredits: a.claimedCredits + b.claimedCredits,
+  expectedPicoUsd: a.expectedPicoUsd + b.expectedPicoUsd,
+  claimedPicoUsd: a.claimedPicoUsd + b.claimedPicoUsd,
+})
+
+export type GaugeViews = {
+  readonly charges: () => readonly ChargeGauge[]
+  readonly balances: () => readonly BalanceGauge[]
+  readonly remaining: () => readonly RemainingGauge[]
+  /** Answers by caller that were the abuse block's. */
+  readonly blocks: () => ReadonlyMap<string, number>
+}
+
+type LatestHeaders = { shownMs: number; headers: Readonly<Record<string, string>> }
+type LatestOfLimit = LatestHeaders & { observation: Observation }
+type ChargeSums = { -readonly [Name in keyof ChargeGauge]: ChargeGauge[Name] }
+
+export function createGauges(contract: Contract): Gauges {
+  const { usdHeader, diemHeader } = priceListOf(contract)
+  const charges = new Map<string, Map<string, ChargeSums>>()
+  const balances = new Map<string, LatestHeaders>()
+  const limits = new Map<string, Map<string, LatestOfLimit>>()
+  const blocks = new Map<string, number>()
+
+  function sumsOf(call: string, network: string): ChargeSums {
+    const ofCall = charges.get(call) ?? new Map<string, ChargeSums>()
+    charges.set(call, ofCall)
+    const none = { expectedCredits: 0n, claimedCredits: 0n, expectedPicoUsd: 0n, claimedPicoUsd: 0n }
+    const sums = ofCall.get(network) ?? { call, network, ...none }
+    ofCall.set(network, sums)
+    return sums
+  }
+
+  function addCharge(observation: Observation) {
+    const { asked, answer, call } = observation
+    if (asked.kind !== 'chat' && asked.kind !== 'rpc' && asked.kind !== 'probe') return
+    const sums = sumsOf(call, asked.kind === 'rpc' ? asked.network : 'none')
+    const expected = expectedCharge(observation, contract)
+    if (expected !== null) {
+      sums.expectedCredits += expected.credits
+      sums.expectedPicoUsd += expected.usd
+    }
+    const charge = chargeOf(observation, contract)
+    if (charge?.kind === 'charged') sums.claimedPicoUsd += charge.said
+    if (asked.kind === 'rpc' && answer !== null && !isReplayed(answer))
+      sums.claimedCredits += claimedCredits(answer, contract) ?? 0n
+  }
+
+  /** Answers come in the order of their ends; what counts is which of them was written last. */
+  function addStatements(observation: Observation, shownMs: number) {
+    const { caller, asked, answer } = observation
+    if (answer === null) return
+    const { headers } = answer
+    if (headers[usdHeader] !== undefined && authenticatedResponse(observation) !== null) {
+      const known = balances.get(caller)
+      if (known === undefined) balances.set(caller, { shownMs, headers })
+      else if (known.shownMs <= shownMs) Object.assign(known, { shownMs, headers })
+    }
+    // Which limit a probe draws on is for the judges to decide.
+    if (headers['x-ratelimit-remaining-requests'] === undefined || asked.kind === 'probe') return
+    const ofCaller = limits.get(caller) ?? new Map<string, LatestOfLimit>()
+    limits.set(caller, ofCaller)
+    const key = asked.kind === 'chat' ? asked.model : asked.kind
+    const known = ofCaller.get(key)
+    if (known === undefined || known.shownMs <= shownMs) ofCaller.set(key, { shownMs, headers, observation })
+  }
+
+  const views: GaugeViews = {
+    charges: () => [...charges.values()].flatMap(ofCall => [...ofCall.values()]),
+    balances: () =>
+      [...balances].map(([caller, { headers }]) => ({
+        caller,
+        usd: numberIn(headers[usdHeader]),
+        diem: numberIn(headers[diemHeader]),
+      })),
+    remaining: () =>
+      [...limits].flatMap(([caller, ofCaller]) =>
+        [...ofCaller.values()].flatMap(({ headers, observation }) => {
+          const scope = applicableLimit(observation, contract)
+          if (scope === null) return []
+          const requests = numberIn(headers['x-ratelimit-remaining-requests'])
+          const tokens = numberIn(headers['x-ratelimit-remaining-tokens'])
+          return [{ caller, scope: scope.name, tier: scope.tier, requests, tokens }]
+        }),
+      ),
+    blocks: () => blocks,
+  }
+  return {
+    ...views,
+    snapshot: () => ({
+      charges: views.charges(),
+      balances: views.balances(),
+      remaining: views.remaining(),
+      blocks: views.blocks(),
+    }),
+    add: observation => {
+      addCharge(observation)
+      const { answer, headersMs, endMs, caller } = observation
+      if (answer === null) return
+      addStatements(observation, headersMs ?? endMs ?? 0)
+      if (isAbuseBlock(answer, contract)) blocks.set(caller, (blocks.get(caller) ?? 0) + 1)
+    },
+  }
+}
+
+const decimal = /^-?\d+(\.\d+)?$/
+
+const numberIn = (text: string | undefined): number | null =>
+  text !== undefined && decimal.test(text) ? Number(text) : null

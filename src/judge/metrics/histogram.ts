@@ -1,0 +1,176 @@
+import { Int32Histogram } from 'hdr-histogram-js'
+import { samplesToProve } from '../../plan/sample-size.ts'
+
+/** A distribution of milliseconds in bounded memory: 1 µs to 1 h, three significant digits. */
+export type Histogram = {
+  readonly count: () => number
+  readonly clamped: () => number
+  /** Not rounded to a bucket but to a nanosecond, so that no order of adding changes it; 0 where nothing was recorded. */
+  readonly sumMs: () => number
+  /** Exact; null where nothing was recorded. */
+  readonly minMs: () => number | null
+  readonly maxMs: () => number | null
+  /** The smallest value that `percent` % of the values do not exceed, up to 0.1 % too high; null where nothing was. */
+  readonly atPercentile: (percent: number) => number | null
+  /** How many values are at most each of the boundaries, which ascend. */
+  readonly countsUpTo: (boundariesMs: readonly number[]) => readonly number[]
+  /** Visits each bucket that is not empty, by its index. */
+  readonly eachBucket: (visit: (index: number, count: number) => void) => void
+  readonly snapshot: () => HistogramSnapshot
+}
+
+/** All that a histogram holds, to be added to another: plain data. */
+export type HistogramSnapshot = {
+  /** The index of each bucket that is not empty, and after it how many values it holds. */
+  readonly buckets: Uint32Array
+  readonly count: number
+  readonly clamped: number
+  readonly sumNs: number
+  readonly minMs: number
+  readonly maxMs: number
+}
+
+export type MutableHistogram = Histogram & {
+  /** Values out of range are clamped to it and counted as `clamped`; what is no number at all is left out. */
+  readonly record: (ms: number) => void
+  /** Adds all that another one holds. */
+  readonly merge: (snapshot: HistogramSnapshot) => void
+}
+
+const US_PER_MS = 1000
+const NS_PER_MS = 1e6
+const HIGHEST_US = 3600 * 1000 * US_PER_MS
+const SIGNIFICANT_DIGITS = 3
+
+export function createHistogram(): MutableHistogram {
+  const hdr = new Int32Histogram(1, HIGHEST_US, SIGNIFICANT_DIGITS)
+  let clamped = 0
+  let sumNs = 0
+  let minMs = Number.POSITIVE_INFINITY
+  let maxMs = Number.NEGATIVE_INFINITY
+
+  const eachBucket = (visit: (index: number, count: number) => void) => {
+    // Most of the range is above everything that was recorded.
+    const last = hdr.totalCount === 0 ? -1 : bucketOf(Math.round(maxMs * US_PER_MS))
+    for (let index = 0; index <= last; index++) {
+      const count = hdr.getCountAtIndex(index)
+      if (count > 0) visit(index, count)
+    }
+  }
+
+  return {
+    record: ms => {
+      if (Number.isNaN(ms)) return
+      const us = Math.round(ms * US_PER_MS)
+      const within = Math.min(Math.max(us, 0), HIGHEST_US)
+      if (within !== us) clamped++
+      hdr.addToCountAtIndex(bucketOf(within), 1)
+      hdr.addToTotalCount(1)
+      const value = within === us ? ms : within / US_PER_MS
+      sumNs += Math.round(value * NS_PER_MS)
+      if (value < minMs) minMs = value
+      if (value > maxMs) maxMs = value
+    },
+    merge: ({ buckets, count, ...other }) => {
+      for (let at = 0; at < buckets.length; at += 2) hdr.addToCountAtIndex(buckets[at] ?? 0, buckets[at + 1] ?? 0)
+      hdr.addToTotalCount(count)
+      clamped += other.clamped
+      sumNs += other.sumNs
+      minMs = Math.min(minMs, other.minMs)
+      maxMs = Math.max(maxMs, other.maxMs)
+    },
+    count: () => hdr.totalCount,
+    clamped: () => clamped,
+    sumMs: () => sumNs / NS_PER_MS,
+    minMs: () => (hdr.totalCount === 0 ? null : minMs),
+    maxMs: () => (hdr.totalCount === 0 ? null : maxMs),
+    atPercentile: percent => {
+      if (hdr.totalCount === 0) return null
+      // A bucket is answered with its upper end, which may lie above every value that it holds.
+      return Math.max(minMs, Math.min(maxMs, hdr.getValueAtPercentile(percent) / US_PER_MS))
+    },
+    countsUpTo: boundariesMs => {
+      const lastIndices = boundariesMs.map(ms => bucketOf(Math.min(ms * US_PER_MS, HIGHEST_US)))
+      const counts = boundariesMs.map(() => 0)
+      let bucket = 0
+      let total = 0
+      eachBucket((index, count) => {
+        for (; bucket < lastIndices.length && index > (lastIndices[bucket] ?? 0); bucket++) counts[bucket] = total
+        total += count
+      })
+      return counts.fill(total, bucket)
+    },
+    eachBucket,
+    snapshot: () => {
+      const buckets: number[] = []
+      eachBucket((index, count) => buckets.push(index, count))
+      return { buckets: Uint32Array.from(buckets), count: hdr.totalCount, clamped, sumNs, minMs, maxMs }
+    },
+  }
+}
+
+const hdrBuckets = new Int32Histogram(1, HIGHEST_US, SIGNIFICANT_DIGITS)
+const bucketsPerOctave = hdrBuckets.subBucketHalfCount
+const octaveBits = Math.log2(bucketsPerOctave)
+
+/**
+ * The index of the bucket that holds this whole number of microseconds. HdrHistogram finds the same one with two powers and
+ * a logarithm, which take most of the time of recording a value.
+ */
+export function bucketOf(us: number): number {
+  const octave = Math.max(0, 31 - octaveBits - Math.clz32(us))
+  return octave * bucketsPerOctave + (us >>> octave)
+}
+
+export const emptyHistogram: Histogram = createHistogram()
+
+/** The lowest whole number of microseconds that the bucket of this index holds. */
+export const bucketFloorUs = (index: number): number => hdrBuckets.valueFromIndex(index)
+
+/** What all of them hold, as of now. */
+export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
+  const [first, ...rest] = histograms.filter(histogram => histogram.count() > 0)
+  if (first === undefined) return emptyHistogram
+  if (rest.length === 0) return first
+  const merged = createHistogram()
+  for (const histogram of [first, ...rest]) merged.merge(histogram.snapshot())
+  return merged
+}
+
+/** Milliseconds. A percentile that so few samples cannot bound is null; so is everything where there are none. */
+export type Percentiles = {
+  readonly count: number
+  readonly mean: number | null
+  readonly p50: number | null
+  readonly p90: number | null
+  readonly p95: number | null
+  readonly p99: number | null
+  readonly p999: number | null
+  readonly max: number | null
+}
+
+/** How many samples it takes to bound the percentile; no number of them bounds the largest or the smallest possible value. */
+export const samplesFor = (percent: number): number =>
+  percent > 0 && percent < 100 ? samplesToProve(percent) : Number.POSITIVE_INFINITY
+
+/** null: there are too few samples to say. */
+export function percentileMs(histogram: Histogram, percent: number): number | null {
+  return histogram.count() < samplesFor(percent) ? null : histogram.atPercentile(percent)
+}
+
+export function percentilesOf(histogram: Histogram): Percentiles {
+  const count = histogram.count()
+  return {
+    count,
+    mean: meanMs(histogram),
+    p50: percentileMs(histogram, 50),
+    p90: percentileMs(histogram, 90),
+    p95: percentileMs(histogram, 95),
+    p99: percentileMs(histogram, 99),
+    p999: percentileMs(histogram, 99.9),
+    max: histogram.maxMs(),
+  }
+}
+
+export const meanMs = (histogram: Histogram): number | null =>
+  histogram.count() === 0 ? null : histogram.sumMs() / histogram.count()

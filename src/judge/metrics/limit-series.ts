@@ -1,0 +1,128 @@
+import { isWholeNumber } from '../../lib/numbers.ts'
+import type { Observation } from '../../observation/observation.ts'
+import type { Timeline, TimeRow } from './timeline.ts'
+
+/** What one caller used of one limit over time, as the answers said, and when it was refused. */
+export type LimitSeries = {
+  readonly caller: string
+  /** `chat:<model>` or `rpc`. */
+  readonly scope: string
+  /** As the answers said; null where they did not. */
+  readonly limit: number | null
+  /** Most requests of the window that were used by then; null: no answer said so. */
+  readonly used: readonly (number | null)[]
+  /** When a 429 came, and to which request: the first `mostRefusals`. */
+  readonly refusedMs: readonly number[]
+  readonly refusedSeqs: readonly number[]
+}
+
+type LimitSeriesFold = {
+  readonly add: (o: Observation) => void
+  /** Those that were refused first, then those that used most of their limit. */
+  readonly series: () => readonly LimitSeries[]
+  readonly snapshot: () => readonly LimitSeriesSnapshot[]
+  readonly merge: (snapshot: readonly LimitSeriesSnapshot[], columnOf: (theirs: number) => number) => void
+}
+
+export type LimitSeriesSnapshot = Omit<MutableLimitSeries, 'used'> & { readonly used: Float64Array }
+
+const maxKept = 128
+const maxShown = 24
+const maxRefusals = 200
+
+type MutableLimitSeries = {
+  readonly caller: string
+  /** The model that a chat names; nothing of what the RPC proxy limits. */
+  readonly model: string
+  readonly used: TimeRow
+  readonly refusedMs: number[]
+  readonly refusedSeqs: number[]
+  limit: number | null
+  share: number
+}
+
+export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
+  const allSeries = new Map<string, Map<string, MutableLimitSeries>>()
+  let count = 0
+
+  function seriesOf(caller: string, model: string): MutableLimitSeries | null {
+    const ofCaller = allSeries.get(caller)
+    const known = ofCaller?.get(model)
+    if (known !== undefined) return known
+    if (count >= maxKept) return null
+    count++
+    const series: MutableLimitSeries = {
+      caller,
+      model,
+      // One more than was used, so that nothing is told from none.
+      used: timeline.maxima(),
+      refusedMs: [],
+      refusedSeqs: [],
+      limit: null,
+      share: 0,
+    }
+    allSeries.set(caller, (ofCaller ?? new Map<string, MutableLimitSeries>()).set(model, series))
+    return series
+  }
+
+  return {
+    add: o => {
+      const shownMs = o.headersMs ?? o.endMs
+      const { asked } = o
+      if (o.answer === null || shownMs === null || (asked.kind !== 'chat' && asked.kind !== 'rpc')) return
+      const series = seriesOf(o.caller, asked.kind === 'chat' ? asked.model : '')
+      if (series === null) return
+      if (o.answer.status === 429 && series.refusedMs.length < maxRefusals) {
+        series.refusedMs.push(Math.round(shownMs))
+        series.refusedSeqs.push(o.seq)
+      }
+      const limit = wholeNumber(o.answer.headers['x-ratelimit-limit-requests'])
+      const remaining = wholeNumber(o.answer.headers['x-ratelimit-remaining-requests'])
+      if (limit === null || remaining === null || limit === 0) return
+      const used = Math.max(0, limit - remaining)
+      const column = timeline.columnOf(shownMs)
+      if (column >= 0) series.used.put(column, used + 1)
+      series.limit = limit
+      series.share = Math.max(series.share, used / limit)
+    },
+    series: () => {
+      const columns = Array.from({ length: timeline.columns() }, (_, column) => column)
+      return all()
+        .toSorted((a, b) => b.refusedMs.length - a.refusedMs.length || b.share - a.share || byName(a, b))
+        .slice(0, maxShown)
+        .map(({ caller, model, limit, used, refusedMs, refusedSeqs }) => ({
+          caller,
+          scope: model === '' ? 'rpc' : `chat:${model}`,
+          limit,
+          used: columns.map(column => (used.at(column) === 0 ? null : used.at(column) - 1)),
+          refusedMs: [...refusedMs],
+          refusedSeqs: [...refusedSeqs],
+        }))
+    },
+    snapshot: () => all().map(series => ({ ...series, used: series.used.snapshot() })),
+    merge: (snapshot, columnOf) => {
+      for (const { caller, model, used, limit, share, refusedMs, refusedSeqs } of snapshot) {
+        const series = seriesOf(caller, model)
+        if (series === null) continue
+        series.used.merge(used, columnOf)
+        series.limit = limit ?? series.limit
+        series.share = Math.max(series.share, share)
+        const room = maxRefusals - series.refusedMs.length
+        series.refusedMs.push(...refusedMs.slice(0, room))
+        series.refusedSeqs.push(...refusedSeqs.slice(0, room))
+      }
+    },
+  }
+
+  function all(): readonly MutableLimitSeries[] {
+    return [...allSeries.values()].flatMap(ofCaller => [...ofCaller.values()])
+  }
+}
+
+const maxDigits = 9
+
+const byName = (a: MutableLimitSeries, b: MutableLimitSeries): number =>
+  a.caller.localeCompare(b.caller, 'en', { numeric: true }) || a.model.localeCompare(b.model, 'en')
+
+const wholeNumber = (text: string | undefined): number | null =>
+  text !== undefined && text.length <= maxDigits && isWholeNumber(text) ? Number(text) : null

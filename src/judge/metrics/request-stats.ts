@@ -1,0 +1,293 @@
+import { latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
+import { isSystemStage, type Plan, type Timing } from '../../plan/plan.ts'
+import {
+  createHistogram,
+  emptyHistogram,
+  type Histogram,
+  type HistogramSnapshot,
+  type MutableHistogram,
+  mergeHistograms,
+} from './histogram.ts'
+import {
+  activeMs,
+  gapsMs,
+  gapTimings,
+  isSuccess,
+  meetsSlo,
+  outputTokens,
+  type RunExtent,
+  requestTimings,
+  type Selection,
+  type Slo,
+  timingMs,
+} from './timings.ts'
+
+/** A fold over observations. Memory is bounded by the calls and stages of the plan, not by the observations. */
+export type RunMetrics = {
+  readonly add: Sink
+  /** As of now. Stages of the program's own count only where they are asked for by name. */
+  readonly select: (selection: Selection) => RequestStats
+  /** Everything, the program's own stages included: what the harness did, not how the service fared. */
+  readonly all: () => RequestStats
+  /** One for each call and stage that was seen, stage by stage. */
+  readonly cells: () => readonly MetricsCell[]
+  /** Milliseconds that the stages of a rate lasted; null where it has none. */
+  readonly activeMs: (selection: Selection, extent: RunExtent) => number | null
+  readonly snapshot: () => MetricsSnapshot
+  readonly merge: (snapshot: MetricsSnapshot) => void
+}
+
+/** What a fold has come to, as plain data; another one can go on from there, or add up several. */
+export type MetricsSnapshot = {
+  readonly cells: readonly { readonly call: string; readonly stage: string; readonly stats: RequestStatsSnapshot }[]
+  /** Infinite as long as nothing was due in a stage. */
+  readonly loadStartMs: number
+  readonly lastEndMs: ReadonlyMap<string, number>
+}
+
+export type MetricsCell = { readonly call: string; readonly stage: string; readonly stats: RequestStats }
+
+/** Names that the plan does not know; they share one cell when there are more than `maxUnknownNames` of them. */
+export const OTHER_NAME = '(other)'
+const maxUnknownNames = 16
+
+export function createMetrics(plan: Plan): RunMetrics {
+  const cells = new Map<string, Map<string, MutableStats>>()
+  const nameCall = boundNames(Object.keys(plan.calls))
+  const nameStage = boundNames(plan.stages.map(stage => stage.name))
+
+  const list = (): readonly MetricsCell[] => each((call, stage, { stats }) => ({ call, stage, stats: stats }))
+
+  const each = <Value>(of: (call: string, stage: string, cell: MutableStats) => Value): readonly Value[] =>
+    [...cells].flatMap(([stage, calls]) => [...calls].map(([call, cell]) => of(call, stage, cell)))
+
+  const cellOf = (o: Pick<Observation, 'call' | 'stage'>): MutableStats => {
+    const stage = nameStage(o.stage)
+    const call = nameCall(o.call)
+    const ofStage = cells.get(stage) ?? new Map<string, MutableStats>()
+    const cell = ofStage.get(call) ?? createRequestStats(plan.slo[call] ?? {})
+    cells.set(stage, ofStage.set(call, cell))
+    return cell
+  }
+
+  // The program's own requests come before the stages and take as long as they take: the first stage began where the
+  // earliest arrival of a stage says that it did.
+  let loadStartMs = Number.POSITIVE_INFINITY
+  const lastEndMs = new Map<string, number>()
+  const stageStartMs = new Map(plan.stages.map(stage => [stage.name, stage.startMs]))
+
+  return {
+    add: o => {
+      cellOf(o).add(o)
+      const startMs = stageStartMs.get(o.stage)
+      if (startMs === undefined) return
+      loadStartMs = Math.min(loadStartMs, o.dueMs - startMs)
+      if (o.endMs !== null) lastEndMs.set(o.stage, Math.max(lastEndMs.get(o.stage) ?? 0, o.endMs))
+    },
+    select: selection =>
+      mergeStats(
+        list()
+          .filter(cell => isSelected(selection, cell))
+          .map(cell => cell.stats),
+      ),
+    all: () => mergeStats(list().map(cell => cell.stats)),
+    cells: list,
+    activeMs: (selection, extent) => activeMs(plan, selection, extent, { loadStartMs, lastEndMs }),
+    snapshot: () => ({
+      cells: each((call, stage, cell) => ({ call, stage, stats: cell.snapshot() })),
+      loadStartMs,
+      lastEndMs: new Map(lastEndMs),
+    }),
+    merge: snapshot => {
+      for (const { stats, ...names } of snapshot.cells) cellOf(names).merge(stats)
+      loadStartMs = Math.min(loadStartMs, snapshot.loadStartMs)
+      for (const [stage, endMs] of snapshot.lastEndMs) lastEndMs.set(stage, Math.max(lastEndMs.get(stage) ?? 0, endMs))
+    },
+  }
+}
+
+function isSelected(selection: Selection, cell: { readonly call: string; readonly stage: string }): boolean {
+  const inStage = selection.stage === null ? !isSystemStage(cell.stage) : cell.stage === selection.stage
+  return inStage && (selection.call === null || cell.call === selection.call)
+}
+
+function boundNames(known: readonly string[]): (name: string) => string {
+  const names = new Set(known)
+  const limit = names.size + maxUnknownNames
+  return name => {
+    if (names.has(name)) return name
+    if (names.size >= limit) return OTHER_NAME
+    names.add(name)
+    return name
+  }
+}
+
+/** What a set of observations adds up to. */
+export type RequestStats = {
+  /** Requests handed to the transport: the answered and the failed. */
+  readonly sent: number
+  /** Complete answers, of any status. */
+  readonly answered: number
+  readonly failed: number
+  /** Arrivals that were due and never sent. */
+  readonly dropped: number
+  /** Arrivals for which nobody had given the credentials; they are not among the dropped. */
+  readonly leftOut: number
+  readonly good: number
+  readonly statuses: ReadonlyMap<number, number>
+  readonly failures: ReadonlyMap<string, number>
+  /** Of complete 2xx answers that said how many they were, and how many answers that is. */
+  readonly outputTokens: number
+  readonly answersWithTokens: number
+  /** Of complete 2xx answers, but for lateness, which is of everything sent. Empty where nothing was recorded. */
+  readonly timing: (timing: Timing) => Histogram
+}
+
+/** Figures as plain data, to be added to others. */
+type RequestStatsSnapshot = Omit<RequestStats, 'timing'> & {
+  readonly histograms: ReadonlyMap<Timing, HistogramSnapshot>
+}
+
+/** Figures that grow. Histograms are made when first needed. */
+export type MutableStats = {
+  readonly stats: RequestStats
+  readonly add: (o: Observation) => void
+  readonly snapshot: () => RequestStatsSnapshot
+  readonly merge: (snapshot: RequestStatsSnapshot) => void
+}
+
+/** What statuses beyond `maxStatuses` distinct ones are counted as. */
+const OTHER_STATUS = 0
+const maxStatuses = 32
+
+export function createRequestStats(slo: Slo): MutableStats {
+  const histograms = new Map<Timing, MutableHistogram>()
+  const statuses = new Map<number, number>()
+  const failures = new Map<string, number>()
+  const stats = {
+    sent: 0,
+    answered: 0,
+    failed: 0,
+    dropped: 0,
+    leftOut: 0,
+    good: 0,
+    statuses,
+    failures,
+    outputTokens: 0,
+    answersWithTokens: 0,
+    timing: (timing: Timing) => histograms.get(timing) ?? emptyHistogram,
+  }
+
+  const histogramOf = (timing: Timing): MutableHistogram => {
+    let histogram = histograms.get(timing)
+    if (histogram === undefined) {
+      histogram = createHistogram()
+      histograms.set(timing, histogram)
+    }
+    return histogram
+  }
+
+  const record = (timing: Timing, ms: number | null) => {
+    if (ms !== null) histogramOf(timing).record(ms)
+  }
+
+  const addSuccess = (o: Observation) => {
+    if (meetsSlo(o, slo)) stats.good++
+    for (const timing of requestTimings) record(timing, timingMs(timing, o))
+    for (const timing of gapTimings) for (const ms of gapsMs(timing, o) ?? []) record(timing, ms)
+    const tokens = outputTokens(o)
+    if (tokens === null) return
+    stats.outputTokens += tokens
+    stats.answersWithTokens++
+  }
+
+  const add = (o: Observation) => {
+    if (o.outcome.kind === 'dropped') {
+      if (o.outcome.reason === 'no-credentials') stats.leftOut++
+      else stats.dropped++
+      return
+    }
+    stats.sent++
+    record('lateness', latenessMs(o))
+    if (o.outcome.kind === 'failed') {
+      stats.failed++
+      addCount(failures, o.outcome.reason, 1)
+      return
+    }
+    stats.answered++
+    addStatus(statuses, o.outcome.status, 1)
+    if (isSuccess(o)) addSuccess(o)
+  }
+
+  return {
+    stats,
+    add,
+    snapshot: () => {
+      const { timing: _, ...counts } = stats
+      return { ...counts, histograms: new Map([...histograms].map(([timing, each]) => [timing, each.snapshot()])) }
+    },
+    merge: snapshot => {
+      for (const name of counted) stats[name] += snapshot[name]
+      for (const [status, count] of snapshot.statuses) addStatus(statuses, status, count)
+      for (const [reason, count] of snapshot.failures) addCount(failures, reason, count)
+      for (const [timing, histogram] of snapshot.histograms) histogramOf(timing).merge(histogram)
+    },
+  }
+}
+
+const counted = [
+  'sent',
+  'answered',
+  'failed',
+  'dropped',
+  'leftOut',
+  'good',
+  'outputTokens',
+  'answersWithTokens',
+] as const satisfies (keyof RequestStats)[]
+
+export function mergeStats(parts: readonly RequestStats[]): RequestStats {
+  const total = (count: (part: RequestStats) => number) => parts.reduce((sum, part) => sum + count(part), 0)
+  const statuses = new Map<number, number>()
+  const failures = new Map<string, number>()
+  for (const part of parts) {
+    for (const [status, count] of part.statuses) addStatus(statuses, status, count)
+    for (const [reason, count] of part.failures) addCount(failures, reason, count)
+  }
+  const merged = new Map<Timing, Histogram>()
+  return {
+    sent: total(part => part.sent),
+    answered: total(part => part.answered),
+    failed: total(part => part.failed),
+    dropped: total(part => part.dropped),
+    leftOut: total(part => part.leftOut),
+    good: total(part => part.good),
+    statuses,
+    failures,
+    outputTokens: total(part => part.outputTokens),
+    answersWithTokens: total(part => part.answersWithTokens),
+    timing: timing => {
+      const histogram = merged.get(timing) ?? mergeHistograms(parts.map(part => part.timing(timing)))
+      merged.set(timing, histogram)
+      return histogram
+    },
+  }
+}
+
+function addCount<Key>(counts: Map<Key, number>, key: Key, by: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + by)
+}
+
+function addStatus(statuses: Map<number, number>, status: number, by: number): void {
+  addCount(statuses, statuses.has(status) || statuses.size < maxStatuses ? status : OTHER_STATUS, by)
+}
+
+/** Ascending, as JSON and people expect, with what had to be summed up last. */
+export function statusCounts(statuses: ReadonlyMap<number, number>): Readonly<Record<string, number>> {
+  const known = [...statuses].filter(([status]) => status !== OTHER_STATUS).toSorted(([a], [b]) => a - b)
+  const other = statuses.get(OTHER_STATUS)
+  return Object.fromEntries([
+    ...known.map(([status, count]) => [String(status), count] as const),
+    ...(other === undefined ? [] : [['other', other] as const]),
+  ])
+}

@@ -1,0 +1,229 @@
+import { z } from 'zod'
+import type { Contract } from '../../contract/contract.ts'
+import type { DeepReadonly } from '../../lib/deep-readonly.ts'
+import { formatPico } from '../../lib/money.ts'
+import { latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
+import { isReplayed } from '../../observation/response.ts'
+import type { Plan, Timing } from '../../plan/plan.ts'
+import { chargeOf } from '../audits/ledger/charge.ts'
+import { claimedCredits } from '../checks/rpc-credits.ts'
+import { createLogBuckets } from './log-buckets.ts'
+import { gapsMs, isSuccess, meetsSlo, timingMs } from './timings.ts'
+
+/** Timings that runs are compared by, and the lateness that may invalidate them. */
+const slicedTimings = ['latency', 'service-time', 'ttft', 'tpot', 'icl', 'lateness'] as const satisfies Timing[]
+export type SlicedTiming = (typeof slicedTimings)[number]
+
+/** Two neighboring buckets are 0.5 % apart. */
+export const cellsPerOctave = 128
+/** The buckets of the times in a slice, in microseconds: from 1 µs to an hour. */
+export const timeBuckets = createLogBuckets(1, cellsPerOctave, Math.ceil(Math.log2(3_600_000_000) * cellsPerOctave) + 1)
+
+/** How many values each bucket holds, for the buckets that hold any, in ascending order: `[[bucket, count], …]`. */
+export type BucketCounts = readonly (readonly [bucket: number, count: number])[]
+
+const count = z.number().int().nonnegative()
+const decimal = z.string().regex(/^-?\d+(\.\d+)?$/)
+const bucketCounts = z
+  .array(z.tuple([count, count]))
+  .meta({ description: 'Cell i, and how many values of 2^(i ÷ cellsPerOctave) µs up to the next cell; ascending.' })
+
+const sliceSchema = z.object({
+  /** The slice is from `index × stage duration ÷ slicesPerStage` on, on the clock of the run. */
+  index: z.number().int(),
+  /** How much of the stage lies in it. */
+  activeMs: z.number().nonnegative(),
+  sent: count,
+  answered: count,
+  failed: count,
+  dropped: count,
+  // Of the answered: 2xx, 4xx and 5xx.
+  succeeded: count,
+  refused: count,
+  faulty: count,
+  good: count,
+  claimedCredits: decimal,
+  claimedUsd: decimal,
+  times: z.partialRecord(z.enum(slicedTimings), bucketCounts),
+})
+
+/**
+ * `slices.json`: what a run was, call by call and stage by stage, in slices of time, by which runs are compared. Counts
+ * and sums, so that what several workers recorded of one run adds up slice by slice and bucket by bucket.
+ */
+export const slicesSchema = z.object({
+  schema: z.literal(1),
+  cellsPerOctave: z.literal(cellsPerOctave),
+  calls: z.array(z.object({ call: z.string(), stage: z.string(), slices: z.array(sliceSchema) })),
+})
+
+export type Slices = DeepReadonly<z.infer<typeof slicesSchema>>
+/** What was due within a slice of a stage, and what became of it. */
+export type Slice = DeepReadonly<z.infer<typeof sliceSchema>>
+
+/** A slice is short beside a stage and long beside a request, so that a stage shows how steady it was. */
+const slicesPerStage = 20
+/** Two more, since the first and the last may be parts of one. What is due in none of these was not due within its stage. */
+const maxSlices = 22
+
+type SliceCounts = Omit<z.infer<typeof sliceSchema>, 'claimedCredits' | 'claimedUsd' | 'times'>
+type MutableSlice = SliceCounts & {
+  credits: bigint
+  picoUsd: bigint
+  readonly times: Map<SlicedTiming, Map<number, number>>
+}
+
+type SlicesFold = {
+  readonly add: Sink
+  readonly slices: () => Slices
+  readonly snapshot: () => SlicesSnapshot
+  readonly merge: (snapshot: SlicesSnapshot) => void
+}
+
+/** What a fold has come to, as plain data; another one can go on from there, or add up several. */
+export type SlicesSnapshot = {
+  /** By stage, by call, by the index of the slice. */
+  readonly found: ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<number, MutableSlice>>>
+  readonly loadStartMs: number
+}
+
+/** A fold over observations. Memory is bounded by the calls and stages of the plan, not by the observations. */
+export function createSlices(plan: Plan, contract: Contract): SlicesFold {
+  const stages = new Map(plan.stages.map(stage => [stage.name, stage]))
+  const order = Object.keys(plan.calls)
+  const found = new Map<string, Map<string, Map<number, MutableSlice>>>()
+  // As in the metrics: the first stage began where the earliest arrival of a stage says that it did.
+  let loadStartMs = Number.POSITIVE_INFINITY
+
+  function sliceOf(stage: string, call: string, index: number): MutableSlice | null {
+    const ofStage = getOrAdd(found, stage, () => new Map<string, Map<number, MutableSlice>>())
+    const ofCall = getOrAdd(ofStage, call, () => new Map<number, MutableSlice>())
+    if (ofCall.size >= maxSlices && !ofCall.has(index)) return null
+    return getOrAdd(ofCall, index, () => emptySlice(index))
+  }
+
+  return {
+    add: o => {
+      const stage = stages.get(o.stage)
+      if (stage === undefined || plan.calls[o.call] === undefined || !(stage.durationMs > 0)) return
+      loadStartMs = Math.min(loadStartMs, o.dueMs - stage.startMs)
+      const index = Math.floor(o.dueMs / (stage.durationMs / slicesPerStage))
+      const slice = sliceOf(o.stage, o.call, index)
+      if (slice !== null) addTo(slice, o, plan.slo[o.call] ?? {}, contract)
+    },
+    snapshot: () => ({ found, loadStartMs }),
+    merge: snapshot => {
+      loadStartMs = Math.min(loadStartMs, snapshot.loadStartMs)
+      for (const [stage, calls] of snapshot.found)
+        for (const [call, slices] of calls)
+          for (const [index, slice] of slices) {
+            const own = sliceOf(stage, call, index)
+            if (own !== null) addSlice(own, slice)
+          }
+    },
+    slices: () => ({
+      schema: 1,
+      cellsPerOctave,
+      calls: plan.stages.flatMap(({ name: stage, startMs, durationMs }) => {
+        const sliceMs = durationMs / slicesPerStage
+        const from = loadStartMs + startMs
+        const overlapMs = (index: number) =>
+          Math.min(from + durationMs, (index + 1) * sliceMs) - Math.max(from, index * sliceMs)
+        const first = Math.floor(from / sliceMs)
+        const last = Math.ceil((from + durationMs) / sliceMs) - 1
+        const ofStage = [...(found.get(stage) ?? [])].toSorted(([a], [b]) => order.indexOf(a) - order.indexOf(b))
+        return ofStage.map(([call, slices]) => ({
+          call,
+          stage,
+          // One in which nothing was due is a part of the stage, too.
+          slices: Array.from({ length: last - first + 1 }, (_, position) => {
+            const index = first + position
+            return finished({ ...(slices.get(index) ?? emptySlice(index)), activeMs: Math.max(0, overlapMs(index)) })
+          }),
+        }))
+      }),
+    }),
+  }
+}
+
+function addTo(slice: MutableSlice, o: Observation, slo: Plan['slo'][string], contract: Contract): void {
+  if (o.outcome.kind === 'dropped') {
+    if (o.outcome.reason !== 'no-credentials') slice.dropped++
+    return
+  }
+  slice.sent++
+  record(slice, 'lateness', latenessMs(o))
+  const charge = chargeOf(o, contract)
+  if (charge?.kind === 'charged') slice.picoUsd += charge.said
+  if (o.asked.kind === 'rpc' && o.answer !== null && !isReplayed(o.answer))
+    slice.credits += claimedCredits(o.answer, contract) ?? 0n
+  if (o.outcome.kind === 'failed') {
+    slice.failed++
+    return
+  }
+  slice.answered++
+  const { status } = o.outcome
+  if (status >= 500) slice.faulty++
+  else if (status >= 400) slice.refused++
+  if (!isSuccess(o)) return
+  slice.succeeded++
+  if (meetsSlo(o, slo)) slice.good++
+  for (const timing of ['latency', 'service-time', 'ttft', 'tpot'] as const) record(slice, timing, timingMs(timing, o))
+  for (const ms of gapsMs('icl', o) ?? []) record(slice, 'icl', ms)
+}
+
+function record({ times }: MutableSlice, timing: SlicedTiming, ms: number | null): void {
+  if (ms === null || Number.isNaN(ms)) return
+  const buckets = getOrAdd(times, timing, () => new Map<number, number>())
+  // A clock that is read twice may seem to have gone back by less than it can tell.
+  const bucket = ms > 0 ? timeBuckets.bucketOf(ms * 1000) : 0
+  buckets.set(bucket, (buckets.get(bucket) ?? 0) + 1)
+}
+
+function addSlice(slice: MutableSlice, other: MutableSlice): void {
+  for (const name of counted) slice[name] += other[name]
+  slice.credits += other.credits
+  slice.picoUsd += other.picoUsd
+  for (const [timing, buckets] of other.times) {
+    const own = getOrAdd(slice.times, timing, () => new Map<number, number>())
+    for (const [bucket, count] of buckets) own.set(bucket, (own.get(bucket) ?? 0) + count)
+  }
+}
+
+const counted = [
+  ...(['sent', 'answered', 'failed', 'dropped', 'succeeded', 'refused', 'faulty', 'good'] as const),
+] satisfies (keyof SliceCounts)[]
+
+const emptySlice = (index: number): MutableSlice => ({
+  index,
+  activeMs: 0,
+  sent: 0,
+  answered: 0,
+  failed: 0,
+  dropped: 0,
+  succeeded: 0,
+  refused: 0,
+  faulty: 0,
+  good: 0,
+  credits: 0n,
+  picoUsd: 0n,
+  times: new Map(),
+})
+
+function finished({ credits, picoUsd, times, ...counts }: MutableSlice): Slice {
+  const ascending = (buckets: ReadonlyMap<number, number>) => [...buckets].toSorted(([a], [b]) => a - b)
+  return {
+    ...counts,
+    claimedCredits: String(credits),
+    claimedUsd: formatPico(picoUsd),
+    times: Object.fromEntries([...times].map(([timing, buckets]) => [timing, ascending(buckets)])),
+  }
+}
+
+function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}

@@ -1,0 +1,259 @@
+import type { Unit } from '../lib/format.ts'
+import { formatExact, formatRate } from '../lib/format.ts'
+import { formatPico } from '../lib/money.ts'
+import type { EventLoopDelay } from '../observation/log.ts'
+import type { Aggregate, Count, Operator, Threshold } from '../plan/plan.ts'
+import type { CapacityResult } from './capacity/result.ts'
+import { latenessReason, stallReason } from './metrics/harness-limits.ts'
+import { type Histogram, meanMs, percentileMs, samplesFor } from './metrics/histogram.ts'
+import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
+import { perSecond, type RunExtent, type Selection } from './metrics/timings.ts'
+
+export type Status = 'pass' | 'fail' | 'inconclusive'
+
+export type ThresholdResult = {
+  readonly expression: string
+  /** null where none can be stated. */
+  readonly value: number | null
+  readonly operator: Operator
+  readonly bound: number
+  /** Of the value and of the bound; a ratio of 1 is 100 %. */
+  readonly unit: Unit
+  readonly verdict: Status
+  readonly because: string
+  readonly why: string
+}
+
+export function evaluateThresholds(
+  thresholds: readonly Threshold[],
+  metrics: RunMetrics,
+  totals: RunTotals,
+): readonly ThresholdResult[] {
+  return thresholds.map(threshold => evaluate(threshold, metrics, totals))
+}
+
+function evaluate(threshold: Threshold, metrics: RunMetrics, totals: RunTotals): ThresholdResult {
+  const { expression, why, operator, bound } = threshold
+  const measured = measure(threshold, metrics, totals)
+  const { value, unit, subject, samples } = measured
+  const result = (verdict: Status, because: string): ThresholdResult => {
+    return { expression, value, operator, bound, unit, verdict, because, why }
+  }
+  const required = `${operator} ${formatExact(bound, unit)}`
+  if (value === null) return result('inconclusive', `${measured.because} (required ${required}; n = ${samples})`)
+
+  const holds = compare(value, operator, bound)
+  const sentence = `${subject} was ${formatExact(value, unit)}, ${holds ? '' : 'not '}${required} (n = ${samples})`
+  const doubt =
+    latenessReason(threshold, metrics) ??
+    stallReason(threshold, totals.eventLoopDelayMs) ??
+    truncatedReason(threshold, measured, totals) ??
+    capacityRangeReason(threshold, value, totals)
+  if (doubt !== null) return result('inconclusive', `${sentence}, but ${doubt}`)
+  return result(holds ? 'pass' : 'fail', sentence)
+}
+
+/**
+ * A run that did not end by itself has done less than it was to do, and it cancelled requests on its own account. Then
+ * what became of requests proves nothing, and of what only ever grows just that which more of it cannot undo.
+ */
+function truncatedReason({ operator, bound }: Threshold, measured: MeasuredValue, totals: RunTotals): string | null {
+  if (totals.complete || measured.value === null || measured.grows === 'neither') return null
+  const settled = compare(measured.value, operator, bound) === compare(Number.POSITIVE_INFINITY, operator, bound)
+  if (measured.grows === 'only' && settled && measured.value >= bound) return null
+  return 'the run did not end by itself'
+}
+
+/** A capacity that is known to lie in a range proves only what is the same at both of its ends. */
+function capacityRangeReason(threshold: Threshold, value: number, { capacity }: RunTotals): string | null {
+  const { measure, operator, bound } = threshold
+  const upTo = measure.kind === 'capacity' ? capacityUpperBound(threshold, capacity) : null
+  if (upTo === null || compare(value, operator, bound) === compare(upTo, operator, bound)) return null
+  return rangeReason(upTo)
+}
+
+function compare(value: number, operator: Operator, bound: number): boolean {
+  switch (operator) {
+    case '<':
+      return value < bound
+    case '<=':
+      return value <= bound
+    case '>':
+      return value > bound
+    case '>=':
+      return value >= bound
+    case '==':
+      return value === bound
+    case '!=':
+      return value !== bound
+  }
+}
+
+/** What a threshold may be about and the observations alone do not tell, and how far the run went. */
+export type RunTotals = RunExtent & {
+  readonly violations: number
+  readonly discrepancies: number
+  readonly unexpected429: number
+  /** Claimed by the answers, over the whole run. */
+  readonly credits: bigint | number
+  readonly picoUsd: bigint
+  readonly capacity: readonly CapacityResult[]
+  /** Of the whole run; null where it is not known, as while the run goes. */
+  readonly eventLoopDelayMs: EventLoopDelay | null
+}
+
+function measure(threshold: Threshold, metrics: RunMetrics, totals: RunTotals): MeasuredValue {
+  const { measure } = threshold
+  switch (measure.kind) {
+    case 'timing': {
+      // The program's own stages are the service's answers to us and no part of a call, but they are part of our duty.
+      const wholeRun = measure.timing === 'lateness' && threshold.stage === null && threshold.call === null
+      const stats = wholeRun ? metrics.all() : metrics.select(threshold)
+      const subject = `${describeAggregate(measure.of)} ${measure.timing}${describeSelection(threshold)}`
+      return measureTiming(subject, measure.of, stats.timing(measure.timing))
+    }
+    case 'credits':
+      return measureTotal('credits', Number(totals.credits), 'credits', metrics)
+    case 'spend':
+      return measureTotal('spend', Number(formatPico(totals.picoUsd)), 'usd', metrics)
+    case 'capacity':
+      return measureCapacity(threshold, totals.capacity)
+    case 'count':
+    case 'ratio':
+    case 'per-second':
+      return measureCount(measure.kind, measure.count, threshold, metrics, totals)
+  }
+}
+
+function measureTiming(subject: string, of: Aggregate, histogram: Histogram): MeasuredValue {
+  const samples = histogram.count()
+  const base = { subject, samples, unit: 'ms', grows: 'neither' } as const
+  const value = aggregate(of, histogram)
+  if (value !== null) return { ...base, value }
+  const needed = of.kind === 'percentile' ? samplesFor(of.percent) : 1
+  const largest = histogram.maxMs()
+  if (largest === null) return { ...base, value, because: `${subject} has no value: nothing was measured` }
+  const enough = Number.isFinite(needed) ? `it takes ${needed} values` : 'no number of values is enough'
+  return {
+    ...base,
+    value,
+    because: `${subject} cannot be bounded: ${enough}, the largest was ${formatExact(largest, 'ms')}`,
+  }
+}
+
+function aggregate(of: Aggregate, histogram: Histogram): number | null {
+  switch (of.kind) {
+    case 'percentile':
+      return percentileMs(histogram, of.percent)
+    case 'mean':
+      return meanMs(histogram)
+    case 'min':
+      return histogram.minMs()
+    case 'max':
+      return histogram.maxMs()
+  }
+}
+
+function measureTotal(subject: string, value: number, unit: Unit, metrics: RunMetrics): MeasuredValue {
+  const samples = metrics.all().sent
+  const base = { subject, samples, unit, grows: 'only' } as const
+  return samples === 0 ? { ...base, value: null, because: 'nothing was sent' } : { ...base, value }
+}
+
+function measureCount(
+  kind: 'count' | 'ratio' | 'per-second',
+  count: Count,
+  selection: Selection,
+  metrics: RunMetrics,
+  totals: RunTotals,
+): MeasuredValue {
+  const stats = isTotal(count) ? metrics.all() : metrics.select(selection)
+  const due = stats.sent + stats.dropped
+  const ofDue = count.kind === 'sent' || count.kind === 'good' || count.kind === 'dropped'
+  const samples = ofDue ? due : stats.sent
+  const subject = `${count.kind === 'status' ? `status(${count.status})` : count.kind}${describeSelection(selection)}`
+  const grows = kind === 'count' && (isTotal(count) || count.kind === 'status') ? 'only' : 'both'
+  const base = { subject, samples, unit: kind, grows } as const
+  const none = (because: string): MeasuredValue => ({ ...base, value: null, because })
+
+  if (isTotal(count) && (selection.call !== null || selection.stage !== null))
+    return none(`${count.kind} are known for the whole run only`)
+  if (samples === 0 || (stats.sent === 0 && count.kind !== 'dropped')) return none(`${subject}: nothing was sent`)
+  const total = totalOf(count, stats, totals)
+  if (kind === 'count') return { ...base, value: total }
+  if (kind === 'ratio') return { ...base, value: total / samples }
+  const value = perSecond(total, metrics.activeMs(selection, totals))
+  return value === null ? none(`${subject} has no rate: it has no stage with a duration`) : { ...base, value }
+}
+
+const isTotal = (count: Count): boolean =>
+  count.kind === 'violations' || count.kind === 'discrepancies' || count.kind === 'unexpected-429'
+
+function totalOf(count: Count, stats: RequestStats, totals: RunTotals): number {
+  switch (count.kind) {
+    case 'status':
+      return stats.statuses.get(count.status) ?? 0
+    case 'violations':
+      return totals.violations
+    case 'discrepancies':
+      return totals.discrepancies
+    case 'unexpected-429':
+      return totals.unexpected429
+    default:
+      return stats[count.kind]
+  }
+}
+
+const describeAggregate = (of: Aggregate): string => (of.kind === 'percentile' ? `p(${of.percent})` : of.kind)
+
+const describeSelection = ({ call, stage }: Selection): string =>
+  `${call === null ? '' : ` of ${call}`}${stage === null ? '' : ` in ${stage}`}`
+
+/** The number that a threshold is about, or why there is none. */
+type MeasuredValue = {
+  readonly subject: string
+  /** Of the value and of the bound. */
+  readonly unit: Unit
+  readonly samples: number
+  /**
+   * How it moves while a run goes on. `only`: it never falls. `both`: it goes by what became of requests, so that
+   * requests which were cancelled or never sent distort it. `neither`: a statistic of those that were answered.
+   */
+  readonly grows: 'only' | 'both' | 'neither'
+} & ({ readonly value: number } | { readonly value: null; readonly because: string })
+
+type Selected = Pick<Threshold, 'call' | 'stage'>
+
+/**
+ * Arrivals a second that a search has confirmed, those of one call by its share of the mix. Where not even the lowest
+ * rate held it is 0: no rate that was tried is sustained. No value where the search came to nothing.
+ */
+function measureCapacity(threshold: Selected, results: readonly CapacityResult[]): MeasuredValue {
+  const { call, stage } = threshold
+  const result = results.find(each => each.stage === stage)
+  const subject = `capacity${call === null ? '' : ` of ${call}`}${stage === null ? '' : ` in ${stage}`}`
+  const samples = result?.trials.reduce((sum, { arrivals }) => sum + arrivals, 0) ?? 0
+  const base = { subject, samples, unit: 'per-second', grows: 'neither' } as const
+  if (result === undefined) return { ...base, value: null, because: `${subject} has no value: nothing was searched` }
+  const share = call === null ? 1 : (result.shares[call] ?? 0)
+  const perSecond = result.status === 'below-lowest' ? 0 : result.perSecond
+  if (perSecond === null) return { ...base, value: null, because: `${subject} was not found: ${result.because}` }
+  return { ...base, value: perSecond * share }
+}
+
+/**
+ * Up to where the capacity may lie, from the value of the threshold on; null where the value is the capacity itself. A
+ * search that was bounded from above knows no more than that the capacity is not lower, and one that broke at once no more
+ * than that it is lower than where it began.
+ */
+function capacityUpperBound({ call, stage }: Selected, results: readonly CapacityResult[]): number | null {
+  const result = results.find(each => each.stage === stage)
+  if (result?.status === 'not-reached') return Number.POSITIVE_INFINITY
+  if (result?.status !== 'below-lowest') return null
+  const share = call === null ? 1 : (result.shares[call] ?? 0)
+  // It is less than that rate itself.
+  return result.fromPerSecond * share * (1 - Number.EPSILON)
+}
+
+const rangeReason = (upTo: number): string =>
+  upTo === Number.POSITIVE_INFINITY ? 'no higher rate was tried' : `no rate below ${formatRate(upTo)} was tried`

@@ -1,0 +1,130 @@
+import { type Random, randomStream } from '../../lib/random.ts'
+import type { Call, Mix, Plan, StagePlan, Trial } from '../../plan/plan.ts'
+import { unpackArrivals } from '../../plan/recorded-load.ts'
+import { callersOfShard, ownsCaller, singleShard } from '../../plan/shard.ts'
+import { dueTimes, trialDueTimes } from './due-times.ts'
+
+/** One call that is due. */
+export type Arrival = {
+  /** The `seq` of its first request; see `requestIdOf` for the others. */
+  readonly seq: number
+  /** The `place` of its first request; the others follow it. */
+  readonly place: number
+  readonly stage: string
+  /** The index of its trial in a capacity search; null in other stages. */
+  readonly trial: number | null
+  readonly call: string
+  /** Index into `plan.callers.names`. */
+  readonly caller: number
+  /** Which key of its caller it uses, from 0. */
+  readonly key: number
+  readonly dueMs: number
+  /** Its requests in order. Only replays have more than one. */
+  readonly steps: readonly ReplayStep[]
+}
+
+export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'foreign' | 'again'
+
+/**
+ * Makes the arrivals of one shard. Each stage and each replay has its own random streams, and what a caller sends depends
+ * only on what it has sent before. So a caller sends the same, whatever the number of workers.
+ */
+export type ArrivalSource = {
+  /** The arrivals of an open stage that belong to this shard, lazily and in order of due time. */
+  readonly open: (stage: StagePlan) => Iterable<Arrival>
+  /** The arrivals of one trial of a capacity search that begins at `startMs`. */
+  readonly trial: (stage: StagePlan, trial: Trial, startMs: number) => Iterable<Arrival>
+  /** The next arrival of a closed or saturate stage, due at the given time. Never ends. */
+  readonly closed: (stage: StagePlan) => (dueMs: number) => Arrival
+  /** The next arrival of the given call and caller. */
+  readonly single: (stage: string, call: string, caller: number, dueMs: number) => Arrival
+}
+
+export function createArrivalSource(
+  plan: Pick<Plan, 'seed' | 'calls' | 'callers'>,
+  shard = singleShard,
+): ArrivalSource {
+  const { names, keysEach } = plan.callers
+  const isOwn = ownsCaller(plan, shard)
+  /** What each caller has sent so far. */
+  const sent = new Map<number, { readonly arrivals: number; readonly requests: number }>()
+  let place = 0
+  /** Counts arrivals over all trials, so that callers take turns across them. */
+  let trialArrivals = 0
+
+  const single: ArrivalSource['single'] = (stage, call, caller, dueMs) => {
+    const what = plan.calls[call]
+    const { arrivals, requests } = sent.get(caller) ?? { arrivals: 0, requests: 0 }
+    const seq = requests * names.length + caller
+    const steps =
+      what?.kind === 'replay' ? replaySteps(what, randomStream(plan.seed, `replay/${seq}`), plan.callers) : only
+    sent.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
+    const arrival = { seq, place, stage, call, caller, key: arrivals % keysEach, dueMs, steps, trial: null }
+    place += steps.length
+    return arrival
+  }
+
+  return {
+    single,
+    open: function* (stage) {
+      if (stage.load.model !== 'open') return
+      const { shape, mix } = stage.load
+      if (shape.kind === 'recorded') {
+        for (const { offsetMs, call, caller } of unpackArrivals(shape.packed))
+          if (isOwn(caller)) yield single(stage.name, mix[call]?.[0] ?? '', caller, stage.startMs + offsetMs)
+        return
+      }
+      const choice = randomStream(plan.seed, `mix/${stage.name}`)
+      let index = 0
+      for (const offsetMs of dueTimes(shape, stage.durationMs, randomStream(plan.seed, `arrivals/${stage.name}`))) {
+        const call = choice.weighted(mix)
+        const caller = stage.firstCaller + (index++ % stage.callers)
+        if (isOwn(caller)) yield single(stage.name, call, caller, stage.startMs + offsetMs)
+      }
+    },
+    trial: function* (stage, trial, startMs) {
+      if (stage.load.model !== 'capacity') return
+      const { spacing, mix } = stage.load
+      const name = `${stage.name}/${trial.index}`
+      const choice = randomStream(plan.seed, `mix/${name}`)
+      for (const offsetMs of trialDueTimes(trial, spacing, randomStream(plan.seed, `arrivals/${name}`))) {
+        const caller = stage.firstCaller + (trialArrivals++ % stage.callers)
+        yield { ...single(stage.name, choice.weighted(mix), caller, startMs + offsetMs), trial: trial.index }
+      }
+    },
+    closed: stage => {
+      const mix: Mix = stage.load.model === 'closed' || stage.load.model === 'saturate' ? stage.load.mix : []
+      const users = callersOfShard(stage, isOwn).map(caller => ({
+        caller,
+        choice: randomStream(plan.seed, `mix/${stage.name}/${names[caller]}`),
+      }))
+      let index = 0
+      return dueMs => {
+        const user = users[index++ % users.length]
+        if (user === undefined) throw new RangeError(`${stage.name} has no caller of this worker`)
+        return single(stage.name, user.choice.weighted(mix), user.caller, dueMs)
+      }
+    },
+  }
+}
+
+/** The `seq` of request `index` of an arrival. Those of a caller are `callers` apart, so that callers never collide. */
+export const requestIdOf = ({ seq }: Arrival, index: number, callers: number): number => seq + index * callers
+
+const only: readonly ReplayStep[] = ['only']
+
+type ReplayPlan = Extract<Call, { kind: 'replay' }>
+
+function replaySteps(call: ReplayPlan, random: Random, { names, keysEach }: Plan['callers']): readonly ReplayStep[] {
+  const conflict = random.next() < call.conflicting
+  const foreign = random.next() < call.foreign && names.length > 1
+  const otherKey = random.next() < call.otherKey && keysEach > 1
+  return [
+    'original',
+    ...Array<ReplayStep>(call.duplicates).fill('duplicate'),
+    ...(otherKey ? (['other-key'] as const) : []),
+    ...(conflict ? (['conflict'] as const) : []),
+    ...(foreign ? (['foreign'] as const) : []),
+    ...(call.againAfterMs === null ? [] : (['again'] as const)),
+  ]
+}

@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs'
+import { type Mistake, UsageError } from '../../lib/usage-error.ts'
+import type { CallersPlan, Plan } from '../../plan/plan.ts'
+import type { Caller } from './caller.ts'
+
+/**
+ * Accounts that are no callers and that some error cases need, each with its environment variable: a user who does not
+ * pay, and one whose balance is empty.
+ */
+const specialKeyVariables = {
+  unpaying: 'TURNPIKE_UNPAYING_KEY',
+  empty: 'TURNPIKE_EMPTY_KEY',
+} as const
+export type SpecialAccount = keyof typeof specialKeyVariables
+
+/** null: no key was given for the account. */
+export type SpecialKeys = Readonly<Record<SpecialAccount, string | null>>
+
+export type Keys = { readonly callers: readonly Caller[]; readonly specialKeys: SpecialKeys }
+
+/**
+ * The keys of a plan, from its file or the environment. A reference service that belongs to the run (`target: null`) gets
+ * accounts of its own; keys of other services are not read. Throws a UsageError if a key is missing or invalid.
+ */
+export function loadKeys({ target, callers }: Plan, runId: string): Keys {
+  const environment = target === null ? undefined : process.env.TURNPIKE_KEYS
+  const options = { environment, loopback: target === null || isLoopback(target), runId }
+  const { unpaying, empty } = specialKeyVariables
+  const given = { unpaying: process.env[unpaying] ?? '', empty: process.env[empty] ?? '' }
+  return {
+    callers: loadCallers(callers, options),
+    specialKeys: loadSpecialKeys(target === null ? {} : given, callers, options),
+  }
+}
+
+/** Whether the address is one of this machine. No name but `localhost` is looked up. */
+export function isLoopback(target: string): boolean {
+  const { hostname } = new URL(target)
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+}
+
+export type KeyOptions = {
+  /** The value of `TURNPIKE_KEYS`. */
+  readonly environment: string | undefined
+  /** Whether the target is on this machine. */
+  readonly loopback: boolean
+  readonly runId: string
+}
+
+/**
+ * One caller for each name of the plan. Keys come from the file that the plan names, or else from `TURNPIKE_KEYS`. If
+ * there are none and the target is on this machine, they are accounts of a reference service that only this run uses.
+ * Throws a UsageError if there are too few keys, or if a key is not valid in a header.
+ */
+export function loadCallers(plan: CallersPlan, options: KeyOptions): readonly Caller[] {
+  const { names, keysEach, keysFile } = plan
+  const given = givenKeys(plan, options.environment)
+  if (given === null && options.loopback) return names.map(name => ({ name, keys: referenceKeys(plan, name, options) }))
+  const where = keysFile ?? 'TURNPIKE_KEYS'
+  if (given === null) {
+    throw new UsageError({
+      where,
+      got: 'nothing',
+      expected: `${names.length} keys, one a line or separated by commas`,
+    })
+  }
+  const all = given.flat()
+  const unfit = given.findIndex(keys => keys.some(key => !isValidKey(key)))
+  const short = given.slice(0, names.length).findIndex(keys => keys.length < keysEach)
+  const mistakes: Mistake[] = []
+  if (unfit >= 0) mistakes.push({ where, got: `a special character in key ${unfit + 1}`, expected: 'a plain key' })
+  if (new Set(all).size < all.length) {
+    mistakes.push({ where, got: 'a key twice', expected: 'one key for each caller' })
+  }
+  if (given.length < names.length) {
+    mistakes.push({
+      where,
+      got: `${given.length} keys`,
+      expected: `${names.length}, one for each caller of the scenario`,
+    })
+  }
+  if (short >= 0) {
+    const got = `${given[short]?.length} of account ${short + 1}`
+    mistakes.push({ where, got, expected: `${keysEach} keys of each account, separated by spaces` })
+  }
+  if (mistakes.length > 0) throw new UsageError(mistakes)
+  return names.map((name, index) => ({ name, keys: given[index]?.slice(0, keysEach) ?? [] }))
+}
+
+/** The keys as given. If the target and its callers belong to this machine, accounts of a reference service instead. */
+export function loadSpecialKeys(
+  given: Readonly<Partial<Record<SpecialAccount, string>>>,
+  { keysFile }: CallersPlan,
+  { environment, loopback, runId }: KeyOptions,
+): SpecialKeys {
+  const usesReference = loopback && keysFile === null && (environment ?? '').trim() === ''
+  const keyOf = (account: SpecialAccount): string | null => {
+    const key = given[account]?.trim() ?? ''
+    if (key === '') return usesReference ? `ref_${account}_${accountNameOf(runId)}` : null
+    if (isValidKey(key)) return key
+    throw new UsageError({
+      where: specialKeyVariables[account],
+      got: 'a space or a special character',
+      expected: 'a plain key',
+    })
+  }
+  return { unpaying: keyOf('unpaying'), empty: keyOf('empty') }
+}
+
+/** The keys of an account of the reference service that only this run uses. */
+function referenceKeys({ accountTier, keysEach }: CallersPlan, name: string, { runId }: KeyOptions): readonly string[] {
+  const key = `ref_${accountTier}_${accountNameOf(runId)}-${name}`
+  return Array.from({ length: keysEach }, (_, index) => (index === 0 ? key : `${key}_${index + 1}`))
+}
+
+/** The part of the name of a reference account that is unique to the run. */
+const accountNameOf = (runId: string): string => runId.replace(/[^A-Za-z0-9]/g, '')
+
+const isValidKey = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
+
+/** The keys of each account; null if none were given. A file that the plan names counts as given, even if empty. */
+function givenKeys(plan: CallersPlan, environment: string | undefined): readonly (readonly string[])[] | null {
+  const text = plan.keysFile === null ? (environment ?? '') : readKeys(plan.keysFile)
+  if (plan.keysFile === null && text.trim() === '') return null
+  return text
+    .split(/[\r\n,]+/)
+    .map(account => account.trim())
+    .filter(account => account !== '')
+    .map(account => account.split(/[ \t]+/))
+}
+
+function readKeys(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new UsageError({
+      where: file,
+      got: (cause as NodeJS.ErrnoException).code ?? 'an error',
+      expected: 'a readable file of keys',
+    })
+  }
+}

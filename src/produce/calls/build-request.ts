@@ -1,0 +1,141 @@
+import { resourceOf } from '../../contract/contract.ts'
+import type { Sender } from '../../contract/probe.ts'
+import { probeOf } from '../../contract/probes.ts'
+import type { ListAsked } from '../../observation/observation.ts'
+import type { Call } from '../../plan/plan.ts'
+import type { ReplayStep } from '../arrivals/arrivals.ts'
+import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
+import { buildChat } from './chat.ts'
+import { buildRpc } from './rpc.ts'
+
+/** Which request of which arrival. The content of a request depends on nothing else but its call and the seed. */
+export type RequestPosition = {
+  /** The name of the first request of the arrival. */
+  readonly firstId: number
+  readonly step: ReplayStep
+}
+
+type Headers = Readonly<Record<string, string>>
+
+/**
+ * Builds the request at this position. The same call, seed and position always give the same request, so a report can
+ * show a request that was not kept. `headers` authenticate the caller.
+ */
+export function buildRequest(
+  plan: Call,
+  { firstId, step }: RequestPosition,
+  headers: Headers,
+  context: RequestContext,
+): BuiltRequest {
+  switch (plan.kind) {
+    case 'chat':
+      return buildChat(plan, firstId, headers, context)
+    case 'rpc':
+      return buildRpc(plan, `${firstId}`, null, headers, context)
+    case 'replay': {
+      const content = step === 'conflict' ? `${firstId}/conflict` : `${firstId}`
+      const role = { group: firstId, role: step === 'only' ? 'original' : step, concurrent: plan.concurrent } as const
+      return buildRpc(plan.of, content, role, headers, context)
+    }
+    case 'models':
+    case 'networks':
+    case 'rate-limits':
+    case 'rate-limit-logs':
+      return buildList(plan.kind, headers, context)
+    case 'resource':
+      return buildResource(plan, firstId, headers, context)
+    case 'probe':
+      return buildProbe(plan.probe, headers, context)
+  }
+}
+
+/** A list that the service keeps. Only lists of the caller's own data need its key. */
+function buildList(kind: ListAsked['kind'], headers: Headers, { contract, bounds }: RequestContext): BuiltRequest {
+  const { paths } = contract
+  const path = {
+    models: paths.models,
+    networks: paths.networks,
+    'rate-limits': paths.rateLimits,
+    'rate-limit-logs': paths.rateLimitLogs,
+  }[kind]
+  const isOwn = kind === 'rate-limits' || kind === 'rate-limit-logs'
+  return {
+    descriptor: { kind },
+    request: {
+      method: 'GET',
+      path,
+      headers: { accept: 'application/json', ...(isOwn && headers) },
+      body: null,
+      timeouts: bounds.timeouts.control,
+      maxBodyBytes: bounds.maxBodyBytes,
+    },
+  }
+}
+
+type ResourcePlan = Extract<Call, { kind: 'resource' }>
+
+/** The client's clock as a request states it, before the id of the request is added. Any time serves to be echoed. */
+const timestampBaseMs = Date.UTC(2026, 0, 1)
+
+/** A request of a resource: its body in the contract, overlaid with the fields of the call. */
+function buildResource(
+  { kind, resource: name, body: fields, page, limit }: ResourcePlan,
+  firstId: number,
+  headers: Headers,
+  { contract, bounds }: RequestContext,
+): BuiltRequest {
+  const resource = resourceOf(contract, name)
+  if (resource === null) throw new RangeError(`no resource named ${name}`)
+  const { requestTimestampHeader, pagination } = contract
+  const body = resource.body === null ? null : { ...resource.body, ...fields }
+  const timestampMs = requestTimestampHeader === null ? null : timestampBaseMs + firstId
+  const query = new URLSearchParams({
+    ...(page !== null && { [pagination.pageParameter]: String(page) }),
+    ...(limit !== null && { [pagination.limitParameter]: String(limit) }),
+  }).toString()
+  return {
+    descriptor: { kind, resource: name, body, page, limit, timestampMs },
+    request: {
+      method: resource.method,
+      path: query === '' ? resource.path : `${resource.path}?${query}`,
+      headers: {
+        ...(body === null ? { accept: 'application/json' } : { ...jsonHeaders, accept: '*/*' }),
+        ...(requestTimestampHeader !== null && { [requestTimestampHeader]: String(timestampMs) }),
+        ...headers,
+      },
+      body: body === null ? null : JSON.stringify(body),
+      timeouts: resource.isInference ? bounds.timeouts.chat : bounds.timeouts.control,
+      maxBodyBytes: bounds.maxBodyBytes,
+    },
+  }
+}
+
+/** The crafted request of a probe, with the credentials that the probe wants. */
+function buildProbe(name: string, headers: Headers, { contract, bounds }: RequestContext): BuiltRequest {
+  const probe = probeOf(name)
+  const { method, path, headers: crafted, body } = probe.request(contract)
+  return {
+    descriptor: { kind: 'probe', probe: name },
+    request: {
+      method,
+      path,
+      headers: { ...crafted, ...probeCredentials(probe.as, headers) },
+      body,
+      timeouts: bounds.timeouts.control,
+      maxBodyBytes: bounds.maxBodyBytes,
+    },
+  }
+}
+
+function probeCredentials(sender: Sender, own: Headers): Headers {
+  switch (sender) {
+    case 'bad-key':
+      return { authorization: 'Bearer not-a-key' }
+    case 'other-scheme':
+      return { authorization: 'Basic bm90LWE6a2V5' }
+    case 'stranger':
+      return {}
+    default:
+      return own
+  }
+}

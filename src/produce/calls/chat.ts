@@ -1,0 +1,65 @@
+import { bodyOptions } from '../../contract/chat-options.ts'
+import { type Random, randomStream } from '../../lib/random.ts'
+import type { Call } from '../../plan/plan.ts'
+import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
+
+type ChatPlan = Extract<Call, { kind: 'chat' }>
+
+/** A chat completion with a new prompt for each id. The service's own system prompts are switched off. */
+export function buildChat(
+  plan: ChatPlan,
+  id: number,
+  headers: Readonly<Record<string, string>>,
+  { contract, bounds, seed }: RequestContext,
+): BuiltRequest {
+  const { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, isBounded, options } = plan
+  const random = randomStream(seed, `prompt/${options?.samePrompt ? 'same' : id}`)
+  const body = {
+    model: options?.suffix ? `${model}:${options.suffix}` : model,
+    messages: [{ role: 'user', content: makePrompt(promptTokens, random) }],
+    stream,
+    ...(isBounded && { max_completion_tokens: maxCompletionTokens }),
+    ...options?.body,
+    [contract.chat.parametersField]: bodyOptions(options, contract),
+  }
+  return {
+    descriptor: { kind, model, modelTier, stream, promptTokens, maxCompletionTokens, options },
+    request: {
+      method: 'POST',
+      path: contract.paths.chat,
+      headers: {
+        ...jsonHeaders,
+        ...(stream && { accept: 'text/event-stream' }),
+        ...(options?.encoding && { 'accept-encoding': options.encoding }),
+        ...headers,
+      },
+      body: JSON.stringify(body),
+      timeouts: bounds.timeouts.chat,
+      maxBodyBytes: bounds.maxBodyBytes,
+    },
+  }
+}
+
+/**
+ * Common English words. Each is one token in the widely used tokenizers (cl100k and o200k), with or without a space
+ * before it. So a prompt of n words is n tokens, to which a chat template adds some.
+ */
+const words = (
+  'time year people way day man thing woman life child world school state family student group country problem hand ' +
+  'part place case week company system program question work government number night point home water room mother ' +
+  'area money story fact month lot right study book eye job word business issue side kind head house service friend ' +
+  'father power hour game line end member law car city community name bank team minute idea body information ' +
+  'back parent face others level office door health person art war history party result change energy reason ' +
+  'research girl board moment air teacher force education foot boy age policy music market sense nation plan college ' +
+  'interest death experience effect use class control field development role color rate heart drug show leader light ' +
+  'voice wife language mind price report decision son view relationship town road form value action model season series ' +
+  'tax director position player record paper space ground event official matter center list site project activity ' +
+  'star table need court oil access cost industry figure street image phone data picture practice piece land ' +
+  'product doctor wall patient worker news test movie north love support technology step baby computer type film tree'
+).split(' ')
+
+/** A prompt of `tokens` tokens. Prompts are random so that the target's prompt cache cannot answer them. */
+export function makePrompt(tokens: number, random: Random): string {
+  const chosen = Array.from({ length: tokens }, () => words[random.int(words.length)])
+  return chosen.join(' ')
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
+import type { Answer, Body, Outcome } from '../../observation/observation.ts'
+import type { Exchange } from '../transport/transport.ts'
+import type { ReadStream } from './stream-reader.ts'
+
+/** How the request ended. A stream that stopped early or contained an error is a failure, although its status is 200. */
+export function outcomeOf(exchange: Exchange, stream: ReadStream | null): Outcome {
+  const failure = exchange.failure ?? stream?.failure ?? null
+  if (failure !== null) return { kind: 'failed', ...failure }
+  return { kind: 'answered', status: exchange.status ?? 0 }
+}
+
+/** `digest`: keep a fingerprint of the body. `maxBytes`: the maximum length of the decoded body. */
+export type BodyOptions = { readonly digest: boolean; readonly maxBytes: number }
+
+/** The response as an observation keeps it; null if not even the headers arrived. */
+export function responseOf(exchange: Exchange, stream: ReadStream | null, options: BodyOptions): Answer | null {
+  if (exchange.status === null) return null
+  const body: Body = stream === null ? bodyOf(exchange, options) : { kind: 'stream', stream: stream.reading }
+  return { status: exchange.status, headers: exchange.headers, bytes: exchange.bytes, body }
+}
+
+const clippedAboveBytes = 4096
+const maxStringLength = 256
+const maxTextLength = 512
+const maxDepth = 64
+
+function bodyOf({ body, headers }: Exchange, options: BodyOptions): Body {
+  const decoded = decodeBody(body, headers['content-encoding'], options.maxBytes)
+  if (decoded.kind === 'undecodable') return decoded
+  const { bytes } = decoded
+  if (bytes.length === 0) return { kind: 'empty' }
+  const digest = options.digest ? createHash('sha256').update(bytes).digest('base64url').slice(0, 22) : null
+  const text = bytes.toString('utf8')
+  try {
+    const value: unknown = JSON.parse(text)
+    return { kind: 'json', value: bytes.length > clippedAboveBytes ? cutStrings(value) : value, digest }
+  } catch {
+    return { kind: 'text', head: text.slice(0, maxTextLength), digest }
+  }
+}
+
+/**
+ * The same value with its long strings cut, so that an observation stays small and its shape can still be checked. Cuts
+ * what is nested too deep, too: a JSON parser has no limit, but code that writes the value again overflows its stack.
+ */
+function cutStrings(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return value.length > maxStringLength ? value.slice(0, maxStringLength) : value
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === maxDepth) return null
+  if (Array.isArray(value)) return value.map(member => cutStrings(member, depth + 1))
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, cutStrings(member, depth + 1)]))
+}
+
+/** A body without its compression, or why it cannot be decompressed. */
+export type DecodedBody =
+  | { readonly kind: 'decoded'; readonly bytes: Buffer }
+  | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string }
+
+type Decode = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Buffer
+
+/** Includes encodings that were not requested: the body is read if possible, and a check judges the encoding. */
+const decoders: ReadonlyMap<string, Decode> = new Map([
+  ['gzip', gunzipSync],
+  ['x-gzip', gunzipSync],
+  ['br', brotliDecompressSync],
+  ['deflate', inflateSync],
+])
+
+const maxEncodingLength = 64
+
+/** Undoes the Content-Encoding of a body. Gives up if the result would be longer than `maxBytes`. */
+export function decodeBody(bytes: Buffer, contentEncoding: string | undefined, maxBytes: number): DecodedBody {
+  const encoding = (contentEncoding ?? '').trim().toLowerCase()
+  if (encoding === '' || encoding === 'identity' || bytes.length === 0) return { kind: 'decoded', bytes }
+  const decode = decoders.get(encoding)
+  if (decode === undefined) return undecodable(encoding, 'unknown encoding')
+  try {
+    return { kind: 'decoded', bytes: decode(bytes, { maxOutputLength: maxBytes }) }
+  } catch (cause) {
+    if (!(cause instanceof Error)) throw cause
+    return undecodable(encoding, cause.message)
+  }
+}
+
+const undecodable = (encoding: string, why: string): DecodedBody => ({
+  kind: 'undecodable',
+  encoding: encoding.slice(0, maxEncodingLength),
+  why,
+})

@@ -1,0 +1,132 @@
+import type { Network } from '../../contract/contract.ts'
+import { type Random, randomStream } from '../../lib/random.ts'
+import type { ReplayRole, RpcItem } from '../../observation/observation.ts'
+import type { RpcCall } from '../../plan/plan.ts'
+import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
+
+/**
+ * A JSON-RPC call or batch. Its body depends on the seed and `content` alone: a replay has the same `content` as its
+ * original and so the same bytes, a conflict has another.
+ */
+export function buildRpc(
+  plan: RpcCall,
+  content: string,
+  replay: ReplayRole | null,
+  headers: Readonly<Record<string, string>>,
+  { contract, bounds, seed, runId }: RequestContext,
+): BuiltRequest {
+  const random = randomStream(seed, `rpc/${content}`)
+  const family = contract.rpc.networks[plan.network]?.family ?? 'evm'
+  const items = itemsOf(plan, family, replay?.role === 'conflict' ? conflictIdOffset : 0, random)
+  const bodies = items.map(({ id, method, failing }) => ({
+    jsonrpc: '2.0',
+    id,
+    method,
+    params: failing ? ['invalid'] : rpcParamsOf(method, random),
+  }))
+  return {
+    descriptor: { kind: 'rpc', network: plan.network, batch: plan.batchSize !== null, items, replay },
+    request: {
+      method: 'POST',
+      path: contract.paths.rpc.replace('{network}', plan.network),
+      headers: { ...jsonHeaders, ...(replay && { 'idempotency-key': `${runId}-${replay.group}` }), ...headers },
+      body: JSON.stringify(plan.batchSize === null ? bodies[0] : bodies),
+      timeouts: bounds.timeouts.rpc,
+      maxBodyBytes: bounds.maxBodyBytes,
+    },
+  }
+}
+
+/** Ids of a conflicting request start here, so that its body always differs from the original's. */
+const conflictIdOffset = 1000
+
+/** Every third id is a string, in batches and over single calls, because both types must come back as they were sent. */
+function itemsOf(plan: RpcCall, family: Network['family'], idOffset: number, random: Random): readonly RpcItem[] {
+  const size = plan.batchSize ?? 1
+  const shift = plan.batchSize === null ? random.int(3) : 0
+  const failing =
+    plan.batchSize === null ? (random.next() < plan.failing ? [0] : []) : failingPositions(plan.failing, size, random)
+  const items: RpcItem[] = []
+  for (let index = 0; index < size; index++) {
+    const fails = failing.includes(index)
+    const method = fails ? failingMethods[family] : random.weighted(plan.methods)
+    const id = idOffset + index + 1
+    items.push({ id: (index + shift) % 3 === 2 ? `r-${id}` : id, method, failing: fails })
+  }
+  return items
+}
+
+function failingPositions(count: number, size: number, random: Random): readonly number[] {
+  const positions = Array.from({ length: size }, (_, index) => index)
+  return Array.from({ length: count }, () => positions.splice(random.int(positions.length), 1)[0] ?? 0)
+}
+
+/** A method of each family that rejects the parameter `"invalid"`. Items that shall fail use it. */
+export const failingMethods: Readonly<Record<Network['family'], string>> = {
+  evm: 'eth_getBalance',
+  solana: 'getBalance',
+  starknet: 'starknet_call',
+}
+
+const base58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+
+/** Well-formed positional parameters for `method`, all of them read-only; an empty list for an unknown method. */
+export function rpcParamsOf(method: string, random: Random): readonly unknown[] {
+  switch (method) {
+    case 'eth_call':
+    case 'eth_estimateGas':
+      return [call(random), 'latest']
+    case 'eth_getBalance':
+    case 'eth_getCode':
+    case 'eth_getTransactionCount':
+      return [address(random), 'latest']
+    case 'eth_getStorageAt':
+      return [address(random), '0x0', 'latest']
+    case 'eth_getBlockByNumber':
+      return [block(random), false]
+    case 'eth_getBlockByHash':
+      return [hash(random), false]
+    case 'eth_getBlockReceipts':
+    case 'debug_traceBlockByNumber':
+    case 'trace_block':
+      return [block(random)]
+    case 'eth_getTransactionReceipt':
+    case 'eth_getTransactionByHash':
+    case 'debug_traceTransaction':
+    case 'trace_transaction':
+    case 'debug_traceBlockByHash':
+      return [hash(random)]
+    case 'eth_getLogs': {
+      const at = block(random)
+      return [{ fromBlock: at, toBlock: at, address: address(random) }]
+    }
+    case 'eth_feeHistory':
+      return ['0x5', 'latest', [25, 75]]
+    case 'eth_getProof':
+      return [address(random), [], 'latest']
+    case 'debug_traceCall':
+      return [call(random), 'latest', {}]
+    case 'trace_call':
+      return [call(random), ['trace'], 'latest']
+    case 'trace_replayTransaction':
+      return [hash(random), ['trace']]
+    case 'trace_replayBlockTransactions':
+      return [block(random), ['trace']]
+    case 'web3_sha3':
+      return [hex(8, random)]
+    case 'getAccountInfo':
+    case 'getBalance':
+      return [pubkey(random)]
+    default:
+      return []
+  }
+}
+
+const hex = (digits: number, random: Random): string =>
+  `0x${Array.from({ length: digits }, () => random.int(16).toString(16)).join('')}`
+
+const address = (random: Random): string => hex(40, random)
+const hash = (random: Random): string => hex(64, random)
+const block = (random: Random): string => `0x${(18_000_000 + random.int(1_000_000)).toString(16)}`
+const pubkey = (random: Random): string => Array.from({ length: 44 }, () => base58[random.int(58)]).join('')
+const call = (random: Random) => ({ to: address(random), data: hex(8, random) })

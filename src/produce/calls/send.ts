@@ -1,0 +1,176 @@
+import type { AccountTier, Contract } from '../../contract/contract.ts'
+import { isOwnRefusal, probeOf } from '../../contract/probes.ts'
+import { type Clock, sleepUntil } from '../../lib/clock.ts'
+import type { ChatAsked, DropReason, Observation, Sink } from '../../observation/observation.ts'
+import type { Call } from '../../plan/plan.ts'
+import { pairedCallerOf } from '../../plan/shard.ts'
+import { type Arrival, type ReplayStep, requestIdOf } from '../arrivals/arrivals.ts'
+import type { SpecialKeys } from '../callers/api-keys.ts'
+import { authorize, type Caller } from '../callers/caller.ts'
+import { isEventStream } from '../transport/exchange.ts'
+import type { Transport } from '../transport/transport.ts'
+import { buildRequest } from './build-request.ts'
+import type { BuiltRequest, RequestContext } from './call.ts'
+import { outcomeOf, responseOf } from './read-response.ts'
+import { createStreamReader, type StreamReader } from './stream-reader.ts'
+
+/** What turns an arrival into observations. */
+export type SendContext = RequestContext & {
+  readonly calls: Readonly<Record<string, Call>>
+  readonly callers: readonly Caller[]
+  readonly specialKeys: SpecialKeys
+  readonly accountTier: AccountTier
+  readonly clock: Clock
+  readonly transport: Transport
+  /** Cancels requests in flight; they are observed as cancelled. */
+  readonly abort: AbortSignal
+  /** Aborted once nothing more may be sent: the rest of a replay is then dropped. */
+  readonly stop: AbortSignal
+  readonly sink: Sink
+}
+
+/**
+ * Sends the requests of an arrival. Resolves when each of them is observed; never rejects. Concurrent duplicates go out
+ * together with the original. Each later request is due when those before it have ended.
+ */
+export function sendArrival(arrival: Arrival, context: SendContext): Promise<void> {
+  return arrival.steps.length > 1 ? sendSteps(arrival, context) : sendStep(arrival, 0, arrival.dueMs, context)
+}
+
+async function sendSteps(arrival: Arrival, context: SendContext): Promise<void> {
+  const plan = planOf(arrival, context)
+  const concurrent = plan.kind === 'replay' && plan.concurrent ? 1 + plan.duplicates : 1
+  await Promise.all(
+    arrival.steps.slice(0, concurrent).map((_, index) => sendStep(arrival, index, arrival.dueMs, context)),
+  )
+  for (let index = concurrent; index < arrival.steps.length; index++) {
+    if (plan.kind === 'replay' && plan.againAfterMs !== null && stepAt(arrival, index) === 'again')
+      await sleepUntil(context.clock, context.clock.nowMs() + plan.againAfterMs, context.stop)
+    if (context.stop.aborted) context.sink(dropped(arrival, index, plan, 'interrupted', context))
+    else await sendStep(arrival, index, context.clock.nowMs(), context)
+  }
+}
+
+/** Observes an arrival that is not sent: one observation for each of its requests. */
+export function dropArrival(arrival: Arrival, reason: DropReason, context: SendContext): void {
+  const plan = planOf(arrival, context)
+  for (const index of arrival.steps.keys()) context.sink(dropped(arrival, index, plan, reason, context))
+}
+
+/**
+ * The number of requests of an arrival that are meant to be refused and so count towards the abuse block of their
+ * caller. If the steps are not known yet (null), it is the maximum.
+ */
+export function expectedRefusals(
+  call: Call | undefined,
+  steps: readonly ReplayStep[] | null,
+  contract: Contract,
+): number {
+  if (call?.kind === 'probe') return isOwnRefusal(call.probe, contract) ? 1 : 0
+  if (call?.kind !== 'replay') return 0
+  return steps === null ? Math.ceil(call.conflicting) : steps.filter(step => step === 'conflict').length
+}
+
+/** Unexpected failures that fit in a window beside the expected refusals. */
+const failureMargin = 5
+
+/** The maximum of expected refusals of one caller in a window, so that they do not block it. */
+export const maxExpectedRefusals = ({ abuse }: Contract): number => Math.max(1, abuse.failures - failureMargin)
+
+async function sendStep(arrival: Arrival, index: number, dueMs: number, context: SendContext): Promise<void> {
+  const plan = planOf(arrival, context)
+  const origin = originOf(arrival, stepAt(arrival, index), context)
+  const credentials = credentialsFor(plan, origin, context)
+  if (credentials === null) return context.sink(dropped(arrival, index, plan, 'no-credentials', context))
+  const { descriptor, request } = requestAt(arrival, index, plan, credentials, context)
+  const reader = descriptor.kind === 'chat' && descriptor.stream ? readerOf(descriptor, context) : null
+  const { method, path, headers, body, timeouts, maxBodyBytes } = request
+  const onStreamBytes = reader?.push ?? null
+  // Both records are written out: a spread would copy them field by field, for every request.
+  const exchange = await context.transport(
+    { method, path, headers, body, timeouts, maxBodyBytes, onStreamBytes },
+    context.abort,
+  )
+  // Any other response to a streamed request, such as an error, has an ordinary body.
+  const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
+  context.sink({
+    seq: requestIdOf(arrival, index, context.callers.length),
+    place: arrival.place + index,
+    stage: arrival.stage,
+    trial: arrival.trial ?? undefined,
+    call: arrival.call,
+    caller: origin.caller.name,
+    key: origin.key,
+    accountTier: context.accountTier,
+    asked: descriptor,
+    dueMs,
+    sentMs: exchange.sentMs,
+    headersMs: exchange.headersMs,
+    endMs: exchange.endMs,
+    outcome: outcomeOf(exchange, stream),
+    answer: responseOf(exchange, stream, {
+      digest: descriptor.kind === 'rpc' && descriptor.replay !== null,
+      maxBytes: maxBodyBytes,
+    }),
+  })
+}
+
+function dropped(arrival: Arrival, index: number, plan: Call, reason: DropReason, context: SendContext): Observation {
+  const { caller, key } = originOf(arrival, stepAt(arrival, index), context)
+  return {
+    seq: requestIdOf(arrival, index, context.callers.length),
+    place: arrival.place + index,
+    stage: arrival.stage,
+    trial: arrival.trial ?? undefined,
+    call: arrival.call,
+    caller: caller.name,
+    key,
+    accountTier: context.accountTier,
+    asked: requestAt(arrival, index, plan, {}, context).descriptor,
+    dueMs: arrival.dueMs,
+    sentMs: null,
+    headersMs: null,
+    endMs: null,
+    outcome: { kind: 'dropped', reason },
+    answer: null,
+  }
+}
+
+function planOf(arrival: Arrival, context: SendContext): Call {
+  const plan = context.calls[arrival.call]
+  if (plan === undefined) throw new RangeError(`no call named ${arrival.call}`)
+  return plan
+}
+
+const stepAt = (arrival: Arrival, index: number): ReplayStep => arrival.steps[index] ?? 'only'
+
+/** The caller of a request, and the position of the key that it uses. */
+type Origin = { readonly caller: Caller; readonly key: number }
+
+function originOf(arrival: Arrival, step: ReplayStep, { callers }: SendContext): Origin {
+  // A foreign request uses the idempotency key of the group from the account of another caller.
+  const position = step === 'foreign' ? pairedCallerOf(arrival.caller, callers.length) : arrival.caller
+  const caller = callers[position]
+  if (caller === undefined) throw new RangeError(`no caller at ${position}`)
+  return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % caller.keys.length }
+}
+
+type Headers = Readonly<Record<string, string>>
+
+/** The caller's credentials, or those of the special account that a probe wants; null if it has no key. */
+function credentialsFor(plan: Call, { caller, key }: Origin, { specialKeys }: SendContext): Headers | null {
+  const account = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
+  if (account !== 'unpaying' && account !== 'empty') return authorize(caller, key)
+  const special = specialKeys[account]
+  return special === null ? null : authorize({ name: account, keys: [special] }, 0)
+}
+
+const requestAt = (arrival: Arrival, index: number, plan: Call, headers: Headers, context: SendContext): BuiltRequest =>
+  buildRequest(plan, { firstId: arrival.seq, step: stepAt(arrival, index) }, headers, context)
+
+function readerOf({ options }: ChatAsked, { contract: { chat } }: RequestContext): StreamReader {
+  return createStreamReader({
+    doneMarker: chat.stream.doneMarker,
+    echoField: options === null ? null : chat.parametersField,
+  })
+}

@@ -1,0 +1,85 @@
+import { boundJson, isObject, isPresent, type JsonObject } from '../../lib/json.ts'
+import {
+  type DeltaField,
+  type JsonType,
+  maxGrammarRuns,
+  type StreamPart,
+  type StreamRecord,
+} from '../../observation/observation.ts'
+
+/** The parts that one chunk can have, in the order in which they are listed. The parts of a chunk are a set of bits. */
+const chunkParts: readonly StreamPart[] = [
+  ...(['results', 'role', 'reasoning', 'content', 'tool-call', 'finish', 'usage', 'error'] as const),
+]
+export const [RESULTS, ROLE, REASONING, CONTENT, TOOL_CALL, FINISH, USAGE, ERROR] = [
+  ...([1, 2, 4, 8, 16, 32, 64, 128] as const),
+] as const
+export const TOKEN = REASONING | CONTENT | TOOL_CALL
+
+export type StreamGrammar = {
+  readonly add: (part: StreamPart) => void
+  /** Adds each part of a chunk. */
+  readonly addChunk: (parts: number) => void
+  readonly runs: StreamRecord['grammar']
+}
+
+/** The kinds of the events of a stream, in order, as runs. Runs after the last one that is kept are ignored. */
+export function createStreamGrammar(): StreamGrammar {
+  const runs: [StreamPart, number][] = []
+  let lastRun: [StreamPart, number] | null = null
+
+  const add = (part: StreamPart): void => {
+    if (lastRun !== null && lastRun[0] === part) {
+      lastRun[1]++
+      return
+    }
+    lastRun = [part, 1]
+    if (runs.length < maxGrammarRuns) runs.push(lastRun)
+  }
+
+  const addChunk = (parts: number): void => {
+    if (parts === 0) add('empty')
+    for (let rest = parts; rest !== 0; rest &= rest - 1) {
+      const part = chunkParts[31 - Math.clz32(rest & -rest)]
+      if (part !== undefined) add(part)
+    }
+  }
+
+  return { add, addChunk, runs }
+}
+
+/** The JSON types that the fields of deltas have, as `StreamReading.deltaTypes`. */
+export type DeltaTypes = [field: DeltaField, type: JsonType, first: string][]
+
+/**
+ * Adds the types that fields of this delta have for the first time. Each field is written out: a loop over names would
+ * read fields many times slower, for every chunk that is parsed.
+ */
+export function addDeltaTypes(types: DeltaTypes, delta: JsonObject): void {
+  addType(types, 'role', delta.role)
+  addType(types, 'content', delta.content)
+  addType(types, 'reasoning_content', delta.reasoning_content)
+  addType(types, 'name', delta.name)
+  addType(types, 'thought_signature', delta.thought_signature)
+  addType(types, 'tool_calls', delta.tool_calls)
+  addType(types, 'reasoning_details', delta.reasoning_details)
+}
+
+const maxFirstLength = 80
+
+function addType(types: DeltaTypes, field: DeltaField, value: unknown): void {
+  if (!isPresent(value)) return
+  const type = Array.isArray(value) ? 'array' : (typeof value as JsonType)
+  for (const known of types) if (known[0] === field && known[1] === type) return
+  types.push([field, type, JSON.stringify(boundJson(value)).slice(0, maxFirstLength)])
+}
+
+const maxToolNameLength = 64
+
+/** The names in the tool calls of a delta. Only the first delta of a call has one. */
+export function toolNamesIn(calls: readonly unknown[]): readonly string[] {
+  return calls.flatMap(call => {
+    const name = isObject(call) && isObject(call.function) ? call.function.name : null
+    return typeof name === 'string' && name !== '' ? [name.slice(0, maxToolNameLength)] : []
+  })
+}

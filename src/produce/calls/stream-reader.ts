@@ -1,0 +1,272 @@
+import { boundJson, boundMembers, isObject, isPresent, type JsonObject, parseObject } from '../../lib/json.ts'
+import type { StreamRecord } from '../../observation/observation.ts'
+import { createSseDecoder } from '../transport/sse.ts'
+import { createRepeatedChunkReader } from './repeated-chunks.ts'
+import {
+  addDeltaTypes,
+  CONTENT,
+  createStreamGrammar,
+  type DeltaTypes,
+  ERROR,
+  FINISH,
+  REASONING,
+  RESULTS,
+  ROLE,
+  TOKEN,
+  TOOL_CALL,
+  toolNamesIn,
+  USAGE,
+} from './stream-events.ts'
+
+export type StreamReader = {
+  /** Takes the bytes of one read. A token is stamped with the read that completed its event. */
+  readonly push: (bytes: Buffer, atMs: number) => void
+  /** Call once, after the last bytes. */
+  readonly end: () => ReadStream
+}
+
+export type ReadStream = {
+  readonly reading: StreamRecord
+  /** What is wrong with the stream itself. A failure of the transport takes precedence. */
+  readonly failure: StreamFailure | null
+}
+
+export type StreamFailure = {
+  readonly reason: 'stream-truncated' | 'stream-error' | 'stream-malformed'
+  readonly detail: string
+}
+
+const maxIdentities = 3
+const maxFinishReasons = 16
+const maxChoices = 16
+const maxMalformed = 3
+const maxMalformedLength = 200
+const maxTextLength = 4_096
+const maxGaps = 2_000
+
+export type StreamReaderOptions = {
+  readonly doneMarker: string
+  /** The field that echoes the options. null: no options were sent, and neither their echo nor the text is kept. */
+  readonly echoField: string | null
+}
+
+/**
+ * Reads the event stream of a chat completion. Parses each event once, or not at all if its bytes repeat an earlier
+ * event. Never throws, whatever the target sends.
+ */
+export function createStreamReader({ doneMarker, echoField }: StreamReaderOptions): StreamReader {
+  let atMs = 0
+  let chunks = 0
+  let malformedEvents = 0
+  let roleSeen = false
+  let done = false
+  let created: number | null = null
+  let usage: unknown = null
+  let cost: unknown = null
+  let error: unknown = null
+  let parameters: JsonObject | null = null
+  let text = echoField === null ? null : ''
+  let contentCharacters = 0
+  let reasoningCharacters = 0
+  let firstTokenMs: number | null = null
+  let firstContentMs: number | null = null
+  let lastTokenMs: number | null = null
+  let tokenChunks = 0
+  const gapsMs: number[] = []
+  const grammar = createStreamGrammar()
+  const ids: string[] = []
+  const models: string[] = []
+  const objects: string[] = []
+  const finishReasons: string[] = []
+  const indices: unknown[] = []
+  const stopReasons: unknown[] = []
+  const deltaTypes: DeltaTypes = []
+  const toolNames: string[] = []
+  const malformed: string[] = []
+
+  const readEvent = (data: string, cut: boolean): void => {
+    if (done) {
+      grammar.add('after-done')
+    } else if (data === doneMarker) {
+      done = true
+      grammar.add('done')
+    } else {
+      const chunk = cut ? null : parseObject(data)
+      if (chunk === null) {
+        readMalformed(data)
+        return
+      }
+      const parts = readChunk(chunk)
+      if (parts === CONTENT || parts === REASONING) repeated.remember(data, chunk)
+    }
+  }
+
+  const readMalformed = (data: string): void => {
+    malformedEvents++
+    if (malformed.length < maxMalformed) malformed.push(data.slice(0, maxMalformedLength))
+    grammar.add('malformed')
+  }
+
+  /** Returns the parts of the chunk. */
+  const readChunk = (chunk: JsonObject): number => {
+    chunks++
+    let parts = Array.isArray(chunk.choices) ? readChoices(chunk.choices) : 0
+    if (isPresent(chunk.usage)) {
+      parts |= USAGE
+      usage = boundJson(chunk.usage)
+    }
+    if (isPresent(chunk.cost)) cost = boundJson(chunk.cost)
+    if (echoField !== null && isObject(chunk[echoField])) parts |= readEcho(chunk[echoField])
+    if (isPresent(chunk.error)) {
+      parts |= ERROR
+      error ??= boundJson(chunk.error)
+    }
+    // An error event has a shape of its own; that it lacks the fields of a chunk is not a second fault.
+    if (parts !== ERROR) {
+      collectName(ids, chunk.id)
+      collectName(models, chunk.model)
+      collectName(objects, chunk.object)
+      if (created === null && typeof chunk.created === 'number') created = chunk.created
+    }
+    // Some servers repeat the role in every chunk. Next to a token that is no news, and it would flood the grammar.
+    if ((parts & ROLE) !== 0) {
+      if (roleSeen && (parts & TOKEN) !== 0) parts &= ~ROLE
+      roleSeen = true
+    }
+    if ((parts & TOKEN) !== 0) stampToken((parts & CONTENT) !== 0)
+    grammar.addChunk(parts)
+    return parts
+  }
+
+  const readChoices = (choices: readonly unknown[]): number => {
+    let parts = 0
+    for (const choice of choices) {
+      if (!isObject(choice)) continue
+      if (choice.index !== indices[0] || indices.length === 0) collectValue(indices, maxChoices, choice.index ?? null)
+      if (isObject(choice.delta)) parts |= readDelta(choice.delta)
+      if (isPresent(choice.stop_reason)) collectValue(stopReasons, maxIdentities, choice.stop_reason)
+      const reason = choice.finish_reason
+      if (typeof reason !== 'string' || reason === '') continue
+      parts |= FINISH
+      if (finishReasons.length < maxFinishReasons) finishReasons.push(reason)
+    }
+    return parts
+  }
+
+  const readDelta = (delta: JsonObject): number => {
+    const content = lengthOf(delta.content)
+    // Both names are in use for the same text. A server that sends both sends the text twice.
+    const reasoning = lengthOf(delta.reasoning_content) || lengthOf(delta.reasoning)
+    contentCharacters += content
+    reasoningCharacters += reasoning
+    let parts = typeof delta.role === 'string' ? ROLE : 0
+    if (reasoning > 0) parts |= REASONING
+    if (content > 0) parts |= CONTENT
+    if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
+      parts |= TOOL_CALL
+      for (const name of toolNamesIn(delta.tool_calls)) collectName(toolNames, name)
+    }
+    if (text !== null && content > 0 && text.length < maxTextLength) text += String(delta.content)
+    addDeltaTypes(deltaTypes, delta)
+    return parts
+  }
+
+  const readEcho = (echo: JsonObject): number => {
+    parameters = { ...parameters, ...boundMembers(echo) }
+    const found = echo.web_search_citations
+    return Array.isArray(found) && found.length > 0 ? RESULTS : 0
+  }
+
+  /** Does what `readChunk` does for a chunk that contains nothing but a token. */
+  const readToken = (bytes: Buffer, from: number, end: number, isContent: boolean): void => {
+    chunks++
+    const isKept = isContent && text !== null && text.length < maxTextLength
+    if (isKept) text += bytes.toString('utf8', from, end)
+    const characters = charactersIn(bytes, from, end)
+    if (isContent) contentCharacters += characters
+    else reasoningCharacters += characters
+    stampToken(isContent)
+    grammar.add(isContent ? 'content' : 'reasoning')
+  }
+
+  const stampToken = (isContent: boolean): void => {
+    tokenChunks++
+    firstTokenMs ??= atMs
+    if (isContent) firstContentMs ??= atMs
+    if (lastTokenMs !== null && gapsMs.length < maxGaps) gapsMs.push(atMs - lastTokenMs)
+    lastTokenMs = atMs
+  }
+
+  const repeated = createRepeatedChunkReader(echoField, readToken)
+  const decoder = createSseDecoder(readEvent, {
+    takeEvent: (bytes, start) => (done ? -1 : repeated.match(bytes, start)),
+  })
+
+  return {
+    push: (bytes, readMs) => {
+      atMs = readMs
+      decoder.push(bytes)
+    },
+    end: () => {
+      const stoppedInside = decoder.end()
+      if (done && stoppedInside) grammar.add('after-done')
+      const reading = {
+        chunks,
+        grammar: grammar.runs,
+        ids,
+        models,
+        objects,
+        created,
+        finishReasons,
+        indices,
+        stopReasons,
+        deltaTypes,
+        usage,
+        cost,
+        error,
+        parameters,
+        text: text === null ? null : text.slice(0, maxTextLength),
+        toolNames,
+        contentCharacters,
+        reasoningCharacters,
+        firstTokenMs,
+        firstContentMs,
+        lastTokenMs,
+        tokenChunks,
+        gapsMs,
+        malformed,
+      }
+      if (error !== null) return { reading, failure: { reason: 'stream-error', detail: describeError(error) } }
+      if (malformedEvents > 0) {
+        const detail = `${malformedEvents} of ${malformedEvents + chunks} events with no whole JSON object in them`
+        return { reading, failure: { reason: 'stream-malformed', detail } }
+      }
+      if (done) return { reading, failure: null }
+      const detail = `no ${doneMarker} after ${chunks} chunks${stoppedInside ? '; it broke off inside an event' : ''}`
+      return { reading, failure: { reason: 'stream-truncated', detail } }
+    },
+  }
+}
+
+const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
+
+/** The length of the text as a string, in UTF-16 units. */
+function charactersIn(bytes: Buffer, from: number, end: number): number {
+  for (let at = from; at < end; at++) if ((bytes[at] ?? 0) >= 0x80) return bytes.toString('utf8', from, end).length
+  return end - from
+}
+
+function collectValue(seen: unknown[], max: number, value: unknown): void {
+  if (seen.length < max && !seen.includes(value)) seen.push(boundJson(value))
+}
+
+function collectName(seen: string[], value: unknown): void {
+  const name = typeof value === 'string' ? value : ''
+  if (seen.length < maxIdentities && !seen.includes(name)) seen.push(name)
+}
+
+/** Type and code of an error in the stream. Its message could repeat what was sent; it is only in the reading. */
+function describeError(error: unknown): string {
+  const names = isObject(error) ? [error.type, error.code].filter(each => typeof each === 'string') : []
+  return names.length === 0 ? 'an event with an error in it' : names.join(' ').slice(0, 160)
+}

@@ -1,0 +1,62 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { DropReason } from '../../observation/observation.ts'
+import type { Arrival } from '../arrivals/arrivals.ts'
+
+/** Sends an arrival and resolves when all of its requests have been observed. Never rejects. */
+export type Fire = (arrival: Arrival) => Promise<void>
+
+/** Records that the requests of an arrival were never sent. */
+export type Drop = (arrival: Arrival, reason: DropReason) => void
+
+/** What every driver works with. It knows neither the wire nor the plan. */
+export type DriverContext = {
+  readonly clock: Clock
+  /** Aborted when nothing more may be sent. */
+  readonly signal: AbortSignal
+  readonly fire: Fire
+  readonly drop: Drop
+  /** Whether an arrival that is to be refused would exceed the failure limit of its caller. */
+  readonly mustWait: (arrival: Arrival) => boolean
+  /** Arrivals in flight, of this stage and of those before it. */
+  readonly inFlight: InFlight
+}
+
+/**
+ * Counts the arrivals in flight and tells when there are none. The promise must never reject. If it does, that is our
+ * bug: the next `track` or `idle` rethrows it.
+ */
+export type InFlight = {
+  readonly count: () => number
+  readonly track: (work: Promise<void>) => void
+  readonly idle: () => Promise<void>
+}
+
+export function createInFlight(): InFlight {
+  let count = 0
+  let bug: { readonly cause: unknown } | null = null
+  let waiting: (() => void)[] = []
+  const done = () => {
+    if (--count > 0) return
+    const resolves = waiting
+    waiting = []
+    for (const resolve of resolves) resolve()
+  }
+  const assertSound = () => {
+    if (bug !== null) throw bug.cause
+  }
+  return {
+    count: () => count,
+    track: work => {
+      count++
+      void work.then(done, cause => {
+        bug ??= { cause }
+        done()
+      })
+      assertSound()
+    },
+    idle: async () => {
+      if (count > 0) await new Promise<void>(resolve => waiting.push(resolve))
+      assertSound()
+    },
+  }
+}

@@ -1,0 +1,152 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { FailureReason } from '../../observation/observation.ts'
+import { headerRecord, noHeaders } from './headers.ts'
+import { type Deadline, startDeadline, type TimeoutPhase } from './timeouts.ts'
+import type { Exchange, OnStreamBytes, RawHttpRequest, TransportFailure } from './transport.ts'
+
+/**
+ * One HTTP exchange while it goes on. An HTTP client reports what happens with the functions below; each does nothing
+ * after the end. They are functions over one record, because closures would have to be allocated for every request.
+ */
+export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
+  readonly clock: Clock
+  readonly request: RawHttpRequest
+  readonly onEnd: (exchange: Exchange) => void
+  readonly disconnect: (reason: FailureReason) => void
+  readonly deadline: Deadline
+  readonly body: Buffer[]
+  headersMs: number | null
+  status: number | null
+  headers: Exchange['headers']
+  bytes: number
+  /** Set once the response turns out to be an event stream. */
+  onStreamBytes: OnStreamBytes | null
+  ended: boolean
+}
+
+/**
+ * Starts an exchange now, and its timeouts. Calls `onEnd` once. Calls `disconnect` after that if the exchange was
+ * cancelled: the client then closes the connection, or stops waiting for one.
+ */
+export function recordExchange(
+  clock: Clock,
+  request: RawHttpRequest,
+  onEnd: ExchangeRecorder['onEnd'],
+  disconnect: ExchangeRecorder['disconnect'],
+): ExchangeRecorder {
+  const sentMs = clock.nowMs()
+  const onTimeout = (limit: TimeoutPhase | 'total') =>
+    cancelWith(recorder, `${limit}-timeout`, timeoutMessage(limit, request))
+  const recorder: ExchangeRecorder = {
+    clock,
+    request,
+    onEnd,
+    disconnect,
+    deadline: startDeadline(clock, request.timeouts, sentMs, onTimeout),
+    sentMs,
+    headersMs: null,
+    status: null,
+    headers: noHeaders,
+    body: [],
+    bytes: 0,
+    onStreamBytes: null,
+    ended: false,
+  }
+  return recorder
+}
+
+/** The request has a connection. */
+export function onConnected(recorder: ExchangeRecorder, atMs: number): void {
+  if (!recorder.ended) recorder.deadline.enter('headers', atMs)
+}
+
+/** `raw` alternates names and values as received. */
+export function onHeaders(recorder: ExchangeRecorder, status: number, raw: readonly (Buffer | string)[]): void {
+  if (recorder.ended) return
+  const { clock, deadline, request } = recorder
+  const atMs = clock.nowMs()
+  recorder.headersMs = atMs
+  recorder.status = status
+  recorder.headers = headerRecord(raw)
+  if (request.onStreamBytes !== null && isEventStream(recorder)) recorder.onStreamBytes = request.onStreamBytes
+  deadline.enter('idle', atMs)
+}
+
+export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
+  if (recorder.ended) return
+  const { clock, deadline, request, onStreamBytes } = recorder
+  const atMs = clock.nowMs()
+  deadline.touch(atMs)
+  recorder.bytes += bytes.length
+  const { maxBodyBytes } = request
+  if (recorder.bytes > maxBodyBytes) cancelWith(recorder, 'body-too-large', `more than ${maxBodyBytes} bytes`)
+  else if (onStreamBytes === null) recorder.body.push(bytes)
+  else onStreamBytes(bytes, atMs)
+}
+
+/** The response is complete HTTP (null), or it will never be. */
+export function endExchange(recorder: ExchangeRecorder, failure: TransportFailure | null): void {
+  if (recorder.ended) return
+  recorder.ended = true
+  const { clock, deadline, onEnd, sentMs, headersMs, status, headers, body, bytes } = recorder
+  deadline.stop()
+  onEnd({ sentMs, headersMs, endMs: clock.nowMs(), status, headers, body: concatBody(body), bytes, failure })
+}
+
+/** Ends the exchange from this side. */
+export function cancelWith(recorder: ExchangeRecorder, reason: FailureReason, detail: string): void {
+  if (recorder.ended) return
+  endExchange(recorder, { reason, detail })
+  recorder.disconnect(reason)
+}
+
+/** Whether the body is an event stream. The body of any other response to a streamed request, such as an error, is kept. */
+export const isEventStream = ({ status, headers }: Pick<Exchange, 'status' | 'headers'>): boolean =>
+  status === 200 && /^text\/event-stream\s*(;|$)/i.test(headers['content-type'] ?? '')
+
+const emptyBody = Buffer.alloc(0)
+
+function concatBody(parts: readonly Buffer[]): Buffer {
+  const [first] = parts
+  return parts.length < 2 ? (first ?? emptyBody) : Buffer.concat(parts)
+}
+
+function timeoutMessage(limit: TimeoutPhase | 'total', { timeouts }: Pick<RawHttpRequest, 'timeouts'>): string {
+  switch (limit) {
+    case 'connect':
+      return `no connection within ${timeouts.connectMs} ms`
+    case 'headers':
+      return `no headers within ${timeouts.headersMs} ms`
+    case 'idle':
+      return `nothing for ${timeouts.idleMs} ms inside the body`
+    case 'total':
+      return `not complete within ${timeouts.totalMs} ms`
+  }
+}
+
+/** Number of callbacks in a row; then the sockets are read again. */
+const batchSize = 16
+
+/**
+ * Runs callbacks after all responses that have arrived are read and stamped. Work on one response delays the stamps of
+ * those that wait in the kernel; after a stall there are many, and the delay would count as theirs.
+ */
+export function createFairQueue(clock: Clock): (callback: () => void) => void {
+  let waiting: (() => void)[] = []
+  let isScheduled = false
+  const schedule = () => {
+    isScheduled = true
+    clock.atPrecisely(clock.nowMs(), runBatch)
+  }
+  const runBatch = () => {
+    isScheduled = false
+    const ready = waiting.slice(0, batchSize)
+    waiting = waiting.slice(batchSize)
+    if (waiting.length > 0) schedule()
+    for (const callback of ready) callback()
+  }
+  return callback => {
+    waiting.push(callback)
+    if (!isScheduled) schedule()
+  }
+}

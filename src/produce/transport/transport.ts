@@ -1,0 +1,56 @@
+import type { FailureReason } from '../../observation/observation.ts'
+import type { Timeouts } from '../../plan/plan.ts'
+
+/** One complete HTTP request. The transport adds only the headers that HTTP itself needs. */
+export type HttpRequest = {
+  readonly method: 'GET' | 'POST'
+  /** Relative to the target's base address, with a leading slash. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+  readonly timeouts: Timeouts
+  /** A longer response body ends the exchange as `body-too-large`. */
+  readonly maxBodyBytes: number
+  /** Takes the body of an event stream (status 200) as it arrives. Such a body is not kept. */
+  readonly onStreamBytes: OnStreamBytes | null
+}
+
+/** What a client can send: an `HttpRequest`, or a write to a metrics receiver, whose body may be binary. */
+export type RawHttpRequest = Omit<HttpRequest, 'method' | 'body'> & {
+  readonly method: HttpRequest['method'] | 'PUT'
+  readonly body: string | Uint8Array | null
+}
+
+export type OnStreamBytes = (bytes: Buffer, atMs: number) => void
+
+/** The result of one request. Times are milliseconds on the clock of the run. */
+export type Exchange = {
+  readonly sentMs: number
+  readonly headersMs: number | null
+  readonly endMs: number
+  readonly status: number | null
+  /** Names in lower case, repeated ones joined with ", ". Empty before the headers. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Empty if the body went to `onStreamBytes`. */
+  readonly body: Buffer
+  readonly bytes: number
+  /** null if the response is complete HTTP. */
+  readonly failure: TransportFailure | null
+}
+
+export type TransportFailure = { readonly reason: FailureReason; readonly detail: string }
+
+/** Sends one request once: no retry, no redirect. Never rejects; an abort ends the exchange as `cancelled`. */
+export type Transport = (request: HttpRequest, signal: AbortSignal) => Promise<Exchange>
+
+/** A request that waits for a connection. `onEnd` is called once. */
+export type PendingRequest = {
+  readonly request: HttpRequest
+  readonly onEnd: (exchange: Exchange) => void
+}
+
+/**
+ * Keeps this many connections busy. Each connection asks for its next request as soon as it has a response, and closes
+ * when `next` returns null. Resolves when all connections are closed. An abort ends requests in flight as `cancelled`.
+ */
+export type Saturate = (next: () => PendingRequest | null, connections: number, signal: AbortSignal) => Promise<void>

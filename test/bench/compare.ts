@@ -1,0 +1,92 @@
+import { cpus } from 'node:os'
+import { type ComparedRun, compareRuns } from '../../src/judge/compare/compare-runs.ts'
+import { type ChangeVerdict, type Comparison, defaultCriteria } from '../../src/judge/compare/comparison.ts'
+import { runChild } from './child.ts'
+import type { Bench, Figure } from './figure.ts'
+
+const slowdown = 0.1
+/** Baselines of a night: those before it. */
+const baselineCounts = [1, 5]
+const mostBaselines = Math.max(...baselineCounts)
+const nightsOfChild = 10
+
+/**
+ * Whether the gate is to be trusted: how often nights of which each is compared with those before it are called worse
+ * although nothing has changed, and how often a service that takes 10 % longer is found. In virtual time, with machines
+ * that differ from night to night as `nightNoise` says.
+ */
+export const benchCompare: Bench = async ({ short }) => {
+  const [same, slow] = short ? [20, 10] : [200, 100]
+  const honest = await runNights(0, same + mostBaselines, 0)
+  const slower = await runNights(10_000, slow, slowdown)
+  console.log(`\nThe nightly scenario compared with the nights before it; ${spreads(honest)}`)
+  console.log('                    baselines  regressed  unchanged  improved  cannot tell')
+  const figures: Figure[] = []
+  for (const baselines of baselineCounts) {
+    const before = (night: number) => honest.slice(night + mostBaselines - baselines, night + mostBaselines)
+    const unchanged = honest.slice(mostBaselines).map((run, night) => compareRuns(before(night), run, defaultCriteria))
+    const changed = slower.map((run, night) => compareRuns(before(night), run, defaultCriteria))
+    show('nothing changed', baselines, unchanged)
+    show('10 % slower', baselines, changed)
+    const against = `against ${baselines === 1 ? 'one baseline' : `${baselines} baselines`}`
+    figures.push(
+      {
+        name: `called worse though nothing changed, ${against}`,
+        value: share(unchanged, 'regressed'),
+        unit: '',
+        aim: { kind: 'at-most', bound: 0.05 },
+      },
+      {
+        name: `10 % slower and called worse, ${against}`,
+        value: share(changed, 'regressed'),
+        unit: '',
+        aim: { kind: 'at-least', bound: 0.95 },
+      },
+    )
+  }
+  return figures
+}
+
+/** As many children at a time as there are cores. */
+async function runNights(first: number, count: number, slower: number): Promise<readonly ComparedRun[]> {
+  const starts = Array.from({ length: Math.ceil(count / nightsOfChild) }, (_, part) => first + part * nightsOfChild)
+  const parts = new Map<number, readonly ComparedRun[]>()
+  const left = [...starts]
+  const work = async () => {
+    for (let start = left.shift(); start !== undefined; start = left.shift()) {
+      const nights = Math.min(nightsOfChild, first + count - start)
+      parts.set(start, await runChild<readonly ComparedRun[]>('./nights.js', [start, nights, slower].map(String)))
+    }
+  }
+  await Promise.all(cpus().map(work))
+  return starts.flatMap(start => parts.get(start) ?? [])
+}
+
+const share = (comparisons: readonly Comparison[], verdict: ChangeVerdict): number =>
+  comparisons.filter(each => each.verdict === verdict).length / comparisons.length
+
+function show(name: string, baselines: number, comparisons: readonly Comparison[]): void {
+  const count = (verdict: ChangeVerdict) => String(comparisons.filter(each => each.verdict === verdict).length)
+  const cells = (['regressed', 'unchanged', 'improved', 'cannot-tell'] as const).map(count)
+  const [regressed = '', unchanged = '', improved = '', untold = ''] = cells
+  console.log(
+    `  ${name.padEnd(18)}${String(baselines).padStart(9)}${regressed.padStart(11)}${unchanged.padStart(11)}${improved.padStart(10)}${untold.padStart(13)}`,
+  )
+}
+
+/** How much the medians differ between nights on which nothing has changed: the standard deviation. */
+function spreads(nights: readonly ComparedRun[]): string {
+  const [first, ...others] = nights
+  if (first === undefined) return ''
+  const rows = others.flatMap(night => compareRuns([first], night, defaultCriteria).rows)
+  return [...new Set(rows.filter(({ measure }) => measure === 'latency p50').map(({ call }) => call))]
+    .map(call => {
+      const medians = rows
+        .filter(row => row.call === call && row.stage === 'steady' && row.measure === 'latency p50')
+        .map(({ run }) => Math.log(run ?? Number.NaN))
+      const mean = medians.reduce((sum, value) => sum + value, 0) / medians.length
+      const variance = medians.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (medians.length - 1)
+      return `p50 of ${call} ± ${(100 * Math.sqrt(variance)).toFixed(1)} %`
+    })
+    .join(', ')
+}

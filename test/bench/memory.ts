@@ -1,0 +1,38 @@
+import { runChild } from './child.ts'
+import type { Bench } from './figure.ts'
+
+type Memory = {
+  readonly judged: number
+  readonly cpuMs: number
+  readonly samples: readonly { readonly judged: number; readonly rssMb: number; readonly heapMb: number }[]
+  readonly faults: readonly string[]
+}
+
+/**
+ * What ten million observations add to the memory of the judging half, after the first million. The growth is that of
+ * the resident set between the first look and the highest, each taken after a collection.
+ */
+export const benchMemory: Bench = async ({ short }) => {
+  const [total, warmUp] = short ? [300_000, 100_000] : [11_000_000, 1_000_000]
+  const memory = await runChild<Memory>('./programs/judge-many.js', [String(total), String(warmUp)], {
+    nodeFlags: ['--expose-gc'],
+  })
+  if (memory.faults.length > 0)
+    throw new Error(`an honest run that is told again is honest, but was accused: ${memory.faults.join(', ')}`)
+  console.log(
+    `\nMemory over ${memory.judged} observations, ${(memory.cpuMs / memory.judged).toFixed(3)} ms of CPU each`,
+  )
+  console.log('  observations    RSS MB   heap MB')
+  for (const { judged, rssMb, heapMb } of memory.samples)
+    console.log(`  ${String(judged).padStart(12)}${rssMb.toFixed(1).padStart(10)}${heapMb.toFixed(1).padStart(10)}`)
+  const first = memory.samples[0]?.rssMb ?? Number.NaN
+  const growth = Math.max(...memory.samples.map(({ rssMb }) => rssMb)) - first
+  return [
+    {
+      name: `RSS growth over ${(total - warmUp) / 1e6} million observations`,
+      value: growth,
+      unit: 'MB',
+      aim: { kind: 'at-most', bound: 64 },
+    },
+  ]
+}

@@ -1,0 +1,59 @@
+import { systemClock } from '../../../src/lib/clock.ts'
+import { makePlan } from '../../../src/plan/make-plan.ts'
+import { createSaturate } from '../../../src/produce/transport/autocannon.ts'
+import { undiciTransport } from '../../../src/produce/transport/undici.ts'
+import { inlineIo, unrecordedJob } from '../../../src/run/inline.ts'
+import { run } from '../../../src/run/run.ts'
+import { warmUp } from '../../../src/run/warm-up.ts'
+import { parseScenario } from '../../../src/scenario/load-scenario.ts'
+import { benchContract } from '../bench-contract.ts'
+
+/**
+ * One run of single RPC calls in a process of its own, every judge on, nothing recorded.
+ * Arguments: port, `closed`, `saturate` or `open`, users, connections or calls a second, seconds. Says what it did by IPC.
+ */
+const [port, model, amount, seconds] = process.argv.slice(2)
+const shapes: Readonly<Record<string, string>> = {
+  closed: `shape: closed, users: ${amount}`,
+  saturate: `shape: saturate, connections: ${amount}, max-calls: 10000000`,
+  open: `shape: constant, rate: ${amount}/s`,
+}
+const stage = shapes[model ?? '']
+const scenario = `
+name: bench
+callers: { count: 1 }
+calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
+stages: [{ name: load, duration: ${seconds}s, ${stage}, mix: { rpc: 1 } }]
+limits: { max-in-flight: 4096 }
+record: none
+thresholds: [{ expect: violations == 0, why: The target keeps its word. }]
+`
+const target = `http://127.0.0.1:${port}/api/v1`
+const plan = makePlan(parseScenario(scenario, 'bench', benchContract), benchContract, {
+  seed: 1,
+  target,
+  budgetUsd: null,
+})
+const clock = systemClock()
+const runId = `bench${process.pid}`
+const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096 })
+await warmUp(plan, benchContract)
+const began = process.cpuUsage()
+const job = unrecordedJob(plan, benchContract, { runId, target, startedAtMs: clock.wallMs() })
+const saturate = createSaturate({ baseUrl: target, clock })
+const report = await run(job, inlineIo({ clock, transport: transport.send, saturate }))
+const { user, system } = process.cpuUsage(began)
+await transport.close()
+const load = report.calls.find(call => call.stage === 'load')
+process.send?.({
+  verdict: report.verdict,
+  because: report.because,
+  perSecond: (load?.count ?? 0) / Number(seconds),
+  cpuMsPerCall: (user + system) / 1e3 / (load?.count ?? 0),
+  count: load?.count ?? 0,
+  latency: load?.latencyMs,
+  lateness: report.load.latenessMs,
+  judgements: report.clauses.reduce((sum, clause) => sum + clause.judged, 0),
+  rssMb: process.memoryUsage.rss() / 1e6,
+})
+process.once('disconnect', () => process.exit())

@@ -1,0 +1,71 @@
+import type { Measured } from '../../src/calibration/result.ts'
+import type { StreamLoad } from '../../src/calibration/stream-load.ts'
+import { median, runChild, startChild } from './child.ts'
+import type { Bench, Figure } from './figure.ts'
+
+type Used = { readonly chunks: number; readonly cpuUs: number }
+type Ours = Used & { readonly verdict: string; readonly because: readonly string[] }
+type Stamped = Pick<Measured, 'turnpike' | 'misread' | 'run'>
+
+/**
+ * What a chunk of a stream costs with every judge on, beside a bare undici that only counts events, in turn on the same
+ * metronome; and how much later than it was written a chunk is stamped.
+ */
+export const benchStreams: Bench = async ({ short }) => {
+  const full: StreamLoad = { streams: 1000, perSecond: 50, tokens: 200, atOnce: 1, seconds: short ? 2 : 20 }
+  return [
+    await costOf(full, short ? 1 : 3, 1.5),
+    // Several chunks in a read share what the read costs, so that their own cost shows.
+    await costOf({ ...full, atOnce: 10 }, short ? 1 : 3, null),
+    ...(await delayOf(full)),
+  ]
+}
+
+async function costOf(load: StreamLoad, rounds: number, most: number | null): Promise<Figure> {
+  const bare: number[] = []
+  const ours: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const theirs = await onMetronome<Used>('./programs/raw-streams.js', load)
+    const run = await onMetronome<Ours>('./programs/stream-client.js', load)
+    if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.because.join(' ')}`)
+    bare.push(theirs.cpuUs / theirs.chunks)
+    ours.push(run.cpuUs / run.chunks)
+  }
+  const ratio = median(ours.map((value, index) => value / (bare[index] ?? Number.NaN)))
+  console.log(
+    `\nCPU of a chunk, ${load.streams} streams of ${load.perSecond}/s, ${load.atOnce} in a read, medians of ${rounds}`,
+  )
+  console.log(`  turnpike, every judge on   ${median(ours).toFixed(2)} µs`)
+  console.log(`  undici, counting events    ${median(bare).toFixed(2)} µs`)
+  return {
+    name: `CPU of a chunk beside bare undici, ${load.atOnce} in a read`,
+    value: ratio,
+    unit: '',
+    aim: most === null ? null : { kind: 'at-most', bound: most },
+  }
+}
+
+async function delayOf(load: StreamLoad): Promise<readonly Figure[]> {
+  const { turnpike, misread, run } = await onMetronome<Stamped>('./programs/stream-client.js', load, 'stamps')
+  if (misread > 0 || run.verdict !== 'pass') throw new Error(`${misread} misread; ${run.because.join(' ')}`)
+  const { p50, p90, p99, p999, max, count } = turnpike.chunkMs
+  const cells = [p50, p90, p99, p999, max].map(ms => (ms ?? Number.NaN).toFixed(2).padStart(9))
+  console.log(`\nWritten to stamped, ${load.streams} streams of ${load.perSecond}/s, ${count} chunks`)
+  console.log(`   p50 ms   p90 ms   p99 ms p99.9 ms   max ms\n${cells.join('')}`)
+  console.log(`  the metronome itself was ${turnpike.metronomeMs.p99?.toFixed(2)} ms late (p99)`)
+  const name = `written to stamped, ${load.streams} streams of ${load.perSecond}/s`
+  return [
+    { name: `${name}, p50`, value: p50 ?? Number.NaN, unit: 'ms', aim: { kind: 'at-most', bound: 1 } },
+    { name: `${name}, p99`, value: p99 ?? Number.NaN, unit: 'ms', aim: null },
+  ]
+}
+
+async function onMetronome<T>(client: string, load: StreamLoad, ...flags: readonly string[]): Promise<T> {
+  const metronome = startChild('./programs/metronome.js', [String(load.perSecond), String(load.atOnce)])
+  const { port } = (await metronome.said) as { readonly port: number }
+  try {
+    return await runChild<T>(client, [String(port), JSON.stringify(load), ...flags])
+  } finally {
+    metronome.stop()
+  }
+}

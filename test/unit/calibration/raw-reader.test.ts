@@ -1,0 +1,42 @@
+import { createServer } from 'node:net'
+import { expect, test } from 'vitest'
+import { readBarely } from '../../../src/calibration/raw-reader.ts'
+import { startMetronome } from '../../../src/calibration/server.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+
+const load = { streams: 4, perSecond: 500, tokens: 20, atOnce: 3, seconds: 0.1 }
+const stop = new AbortController().signal
+
+test('reads every token of every stream, in the order of their writing', async ({ onTestFinished }) => {
+  const clock = systemClock()
+  const metronome = await startMetronome({ clock, port: 0, ...load })
+  onTestFinished(metronome.close)
+  const streams: (readonly number[])[] = []
+  await readBarely({
+    load,
+    port: metronome.port,
+    clock,
+    stop,
+    onStream: ({ writtenMs, lateMs }, readMs) => {
+      expect([lateMs.length, readMs.length]).toEqual([writtenMs.length, writtenMs.length])
+      streams.push(writtenMs)
+    },
+  })
+  expect(streams.map(writtenMs => writtenMs.length)).toEqual(streams.map(() => load.tokens))
+  expect(streams.every(writtenMs => writtenMs.every((ms, index) => ms >= (writtenMs[index - 1] ?? 0)))).toBe(true)
+  // As many as begin in the time that it takes to open all, and to watch them.
+  expect(streams).toHaveLength(14)
+})
+
+test('says so where a connection is closed before its stream has ended', async ({ onTestFinished }) => {
+  const server = createServer(socket => socket.on('data', () => socket.destroy()))
+  onTestFinished(() => void server.close())
+  const port = await new Promise<number>(resolve => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      resolve(typeof address === 'object' ? (address?.port ?? 0) : 0)
+    })
+  })
+  const reading = readBarely({ load, port, clock: systemClock(), stop, onStream: () => {} })
+  await expect(reading).rejects.toThrow('the metronome closed a connection')
+})

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { createPacer, type PlainRequest, readRequests } from '../../../src/calibration/server.ts'
+import { type StreamTexts, streamTexts } from '../../../src/calibration/server-answers.ts'
+import { scanBeats } from '../../../src/calibration/token-stamps.ts'
+import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
+
+type Written = { readonly atMs: number; readonly lateMs: number }
+
+const texts = (tokens: number): StreamTexts =>
+  streamTexts({ nowMs: 0, picoUsd: 0n, requestsLeft: 1, tokensLeft: 1, resetMs: 0, serial: 1 }, tokens)
+
+/** What an outlet is given: a beat for each token, and whether the stream has ended. */
+function listen(clock: ManualClock) {
+  const beats: Written[] = []
+  let isEnded = false
+  const outlet = (text: string) => {
+    scanBeats((_, lateMs) => beats.push({ atMs: clock.nowMs(), lateMs }))(Buffer.from(text))
+    isEnded = text.endsWith('0\r\n\r\n')
+    return true
+  }
+  return { beats, outlet, isEnded: () => isEnded }
+}
+
+describe('each stream keeps its pace', () => {
+  test('from the step behind its beginning on, to its last token, and then ends', async () => {
+    const clock = manualClock()
+    const pacer = createPacer({ clock, perSecond: 50, atOnce: 1 })
+    const [first, second] = [listen(clock), listen(clock)]
+    pacer.begin(first.outlet, texts(3), 3)
+    await clock.advanceTo(7)
+    pacer.begin(second.outlet, texts(2), 2)
+    await clock.advanceTo(59)
+    expect(first.isEnded()).toBe(false)
+    await clock.advanceTo(1_000)
+    expect(first.beats.map(({ atMs }) => atMs)).toEqual([20, 40, 60])
+    expect(second.beats.map(({ atMs }) => atMs)).toEqual([27, 47])
+    expect([first.isEnded(), second.isEnded()]).toEqual([true, true])
+  })
+
+  test('with several tokens at once, at a step that is so much longer', async () => {
+    const clock = manualClock()
+    const { beats, outlet } = listen(clock)
+    createPacer({ clock, perSecond: 50, atOnce: 4 }).begin(outlet, texts(6), 6)
+    await clock.advanceTo(1_000)
+    expect(beats.map(({ atMs }) => atMs)).toEqual([80, 80, 80, 80, 160, 160])
+  })
+
+  test('or says how late it is, and catches up', async () => {
+    const clock = manualClock()
+    // A machine that wakes whoever sleeps at the next whole 50 ms only.
+    const drowsy = { ...clock, at: (dueMs: number, wake: () => void) => clock.at(Math.ceil(dueMs / 50) * 50, wake) }
+    const { beats, outlet } = listen(clock)
+    createPacer({ clock: drowsy, perSecond: 50, atOnce: 1 }).begin(outlet, texts(4), 4)
+    await clock.advanceTo(1_000)
+    expect(beats).toEqual([
+      { atMs: 50, lateMs: 30 },
+      { atMs: 50, lateMs: 10 },
+      { atMs: 100, lateMs: 40 },
+      { atMs: 100, lateMs: 20 },
+    ])
+  })
+
+  test('unless nobody listens any more', async () => {
+    const clock = manualClock()
+    let written = 0
+    const outlet = () => {
+      written++
+      return false
+    }
+    createPacer({ clock, perSecond: 50, atOnce: 1 }).begin(outlet, texts(9), 9)
+    await clock.advanceTo(1_000)
+    expect(written).toBe(1)
+  })
+})
+
+const two = Buffer.from('POST /a HTTP/1.1\r\nContent-Length: 4\r\n\r\n{"a"GET /b HTTP/1.1\r\nhost: x\r\n\r\n')
+
+function read(pieces: readonly Buffer[]) {
+  const found: PlainRequest[] = []
+  const push = readRequests(request => found.push(request))
+  return { taken: pieces.every(push), found }
+}
+
+test('requests on one connection are found one after the other, wherever their bytes are cut', () => {
+  const expected = [
+    { method: 'POST', body: '{"a"' },
+    { method: 'GET', body: '' },
+  ]
+  for (let at = 0; at <= two.length; at++)
+    expect(read([two.subarray(0, at), two.subarray(at)])).toEqual({ taken: true, found: expected })
+})
+
+test.each([
+  ['announces more', 'POST /a HTTP/1.1\r\ncontent-length: 99999999\r\n\r\n'],
+  ['never ends its head', 'x'.repeat(1_100_000)],
+])('who %s than is taken is not listened to', (_, text) => {
+  expect(read([Buffer.from(text)])).toEqual({ taken: false, found: [] })
+})

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../../../src/contract/contract.ts'
+import { documented } from '../../../../../src/contract/documented.ts'
+import { createAbuseAudit } from '../../../../../src/judge/audits/abuse/abuse.ts'
+import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
+import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { answerOf, observed, singleAsked, startedAtMs } from '../../checks/observed.ts'
+import { blockText, type Fault, type Guarding, guard, type Traffic } from './guard.ts'
+
+function judge(observations: readonly Observation[], abuse: Partial<Contract['abuse']> = {}, shared = false) {
+  const contract = { ...documented, abuse: { ...documented.abuse, ...abuse } }
+  const docket = createFindingLog()
+  const audit = createAbuseAudit({ contract, shared, startedAtMs }, docket.reporterFor('abuse'))
+  const sequencer = createSendOrder(audit.add)
+  for (const observation of observations) sequencer.add(observation)
+  sequencer.flush()
+  audit.finish(true)
+  const judged = Object.fromEntries(docket.tallies().map(tally => [tally.id, tally.judged]))
+  const accused = docket.findings().map(({ clause }) => clause)
+  return { accused, because: docket.findings().map(({ because }) => because), judged, blocks: audit.blocks() }
+}
+
+const seeds = Array.from({ length: 12 }, (_, index) => index + 1)
+
+describe('an honest service is never accused', () => {
+  const variants: Readonly<Record<string, [Guarding, Partial<Traffic>?]>> = {
+    'when half of the requests fail': [{}],
+    'when nearly all requests fail': [{}, { failing: 0.95 }],
+    'when few requests fail': [{}, { failing: 0.02 }],
+    'at the edge of the limit': [{}, { failing: 0.5, gapMs: 2_000 }],
+    'when answers take as long as the window': [{}, { latencyMs: 30_000 }],
+    'when answers take some seconds': [{}, { latencyMs: 4_000, gapMs: 200 }],
+    'when a third of the requests is not answered': [{}, { lost: 0.33 }],
+    'when a proxy answers a third of the requests': [{}, { proxied: 0.33 }],
+    'that blocks the request that fails once too often': [{ lastFailure: 'blocked' }],
+    'that keeps whole seconds': [{ wholeSeconds: true }],
+    'on an account that failed before the run': [{ failedBefore: 20 }],
+    'on an account that was blocked before the run': [{ blockedBefore: true }],
+    'that answers a block with 403': [{ status: 403 }],
+  }
+  test.each(Object.entries(variants))('%s', (_, [guarding, traffic = {}]) => {
+    const blocks: number[] = []
+    for (const seed of seeds) {
+      const status = guarding.status ?? 429
+      const { because, blocks: counted } = judge(guard(guarding, { seed, ...traffic }), { status })
+      expect({ seed, because }).toEqual({ seed, because: [] })
+      blocks.push(...Object.values(counted))
+    }
+    expect(blocks.length > 0).toBe(traffic.failing !== 0.02)
+  })
+})
+
+describe('a service that guards itself wrongly is accused', () => {
+  const busy = { gapMs: 600, latencyMs: 60, lost: 0, proxied: 0, requests: 900 }
+  const faults: Readonly<Record<string, [clause: string, Fault, Partial<Traffic>?]>> = {
+    'of not blocking': ['abuse.counts', { limit: Number.POSITIVE_INFINITY }],
+    'of blocking one failure late': ['abuse.counts', { limit: 21 }, { failing: 0.9 }],
+    'of blocking one failure early': ['abuse.not-early', { limit: 19 }, { failing: 0.6 }],
+    'of blocking after ten failures': ['abuse.not-early', { limit: 10 }],
+    'of counting successes': ['abuse.counts', { counts: () => true }, { failing: 0.1 }],
+    'of not counting a 415': ['abuse.counts', { counts: status => status === 400 }, { failing: 0.9 }],
+    'of sparing the proxy': ['abuse.all-requests', { spares: asked => asked.kind === 'rpc' }],
+    'of a block that is too short': ['abuse.duration', { blockMs: 20_000 }],
+    'of a block that is too long': ['abuse.ends', { blockMs: 40_000 }],
+    'of a message without a time': ['abuse.message', { text: 'Too many failed attempts. Please retry later.' }],
+    'of a message about something else': ['abuse.message', { text: 'Rate limit exceeded' }],
+  }
+  test.each(Object.entries(faults))('%s', (_, [clause, fault, traffic = {}]) => {
+    const accused = new Set(seeds.flatMap(seed => judge(guard({}, { seed, ...busy, ...traffic }, fault)).accused))
+    expect([...accused]).toContain(clause)
+  })
+})
+
+/** Requests one after the other, each answered at once: a status, or a block. */
+function story(...steps: readonly (readonly [atMs: number, answer: number | 'block'])[]): readonly Observation[] {
+  return steps.map(([atMs, answer], seq) =>
+    observed(
+      singleAsked,
+      answer === 'block' ? answerOf(429, { error: blockText }) : answerOf(answer, { error: 'No' }),
+      { seq, dueMs: atMs, sentMs: atMs, headersMs: atMs + 5, endMs: atMs + 5 },
+    ),
+  )
+}
+
+const failures = (count: number, fromMs: number) =>
+  Array.from({ length: count }, (_, index) => [fromMs + index * 10, 400] as const)
+
+describe('to the request', () => {
+  const opening = [0, 200] as const
+
+  test('the 21st failure blocks, the 20th does not', () => {
+    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200])).because).toEqual([
+      'a request was answered with 200 0.8 s after more than 20 failures (21 of 400), expected a block of 30 s',
+    ])
+    expect(judge(story(opening, ...failures(20, 40_000), [41_000, 'block'])).because).toEqual([
+      'a request was blocked after 20 failures and 0 other requests, expected it after more than 20 failures',
+    ])
+    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 'block'])).accused).toEqual([])
+    const { accused, judged } = judge(story(opening, ...failures(20, 40_000), [41_000, 200]))
+    expect([accused, judged['abuse.not-early']]).toEqual([[], 1])
+  })
+
+  test('failures more than 30 s apart are not in one window', () => {
+    expect(judge(story(opening, ...failures(20, 40_000), [71_000, 400], [71_100, 200])).accused).toEqual([])
+    const blocked = story(opening, ...failures(20, 40_000), [72_000, 400], [72_100, 'block'])
+    expect(judge(blocked).accused).toEqual(['abuse.not-early'])
+  })
+
+  test('what came before the run is not known, unless others use the account it is after a window', () => {
+    expect(judge(story(opening, ...failures(3, 1_000), [2_000, 'block'])).accused).toEqual([])
+    expect(judge(story(opening, ...failures(3, 40_000), [41_000, 'block'])).accused).toEqual(['abuse.not-early'])
+    expect(judge(story(opening, ...failures(3, 40_000), [41_000, 'block']), {}, true).accused).toEqual([])
+  })
+
+  test('a block is in force for 30 s, give or take the second of a clock', () => {
+    const blocked = [opening, ...failures(21, 40_000), [40_300, 'block']] as const
+    expect(judge(story(...blocked, [69_000, 200])).accused).toEqual(['abuse.duration'])
+    expect(judge(story(...blocked, [69_400, 200])).accused).toEqual([])
+    expect(judge(story(...blocked, [71_100, 'block'])).accused).toEqual([])
+    expect(judge(story(...blocked, [71_300, 'block'])).accused).toEqual(['abuse.ends'])
+    expect(judge(story(...blocked, [71_300, 200])).judged['abuse.ends']).toBe(1)
+  })
+
+  test('a block that goes on is accused once', () => {
+    const late = Array.from({ length: 50 }, (_, index) => [75_000 + index * 100, 'block'] as const)
+    expect(judge(story(opening, ...failures(21, 40_000), [40_300, 'block'], ...late)).because).toHaveLength(1)
+  })
+
+  test('a profile may leave open whom a block holds for, and then only its message is judged', () => {
+    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200]), { scope: null }).accused).toEqual([])
+  })
+
+  test('a profile in which only client errors count asserts nothing of a 429', () => {
+    const limited = failures(21, 40_000).map(([atMs]) => [atMs, 429] as const)
+    expect(judge(story(opening, ...limited, [41_000, 200])).accused).toEqual(['abuse.counts'])
+    expect(judge(story(opening, ...limited, [41_000, 200]), { counts: 'client-errors-but-429' }).accused).toEqual([])
+  })
+
+  test('the blocked answers of a stage are counted', () => {
+    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 'block'])).blocks).toEqual({ steady: 1 })
+  })
+
+  test('any body at all is data', () => {
+    for (const body of [null, [], 'x', '', { error: [] }, { error: { message: 7 } }, { error: { message: blockText } }])
+      expect(() => judge([observed(singleAsked, answerOf(429, body), { seq: 0 })])).not.toThrow()
+  })
+})

@@ -1,0 +1,93 @@
+import { randomStream } from '../../../../../src/lib/random.ts'
+import type { Asked, Observation } from '../../../../../src/observation/observation.ts'
+import { answerOf, chatAsked, observed, singleAsked } from '../../checks/observed.ts'
+
+/** How an honest service may guard itself, where the document leaves it open. */
+export type Guarding = {
+  /** The request that fails once too often is answered with the failure, or with the block. */
+  readonly lastFailure?: 'shown' | 'blocked'
+  /** Whether a block begins with whole seconds, rounded up. */
+  readonly wholeSeconds?: boolean
+  /** Failures before the run. */
+  readonly failedBefore?: number
+  /** Whether it is blocked when the run begins. */
+  readonly blockedBefore?: boolean
+  readonly status?: number
+}
+
+export type Traffic = {
+  readonly seed: number
+  readonly requests?: number
+  readonly gapMs?: number
+  readonly latencyMs?: number
+  /** Shares of requests that fail, that nobody answers, and that a proxy answers with 502. */
+  readonly failing?: number
+  readonly lost?: number
+  readonly proxied?: number
+}
+
+/** What a service does wrong. */
+export type Fault = {
+  readonly limit?: number
+  readonly windowMs?: number
+  readonly blockMs?: number
+  readonly counts?: (status: number) => boolean
+  readonly spares?: (asked: Asked) => boolean
+  readonly text?: string
+}
+
+export const blockText =
+  'Too many failed attempts (> 20) resulting in a non-success status code. Please wait 30s and try again.'
+
+/** The answers of an abuse guard to random traffic of one caller, in the order in which they end. */
+export function guard(guarding: Guarding, traffic: Traffic, fault: Fault = {}): readonly Observation[] {
+  const {
+    lastFailure = 'shown',
+    wholeSeconds = false,
+    failedBefore = 0,
+    blockedBefore = false,
+    status = 429,
+  } = guarding
+  const { seed, requests = 500, gapMs = 800, latencyMs = 400, failing = 0.5, lost = 0.03, proxied = 0.03 } = traffic
+  const { limit = 20, windowMs = 30_000, blockMs = 30_000, counts = code => code >= 300, spares = () => false } = fault
+  const random = randomStream(seed, 'guard')
+  let sentMs = 20
+  const plan = Array.from({ length: requests }, (_, seq) => {
+    sentMs += random.next() < 0.5 ? random.int(30) : random.int(gapMs)
+    const arrivedMs = sentMs + 0.5 + random.next() * latencyMs
+    const headersMs = arrivedMs + 0.5 + random.next() * latencyMs
+    const draw = random.next()
+    const fate = draw < lost ? 'lost' : draw < lost + proxied ? 'proxied' : 'usual'
+    const wanted = random.next() < failing ? (random.next() < 0.8 ? 400 : 415) : 200
+    const asked: Asked =
+      wanted === 400 ? { kind: 'probe', probe: 'unlisted-method' } : random.next() < 0.5 ? chatAsked : singleAsked
+    return { seq, sentMs, arrivedMs, headersMs, endMs: headersMs + random.next() * latencyMs, fate, wanted, asked }
+  })
+
+  let failedMs: number[] = Array.from({ length: failedBefore }, () => 0)
+  let blockedUntilMs = blockedBefore ? 12_000 : 0
+  const answers = plan
+    .toSorted((a, b) => a.arrivedMs - b.arrivedMs)
+    .map(request => {
+      const { seq, arrivedMs, headersMs, endMs, fate, wanted, asked } = request
+      const times = { seq, dueMs: request.sentMs, sentMs: request.sentMs, headersMs, endMs }
+      if (fate === 'proxied') {
+        return observed(asked, answerOf(502, 'Bad gateway', { 'x-service-version': undefined }), times)
+      }
+      const block = answerOf(status, { error: fault.text ?? blockText })
+      let answer = arrivedMs < blockedUntilMs && !spares(asked) ? block : answerOf(wanted, { error: 'No' })
+      if (answer !== block && counts(wanted)) {
+        failedMs = [...failedMs.filter(atMs => atMs > arrivedMs - windowMs), arrivedMs]
+        if (failedMs.length > limit) {
+          const fromMs = wholeSeconds ? Math.ceil(arrivedMs / 1000) * 1000 : arrivedMs
+          blockedUntilMs = fromMs + blockMs
+          failedMs = []
+          if (lastFailure === 'blocked' && asked.kind === 'probe') answer = block
+        }
+      }
+      if (fate !== 'lost') return observed(asked, answer, times)
+      const failed = { kind: 'failed', reason: 'connection-lost', detail: '' } as const
+      return observed(asked, null, { ...times, headersMs: null, outcome: failed })
+    })
+  return answers.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
+}

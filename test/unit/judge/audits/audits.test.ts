@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import { createAudits, mergeAudits } from '../../../../src/judge/audits/audits.ts'
+import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
+import type { Observation } from '../../../../src/observation/observation.ts'
+import { answerOf, observed, singleAsked, startedAtMs } from '../checks/observed.ts'
+import { history, observe } from './ledger/bank.ts'
+
+function judge(observations: readonly Observation[], isWhole: boolean) {
+  const findingLog = createFindingLog()
+  const audits = createAudits({ contract: documented, shared: false, startedAtMs }, findingLog)
+  for (const observation of observations) audits.add(observation)
+  audits.finish(isWhole)
+  // The bank writes headers for its accounts, not for the limits, and the same ray on everything.
+  const ofMoney = findingLog.findings().filter(({ judge }) => judge === 'ledger')
+  return { clauses: ofMoney.map(({ clause }) => clause), billing: audits.billing() }
+}
+
+test('of a record that was cut off, what was under way is not held against the service', () => {
+  let misjudged = 0
+  for (let seed = 1; seed <= 40; seed++) {
+    const observations = observe(
+      history({ seed, sorts: ['rpc', 'batch', 'chat', 'stream'], gapMs: 150, pauses: false }),
+    )
+    const cut = observations.filter(({ endMs }) => (endMs ?? 0) < 4000 + seed * 20)
+    expect(judge(cut, false).clauses).toEqual([])
+    if (judge(cut, true).clauses.length > 0) misjudged++
+  }
+  // That it is cut off matters: taken for whole, such a record accuses the honest.
+  expect(misjudged).toBeGreaterThan(0)
+})
+
+test('of a record that was cut off, a fault that is proved is told all the same', () => {
+  const busy = history({ seed: 1, sorts: ['rpc', 'chat', 'batch', 'replay'], gapMs: 4000 })
+  const wrong = observe(busy.map(each => ({ ...each, taken: each.taken * 2n })))
+  const { clauses, billing } = judge(wrong.slice(0, -30), false)
+  expect(clauses).toContain('billing.conservation')
+  expect(billing.discrepancies).not.toEqual([])
+})
+
+const answered = (seq: number, headers: Readonly<Record<string, string>>): Observation =>
+  observed(singleAsked, answerOf(200, {}, headers), { seq, place: Math.floor(seq / 2), caller: `c${seq % 2}` })
+
+/** Each list is what one of the workers saw. */
+function judgeApart(...workers: readonly (readonly Observation[])[]) {
+  const findingLog = createFindingLog()
+  const parts = workers.map(observations => {
+    const own = createFindingLog()
+    const audits = createAudits({ contract: documented, shared: false, startedAtMs: 0 }, own)
+    for (const observation of observations) audits.add(observation)
+    audits.finish(true)
+    findingLog.merge(own.snapshot())
+    return { facts: audits.snapshot(), memories: audits.crossWorkerState() }
+  })
+  const facts = parts.map(part => part.facts)
+  mergeAudits(facts, ['c0', 'c1'], findingLog).finish(parts.map(({ memories }) => memories))
+  return {
+    findings: findingLog
+      .findings()
+      .map(({ clause, count, examples }) => [clause, count, examples.map(({ seqs }) => seqs)]),
+    judged: (clause: string) => findingLog.tallies().find(({ id }) => id === clause)?.judged,
+  }
+}
+
+describe('what can only be told over all workers', () => {
+  test('an id that two of them saw is accused, and judged no more often than it came', () => {
+    const { findings, judged } = judgeApart([answered(0, { 'cf-ray': 'same' })], [answered(1, { 'cf-ray': 'same' })])
+    expect(findings).toContainEqual(['header.cf-ray.unique', 1, [[0, 1]]])
+    expect(judged('header.cf-ray.unique')).toBe(2)
+  })
+
+  test('ids that are each once are not', () => {
+    const { findings, judged } = judgeApart([answered(0, { 'cf-ray': 'a' })], [answered(1, { 'cf-ray': 'b' })])
+    expect(findings.filter(([clause]) => clause === 'header.cf-ray.unique')).toEqual([])
+    expect(judged('header.cf-ray.unique')).toBe(2)
+  })
+
+  test('a model that is called by another name to another worker is accused', () => {
+    const named = (seq: number, name: string) =>
+      answered(seq, { 'x-service-model-id': 'm', 'x-service-model-name': name })
+    expect(judgeApart([named(0, 'M')], [named(1, 'N')]).findings).toContainEqual([
+      'header.model-name.stable',
+      1,
+      [[0, 1]],
+    ])
+    const honest = judgeApart([named(0, 'M')], [named(1, 'M')])
+    expect(honest.findings.filter(([clause]) => clause === 'header.model-name.stable')).toEqual([])
+    expect(honest.judged('header.model-name.stable')).toBe(1)
+  })
+})

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import { createConsistencyAudit } from '../../../../src/judge/audits/consistency.ts'
+import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
+import type { Observation } from '../../../../src/observation/observation.ts'
+import { answerOf, chatAsked, chatObserved, completion, observed, startedAtMs } from '../checks/observed.ts'
+
+/** What is held against the answers, and how often each clause was looked at. */
+function judge(observations: readonly Observation[]) {
+  const docket = createFindingLog()
+  const audit = createConsistencyAudit(
+    { contract: documented, shared: false, startedAtMs },
+    docket.reporterFor('coherence'),
+  )
+  for (const [seq, observation] of observations.entries()) audit.add({ ...observation, seq }, 0)
+  audit.finish(true)
+  const judged = docket.tallies().filter(tally => tally.judged > 0)
+  return {
+    found: docket.findings().map(({ clause, because }) => `${clause}: ${because}`),
+    judged: Object.fromEntries(judged.map(tally => [tally.id, tally.judged])),
+  }
+}
+
+const dated = (date: string) => chatObserved(completion, { date })
+const named = (name: string, id = 'ref-small-24b') =>
+  chatObserved(completion, { 'x-service-model-id': id, 'x-service-model-name': name })
+
+test('a Date of another day of the week than its own is wrong', () => {
+  expect(judge([dated('Fri, 15 Jan 2026 12:00:01 GMT')]).found).toEqual([
+    'header.date.instant: date is "Fri, 15 Jan 2026 12:00:01 GMT", expected Thu of that day',
+  ])
+})
+
+test('a Date may be hours away, and not days', () => {
+  expect(judge([dated('Thu, 15 Jan 2026 20:00:01 GMT')]).found).toEqual([])
+  expect(judge([dated('Sat, 17 Jan 2026 12:00:01 GMT')]).found).toEqual([
+    'header.date.instant: date is "Sat, 17 Jan 2026 12:00:01 GMT" at Thu, 15 Jan 2026 12:00:01 GMT, expected it within a day',
+  ])
+})
+
+test('a Date in another format is not asked for its instant', () => {
+  expect(judge([dated('yesterday'), dated('')]).judged).toEqual({ 'header.model-name.stable': 1 })
+})
+
+test('a model that changes its name is named with both answers', () => {
+  const { found, judged } = judge([named('Small'), named('Nano', 'ref-nano-3b'), named('Small'), named('SMALL')])
+  expect(found).toEqual([
+    'header.model-name.stable: ref-small-24b is called "SMALL", and was called "Small" before, expected one name',
+  ])
+  expect(judged['header.model-name.stable']).toBe(2)
+})
+
+test('a gateway that gave up is not judged', () => {
+  const strange = { 'x-service-version': undefined, date: 'Sat, 17 Jan 2009 12:00:01 GMT' }
+  expect(judge([observed(chatAsked, answerOf(502, 'Bad Gateway', strange))]).judged).toEqual({})
+})

@@ -1,0 +1,43 @@
+import { documented } from '../../../../src/contract/documented.ts'
+import { createIdempotencyAudit } from '../../../../src/judge/audits/idempotency.ts'
+import { createSendOrder } from '../../../../src/judge/audits/send-order.ts'
+import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
+import type { Observation, ReplayRole } from '../../../../src/observation/observation.ts'
+import { answerOf, observed, rpcHeaders, singleAsked, startedAtMs } from '../checks/observed.ts'
+
+/** A request with the key: its role, when it was under way, and what came back. */
+export type Use = readonly [role: ReplayRole['role'], fromMs: number, toMs: number, answer: Got]
+/** A body, fresh or replayed; a refusal; or no answer. */
+type Got = { readonly body: string; readonly replayed: boolean } | number | 'lost'
+
+export const fresh = (body = 'a'): Got => ({ body, replayed: false })
+export const replay = (body = 'a'): Got => ({ body, replayed: true })
+
+/** The requests of one key in the order of `seq`, the first of which has the number `first`. */
+export function observationsOf(uses: readonly Use[], first = 0): readonly Observation[] {
+  return uses.map(([role, sentMs, endMs, got], index) => {
+    const asked = { ...singleAsked, replay: { group: first, role, concurrent: false } }
+    const caller = role === 'foreign' ? 'c1' : 'c0'
+    const base = { seq: first + index, caller, sentMs, headersMs: endMs, endMs }
+    if (got === 'lost') {
+      const outcome = { kind: 'failed', reason: 'total-timeout', detail: '' } as const
+      return observed(asked, null, { ...base, outcome })
+    }
+    if (typeof got === 'number') return observed(asked, answerOf(got, { error: 'No' }, rpcHeaders), base)
+    const mark = got.replayed ? { 'idempotent-replayed': 'true' } : {}
+    return observed(asked, answerOf(200, { body: got.body }, { ...rpcHeaders, ...mark }), base)
+  })
+}
+
+/** What is said of the observations, and which clauses were found to be kept. */
+export function judge(observations: readonly Observation[], idempotency: Partial<typeof documented.idempotency> = {}) {
+  const contract = { ...documented, idempotency: { ...documented.idempotency, ...idempotency } }
+  const docket = createFindingLog()
+  const audit = createIdempotencyAudit({ contract, shared: false, startedAtMs }, docket.reporterFor('idempotency'))
+  const sequencer = createSendOrder(audit.add)
+  for (const observation of observations.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))) sequencer.add(observation)
+  sequencer.flush()
+  audit.finish(true)
+  const kept = docket.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
+  return { accused: docket.findings().map(({ clause, because }) => [clause, because]), kept }
+}

@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../../../src/contract/documented.ts'
+import { couldBeRealLoss } from '../../../../../src/judge/audits/ledger/account.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { alone, type Display, history, isCharged, observe, priced, type Transaction } from './bank.ts'
+import { because, judge } from './judge-ledger.ts'
+
+const twice = (each: Transaction) => ({ ...each, taken: each.taken * 2n })
+const nothing = (each: Transaction) => ({ ...each, taken: 0n })
+const when = (sort: Transaction['sort'], change: (each: Transaction) => Transaction) => (each: Transaction) =>
+  each.sort === sort ? change(each) : each
+
+describe('a difference has the name that tells most', () => {
+  test.each<[kind: string, amountUsd: string, clause: string, observations: readonly Observation[]]>([
+    ['billed-twice', '0.0000125', 'billing.conservation', alone(['rpc'], when('rpc', twice))],
+    ['unbilled', '-0.0000125', 'billing.conservation', alone(['rpc'], when('rpc', nothing))],
+    [
+      'wrong-amount',
+      '0.0000025',
+      'billing.conservation',
+      alone(
+        ['rpc'],
+        when('rpc', each => ({ ...each, taken: 15_000_000n })),
+      ),
+    ],
+    [
+      'wrong-amount',
+      '-0.000005',
+      'billing.conservation',
+      alone(
+        ['rpc'],
+        when('rpc', each => ({ ...each, taken: 7_500_000n })),
+      ),
+    ],
+    [
+      'replay-billed',
+      '0.00004063',
+      'rpc.replay.charge',
+      alone(
+        ['batch', 'replay'],
+        when('replay', each => ({ ...each, taken: each.said })),
+      ),
+    ],
+    [
+      'billed-for-failure',
+      '0.0000125',
+      'billing.conservation',
+      alone(
+        ['refused'],
+        when('refused', each => ({ ...each, taken: 12_500_000n })),
+      ),
+    ],
+  ])('%s, %s USD', (kind, amountUsd, clause, observations) => {
+    const { discrepancies, findings } = judge(observations)
+    expect(discrepancies.map(each => [each.kind, each.count, each.amountUsd])).toEqual([[kind, 1, amountUsd]])
+    expect(findings.map(finding => finding.clause)).toEqual([clause])
+  })
+
+  test('where all is well but for stretches with replays, it is the replays that were billed', () => {
+    const busy = history({ seed: 3, sorts: ['rpc', 'rpc', 'batch', 'replay'], gapMs: 500 })
+    const wrong = busy.map(each => (each.sort === 'replay' ? { ...each, taken: 3_125_000n } : each))
+    expect(judge(observe(wrong)).discrepancies.map(({ kind }) => kind)).toEqual(['replay-billed'])
+  })
+
+  test('where stretches without replays are wrong as well, the replays are not to blame', () => {
+    const busy = history({ seed: 3, sorts: ['rpc', 'rpc', 'batch', 'replay'], gapMs: 500 })
+    const wrong = busy.map(each => (isCharged(each) ? { ...each, taken: each.taken * 2n } : each))
+    expect(judge(observe(wrong)).findings.map(({ clause }) => clause)).toEqual(['billing.conservation'])
+  })
+})
+
+describe('an accusation says what was got and what was expected', () => {
+  test('of money', () => {
+    expect(because(alone(['rpc', 'batch'], when('rpc', twice)))).toEqual([
+      'billing.conservation: billed-twice: 0.000025 USD left the balance over 1 requests that cost 0.0000125',
+    ])
+  })
+
+  test('of a balance that was not the one before', () => {
+    const shown: Display['shown'] = (before, { taken }) => before - taken
+    const busy = observe(history({ seed: 5, sorts: priced, gapMs: 9000 }), { shown })
+    expect(because(busy).join()).toMatch(
+      /^billing\.balance-before: the balance shown is lower by 0\.[0-9]+ USD, the request's own charge, expected the one before it$/,
+    )
+  })
+
+  test('of a balance that was wrong once, and right later', () => {
+    const shown: Display['shown'] = (before, { seq }) => before - (seq === 60 ? 10n ** 12n : 0n)
+    const busy = observe(history({ seed: 2, sorts: priced, gapMs: 120, pauses: false }), { shown })
+    expect(because(busy).join()).toMatch(
+      /^billing\.balance-before: 1\.[0-9]+ USD had left the balance shown, expected [0-9. to]+; a later one was right$/,
+    )
+  })
+})
+
+test('one fault is told once, and the next one again', () => {
+  const wrong = alone(['rpc', 'batch', 'rpc', 'batch', 'rpc'], when('batch', nothing))
+  expect(judge(wrong).discrepancies.map(({ kind, count, amountUsd }) => [kind, count, amountUsd])).toEqual([
+    ['unbilled', 2, '-0.00008125'],
+  ])
+})
+
+test('balances that each lack the last charge, which comes in later, are old balances and no lost money', () => {
+  let before = 10n ** 13n
+  const shown: Display['shown'] = balance => {
+    const old = before
+    before = balance
+    return old
+  }
+  const late = alone(['rpc', 'batch', 'rpc', 'batch', 'rpc'], each => each, { shown })
+  expect(because(late)).toEqual([
+    'billing.balance-before: 0 USD had left the balance shown, expected 0.0000125; what is missing was the last charge, which came in later',
+  ])
+})
+
+test('nothing is asserted of accounts that others use, nor where balances are not shown for sure', () => {
+  const wrong = alone(['rpc', 'rpc'], each => ({ ...each, taken: each.taken * 2n }))
+  expect(because(wrong, { shared: true })).toEqual([])
+  const contract = { ...documented, billing: { ...documented.billing, balanceHeaders: false } }
+  expect(because(wrong, { contract })).toEqual([])
+})
+
+test('nothing is asserted across a success that does not say what it cost', () => {
+  const silent = alone(['rpc', 'rpc', 'rpc']).map(each =>
+    each.seq === 2 && each.answer
+      ? { ...each, answer: { ...each.answer, headers: withoutCost(each.answer.headers) } }
+      : each,
+  )
+  expect(because(silent)).toEqual([])
+})
+
+test('the totals are those of the answers, of our tariff, and of the balances', () => {
+  const { findings: _, kept: __, ...totals } = judge(alone(['rpc', 'batch', 'replay']))
+  expect(totals).toEqual({
+    expectedCredits: '0',
+    expectedUsd: '0',
+    claimedCredits: '85',
+    claimedUsd: '0.00005313',
+    billedUsd: '0.00005313',
+    discrepancies: [],
+  })
+})
+
+test('without a statement there is no billed amount', () => {
+  const hidden = alone(['rpc']).map(each => ({ ...each, answer: null, outcome: lost }))
+  expect(judge(hidden).billedUsd).toBeNull()
+})
+
+const lost = { kind: 'failed', reason: 'connection-lost', detail: '' } as const
+
+const withoutCost = (headers: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'x-service-rpc-cost-usd'))
+
+/** 4 too many had left the balance. */
+const suspicion = { seq: 1, spent: 10n, range: { min: 0n, max: 6n }, missing: null }
+
+test('a later balance that is right to the last digit clears the money', () => {
+  expect(couldBeRealLoss(suspicion, 20n, { min: 20n, max: 20n }, 0n)).toBe(false)
+})
+
+test('a later balance that what is open would explain either way clears nothing', () => {
+  expect(couldBeRealLoss(suspicion, 20n, { min: 12n, max: 30n }, 0n)).toBe(true)
+})
+
+test('what is open is not enough where it is less than what was suspected', () => {
+  expect(couldBeRealLoss(suspicion, 20n, { min: 17n, max: 20n }, 0n)).toBe(false)
+  expect(couldBeRealLoss(suspicion, 20n, { min: 17n, max: 20n }, 1n)).toBe(true)
+})

@@ -1,0 +1,247 @@
+import { formatPico } from '../../../../../src/lib/money.ts'
+import { type Random, randomStream } from '../../../../../src/lib/random.ts'
+import type { Asked, Observation, Outcome } from '../../../../../src/observation/observation.ts'
+import { answerOf, batchAsked, chatAsked, observed, rpcHeaders, singleAsked } from '../../checks/observed.ts'
+
+/** What a request is, and what becomes of it. */
+type Sort = 'rpc' | 'batch' | 'chat' | 'stream' | 'replay' | 'refused' | 'lost' | 'gateway' | 'list' | 'statement'
+
+/** One request before the bank has reckoned. All amounts in pico-USD, all instants of the clock of the run. */
+export type Transaction = {
+  readonly seq: number
+  readonly sort: Sort
+  readonly caller: string
+  readonly sentMs: number
+  /** When the service looks at the request and at the balance. */
+  readonly arrivedMs: number
+  readonly headersMs: number
+  readonly endMs: number
+  readonly chargedMs: number
+  /** What it takes from the balance, and what its answer says. */
+  readonly taken: bigint
+  readonly said: bigint
+  /** The request whose key it shares: a replay of it, or the same from the account next door. */
+  readonly group: number | null
+}
+
+export type History = {
+  readonly seed: number
+  readonly sorts?: readonly Sort[]
+  /** The time between two arrivals of a caller, at most; a pause of three seconds comes at times. */
+  readonly gapMs?: number
+  readonly pauses?: boolean
+  /** Every price is the same, so that one charge is like another. */
+  readonly onePrice?: boolean
+  /** Whether the balance takes what an RPC call costs by the tariff, not what its answer shows. */
+  readonly takesExact?: boolean
+  readonly settleMs?: number
+}
+
+const usual: readonly Sort[] = ['rpc', 'rpc', 'batch', 'chat', 'stream', 'replay', 'refused', 'lost', 'gateway', 'list']
+/** Sorts of which each says what it cost. */
+export const priced: readonly Sort[] = ['rpc', 'rpc', 'batch', 'chat', 'stream', 'replay', 'refused', 'list']
+const callers = ['c0', 'c1', 'c2']
+const credit = 625_000n
+
+/** The transactions of an honest service in the order of `seq`, with a statement of each caller before and after. */
+export function history(options: History): readonly Transaction[] {
+  const { seed, sorts = usual, gapMs = 400, pauses = true } = options
+  const random = randomStream(seed, 'bank')
+  const heads: { caller: string; sentMs: number; sort: Sort }[] = []
+  for (const caller of callers) {
+    let atMs = 100 + random.int(50)
+    for (let index = 0; index < 60; index++) {
+      const sort = sorts[random.int(sorts.length)] ?? 'rpc'
+      heads.push({ caller, sentMs: atMs, sort })
+      atMs += 1 + random.int(gapMs) + (pauses && random.next() < 0.08 ? 6000 : 0)
+    }
+  }
+  const transactions: Transaction[] = []
+  const add = (caller: string, sentMs: number, sort: Sort, of: Transaction | null) => {
+    transactions.push(transaction(transactions.length, caller, sentMs, sort, of, random, options))
+  }
+  for (const caller of callers) add(caller, 0, 'statement', null)
+  for (const { caller, sentMs, sort } of heads.toSorted((a, b) => a.sentMs - b.sentMs)) {
+    const first = sort === 'replay' ? 'batch' : sort
+    add(caller, sentMs, first, null)
+    const original = transactions.at(-1)
+    if (sort !== 'replay' || original === undefined) continue
+    // Late, and at times from the account next door, where it is a request like any other.
+    if (random.next() < 0.3)
+      add(callers[(callers.indexOf(caller) + 1) % 3] ?? caller, original.endMs, 'batch', original)
+    else add(caller, original.endMs, 'replay', original)
+  }
+  const lastMs = Math.max(...transactions.map(each => Math.max(each.endMs, each.chargedMs)))
+  for (const caller of callers) add(caller, lastMs + 5000, 'statement', null)
+  return transactions
+}
+
+function transaction(
+  seq: number,
+  caller: string,
+  sentMs: number,
+  sort: Sort,
+  of: Transaction | null,
+  random: Random,
+  { onePrice = false, takesExact = false, settleMs = 990 }: History,
+): Transaction {
+  const arrivedMs = sentMs + 0.5 + random.next() * 60
+  const headersMs = arrivedMs + 1 + random.next() * (sort === 'chat' ? 2000 : 60)
+  const endMs = headersMs + (sort === 'stream' ? random.next() * 3000 : 0)
+  const span = arrivedMs + 0.25
+  // A request that nobody answered may be charged long after it was given up.
+  const chargedMs = span + random.next() * (endMs + (sort === 'lost' || sort === 'gateway' ? 4000 : settleMs) - span)
+  const credits = onePrice ? 20n : BigInt(sort === 'rpc' ? 20 : 65 + random.int(3) * 20)
+  const exact = sort === 'chat' || sort === 'stream' ? chatPrice(onePrice, random) : credits * credit
+  const said = sort === 'chat' || sort === 'stream' ? exact : ((exact + 5_000n) / 10_000n) * 10_000n
+  const base = { seq, sort, caller, sentMs, arrivedMs, headersMs, endMs, chargedMs, group: of?.seq ?? null }
+  switch (sort) {
+    case 'rpc':
+    case 'batch':
+    case 'chat':
+    case 'stream':
+      return { ...base, taken: takesExact ? exact : said, said }
+    case 'lost':
+    case 'gateway':
+      return { ...base, taken: random.next() < 0.5 ? said : 0n, said: 0n }
+    case 'replay':
+      return { ...base, taken: 0n, said: of?.said ?? 0n }
+    default:
+      return { ...base, taken: 0n, said: 0n }
+  }
+}
+
+const chatPrice = (onePrice: boolean, random: Random): bigint =>
+  onePrice ? 12_500_000n : BigInt(100 + random.int(400)) * 500_000n
+
+export function isCharged({ sort }: Transaction): boolean {
+  return sort === 'rpc' || sort === 'batch' || sort === 'chat' || sort === 'stream'
+}
+
+export type Display = {
+  /** Decimals of a balance. */
+  readonly decimals?: number
+  /** In DIEM as long as there is any. */
+  readonly diem?: bigint
+  readonly usd?: bigint
+  /** What the balance shown to a request is, in place of the one before it. */
+  readonly shown?: (before: bigint, transaction: Transaction) => bigint
+  /** Answers that show none. */
+  readonly hidden?: (transaction: Transaction) => boolean
+  /** Money that comes or goes without a request. */
+  readonly movements?: readonly { readonly caller: string; readonly atMs: number; readonly amount: bigint }[]
+}
+
+const dollar = 10n ** 12n
+
+/** What a client sees of the transactions, in the order in which they end. */
+export function observe(transactions: readonly Transaction[], display: Display = {}): readonly Observation[] {
+  const { diem = 0n, usd = 10n * dollar, decimals = 12, shown = before => before, hidden = () => false } = display
+  const left = new Map(callers.map(caller => [caller, { usd, diem }]))
+  const balances = new Map<number, { usd: bigint; diem: bigint }>()
+  const paidIn = new Map<number, 'usd' | 'diem'>()
+  const events = [
+    ...transactions.map(each => ({
+      atMs: each.arrivedMs,
+      run: () => balances.set(each.seq, { ...leftOf(each.caller) }),
+    })),
+    ...transactions.map(each => ({
+      atMs: each.chargedMs,
+      run: () => paidIn.set(each.seq, take(each.caller, each.taken)),
+    })),
+    ...(display.movements ?? []).map(({ caller, atMs, amount }) => ({ atMs, run: () => take(caller, -amount) })),
+  ]
+  for (const event of events.toSorted((a, b) => a.atMs - b.atMs)) event.run()
+
+  return transactions
+    .map(each => {
+      const { usd: before = 0n, diem: diemBefore = 0n } = balances.get(each.seq) ?? {}
+      const headers = {
+        'x-service-balance-usd': hidden(each) ? undefined : show(shown(before, each)),
+        'x-service-balance-diem': hidden(each) ? undefined : show(diemBefore),
+      }
+      return seen(each, headers, paidIn.get(each.seq) ?? 'usd')
+    })
+    .toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
+
+  function leftOf(caller: string) {
+    const account = left.get(caller)
+    if (account === undefined) throw new RangeError(`no caller ${caller}`)
+    return account
+  }
+  function take(caller: string, amount: bigint): 'usd' | 'diem' {
+    const account = leftOf(caller)
+    const currency = amount > 0n && account.diem >= amount ? 'diem' : 'usd'
+    account[currency] -= amount
+    return currency
+  }
+  function show(amount: bigint): string {
+    const unit = 10n ** BigInt(12 - decimals)
+    return formatPico((amount / unit) * unit)
+  }
+}
+
+function seen(
+  transaction: Transaction,
+  headers: Readonly<Record<string, string | undefined>>,
+  currency: 'usd' | 'diem',
+): Observation {
+  const { seq, sort, caller, sentMs, headersMs, endMs, said, group } = transaction
+  const cost = {
+    ...rpcHeaders,
+    'x-service-rpc-cost-usd': formatPico(said),
+    'x-service-rpc-credits': String((said + 5_000n) / credit),
+  }
+  const base = { seq, caller, dueMs: sentMs, sentMs, headersMs, endMs }
+  const lost: Outcome = { kind: 'failed', reason: 'connection-lost', detail: '' }
+  const answered = (asked: Asked, status: number, body: unknown, more = {}) =>
+    observed(asked, answerOf(status, body, { ...headers, ...more }), base)
+  const role = group === null ? 'original' : sort === 'replay' ? 'duplicate' : 'foreign'
+  const replay = { group: group ?? seq, role, concurrent: false } as const
+  const chatBody = { cost: { usd: 0, diem: 0, [currency]: Number(formatPico(said)) } }
+  switch (sort) {
+    case 'rpc':
+      return answered(singleAsked, 200, {}, cost)
+    case 'batch':
+      return answered({ ...batchAsked, replay }, 200, [], cost)
+    case 'replay':
+      return answered({ ...batchAsked, replay }, 200, [], { ...cost, 'idempotent-replayed': 'true' })
+    case 'chat':
+    case 'stream':
+      return answered({ ...chatAsked, stream: sort === 'stream' }, 200, chatBody)
+    case 'refused':
+      return answered(chatAsked, seq % 2 === 0 ? 429 : 402, { error: 'No' })
+    case 'gateway':
+      return answered(chatAsked, 504, '<html>', { 'x-service-version': undefined })
+    case 'lost':
+      return observed(chatAsked, null, { ...base, headersMs: null, outcome: lost })
+    case 'list':
+      return answered({ kind: 'models' }, 200, {})
+    case 'statement':
+      return answered({ kind: 'rate-limits' }, 200, {})
+  }
+}
+
+/** Requests that are far from each other. */
+export const alone = (
+  sorts: readonly Transaction['sort'][],
+  change: (each: Transaction) => Transaction = each => each,
+  display: Display = {},
+) =>
+  observe(
+    ['statement' as const, ...sorts, 'statement' as const].map((sort, seq): Transaction => {
+      const sentMs = seq * 10_000
+      const amount = sort === 'rpc' ? 12_500_000n : sort === 'batch' || sort === 'replay' ? 40_630_000n : 0n
+      const instants = {
+        sentMs,
+        arrivedMs: sentMs + 1,
+        headersMs: sentMs + 9,
+        endMs: sentMs + 9,
+        chargedMs: sentMs + 5,
+      }
+      const taken = sort === 'replay' ? 0n : amount
+      const group = sort === 'replay' ? seq - 1 : null
+      return change({ ...instants, seq, sort, caller: 'c0', taken, said: amount, group })
+    }),
+    display,
+  )

@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../../../src/contract/documented.ts'
+import { chargeOf, expectedCharge } from '../../../../../src/judge/audits/ledger/charge.ts'
+import { parsePico, pico } from '../../../../../src/lib/money.ts'
+import type { FailureReason, Observation } from '../../../../../src/observation/observation.ts'
+import {
+  answerOf,
+  batchAsked,
+  batchObserved,
+  chatAsked,
+  chatObserved,
+  completion,
+  observed,
+  refused,
+  rpcHeaders,
+  singleAsked,
+  singleObserved,
+  streamObserved,
+} from '../../checks/observed.ts'
+
+const failed = (asked: Observation['asked'], reason: FailureReason) =>
+  observed(asked, null, { headersMs: null, outcome: { kind: 'failed', reason, detail: '' } })
+const refusal = (headers: Readonly<Record<string, string | undefined>>) =>
+  refused(singleAsked, 400, { error: 'No' }, { ...rpcHeaders, ...headers })
+const usd = (amount: string) => parsePico(amount) ?? 0n
+const replay = { group: 4, role: 'duplicate' as const, concurrent: false }
+const replayed = observed(
+  { ...singleAsked, replay },
+  answerOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true', 'x-service-rpc-cost-usd': '0.0000125' }),
+)
+
+describe('what a request took', () => {
+  test.each<[string, Observation, sort: string, least: string, most: string]>([
+    ['a completion: its cost', chatObserved(completion), 'charged', '0.0003', '0.0003'],
+    ['a stream: its cost', streamObserved({}), 'charged', '0.0003', '0.0003'],
+    [
+      'a completion in DIEM: as much',
+      chatObserved({ ...completion, cost: { usd: 0, diem: 0.0003 } }),
+      'charged',
+      '0.0003',
+      '0.0003',
+    ],
+    [
+      'a cost with noise: to the last digit of a double',
+      chatObserved({ ...completion, cost: { usd: 0.00030000000000000003, diem: 0 } }),
+      'charged',
+      '0.000299999999',
+      '0.000300000001',
+    ],
+    ['a call: its cost', singleObserved({}), 'charged', '0.0000125', '0.0000125'],
+    ['a rounded cost: that, or the exact one', batchObserved([]), 'charged', '0.000040625', '0.00004063'],
+    [
+      'a rounded cost at another price: whatever rounds to it',
+      batchObserved([], { 'x-service-rpc-cost-usd': '0.00004075' }),
+      'charged',
+      '0.00004074',
+      '0.00004076',
+    ],
+    [
+      'an upstream refusal that says what it cost: that',
+      observed(batchAsked, answerOf(400, { error: 'No' }, { ...rpcHeaders, 'x-service-rpc-credits': '20' })),
+      'charged',
+      '0.0000125',
+      '0.0000125',
+    ],
+    ['a replay: nothing', replayed, 'replay', '0', '0'],
+    ['a refusal: nothing', refused(chatAsked, 429), 'free', '0', '0'],
+    ['a 500 of the service: nothing', refused(chatAsked, 500), 'free', '0', '0'],
+    [
+      'a refusal of the RPC proxy: nothing, which is told apart',
+      refusal({ 'x-service-rpc-cost-usd': undefined }),
+      'refused',
+      '0',
+      '0',
+    ],
+    [
+      'a refusal that says that it costs nothing: the same',
+      refusal({ 'x-service-rpc-credits': '0', 'x-service-rpc-cost-usd': '0' }),
+      'refused',
+      '0',
+      '0',
+    ],
+    ['a rejected probe of it: the same', refused({ kind: 'probe', probe: 'batch-too-long' }, 400), 'refused', '0', '0'],
+    [
+      'a rejected probe of another endpoint: nothing',
+      refused({ kind: 'probe', probe: 'wrong-media-type' }, 415),
+      'free',
+      '0',
+      '0',
+    ],
+    [
+      'a probe that may be answered: its cost',
+      observed({ kind: 'probe', probe: 'key-of-one-character' }, answerOf(200, {}, rpcHeaders)),
+      'charged',
+      '0.0000125',
+      '0.0000125',
+    ],
+    [
+      'the same probe in a later run: nothing',
+      observed(
+        { kind: 'probe', probe: 'key-of-one-character' },
+        answerOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true' }),
+      ),
+      'replay',
+      '0',
+      '0',
+    ],
+    [
+      'a probe that may be answered and was not: up to the worst case',
+      failed({ kind: 'probe', probe: 'key-of-one-character' }, 'connection-lost'),
+      'unknown',
+      '0',
+      '0.00015',
+    ],
+    ['a list: nothing', observed({ kind: 'models' }, answerOf(200, {})), 'free', '0', '0'],
+    ['a stranger: nothing', refused({ kind: 'probe', probe: 'bad-key' }, 401), 'free', '0', '0'],
+    ['a connection that was refused: nothing', failed(chatAsked, 'connect-refused'), 'free', '0', '0'],
+    [
+      'a connection that was lost: up to the worst case',
+      failed(batchAsked, 'connection-lost'),
+      'unknown',
+      '0',
+      '0.0003',
+    ],
+    ['a stream that broke off: up to the worst case', failed(chatAsked, 'stream-truncated'), 'unknown', '0', '0.00268'],
+    [
+      'a 504 of a gateway: up to the worst case',
+      observed(batchAsked, answerOf(504, '', { 'x-service-version': undefined })),
+      'unknown',
+      '0',
+      '0.0003',
+    ],
+  ])('%s', (_, observation, sort, least, most) => {
+    const { kind: gotSort, min: gotLeast, max: gotMost } = chargeOf(observation, documented) ?? {}
+    expect({ sort: gotSort, least: gotLeast, most: gotMost }).toEqual({ sort, least: usd(least), most: usd(most) })
+  })
+
+  test('a success that does not say what it cost is not known', () => {
+    expect(chargeOf(chatObserved({ ...completion, cost: undefined }), documented)).toBeNull()
+    expect(chargeOf(chatObserved({ ...completion, cost: { usd: -1, diem: 0 } }), documented)).toBeNull()
+    expect(chargeOf(singleObserved({}, { 'x-service-rpc-cost-usd': undefined }), documented)).toBeNull()
+  })
+
+  test('a resource does not say what it cost, and costs at most what its contract says', () => {
+    const resource = (name: string, status = 200) =>
+      observed(
+        { kind: 'resource', resource: name, body: null, page: null, limit: null, timestampMs: null },
+        answerOf(status, {}),
+      )
+    expect(chargeOf(resource('image'), documented)).toEqual({ kind: 'unknown', min: 0n, max: usd('0.25'), said: 0n })
+    expect(chargeOf(resource('characters'), documented)?.kind).toBe('free')
+    expect(chargeOf(resource('image', 400), documented)?.kind).toBe('free')
+    const { image } = documented.resources
+    if (image === undefined) throw new Error('no image')
+    const contract = { ...documented, resources: { image: { ...image, worstUsd: null } } }
+    expect(chargeOf(resource('image'), contract)?.max).toBe(usd('1'))
+  })
+
+  test('a replay says what must not be taken again', () => {
+    expect(chargeOf(replayed, documented)?.said).toBe(pico('0.0000125'))
+  })
+})
+
+describe('what a request is expected to cost by our tariff', () => {
+  const failing = (credits: string, contract = documented) => {
+    const body = { jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'invalid' } }
+    return expectedCharge(singleObserved(body, { 'x-service-rpc-credits': credits }), contract)?.credits
+  }
+
+  test('is what was claimed where the document leaves it open, and that is one of its prices', () => {
+    expect([failing('20'), failing('5')]).toEqual([20n, 5n])
+  })
+
+  test('is the price of a failed item where another was claimed', () => expect(failing('7')).toBe(5n))
+
+  test('is what a profile says, whatever was claimed', () => {
+    const decided = { ...documented, rpc: { ...documented.rpc, singleErrorIsDiscounted: true } }
+    expect(failing('20', decided)).toBe(5n)
+  })
+})

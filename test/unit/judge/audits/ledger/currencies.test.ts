@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest'
+import {
+  addToTotals,
+  type ChargeBounds,
+  type ChargedRequest,
+  type ChargeTotals,
+  zeroTotals,
+} from '../../../../../src/judge/audits/ledger/charge.ts'
+import { type CurrencyEntry, createCurrencies } from '../../../../../src/judge/audits/ledger/currencies.ts'
+import { createOverlapBounds, type RequestInterval } from '../../../../../src/judge/audits/overlap-bounds.ts'
+import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import { pico } from '../../../../../src/lib/money.ts'
+
+/** What one request took, and what it was shown before that: `['0.3 USD', 10, 5]` found 10 dollars and 5 DIEM. */
+type Step = readonly [took: string, usd: number, diem: number]
+
+const exactly = (amount: bigint) => ({ min: amount, max: amount })
+const none = exactly(0n)
+
+function takenBy(took: string): ChargedRequest {
+  const [amount = '0', unit] = (took === '' ? '0' : took).split(' ')
+  const taken = pico(amount)
+  const charge: ChargeBounds = { kind: 'charged', ...exactly(taken), said: taken }
+  switch (unit) {
+    case 'USD':
+      return { charge, paid: { usd: exactly(taken), diem: none } }
+    case 'DIEM':
+      return { charge, paid: { usd: none, diem: exactly(taken) } }
+    case 'either':
+      return { charge, paid: null }
+    case 'lost':
+      return { charge: { kind: 'unknown', min: 0n, max: taken, said: 0n }, paid: null }
+    case 'unsaid':
+      return { charge: null, paid: null }
+    default:
+      return { charge: { kind: 'free', ...none, said: 0n }, paid: null }
+  }
+}
+
+/** Requests that are far from each other, or that all overlap. */
+function judge(steps: readonly Step[], { overlap = false, days = false, resolution = 0n } = {}) {
+  const docket = createFindingLog()
+  const judgeCurrencies = createCurrencies(resolution, docket.reporterFor('ledger'))
+  const reckoning = createOverlapBounds<RequestInterval & ChargedRequest & CurrencyEntry, ChargeTotals>(
+    zeroTotals,
+    addToTotals,
+    judgeCurrencies,
+  )
+  for (const [seq, [took, usd, diem]] of steps.entries()) {
+    const sentMs = overlap ? seq : seq * 1_000
+    const balances = { usd: pico(usd), diem: pico(diem) }
+    const span = { seq, sentMs, shownMs: sentMs + 100, settledMs: sentMs + 200 }
+    reckoning.add({ ...span, ...takenBy(took), balances, day: days ? seq : 0 }, sentMs)
+  }
+  reckoning.finish()
+  const kept = docket.tallies().find(({ id }) => id === 'billing.currency')?.judged ?? 0
+  return { accused: docket.findings().map(({ because }) => because), kept }
+}
+
+describe('a balance that loses what was paid in its currency', () => {
+  test.each<[string, readonly Step[], kept: number]>([
+    [
+      'in dollars',
+      [
+        ['0.3 USD', 10, 5],
+        ['', 9.7, 5],
+      ],
+      1,
+    ],
+    [
+      'in DIEM',
+      [
+        ['0.3 DIEM', 10, 5],
+        ['', 10, 4.7],
+      ],
+      1,
+    ],
+    [
+      'in the one and then in the other',
+      [
+        ['0.3 DIEM', 10, 5],
+        ['0.2 USD', 10, 4.7],
+        ['', 9.8, 4.7],
+      ],
+      2,
+    ],
+    [
+      'in a currency that nobody names',
+      [
+        ['0.3 either', 10, 5],
+        ['0.3 either', 10, 4.7],
+        ['', 9.7, 4.7],
+      ],
+      0,
+    ],
+    [
+      'in part in a currency that nobody names',
+      [
+        ['0.3 either', 10, 5],
+        ['0.2 DIEM', 9.9, 4.8],
+        ['', 9.9, 4.6],
+      ],
+      1,
+    ],
+    [
+      'although the sum of both is wrong, which is told elsewhere',
+      [
+        ['0.3 DIEM', 10, 5],
+        ['', 10, 5],
+      ],
+      0,
+    ],
+    [
+      'although a success does not say what it cost',
+      [
+        ['0.3 unsaid', 10, 5],
+        ['', 9.9, 4.8],
+      ],
+      0,
+    ],
+    [
+      'although a request that nobody answered is charged late',
+      [
+        ['0.3 lost', 10, 5],
+        ['0.2 DIEM', 10, 5],
+        ['', 9.7, 4.8],
+      ],
+      1,
+    ],
+  ])('%s is not accused', (_, steps, kept) => {
+    expect(judge(steps)).toEqual({ accused: [], kept })
+  })
+
+  test('is not accused at midnight, when DIEM is given out', () => {
+    expect(
+      judge(
+        [
+          ['0.3 DIEM', 10, 5],
+          ['', 9.7, 5],
+        ],
+        { days: true },
+      ),
+    ).toEqual({ accused: [], kept: 0 })
+  })
+
+  test('is not looked at while others are under way', () => {
+    expect(
+      judge(
+        [
+          ['0.3 DIEM', 10, 5],
+          ['', 9.7, 5],
+        ],
+        { overlap: true },
+      ),
+    ).toEqual({ accused: [], kept: 0 })
+  })
+
+  test('may be shown less than exactly', () => {
+    const steps: readonly Step[] = [
+      ['0.3 DIEM', 10, 5],
+      ['', 10, 4.6999],
+    ]
+    expect(judge(steps, { resolution: pico('0.0001') })).toEqual({ accused: [], kept: 1 })
+  })
+})
+
+test.each<[string, readonly Step[], string]>([
+  [
+    'in dollars what was paid in DIEM',
+    [
+      ['0.3 DIEM', 10, 5],
+      ['', 9.7, 5],
+    ],
+    '0.3 USD and 0 DIEM left the balances, but 0 USD and 0.3 DIEM were said to be paid',
+  ],
+  [
+    'in DIEM what was paid in dollars',
+    [
+      ['0.3 USD', 10, 5],
+      ['', 10, 4.7],
+    ],
+    '0 USD and 0.3 DIEM left the balances, but 0.3 USD and 0 DIEM were said to be paid',
+  ],
+  [
+    'in both what was paid in one',
+    [
+      ['0.3 DIEM', 10, 5],
+      ['', 9.85, 4.85],
+    ],
+    '0.15 USD and 0.15 DIEM left the balances, but 0 USD and 0.3 DIEM were said to be paid',
+  ],
+])('a balance that loses %s is accused', (_, steps, because) => {
+  expect(judge(steps)).toEqual({ accused: [because], kept: 1 })
+})

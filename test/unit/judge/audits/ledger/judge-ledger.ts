@@ -1,0 +1,34 @@
+import type { Contract } from '../../../../../src/contract/contract.ts'
+import { documented } from '../../../../../src/contract/documented.ts'
+import { mergeAudits } from '../../../../../src/judge/audits/audits.ts'
+import { createLedgerAudit } from '../../../../../src/judge/audits/ledger/ledger.ts'
+import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
+import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { startedAtMs } from '../../checks/observed.ts'
+
+export type Options = {
+  readonly contract?: Contract
+  readonly shared?: boolean
+  readonly startedAtMs?: number
+  readonly queueLimit?: number
+}
+
+/** What the ledger makes of observations in the order in which they end. */
+export function judge(observations: readonly Observation[], options: Options = {}) {
+  const docket = createFindingLog()
+  const scope = { contract: documented, shared: false, startedAtMs, ...options }
+  const ledger = createLedgerAudit(scope, docket.reporterFor('ledger'))
+  const sequencer = createSendOrder(ledger.add, options.queueLimit)
+  for (const observation of observations) sequencer.add(observation)
+  sequencer.flush()
+  ledger.finish(true)
+  const whole = mergeAudits([{ ledger: ledger.snapshot(), limits: [], blocks: {} }], [], docket)
+  whole.finish([])
+  const kept = docket.tallies().find(tally => tally.id === 'billing.conservation')?.judged ?? 0
+  return { ...whole.billing(), findings: docket.findings(), kept }
+}
+
+/** Every accusation in words. */
+export const because = (observations: readonly Observation[], options: Options = {}) =>
+  judge(observations, options).findings.map(finding => `${finding.clause}: ${finding.because}`)

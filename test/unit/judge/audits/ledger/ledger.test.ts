@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest'
+import { judgeStory } from '../../../../support/ledger-story.ts'
+import { answerOf, observed, rpcHeaders } from '../../checks/observed.ts'
+import { type Display, type History, history, isCharged, observe, priced, type Transaction } from './bank.ts'
+import { because, judge, type Options } from './judge-ledger.ts'
+
+const seeds = Array.from({ length: 40 }, (_, index) => index + 1)
+
+describe('an honest service is never accused', () => {
+  const variants: Readonly<Record<string, [Omit<History, 'seed'>, Display, Options?]>> = {
+    'with requests that overlap, fail, time out and are charged late': [{}, {}],
+    'when its callers are never quiet between the statements': [{ gapMs: 120, pauses: false }, {}],
+    'when its callers are mostly alone': [{ gapMs: 9000 }, {}],
+    'when charges take a second to be in the balance': [{ settleMs: 999 }, {}],
+    'when the balance takes the exact price and answers show it rounded': [{ takesExact: true }, {}],
+    'when balances are cut after eight decimals': [{ takesExact: true }, { decimals: 8 }],
+    'when credits of the day are spent before dollars': [{}, { diem: 3_000_000_000n }],
+    'when both currencies are cut after eight decimals': [{ takesExact: true }, { diem: 3_000_000_000n, decimals: 8 }],
+    'when every charge is the same': [{ onePrice: true }, {}],
+    'when some answers do not show the balance': [{}, { hidden: ({ seq }) => seq % 3 === 1 }],
+    'when one request outlasts many others': [{}, {}, { queueLimit: 4 }],
+  }
+  test.each(Object.entries(variants))('%s', (_, [shape, display, options = {}]) => {
+    for (const seed of seeds) {
+      const seen = judge(observe(history({ seed, ...shape }), display), options)
+      expect(seen.findings).toEqual([])
+      expect(seen.discrepancies).toEqual([])
+      expect(seen.kept).toBeGreaterThan(0)
+    }
+  })
+
+  test('when every account is given its credits at midnight', () => {
+    const midnight = Date.UTC(2026, 0, 16)
+    const movements = ['c0', 'c1', 'c2'].map(caller => ({ caller, atMs: 40_000, amount: 10n ** 12n }))
+    for (const seed of seeds) {
+      const observations = observe(history({ seed, gapMs: 2000 }), { movements })
+      expect(because(observations, { startedAtMs: midnight - 40_000 })).toEqual([])
+      expect(because(observations)).not.toEqual([])
+    }
+  })
+})
+
+/** Each of them in an otherwise honest history without requests that nobody answered. */
+const faults: Readonly<Record<string, (transactions: readonly Transaction[], at: number) => readonly Transaction[]>> = {
+  'a charge that is taken twice': changeOne(isCharged, each => ({ ...each, taken: each.taken * 2n })),
+  'a charge that is lost': changeOne(isCharged, each => ({ ...each, taken: 0n })),
+  'a charge that is a millionth too high': changeOne(isCharged, each => ({ ...each, taken: each.taken + 1_000_000n })),
+  'a replay that is charged': changeOne(
+    ({ sort }) => sort === 'replay',
+    each => ({ ...each, taken: each.said }),
+  ),
+  'a refusal that is charged': changeOne(
+    ({ sort }) => sort === 'refused',
+    each => ({ ...each, taken: 12_500_000n }),
+  ),
+  'charges that are each too high by less than a balance shows': transactions =>
+    transactions.map(each => (isCharged(each) ? { ...each, taken: each.taken + 9_000n } : each)),
+}
+
+function changeOne(isMeant: (each: Transaction) => boolean, change: (each: Transaction) => Transaction) {
+  return (transactions: readonly Transaction[], at: number) => {
+    const meant = transactions.filter(isMeant)
+    const chosen = meant[at % meant.length]
+    return transactions.map(each => (each === chosen ? change(each) : each))
+  }
+}
+
+describe('a service with one fault is accused, whatever overlaps it', () => {
+  const shapes: Readonly<Record<string, Omit<History, 'seed'>>> = {
+    'with pauses': { sorts: priced },
+    'never quiet': { sorts: priced, gapMs: 120, pauses: false },
+    'mostly alone': { sorts: priced, gapMs: 9000 },
+    'at one price': { sorts: priced, onePrice: true },
+  }
+  for (const [shape, options] of Object.entries(shapes)) {
+    test.each(Object.entries(faults))(`${shape}: %s`, (_, fault) => {
+      for (const seed of seeds) {
+        const { findings, discrepancies } = judge(observe(fault(history({ seed, ...options }), seed * 7)))
+        expect(findings).not.toEqual([])
+        expect(discrepancies).not.toEqual([])
+      }
+    })
+
+    test(`${shape}: money that leaves without a request`, () => {
+      for (const seed of seeds) {
+        const movements = [{ caller: 'c1', atMs: seed * 100, amount: -5_000_000n }]
+        expect(because(observe(history({ seed, ...options }), { movements }))).not.toEqual([])
+      }
+    })
+
+    test(`${shape}: the balance after the request in place of the one before it`, () => {
+      for (const seed of seeds) {
+        const shown: Display['shown'] = (before, { taken }) => before - taken
+        const { findings } = judge(observe(history({ seed, ...options }), { shown }))
+        expect(findings.map(({ clause }) => clause)).toContain('billing.balance-before')
+      }
+    })
+  }
+})
+
+describe('what the RPC proxy refuses', () => {
+  test('is free, and that is seen where nothing else was charged', () => {
+    const free = { steps: 'statement; refusal; refusal; statement', balances: ['10', '10', '10', '10'] }
+    expect(judgeStory(free).accused).toEqual([])
+    const billed = { steps: 'statement; refusal; statement', balances: ['10', '10', '9.9999875'] }
+    expect(judgeStory(billed).accused).toEqual(['rpc.refused.free'])
+  })
+
+  test('is not to blame where a call was charged besides', () => {
+    const mixed = { steps: 'statement; call 0.0000125 & refusal; statement', balances: ['10', '10', '10', '9.999975'] }
+    expect(judgeStory(mixed).accused).toEqual(['billing.conservation'])
+  })
+
+  test('must not say that it costs something', () => {
+    const asked = { kind: 'probe', probe: 'batch-too-long' } as const
+    const refusal = (credits: string, cost: string) =>
+      because([
+        observed(
+          asked,
+          answerOf(
+            400,
+            { error: 'No' },
+            { ...rpcHeaders, 'x-service-rpc-credits': credits, 'x-service-rpc-cost-usd': cost },
+          ),
+          { seq: 0 },
+        ),
+      ])
+    expect(refusal('0', '0')).toEqual([])
+    expect(refusal('20', '0.0000125')).toEqual([
+      'rpc.refused.free: a 400 says that it costs 0.0000125 USD, expected a refusal to cost nothing',
+    ])
+  })
+})

@@ -1,0 +1,176 @@
+import { randomStream } from '../../../../../src/lib/random.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { answerOf, chatAsked, observed, startedAtMs, tokenHeaders } from '../../checks/observed.ts'
+
+/** How an honest service may keep its limits, where the document leaves it open. */
+export type Keeping = {
+  readonly windowMs?: number
+  readonly limit?: number
+  /** A window begins with its first request, at the second of its first request, or with the minute. */
+  readonly begins?: 'with-request' | 'with-second' | 'with-minute'
+  /** How the reset is written: to the second, up or down, or to the millisecond; or what is left, added to now. */
+  readonly stamp?: 'seconds-up' | 'seconds-down' | 'milliseconds' | 'seconds-from-now'
+  readonly rejectedCount?: boolean
+  readonly refusedCount?: boolean
+  /** Whether what is left is written when the request arrives or when it is answered. */
+  readonly written?: 'on-arrival' | 'on-answer'
+  readonly skewMs?: number
+  /** Requests that others made in the window before the run. */
+  readonly usedBefore?: number
+  readonly tokenLimit?: number
+  /** Whether a token window begins with the minute, whatever the request window does. */
+  readonly tokensByMinute?: boolean
+  readonly tokensOn429?: boolean
+}
+
+export type Traffic = {
+  readonly seed: number
+  readonly requests?: number
+  /** The time between two requests, at most. */
+  readonly gapMs?: number
+  readonly latencyMs?: number
+  /** Shares of requests that are refused for another reason, and that nobody answers. */
+  readonly refused?: number
+  readonly lost?: number
+}
+
+/** What a service does wrong, in the places where it does it. */
+export type Fault = {
+  readonly admits?: (used: number, limit: number) => boolean
+  readonly remaining?: (remaining: number, limit: number) => number
+  readonly resetMs?: (resetMs: number, nowMs: number) => number
+  /** Whether a window is cut short. */
+  readonly ends?: (beganMs: number, nowMs: number) => boolean
+  readonly tokensLeft?: (left: number, limit: number) => number
+}
+
+type Window = { readonly beganMs: number; used: number; tokens: number }
+
+const tokensOf = { prompt: 200, most: 120 } as const
+
+/** The answers of one limit to random traffic of one caller, in the order in which they end. */
+export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): readonly Observation[] {
+  const {
+    windowMs = 60_000,
+    limit = 20,
+    begins = 'with-second',
+    stamp = 'seconds-up',
+    written = 'on-arrival',
+  } = keeping
+  const { rejectedCount = false, refusedCount = true, skewMs = 0, tokenLimit = 750_000 } = keeping
+  const { seed, requests = 400, gapMs = 1500, latencyMs = 400, refused = 0.05, lost = 0.03 } = traffic
+  const { admits = (used, most) => used < most, remaining: show = left => left, ends = () => false } = fault
+  const { resetMs: shiftReset = reset => reset, tokensLeft: showTokens = left => left } = fault
+  const random = randomStream(seed, 'gate')
+  let window: Window | null = null
+  let tokenWindow: Window | null = null
+
+  let sentMs = 20
+  const plan = Array.from({ length: requests }, (_, seq) => {
+    // Bursts, in which many arrive out of order.
+    sentMs += random.next() < 0.5 ? random.int(30) : random.int(gapMs)
+    const arrivedMs = sentMs + 0.5 + random.next() * latencyMs
+    const headersMs = arrivedMs + 0.5 + random.next() * latencyMs
+    const endMs = headersMs + random.next() * 3 * latencyMs
+    const draw = random.next()
+    const sort = draw < refused ? 'refused' : draw < refused + lost ? 'lost' : 'usual'
+    return { seq, sentMs, arrivedMs, headersMs, endMs, sort }
+  })
+
+  const startOf = (nowMs: number, by: typeof begins) =>
+    by === 'with-minute'
+      ? Math.floor(nowMs / windowMs) * windowMs
+      : by === 'with-second'
+        ? Math.floor(nowMs / 1000) * 1000
+        : nowMs
+  const windowAt = (previous: Window | null, nowMs: number, by: typeof begins, before: number): Window => {
+    if (previous !== null && nowMs < previous.beganMs + windowMs && !ends(previous.beganMs, nowMs)) return previous
+    return { beganMs: startOf(nowMs, by), used: before, tokens: 0 }
+  }
+  const stampOf = (resetMs: number, nowMs: number): string => {
+    const shown = shiftReset(resetMs, nowMs)
+    switch (stamp) {
+      case 'seconds-up':
+        return String(Math.ceil(shown / 1000))
+      case 'seconds-down':
+        return String(Math.floor(shown / 1000))
+      case 'seconds-from-now':
+        return String(Math.floor(nowMs / 1000) + Math.ceil((shown - nowMs) / 1000))
+      case 'milliseconds':
+        return String(Math.round(shown))
+    }
+  }
+
+  const answers = new Map<number, Observation>()
+  const later: { readonly atMs: number; readonly run: () => void }[] = []
+  const settleUpTo = (atMs: number) => {
+    for (const each of later.filter(event => event.atMs <= atMs)) each.run()
+    later.splice(0, later.length, ...later.filter(event => event.atMs > atMs))
+  }
+
+  for (const request of plan.toSorted((a, b) => a.arrivedMs - b.arrivedMs)) {
+    const { seq, sort, headersMs, endMs, arrivedMs } = request
+    settleUpTo(arrivedMs)
+    const nowMs = startedAtMs + skewMs + arrivedMs
+    // Somebody else opened the first window, so that it may have begun before the run.
+    window ??= keeping.usedBefore
+      ? { beganMs: startOf(startedAtMs + skewMs - 5, begins), used: keeping.usedBefore, tokens: 0 }
+      : null
+    window = windowAt(window, nowMs, begins, 0)
+    tokenWindow = windowAt(tokenWindow, nowMs, keeping.tokensByMinute ? 'with-minute' : begins, 0)
+    const [current, ofTokens] = [window, tokenWindow]
+    const drawn = tokensOf.prompt + tokensOf.most
+    const isAdmitted = admits(current.used, limit) && ofTokens.tokens + drawn <= tokenLimit
+    const counts = isAdmitted ? sort !== 'refused' || refusedCount : rejectedCount
+    if (counts) current.used++
+    if (isAdmitted && sort !== 'refused') {
+      ofTokens.tokens += drawn
+      // What was not generated is given back when the completion is settled.
+      const giveBack = () => {
+        ofTokens.tokens -= 30
+      }
+      later.push({ atMs: endMs + random.next() * 900, run: giveBack })
+    }
+
+    const reset = stampOf(current.beganMs + windowMs, nowMs)
+    const tokenReset = String(Math.max(0, Math.ceil((ofTokens.beganMs + windowMs - nowMs) / 1000)))
+    const write = () => {
+      const tokensLeft = String(showTokens(Math.max(0, tokenLimit - ofTokens.tokens), tokenLimit))
+      const headers = {
+        date: new Date(Math.floor((startedAtMs + skewMs + arrivedMs) / 1000) * 1000).toUTCString(),
+        'x-ratelimit-limit-requests': String(limit),
+        'x-ratelimit-remaining-requests': String(show(Math.max(0, limit - current.used), limit)),
+        'x-ratelimit-reset-requests': reset,
+        'x-ratelimit-limit-tokens': String(tokenLimit),
+        'x-ratelimit-remaining-tokens': isAdmitted || keeping.tokensOn429 !== false ? tokensLeft : undefined,
+        'x-ratelimit-reset-tokens': tokenReset,
+      }
+      answers.set(seq, seen(request, isAdmitted, sort, headers))
+    }
+    if (written === 'on-arrival') write()
+    else later.push({ atMs: arrivedMs + (headersMs - arrivedMs) * random.next(), run: write })
+  }
+  settleUpTo(Number.POSITIVE_INFINITY)
+  return [...answers.values()].toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
+}
+
+function seen(
+  { seq, sentMs, headersMs, endMs }: { seq: number; sentMs: number; headersMs: number; endMs: number },
+  isAdmitted: boolean,
+  sort: string,
+  headers: Readonly<Record<string, string | undefined>>,
+): Observation {
+  const base = { seq, dueMs: sentMs, sentMs, headersMs, endMs }
+  const asked = { ...chatAsked, model: 'ref-large-235b', modelTier: 'L' as const }
+  if (sort === 'lost')
+    return observed(asked, null, {
+      ...base,
+      headersMs: null,
+      outcome: { kind: 'failed', reason: 'connection-lost', detail: '' },
+    })
+  if (!isAdmitted) return observed(asked, answerOf(429, { error: 'No' }, headers), base)
+  if (sort === 'refused') return observed(asked, answerOf(402, { error: 'No' }, headers), base)
+  const total = tokensOf.prompt + tokensOf.most - 30
+  const usage = { prompt_tokens: tokensOf.prompt, completion_tokens: total - tokensOf.prompt, total_tokens: total }
+  return observed(asked, answerOf(200, { usage }, { ...tokenHeaders, ...headers }), base)
+}

@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'vitest'
+import type { ClauseId } from '../../../../../src/contract/clauses.ts'
+import { documented } from '../../../../../src/contract/documented.ts'
+import { createRateLimitAudit } from '../../../../../src/judge/audits/rate-limits/rate-limits.ts'
+import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
+import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { startedAtMs } from '../../checks/observed.ts'
+import { type Fault, gate, type Keeping, type Traffic } from './gate.ts'
+
+function judge(observations: readonly Observation[], keeping: Keeping = {}, shared = false, queueLimit?: number) {
+  const { windowMs = 60_000, stamp, limit = 20, tokenLimit = 750_000 } = keeping
+  const requestsReset = stamp === 'milliseconds' ? ('unix-milliseconds' as const) : ('unix-seconds' as const)
+  const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
+  const accounts = { ...documented.accounts, default: { ...documented.accounts.default, L: tier } }
+  const contract = { ...documented, accounts, limits: { ...documented.limits, windowMs, requestsReset } }
+  const docket = createFindingLog()
+  const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, docket.reporterFor('limiter'))
+  const sequencer = createSendOrder(limiter.add, queueLimit)
+  for (const observation of observations) sequencer.add(observation)
+  sequencer.flush()
+  limiter.finish(true)
+  const judged = Object.fromEntries(docket.tallies().map(tally => [tally.id, tally.judged]))
+  return { findings: docket.findings(), judged, limits: limiter.limits() }
+}
+
+const seeds = Array.from({ length: 4 }, (_, index) => index + 1)
+const begins = ['with-request', 'with-second', 'with-minute'] as const
+const stamps = ['seconds-up', 'seconds-down', 'milliseconds', 'seconds-from-now'] as const
+
+describe('an honest service is never accused', () => {
+  const variants: Readonly<Record<string, [Keeping, Partial<Traffic>?]>> = {
+    'with requests far below the limit': [{}, { gapMs: 8000 }],
+    'with three times as many as the limit': [{}, { gapMs: 800 }],
+    'when answers take longer than a window': [{ windowMs: 5000 }, { latencyMs: 6000 }],
+    'in short windows': [{ windowMs: 5000, limit: 5 }, {}],
+    'when refused requests do not count': [{ refusedCount: false }, { refused: 0.4 }],
+    'when rejected requests count': [{ rejectedCount: true }, { gapMs: 800 }],
+    'when most requests are not answered': [{}, { lost: 0.6 }],
+    'when what is left is written with the answer': [{ written: 'on-answer' }, { gapMs: 800 }],
+    'on an account that was in use before the run': [{ usedBefore: 7 }, { gapMs: 800 }],
+    'on an account that was used up before the run': [{ usedBefore: 20 }, { gapMs: 800 }],
+    'whose clock is three seconds ahead': [{ skewMs: 3000 }, {}],
+    'whose clock is three seconds behind': [{ skewMs: -3000 }, {}],
+    'that runs out of tokens before requests': [{ tokenLimit: 4000 }, { gapMs: 800 }],
+    'that runs out of tokens, and does not say so': [{ tokenLimit: 4000, tokensOn429: false }, { gapMs: 800 }],
+    'whose token windows begin with the minute': [
+      { tokenLimit: 4000, tokensByMinute: true, begins: 'with-request' },
+      { gapMs: 800 },
+    ],
+    'that counts rejected requests and runs out of tokens': [{ tokenLimit: 4000, rejectedCount: true }, { gapMs: 800 }],
+  }
+  test.each(Object.entries(variants))('%s', (_, [keeping, traffic = {}]) => {
+    for (const begin of begins) {
+      for (const stamp of stamps) {
+        for (const seed of seeds) {
+          const kept = { begins: begin, stamp, ...keeping }
+          const { findings, judged } = judge(gate(kept, { seed, ...traffic }), kept)
+          expect({ begin, stamp, seed, findings }).toEqual({ begin, stamp, seed, findings: [] })
+          expect(judged['limit.requests.remaining']).toBeGreaterThan(0)
+        }
+      }
+    }
+  })
+
+  test('when one answer outlasts a thousand others', () => {
+    for (const seed of seeds) {
+      const seen = gate({ windowMs: 5000, limit: 5 }, { seed })
+      const [first, ...rest] = seen
+      if (first === undefined) throw new RangeError('no answers')
+      expect(judge([...rest, { ...first, endMs: 600_000 }], { windowMs: 5000, limit: 5 }, false, 16).findings).toEqual(
+        [],
+      )
+    }
+  })
+
+  test('without a single Date', () => {
+    for (const seed of seeds) {
+      const seen = gate({ skewMs: -3000 }, { seed }).map(each => withHeaders(each, { date: '' }))
+      expect(judge(seen).findings).toEqual([])
+    }
+  })
+
+  test('on an account whose keys are used in turn', () => {
+    for (const seed of seeds) {
+      const { findings, judged } = judge(gate({}, { seed, gapMs: 800 }).map(each => ({ ...each, key: each.seq % 2 })))
+      expect(findings).toEqual([])
+      expect(judged['auth.keys-share-limits']).toBeGreaterThan(0)
+      expect(judged['retry.after-reset']).toBeGreaterThan(0)
+    }
+  })
+
+  test('on an account that others use as well', () => {
+    for (const seed of seeds) {
+      const seen = gate({}, { seed, gapMs: 400 })
+      const half = seen.filter(({ seq }) => seq % 2 === 0).map((each, index) => ({ ...each, seq: index }))
+      expect(judge(renumber(half), {}, true).findings).toEqual([])
+    }
+  })
+})
+
+const bySeq = (a: Observation, b: Observation) => (a.sentMs ?? 0) - (b.sentMs ?? 0)
+const renumber = (observations: readonly Observation[]) => {
+  const order = new Map(observations.toSorted(bySeq).map((each, place) => [each, place]))
+  return observations.map(each => ({ ...each, seq: order.get(each) ?? 0, place: order.get(each) ?? 0 }))
+}
+const withHeaders = (each: Observation, headers: Readonly<Record<string, string>>): Observation =>
+  each.answer === null ? each : { ...each, answer: { ...each.answer, headers: { ...each.answer.headers, ...headers } } }
+
+describe('a service with one fault is accused of it, and of nothing else', () => {
+  const faults: Readonly<Record<string, [ClauseId, Fault, Partial<Traffic>?]>> = {
+    'admits one too many': ['limit.requests.enforced', { admits: (used, limit) => used <= limit }, { gapMs: 800 }],
+    'admits everything': ['limit.requests.enforced', { admits: () => true }, { gapMs: 800 }],
+    'admits one too few': ['limit.requests.not-early', { admits: (used, limit) => used < limit - 1 }, { gapMs: 800 }],
+    'says that one more remains': ['limit.requests.remaining', { remaining: left => left + 1 }],
+    'says that one less remains': ['limit.requests.remaining', { remaining: left => Math.max(0, left - 1) }],
+    'says that all remain': ['limit.requests.remaining', { remaining: (_, limit) => limit }],
+    'begins a new window at half time': ['limit.requests.window', { ends: (began, now) => now >= began + 30_000 }],
+    'puts its reset off with every request': [
+      'limit.requests.window',
+      { resetMs: (_, now) => Math.ceil(now / 1000) * 1000 + 59_000 },
+    ],
+    'names the beginning of the window as its reset': ['limit.requests.reset', { resetMs: reset => reset - 65_000 }],
+    'names the reset of the next window': ['limit.requests.reset', { resetMs: reset => reset + 65_000 }],
+    'says that all tokens remain': ['limit.tokens.remaining', { tokensLeft: (_, limit) => limit }],
+  }
+  for (const begin of begins) {
+    // A window that begins with the minute, and is begun anew at half time, names the reset that it had.
+    const rows = Object.entries(faults).filter(([name]) => begin !== 'with-minute' || !name.includes('half time'))
+    test.each(rows)(`${begin}: %s`, (_, [clause, fault, traffic = {}]) => {
+      for (const seed of seeds) {
+        const seen = gate({ begins: begin }, { seed, latencyMs: 60, lost: 0, refused: 0, ...traffic }, fault)
+        expect({ seed, clauses: judge(seen).findings.map(finding => finding.clause) }).toEqual({
+          seed,
+          clauses: [clause],
+        })
+      }
+    })
+  }
+
+  test('in milliseconds as in seconds', () => {
+    const stamp = 'milliseconds' as const
+    for (const [clause, fault, traffic = {}] of Object.values(faults)) {
+      for (const seed of seeds) {
+        const seen = gate({ stamp }, { seed, latencyMs: 60, lost: 0, refused: 0, ...traffic }, fault)
+        expect(judge(seen, { stamp }).findings.map(finding => finding.clause)).toContain(clause)
+      }
+    }
+  })
+
+  test('one too many is found although answers overlap and come out of order', () => {
+    for (const seed of seeds) {
+      const seen = gate(
+        {},
+        { seed, gapMs: 400, latencyMs: 3000, lost: 0, refused: 0 },
+        { admits: (used, limit) => used <= limit },
+      )
+      expect(judge(seen).findings.map(({ clause }) => clause)).toContain('limit.requests.enforced')
+    }
+  })
+})
+
+describe('an accusation says what was got and what was expected', () => {
+  const quiet = { seed: 1, latencyMs: 20, lost: 0, refused: 0, gapMs: 800 }
+  const reason = (fault: Fault) => judge(gate({ begins: 'with-minute' }, quiet, fault)).findings[0]?.because ?? ''
+  test.each<[string, Fault, RegExp]>([
+    [
+      'requests that remain',
+      { remaining: left => left + 1 },
+      /^\d+ of 20 requests of chat:ref-large-235b are said to remain, so \d+ were used, expected (at least )?\d+( to \d+)?$/,
+    ],
+    [
+      'too many requests',
+      { admits: (used, limit) => used <= limit },
+      /^21 requests of chat:ref-large-235b were accepted in one window, expected 20 at most$/,
+    ],
+    [
+      'an early 429',
+      { admits: used => used < 10 },
+      /^a 429 came when at most 10 of 20 requests of chat:ref-large-235b were used, expected it beyond them$/,
+    ],
+    [
+      'a reset in the past',
+      { resetMs: reset => reset - 100_000 },
+      /^the reset of chat:ref-large-235b is \d+ s ago, expected 0 to 60 s ahead$/,
+    ],
+    [
+      'a reset that is too far',
+      { resetMs: reset => reset + 100_000 },
+      /^the reset of chat:ref-large-235b is \d+ s ahead, expected 0 to 60 s ahead$/,
+    ],
+    [
+      'tokens that remain',
+      { tokensLeft: (_, limit) => limit },
+      /^750000 of 750000 tokens of chat:ref-large-235b are said to remain when \d+ were used, expected at most \d+$/,
+    ],
+  ])('of %s', (_, fault, words) => {
+    expect(reason(fault)).toMatch(words)
+  })
+})
+
+test('a limit that is stated otherwise than documented is judged as it is stated', () => {
+  const seen = gate({ limit: 30 }, { seed: 1, gapMs: 400, refused: 0 })
+  expect(judge(seen, { limit: 20 }).findings).toEqual([])
+})
+
+test('the abuse block is no early 429', () => {
+  const seen = gate({}, { seed: 1, refused: 0, lost: 0 }, { admits: used => used < 5 })
+  const error = 'Too many failed attempts (> 20) resulting in a non-success status code. Please wait 30s and try again.'
+  const blocked = seen.map(each =>
+    each.answer?.status === 429
+      ? { ...each, answer: { ...each.answer, body: { kind: 'json' as const, value: { error }, digest: null } } }
+      : each,
+  )
+  expect(judge(seen).findings.map(({ clause }) => clause)).toEqual(['limit.requests.not-early'])
+  expect(judge(blocked).findings).toEqual([])
+})
+
+test('the use of a limit is counted', () => {
+  const seen = gate({}, { seed: 1, gapMs: 800, lost: 0, refused: 0 })
+  const rejected = seen.filter(({ answer }) => answer?.status === 429).length
+  expect(rejected).toBeGreaterThan(0)
+  expect(judge(seen).limits).toEqual([
+    {
+      caller: 'c0',
+      scope: 'chat:ref-large-235b',
+      tier: 'default L',
+      windowMs: 60_000,
+      limit: 20,
+      windows: Math.max(1, new Set(seen.map(each => each.answer?.headers['x-ratelimit-reset-requests'])).size),
+      accepted: 400 - rejected,
+      rejected,
+      unexpected429: 0,
+      missing429: 0,
+    },
+  ])
+})

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { documented } from '../../../../../src/contract/documented.ts'
+import { createRefusalLogCheck } from '../../../../../src/judge/audits/rate-limits/refusal-log.ts'
+import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import type { Observation } from '../../../../../src/observation/observation.ts'
+import { answerOf, chatAsked, observed, startedAtMs } from '../../checks/observed.ts'
+
+const at = (sentMs: number) => ({ dueMs: sentMs, sentMs, headersMs: sentMs + 10, endMs: sentMs + 10 })
+const refused = (seq: number, sentMs: number): Observation =>
+  observed(chatAsked, answerOf(429, { error: 'Rate limit exceeded' }), { seq, ...at(sentMs) })
+const lost = (seq: number, sentMs: number): Observation => observed(chatAsked, null, { seq, ...at(sentMs) })
+const row = (sinceStartMs: number, type: unknown = 'RPM', modelId: unknown = chatAsked.model) => ({
+  apiKeyId: 'key',
+  modelId,
+  rateLimitTier: 'default',
+  rateLimitType: type,
+  timestamp: new Date(startedAtMs + sinceStartMs).toISOString(),
+})
+const logOf = (data: unknown, sentMs = 20_000): Observation =>
+  observed({ kind: 'rate-limit-logs' }, answerOf(200, { object: 'list', data }), { seq: 99, ...at(sentMs) })
+
+function judge(observations: readonly Observation[], { shared = false, skewMs = 0 } = {}): readonly string[] {
+  const docket = createFindingLog()
+  const scope = { contract: documented, shared, startedAtMs }
+  const logs = createRefusalLogCheck(
+    scope,
+    () => ({ min: skewMs - 500, max: skewMs + 500 }),
+    docket.reporterFor('limiter'),
+  )
+  for (const each of observations) logs.add(each)
+  logs.finish()
+  return docket.findings().map(({ clause, count }) => `${clause} ${count}`)
+}
+
+test('a log that shows each refusal, to the second or so by its own clock, is held against nobody', () => {
+  expect(judge([refused(1, 5_000), refused(2, 5_005), logOf([row(5_002), row(5_900)])])).toEqual([])
+  expect(judge([refused(1, 5_000), logOf([row(8_000)])], { skewMs: 3_000 })).toEqual([])
+})
+
+test('a refusal that is not there is missed, but not where the log is full, or was asked for too early', () => {
+  expect(judge([refused(1, 5_000), refused(2, 5_005), logOf([row(5_002)])])).toEqual(['logs.shows-429 1'])
+  expect(judge([refused(1, 5_000), logOf([row(5_002, 'RPM', 'another')])])).toEqual(['logs.shows-429 1'])
+  expect(judge([refused(1, 19_500), logOf([])])).toEqual([])
+  expect(judge([refused(1, 5_000), logOf(Array.from({ length: 50 }, () => row(-60_000)))])).toEqual([])
+})
+
+test('a row without a refusal is a phantom, unless somebody else can have been refused', () => {
+  const seen = [refused(1, 5_000), logOf([row(5_002), row(12_000)])]
+  expect(judge(seen)).toEqual(['logs.no-phantom 1'])
+  expect(judge(seen, { shared: true })).toEqual([])
+  expect(judge([...seen, lost(3, 12_000)])).toEqual([])
+  expect(judge([refused(1, 5_000), logOf([row(5_002), row(-30_000)])])).toEqual([])
+})
+
+test('rows of the abuse block are another matter', () => {
+  expect(judge([refused(1, 5_000), logOf([row(5_002), row(9_000, 'FAILED_REQUESTS')])])).toEqual([])
+})
+
+test.each([null, 'none', {}, [null], [{}], [{ ...row(5_000), timestamp: {} }], [row(5_000, 7)]].map(data => [data]))(
+  'a log that is none is not judged here: %j',
+  data => {
+    expect(judge([refused(1, 5_000), logOf(data)])).toEqual([])
+  },
+)

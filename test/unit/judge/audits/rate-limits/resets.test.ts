@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest'
+import { createRetryCheck, createTargetClock } from '../../../../../src/judge/audits/rate-limits/resets.ts'
+import type { WindowRequest } from '../../../../../src/judge/audits/rate-limits/window.ts'
+import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
+import { randomStream } from '../../../../../src/lib/random.ts'
+import { answerOf, startedAtMs } from '../../checks/observed.ts'
+
+const member = (seq: number, sentMs: number, kind: WindowRequest['kind']): WindowRequest => ({
+  seq,
+  key: 0,
+  isRetry: false,
+  sentMs,
+  shownMs: sentMs + 10,
+  settledMs: sentMs + 10,
+  kind,
+  stated: 20,
+  remaining: 0,
+  maxTokens: 0,
+  tokensLeft: null,
+})
+
+function retries(skew: { min: number; max: number }) {
+  const docket = createFindingLog()
+  const judged = createRetryCheck({ scope: 'rpc', startedAtMs: 0, offset: () => skew }, docket.reporterFor('limiter'))
+  judged.mark(member(1, 5_000, 'rejected'), 60_000)
+  return { ...judged, docket }
+}
+
+test('a request is a retry once the reset that a 429 named is past by any clock that the target can have', () => {
+  const { mark } = retries({ min: -3_000, max: 3_000 })
+  expect(mark(member(2, 63_900, 'accepted'), 120_000).isRetry).toBe(false)
+  expect(mark(member(2, 64_100, 'accepted'), 120_000).isRetry).toBe(true)
+})
+
+test('a request of the window that refused is none', () => {
+  expect(retries({ min: 0, max: 0 }).mark(member(2, 70_000, 'accepted'), 60_000).isRetry).toBe(false)
+})
+
+test('a 429 that names the reset that is past is late, with both answers named', () => {
+  const { isLate, docket } = retries({ min: 0, max: 0 })
+  expect(isLate(member(2, 60_500, 'rejected'), 60_000)).toBe(false)
+  expect(isLate(member(3, 62_000, 'accepted'), 60_000)).toBe(false)
+  expect(isLate(member(4, 62_000, 'rejected'), 60_000)).toBe(true)
+  expect(docket.findings().map(({ clause, examples }) => [clause, examples[0]?.seqs])).toEqual([
+    ['retry.after-reset', [1, 4]],
+  ])
+})
+
+const stamped = (sentMs: number, headersMs: number, unixMs: number | null) => ({
+  sentMs,
+  headersMs,
+  answer: answerOf(200, {}, { date: unixMs === null ? 'soon' : new Date(unixMs).toUTCString() }),
+})
+
+describe("the target's clock", () => {
+  test('is anything within ten seconds as long as no Date was seen', () => {
+    const { add, offset } = createTargetClock(startedAtMs)
+    add(stamped(0, 10, null))
+    expect(offset()).toEqual({ min: -10_000, max: 10_000 })
+  })
+
+  test('is bounded by the sending of a request and the arrival of its headers', () => {
+    const { add, offset } = createTargetClock(startedAtMs)
+    add(stamped(400, 600, startedAtMs + 3000))
+    expect(offset()).toEqual({ min: 2400, max: 4100 })
+  })
+
+  test('is within its bounds whatever the offset, and they narrow to the latency and the grain of the stamps', () => {
+    for (let seed = 0; seed < 50; seed++) {
+      const random = randomStream(seed, 'clock')
+      const ahead = random.int(6001) - 3000
+      const { add, offset } = createTargetClock(startedAtMs)
+      for (let sentMs = 0; sentMs < 20_000; sentMs += 97) {
+        const [there, back] = [random.int(80), random.int(80)]
+        const stampMs = Math.floor((startedAtMs + sentMs + there + ahead) / 1000) * 1000
+        add(stamped(sentMs, sentMs + there + back, stampMs))
+        expect(offset().min).toBeLessThanOrEqual(ahead)
+        expect(offset().max).toBeGreaterThanOrEqual(ahead)
+      }
+      expect(offset().max - offset().min).toBeLessThan(900)
+    }
+  })
+
+  test('may drift by two seconds in eight hours', () => {
+    const { add, offset } = createTargetClock(startedAtMs)
+    for (let sentMs = 0; sentMs < 8 * 3_600_000; sentMs += 9_970) {
+      const ahead = (sentMs / (8 * 3_600_000)) * 2000
+      add(stamped(sentMs, sentMs + 50, Math.floor((startedAtMs + sentMs + 20 + ahead) / 1000) * 1000))
+      expect(offset().min).toBeLessThanOrEqual(ahead)
+      expect(offset().max).toBeGreaterThanOrEqual(ahead)
+    }
+  })
+
+  test('may be stepped by three seconds: then it stands as before or as after the step', () => {
+    const { add, offset } = createTargetClock(startedAtMs)
+    for (let sentMs = 0; sentMs < 20_000; sentMs += 170) {
+      const ahead = sentMs < 10_000 ? 0 : 3000
+      add(stamped(sentMs, sentMs + 30, Math.floor((startedAtMs + sentMs + 15 + ahead) / 1000) * 1000))
+    }
+    expect(offset().min).toBeLessThanOrEqual(0)
+    expect(offset().max).toBeGreaterThanOrEqual(3000)
+  })
+})

@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest'
+import {
+  judgeTrial,
+  maxFailuresAllowed,
+  maxFailuresByChance,
+  type TrialSnapshot,
+  type TrialState,
+} from '../../../../src/judge/capacity/judge-trial.ts'
+import type { Trial } from '../../../../src/plan/plan.ts'
+
+import { terms } from './mill.ts'
+
+const trial: Trial = { index: 0, purpose: 'raise', perSecond: 100, arrivals: 300 }
+
+const facts = (changes: Partial<TrialSnapshot> = {}): TrialSnapshot => ({
+  arrivals: 300,
+  calls: { rpc: { good: 300, bad: 0, refused: 0 } },
+  late: 0,
+  blocked: 0,
+  heldBack: 0,
+  crowdedOut: 0,
+  cutOff: 0,
+  queue: { inFlightPerSecond: 0, latencyMsPerSecond: 0, deviations: 0, isRising: false },
+  ...changes,
+})
+
+const rpc = (good: number, bad: number, refused = 0): Partial<TrialSnapshot> => ({
+  arrivals: good + bad + refused,
+  calls: { rpc: { good, bad, refused } },
+})
+
+const judge = (changes: Partial<TrialSnapshot>, state: TrialState = 'over', of: Partial<Trial> = {}) =>
+  judgeTrial({ ...trial, ...of }, facts(changes), terms(), state)
+
+describe('a rate', () => {
+  test('has held when all was sent and enough of it was good', () => {
+    expect(judge({})).toBe('held')
+    expect(judge(rpc(297, 3))).toBe('held')
+  })
+
+  test('has broken with more bad answers than chance explains, and not before', () => {
+    expect(judge(rpc(294, 6))).toBe('held')
+    expect(judge(rpc(293, 7))).toBe('too-many-bad')
+  })
+
+  test('is confirmed only where the share of these very answers is kept', () => {
+    expect(judge(rpc(297, 3), 'over', { purpose: 'confirm' })).toBe('held')
+    expect(judge(rpc(296, 4), 'over', { purpose: 'confirm' })).toBe('too-many-bad')
+  })
+
+  test('has to hold for each call of the mix, the rare one as well', () => {
+    const shares = { rpc: 0.95, chat: 0.05 }
+    const calls = { rpc: { good: 285, bad: 0, refused: 0 }, chat: { good: 12, bad: 3, refused: 0 } }
+    expect(judgeTrial(trial, facts({ calls }), terms({ shares }), 'over')).toBe('too-many-bad')
+  })
+
+  test('has broken where requests pile up, though every answer was still good', () => {
+    const queue = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8, isRising: true }
+    expect(judge({ queue })).toBe('over-saturated')
+    expect(judge({ queue: { ...queue, deviations: 1 } })).toBe('held')
+    expect(judge({ queue: { ...queue, inFlightPerSecond: 2 } })).toBe('held')
+    expect(judge({ queue: { ...queue, latencyMsPerSecond: -1 } })).toBe('held')
+  })
+
+  test('is not confirmed by a queue that grows ever so little', () => {
+    const queue = { inFlightPerSecond: 1, latencyMsPerSecond: 10, deviations: 2, isRising: true }
+    expect(judge({ queue }, 'over', { purpose: 'confirm' })).toBe('over-saturated')
+    const confirm = (changes: Partial<typeof queue>) =>
+      judge({ queue: { ...queue, ...changes } }, 'over', { purpose: 'confirm' })
+    expect(confirm({ inFlightPerSecond: 0.5 })).toBe('held')
+    expect(confirm({ isRising: false })).toBe('held')
+    expect(confirm({ isRising: false, inFlightPerSecond: 4 })).toBe('over-saturated')
+  })
+
+  test('has broken where its trial was ended for what the rest of its answers no longer shows', () => {
+    expect(judge(rpc(120, 0))).toBe('over-saturated')
+  })
+})
+
+describe('while a trial goes on', () => {
+  test('nothing is said that an answer to come could undo', () => {
+    expect(judge(rpc(20, 6), 'open')).toBeNull()
+    expect(judge(rpc(20, 7), 'open')).toBe('too-many-bad')
+  })
+
+  test('a queue must grow more clearly, for it is looked at again and again', () => {
+    const queue = { inFlightPerSecond: 30, latencyMsPerSecond: 100, deviations: 3.5, isRising: true }
+    expect(judge({ ...rpc(100, 0), queue }, 'open')).toBeNull()
+    expect(judge({ ...rpc(100, 0), queue: { ...queue, deviations: 5 } }, 'open')).toBe('over-saturated')
+  })
+})
+
+describe('the target is not blamed', () => {
+  test('for what the harness sent too late, whatever came of it', () => {
+    expect(judge({ ...rpc(200, 100), late: 20 })).toBe('harness-late')
+    expect(judge({ late: 6 })).toBe('held')
+  })
+
+  test('for what the harness could not send', () => {
+    expect(judge({ crowdedOut: 1 })).toBe('harness-full')
+  })
+
+  test('but for bad answers it is, though the harness was full as well', () => {
+    expect(judge({ ...rpc(200, 99), crowdedOut: 1 })).toBe('too-many-bad')
+  })
+
+  test('for refusals of rate limits, unless what it did answer was bad', () => {
+    expect(judge(rpc(200, 0, 100))).toBe('rate-limited')
+    expect(judge(rpc(150, 50, 100))).toBe('too-many-bad')
+    expect(judge(rpc(297, 0, 3))).toBe('held')
+  })
+
+  test('while callers are blocked, or were held back lest they be', () => {
+    expect(judge({ ...rpc(100, 200), blocked: 1 })).toBe('blocked')
+    expect(judge({ ...rpc(198, 2), heldBack: 1 })).toBe('failure-limit')
+  })
+
+  test('for a trial in which the run ended', () => {
+    expect(judge(rpc(100, 0), 'broken-off')).toBe('unfinished')
+    expect(judge({ ...rpc(299, 0), cutOff: 1 })).toBe('unfinished')
+    expect(judge({}, 'broken-off')).toBe('held')
+  })
+})
+
+/** The chance of at least `bad` among `of`, summed up term by term. */
+function chanceOf(bad: number, of: number, share: number): number {
+  let chance = 0
+  for (let k = 0; k < bad; k++) chance += choose(of, k) * share ** k * (1 - share) ** (of - k)
+  return 1 - chance
+}
+
+const choose = (n: number, k: number): number =>
+  Array.from({ length: k }, (_, i) => (n - i) / (i + 1)).reduce((a, b) => a * b, 1)
+
+describe('the most bad answers that chance explains', () => {
+  test.each([
+    [20, 0.01],
+    [60, 0.05],
+    [300, 0.01],
+    [120, 0.1],
+  ])('of %i with a share of %f come more often than one time in twenty, and one more does not', (of, share) => {
+    const most = maxFailuresByChance(of, share)
+    expect(most === 0 ? 1 : chanceOf(most, of, share)).toBeGreaterThan(0.05)
+    expect(chanceOf(most + 1, of, share)).toBeLessThan(0.05)
+  })
+
+  test('are more than those of the very share, and near it where there are many', () => {
+    expect(maxFailuresByChance(300, 0.01)).toBeGreaterThan(maxFailuresAllowed(300, 0.01))
+    expect(maxFailuresByChance(100_000, 0.01)).toBeLessThan(1_060)
+  })
+
+  test('are none where none may be bad, and never more than there are', () => {
+    expect(maxFailuresByChance(1_000, 0)).toBe(0)
+    expect(maxFailuresByChance(3, 0.9)).toBe(3)
+    expect(maxFailuresByChance(0, 0.01)).toBe(0)
+  })
+})
+
+test('so many are allowed that the share of these very answers is kept, whatever a double makes of it', () => {
+  expect(maxFailuresAllowed(100, 1 - 0.99)).toBe(1)
+  expect(maxFailuresAllowed(299, 1 - 0.99)).toBe(2)
+  expect(maxFailuresAllowed(1_000, 1 - 0.999)).toBe(1)
+})

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest'
+import type { TrialOutcome } from '../../../../src/judge/capacity/judge-trial.ts'
+import { maxTrials, type NextStep, nextTrial, type TrialRecord } from '../../../../src/judge/capacity/next-trial.ts'
+import type { SearchTerms, Trial } from '../../../../src/plan/plan.ts'
+
+import { kneeOf, mill, search, terms } from './mill.ts'
+
+/** Goes on with a search as long as `outcomeOf` says what comes of a trial. */
+function follow(of: SearchTerms, outcomeOf: (trial: Trial, past: readonly TrialRecord[]) => TrialOutcome | null) {
+  const past: TrialRecord[] = []
+  for (;;) {
+    const next: NextStep = nextTrial(of, past)
+    if (next.kind === 'conclusion') return { past, conclusion: next.conclusion }
+    const outcome = outcomeOf(next.trial, past)
+    if (outcome === null) return { past, conclusion: null }
+    past.push({ trial: next.trial, outcome })
+  }
+}
+
+const breaksAbove =
+  (perSecond: number) =>
+  (trial: Trial): TrialOutcome =>
+    trial.perSecond > perSecond ? 'too-many-bad' : 'held'
+
+const rates = (past: readonly TrialRecord[]) => past.map(({ trial }) => Number(trial.perSecond.toPrecision(4)))
+
+describe('a search', () => {
+  test('doubles the rate until it breaks, halves the distance, and confirms', () => {
+    const { past, conclusion } = follow(terms({ precision: 0.1 }), breaksAbove(55))
+    expect(rates(past)).toEqual([10, 20, 40, 80, 56.57, 47.57, 51.87, 51.87])
+    expect(past.at(-1)?.trial.purpose).toBe('confirm')
+    expect(conclusion).toMatchObject({ status: 'found', perSecond: expect.closeTo(51.87, 2) })
+  })
+
+  test.each([13, 77.7, 160, 999])('ends within the precision below a knee of %f', knee => {
+    const { conclusion } = follow(terms(), breaksAbove(knee))
+    const found = conclusion?.perSecond ?? 0
+    expect(found).toBeLessThanOrEqual(knee)
+    expect(found * 1.03).toBeGreaterThanOrEqual(knee)
+  })
+
+  test('confirms with as many answers as prove the share, and for as long as it is to', () => {
+    const last = (changes: Partial<SearchTerms>) => follow(terms(changes), breaksAbove(15)).past.at(-1)?.trial
+    expect(last({ confirmMs: 1_000 })?.arrivals).toBe(299)
+    expect(last({ confirmMs: 60_000 })?.arrivals).toBeGreaterThan(800)
+    // A call that is one in five needs as many of its own, and chance may leave it some fewer.
+    expect(last({ confirmMs: 1_000, shares: { rpc: 0.8, chat: 0.2 } })?.arrivals).toBeGreaterThan(299 * 5)
+  })
+
+  test('lowers what it cannot confirm by the precision', () => {
+    const { past, conclusion } = follow(terms(), trial =>
+      trial.purpose === 'confirm' ? breaksAbove(97)(trial) : breaksAbove(100)(trial),
+    )
+    const confirmed = past.filter(({ trial }) => trial.purpose === 'confirm').map(({ trial }) => trial.perSecond)
+    expect(confirmed).toHaveLength(2)
+    expect((confirmed[0] ?? 0) / (confirmed[1] ?? 1)).toBeCloseTo(1.03, 9)
+    expect(conclusion).toMatchObject({ status: 'found', perSecond: confirmed[1] })
+  })
+
+  test('says no more than that the highest rate holds, where nothing broke', () => {
+    const { past, conclusion } = follow(terms({ toPerSecond: 90 }), () => 'held')
+    expect(rates(past)).toEqual([10, 20, 40, 80, 90, 90])
+    expect(conclusion).toEqual({ status: 'not-reached', perSecond: 90, because: 'held' })
+  })
+
+  test('says that not even the lowest rate holds when that broke twice', () => {
+    const { past, conclusion } = follow(terms(), () => 'too-many-bad')
+    expect(rates(past)).toEqual([10, 10])
+    expect(conclusion).toEqual({ status: 'below-lowest', perSecond: null, because: 'too-many-bad' })
+  })
+
+  test('does not take a trial that the harness spoiled for one of the two', () => {
+    const { past, conclusion } = follow(terms(), (_, before) => (before.length === 0 ? 'harness-late' : 'too-many-bad'))
+    expect([past.length, conclusion?.status]).toEqual([3, 'below-lowest'])
+  })
+
+  test('forgives a cold start', () => {
+    const { conclusion } = follow(terms(), (trial, past) =>
+      past.length === 0 ? 'too-many-bad' : breaksAbove(50)(trial),
+    )
+    expect(conclusion?.status).toBe('found')
+  })
+
+  test('ends with its trials at the latest', () => {
+    const { past, conclusion } = follow(terms({ precision: 0.000_1, fromPerSecond: 1 }), trial =>
+      trial.purpose === 'confirm' ? 'too-many-bad' : breaksAbove(1_500)(trial),
+    )
+    expect(past).toHaveLength(maxTrials)
+    expect(conclusion?.status).toBe('inconclusive')
+  })
+})
+
+describe('what is not the target', () => {
+  test('is tried once more, where it was the harness', () => {
+    const { past, conclusion } = follow(terms(), (trial, before) =>
+      trial.perSecond === 40 && before.at(-1)?.trial.perSecond !== 40 ? 'harness-late' : breaksAbove(60)(trial),
+    )
+    expect(rates(past).slice(0, 5)).toEqual([10, 20, 40, 40, 80])
+    expect(conclusion?.status).toBe('found')
+  })
+
+  test('bounds the search, and the target may still break below', () => {
+    const { conclusion } = follow(terms(), trial => (trial.perSecond > 70 ? 'harness-full' : breaksAbove(50)(trial)))
+    expect(conclusion).toMatchObject({ status: 'found', perSecond: expect.closeTo(50, -0.5) })
+  })
+
+  test('is never given out as a rate of the target', () => {
+    const { conclusion } = follow(terms(), trial => (trial.perSecond > 70 ? 'harness-full' : 'held'))
+    expect(conclusion).toEqual({ status: 'harness-limited', perSecond: null, because: 'harness-full' })
+  })
+
+  test('ends the search, where rate limits gave way first or callers are about to be blocked', () => {
+    const at = (outcome: TrialOutcome) => follow(terms(), trial => (trial.perSecond > 30 ? outcome : 'held')).conclusion
+    expect(at('rate-limited')).toEqual({ status: 'limited-by-tier', perSecond: null, because: 'rate-limited' })
+    expect(at('blocked')).toEqual({ status: 'inconclusive', perSecond: null, because: 'blocked' })
+    expect(at('failure-limit')).toEqual({ status: 'inconclusive', perSecond: null, because: 'failure-limit' })
+    expect(at('unfinished')).toEqual({ status: 'inconclusive', perSecond: null, because: 'unfinished' })
+  })
+})
+
+const sizes = [
+  { slots: 1, serviceMs: 10 },
+  { slots: 2, serviceMs: 50 },
+  { slots: 4, serviceMs: 20 },
+  { slots: 16, serviceMs: 50 },
+  { slots: 32, serviceMs: 40 },
+]
+
+describe('the knee of a target whose capacity is known', () => {
+  test.each(sizes)(
+    'is found within 5 %, and never passed by more than the precision, with $slots slots of $serviceMs ms',
+    size => {
+      for (const queue of [0, 10, 200]) {
+        const target = mill({ ...size, queue })
+        const { conclusion } = search(target, terms())
+        const error = (conclusion.perSecond ?? 0) / kneeOf(target) - 1
+        expect([queue, conclusion.status]).toEqual([queue, 'found'])
+        expect(error).toBeGreaterThan(-0.05)
+        expect(error).toBeLessThan(0.03)
+      }
+    },
+  )
+
+  test.each([1, 2, 3, 4])(
+    'is found within 5 %% though service times vary and some answers are bad by chance, seed %i',
+    seed => {
+      const target = mill({ slots: 32, serviceMs: 40, varies: true, queue: 2_000, noise: 0.003, seed })
+      const { conclusion } = search(target, terms({ confirmMs: 20_000 }))
+      expect(Math.abs((conclusion.perSecond ?? 0) / kneeOf(target) - 1)).toBeLessThan(0.05)
+    },
+  )
+
+  test('is found by few requests: a rate far beyond it is given up soon', () => {
+    const { past } = search(mill({ slots: 8, serviceMs: 50, queue: 10_000, sloMs: 5_000 }), terms())
+    const far = past.find(({ trial }) => trial.perSecond === 320)
+    expect(far?.outcome).toBe('over-saturated')
+  })
+})

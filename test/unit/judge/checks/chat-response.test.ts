@@ -1,0 +1,307 @@
+import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../../src/contract/contract.ts'
+import { documented } from '../../../../src/contract/documented.ts'
+import {
+  accusations,
+  accusesEach,
+  answerOf,
+  chatAsked,
+  chatObserved,
+  completion,
+  judgedCount,
+  observed,
+  sparesEach,
+  tokenHeaders,
+} from './observed.ts'
+
+const [choice] = completion.choices
+const withChoice = (changes: object) => chatObserved({ ...completion, choices: [{ ...choice, ...changes }] })
+const withMessage = (message: object) => withChoice({ message })
+const withUsage = (usage: object, cost: unknown = undefined) => chatObserved({ ...completion, usage, cost })
+const calls = [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } }]
+
+describe('completions', () => {
+  sparesEach({
+    'a completion as documented': chatObserved(completion),
+    'one without choices': chatObserved({ ...completion, choices: undefined }),
+    'an empty list of choices': chatObserved({ ...completion, choices: [] }),
+    'content that is null beside tool calls': withChoice({
+      finish_reason: 'tool_calls',
+      stop_reason: null,
+      message: { role: 'assistant', content: null, tool_calls: calls },
+    }),
+    'content that is missing beside tool calls': withMessage({ role: 'assistant', tool_calls: calls }),
+    'tool calls that are null beside content': withMessage({ role: 'assistant', content: 'Hi', tool_calls: null }),
+    'content in parts': withMessage({ role: 'assistant', content: [{ type: 'text', text: 'Hi' }] }),
+    'empty content': withMessage({ role: 'assistant', content: '', reasoning_content: 'Hm.' }),
+    'a tool message': withMessage({ role: 'tool', content: '21 °C', tool_call_id: 'call_1' }),
+    'a choice without the members that are not required': chatObserved({
+      ...completion,
+      choices: [{ finish_reason: 'stop', logprobs: null, message: choice?.message }],
+    }),
+    'members that the document does not know': chatObserved({ ...completion, system_fingerprint: 'fp', object2: 1 }),
+    'details of usage that are null': withUsage({
+      ...completion.usage,
+      prompt_tokens_details: null,
+      completion_tokens_details: null,
+    }),
+    'no cost': chatObserved({ ...completion, cost: undefined }),
+    'a cost in DIEM': chatObserved({ ...completion, cost: { usd: 0, diem: 0.0003 } }),
+    'a cost with the noise of a double': chatObserved({
+      ...completion,
+      cost: { usd: 0.00030000000000000003, diem: 0 },
+    }),
+    'a cost that is rounded to what a balance shows': withUsage(
+      { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
+      { usd: 0.00000351, diem: 0 },
+    ),
+    'a media type with a charset, in capitals': chatObserved(completion, {
+      'content-type': 'Application/JSON; charset=utf-8',
+    }),
+    'all of the tokens that were asked for': withUsage({
+      prompt_tokens: 200,
+      completion_tokens: 120,
+      total_tokens: 320,
+    }),
+    'an alias that is answered by the model it stands for': observed(
+      { ...chatAsked, model: 'default' },
+      answerOf(200, completion, tokenHeaders),
+    ),
+    'a date that a busy server writes a second too long': chatObserved(completion, {
+      date: 'Thu, 15 Jan 2026 12:00:00 GMT',
+    }),
+    'a refusal, which is no completion': observed(chatAsked, answerOf(404, { error: 'No' })),
+  })
+
+  accusesEach({
+    'a completion that is text/plain': [
+      'chat.content-type',
+      'content-type is "text/plain", expected application/json',
+      chatObserved(completion, { 'content-type': 'text/plain' }),
+    ],
+    'an event stream where none was asked for': [
+      'chat.content-type',
+      'content-type is "application/jsonl", expected application/json',
+      chatObserved(completion, { 'content-type': 'application/jsonl' }),
+    ],
+    'another object': [
+      'chat.object',
+      'object is "text_completion", expected "chat.completion"',
+      chatObserved({ ...completion, object: 'text_completion' }),
+    ],
+    'an id that is a number': ['chat.id', 'id is 7, expected a text', chatObserved({ ...completion, id: 7 })],
+    'the name of a backend': [
+      'chat.model',
+      'model is "backend/ref-small-24b", expected "ref-small-24b"',
+      chatObserved({ ...completion, model: 'backend/ref-small-24b' }),
+    ],
+    'created in milliseconds': [
+      'chat.created',
+      `created is ${completion.created * 1000}, expected the Unix time of the request in seconds`,
+      chatObserved({ ...completion, created: completion.created * 1000 }),
+    ],
+    'created of a cached answer': [
+      'chat.created',
+      `created is ${completion.created - 60}, expected the Unix time of the request in seconds`,
+      chatObserved({ ...completion, created: completion.created - 60 }),
+    ],
+    'choices that are null': [
+      'chat.choice',
+      'choices is null, expected a list',
+      chatObserved({ ...completion, choices: null }),
+    ],
+    'a choice without logprobs': [
+      'chat.choice',
+      'a choice has no key logprobs, expected it with null or an object',
+      withChoice({ logprobs: undefined }),
+    ],
+    'an index beyond the list': [
+      'chat.choice',
+      'a choice has index 1, expected a position among 1',
+      withChoice({ index: 1 }),
+    ],
+    'an index that is a text': [
+      'chat.choice',
+      'a choice has index "0", expected a position among 1',
+      withChoice({ index: '0' }),
+    ],
+    'a finish reason that is not documented': [
+      'chat.choice.finish-reason',
+      'finish_reason is "eos", expected stop, length or tool_calls',
+      withChoice({ finish_reason: 'eos' }),
+    ],
+    'a finish reason that is null': [
+      'chat.choice.finish-reason',
+      'finish_reason is null, expected stop, length or tool_calls',
+      withChoice({ finish_reason: null }),
+    ],
+    'a message of the user': [
+      'chat.message',
+      'a message has role "user", expected assistant or tool',
+      withMessage({ role: 'user', content: 'Hi' }),
+    ],
+    'a message with neither content nor tool calls': [
+      'chat.message',
+      'a message has neither content nor tool_calls, expected one of them',
+      withMessage({ role: 'assistant', content: null, tool_calls: null }),
+    ],
+    'parts that are no text parts': [
+      'chat.message',
+      'a message has content [{"type":"image_url"}], expected a text, a list of text parts, or null',
+      withMessage({ role: 'assistant', content: [{ type: 'image_url' }] }),
+    ],
+    'a tool message without the id of its call': [
+      'chat.message',
+      'a message has role tool and tool_call_id nothing, expected a text',
+      withMessage({ role: 'tool', content: '21 °C' }),
+    ],
+    'token counts in text': [
+      'chat.usage',
+      'usage is {"prompt_tokens":"200","completion_tokens":100,"total_tokens":300}, expected three whole token counts',
+      withUsage({ ...completion.usage, prompt_tokens: '200' }),
+    ],
+    'a total that is no sum': [
+      'chat.usage.sum',
+      '200 + 100 tokens are said to be 301, expected 300',
+      withUsage({ ...completion.usage, total_tokens: 301 }),
+    ],
+    'more tokens than were asked for': [
+      'chat.max-completion-tokens',
+      '121 tokens were generated, at most 120 were asked for',
+      withUsage({ prompt_tokens: 200, completion_tokens: 121, total_tokens: 321 }),
+    ],
+    'a cost below zero': [
+      'chat.cost',
+      'cost is {"usd":-0.0003,"diem":0}, expected usd and diem, both numbers not below zero',
+      chatObserved({ ...completion, cost: { usd: -0.0003, diem: 0 } }),
+    ],
+    'a cost without DIEM': [
+      'chat.cost',
+      'cost is {"usd":0.0003}, expected usd and diem, both numbers not below zero',
+      chatObserved({ ...completion, cost: { usd: 0.0003 } }),
+    ],
+    'a cost that leaves a token out': [
+      'chat.cost.amount',
+      'cost is {"usd":0.000298,"diem":0}, expected 0.0003 by the list price for 200 + 100 tokens',
+      chatObserved({ ...completion, cost: { usd: 0.000298, diem: 0 } }),
+    ],
+    'a cost that is taken in both currencies': [
+      'chat.cost.amount',
+      'cost is {"usd":0.0003,"diem":0.0003}, expected 0.0003 by the list price for 200 + 100 tokens',
+      chatObserved({ ...completion, cost: { usd: 0.0003, diem: 0.0003 } }),
+    ],
+  })
+
+  test('a success without a body has none of what a completion has', () => {
+    const empty = observed(chatAsked, answerOf(204, '', { ...tokenHeaders, 'content-type': undefined }))
+    expect(Object.keys(accusations(empty))).toEqual([
+      'header.content-type',
+      'chat.content-type',
+      'chat.id',
+      'chat.object',
+      'chat.created',
+      'chat.model',
+      'chat.usage',
+    ])
+  })
+
+  test('an answer that broke off is not judged', () => {
+    const lost = { kind: 'failed', reason: 'connection-lost', detail: '' } as const
+    expect(judgedCount('chat.object', chatObserved('{"id":', {}, { outcome: lost }))).toBe(0)
+  })
+
+  test('no amount is asserted where no price is known', () => {
+    const models = documented.models.map(model => ({ ...model, usdPerMillion: null }))
+    const contract = { ...documented, models }
+    const dear = chatObserved({ ...completion, cost: { usd: 5, diem: 0 } })
+    expect(accusations(dear, contract)).toEqual({})
+    expect(judgedCount('chat.cost.amount', dear, contract)).toBe(0)
+  })
+})
+
+const position = { token: 'Hi', logprob: -0.1, bytes: [72, 105] }
+const full = { ...position, top_logprobs: [position, { token: 'Ho', logprob: -2 }] }
+const options = { parameters: {}, suffix: null, encoding: null, samePrompt: false }
+
+const given = (logprobs: unknown, body: Readonly<Record<string, unknown>> = { logprobs: true }, more: object = {}) =>
+  observed(
+    { ...chatAsked, options: { ...options, body } },
+    answerOf(200, { ...completion, ...more, choices: [{ ...choice, logprobs }] }, tokenHeaders),
+  )
+
+const has = (logprobs: boolean | null): Contract => ({
+  ...documented,
+  models: documented.models.map(model => ({ ...model, logprobs })),
+})
+
+describe('log probabilities', () => {
+  sparesEach({
+    'one object': given(full),
+    'a list of positions': given({ content: [full, position] }),
+    'a list beside the first of them': given({ ...full, content: [full, position] }),
+    'a list of nothing': given({ content: null, refusal: null }, {}),
+    'a token without bytes': given({ content: [{ ...position, bytes: null }] }),
+    'none from a model that has none': given(null),
+    'whatever comes when only the number of tokens was asked for': given(full, { top_logprobs: 2 }),
+    'as many tokens as were asked for': given(full, { logprobs: true, top_logprobs: 2 }),
+    'more positions than a call has room for arguments': given(
+      { content: Array.from({ length: 200_000 }, () => position) },
+      { logprobs: true, top_logprobs: 2 },
+    ),
+    'fewer than were asked for': given({ ...position, top_logprobs: [] }, { logprobs: true, top_logprobs: 5 }),
+    'a prompt that has some': given(null, {}, { prompt_logprobs: { '0': null } }),
+    'a prompt that has none': given(null, {}, { prompt_logprobs: null }),
+  })
+
+  accusesEach({
+    'a text': ['chat.logprobs', 'logprobs is "-0.1": no object', given('-0.1')],
+    'a list': ['chat.logprobs', 'logprobs is [-0.1]: no object', given([-0.1])],
+    'a token that is a number': [
+      'chat.logprobs',
+      'logprobs is {"token":7,"logprob":-0.1,"bytes":[72,105]}: token is 7, expected a text',
+      given({ ...position, token: 7 }),
+    ],
+    'bytes as a text': [
+      'chat.logprobs',
+      'logprobs is {"token":"Hi","logprob":-0.1,"bytes":"Hi"}: bytes is "Hi", expected a list of numbers',
+      given({ ...position, bytes: 'Hi' }),
+    ],
+    'a candidate without a probability': [
+      'chat.logprobs',
+      'logprobs is {"token":"Hi","logprob":-0.1,"bytes":null,"top_logprobs":[{"token":"Ho"}]}: logprob is nothing, expected a number',
+      given({ ...position, bytes: null, top_logprobs: [{ token: 'Ho' }] }),
+    ],
+    'a position that is null': [
+      'chat.logprobs',
+      'logprobs is {"content":[null]}: token is nothing, expected a text',
+      given({ content: [null] }),
+    ],
+    'some that nobody asked for': [
+      'chat.logprobs.asked',
+      'log probabilities came back, expected none since none were asked for',
+      given(full, {}),
+    ],
+    'one token too many': [
+      'chat.logprobs.top',
+      'a position has 2 tokens with it, expected at most 1',
+      given({ content: [full] }, { logprobs: true, top_logprobs: 1 }),
+    ],
+    'a token where none was asked for': [
+      'chat.logprobs.top',
+      'a position has 2 tokens with it, expected at most 0',
+      given(full, { logprobs: true, top_logprobs: 0 }),
+    ],
+    'those of the prompt as a list': [
+      'chat.prompt-logprobs',
+      'prompt_logprobs is [], expected null or an object',
+      given(null, {}, { prompt_logprobs: [] }),
+    ],
+  })
+
+  test('are owed by a model that is said to have them, and by no other', () => {
+    expect(accusations(given(null), has(true))).toEqual({
+      'chat.logprobs.asked': 'ref-small-24b gave no log probabilities, expected those that were asked for',
+    })
+    for (const known of [false, null]) expect(accusations(given(null), has(known))).toEqual({})
+  })
+})

@@ -1,0 +1,397 @@
+import { describe, expect, test } from 'vitest'
+import type { Contract } from '../../../../src/contract/contract.ts'
+import { documented } from '../../../../src/contract/documented.ts'
+import type { Observation, StreamRecord } from '../../../../src/observation/observation.ts'
+import {
+  accusations,
+  accusesEach,
+  answerOf,
+  chatAsked,
+  chatObserved,
+  completion,
+  judgedCount,
+  observed,
+  sparesEach,
+  streamObserved,
+  tokenHeaders,
+} from './observed.ts'
+
+const [choice] = completion.choices
+const withChoice = (changes: object) => chatObserved({ ...completion, choices: [{ ...choice, ...changes }] })
+const withMembers = (members: object) => withChoice({ message: { ...choice?.message, ...members } })
+const withDetails = (completion_tokens_details: unknown) =>
+  chatObserved({ ...completion, usage: { ...completion.usage, completion_tokens_details } })
+const usageOf = (tokens: number, details: unknown = null) => ({
+  prompt_tokens: 200,
+  completion_tokens: tokens,
+  total_tokens: 200 + tokens,
+  completion_tokens_details: details,
+})
+const cut = { ...choice, finish_reason: 'length', stop_reason: 'length' }
+/** Of 120 tokens that were asked for. */
+const cutAfter = (tokens: number, details: unknown = null) =>
+  chatObserved({ ...completion, choices: [cut], usage: usageOf(tokens, details), cost: undefined })
+const bounded = (bound: number, body: object = {}) => ({
+  ...chatAsked,
+  maxCompletionTokens: bound,
+  options: { body: { ...body }, parameters: {}, suffix: null, encoding: null, samePrompt: false },
+})
+const calls = [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } }]
+const called = { finish_reason: 'tool_calls', stop_reason: null }
+const grammarOf = (...parts: readonly ('role' | 'content' | 'tool-call' | 'finish' | 'usage' | 'done')[]) => ({
+  grammar: parts.map(part => [part, 1] as const),
+})
+
+/** The types of the deltas of most streams. */
+const usual: StreamRecord['deltaTypes'] = [
+  ['role', 'string', '"assistant"'],
+  ['content', 'string', '"a"'],
+]
+
+/** Two answers were asked for, which end in two ways. */
+function streamOfTwo(stream: Partial<StreamRecord>): Observation {
+  const two = { finishReasons: ['stop', 'length'], stopReasons: ['length', 'stop'], ...stream }
+  return { ...streamObserved(two), asked: { ...bounded(120, { n: 2 }), stream: true } }
+}
+
+describe('how an answer ends', () => {
+  sparesEach({
+    'no stop reason': withChoice({ stop_reason: undefined }),
+    'a stop reason that is null': withChoice({ stop_reason: null }),
+    'a stop reason beside tool calls': withChoice({
+      finish_reason: 'tool_calls',
+      stop_reason: 'stop',
+      message: { role: 'assistant', content: null, tool_calls: calls },
+    }),
+    'a call that a caller named, which ends with stop': withChoice({
+      message: { role: 'assistant', content: null, tool_calls: calls },
+    }),
+    'an answer that meets its bound': cutAfter(120),
+    'thoughts that are counted beside an answer that meets its bound': cutAfter(70, { reasoning_tokens: 50 }),
+    'an answer that meets the bound of its model, which we may not know': observed(
+      bounded(8_192),
+      answerOf(200, { ...completion, choices: [cut] }, tokenHeaders),
+    ),
+    'an answer that meets a bound of another name': observed(
+      bounded(120, { max_tokens: 100 }),
+      answerOf(200, { ...completion, choices: [cut] }, tokenHeaders),
+    ),
+    'the first of two answers that meets its bound': observed(
+      bounded(120, { n: 2 }),
+      answerOf(200, { ...completion, choices: [cut, { ...choice, index: 1 }] }, tokenHeaders),
+    ),
+    'a stream that ends with a tool call': streamObserved({
+      ...grammarOf('role', 'tool-call', 'finish', 'usage', 'done'),
+      finishReasons: ['tool_calls'],
+      stopReasons: ['stop'],
+    }),
+    'a stream of two choices, one of which goes on when the other has ended': streamOfTwo({
+      ...grammarOf('role', 'content', 'finish', 'content', 'finish', 'usage', 'done'),
+      indices: [1, 0],
+    }),
+    'a stream of one choice where two were allowed': streamOfTwo({
+      ...grammarOf('role', 'content', 'finish', 'usage', 'done'),
+    }),
+    'a stream whose choices have no index': streamObserved({ indices: [null] }),
+  })
+
+  accusesEach({
+    'a stop reason of its own': [
+      'chat.choice.stop-reason',
+      'stop_reason is "</s>", expected null, stop or length',
+      withChoice({ stop_reason: '</s>' }),
+    ],
+    'a stop reason that says otherwise': [
+      'chat.choice.stop-reason',
+      'stop_reason is "length", expected "stop" as finish_reason has it',
+      withChoice({ stop_reason: 'length' }),
+    ],
+    'a stop reason of a stream that is a number': [
+      'chat.choice.stop-reason',
+      'stop_reason is 128009, expected null, stop or length',
+      streamObserved({ stopReasons: [128_009] }),
+    ],
+    'a stop reason of a stream that says otherwise': [
+      'chat.choice.stop-reason',
+      'stop_reason is "length", expected "stop" as finish_reason has it',
+      streamObserved({ stopReasons: ['length'] }),
+    ],
+    'tool calls that are not there': [
+      'chat.choice.tool-calls',
+      'finish_reason is "tool_calls" without any, expected one',
+      withChoice(called),
+    ],
+    'an empty list of tool calls': [
+      'chat.choice.tool-calls',
+      'finish_reason is "tool_calls" without any, expected one',
+      withChoice({ ...called, message: { role: 'assistant', content: null, tool_calls: [] } }),
+    ],
+    'tool calls that are not in the stream': [
+      'chat.choice.tool-calls',
+      'finish_reason is "tool_calls" without any, expected one',
+      streamObserved({ finishReasons: ['tool_calls'] }),
+    ],
+    'a choice of a stream that does not end': [
+      'chat.stream.finish',
+      'the stream is role content finish usage done, expected 2 finish reasons, the last of them behind the last token',
+      streamOfTwo({ ...grammarOf('role', 'content', 'finish', 'usage', 'done'), indices: [0, 1] }),
+    ],
+    'a choice of a stream that nobody asked for': [
+      'chat.stream.index',
+      'choices have the indices [2], expected 0 to 1',
+      streamOfTwo({ ...grammarOf('role', 'content', 'finish', 'usage', 'done'), indices: [2] }),
+    ],
+    'a choice of a stream with a text for its index': [
+      'chat.stream.index',
+      'choices have the indices ["0"], expected 0',
+      streamObserved({ indices: ['0'] }),
+    ],
+    'an answer that is cut a token before its bound': [
+      'chat.choice.length',
+      'finish_reason is length after 119 tokens, expected 120 before that',
+      cutAfter(119),
+    ],
+    'a stream that is cut before its bound': [
+      'chat.choice.length',
+      'finish_reason is length after 100 tokens, expected 120 before that',
+      streamObserved({ finishReasons: ['length'] }),
+    ],
+  })
+
+  test('is not held against a service whose profile leaves the bound open', () => {
+    const { chat } = documented
+    expect(accusations(cutAfter(7), { ...documented, chat: { ...chat, lengthIsBound: false } })).toEqual({})
+  })
+
+  test('can be as a profile has it', () => {
+    const finishReasons = [...documented.chat.finishReasons, 'content_filter']
+    const open = { ...documented, chat: { ...documented.chat, finishReasons } }
+    const filtered = withChoice({ finish_reason: 'content_filter', stop_reason: null })
+    expect(accusations(filtered, open)).toEqual({})
+    expect(accusations(filtered)).toEqual({
+      'chat.choice.finish-reason': 'finish_reason is "content_filter", expected stop, length or tool_calls',
+    })
+  })
+})
+
+describe('the members of a message', () => {
+  sparesEach({
+    'all of them as null': withMembers({
+      name: null,
+      reasoning_content: null,
+      reasoning_details: null,
+      thought_signature: null,
+      tool_calls: null,
+    }),
+    'all of them': withMembers({
+      name: 'Ada',
+      reasoning_content: 'Hm.',
+      reasoning_details: [{ type: 'reasoning.text', text: 'Hm.', index: 0, id: null }, { type: 'reasoning.encrypted' }],
+      thought_signature: 'c2ln',
+      tool_calls: [],
+    }),
+    'those of a tool': withChoice({
+      message: { role: 'tool', content: '21', tool_call_id: 'call_1', name: 'weather', reasoning_content: null },
+    }),
+  })
+
+  const accused = (expected: string, members: object) =>
+    ['chat.message.members', `a message has ${expected}`, withMembers(members)] as const
+  accusesEach({
+    'a name that is an object': accused('name {}, expected a text or null', { name: {} }),
+    'reasoning that is a list': accused('reasoning_content ["Hm."], expected a text or null', {
+      reasoning_content: ['Hm.'],
+    }),
+    'a signature that is a number': accused('thought_signature 7, expected a text or null', { thought_signature: 7 }),
+    'details that are an object': accused('reasoning_details {}, expected a list', { reasoning_details: {} }),
+    'a detail without a type': accused('reasoning_details with {"text":"Hm."}, expected a type in each', {
+      reasoning_details: [{ type: 'reasoning.text' }, { text: 'Hm.' }],
+    }),
+    'a detail that is null': accused('reasoning_details with null, expected a type in each', {
+      reasoning_details: [null],
+    }),
+    'tool calls that are an object': accused('tool_calls {}, expected a list or null', { tool_calls: {} }),
+    'a chunk whose content is an object': [
+      'chat.stream.delta',
+      'a delta has content {}, expected what a message has',
+      streamObserved({ deltaTypes: [...usual, ['content', 'object', '{}'], ['name', 'number', '7']] }),
+    ],
+  })
+
+  test.each([
+    ['role', 'number', '7'],
+    ['content', 'object', '{"text":"a"}'],
+    ['reasoning_content', 'boolean', 'false'],
+    ['name', 'number', '7'],
+    ['thought_signature', 'array', '[]'],
+    ['tool_calls', 'object', '{}'],
+    ['reasoning_details', 'string', '"a"'],
+  ] as const)('a delta whose %s is %s %s is one that no message has', (field, type, first) => {
+    const observation = streamObserved({ deltaTypes: [...usual, [field, type, first]] })
+    const message = `a delta has ${field} ${first}, expected what a message has`
+    expect(accusations(observation)).toEqual({ 'chat.stream.delta': message })
+  })
+
+  test('a delta may have what a message has', () => {
+    const deltaTypes: StreamRecord['deltaTypes'] = [
+      ...usual,
+      ['content', 'array', '[]'],
+      ['reasoning_content', 'string', '"Hm."'],
+      ['name', 'string', '"a"'],
+      ['thought_signature', 'string', '"b"'],
+      ['tool_calls', 'array', '[]'],
+      ['reasoning_details', 'array', '[]'],
+    ]
+    expect(accusations(streamObserved({ deltaTypes }))).toEqual({})
+  })
+})
+
+describe('the details of the tokens', () => {
+  sparesEach({
+    'that are null': withDetails(null),
+    'that are not given': withDetails(undefined),
+    'without reasoning': withDetails({ accepted_prediction_tokens: 0 }),
+    'where everything was thought': withDetails({ reasoning_tokens: 100 }),
+  })
+
+  const accused = (details: unknown) =>
+    [
+      'chat.usage.details',
+      `completion_tokens_details is ${JSON.stringify(details)}, expected null or whole reasoning_tokens of at most 100`,
+      withDetails(details),
+    ] as const
+  accusesEach({
+    'a token more that was thought than generated': accused({ reasoning_tokens: 101 }),
+    'reasoning tokens that are a text': accused({ reasoning_tokens: '7' }),
+    'half a token': accused({ reasoning_tokens: 7.5 }),
+    'details that are a number': accused(7),
+  })
+
+  test('are not judged where they are not given', () => {
+    expect(judgedCount('chat.usage.details', withDetails(undefined))).toBe(0)
+  })
+})
+
+const usage = (details: unknown) => ({ ...completion.usage, prompt_tokens_details: details })
+const cached = (details: unknown, usd = completion.cost.usd) =>
+  chatObserved({ ...completion, usage: usage(details), cost: { usd, diem: 0 } })
+const read = (tokens: unknown) => ({ cached_tokens: tokens })
+const wrote = (tokens: unknown) => ({ cache_creation_input_tokens: tokens })
+const withPrices = (prices: { readonly cacheInput: string | null; readonly cacheWrite: string | null }): Contract => ({
+  ...documented,
+  models: documented.models.map(model => ({
+    ...model,
+    usdPerMillion: model.usdPerMillion && { ...model.usdPerMillion, ...prices },
+  })),
+})
+
+// A million tokens cost $0.50, from the cache $0.10, and to it $0.60; 100 tokens of the completion are $0.0002.
+describe('tokens of a cache', () => {
+  sparesEach({
+    'no details': cached(undefined),
+    'details that are null': cached(null),
+    'details that are empty': cached({}),
+    'details of something else': cached({ audio_tokens: 3 }),
+    'counts that are null': cached({ cached_tokens: null, cache_creation_input_tokens: null }),
+    'a prompt that came from the cache whole': cached(read(200), 0.00022),
+    'a prompt that was written to it whole': cached(wrote(200), 0.00032),
+    'a prompt of all three': cached({ ...read(100), ...wrote(50) }, 0.000265),
+    'a stream that says so': streamObserved({ usage: usage(read(200)), cost: { usd: 0.00022, diem: 0 } }),
+  })
+
+  accusesEach({
+    'details that are a list': [
+      'chat.usage.cached',
+      'prompt_tokens_details is [], expected null or an object',
+      cached([]),
+    ],
+    'a text': ['chat.usage.cached', 'cached_tokens is "5", expected a whole number', cached(read('5'))],
+    'a count below zero': ['chat.usage.cached', 'cached_tokens is -1, expected a whole number', cached(read(-1))],
+    'a fraction': [
+      'chat.usage.cached',
+      'cache_creation_input_tokens is 1.5, expected a whole number',
+      cached(wrote(1.5)),
+    ],
+    'one token more than the prompt has': [
+      'chat.usage.cached',
+      "201 tokens are cached and 0 written, expected no more than the prompt's 200",
+      cached(read(201)),
+    ],
+    'one token more than the prompt has, in both': [
+      'chat.usage.cached',
+      "100 tokens are cached and 101 written, expected no more than the prompt's 200",
+      cached({ ...read(100), ...wrote(101) }),
+    ],
+    'the full price of what was cached': [
+      'chat.cost.cached',
+      'cost is {"usd":0.0003,"diem":0}, expected 0.00022 by the list price for 200 + 100 tokens, of which 200 cached and 0 written',
+      cached(read(200), 0.0003),
+    ],
+    'the full price of what was written': [
+      'chat.cost.cached',
+      'cost is {"usd":0.0003,"diem":0}, expected 0.00032 by the list price for 200 + 100 tokens, of which 0 cached and 200 written',
+      cached(wrote(200), 0.0003),
+    ],
+    'a stream of another price': [
+      'chat.cost.cached',
+      'cost is {"usd":1,"diem":0}, expected 0.00022 by the list price for 200 + 100 tokens, of which 200 cached and 0 written',
+      streamObserved({ usage: usage(read(200)), cost: { usd: 1, diem: 0 } }),
+    ],
+  })
+
+  test('have no price where the profile has none, and then any cost is right', () => {
+    const readOnly = withPrices({ cacheInput: '0.1', cacheWrite: null })
+    expect(accusations(cached(wrote(200), 1), readOnly)).toEqual({})
+    expect(Object.keys(accusations(cached(read(200), 1), readOnly))).toEqual(['chat.cost.cached'])
+    expect(accusations(cached(read(200), 1), withPrices({ cacheInput: null, cacheWrite: '1' }))).toEqual({})
+  })
+
+  test('leave the price of a prompt without them alone', () => {
+    const without = withPrices({ cacheInput: null, cacheWrite: null })
+    expect(Object.keys(accusations(cached(null, 1), without))).toEqual(['chat.cost.amount'])
+  })
+})
+
+describe('the price of what is looked up', () => {
+  const priced = (parameters: object, usd: number, body: object = completion) =>
+    observed(
+      {
+        ...chatAsked,
+        options: { body: {}, parameters: { ...parameters }, suffix: null, encoding: null, samePrompt: false },
+      },
+      answerOf(200, { ...body, cost: { usd, diem: 0 } }, tokenHeaders),
+    )
+  const search = { enable_web_search: 'on' }
+  const scraping = { enable_web_scraping: true }
+
+  sparesEach({
+    'a search': priced(search, 0.0103),
+    'a search that the model did not make': priced({ enable_web_search: 'auto' }, 0.0003),
+    'pages none of which could be read': priced(scraping, 0.0003),
+    'five pages': priced(scraping, 0.0503),
+    'results of a third party': priced({ enable_x_search: true }, 0.1203),
+    'tokens from a cache': priced(search, 0.01, {
+      ...completion,
+      usage: { ...completion.usage, prompt_tokens_details: { cached_tokens: 100 } },
+    }),
+  })
+
+  accusesEach({
+    'a search and a little more': [
+      'parameters.price',
+      'cost is {"usd":0.01031,"diem":0}, expected 0.0002999897 to 0.0103000103 for its tokens and at most 1 lookups',
+      priced(search, 0.01031),
+    ],
+    'tokens that are not charged': [
+      'parameters.price',
+      'cost is {"usd":0.00029,"diem":0}, expected 0.0002999897 to 0.0503000103 for its tokens and at most 5 lookups',
+      priced(scraping, 0.00029),
+    ],
+  })
+
+  test('is not asserted where it is not known', () => {
+    const search = { ...documented.chat.search, usdPerLookup: null }
+    const contract = { ...documented, chat: { ...documented.chat, search } }
+    expect(accusations(priced({ enable_web_search: 'on' }, 7), contract)).toEqual({})
+  })
+})

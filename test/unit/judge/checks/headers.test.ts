@@ -1,0 +1,307 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import type { ChatAsked } from '../../../../src/observation/observation.ts'
+import {
+  accusesEach,
+  answerOf,
+  chatAsked,
+  chatObserved,
+  completion,
+  judgedCount,
+  observed,
+  refused,
+  sparesEach,
+} from './observed.ts'
+
+const page = '<html><body>502 Bad Gateway</body></html>'
+const stranger = { 'x-service-version': undefined, 'cf-ray': undefined, 'content-type': 'text/html' }
+
+describe('headers', () => {
+  sparesEach({
+    'an answer with all of them': chatObserved(completion),
+    'headers that the document does not know': chatObserved(completion, { 'x-service-tee': 'true', server: 'edge' }),
+    'a version whose time has hours and minutes alone': chatObserved(completion, {
+      'x-service-version': '20260801.1200',
+    }),
+    'a balance below zero, for a completion is billed when it is complete': chatObserved(completion, {
+      'x-service-balance-usd': '-0.0003',
+    }),
+    'a 502 from something in front of the service': observed(chatAsked, answerOf(502, page, stranger)),
+    'a stranger, who has no balance': refused(
+      { kind: 'probe', probe: 'bad-key' },
+      401,
+      { error: 'Authentication failed' },
+      { 'x-service-balance-usd': undefined, 'x-service-balance-diem': undefined },
+    ),
+    'a 500 without a balance': refused(
+      chatAsked,
+      500,
+      { error: 'Inference failed' },
+      { 'x-service-balance-usd': undefined },
+    ),
+    'a public list, which nobody pays for': observed(
+      { kind: 'networks' },
+      answerOf(200, { networks: ['base-mainnet'] }, { 'x-service-balance-usd': undefined }),
+    ),
+    'no answer at all': observed(chatAsked, null, {
+      outcome: { kind: 'failed', reason: 'connection-lost', detail: '' },
+    }),
+  })
+
+  accusesEach({
+    'an answer without a media type': [
+      'header.content-type',
+      'content-type is nothing on a 404, expected a media type',
+      refused(chatAsked, 404, { error: 'No' }, { 'content-type': undefined }),
+    ],
+    'a date in ISO 8601': [
+      'header.date',
+      'date is "2026-01-15T12:00:01Z" on a 200, expected an HTTP date',
+      chatObserved(completion, { date: '2026-01-15T12:00:01Z' }),
+    ],
+    'an empty ray': [
+      'header.cf-ray',
+      'cf-ray is "" on a 200, expected a request id',
+      chatObserved(completion, { 'cf-ray': '' }),
+    ],
+    'a 404 of the service without its version': [
+      'header.version',
+      'x-service-version is nothing on a 404, expected a revision',
+      refused(chatAsked, 404, { error: 'No' }, { 'x-service-version': undefined }),
+    ],
+    'a version of three numbers': [
+      'header.version.format',
+      'x-service-version is "1.42.0" on a 200, expected YYYYMMDD.HHMMSS',
+      chatObserved(completion, { 'x-service-version': '1.42.0' }),
+    ],
+    'a version of the thirteenth month': [
+      'header.version.format',
+      'x-service-version is "20261301.120000" on a 200, expected YYYYMMDD.HHMMSS',
+      chatObserved(completion, { 'x-service-version': '20261301.120000' }),
+    ],
+    'a version of the twenty-fifth hour': [
+      'header.version.format',
+      'x-service-version is "20260801.240000" on a 200, expected YYYYMMDD.HHMMSS',
+      chatObserved(completion, { 'x-service-version': '20260801.240000' }),
+    ],
+    'an inference answer that does not name the model': [
+      'header.model-id',
+      'x-service-model-id is nothing on a 200, expected the model used',
+      chatObserved(completion, { 'x-service-model-id': undefined }),
+    ],
+    'an inference answer without a display name': [
+      'header.model-name',
+      'x-service-model-name is nothing on a 200, expected a display name',
+      chatObserved(completion, { 'x-service-model-name': undefined }),
+    ],
+    'a balance with a dollar sign': [
+      'header.balance.usd',
+      'x-service-balance-usd is "$9.5" on a 200, expected a decimal string',
+      chatObserved(completion, { 'x-service-balance-usd': '$9.5' }),
+    ],
+    'a balance in exponents': [
+      'header.balance.usd',
+      'x-service-balance-usd is "9.5e0" on a 200, expected a decimal string',
+      chatObserved(completion, { 'x-service-balance-usd': '9.5e0' }),
+    ],
+    'a DIEM balance that is left out of a refusal': [
+      'header.balance.diem',
+      'x-service-balance-diem is nothing on a 402, expected a decimal string',
+      refused(chatAsked, 402, undefined, { 'x-service-balance-diem': undefined }),
+    ],
+  })
+
+  describe('where the profile shows balances that are not zero only', () => {
+    const contract = { ...documented, billing: { ...documented.billing, balanceHeaders: false } }
+    sparesEach({ 'an answer without one': chatObserved(completion, { 'x-service-balance-diem': undefined }) }, contract)
+  })
+
+  describe('where the profile has another prefix', () => {
+    const prefixed = {
+      'x-brand-version': '20260801.120000',
+      'x-brand-model-id': 'ref-small-24b',
+      'x-brand-model-name': 'Small',
+      'x-brand-balance-usd': '1',
+      'x-brand-balance-diem': '1',
+    }
+    sparesEach({ 'headers under it': chatObserved(completion, prefixed) }, { ...documented, headerPrefix: 'x-brand-' })
+  })
+})
+
+const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
+const warning = 'x-service-model-deprecation-warning'
+const date = 'x-service-model-deprecation-date'
+
+const retiringAsked: ChatAsked = { ...chatAsked, model: 'ref-nano-1b', modelTier: 'XS' }
+const retiring = (headers: Readonly<Record<string, string | undefined>>) =>
+  observed(
+    retiringAsked,
+    answerOf(
+      200,
+      { ...completion, model: 'ref-nano-1b', cost: undefined },
+      {
+        'x-service-model-id': 'ref-nano-1b',
+        'x-service-model-name': 'Reference Nano 1B',
+        'x-ratelimit-limit-requests': '500',
+        'x-ratelimit-limit-tokens': '1000000',
+        'x-ratelimit-remaining-tokens': '999680',
+        'x-ratelimit-reset-tokens': '59',
+        ...headers,
+      },
+    ),
+  )
+
+describe('occasional headers', () => {
+  sparesEach({
+    'every boolean as true or false': chatObserved(completion, {
+      'x-service-is-blurred': 'false',
+      'x-service-is-content-violation': 'true',
+      'x-service-is-adult-model-content-violation': 'false',
+      'x-service-contains-minor': 'false',
+      'x-auth-refreshed': 'true',
+    }),
+    'an instant in UTC': chatObserved(completion, { 'x-service-timestamp': '2026-01-15T12:00:01.250Z' }),
+    'an instant with an offset': chatObserved(completion, { 'x-service-timestamp': '2026-01-15T13:00:01+01:00' }),
+    'an instant in the basic format': chatObserved(completion, { 'x-service-timestamp': '20260115T120001Z' }),
+    'no retries': chatObserved(completion, { 'x-retry-count': '0' }),
+    'a model with the options that were asked for behind it': chatObserved(completion, {
+      'x-service-model-id': 'ref-small-24b:enable_web_search=auto',
+    }),
+    'an alias that is answered by another model': observed(
+      { ...chatAsked, model: 'fastest' },
+      chatObserved(completion).answer,
+    ),
+    'a deprecated model with warning and date': retiring({ [warning]: 'It goes', [date]: '2027-06-30' }),
+    'a deprecated model whose date has a time': retiring({ [warning]: 'It goes', [date]: '2027-06-30T00:00:00Z' }),
+    'requirements on a 402': refused(
+      chatAsked,
+      402,
+      { error: 'Pay' },
+      { 'payment-required': encoded({ x402Version: 2 }) },
+    ),
+    'requirements that are longer than what is kept': refused(
+      chatAsked,
+      402,
+      { error: 'Pay' },
+      { 'payment-required': encoded({ resource: 'x'.repeat(1000) }).slice(0, 512) },
+    ),
+    'a 402 of an API key, which has none': refused(chatAsked, 402),
+    'whatever a gateway says that gave up': observed(
+      chatAsked,
+      answerOf(502, 'Bad Gateway', { 'x-service-version': undefined, 'x-retry-count': 'many' }),
+    ),
+  })
+
+  accusesEach({
+    'a boolean in capitals': [
+      'header.booleans',
+      'x-service-is-blurred is "False" on a 200, expected true or false',
+      chatObserved(completion, { 'x-service-is-blurred': 'False' }),
+    ],
+    'a boolean as a digit': [
+      'header.booleans',
+      'x-auth-refreshed is "1" on a 200, expected true or false',
+      chatObserved(completion, { 'x-auth-refreshed': '1' }),
+    ],
+    'a Unix time as a timestamp': [
+      'header.timestamp',
+      'x-service-timestamp is "1768478401250" on a 200, expected an instant in ISO 8601',
+      chatObserved(completion, { 'x-service-timestamp': '1768478401250' }),
+    ],
+    'a timestamp of a thirteenth month': [
+      'header.timestamp',
+      'x-service-timestamp is "2026-13-15T12:00:01Z" on a 200, expected an instant in ISO 8601',
+      chatObserved(completion, { 'x-service-timestamp': '2026-13-15T12:00:01Z' }),
+    ],
+    'an empty host name on an error': [
+      'header.host-name',
+      'x-service-host-name is "" on a 400, expected a text',
+      refused({ kind: 'probe', probe: 'model-missing' }, 400, { error: 'No' }, { 'x-service-host-name': '' }),
+    ],
+    'an empty router': [
+      'header.model-router',
+      'x-service-model-router is "" on a 200, expected a text',
+      chatObserved(completion, { 'x-service-model-router': '' }),
+    ],
+    'half a retry': [
+      'header.retry-count',
+      'x-retry-count is "0.5" on a 200, expected a whole number',
+      chatObserved(completion, { 'x-retry-count': '0.5' }),
+    ],
+    'another model than was asked for': [
+      'header.model-id.asked',
+      'x-service-model-id is "ref-nano-3b" on a 200, expected "ref-small-24b"',
+      chatObserved(completion, { 'x-service-model-id': 'ref-nano-3b' }),
+    ],
+    'a warning without a date': [
+      'header.deprecation.pair',
+      `${warning} is "It goes" and ${date} is nothing, expected both or neither`,
+      retiring({ [warning]: 'It goes' }),
+    ],
+    'a date with an empty warning': [
+      'header.deprecation.pair',
+      `${warning} is "" and ${date} is "2027-06-30", expected both or neither`,
+      retiring({ [warning]: '', [date]: '2027-06-30' }),
+    ],
+    'a retirement in words': [
+      'header.deprecation.date',
+      `${date} is "30 June 2027", expected a date in ISO 8601`,
+      retiring({ [warning]: 'It goes', [date]: '30 June 2027' }),
+    ],
+    'a deprecated model that says nothing of it': [
+      'header.deprecation.present',
+      `an answer of ref-nano-1b, which is deprecated, has no ${warning}, expected a warning`,
+      retiring({}),
+    ],
+    'a model that stays and says that it goes': [
+      'header.deprecation.absent',
+      'an answer of ref-small-24b, which is not deprecated, warns of its retirement, expected no warning',
+      chatObserved(completion, { [warning]: 'It goes', [date]: '2027-06-30' }),
+    ],
+    "a wallet's balance for a key": [
+      'header.balance-remaining',
+      'x-balance-remaining is "4.23" for an API key, expected it for wallets alone',
+      chatObserved(completion, { 'x-balance-remaining': '4.23' }),
+    ],
+    'payment requirements on a 400': [
+      'header.payment-required',
+      'payment-required is "e30=" on a 400, expected JSON in base64 on a 402 alone',
+      refused({ kind: 'probe', probe: 'model-missing' }, 400, { error: 'No' }, { 'payment-required': 'e30=' }),
+    ],
+    'payment requirements on a success': [
+      'header.payment-required',
+      'payment-required is "e30=" on a 200, expected JSON in base64 on a 402 alone',
+      chatObserved(completion, { 'payment-required': 'e30=' }),
+    ],
+    'payment requirements in plain JSON': [
+      'header.payment-required',
+      'payment-required is "{}" on a 402, expected JSON in base64 on a 402 alone',
+      refused(chatAsked, 402, { error: 'Pay' }, { 'payment-required': '{}' }),
+    ],
+    'payment requirements that encode no JSON': [
+      'header.payment-required',
+      'payment-required is "abcd" on a 402, expected JSON in base64 on a 402 alone',
+      refused(chatAsked, 402, { error: 'Pay' }, { 'payment-required': 'abcd' }),
+    ],
+  })
+
+  describe('where the profile does not know the lifecycle of a model, and shows anyone what remains', () => {
+    const contract = {
+      ...documented,
+      models: documented.models.map(model => ({ ...model, lifecycle: null })),
+      billing: { ...documented.billing, balanceRemaining: 'anyone' as const },
+    }
+    sparesEach(
+      {
+        'a model that is said to go': chatObserved(completion, { [warning]: 'It goes', [date]: '2027-06-30' }),
+        'one that is not': retiring({}),
+        'what remains': chatObserved(completion, { 'x-balance-remaining': '4.23' }),
+      },
+      contract,
+    )
+  })
+
+  test('a refusal of a deprecated model need not warn', () => {
+    expect(judgedCount('header.deprecation.present', refused(retiringAsked, 400))).toBe(0)
+  })
+})

@@ -1,0 +1,110 @@
+import { describe } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import {
+  accusesEach,
+  answerOf,
+  batchBody,
+  batchObserved,
+  chatAsked,
+  chatObserved,
+  completion,
+  observed,
+  refused,
+  singleAsked,
+  sparesEach,
+} from './observed.ts'
+
+const none = {
+  'x-ratelimit-limit-requests': undefined,
+  'x-ratelimit-remaining-requests': undefined,
+  'x-ratelimit-reset-requests': undefined,
+}
+const limited = { 'x-ratelimit-type': 'user' }
+const rpc429 = { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1768478460' }
+const blocked = { error: 'Too many failed attempts (> 20) resulting in a non-success status code. Please wait 30s.' }
+
+describe('limit headers', () => {
+  sparesEach({
+    'a batch, which is one request': batchObserved(batchBody),
+    'a 429 that names its type': refused(chatAsked, 429, { error: 'Slow down' }, limited),
+    'the abuse block, which is no rate limit': refused(chatAsked, 429, blocked),
+    'the abuse block of an RPC caller': refused(singleAsked, 429, blocked),
+    'the limits of the caller, whose own limit is not documented': observed(
+      { kind: 'rate-limits' },
+      answerOf(200, { data: { rateLimits: [{ rateLimits: [] }] } }, { 'x-ratelimit-limit-requests': '500' }),
+    ),
+    'a partner with the limits of its tier': chatObserved(
+      completion,
+      { 'x-ratelimit-limit-requests': '150', 'x-ratelimit-limit-tokens': '1500000' },
+      { accountTier: 'partner' },
+    ),
+    'a reset in half seconds': chatObserved(completion, { 'x-ratelimit-reset-tokens': '59.5' }),
+    'a 503 without limits': refused(chatAsked, 503, { error: 'At capacity' }, none),
+    'a stranger, who has no limits': refused({ kind: 'probe', probe: 'bad-key' }, 401, { error: 'No' }, none),
+    'a refusal without token limits': refused(chatAsked, 402),
+  })
+
+  accusesEach({
+    'an answer without a limit and its reset': [
+      'limit.requests.headers',
+      'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 404, expected numbers not below zero',
+      refused(chatAsked, 404, { error: 'No' }, { ...none, 'x-ratelimit-remaining-requests': '5' }),
+    ],
+    'a limit with a unit': [
+      'limit.requests.headers',
+      'x-ratelimit-limit-requests is "75/min" on a 200, expected numbers not below zero',
+      chatObserved(completion, { 'x-ratelimit-limit-requests': '75/min' }),
+    ],
+    'the limit of another tier': [
+      'limit.requests.limit',
+      'the limit of chat:ref-small-24b is said to be 150, expected 75 (default S)',
+      chatObserved(completion, { 'x-ratelimit-limit-requests': '150' }),
+    ],
+    'another limit of the RPC proxy': [
+      'limit.requests.limit',
+      'the limit of rpc is said to be 1000, expected 100 (default)',
+      batchObserved(batchBody, { 'x-ratelimit-limit-requests': '1000' }),
+    ],
+    'a completion without a token reset': [
+      'limit.tokens.headers',
+      'x-ratelimit-reset-tokens is nothing on a 200, expected numbers not below zero',
+      chatObserved(completion, { 'x-ratelimit-reset-tokens': undefined }),
+    ],
+    'a token limit in thousands': [
+      'limit.tokens.limit',
+      'the limit of chat:ref-small-24b is said to be 750, expected 750000 (default S)',
+      chatObserved(completion, { 'x-ratelimit-limit-tokens': '750' }),
+    ],
+    'a token reset that is a Unix time': [
+      'limit.tokens.reset',
+      'x-ratelimit-reset-tokens is 1768478460, expected at most 60 s',
+      chatObserved(completion, { 'x-ratelimit-reset-tokens': '1768478460' }),
+    ],
+    'a 429 without a type': [
+      'limit.type',
+      'x-ratelimit-type is nothing on a 429, expected user, api_key, global',
+      refused(chatAsked, 429),
+    ],
+    'a type that is not documented': [
+      'limit.type',
+      'x-ratelimit-type is "account" on a 429, expected user, api_key, global',
+      refused(singleAsked, 429, { error: 'No', customMessage: 'Wait' }, { ...rpc429, 'x-ratelimit-type': 'account' }),
+    ],
+  })
+
+  describe('where the profile has no token headers', () => {
+    const contract = { ...documented, limits: { ...documented.limits, tokenHeaders: false } }
+    sparesEach(
+      { 'a completion without them': chatObserved(completion, { 'x-ratelimit-limit-tokens': undefined }) },
+      contract,
+    )
+  })
+
+  describe('where the profile has a Unix time as token reset', () => {
+    const contract = { ...documented, limits: { ...documented.limits, tokensReset: 'unix-milliseconds' as const } }
+    sparesEach(
+      { 'one a minute ahead': chatObserved(completion, { 'x-ratelimit-reset-tokens': '1768478460000' }) },
+      contract,
+    )
+  })
+})

@@ -1,0 +1,231 @@
+import { expect, test } from 'vitest'
+import type { ClauseId } from '../../../../src/contract/clauses.ts'
+import type { Contract } from '../../../../src/contract/contract.ts'
+import { documented } from '../../../../src/contract/documented.ts'
+import { createChecks } from '../../../../src/judge/checks/checks.ts'
+import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
+import type {
+  Answer,
+  Asked,
+  ChatAsked,
+  Observation,
+  RpcAsked,
+  StreamRecord,
+} from '../../../../src/observation/observation.ts'
+
+/** The Unix time at which the clock of the observations stands at 0. */
+export const startedAtMs = Date.UTC(2026, 0, 15, 12)
+
+type Headers = Readonly<Record<string, string | undefined>>
+
+/** What an honest service writes on every answer to a caller that it knows. */
+export const honestHeaders = {
+  'content-type': 'application/json',
+  date: 'Thu, 15 Jan 2026 12:00:01 GMT',
+  'cf-ray': '8d1f0c2b7a3e4f50-FRA',
+  'x-service-version': '20260801.120000',
+  'x-service-balance-usd': '9.5',
+  'x-service-balance-diem': '0',
+  'x-ratelimit-limit-requests': '75',
+  'x-ratelimit-remaining-requests': '74',
+  'x-ratelimit-reset-requests': '1768478460',
+} as const
+
+/** A header that is undefined is left out. */
+export function answerOf(status: number, body: unknown, headers: Headers = {}): Answer {
+  const all = Object.entries({ ...honestHeaders, ...headers }).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  )
+  const shape: Answer['body'] =
+    typeof body === 'string'
+      ? body === ''
+        ? { kind: 'empty' }
+        : { kind: 'text', head: body, digest: 'text' }
+      : { kind: 'json', value: JSON.parse(JSON.stringify(body)), digest: JSON.stringify(body) }
+  return { status, headers: Object.fromEntries(all), bytes: 100, body: shape }
+}
+
+/** Sent a second into the run, and answered half a second later. */
+export function observed(asked: Asked, answer: Answer | null, changes: Partial<Observation> = {}): Observation {
+  return {
+    seq: 5,
+    place: changes.seq ?? 5,
+    stage: 'steady',
+    call: 'a call',
+    caller: 'c0',
+    key: 0,
+    accountTier: 'default',
+    asked,
+    dueMs: 1000,
+    sentMs: 1000,
+    headersMs: 1400,
+    endMs: 1500,
+    outcome: { kind: 'answered', status: answer?.status ?? 0 },
+    answer,
+    ...changes,
+  }
+}
+
+export const chatAsked: ChatAsked = {
+  kind: 'chat',
+  model: 'ref-small-24b',
+  modelTier: 'S',
+  stream: false,
+  promptTokens: 200,
+  maxCompletionTokens: 120,
+  options: null,
+}
+
+export const tokenHeaders = {
+  'x-service-model-id': 'ref-small-24b',
+  'x-service-model-name': 'Reference Small 24B',
+  'x-ratelimit-limit-tokens': '750000',
+  'x-ratelimit-remaining-tokens': '749680',
+  'x-ratelimit-reset-tokens': '59',
+} as const
+
+/** 200 + 100 tokens at $0.50 and $2.00 a million. */
+export const completion = {
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: Math.floor(startedAtMs / 1000) + 1,
+  model: 'ref-small-24b',
+  choices: [
+    {
+      index: 0,
+      finish_reason: 'stop',
+      stop_reason: 'stop',
+      logprobs: null,
+      message: { role: 'assistant', content: 'Hello' },
+    },
+  ],
+  usage: { prompt_tokens: 200, completion_tokens: 100, total_tokens: 300 },
+  cost: { usd: 0.0003, diem: 0 },
+}
+
+export const chatObserved = (body: unknown, headers: Headers = {}, changes: Partial<Observation> = {}): Observation =>
+  observed(chatAsked, answerOf(200, body, { ...tokenHeaders, ...headers }), changes)
+
+export const reading: StreamRecord = {
+  chunks: 103,
+  grammar: [
+    ['role', 1],
+    ['content', 100],
+    ['finish', 1],
+    ['usage', 1],
+    ['done', 1],
+  ],
+  ids: ['chatcmpl-1'],
+  models: ['ref-small-24b'],
+  objects: ['chat.completion.chunk'],
+  created: completion.created,
+  finishReasons: ['stop'],
+  indices: [0],
+  stopReasons: [],
+  deltaTypes: [],
+  parameters: null,
+  text: null,
+  toolNames: [],
+  usage: completion.usage,
+  cost: completion.cost,
+  error: null,
+  contentCharacters: 400,
+  reasoningCharacters: 0,
+  firstTokenMs: 1100,
+  firstContentMs: 1100,
+  lastTokenMs: 1450,
+  tokenChunks: 100,
+  gapsMs: [],
+  malformed: [],
+}
+
+export const streamObserved = (stream: Partial<StreamRecord>, changes: Partial<Observation> = {}): Observation => {
+  const answer = answerOf(200, {}, { ...tokenHeaders, 'content-type': 'text/event-stream' })
+  const body = { kind: 'stream', stream: { ...reading, ...stream } } as const
+  return observed({ ...chatAsked, stream: true }, { ...answer, body }, changes)
+}
+
+export const rpcHeaders = {
+  'x-ratelimit-limit-requests': '100',
+  'x-ratelimit-remaining-requests': '99',
+  'x-service-rpc-credits': '20',
+  'x-service-rpc-cost-usd': '0.0000125',
+  'x-request-id': 'aBCdEFghIjKlMnOpQrStUvWxYz012345',
+} as const
+
+export const singleAsked: RpcAsked = {
+  kind: 'rpc',
+  network: 'ethereum-mainnet',
+  batch: false,
+  items: [{ id: 1, method: 'eth_call', failing: false }],
+  replay: null,
+}
+
+/** 20 + 40 credits, and 5 for the item that fails. */
+export const batchAsked: RpcAsked = {
+  ...singleAsked,
+  batch: true,
+  items: [
+    { id: 1, method: 'eth_call', failing: false },
+    { id: 2, method: 'trace_call', failing: false },
+    { id: 'r-3', method: 'eth_getBalance', failing: true },
+  ],
+}
+
+export const result = (id: unknown, value: unknown = '0x1') => ({ jsonrpc: '2.0', id, result: value })
+export const failure = (id: unknown, code = -32602) => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code, message: 'invalid params' },
+})
+export const batchBody = [result(1), result(2), failure('r-3')]
+
+export const singleObserved = (body: unknown, headers: Headers = {}, changes: Partial<Observation> = {}): Observation =>
+  observed(singleAsked, answerOf(200, body, { ...rpcHeaders, ...headers }), changes)
+
+export const batchObserved = (
+  body: unknown,
+  headers: Headers = {},
+  changes: Partial<Observation> = {},
+): Observation => {
+  const price = { 'x-service-rpc-credits': '65', 'x-service-rpc-cost-usd': '0.00004063' }
+  return observed(batchAsked, answerOf(200, body, { ...rpcHeaders, ...price, ...headers }), changes)
+}
+
+const honestError = (status: number) => ({ error: 'No', ...(status === 402 && { code: 'INSUFFICIENT_BALANCE' }) })
+
+/** A refusal of a request that was to have `asked`. */
+export const refused = (asked: Asked, status: number, body: unknown = honestError(status), headers: Headers = {}) =>
+  observed(asked, answerOf(status, body, { ...(asked.kind === 'rpc' ? rpcHeaders : {}), ...headers }))
+
+/** Everything that all checks hold against the observation: the clause, and the first reason. */
+export function accusations(
+  observation: Observation,
+  contract: Contract = documented,
+): Partial<Record<ClauseId, string>> {
+  const docket = createFindingLog()
+  createChecks(contract, docket)(observation)
+  return Object.fromEntries(docket.findings().map(({ clause, because }) => [clause, because]))
+}
+
+/** How often the clause was looked at. */
+export function judgedCount(clause: ClauseId, observation: Observation, contract: Contract = documented): number {
+  const docket = createFindingLog()
+  createChecks(contract, docket)(observation)
+  return docket.tallies().find(tally => tally.id === clause)?.judged ?? 0
+}
+
+export function sparesEach(rows: Readonly<Record<string, Observation>>, contract: Contract = documented): void {
+  test.each(Object.entries(rows))('spares %s', (_, observation) => {
+    expect(accusations(observation, contract)).toEqual({})
+  })
+}
+
+export type Violation = readonly [clause: ClauseId, because: string, observation: Observation]
+
+/** Each row is accused under its own clause, in these words, and under no other. */
+export function accusesEach(rows: Readonly<Record<string, Violation>>, contract: Contract = documented): void {
+  test.each(Object.entries(rows))('accuses %s', (_, [clause, because, observation]) => {
+    expect(accusations(observation, contract)).toEqual({ [clause]: because })
+  })
+}

@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import {
+  accusations,
+  accusesEach,
+  answerOf,
+  batchBody,
+  batchObserved,
+  failure,
+  judgedCount,
+  observed,
+  result,
+  rpcHeaders,
+  singleAsked,
+  singleObserved,
+  sparesEach,
+} from './observed.ts'
+
+const costing = (credits: string | undefined, usd: string | undefined) => ({
+  'x-service-rpc-credits': credits,
+  'x-service-rpc-cost-usd': usd,
+})
+const dear = { ...singleAsked, items: [{ id: 1, method: 'trace_call', failing: true }] }
+const dearFailing = (credits: string, usd: string) =>
+  observed(dear, answerOf(200, failure(1), { ...rpcHeaders, ...costing(credits, usd) }))
+const withDiscount = (singleErrorIsDiscounted: boolean) => ({
+  ...documented,
+  rpc: { ...documented.rpc, singleErrorIsDiscounted },
+})
+
+describe('credits', () => {
+  sparesEach({
+    'a call at its price': singleObserved(result(1)),
+    'a batch with a failed item at 5 credits': batchObserved(batchBody),
+    'an odd total that was rounded down': batchObserved(batchBody, costing('65', '0.00004062')),
+    'a cost that was not rounded': batchObserved(batchBody, costing('65', '0.000040625')),
+    'a price that is about right': singleObserved(result(1), costing('20', '0.00001255')),
+    'a failed single call at the full price': dearFailing('40', '0.000025'),
+    'a failed single call at the price of a failed item': dearFailing('5', '0.00000313'),
+    'a replay, whatever it shows': observed(
+      { ...singleAsked, replay: { group: 4, role: 'duplicate', concurrent: false } },
+      answerOf(200, result(1), { ...rpcHeaders, ...costing('0', '0'), 'idempotent-replayed': 'true' }),
+    ),
+    'a method that is on no list': observed(
+      { ...singleAsked, items: [{ id: 1, method: 'zks_L1ChainId', failing: false }] },
+      answerOf(200, result(1), rpcHeaders),
+    ),
+    'a network that is on no list': observed(
+      { ...singleAsked, network: 'robinhood-mainnet' },
+      answerOf(200, result(1), rpcHeaders),
+    ),
+  })
+
+  accusesEach({
+    'no credits': [
+      'rpc.credits.header',
+      'x-service-rpc-credits is nothing, expected an integer',
+      singleObserved(result(1), costing(undefined, '0.0000125')),
+    ],
+    'credits with decimals': [
+      'rpc.credits.header',
+      'x-service-rpc-credits is "20.00", expected an integer',
+      singleObserved(result(1), costing('20.00', '0.0000125')),
+    ],
+    'no cost': [
+      'rpc.cost.header',
+      'x-service-rpc-cost-usd is nothing, expected a decimal string',
+      singleObserved(result(1), costing('20', undefined)),
+    ],
+    'a cost in exponents': [
+      'rpc.cost.header',
+      'x-service-rpc-cost-usd is "1.25e-5", expected a decimal string',
+      singleObserved(result(1), costing('20', '1.25e-5')),
+    ],
+    'a call at the price of another tier': [
+      'rpc.credits.amount',
+      '40 credits for eth_call on ethereum-mainnet, expected 20',
+      singleObserved(result(1), costing('40', '0.000025')),
+    ],
+    'a batch that lacks an item': [
+      'rpc.credits.amount',
+      '45 credits for a batch of 3 on ethereum-mainnet, expected 65',
+      batchObserved(batchBody, costing('45', '0.00002813')),
+    ],
+    'a failed single call at neither price': [
+      'rpc.credits.amount',
+      '20 credits for trace_call on ethereum-mainnet, expected 5 or 40',
+      dearFailing('20', '0.0000125'),
+    ],
+    'a failed item in full': [
+      'rpc.batch.error-price',
+      '80 credits for a batch with 1 failed items, expected 65',
+      batchObserved(batchBody, costing('80', '0.00005')),
+    ],
+    'a failed item for free': [
+      'rpc.batch.error-price',
+      '60 credits for a batch with 1 failed items, expected 65',
+      batchObserved(batchBody, costing('60', '0.0000375')),
+    ],
+    'credits that are dearer by a hundredth': [
+      'rpc.cost.amount',
+      '2000 credits cost 0.0012625 USD, expected about 0.00125',
+      observed(
+        {
+          ...singleAsked,
+          batch: true,
+          items: Array.from({ length: 100 }, (_, id) => ({ id, method: 'eth_call', failing: false })),
+        },
+        answerOf(
+          200,
+          Array.from({ length: 100 }, (_, id) => result(id)),
+          { ...rpcHeaders, ...costing('2000', '0.0012625') },
+        ),
+      ),
+    ],
+  })
+
+  test('where the contract says which price a failed single call has, the other is wrong', () => {
+    const [inFull, discounted] = [dearFailing('40', '0.000025'), dearFailing('5', '0.00000313')]
+    expect(accusations(inFull, withDiscount(false))).toEqual({})
+    expect(accusations(discounted, withDiscount(true))).toEqual({})
+    expect(accusations(inFull, withDiscount(true))).toEqual({
+      'rpc.credits.amount': '40 credits for trace_call on ethereum-mainnet, expected 5',
+    })
+    expect(accusations(discounted, withDiscount(false))).toEqual({
+      'rpc.credits.amount': '5 credits for trace_call on ethereum-mainnet, expected 40',
+    })
+  })
+
+  test('where responses cannot be paired with items, no amount is asserted', () => {
+    expect(judgedCount('rpc.credits.amount', batchObserved([result(1)]))).toBe(0)
+  })
+})

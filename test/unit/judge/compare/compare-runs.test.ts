@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest'
+import { compareRuns } from '../../../../src/judge/compare/compare-runs.ts'
+import { type Comparison, defaultCriteria } from '../../../../src/judge/compare/comparison.ts'
+import type { Observation } from '../../../../src/observation/observation.ts'
+import { anObservation, answeredWith, aPlan, streamed } from '../metrics/fixtures.ts'
+import { type Simulated, simulatedPlan, simulatedRun } from './simulated-run.ts'
+
+const baselines = (count: number, options: Partial<Simulated> = {}) =>
+  Array.from({ length: count }, (_, index) => simulatedRun({ seed: 100 + index, ...options }))
+const compare = (run: Partial<Simulated>, against = baselines(1)) =>
+  compareRuns(against, simulatedRun({ seed: 1, ...run }), defaultCriteria)
+const row = ({ rows }: Comparison, measure: string) => rows.find(each => each.measure === measure)
+
+describe('a comparison accuses', () => {
+  test('a run that is slower, by as much as it is, of every time that shows it', () => {
+    const comparison = compare({ factor: 1.12 })
+    expect(comparison.verdict).toBe('regressed')
+    expect(comparison.because[0]).toMatch(/^chat in steady regressed: latency p50 \+\d+(\.\d+)? %, service time p50/)
+    const { effect, confidence, verdict } = row(comparison, 'service time p50') ?? {}
+    expect(verdict).toBe('regressed')
+    expect(effect?.value).toBeCloseTo(0.12, 1)
+    expect(effect?.low).toBeLessThan(0.12)
+    expect(effect?.high).toBeGreaterThan(0.12)
+    expect(confidence).toBeGreaterThan(0.99)
+  })
+
+  test('a run of which more fails, though what is answered is as quick', () => {
+    const comparison = compare({ failing: 0.04 })
+    expect(comparison.verdict).toBe('regressed')
+    expect(row(comparison, 'failures')).toMatchObject({ verdict: 'regressed', base: 0, effect: { kind: 'difference' } })
+    expect(row(comparison, 'latency p50')?.verdict).toBe('unchanged')
+  })
+
+  test('a run that answers with refusals, and with less that is good', () => {
+    const comparison = compare({
+      change: o => (o.dueMs % 240 === 0 ? answeredWith(429, { ...o, outcome: { kind: 'answered', status: 429 } }) : o),
+    })
+    expect(row(comparison, 'refusals')?.verdict).toBe('regressed')
+    expect(row(comparison, 'goodput')?.verdict).toBe('regressed')
+    expect(row(comparison, 'achieved')?.verdict).toBe('unchanged')
+  })
+
+  test('a run that costs more for each call, and one that costs what was free', () => {
+    const priced = (usd: number) => (o: Observation) =>
+      streamed({ cost: { usd, diem: 0 } }, { dueMs: o.dueMs, sentMs: o.sentMs, endMs: o.endMs })
+    const dearer = compare({ change: priced(0.00011) }, baselines(1, { change: priced(0.0001) }))
+    expect(row(dearer, 'cost a call')).toMatchObject({
+      verdict: 'regressed',
+      effect: { value: expect.closeTo(0.1, 6) },
+    })
+    const charged = compare({ change: priced(0.00011) }, baselines(1, { change: priced(0) }))
+    expect(row(charged, 'cost a call')).toMatchObject({ verdict: 'regressed', effect: null, base: 0 })
+  })
+
+  test('nobody of what is smaller than what matters, however sure it is', () => {
+    const comparison = compare({ factor: 1.035, count: 60_000 }, baselines(3, { count: 60_000 }))
+    expect(row(comparison, 'latency p50')?.effect?.value).toBeCloseTo(0.035, 2)
+    expect(comparison.verdict).toBe('unchanged')
+  })
+})
+
+describe('a comparison spares', () => {
+  test('a run that is the same', () => {
+    const comparison = compare({})
+    expect(comparison.verdict).toBe('unchanged')
+    expect(comparison.because).toEqual([
+      expect.stringMatching(/^Against 1 baseline \d+ of \d+ numbers are not worse by 10 %/),
+    ])
+    expect(comparison.rows.map(({ verdict }) => verdict)).not.toContain('regressed')
+  })
+
+  test('a run that was slow for a moment, of which every value alone would be a proof', () => {
+    // 4 of 120 s are three times as slow: 67 of 2,000 values, which a test of values would be certain of.
+    const comparison = compare({ drift: dueMs => (dueMs > 60_000 && dueMs < 64_000 ? 3 : 1) })
+    expect(comparison.rows.filter(({ verdict }) => verdict === 'regressed')).toEqual([])
+  })
+
+  test('runs that vary as baselines vary among themselves', () => {
+    const factors = [0.92, 1.07, 0.97, 1.09, 0.95]
+    const varying = factors.map((factor, index) => simulatedRun({ seed: 200 + index, factor }))
+    expect(compare({ factor: 1.08 }, varying).verdict).not.toBe('regressed')
+    // Against one of them alone, with the usual noise floor, it looks slower.
+    expect(compare({ factor: 1.08 }, varying.slice(2, 3)).verdict).toBe('regressed')
+  })
+
+  test('calls it improved when it is quicker', () => {
+    const comparison = compare({ factor: 0.85 })
+    expect(comparison.verdict).toBe('improved')
+    expect(comparison.because[0]).toContain('chat in steady improved: latency p50 -')
+  })
+})
+
+describe('several baselines', () => {
+  test('show a smaller change than one does', () => {
+    const widthOf = (comparison: Comparison) => {
+      const effect = row(comparison, 'latency p50')?.effect
+      return (effect?.high ?? 0) - (effect?.low ?? 0)
+    }
+    expect(widthOf(compare({}, baselines(5)))).toBeLessThan(0.9 * widthOf(compare({}, baselines(1))))
+  })
+
+  test('are used but for those that prove nothing', () => {
+    const comparison = compare({}, [...baselines(2), simulatedRun({ seed: 300, factor: 3, verdict: 'inconclusive' })])
+    expect(comparison.baselines.map(({ id }) => id)).toEqual(['run-100', 'run-101'])
+    expect(comparison.because).toContain('1 baseline proved nothing and was left out.')
+    expect(comparison.verdict).toBe('unchanged')
+  })
+})
+
+describe('a comparison cannot tell', () => {
+  const timesOf = (comparison: Comparison) => comparison.rows.filter(({ unit }) => unit === 'ms')
+  const verdictsOf = (comparison: Comparison) => [...new Set(timesOf(comparison).map(({ verdict }) => verdict))]
+
+  test('of a run that did not end by itself, whatever its numbers', () => {
+    const comparison = compare({ factor: 2, failing: 0.5, isComplete: false })
+    expect(comparison.verdict).toBe('cannot-tell')
+    expect([...new Set(comparison.rows.map(({ verdict }) => verdict))]).toEqual(['cannot-tell'])
+    expect(comparison.because).toEqual(['The run did not end by itself.'])
+  })
+
+  test('of what was free and is charged, in a run that did not end by itself', () => {
+    const priced = (usd: number) => (o: Observation) =>
+      streamed({ cost: { usd, diem: 0 } }, { dueMs: o.dueMs, sentMs: o.sentMs, endMs: o.endMs })
+    const comparison = compare({ isComplete: false, change: priced(0.1) }, baselines(1, { change: priced(0) }))
+    expect(row(comparison, 'cost a call')).toMatchObject({ verdict: 'cannot-tell', base: 0 })
+    expect(comparison.verdict).toBe('cannot-tell')
+  })
+
+  test('of times of an inconclusive run, but of its failures', () => {
+    const comparison = compare({ factor: 2, verdict: 'inconclusive' })
+    expect(comparison.verdict).toBe('cannot-tell')
+    expect(verdictsOf(comparison)).toEqual(['cannot-tell'])
+    expect(row(comparison, 'failures')?.verdict).toBe('unchanged')
+  })
+
+  test('where the only baseline proves nothing', () => {
+    const comparison = compare({ factor: 2 }, baselines(1, { isComplete: false }))
+    expect(comparison.verdict).toBe('cannot-tell')
+    expect(row(comparison, 'latency p50')?.because).toBe('its baseline did not end by itself')
+  })
+
+  test('where the harness was late, which would have looked like a slower target', () => {
+    const comparison = compare({ lateMs: 15 })
+    expect(verdictsOf(comparison)).toEqual(['cannot-tell'])
+    expect(row(comparison, 'latency p50')?.because).toMatch(
+      /^the harness was not as late as before: p50 15\.\d ms, was \d+ µs$/,
+    )
+    expect(compare({ lateMs: 45, factor: 1.5 }).verdict).toBe('cannot-tell')
+  })
+
+  test('where arrivals were dropped, of times and of rates', () => {
+    const comparison = compare({ drops: 200, factor: 1.3 })
+    expect(verdictsOf(comparison)).toEqual(['cannot-tell'])
+    expect(row(comparison, 'achieved')?.because).toBe('arrivals of its stage were dropped')
+  })
+
+  test('of so few values that the percentile has no bound, and says how few', () => {
+    const comparison = compare({ count: 200 }, baselines(1, { count: 200 }))
+    expect(row(comparison, 'latency p99')).toMatchObject({
+      verdict: 'cannot-tell',
+      base: null,
+      run: null,
+      because: 'too few values, or too close together: 200',
+    })
+  })
+
+  test('where nothing was sent', () => {
+    const empty = simulatedRun({ seed: 1, count: 0, plan: simulatedPlan })
+    expect(compareRuns([empty], empty, defaultCriteria)).toMatchObject({ verdict: 'cannot-tell', rows: [] })
+  })
+})
+
+test('a probe has no goodput to fall', () => {
+  const probe = { kind: 'probe', probe: 'bad-key' } as const
+  const plan = aPlan({ ...simulatedPlan, calls: { chat: probe } })
+  const refusing = (seed: number) =>
+    simulatedRun({ seed, plan, change: o => anObservation({ ...o, outcome: { kind: 'answered', status: 401 } }) })
+  const { rows } = compareRuns([refusing(1)], refusing(2), defaultCriteria)
+  expect(rows.map(({ measure }) => measure)).toEqual(['achieved', 'failures', 'refusals'])
+})

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import { createGauges } from '../../../../src/judge/metrics/gauges.ts'
+import type { Answer } from '../../../../src/observation/observation.ts'
+import { virtualRun } from '../../../support/virtual-run.ts'
+import { anObservation } from './fixtures.ts'
+
+const rpc = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay: null } as const
+
+const answer = (headers: Answer['headers'], status = 200): Answer => {
+  return {
+    status,
+    headers,
+    bytes: 0,
+    body: { kind: 'json', value: { error: 'Too many failed attempts' }, digest: null },
+  }
+}
+
+test('meters: apart by call and network they add up to what the report says in total', async () => {
+  const meters = createGauges(documented)
+  const { report, observations } = await virtualRun({ scenario: 'scenarios/smoke.yaml' })
+  for (const observation of observations) meters.add(observation)
+  const total = (name: 'expectedCredits' | 'claimedCredits' | 'expectedPicoUsd' | 'claimedPicoUsd') =>
+    meters.charges().reduce((sum, charge) => sum + charge[name], 0n)
+  const { billing } = report
+  expect(String(total('expectedCredits'))).toBe(billing.expectedCredits)
+  expect(String(total('claimedCredits'))).toBe(billing.claimedCredits)
+  expect(Number(total('expectedPicoUsd')) / 1e12).toBeCloseTo(Number(billing.expectedUsd), 11)
+  expect(Number(total('claimedPicoUsd')) / 1e12).toBeCloseTo(Number(billing.claimedUsd), 11)
+  expect(meters.charges().map(({ call, network }) => `${call} ${network}`)).toEqual(
+    expect.arrayContaining(['chat none', 'rpc ethereum-mainnet', 'single zksync-mainnet']),
+  )
+  expect(meters.balances()).toHaveLength(16)
+  expect(new Set(meters.remaining().map(({ scope }) => scope.split(':')[0]))).toEqual(
+    new Set(['chat', 'rpc', 'control']),
+  )
+})
+
+test('meters: of two answers the one that was written last counts, although it may have ended first', () => {
+  const meters = createGauges(documented)
+  const shown = (usd: string, remaining: string, headersMs: number) =>
+    meters.add(
+      anObservation({
+        asked: rpc,
+        headersMs,
+        answer: answer({ 'x-service-balance-usd': usd, 'x-ratelimit-remaining-requests': remaining }),
+      }),
+    )
+  shown('9.5', '50', 30)
+  shown('9.9', '90', 10)
+  expect(meters.balances()).toEqual([{ caller: 'c0', usd: 9.5, diem: null }])
+  expect(meters.remaining()).toEqual([{ caller: 'c0', scope: 'rpc', tier: 'default', requests: 50, tokens: null }])
+  shown('9.4', '49', 40)
+  expect(meters.balances()).toEqual([{ caller: 'c0', usd: 9.4, diem: null }])
+})
+
+test('meters: what is no number is not shown', () => {
+  const meters = createGauges(documented)
+  const junk = { 'x-service-balance-usd': 'NaN', 'x-ratelimit-remaining-requests': 'soon' }
+  meters.add(anObservation({ asked: rpc, answer: answer(junk) }))
+  expect(meters.balances()).toEqual([{ caller: 'c0', usd: null, diem: null }])
+  expect(meters.remaining()).toMatchObject([{ requests: null, tokens: null }])
+})
+
+test('meters: answers of the abuse block are counted apart by caller', () => {
+  const meters = createGauges(documented)
+  meters.add(anObservation({ asked: rpc, answer: answer({}, 429) }))
+  meters.add(anObservation({ asked: rpc, answer: answer({}, 400) }))
+  meters.add(anObservation({ asked: rpc, answer: null }))
+  expect([...meters.blocks()]).toEqual([['c0', 1]])
+})

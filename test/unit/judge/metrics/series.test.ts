@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest'
+import { createSeries, type Series } from '../../../../src/judge/metrics/series.ts'
+import type { Observation } from '../../../../src/observation/observation.ts'
+import type { Plan } from '../../../../src/plan/plan.ts'
+import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from './fixtures.ts'
+
+function seriesOf(observations: readonly Observation[]): Series {
+  const series = createSeries(aPlan({ stages: [aStage('steady', 10_000)] }))
+  for (const observation of observations) series.add(observation)
+  return series.series()
+}
+
+describe('counts over time', () => {
+  test('what was due stands where it was due, an answer where it ended', () => {
+    const { due, sent, answered } = seriesOf([answeredWith(200, { dueMs: 900, sentMs: 1_001, endMs: 2_500 })])
+    expect([due, sent, answered]).toEqual([
+      [1, 0, 0],
+      [0, 1, 0],
+      [0, 0, 1],
+    ])
+  })
+
+  test('what was dropped was due and not sent; what failed was sent and not answered', () => {
+    const all = seriesOf([dropped(), failed(), answeredWith(429)])
+    expect(all).toMatchObject({ due: [3], dropped: [1], sent: [2], failed: [1], answered: [1], refused: [1] })
+  })
+
+  test("the program's own calls are left out", () => {
+    expect(seriesOf([anObservation({ stage: '(opening)', endMs: 1_500 })])).toMatchObject({
+      due: [0, 0],
+      answered: [0, 0],
+    })
+  })
+
+  test('the stages begin where the earliest arrival says that they did', () => {
+    expect(seriesOf([anObservation({ dueMs: 700 })]).stages).toEqual([{ name: 'steady', startMs: 700, endMs: 10_700 }])
+  })
+})
+
+describe('times over time', () => {
+  test('a percentile has a value where there are enough of them, and the largest always', () => {
+    const many = Array.from({ length: 60 }, (_, seq) => anObservation({ seq, endMs: 100 + seq }))
+    const [call] = seriesOf(many).calls
+    expect(call?.count).toBe(60)
+    expect(call?.latencyMs.max).toEqual([159])
+    expect(call?.latencyMs.p50[0]).toBeGreaterThan(120)
+    expect(call?.latencyMs.p50[0]).toBeLessThan(140)
+    expect(call?.latencyMs.p95[0]).toBeGreaterThan(145)
+    const [lonely] = seriesOf([anObservation()]).calls
+    expect(lonely?.latencyMs).toMatchObject({ p50: [null], p95: [null], max: [100] })
+  })
+
+  test('streams have times to the first token and between chunks, and others have none', () => {
+    const [stream] = seriesOf([streamed()]).calls
+    expect(stream?.ttftMs?.max).toEqual([20])
+    expect(stream?.iclMs?.max).toEqual([10])
+    expect(seriesOf([anObservation()]).calls[0]?.ttftMs).toBeNull()
+  })
+
+  test('the distribution and the heat map count every answer', () => {
+    const { calls, heat } = seriesOf([anObservation(), anObservation({ seq: 1, endMs: 7_000 })])
+    const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
+    expect(sum(calls[0]?.latencies.counts ?? [])).toBe(2)
+    expect(sum(heat.counts.map(sum))).toBe(2)
+    expect(heat.fromMs).toBeLessThanOrEqual(100)
+  })
+
+  test('calls beyond the first ten of the plan share one place', () => {
+    const names = Array.from({ length: 30 }, (_, index) => `call-${index}`)
+    const [call] = Object.values(aPlan().calls)
+    const series = createSeries(aPlan({ calls: Object.fromEntries(names.map(name => [name, call])) as Plan['calls'] }))
+    for (const [seq, name] of names.toReversed().entries()) series.add(anObservation({ seq, call: name }))
+    const { calls } = series.series()
+    expect(calls).toHaveLength(11)
+    expect(calls[0]).toMatchObject({ call: '(other calls)', count: 20 })
+    expect(calls.map(({ call }) => call)).toContain('call-0')
+  })
+})
+
+test('money over time is what answers had added to the ledger by then, in whatever order they are told of', () => {
+  const { add, spend, series } = createSeries(aPlan())
+  add(anObservation({ endMs: 3_100 }))
+  for (const atMs of [3_100, 100, 1_100])
+    spend.spent(atMs, {
+      expectedCredits: 2n,
+      claimedCredits: 1n,
+      expectedPicoUsd: 0n,
+      claimedPicoUsd: 1_000_000_000_000n,
+    })
+  expect(series().spend.claimedUsd).toEqual(['1', '2', '2', '3'])
+  expect(series().spend.expectedCredits).toEqual(['2', '4', '4', '6'])
+})
+
+test('what was billed over time is known from when every account has shown a balance', () => {
+  const { add, spend, series } = createSeries(aPlan())
+  add(anObservation({ endMs: 3_100 }))
+  spend.opened()
+  spend.shown(10, null)
+  spend.opened()
+  spend.shown(1_500, null)
+  spend.shown(2_500, 3_000_000_000_000n)
+  expect(series().spend.billedUsd).toEqual([null, '0', '3', '3'])
+})
+
+describe('limits over time', () => {
+  const headers = (remaining: number) => ({
+    'x-ratelimit-limit-requests': '50',
+    'x-ratelimit-remaining-requests': String(remaining),
+  })
+  const body = { kind: 'empty' } as const
+
+  test('each answer says how much of its window is used, and each 429 is marked', () => {
+    const { limits } = seriesOf([
+      anObservation({ answer: { status: 200, headers: headers(49), bytes: 0, body } }),
+      answeredWith(429, { seq: 7, headersMs: 1_500, answer: { status: 429, headers: headers(0), bytes: 0, body } }),
+    ])
+    expect(limits).toEqual([
+      { caller: 'c0', scope: 'chat:m', limit: 50, used: [1, 50], refusedMs: [1_500], refusedSeqs: [7] },
+    ])
+  })
+
+  test('junk in the headers is no number', () => {
+    const junk = { 'x-ratelimit-limit-requests': '-5e9', 'x-ratelimit-remaining-requests': 'NaN' }
+    const { limits } = seriesOf([anObservation({ answer: { status: 200, headers: junk, bytes: 0, body } })])
+    expect(limits[0]).toMatchObject({ limit: null, used: [null] })
+  })
+
+  test('callers are many and lanes are few: those that were refused come first', () => {
+    const answer = (status: number) => ({ status, headers: headers(20), bytes: 0, body })
+    const calm = Array.from({ length: 100 }, (_, at) => anObservation({ caller: `c${at}`, answer: answer(200) }))
+    const { limits } = seriesOf([...calm, answeredWith(429, { caller: 'late', answer: answer(429) })])
+    expect(limits).toHaveLength(24)
+    expect(limits[0]?.caller).toBe('late')
+  })
+})

@@ -1,0 +1,309 @@
+import { describe, expect, test } from 'vitest'
+import type { CapacityResult } from '../../../src/judge/capacity/result.ts'
+import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
+import { evaluateThresholds, type RunTotals, type Status } from '../../../src/judge/thresholds.ts'
+import type { Observation } from '../../../src/observation/observation.ts'
+import type { Measure, Threshold, Timing } from '../../../src/plan/plan.ts'
+import { parseThreshold } from '../../../src/scenario/threshold.ts'
+import { aSearch } from '../report/capacity-results.ts'
+import {
+  anObservation,
+  answeredWith,
+  aPlan,
+  aStage,
+  aThreshold,
+  dropped,
+  failed,
+  streamed,
+} from './metrics/fixtures.ts'
+
+const totals: RunTotals = {
+  violations: 0,
+  discrepancies: 0,
+  unexpected429: 0,
+  credits: 0n,
+  picoUsd: 0n,
+  capacity: [],
+  eventLoopDelayMs: null,
+  complete: true,
+  elapsedMs: 10_000,
+}
+
+const judged = (threshold: Threshold, observations: readonly Observation[], changes: Partial<RunTotals> = {}) => {
+  const metrics = createMetrics(aPlan({ stages: [aStage('steady', 10_000), aStage('(opening)', 1000)] }))
+  for (const observation of observations) metrics.add(observation)
+  const [result] = evaluateThresholds([threshold], metrics, { ...totals, ...changes })
+  if (result === undefined) throw new Error('a threshold without a result')
+  return result
+}
+
+const times = (n: number, o: Observation) => Array.from({ length: n }, () => o)
+const p = (percent: number, timing: Timing): Measure => ({
+  kind: 'timing',
+  timing,
+  of: { kind: 'percentile', percent },
+})
+const count = (
+  kind: 'count' | 'ratio' | 'per-second',
+  of: 'sent' | 'answered' | 'good' | 'failed' | 'dropped',
+): Measure => ({
+  kind,
+  count: { kind: of },
+})
+
+describe('thresholds: a bound on a time', () => {
+  const under = (bound: number, measure = p(95, 'latency')) => aThreshold({ measure, operator: '<', bound })
+  test('passes when it holds, and says the number, the bound and n', () => {
+    expect(judged(under(101), times(59, anObservation()))).toEqual({
+      expression: 'as written',
+      why: 'because it matters',
+      value: 100,
+      operator: '<',
+      bound: 101,
+      unit: 'ms',
+      verdict: 'pass',
+      because: 'p(95) latency was 100 ms, < 101 ms (n = 59)',
+    })
+  })
+  test('fails when it is crossed', () => {
+    const result = judged(under(100), times(59, anObservation()))
+    expect(result).toMatchObject({ verdict: 'fail', because: 'p(95) latency was 100 ms, not < 100 ms (n = 59)' })
+  })
+  test('is inconclusive without a value', () => {
+    expect(judged(under(100), [])).toMatchObject({ verdict: 'inconclusive', value: null })
+    expect(judged(under(100, p(95, 'ttft')), times(99, anObservation()))).toMatchObject({ verdict: 'inconclusive' })
+  })
+  test.each([101, 1])('is inconclusive with too few samples, whether it holds or not (%i ms)', bound => {
+    const result = judged(under(bound), times(58, anObservation()))
+    expect(result).toMatchObject({ verdict: 'inconclusive', value: null })
+    expect(result.because).toBe(
+      `p(95) latency cannot be bounded: it takes 59 values, the largest was 100 ms (required < ${bound} ms; n = 58)`,
+    )
+  })
+  test('errors do not flatter it', () => {
+    const fast = times(941, answeredWith(429, { endMs: 2 }))
+    expect(judged(under(100), [...fast, ...times(59, anObservation())]).verdict).toBe('fail')
+  })
+  test('is about its call and its stage only', () => {
+    const slow = times(100, anObservation({ call: 'rpc', endMs: 9000 }))
+    const own = times(100, anObservation({ stage: '(opening)', endMs: 9000 }))
+    const observations = [...slow, ...own, ...times(59, anObservation())]
+    expect(judged({ ...under(101), call: 'chat' }, observations).verdict).toBe('pass')
+    expect(judged({ ...under(101), stage: '(opening)' }, observations).verdict).toBe('fail')
+  })
+})
+
+describe('thresholds: a harness that was late proves nothing about a time', () => {
+  const late = (ms: number) => times(300, anObservation({ dueMs: 0, sentMs: ms, endMs: ms + 50 }))
+  const under = (bound: number, measure = p(95, 'latency')) => aThreshold({ measure, operator: '<', bound })
+  test.each([
+    ['20 ms late, a bound of 60 ms', 20, 60, 'fail'],
+    ['21 ms late, a bound of 60 ms', 21, 60, 'inconclusive'],
+    ['40 ms late, a bound of 400 ms', 40, 400, 'pass'],
+    ['41 ms late, a bound of 400 ms', 41, 400, 'inconclusive'],
+  ] as const)('%s: %s', (_, ms, bound, verdict) => expect(judged(under(bound), late(ms)).verdict).toBe(verdict))
+  test('says how late it was', () => {
+    expect(judged(under(400), late(41)).because).toBe(
+      'p(95) latency was 91 ms, < 400 ms (n = 300), but the harness did not keep its schedule: lateness p95 41 ms, tolerated 40 ms',
+    )
+  })
+  test('one late request of a hundred spoils a bound on the maximum, and none on the p95', () => {
+    const observations = [...times(99, anObservation()), anObservation({ sentMs: 90 })]
+    expect(judged(under(200), observations).verdict).toBe('pass')
+    const max = { kind: 'timing', timing: 'latency', of: { kind: 'max' } } as const
+    expect(judged(under(200, max), observations).verdict).toBe('inconclusive')
+  })
+  test('a bound on the mean is spoilt by a late mean', () => {
+    const mean = { kind: 'timing', timing: 'latency', of: { kind: 'mean' } } as const
+    expect(judged(under(200, mean), late(21)).verdict).toBe('inconclusive')
+    expect(judged(under(200, mean), late(20)).verdict).toBe('pass')
+  })
+  test('a bound on lateness is judged all the same, the program’s own stages included', () => {
+    const own = times(99, anObservation({ stage: '(opening)', sentMs: 50, endMs: 60 }))
+    expect(judged(under(20, p(95, 'lateness')), own).verdict).toBe('fail')
+    expect(judged(under(60, p(95, 'lateness')), own).verdict).toBe('pass')
+  })
+  test.each([
+    ['deaf for 20 ms at times, a bound of 200 ms', p(95, 'latency'), { p99: 20, max: 90 }, 200, 'pass'],
+    ['deaf for 21 ms at times, a bound of 200 ms', p(95, 'latency'), { p99: 21, max: 90 }, 200, 'inconclusive'],
+    ['deaf for 21 ms at times, a bound of 210 ms', p(95, 'latency'), { p99: 21, max: 90 }, 210, 'pass'],
+    ['deaf for 21 ms at times, a bound that is crossed', p(95, 'latency'), { p99: 21, max: 90 }, 60, 'inconclusive'],
+    ['deaf for 90 ms once, a p95', p(95, 'latency'), { p99: 1, max: 90 }, 200, 'pass'],
+    ['a bound on lateness', p(95, 'lateness'), { p99: 900, max: 900 }, 200, 'pass'],
+  ] as const)('%s: %s', (_, measure, eventLoopDelayMs, bound, verdict) =>
+    expect(judged(under(bound, measure), times(300, anObservation()), { eventLoopDelayMs }).verdict).toBe(verdict),
+  )
+  test('one long deafness spoils a bound on the maximum, and it is said', () => {
+    const max = { kind: 'timing', timing: 'latency', of: { kind: 'max' } } as const
+    const result = judged(under(200, max), times(9, anObservation()), { eventLoopDelayMs: { p99: 1, max: 90 } })
+    expect(result.because).toBe(
+      'max latency was 100 ms, < 200 ms (n = 9), but the harness was deaf at times: event loop delay max 90 ms, tolerated 20 ms',
+    )
+  })
+  test('a bound on a count does not care', () => {
+    expect(judged(aThreshold({ measure: count('count', 'failed'), operator: '==', bound: 0 }), late(500)).verdict).toBe(
+      'pass',
+    )
+  })
+})
+
+describe('thresholds: counts, ratios and rates', () => {
+  const mixed = [
+    ...times(6, anObservation()),
+    ...times(2, answeredWith(429)),
+    ...times(2, failed()),
+    ...times(10, dropped()),
+  ]
+  const exactly = (measure: Measure, bound: number) => aThreshold({ measure, operator: '==', bound })
+  const status429 = (kind: 'count' | 'ratio'): Measure => ({ kind, count: { kind: 'status', status: 429 } })
+  test.each([
+    ['sent', count('count', 'sent'), 10],
+    ['answered', count('count', 'answered'), 8],
+    ['good', count('count', 'good'), 6],
+    ['failed', count('count', 'failed'), 2],
+    ['dropped', count('count', 'dropped'), 10],
+    ['status(429)', status429('count'), 2],
+    ['failed, of those sent', count('ratio', 'failed'), 0.2],
+    ['answered, of those sent', count('ratio', 'answered'), 0.8],
+    ['status(429), of those sent', status429('ratio'), 0.2],
+    ['good, of those due', count('ratio', 'good'), 0.3],
+    ['dropped, of those due', count('ratio', 'dropped'), 0.5],
+    ['sent, of those due', count('ratio', 'sent'), 0.5],
+    ['answered per second', count('per-second', 'answered'), 0.8],
+  ])('%s', (_, measure, value) => {
+    expect(judged(exactly(measure, value), mixed)).toMatchObject({ value, verdict: 'pass' })
+    expect(judged(exactly(measure, value + 1), mixed)).toMatchObject({ value, verdict: 'fail' })
+  })
+  test('are inconclusive where nothing was sent, even those that zero would satisfy', () => {
+    for (const kind of ['count', 'ratio', 'per-second'] as const)
+      expect(judged(exactly(count(kind, 'failed'), 0), []).verdict).toBe('inconclusive')
+    expect(judged(exactly(count('ratio', 'good'), 0), [dropped()]).verdict).toBe('inconclusive')
+  })
+  test('arrivals that were all dropped were dropped', () => {
+    expect(judged(aThreshold({ measure: count('ratio', 'dropped'), bound: 0.01 }), [dropped()]).verdict).toBe('fail')
+  })
+  test('a rate needs a stage with a duration', () => {
+    const threshold = { ...exactly(count('per-second', 'sent'), 1), stage: 'elsewhere' }
+    expect(judged(threshold, [anObservation({ stage: 'elsewhere' })]).verdict).toBe('inconclusive')
+  })
+})
+
+describe('thresholds: totals of the run', () => {
+  const none = (kind: 'violations' | 'discrepancies' | 'unexpected-429') =>
+    aThreshold({ measure: { kind: 'count', count: { kind } }, operator: '==', bound: 0 })
+  test.each([
+    ['violations', { violations: 1 }],
+    ['discrepancies', { discrepancies: 1 }],
+    ['unexpected-429', { unexpected429: 1 }],
+  ] as const)('%s are counted, and not found where there are none', (kind, changes) => {
+    expect(judged(none(kind), [streamed()], changes).verdict).toBe('fail')
+    expect(judged(none(kind), [streamed()]).verdict).toBe('pass')
+    expect(judged(none(kind), []).verdict).toBe('inconclusive')
+  })
+  test('are not known of one call', () => {
+    expect(judged({ ...none('violations'), call: 'chat' }, [streamed()]).verdict).toBe('inconclusive')
+  })
+  test('credits and dollars are compared exactly', () => {
+    const credits = aThreshold({ measure: { kind: 'credits' }, operator: '<=', bound: 40 })
+    expect(judged(credits, [streamed()], { credits: 40n })).toMatchObject({ value: 40, verdict: 'pass' })
+    expect(judged(credits, [streamed()], { credits: 41 })).toMatchObject({ value: 41, verdict: 'fail' })
+    const spend = aThreshold({ measure: { kind: 'spend' }, operator: '<=', bound: 0.3 })
+    expect(judged(spend, [streamed()], { picoUsd: 300_000_000_000n }).verdict).toBe('pass')
+    expect(judged(spend, [streamed()], { picoUsd: 300_000_000_001n })).toMatchObject({
+      verdict: 'fail',
+      because: 'spend was $0.300000000001, not <= $0.3 (n = 1)',
+    })
+  })
+})
+
+describe('thresholds: a run that was cut short', () => {
+  const short = { complete: false, elapsedMs: 5000 }
+  const status: Measure = { kind: 'count', count: { kind: 'status', status: 500 } }
+  const cases: readonly (readonly [string, Threshold, readonly Observation[], Status])[] = [
+    [
+      'too few sent is our doing',
+      aThreshold({ measure: count('count', 'sent'), operator: '>=', bound: 9 }),
+      [streamed()],
+      'inconclusive',
+    ],
+    [
+      'so are cancelled requests',
+      aThreshold({ measure: count('count', 'failed'), operator: '==', bound: 0 }),
+      [failed()],
+      'inconclusive',
+    ],
+    [
+      'a low rate too',
+      aThreshold({ measure: count('per-second', 'good'), operator: '>', bound: 5 }),
+      [streamed()],
+      'inconclusive',
+    ],
+    ['what has happened stays', aThreshold({ measure: status, operator: '==', bound: 0 }), [answeredWith(500)], 'fail'],
+    ['what has not may yet', aThreshold({ measure: status, operator: '==', bound: 0 }), [streamed()], 'inconclusive'],
+    ['enough is enough', aThreshold({ measure: status, operator: '>=', bound: 1 }), [answeredWith(500)], 'pass'],
+    ['a time is a time', aThreshold({ measure: p(50, 'latency'), bound: 9 }), times(9, streamed()), 'fail'],
+  ]
+  test.each(cases)('%s', (_, threshold, observations, verdict) => {
+    expect(judged(threshold, observations, short).verdict).toBe(verdict)
+  })
+})
+
+test.each([
+  ['<', 'pass', 'fail', 'fail'],
+  ['<=', 'pass', 'pass', 'fail'],
+  ['>', 'fail', 'fail', 'pass'],
+  ['>=', 'fail', 'pass', 'pass'],
+  ['==', 'fail', 'pass', 'fail'],
+  ['!=', 'pass', 'fail', 'pass'],
+] as const)('thresholds: the operator %s below, at and above the bound', (operator, ...verdicts) => {
+  const threshold = aThreshold({ measure: count('count', 'sent'), operator, bound: 2 })
+  expect([1, 2, 3].map(n => judged(threshold, times(n, streamed())).verdict)).toEqual(verdicts)
+})
+
+function judge(expression: string, result: Partial<CapacityResult>) {
+  const parsed = parseThreshold(expression, ['chat', 'rpc'], ['search'])
+  if (!('measure' in parsed)) throw new Error(JSON.stringify(parsed))
+  const totals = { violations: 0, discrepancies: 0, unexpected429: 0, credits: 0n, picoUsd: 0n, eventLoopDelayMs: null }
+  const [judged] = evaluateThresholds([{ expression, why: '', ...parsed }], createMetrics(aPlan()), {
+    ...totals,
+    capacity: [aSearch(result)],
+    complete: true,
+    elapsedMs: 60_000,
+  })
+  return [judged?.verdict, judged?.value]
+}
+
+const found = { status: 'found', perSecond: 80 } as const
+const unreached = { status: 'not-reached', perSecond: 180 } as const
+const below = { status: 'below-lowest', perSecond: null, fromPerSecond: 40 } as const
+
+describe('a threshold on a capacity', () => {
+  test('is about what was confirmed', () => {
+    expect(judge('capacity in search >= 80/s', found)).toEqual(['pass', 80])
+    expect(judge('capacity in search > 80/s', found)).toEqual(['fail', 80])
+  })
+
+  test('of one call is about its share of the mix', () => {
+    expect(judge('capacity of chat in search >= 60/s', found)).toEqual(['pass', 60])
+    expect(judge('capacity of rpc in search >= 60/s', found)).toEqual(['fail', 20])
+  })
+
+  test('is decided by the highest rate that was tried where that alone decides it', () => {
+    expect(judge('capacity in search >= 150/s', unreached)).toEqual(['pass', 180])
+    expect(judge('capacity in search < 150/s', unreached)).toEqual(['fail', 180])
+    expect(judge('capacity in search >= 200/s', unreached)).toEqual(['inconclusive', 180])
+  })
+
+  test('fails where not even the lowest rate held and that is less than it asks for', () => {
+    expect(judge('capacity in search >= 40/s', below)).toEqual(['fail', 0])
+    expect(judge('capacity of chat in search >= 30/s', below)).toEqual(['fail', 0])
+    expect(judge('capacity in search >= 39/s', below)).toEqual(['inconclusive', 0])
+  })
+
+  test.each(['limited-by-tier', 'harness-limited', 'inconclusive'] as const)(
+    'is open after a search that was %s',
+    status => {
+      expect(judge('capacity in search >= 1/s', { status, perSecond: null })).toEqual(['inconclusive', null])
+    },
+  )
+})

@@ -1,0 +1,90 @@
+import type { Call, Load, Mix, Plan, StagePlan } from '../../../../src/plan/plan.ts'
+
+export const rpc: Extract<Call, { kind: 'rpc' }> = {
+  kind: 'rpc',
+  network: 'ethereum-mainnet',
+  methods: [
+    ['eth_blockNumber', 3],
+    ['eth_getBalance', 1],
+  ],
+  batchSize: null,
+  failing: 0,
+}
+
+export const calls: Readonly<Record<string, Call>> = {
+  chat: {
+    kind: 'chat',
+    model: 'ref-small-24b',
+    modelTier: 'S',
+    stream: true,
+    promptTokens: 40,
+    maxCompletionTokens: 64,
+    isBounded: true,
+    options: null,
+  },
+  rpc,
+  batch: { ...rpc, batchSize: 10, failing: 2 },
+  replay: {
+    kind: 'replay',
+    of: rpc,
+    duplicates: 2,
+    concurrent: false,
+    conflicting: 0.5,
+    foreign: 0.25,
+    otherKey: 0,
+    againAfterMs: null,
+  },
+  late: {
+    kind: 'replay',
+    of: rpc,
+    duplicates: 0,
+    concurrent: false,
+    conflicting: 0,
+    foreign: 0,
+    otherKey: 0,
+    againAfterMs: 5_000,
+  },
+  race: {
+    kind: 'replay',
+    of: rpc,
+    duplicates: 2,
+    concurrent: true,
+    conflicting: 1,
+    foreign: 1,
+    otherKey: 0,
+    againAfterMs: null,
+  },
+  models: { kind: 'models' },
+}
+
+/** What an arrival source needs from a plan. */
+export const planFor = (callers: number, seed = 1): Pick<Plan, 'seed' | 'calls' | 'callers'> => ({
+  seed,
+  calls,
+  callers: {
+    names: Array.from({ length: callers }, (_, index) => `c${index}`),
+    keysEach: 1,
+    accountTier: 'default',
+    shared: false,
+    keysFile: null,
+  },
+})
+
+const everyRpc: Mix = [['rpc', 1]]
+
+export const stageOf = (load: Load, more: Partial<StagePlan> = {}): StagePlan => ({
+  name: 'steady',
+  startMs: 0,
+  durationMs: 10_000,
+  callers: 4,
+  firstCaller: 0,
+  beyondFailures: false,
+  load,
+  ...more,
+})
+
+export const steady = (perSecond: number, mix: Mix = everyRpc): Load => ({
+  model: 'open',
+  shape: { kind: 'constant', perSecond },
+  mix,
+})

@@ -1,0 +1,273 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { UsageError } from '../../../../src/lib/usage-error.ts'
+import type { CallersPlan, Plan } from '../../../../src/plan/plan.ts'
+import { isLoopback, loadCallers, loadKeys, loadSpecialKeys } from '../../../../src/produce/callers/api-keys.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'turnpike-keys-'))
+afterAll(() => rmSync(directory, { recursive: true }))
+
+let files = 0
+function fileOf(text: string): string {
+  const file = join(directory, `keys-${files++}.txt`)
+  writeFileSync(file, text)
+  return file
+}
+
+type Given = {
+  readonly environment?: string
+  readonly keysFile?: string
+  readonly loopback?: boolean
+  readonly runId?: string
+  readonly keysEach?: number
+  readonly tier?: CallersPlan['accountTier']
+}
+
+const load = (
+  count: number,
+  { environment, keysFile, loopback = false, runId = 'run-1', tier = 'default', keysEach = 1 }: Given,
+) =>
+  loadCallers(
+    {
+      names: Array.from({ length: count }, (_, index) => `c${index}`),
+      keysEach,
+      accountTier: tier,
+      shared: false,
+      keysFile: keysFile ?? null,
+    },
+    { environment, loopback, runId },
+  )
+
+const keysOf = (count: number, given: Given) => load(count, given).flatMap(({ keys }) => keys)
+
+function mistakesOf(count: number, given: Given): string {
+  try {
+    load(count, given)
+  } catch (cause) {
+    if (cause instanceof UsageError) return cause.message
+    throw cause
+  }
+  return expect.fail('there was no mistake')
+}
+
+describe('keys', () => {
+  test.each([
+    ['commas', 'k1,k2,k3'],
+    ['lines', 'k1\nk2\nk3'],
+    ['lines as Windows ends them', 'k1\r\nk2\r\nk3\r\n'],
+    ['lines as old Macs ended them', 'k1\rk2\rk3'],
+    ['both, and blanks around them', ' k1 ,\tk2\n\n  k3  ,, \n'],
+    ['a byte order mark before them', '\ufeffk1\nk2\nk3'],
+  ])('are separated by %s, in the environment as in a file', (_, text) => {
+    expect(keysOf(3, { environment: text })).toEqual(['k1', 'k2', 'k3'])
+    expect(keysOf(3, { keysFile: fileOf(text) })).toEqual(['k1', 'k2', 'k3'])
+  })
+
+  test('go to the callers in their order, and those that are left over to nobody', () => {
+    expect(load(2, { environment: 'k1,k2,k3' })).toEqual([
+      { name: 'c0', keys: ['k1'] },
+      { name: 'c1', keys: ['k2'] },
+    ])
+  })
+
+  test('of the file that the scenario names come before those of the environment', () => {
+    expect(keysOf(1, { keysFile: fileOf('from-file'), environment: 'from-environment' })).toEqual(['from-file'])
+  })
+
+  test('that were given are used on this machine, too', () => {
+    expect(keysOf(1, { environment: 'k1', loopback: true })).toEqual(['k1'])
+  })
+})
+
+describe('several keys of one account', () => {
+  test('stand next to each other, and go to one caller', () => {
+    expect(load(2, { environment: 'k1 k2, k3\tk4', keysEach: 2 })).toEqual([
+      { name: 'c0', keys: ['k1', 'k2'] },
+      { name: 'c1', keys: ['k3', 'k4'] },
+    ])
+  })
+
+  test('that are left over are used by nobody', () => {
+    expect(keysOf(2, { environment: 'k1 k2,k3' })).toEqual(['k1', 'k3'])
+  })
+
+  test('that are too few are a mistake', () => {
+    expect(mistakesOf(2, { environment: 'k1 k2,k3', keysEach: 2 })).toBe(
+      'TURNPIKE_KEYS: got 1 of account 2, expected 2 keys of each account, separated by spaces',
+    )
+  })
+
+  test('are of one account of the reference service', () => {
+    expect(keysOf(1, { loopback: true, keysEach: 2 })).toEqual(['ref_default_run1-c0', 'ref_default_run1-c0_2'])
+  })
+})
+
+describe('without keys', () => {
+  test('the callers of a target on this machine have accounts of the reference service, of this run alone', () => {
+    expect(keysOf(2, { loopback: true, runId: '20260115T120000Z-a1b2c3', tier: 'partner' })).toEqual([
+      'ref_partner_20260115T120000Za1b2c3-c0',
+      'ref_partner_20260115T120000Za1b2c3-c1',
+    ])
+    const [one] = keysOf(1, { loopback: true, runId: 'run-1' })
+    const [other] = keysOf(1, { loopback: true, runId: 'run-2' })
+    expect(one).not.toBe(other)
+  })
+
+  test.each(['', '  \n '])('an environment of %j is as good as none', environment => {
+    expect(keysOf(1, { environment, loopback: true })).toEqual(['ref_default_run1-c0'])
+  })
+
+  test('any other target is refused, with the name of the variable that is missing', () => {
+    expect(mistakesOf(3, {})).toBe('TURNPIKE_KEYS: got nothing, expected 3 keys, one a line or separated by commas')
+  })
+
+  test('in the file that the scenario names, a target is refused even on this machine', () => {
+    const keysFile = fileOf('\n\n')
+    const mistake = `${keysFile}: got 0 keys, expected 2, one for each caller of the scenario`
+    expect(mistakesOf(2, { keysFile, loopback: true })).toBe(mistake)
+  })
+})
+
+describe('a mistake in the keys', () => {
+  test('is told when they are too few', () => {
+    const mistake = 'TURNPIKE_KEYS: got 2 keys, expected 3, one for each caller of the scenario'
+    expect(mistakesOf(3, { environment: 'k1,k2' })).toBe(mistake)
+  })
+
+  test('is told when one comes twice, even among those left over', () => {
+    expect(mistakesOf(1, { environment: 'k1,k2,k2' })).toBe(
+      'TURNPIKE_KEYS: got a key twice, expected one key for each caller',
+    )
+  })
+
+  test.each([
+    ['a letter beyond ASCII', 'k1,sécret'],
+    ['a control character', 'k1,se\u0007cret'],
+    ['a delete', 'k1,se\u007fcret'],
+  ])('is told, with its place, when %s cannot stand in a header', (_, environment) => {
+    const mistake = 'TURNPIKE_KEYS: got a special character in key 2, expected a plain key'
+    expect(mistakesOf(2, { environment })).toBe(mistake)
+  })
+
+  test('is told with the others', () => {
+    expect(mistakesOf(9, { environment: 'aé,c,c' }).split('\n')).toHaveLength(3)
+  })
+
+  test('is told when the file cannot be read', () => {
+    const keysFile = join(directory, 'absent.txt')
+    expect(mistakesOf(1, { keysFile })).toBe(`${keysFile}: got ENOENT, expected a readable file of keys`)
+    expect(mistakesOf(1, { keysFile: directory })).toContain('EISDIR')
+  })
+
+  test.each([
+    ['sk-secret-1,sk-secret-1', 1],
+    ['sk-secret-1', 2],
+    ['sk-secrét-1', 1],
+    ['sk-secret-1\u0000,sk-secret-1\u0000', 5],
+  ])('never shows a key: %j', (environment, count) => {
+    expect(mistakesOf(count, { environment })).not.toContain('secret')
+    expect(mistakesOf(count, { keysFile: fileOf(environment) })).not.toContain('secret')
+  })
+})
+
+describe('keys of special accounts', () => {
+  const plan: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'partner', shared: false, keysFile: null }
+  const source = { environment: undefined, loopback: true, runId: 'run-1' }
+  const none = { unpaying: null, empty: null }
+
+  test('that were given are used', () => {
+    const given = { unpaying: ' k1 ', empty: 'k2' }
+    expect(loadSpecialKeys(given, plan, { ...source, loopback: false })).toEqual({ unpaying: 'k1', empty: 'k2' })
+  })
+
+  test('of a reference service are accounts that only this run uses', () => {
+    expect(loadSpecialKeys({}, plan, source)).toEqual({ unpaying: 'ref_unpaying_run1', empty: 'ref_empty_run1' })
+  })
+
+  test('of another service are null unless they were given', () => {
+    expect(loadSpecialKeys({}, plan, { ...source, loopback: false })).toEqual(none)
+    expect(loadSpecialKeys({}, plan, { ...source, environment: 'k1' })).toEqual(none)
+    expect(loadSpecialKeys({}, { ...plan, keysFile: 'keys.txt' }, source)).toEqual(none)
+  })
+
+  test('that are invalid in a header are a mistake, and are not shown', () => {
+    expect(() => loadSpecialKeys({ empty: 'se cret' }, plan, source)).toThrow('TURNPIKE_EMPTY_KEY')
+    expect(() => loadSpecialKeys({ empty: 'se cret' }, plan, source)).not.toThrow('cret')
+  })
+})
+
+describe('the keys of a run', () => {
+  const callers: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null }
+  const keysAt = (target: string | null) => loadKeys({ target, callers } as Plan, 'run-1')
+
+  beforeEach(() => {
+    vi.stubEnv('TURNPIKE_KEYS', 'k1')
+    vi.stubEnv('TURNPIKE_UNPAYING_KEY', 'k2')
+    vi.stubEnv('TURNPIKE_EMPTY_KEY', undefined)
+  })
+  afterEach(() => {
+    vi.unstubAllEnvs()
+  })
+
+  test.each(['https://api.example.com', 'http://127.0.0.1:8402'])('against %s come from the environment', target => {
+    expect(keysAt(target)).toEqual({
+      callers: [{ name: 'c0', keys: ['k1'] }],
+      specialKeys: { unpaying: 'k2', empty: null },
+    })
+  })
+
+  test('against its own reference service do not, and are accounts of that service', () => {
+    expect(keysAt(null)).toEqual({
+      callers: [{ name: 'c0', keys: ['ref_default_run1-c0'] }],
+      specialKeys: { unpaying: 'ref_unpaying_run1', empty: 'ref_empty_run1' },
+    })
+  })
+
+  test('against a reference service on this machine need not be given', () => {
+    vi.stubEnv('TURNPIKE_KEYS', undefined)
+    expect(keysAt('http://localhost:8402').callers).toEqual([{ name: 'c0', keys: ['ref_default_run1-c0'] }])
+    expect(() => keysAt('https://api.example.com')).toThrow('TURNPIKE_KEYS')
+  })
+})
+
+describe('a target on this machine', () => {
+  test.each([
+    'http://127.0.0.1:8402/api/v1',
+    'https://127.0.0.1',
+    'http://127.1.2.3',
+    'http://127.255.255.254:1',
+    'http://[::1]:8402',
+    'http://[0:0:0:0:0:0:0:1]',
+    'http://localhost:3000',
+    'http://LOCALHOST',
+    'http://127.1',
+    'http://2130706433',
+  ])('is %s', target => {
+    expect(isLoopback(target)).toBe(true)
+  })
+
+  test.each([
+    'http://127.0.0.1.evil.com',
+    'http://localhost.evil.com',
+    'http://evil.com/127.0.0.1',
+    'http://127.0.0.1@evil.com',
+    'http://evil.com?127.0.0.1',
+    'http://evil.com#localhost',
+    'http://0.0.0.0:8402',
+    'http://[::]',
+    'http://128.0.0.1',
+    'http://10.0.0.1',
+    'http://192.168.1.2',
+    'http://169.254.169.254',
+    'http://[fe80::1]',
+    'http://[::ffff:10.0.0.1]',
+    'http://localhosts',
+    'http://my-localhost',
+    'http://127-0-0-1.example',
+    'https://api.example.com/api/v1',
+  ])('is not %s', target => {
+    expect(isLoopback(target)).toBe(false)
+  })
+})

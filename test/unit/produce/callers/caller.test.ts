@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { authorize } from '../../../../src/produce/callers/caller.ts'
+
+const caller = { name: 'c0', keys: ['k1', 'k2'] }
+
+test('a caller is authorized by a bearer token', () => {
+  expect(authorize(caller, 0)).toEqual({ authorization: 'Bearer k1' })
+})
+
+test('the positions of keys start again after the last', () => {
+  expect([1, 2, 3].map(position => authorize(caller, position).authorization)).toEqual([
+    'Bearer k2',
+    'Bearer k1',
+    'Bearer k2',
+  ])
+})
+
+test('a caller without keys is an error', () => {
+  expect(() => authorize({ name: 'c0', keys: [] }, 0)).toThrow('c0 has no key')
+})

@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import { randomStream } from '../../../../src/lib/random.ts'
+import { buildChat, makePrompt } from '../../../../src/produce/calls/chat.ts'
+import { bodyOf, bounds, chatPlan, key, requestContext } from './request-context.ts'
+
+describe('a chat call', () => {
+  test('has the body that the document describes, and not a field more', () => {
+    const body = bodyOf(buildChat(chatPlan, 3, key, requestContext()))
+    expect(body).toEqual({
+      model: 'ref-small-24b',
+      messages: [{ role: 'user', content: makePrompt(40, randomStream(1, 'prompt/3')) }],
+      stream: true,
+      max_completion_tokens: 64,
+      service_parameters: { include_venice_system_prompt: false },
+    })
+  })
+
+  test('is a JSON request to the path of the contract, with the key and the bounds of chats', () => {
+    const { request } = buildChat(chatPlan, 3, key, requestContext())
+    expect(request).toMatchObject({ method: 'POST', path: '/chat/completions', timeouts: bounds.timeouts.chat })
+    expect(request.headers).toEqual({
+      'content-type': 'application/json',
+      accept: 'text/event-stream',
+      authorization: 'Bearer test-key',
+    })
+  })
+
+  test('that is not streamed says so, and accepts JSON', () => {
+    const call = buildChat({ ...chatPlan, stream: false }, 3, key, requestContext())
+    expect(bodyOf(call).stream).toBe(false)
+    expect(call.request.headers.accept).toBe('application/json')
+  })
+
+  test('tells judges what was asked, and neither the prompt nor the key', () => {
+    const { isBounded: _, ...told } = chatPlan
+    expect(buildChat(chatPlan, 3, key, requestContext()).descriptor).toEqual(told)
+  })
+
+  test('lays members, options, suffix and encoding over what it would send, and tells judges of them', () => {
+    const options = {
+      body: { logprobs: true, messages: [{ role: 'user', content: 'own' }] },
+      parameters: { enable_web_search: 'on' },
+      suffix: 'disable_thinking=true',
+      encoding: 'br',
+      samePrompt: false,
+    }
+    const call = buildChat({ ...chatPlan, isBounded: false, options }, 3, key, requestContext())
+    expect(bodyOf(call)).toEqual({
+      model: 'ref-small-24b:disable_thinking=true',
+      messages: [{ role: 'user', content: 'own' }],
+      stream: true,
+      logprobs: true,
+      service_parameters: { include_venice_system_prompt: false, enable_web_search: 'on' },
+    })
+    expect(call.request.headers['accept-encoding']).toBe('br')
+    expect(call.descriptor).toMatchObject({ options })
+  })
+
+  test('whose prompts are the same sends one prompt for every seq', () => {
+    const options = { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: true }
+    const bodies = [1, 2].map(seq => buildChat({ ...chatPlan, options }, seq, key, requestContext()).request.body)
+    expect(bodies[0]).toBe(bodies[1])
+  })
+
+  test('names option and path as the profile does', () => {
+    const { chat, paths } = documented
+    const contract = {
+      ...documented,
+      paths: { ...paths, chat: '/v2/chat' },
+      chat: { ...chat, parametersField: 'own_parameters', systemPromptOption: 'include_own_prompt' },
+    }
+    const call = buildChat(chatPlan, 3, key, requestContext({ contract }))
+    expect(bodyOf(call).own_parameters).toEqual({ include_own_prompt: false })
+    expect(call.request.path).toBe('/v2/chat')
+  })
+})
+
+describe('a prompt', () => {
+  test.each([1, 2, 40, 5_000])('of %i tokens has as many words of letters, one space apart', tokens => {
+    const words = makePrompt(tokens, randomStream(1, 'prompt/0')).split(' ')
+    expect(words).toHaveLength(tokens)
+    expect(words.every(word => /^[a-z]+$/.test(word))).toBe(true)
+  })
+
+  test('uses its whole list of words, none of them twice as often as it should', () => {
+    const counts = new Map<string, number>()
+    for (const word of makePrompt(195 * 500, randomStream(1, 'prompt/0')).split(' '))
+      counts.set(word, (counts.get(word) ?? 0) + 1)
+    expect(counts.size).toBe(195)
+    expect(Math.min(...counts.values())).toBeGreaterThan(400)
+    expect(Math.max(...counts.values())).toBeLessThan(600)
+  })
+
+  test('is new for each request, so that no cache can answer for the model', () => {
+    const prompts = Array.from(
+      { length: 2_000 },
+      (_, seq) => buildChat(chatPlan, seq, key, requestContext()).request.body,
+    )
+    expect(new Set(prompts).size).toBe(2_000)
+  })
+
+  test('is the same for the same seed and request, and another under another seed', () => {
+    const body = (seed: number) => buildChat(chatPlan, 3, key, requestContext({ seed })).request.body
+    expect(body(1)).toBe(body(1))
+    expect(body(1)).not.toBe(body(2))
+  })
+
+  test('does not depend on how the request is to be answered', () => {
+    const content = (plan: typeof chatPlan) => bodyOf(buildChat(plan, 3, key, requestContext())).messages[0].content
+    expect(content({ ...chatPlan, stream: false, maxCompletionTokens: 1 })).toBe(content(chatPlan))
+  })
+})

@@ -1,0 +1,242 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import type { Body } from '../../../../src/observation/observation.ts'
+import { decodeBody, outcomeOf, responseOf } from '../../../../src/produce/calls/read-response.ts'
+import type { Exchange } from '../../../../src/produce/transport/transport.ts'
+
+const exchange = (body: Buffer | string = '', more: Partial<Exchange> = {}): Exchange => {
+  const bytes = Buffer.from(body)
+  return {
+    sentMs: 1,
+    headersMs: 2,
+    endMs: 3,
+    status: 200,
+    headers: {},
+    body: bytes,
+    bytes: bytes.length,
+    failure: null,
+    ...more,
+  }
+}
+
+const maxBytes = 1_000_000
+const bodyOf = (bytes: Buffer | string, digest = false): Body | undefined =>
+  responseOf(exchange(bytes), null, { digest, maxBytes })?.body
+const jsonOf = (bytes: Buffer | string): unknown => {
+  const body = bodyOf(bytes)
+  return body?.kind === 'json' ? body.value : expect.fail(`it is read as ${body?.kind}`)
+}
+const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + depthOf(value[0]) : 0)
+
+describe('a body', () => {
+  test('of no bytes is empty', () => {
+    expect(bodyOf('')).toEqual({ kind: 'empty' })
+  })
+
+  test.each(['{"a":[1,null,"x"]}', '[]', 'null', '0', '"text"', 'true', ' {"a":1}\n'])('%s is JSON', text => {
+    expect(jsonOf(text)).toEqual(JSON.parse(text))
+  })
+
+  test.each(['<html>', '{"a":1', '{"a":1}{"b":2}', 'NaN', "{'a':1}", '{"a":1,}', ' ', '\0'])('%j is text', text => {
+    expect(bodyOf(text)).toEqual({ kind: 'text', head: text, digest: null })
+  })
+
+  test('that is not UTF-8 is text with replacement characters', () => {
+    const bytes = Buffer.from([0x7b, 0xff, 0xfe, 0x80])
+    expect(bodyOf(bytes)).toEqual({ kind: 'text', head: '{\ufffd\ufffd\ufffd', digest: null })
+  })
+
+  test('that begins with a byte order mark is not the JSON that it may look like', () => {
+    expect(bodyOf('\ufeff{"a":1}')?.kind).toBe('text')
+  })
+
+  test('of text is kept to 512 characters', () => {
+    expect(bodyOf('x'.repeat(100_000))).toEqual({ kind: 'text', head: 'x'.repeat(512), digest: null })
+  })
+
+  test('of JSON is whole as long as it is small', () => {
+    const value = { text: 'x'.repeat(4_000) }
+    expect(jsonOf(JSON.stringify(value))).toEqual(value)
+  })
+
+  test('of much JSON has its strings cut at 256 characters, and its shape as it was', () => {
+    const value = { text: 'x'.repeat(5_000), list: ['y'.repeat(300), 1, null, true, { short: 'z' }] }
+    expect(jsonOf(JSON.stringify(value))).toEqual({
+      text: 'x'.repeat(256),
+      list: ['y'.repeat(256), 1, null, true, { short: 'z' }],
+    })
+  })
+
+  test('with a member called __proto__ has it as a member', () => {
+    const value = jsonOf(`{"__proto__":{"admin":true},"pad":"${'x'.repeat(5_000)}"}`)
+    expect(Object.keys(Object(value))).toEqual(['__proto__', 'pad'])
+    expect(Object(value).admin).toBeUndefined()
+  })
+})
+
+describe('a body that is nested deeper than any real one', () => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+
+  test.each([2_047, 5_000, 100_000, 2_000_000])('of %i levels is read, and can be written again', depth => {
+    expect(() => JSON.stringify(bodyOf(nested(depth)))).not.toThrow()
+  })
+
+  test('has its first 64 levels', () => {
+    expect(depthOf(jsonOf(nested(100_000)))).toBe(64)
+  })
+
+  test('in objects is cut as well', () => {
+    const depth = 100_000
+    expect(() => JSON.stringify(bodyOf(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`))).not.toThrow()
+  })
+})
+
+describe('a digest', () => {
+  const digestOf = (bytes: Buffer | string) => {
+    const body = bodyOf(bytes, true)
+    return body?.kind === 'json' || body?.kind === 'text' ? body.digest : null
+  }
+
+  test('tells bodies apart by their bytes, not by their meaning', () => {
+    expect(digestOf('{"a":1}')).toBe(digestOf('{"a":1}'))
+    expect(digestOf('{"a":1}')).not.toBe(digestOf('{"a": 1}'))
+    expect(digestOf('{"a":1}')).toMatch(/^[\w-]{22}$/)
+  })
+
+  test('tells bodies apart that differ behind what is kept of them', () => {
+    expect(digestOf(`${'x'.repeat(600)}a`)).not.toBe(digestOf(`${'x'.repeat(600)}b`))
+  })
+
+  test('is not made for whom nobody asks', () => {
+    expect(bodyOf('{"a":1}')).toMatchObject({ digest: null })
+  })
+})
+
+const reading = {
+  chunks: 0,
+  grammar: [],
+  ids: [],
+  models: [],
+  objects: [],
+  created: null,
+  finishReasons: [],
+  indices: [],
+  stopReasons: [],
+  deltaTypes: [],
+  parameters: null,
+  text: null,
+  toolNames: [],
+  usage: null,
+  cost: null,
+  error: null,
+  contentCharacters: 0,
+  reasoningCharacters: 0,
+  firstTokenMs: null,
+  firstContentMs: null,
+  lastTokenMs: null,
+  tokenChunks: 0,
+  gapsMs: [],
+  malformed: [],
+}
+const cut = { reason: 'stream-truncated', detail: 'no [DONE]' } as const
+
+describe('an answer', () => {
+  test('is none before the headers', () => {
+    expect(responseOf(exchange('', { status: null }), null, { digest: false, maxBytes })).toBeNull()
+  })
+
+  test('has status, headers and the bytes on the wire, whatever was kept', () => {
+    const headers = { date: 'today' }
+    const answer = responseOf(exchange('{}', { status: 503, headers, bytes: 99 }), null, { digest: false, maxBytes })
+    expect(answer).toEqual({ status: 503, headers, bytes: 99, body: { kind: 'json', value: {}, digest: null } })
+  })
+
+  test('of a stream is what was read of it', () => {
+    const answer = responseOf(exchange(''), { reading, failure: null }, { digest: false, maxBytes })
+    expect(answer?.body).toEqual({ kind: 'stream', stream: reading })
+  })
+})
+
+describe('an outcome', () => {
+  test.each([200, 204, 301, 404, 429, 500])('of status %i is answered: no status is a failure', status => {
+    expect(outcomeOf(exchange('', { status }), null)).toEqual({ kind: 'answered', status })
+  })
+
+  test('of a request that failed is its failure, even with a status', () => {
+    const failure = { reason: 'idle-timeout', detail: 'nothing for 10 ms' } as const
+    expect(outcomeOf(exchange('', { failure }), null)).toEqual({ kind: 'failed', ...failure })
+  })
+
+  test('of a stream that broke off is a failure, though its status was 200', () => {
+    expect(outcomeOf(exchange(), { reading, failure: cut })).toEqual({ kind: 'failed', ...cut })
+  })
+
+  test('of a stream whose connection broke is that of the connection', () => {
+    const failure = { reason: 'connection-lost', detail: 'ECONNRESET' } as const
+    expect(outcomeOf(exchange('', { failure }), { reading, failure: cut })).toEqual({ kind: 'failed', ...failure })
+  })
+})
+
+const maxDecodedBytes = 10_000
+const text = JSON.stringify({ choices: ['a', 'b'] })
+const decodedText = (bytes: Buffer, encoding: string | undefined): string => {
+  const decoded = decodeBody(bytes, encoding, maxDecodedBytes)
+  return decoded.kind === 'decoded' ? decoded.bytes.toString() : expect.fail(decoded.why)
+}
+
+describe('a body is read', () => {
+  test.each([
+    ['as it is', undefined, Buffer.from(text)],
+    ['as it is, when it says so', 'identity', Buffer.from(text)],
+    ['from gzip', 'gzip', gzipSync(text)],
+    ['from gzip by its old name, in capitals', ' X-GZIP ', gzipSync(text)],
+    ['from br', 'br', brotliCompressSync(text)],
+    ['from deflate, although nobody asks for it', 'deflate', deflateSync(text)],
+  ])('%s', (_, encoding, bytes) => {
+    expect(decodedText(bytes, encoding)).toBe(text)
+  })
+
+  test('as nothing, when there is nothing, whatever it is said to be', () => {
+    expect(decodedText(Buffer.alloc(0), 'gzip')).toBe('')
+  })
+
+  test('up to the bound, and not a byte beyond it', () => {
+    const most = gzipSync(Buffer.alloc(maxDecodedBytes))
+    const over = gzipSync(Buffer.alloc(maxDecodedBytes + 1))
+    expect(decodeBody(most, 'gzip', maxDecodedBytes).kind).toBe('decoded')
+    expect(decodeBody(over, 'gzip', maxDecodedBytes)).toMatchObject({ kind: 'undecodable', encoding: 'gzip' })
+  })
+
+  test('no further than the bound of a megabyte of zeros that came as a kilobyte', () => {
+    const bomb = brotliCompressSync(Buffer.alloc(50_000_000))
+    expect(bomb.length).toBeLessThan(1_000)
+    expect(decodeBody(bomb, 'br', maxDecodedBytes).kind).toBe('undecodable')
+  })
+})
+
+describe('a body is given up', () => {
+  test.each([
+    ['that is not what it is said to be', 'gzip', Buffer.from(text)],
+    ['that is no brotli', 'br', Buffer.from(text)],
+    ['that was cut', 'gzip', gzipSync(text).subarray(0, -8)],
+    ['that was cut after its first byte', 'gzip', gzipSync(text).subarray(0, 1)],
+    ['in an encoding that nobody knows', 'rot13', Buffer.from(text)],
+    ['in two encodings', 'gzip, br', gzipSync(text)],
+  ])('%s', (_, encoding, bytes) => {
+    expect(decodeBody(bytes, encoding, maxDecodedBytes)).toMatchObject({ kind: 'undecodable', encoding })
+  })
+
+  test('without repeating a name that is as long as the target likes', () => {
+    const decoded = decodeBody(Buffer.from(text), 'x'.repeat(5_000), maxDecodedBytes)
+    expect(decoded.kind === 'undecodable' && decoded.encoding.length).toBe(64)
+  })
+
+  test('whatever byte of it is wrong', () => {
+    const whole = gzipSync(text)
+    for (let at = 0; at < whole.length; at++) {
+      const broken = Buffer.from(whole)
+      broken[at] = (broken[at] ?? 0) ^ 0xff
+      expect(['decoded', 'undecodable']).toContain(decodeBody(broken, 'gzip', maxDecodedBytes).kind)
+    }
+  })
+})

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import type { ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
+import { buildRequest } from '../../../../src/produce/calls/build-request.ts'
+import { key, replayPlan, requestContext, rpcPlan } from './request-context.ts'
+
+const at = (step: ReplayStep, firstId = 12, plan = replayPlan, more = {}) =>
+  buildRequest(plan, { firstId, step }, key, requestContext(more))
+
+const plans = [
+  ['a single call', replayPlan],
+  ['a batch', { ...replayPlan, of: { ...rpcPlan, batchSize: 100 } }],
+  ['calls that may fail', { ...replayPlan, of: { ...rpcPlan, failing: 0.5 } }],
+] as const
+
+describe.each(plans)('the replay of %s', (_, plan) => {
+  test('has the same body in the original, its duplicates, and the foreign request, byte for byte', () => {
+    const bodies = (['original', 'duplicate', 'duplicate', 'foreign'] as const).map(
+      step => at(step, 12, plan).request.body,
+    )
+    expect(new Set(bodies).size).toBe(1)
+  })
+
+  test('has another body in its conflict, every time', () => {
+    for (let seq = 0; seq < 1_000; seq++) {
+      expect(at('conflict', seq, plan).request.body).not.toBe(at('original', seq, plan).request.body)
+    }
+  })
+
+  test('has one key in all of its requests', () => {
+    const keys = (['original', 'duplicate', 'conflict', 'foreign'] as const).map(
+      step => at(step, 12, plan).request.headers['idempotency-key'],
+    )
+    expect(new Set(keys)).toEqual(new Set(['20260115T120000Z-a1b2c3-12']))
+  })
+})
+
+test('the conflict of a batch has none of the ids of the original', () => {
+  const idsOf = (step: ReplayStep) => {
+    const { descriptor } = at(step, 12, { ...replayPlan, of: { ...rpcPlan, batchSize: 100 } })
+    return descriptor.kind === 'rpc' ? descriptor.items.map(({ id }) => id) : []
+  }
+  const original = new Set(idsOf('original'))
+  expect(idsOf('conflict').filter(id => original.has(id))).toEqual([])
+})
+
+describe('an idempotency key', () => {
+  const keyAt = (firstId: number, runId: string) =>
+    at('original', firstId, replayPlan, { runId }).request.headers['idempotency-key']
+
+  test('has the form that the document asks for', () => {
+    const pattern = new RegExp(documented.idempotency.keyPattern)
+    expect(keyAt(0, '20260115T120000Z-a1b2c3')).toMatch(pattern)
+    expect(keyAt(Number.MAX_SAFE_INTEGER, '20260115T120000Z-a1b2c3')).toMatch(pattern)
+  })
+
+  test('is used by one arrival of one run, though another run has the same seed', () => {
+    const keys = ['20260115T120000Z-a1b2c3', '20260115T120000Z-d4e5f6'].flatMap(runId =>
+      Array.from({ length: 500 }, (_, seq) => keyAt(seq, runId)),
+    )
+    expect(new Set(keys).size).toBe(1_000)
+  })
+
+  test('is not part of what judges are told; the number of the group is', () => {
+    const { descriptor } = at('duplicate')
+    expect(descriptor).toMatchObject({ replay: { group: 12, role: 'duplicate', concurrent: false } })
+    expect(JSON.stringify(descriptor)).not.toContain('a1b2c3')
+  })
+})

@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest'
+import { documented } from '../../../../src/contract/documented.ts'
+import { randomStream } from '../../../../src/lib/random.ts'
+import { buildRpc, failingMethods, rpcParamsOf } from '../../../../src/produce/calls/rpc.ts'
+import { bodyOf, bounds, key, requestContext, rpcPlan } from './request-context.ts'
+
+const call = (plan: Partial<typeof rpcPlan> = {}, content = '7', more = {}) =>
+  buildRpc({ ...rpcPlan, ...plan }, content, null, key, requestContext(more))
+
+const methodsOf = (plan: Partial<typeof rpcPlan>, calls: number): readonly string[] =>
+  Array.from({ length: calls }, (_, seq) => call(plan, `${seq}`)).flatMap(({ descriptor }) =>
+    descriptor.kind === 'rpc' ? descriptor.items.map(({ method }) => method) : [],
+  )
+
+describe('a single RPC call', () => {
+  test('is one JSON-RPC request', () => {
+    expect(bodyOf(call())).toEqual({ jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] })
+  })
+
+  test('goes to its network as JSON, with the key, the bounds of RPC, and no idempotency key', () => {
+    const { request } = call({ network: 'solana-mainnet', methods: [['getSlot', 1]] })
+    expect(request).toMatchObject({
+      method: 'POST',
+      path: '/crypto/rpc/solana-mainnet',
+      timeouts: bounds.timeouts.rpc,
+      maxBodyBytes: bounds.maxBodyBytes,
+    })
+    expect(request.headers).toEqual({
+      'content-type': 'application/json',
+      accept: 'application/json',
+      authorization: 'Bearer test-key',
+    })
+  })
+
+  test('fails on purpose as often as planned, by a parameter that no method takes', () => {
+    const calls = Array.from({ length: 4_000 }, (_, seq) => call({ failing: 0.25 }, `${seq}`))
+    const failing = calls.filter(({ descriptor }) => descriptor.kind === 'rpc' && descriptor.items[0]?.failing)
+    expect(Math.abs(failing.length / 4_000 - 0.25)).toBeLessThan(0.021)
+    expect(new Set(failing.map(each => each.request.body))).toEqual(
+      new Set(['1', '"r-1"'].map(id => `{"jsonrpc":"2.0","id":${id},"method":"eth_getBalance","params":["invalid"]}`)),
+    )
+  })
+})
+
+describe('a batch', () => {
+  test('is an array of as many requests, with ids of both types that are never repeated', () => {
+    const ids = bodyOf(call({ batchSize: 100 })).map(({ id }: { id: unknown }) => id)
+    expect(ids).toHaveLength(100)
+    expect(ids.slice(0, 6)).toEqual([1, 2, 'r-3', 4, 5, 'r-6'])
+    expect(new Set(ids).size).toBe(100)
+  })
+
+  test('of one is still an array', () => {
+    expect(bodyOf(call({ batchSize: 1 }))).toHaveLength(1)
+  })
+
+  test('has exactly as many failing items as planned, at places that change', () => {
+    const places = Array.from({ length: 200 }, (_, seq) => {
+      const { descriptor } = call({ batchSize: 10, failing: 3 }, `${seq}`)
+      return descriptor.kind === 'rpc' ? descriptor.items.flatMap(({ failing }, index) => (failing ? [index] : [])) : []
+    })
+    expect(places.every(each => each.length === 3)).toBe(true)
+    expect(new Set(places.flat()).size).toBe(10)
+  })
+
+  test('can fail as a whole', () => {
+    const body: readonly { readonly params: unknown }[] = bodyOf(call({ batchSize: 4, failing: 4 }))
+    expect(body.map(({ params }) => params)).toEqual([['invalid'], ['invalid'], ['invalid'], ['invalid']])
+  })
+
+  test('tells judges the ids and methods that it sends, in their order', () => {
+    const batch = call({ batchSize: 20, failing: 2 })
+    const sent = bodyOf(batch).map(({ id, method }: { id: unknown; method: string }) => ({ id, method }))
+    expect(batch.descriptor).toMatchObject({ kind: 'rpc', network: 'ethereum-mainnet', batch: true, items: sent })
+  })
+})
+
+test('methods are drawn by their weights', () => {
+  const methods = methodsOf(
+    {
+      methods: [
+        ['eth_call', 3],
+        ['eth_gasPrice', 1],
+      ],
+      batchSize: 10,
+    },
+    1_000,
+  )
+  const share = methods.filter(method => method === 'eth_call').length / methods.length
+  expect(Math.abs(share - 0.75)).toBeLessThan(0.013)
+})
+
+test('a body depends on seed and content, and on nothing else', () => {
+  const body = (content: string, seed: number, runId = 'a') =>
+    call({ batchSize: 5 }, content, { seed, runId }).request.body
+  expect(body('7', 1)).toBe(body('7', 1, 'another-run'))
+  expect(call({ batchSize: 5, methods: [['eth_call', 1]] }, '7').request.body).not.toBe(
+    call({ batchSize: 5, methods: [['eth_call', 1]] }, '8').request.body,
+  )
+})
+
+describe('the parameters of a method', () => {
+  const methods = Object.values(documented.rpc.methods).flatMap(family => Object.keys(family))
+
+  test.each(methods)('%s are an array of JSON, and never what makes an item fail', method => {
+    const params = rpcParamsOf(method, randomStream(1, method))
+    expect(JSON.parse(JSON.stringify(params))).toEqual(params)
+    expect(params).not.toEqual(['invalid'])
+  })
+
+  test('are well-formed: addresses of 20 bytes, hashes of 32, quantities without leading zeros', () => {
+    const [address] = rpcParamsOf('eth_getBalance', randomStream(1, 'a'))
+    const [hash] = rpcParamsOf('eth_getTransactionReceipt', randomStream(1, 'a'))
+    const [block] = rpcParamsOf('eth_getBlockByNumber', randomStream(1, 'a'))
+    expect(address).toMatch(/^0x[0-9a-f]{40}$/)
+    expect(hash).toMatch(/^0x[0-9a-f]{64}$/)
+    expect(block).toMatch(/^0x[1-9a-f][0-9a-f]*$/)
+  })
+
+  test('of a range of logs are one block, so that no node refuses it for its size', () => {
+    const [filter] = rpcParamsOf('eth_getLogs', randomStream(1, 'a')) as readonly [Record<string, string>]
+    expect(filter.fromBlock).toBe(filter.toBlock)
+  })
+})
+
+test.each(Object.entries(failingMethods))('the method that fails on %s is on its allow-list', (family, method) => {
+  expect(documented.rpc.methods[family as keyof typeof failingMethods & 'evm'][method]).toBe('standard')
+})

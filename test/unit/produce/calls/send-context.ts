@@ -1,0 +1,80 @@
+import { sleepUntil } from '../../../../src/lib/clock.ts'
+import type { Observation } from '../../../../src/observation/observation.ts'
+import type { Arrival, ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
+import { type SendContext, sendArrival } from '../../../../src/produce/calls/send.ts'
+import type { Exchange, HttpRequest } from '../../../../src/produce/transport/transport.ts'
+import { manualClock } from '../../../support/manual-clock.ts'
+import { chatPlan, replayPlan, requestContext, rpcPlan } from './request-context.ts'
+
+export type Reply = {
+  readonly status?: number | null
+  readonly headers?: Record<string, string>
+  readonly text?: string
+}
+
+/** A context in which every request takes 10 ms and gets the response of `reply`. */
+export function sendContext(reply: (request: HttpRequest) => Reply = () => ({})) {
+  const clock = manualClock()
+  const stop = new AbortController()
+  const requests: HttpRequest[] = []
+  const observations: Observation[] = []
+  const transport: SendContext['transport'] = async (request): Promise<Exchange> => {
+    requests.push(request)
+    const sentMs = clock.nowMs()
+    await sleepUntil(clock, sentMs + 10)
+    const { status = 200, headers = {}, text = '{}' } = reply(request)
+    const bytes = Buffer.from(text)
+    const streamed = headers['content-type']?.startsWith('text/event-stream') && request.onStreamBytes !== null
+    if (streamed) request.onStreamBytes?.(bytes, clock.nowMs())
+    return {
+      sentMs,
+      headersMs: sentMs + 5,
+      endMs: clock.nowMs(),
+      status,
+      headers,
+      body: streamed ? Buffer.alloc(0) : bytes,
+      bytes: bytes.length,
+      failure: null,
+    }
+  }
+  const context: SendContext = {
+    ...requestContext(),
+    calls: {
+      chat: chatPlan,
+      rpc: rpcPlan,
+      replay: { ...replayPlan, duplicates: 2 },
+      late: { ...replayPlan, againAfterMs: 3_000 },
+      'of-nobody': { kind: 'probe', probe: 'model-for-payers' },
+      'of-the-poor': { kind: 'probe', probe: 'empty-account' },
+      race: { ...replayPlan, duplicates: 2, concurrent: true },
+    },
+    callers: ['a', 'b', 'c'].map(name => ({ name, keys: [`key-of-${name}`, `key-of-${name}-2`] })),
+    specialKeys: { unpaying: null, empty: 'key-of-the-poor' },
+    accountTier: 'partner',
+    clock,
+    transport,
+    abort: new AbortController().signal,
+    stop: stop.signal,
+    sink: observation => observations.push(observation),
+  }
+  return {
+    clock,
+    stop,
+    requests,
+    observations,
+    context,
+    send: (each: Arrival) => clock.run(sendArrival(each, context)),
+  }
+}
+
+export const arrival = (call: string, steps: readonly ReplayStep[] = ['only'], caller = 0): Arrival => ({
+  seq: 40,
+  place: 40,
+  stage: 'steady',
+  trial: null,
+  call,
+  caller,
+  key: 0,
+  dueMs: 0,
+  steps,
+})

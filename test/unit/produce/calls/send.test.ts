@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest'
+import type { ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
+import { dropArrival, sendArrival } from '../../../../src/produce/calls/send.ts'
+import { arrival, type Reply, sendContext } from './send-context.ts'
+
+const wholeReplay: readonly ReplayStep[] = ['original', 'duplicate', 'duplicate', 'conflict', 'foreign']
+
+describe('an arrival that is sent', () => {
+  test('is observed with where it comes from, and when it was due, sent and answered', async () => {
+    const { send, observations, clock } = sendContext()
+    await clock.advanceTo(3)
+    await send(arrival('rpc', ['only'], 1))
+    expect(observations).toEqual([
+      {
+        seq: 40,
+        place: 40,
+        stage: 'steady',
+        call: 'rpc',
+        caller: 'b',
+        key: 0,
+        accountTier: 'partner',
+        asked: expect.objectContaining({ kind: 'rpc' }),
+        dueMs: 0,
+        sentMs: 3,
+        headersMs: 8,
+        endMs: 13,
+        outcome: { kind: 'answered', status: 200 },
+        answer: { status: 200, headers: {}, bytes: 2, body: { kind: 'json', value: {}, digest: null } },
+      },
+    ])
+  })
+
+  test('has its key in the request and nowhere else', async () => {
+    const { send, observations, requests } = sendContext()
+    await send(arrival('replay', wholeReplay))
+    expect(requests.every(({ headers }) => headers.authorization?.startsWith('Bearer key-of-'))).toBe(true)
+    expect(JSON.stringify(observations)).not.toContain('key-of-')
+  })
+
+  test('with an unknown call is an error', async () => {
+    const { send, context } = sendContext()
+    await expect(send(arrival('unheard-of'))).rejects.toThrow('unheard-of')
+    expect(() => dropArrival(arrival('unheard-of'), 'stage-over', context)).toThrow('unheard-of')
+  })
+})
+
+describe('a caller with several keys', () => {
+  test('uses that of the arrival, and another one where a replay is to come from there', async () => {
+    const { send, observations, requests } = sendContext()
+    await send({ ...arrival('replay', ['original', 'other-key', 'foreign']), key: 1 })
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer key-of-a-2',
+      'Bearer key-of-a',
+      'Bearer key-of-b-2',
+    ])
+    expect(observations.map(({ caller, key }) => [caller, key])).toEqual([
+      ['a', 1],
+      ['a', 0],
+      ['b', 1],
+    ])
+  })
+})
+
+describe('a probe of a special account', () => {
+  test('is sent with the key that was given for it', async () => {
+    const { send, requests } = sendContext()
+    await send(arrival('of-the-poor'))
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer key-of-the-poor'])
+  })
+
+  test('is dropped if no key was given', async () => {
+    const { send, requests, observations } = sendContext()
+    await send(arrival('of-nobody'))
+    expect(requests).toEqual([])
+    expect(observations.map(({ outcome }) => outcome)).toEqual([{ kind: 'dropped', reason: 'no-credentials' }])
+  })
+})
+
+describe('a replay', () => {
+  test('one after the other has each request due when the one before has ended', async () => {
+    const { send, observations } = sendContext()
+    await send(arrival('replay', wholeReplay))
+    expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
+      [40, 0, 0],
+      [43, 10, 10],
+      [46, 20, 20],
+      [49, 30, 30],
+      [52, 40, 40],
+    ])
+  })
+
+  test('that races sends the original and its duplicates together, and the rest behind them', async () => {
+    const { send, observations } = sendContext()
+    await send(arrival('race', wholeReplay))
+    expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
+      [40, 0, 0],
+      [43, 0, 0],
+      [46, 0, 0],
+      [49, 10, 10],
+      [52, 20, 20],
+    ])
+  })
+
+  test('that comes again is sent, and due, so long after all others have ended', async () => {
+    const { send, observations } = sendContext()
+    await send(arrival('late', ['original', 'duplicate', 'again']))
+    expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
+      [40, 0, 0],
+      [43, 10, 10],
+      [46, 3_020, 3_020],
+    ])
+  })
+
+  test('that waits to come again is dropped at once when it is stopped', async () => {
+    const { clock, context, stop, observations } = sendContext()
+    const sent = sendArrival(arrival('late', ['original', 'again']), context)
+    await clock.advanceTo(500)
+    stop.abort()
+    await clock.run(sent)
+    expect(clock.nowMs()).toBe(500)
+    expect(observations.map(({ outcome }) => outcome.kind)).toEqual(['answered', 'dropped'])
+  })
+
+  test('sends the foreign request as the neighbour, who is the one before where there is none behind', async () => {
+    const { send, observations, requests } = sendContext()
+    await send(arrival('replay', wholeReplay, 2))
+    expect(observations.map(({ caller }) => caller)).toEqual(['c', 'c', 'c', 'c', 'b'])
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual([
+      ...Array(4).fill('Bearer key-of-c'),
+      'Bearer key-of-b',
+    ])
+  })
+
+  test('is fingerprinted, so that the answers can be compared', async () => {
+    const { send, observations } = sendContext()
+    await send(arrival('replay', ['original', 'duplicate']))
+    const digests = observations.map(({ answer }) => (answer?.body.kind === 'json' ? answer.body.digest : null))
+    expect(digests).toEqual([expect.stringMatching(/^[\w-]{22}$/), digests[0]])
+  })
+
+  test('that is stopped drops what is left of it', async () => {
+    const { clock, context, stop, observations } = sendContext()
+    const sent = sendArrival(arrival('replay', wholeReplay), context)
+    await clock.advanceTo(15)
+    stop.abort()
+    await clock.run(sent)
+    expect(observations.map(({ outcome }) => (outcome.kind === 'dropped' ? outcome.reason : outcome.kind))).toEqual([
+      'answered',
+      'answered',
+      'interrupted',
+      'interrupted',
+      'interrupted',
+    ])
+  })
+})
+
+describe('a streamed chat', () => {
+  const stream = 'data: {"id":"x","choices":[{"index":0,"delta":{"content":"hi"}}]}\n\ndata: [DONE]\n\n'
+  const outcomes = async (reply: Reply) => {
+    const { send, observations } = sendContext(() => reply)
+    await send(arrival('chat'))
+    return observations.map(({ outcome, answer }) => [outcome, answer?.body.kind])
+  }
+
+  test.each(['text/event-stream', 'text/event-stream; charset=utf-8', 'Text/Event-Stream'])(
+    'that is answered as %s is read as a stream',
+    async type => {
+      const lower = { 'content-type': type }
+      const { send, observations } = sendContext(() => ({ headers: lower, text: stream }))
+      await send(arrival('chat'))
+      expect(observations[0]?.answer?.body.kind).toBe('stream')
+    },
+  )
+
+  test('that is answered with an error has a body like any other', async () => {
+    const headers = { 'content-type': 'application/json' }
+    expect(await outcomes({ status: 429, headers, text: '{"error":"slow down"}' })).toEqual([
+      [{ kind: 'answered', status: 429 }, 'json'],
+    ])
+  })
+
+  test('that is answered as one completion has that for its body', async () => {
+    expect(await outcomes({ headers: { 'content-type': 'application/json' }, text: '{"choices":[]}' })).toEqual([
+      [{ kind: 'answered', status: 200 }, 'json'],
+    ])
+  })
+
+  test('that breaks off is a failure', async () => {
+    const headers = { 'content-type': 'text/event-stream' }
+    const [[outcome] = []] = await outcomes({ headers, text: 'data: {"id":"x"}\n\n' })
+    expect(outcome).toMatchObject({ kind: 'failed', reason: 'stream-truncated' })
+  })
+})
+
+test('an arrival that is dropped is observed once for each request that it would have been', () => {
+  const { context, observations } = sendContext()
+  dropArrival(arrival('replay', wholeReplay), 'max-in-flight', context)
+  expect(observations.map(({ seq, caller, sentMs, endMs }) => [seq, caller, sentMs, endMs])).toEqual([
+    [40, 'a', null, null],
+    [43, 'a', null, null],
+    [46, 'a', null, null],
+    [49, 'a', null, null],
+    [52, 'b', null, null],
+  ])
+  expect(observations.every(({ outcome }) => outcome.kind === 'dropped' && outcome.reason === 'max-in-flight')).toBe(
+    true,
+  )
+})

@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'vitest'
+import { randomStream } from '../../../../src/lib/random.ts'
+import { createStreamReader } from '../../../../src/produce/calls/stream-reader.ts'
+import { type Read, readSseFixtures, type SseFixture } from '../../../contract/sse/read-sse-fixture.ts'
+
+const readAll = (reads: readonly Read[]) => {
+  const reader = createStreamReader({ doneMarker: '[DONE]', echoField: null })
+  for (const { bytes, atMs } of reads) reader.push(bytes, atMs)
+  return reader.end()
+}
+
+const fixtures = readSseFixtures()
+const text = (value: unknown): string => JSON.stringify(value)
+
+describe.each(fixtures)('$name.sse', fixture => {
+  test('is read as its header says', () => {
+    const { reading, failure } = readAll(fixture.reads)
+    const { outcome, detail, tokensAtMs, ids, ...expected } = fixture.expected
+    expect(failure?.reason ?? 'complete').toBe(outcome)
+    if (detail !== null) expect(failure?.detail).toBe(detail)
+    if (ids !== null) expect(reading.ids).toEqual(ids)
+    expect(reading).toMatchObject({
+      ...expected,
+      tokenChunks: tokensAtMs.length,
+      firstTokenMs: tokensAtMs[0] ?? null,
+      lastTokenMs: tokensAtMs.at(-1) ?? null,
+      gapsMs: tokensAtMs.slice(1).map((atMs, index) => atMs - (tokensAtMs[index] ?? Number.NaN)),
+    })
+  })
+
+  test('is read the same, instants included, when its reads are cut once more at any byte', () => {
+    const expected = text(readAll(fixture.reads))
+    for (const [index, { atMs, bytes }] of fixture.reads.entries()) {
+      for (let at = 1; at < bytes.length; at++) {
+        const halves = [bytes.subarray(0, at), bytes.subarray(at)].map(half => ({ atMs, bytes: half }))
+        const actual = text(readAll(fixture.reads.toSpliced(index, 1, ...halves)))
+        if (actual !== expected) expect.fail(`cut at byte ${at} of read ${index}: ${actual} and not ${expected}`)
+      }
+    }
+  })
+
+  test('is read the same, but for the instants, in one read, in two, in three and byte by byte', () => {
+    const whole = Buffer.concat(fixture.reads.map(({ bytes }) => bytes))
+    const expected = text(readAll([{ atMs: 0, bytes: whole }]))
+    expect(text(withoutInstants(fixture))).toBe(expected)
+    for (const cuts of cutsOf(whole.length)) {
+      const actual = text(readAll(cutAt(whole, cuts)))
+      if (actual !== expected) expect.fail(`cut at ${cuts}: ${actual} and not ${expected}`)
+    }
+    expect(text(readAll([...whole].map(byte => ({ atMs: 0, bytes: Buffer.from([byte]) }))))).toBe(expected)
+  })
+})
+
+/** Every offset; every pair of offsets of a short stream, and some pairs of a long one. */
+function* cutsOf(length: number): Generator<readonly number[]> {
+  for (let at = 0; at <= length; at++) yield [at]
+  if (length <= 320) {
+    for (let first = 1; first < length; first++)
+      for (let second = first + 1; second < length; second++) yield [first, second]
+  } else {
+    const random = randomStream(1, 'cuts')
+    for (let i = 0; i < 2_000; i++) yield [random.int(length), random.int(length)].toSorted((a, b) => a - b)
+  }
+}
+
+const cutAt = (bytes: Buffer, cuts: readonly number[]): readonly Read[] =>
+  [0, ...cuts].map((from, index) => ({ atMs: 0, bytes: bytes.subarray(from, cuts[index]) }))
+
+const withoutInstants = (fixture: SseFixture) => readAll(fixture.reads.map(({ bytes }) => ({ atMs: 0, bytes })))
+
+const event = (value: unknown): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\n\n`)
+const content = (said: string) => ({ id: 'c1', choices: [{ delta: { content: said } }] })
+const done = Buffer.from('data: [DONE]\n\n')
+const readEvents = (...events: readonly Buffer[]) => readAll(events.map((bytes, atMs) => ({ bytes, atMs })))
+
+describe('what is kept of a stream is bounded', () => {
+  test('at most 2,000 gaps, while the tokens are counted on and the last is stamped', () => {
+    const { reading } = readEvents(...Array.from({ length: 2_500 }, () => event(content('a'))))
+    expect(reading.gapsMs).toEqual(Array.from({ length: 2_000 }, () => 1))
+    expect(reading).toMatchObject({ tokenChunks: 2_500, lastTokenMs: 2_499 })
+  })
+
+  test('at most 64 runs of parts, the last of which does not grow with what came after it', () => {
+    const turns = Array.from({ length: 50 }, () => [event(content('a')), event({})]).flat()
+    const { reading } = readEvents(...turns)
+    expect(reading.grammar).toHaveLength(64)
+    expect(new Set(reading.grammar.map(([, count]) => count))).toEqual(new Set([1]))
+  })
+
+  test('at most 3 ids, 16 finish reasons and 3 malformed events of 200 characters', () => {
+    const many = Array.from({ length: 40 }, (_, i) => event({ id: `c${i}`, choices: [{ finish_reason: `r${i}` }] }))
+    const bad = Array.from({ length: 40 }, (_, i) => Buffer.from(`data: ${i}${'x'.repeat(300)}\n\n`))
+    const { reading } = readEvents(...many, ...bad)
+    expect(reading.ids).toEqual(['c0', 'c1', 'c2'])
+    expect(reading.finishReasons).toHaveLength(16)
+    expect(reading.malformed).toEqual([0, 1, 2].map(i => `${i}${'x'.repeat(199)}`))
+  })
+
+  test('an event above a mebibyte is malformed, and the stream behind it is read', () => {
+    const { reading, failure } = readEvents(event(content('x'.repeat(1_048_576))), event(content('a')), done)
+    expect(failure?.reason).toBe('stream-malformed')
+    expect(reading.contentCharacters).toBe(1)
+    expect(reading.malformed[0]).toMatch(/^\{"id":"c1".*x$/)
+  })
+
+  test('an event above a mebibyte is malformed even where its beginning is JSON', () => {
+    const { reading } = readEvents(
+      Buffer.from(`data: ${JSON.stringify(content('a'))}${' '.repeat(1_048_576)}\n\n`),
+      done,
+    )
+    expect(reading.grammar).toEqual([
+      ['malformed', 1],
+      ['done', 1],
+    ])
+  })
+
+  test('long, wide and deep values of error, usage and cost are cut', () => {
+    const deep = JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`)
+    const wide = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k${i}`, i]))
+    const { reading } = readEvents(event({ error: { message: 'x'.repeat(9_000) }, usage: wide, cost: deep }))
+    expect(reading.error).toEqual({ message: 'x'.repeat(256) })
+    expect(Object.keys(Object(reading.usage))).toHaveLength(32)
+    expect(JSON.stringify(reading.cost)).toBe('[[[[[[null]]]]]]')
+  })
+})
+
+test('the time of creation is the first that was said', () => {
+  const { reading } = readEvents(event({ created: null }), event({ created: 7 }), event({ created: 8 }))
+  expect(reading.created).toBe(7)
+})
+
+describe('the detail of a failure', () => {
+  test('does not repeat the message of an error, which could quote the request', () => {
+    const { failure } = readEvents(event({ error: { message: 'bad key sk-1', type: 'auth_error', code: 7 } }))
+    expect(failure).toEqual({ reason: 'stream-error', detail: 'auth_error' })
+  })
+
+  test('is that of the first error, and so is the error that is kept', () => {
+    const { reading, failure } = readEvents(event({ error: { type: 'first' } }), event({ error: { type: 'second' } }))
+    expect(failure?.detail).toBe('first')
+    expect(reading.error).toEqual({ type: 'first' })
+  })
+})
+
+describe('whatever a service sends, the reader does not throw', () => {
+  const oddities = [null, true, 0, -1.5, '', 'x', [], [null], {}, { a: 1 }, [[]], [{}]]
+  const members = ['id', 'object', 'model', 'created', 'choices', 'usage', 'cost', 'error']
+  const deltaMembers = ['role', 'content', 'reasoning_content', 'reasoning', 'tool_calls']
+
+  test('any value in the place of any member', () => {
+    const chunks = [
+      ...oddities,
+      ...members.flatMap(name => oddities.map(odd => ({ ...content('a'), [name]: odd }))),
+      ...oddities.flatMap(odd => [
+        { choices: [odd] },
+        { choices: [{ delta: odd }] },
+        { choices: [{ finish_reason: odd }] },
+      ]),
+      ...deltaMembers.flatMap(name => oddities.map(odd => ({ choices: [{ delta: { [name]: odd } }] }))),
+    ]
+    for (const chunk of chunks) expect(() => readEvents(event(chunk), done)).not.toThrow()
+    expect(() => readEvents(...chunks.map(event), done)).not.toThrow()
+  })
+
+  test('fixtures with bytes changed, lost and doubled at random', () => {
+    const random = randomStream(7, 'damage')
+    for (const { reads } of fixtures) {
+      for (let round = 0; round < 200; round++) {
+        const bytes = [...Buffer.concat(reads.map(read => read.bytes))]
+        for (let i = 0; i < 3; i++) {
+          const at = random.int(bytes.length + 1)
+          bytes.splice(at, random.int(3), ...Array.from({ length: random.int(3) }, () => random.int(256)))
+        }
+        const { reading } = readEvents(Buffer.from(bytes))
+        expect(reading.gapsMs.length).toBe(Math.max(0, reading.tokenChunks - 1))
+      }
+    }
+  })
+
+  test('names that objects have by themselves', () => {
+    const { reading } = readEvents(
+      Buffer.from('data: {"__proto__":{"choices":[{"delta":{"content":"a"}}]},"usage":{"__proto__":{"a":1}}}\n\n'),
+    )
+    expect(reading.tokenChunks).toBe(0)
+    expect(JSON.stringify(reading.usage)).toBe('{"__proto__":{"a":1}}')
+  })
+})

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import type { Arrival } from '../../../../src/produce/arrivals/arrivals.ts'
+import { driveClosed } from '../../../../src/produce/drivers/closed.ts'
+import { arrivalAt, soon, stalling, testContext } from './test-context.ts'
+
+/** Arrivals as they are asked for. */
+function schedule(): (dueMs: number) => Arrival {
+  let seq = 0
+  return dueMs => arrivalAt(dueMs, seq++)
+}
+
+describe('the closed model', () => {
+  test('hides a stall: of 20 s through 5 s of silence, one user sees one late call', async () => {
+    const context = testContext(stalling(8_000, 13_000))
+    await context.clock.run(driveClosed(context, schedule(), { users: 1, thinkMs: 0, endMs: 20_000 }))
+    const late = context.fates.filter(({ dueMs, endMs }) => endMs !== null && endMs - dueMs > 1_000)
+    expect(late).toHaveLength(1)
+    expect(context.fates).toHaveLength(1_501)
+  })
+
+  test('has as many under way as there are users, and never more', async () => {
+    const context = testContext(soon)
+    await context.clock.run(driveClosed(context, schedule(), { users: 7, thinkMs: 0, endMs: 100 }))
+    expect(context.fates.map(({ sentMs }) => sentMs)).toEqual(
+      Array.from({ length: 70 }, (_, index) => Math.floor(index / 7) * 10),
+    )
+  })
+
+  test('has each user think between an answer and the next call', async () => {
+    const context = testContext(soon)
+    await context.clock.run(driveClosed(context, schedule(), { users: 1, thinkMs: 90, endMs: 500 }))
+    expect(context.fates.map(({ sentMs }) => sentMs)).toEqual([0, 100, 200, 300, 400])
+  })
+
+  test('has every call due when it is sent', async () => {
+    const context = testContext(sentMs => sentMs + 13.7)
+    await context.clock.run(driveClosed(context, schedule(), { users: 3, thinkMs: 5, endMs: 1_000 }))
+    expect(context.fates.every(({ dueMs, sentMs }) => dueMs === sentMs)).toBe(true)
+  })
+})
+
+describe('the end of a closed stage', () => {
+  test('sends nothing more, and is not put off by who thinks', async () => {
+    const context = testContext(soon)
+    await context.clock.run(driveClosed(context, schedule(), { users: 2, thinkMs: 60_000, endMs: 1_000 }))
+    // No timer is left that would keep the process.
+    await expect(context.clock.run(new Promise(() => {}))).rejects.toThrow('no timer')
+    expect([context.clock.nowMs(), context.fates.length]).toEqual([1_000, 2])
+  })
+
+  test('is not put off by an answer that does not come: it stays in flight', async () => {
+    const context = testContext(sentMs => sentMs + 30_000)
+    await context.clock.run(driveClosed(context, schedule(), { users: 2, thinkMs: 0, endMs: 1_000 }))
+    expect([context.clock.nowMs(), context.inFlight.count()]).toEqual([1_000, 2])
+    await context.clock.run(context.inFlight.idle())
+    expect([context.clock.nowMs(), context.fates.length]).toEqual([30_000, 2])
+  })
+
+  test('comes at once when the run is stopped', async () => {
+    const context = testContext(soon)
+    const driven = driveClosed(context, schedule(), { users: 2, thinkMs: 10_000, endMs: 60_000 })
+    await context.clock.advanceTo(500)
+    context.stop()
+    await driven
+    expect([context.clock.nowMs(), context.fates.length]).toEqual([500, 2])
+  })
+})
+
+test('a fault of ours ends the stage with that fault', async () => {
+  const context = testContext(soon)
+  const fire = () => Promise.reject(new RangeError('no such call'))
+  const driven = driveClosed({ ...context, fire }, schedule(), { users: 2, thinkMs: 0, endMs: 1_000 })
+  await expect(context.clock.run(driven)).rejects.toThrow('no such call')
+})

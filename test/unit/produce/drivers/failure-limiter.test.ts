@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest'
+import { driveClosed } from '../../../../src/produce/drivers/closed.ts'
+import { createFailureLimiter } from '../../../../src/produce/drivers/failure-limiter.ts'
+import { driveOpen } from '../../../../src/produce/drivers/open.ts'
+import { driveSequence } from '../../../../src/produce/drivers/sequence.ts'
+import { arrivalAt, every, soon, testContext } from './test-context.ts'
+
+const rules = { max: 3, windowMs: 30_000 }
+
+describe('a failure limiter', () => {
+  test('lets every call go that is not to fail', () => {
+    const failureLimiter = createFailureLimiter(rules)
+    for (let atMs = 0; atMs < 100; atMs++) failureLimiter.recordFailure('c0', atMs)
+    expect(failureLimiter.waitUntilMs('c0', 0, 100)).toBeNull()
+    expect(failureLimiter.waitUntilMs('c0', 1, 100)).not.toBeNull()
+  })
+
+  test('lets a caller fail again when the oldest failure has left the window', () => {
+    const failureLimiter = createFailureLimiter(rules)
+    for (const atMs of [1_000, 2_000]) failureLimiter.recordFailure('c0', atMs)
+    expect(failureLimiter.waitUntilMs('c0', 1, 2_000)).toBeNull()
+    failureLimiter.recordFailure('c0', 3_000)
+    expect(failureLimiter.waitUntilMs('c0', 1, 3_000)).toBe(31_000)
+    expect(failureLimiter.waitUntilMs('c0', 2, 3_000)).toBe(32_000)
+    expect(failureLimiter.waitUntilMs('c0', 1, 30_999)).toBe(31_000)
+    expect(failureLimiter.waitUntilMs('c0', 1, 31_000)).toBeNull()
+  })
+
+  test('counts what is in flight as failed', () => {
+    const failureLimiter = createFailureLimiter(rules)
+    failureLimiter.begin('c0', 2)
+    failureLimiter.recordFailure('c0', 500)
+    expect(failureLimiter.waitUntilMs('c0', 1, 1_000)).toBe(30_500)
+    failureLimiter.end('c0', 1)
+    expect(failureLimiter.waitUntilMs('c0', 1, 1_000)).toBeNull()
+  })
+
+  test('counts each caller by itself', () => {
+    const failureLimiter = createFailureLimiter(rules)
+    failureLimiter.begin('c0', 3)
+    expect(failureLimiter.waitUntilMs('c0', 1, 0)).toBe(30_000)
+    expect(failureLimiter.waitUntilMs('c1', 1, 0)).toBeNull()
+  })
+
+  test('lets a single arrival go that fails more often than that, when nothing else has failed', () => {
+    expect(createFailureLimiter(rules).waitUntilMs('c0', 5, 0)).toBeNull()
+  })
+})
+
+/** Every arrival is to fail, and fails. */
+function limited(max: number) {
+  const context = testContext(soon)
+  const failureLimiter = createFailureLimiter({ max, windowMs: 30_000 })
+  const fire: typeof context.fire = async arrival => {
+    failureLimiter.begin('c0', 1)
+    await context.fire(arrival)
+    failureLimiter.end('c0', 1)
+    failureLimiter.recordFailure('c0', context.clock.nowMs())
+  }
+  const mustWait = () => failureLimiter.waitUntilMs('c0', 1, context.clock.nowMs()) !== null
+  return { ...context, fire, mustWait, failureLimiter }
+}
+
+describe('what must wait', () => {
+  test('is sent by a sequence when it need not wait any more, and is due then', async () => {
+    const context = limited(4)
+    const turns = Array.from({ length: 10 }, (_, seq) => ({
+      make: (dueMs: number) => arrivalAt(dueMs, seq),
+      waitUntilMs: (nowMs: number) => context.failureLimiter.waitUntilMs('c0', 1, nowMs),
+    }))
+    await context.clock.run(driveSequence(context, [turns], { lanes: 1, endMs: 100_000 }))
+    const sent = context.fates.map(({ sentMs }) => sentMs)
+    expect(sent).toEqual([0, 10, 20, 30, 30_010, 30_020, 30_030, 30_040, 60_020, 60_030])
+    expect(context.fates.every(({ dueMs, sentMs }) => dueMs === sentMs)).toBe(true)
+  })
+
+  test('is dropped when its stage is over before', async () => {
+    const context = limited(2)
+    const turns = Array.from({ length: 4 }, (_, seq) => ({
+      make: (dueMs: number) => arrivalAt(dueMs, seq),
+      waitUntilMs: (nowMs: number) => context.failureLimiter.waitUntilMs('c0', 1, nowMs),
+    }))
+    await context.clock.run(driveSequence(context, [turns], { lanes: 1, endMs: 5_000 }))
+    expect(context.fates.map(({ dropped }) => dropped)).toEqual([null, null, 'failure-limit', 'failure-limit'])
+    expect(context.clock.nowMs()).toBe(5_000)
+  })
+
+  test('is dropped at once in an open stage', async () => {
+    const context = limited(3)
+    await context.clock.run(driveOpen(context, every(100, 1_000), 100))
+    expect(context.fates.filter(({ dropped }) => dropped === null)).toHaveLength(3)
+    expect(context.fates.filter(({ dropped }) => dropped === 'failure-limit')).toHaveLength(7)
+  })
+
+  test('is dropped in a closed stage, whose users go on, but not without a pause', async () => {
+    const context = limited(3)
+    let seq = 0
+    const next = (dueMs: number) => arrivalAt(dueMs, seq++)
+    await context.clock.run(driveClosed(context, next, { users: 1, thinkMs: 0, endMs: 1_030 }))
+    expect(context.fates.filter(({ dropped }) => dropped === null)).toHaveLength(3)
+    expect(context.fates.filter(({ dropped }) => dropped === 'failure-limit')).toHaveLength(10)
+  })
+})

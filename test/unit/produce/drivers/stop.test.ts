@@ -1,0 +1,165 @@
+import { describe, expect, test, vi } from 'vitest'
+import {
+  type FailureReason,
+  failureReasons,
+  type Observation,
+  type Outcome,
+} from '../../../../src/observation/observation.ts'
+import { createRunStop, onStop, watchReachability } from '../../../../src/produce/drivers/stop.ts'
+
+const made = () => {
+  const [stop, quit] = [new AbortController(), new AbortController()]
+  return { stop, quit, runStop: createRunStop(stop.signal, quit.signal) }
+}
+
+test('a run that nobody stops is complete', () => {
+  const { runStop } = made()
+  expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['complete', false, false])
+})
+
+test('to stop leaves requests in flight', () => {
+  const { runStop, stop } = made()
+  stop.abort()
+  expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['interrupted', true, false])
+})
+
+test('to quit cancels requests in flight, also without a stop before it', () => {
+  const { runStop, quit } = made()
+  quit.abort()
+  expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['interrupted', true, true])
+})
+
+test('the first reason stands', () => {
+  const { runStop, stop } = made()
+  runStop.stop('budget-reached')
+  stop.abort()
+  runStop.stop('target-unreachable')
+  expect(runStop.reason()).toBe('budget-reached')
+})
+
+test('to cancel is no reason: a drain that took too long leaves a run complete', () => {
+  const { runStop } = made()
+  runStop.cancel()
+  expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['complete', true, true])
+})
+
+test('a signal that was aborted before counts', () => {
+  const stop = AbortSignal.abort()
+  expect(createRunStop(stop, new AbortController().signal).stopping.aborted).toBe(true)
+})
+
+test('hundreds may wait for it, and Node does not warn of a leak', async () => {
+  const warnings: string[] = []
+  const listen = ({ name }: Error) => warnings.push(name)
+  process.on('warning', listen)
+  const { runStop } = made()
+  for (let waiter = 0; waiter < 200; waiter++) runStop.stopping.addEventListener('abort', () => {})
+  await new Promise(setImmediate)
+  process.off('warning', listen)
+  expect(warnings).toEqual([])
+})
+
+test('a worker who is lost is the reason, whatever had ended the run before', () => {
+  const never = new AbortController().signal
+  const runStop = createRunStop(never, never)
+  runStop.stop('interrupted')
+  runStop.stop('worker-lost')
+  runStop.stop('budget-reached')
+  expect(runStop.reason()).toBe('worker-lost')
+})
+
+test('what listens to a stop is told the reason, once, and nothing of a cancel alone', () => {
+  const told: string[] = []
+  const { runStop } = made()
+  onStop(runStop, reason => told.push(reason))
+  runStop.stop('budget-reached')
+  runStop.stop('worker-lost')
+  const cancelled = made().runStop
+  onStop(cancelled, reason => told.push(reason))
+  cancelled.cancel()
+  expect(told).toEqual(['budget-reached'])
+})
+
+const seen = (outcome: Outcome, endMs: number | null): Observation => ({
+  seq: 0,
+  place: 0,
+  stage: 'test',
+  call: 'models',
+  caller: 'c0',
+  key: 0,
+  accountTier: 'default',
+  asked: { kind: 'models' },
+  dueMs: 0,
+  sentMs: 0,
+  headersMs: null,
+  endMs,
+  outcome,
+  answer: null,
+})
+const failed = (endMs: number, reason: FailureReason = 'connect-refused') =>
+  seen({ kind: 'failed', reason, detail: '' }, endMs)
+const answered = (endMs: number, status = 200) => seen({ kind: 'answered', status }, endMs)
+
+/** So many failures from a time on, one every so often. */
+const failures = (count: number, fromMs: number, periodMs: number, reason?: FailureReason) =>
+  Array.from({ length: count }, (_, index) => failed(fromMs + index * periodMs, reason))
+
+/** Whether a target with these observations is taken for lost, and how often that was told. */
+function tellings(observations: readonly Observation[]): number {
+  const onLost = vi.fn()
+  const watch = watchReachability(onLost)
+  for (const observation of observations) watch(observation)
+  return onLost.mock.calls.length
+}
+
+describe('a target is unreachable', () => {
+  test('after 20 failures in a row over 5 s, and that is told once', () => {
+    expect(tellings(failures(20, 0, 250))).toBe(0)
+    expect(tellings(failures(21, 0, 250))).toBe(1)
+    expect(tellings(failures(500, 0, 250))).toBe(1)
+  })
+
+  test('not by 20 failures in less than 5 s', () => {
+    expect(tellings(failures(1_000, 0, 4))).toBe(0)
+  })
+
+  test('not by fewer than 20 failures, however long they take', () => {
+    expect(tellings(failures(19, 0, 60_000))).toBe(0)
+  })
+
+  test('not by a burst of failures after a long pause: the silence is counted from the first of them', () => {
+    expect(tellings([answered(1_000), ...failures(50, 61_000, 10)])).toBe(0)
+  })
+
+  test('not while an answer comes now and then, even one that is an error', () => {
+    const rounds = Array.from({ length: 50 }, (_, round) => [
+      ...failures(19, round * 20_000, 1_000),
+      answered(round * 20_000 + 19_500, 503),
+    ])
+    expect(tellings(rounds.flat())).toBe(0)
+  })
+
+  test('when the answers end, however many there were', () => {
+    const answers = Array.from({ length: 1_000 }, (_, index) => answered(index * 10))
+    expect(tellings([...answers, ...failures(30, 10_000, 200)])).toBe(1)
+  })
+})
+
+describe('a failure counts against the target', () => {
+  const counting: readonly FailureReason[] = [
+    ...(['connect-refused', 'connect-timeout', 'connection-lost', 'name-not-resolved', 'tls', 'protocol'] as const),
+  ]
+
+  test.each(failureReasons.map(reason => ({ reason, counts: counting.includes(reason) })))(
+    'by $reason: $counts',
+    ({ reason, counts }) => {
+      expect(tellings(failures(100, 0, 100, reason))).toBe(counts ? 1 : 0)
+    },
+  )
+
+  test('never when it was not sent at all', () => {
+    const dropped = Array.from({ length: 100 }, () => seen({ kind: 'dropped', reason: 'max-in-flight' }, null))
+    expect(tellings(dropped)).toBe(0)
+    expect(tellings([...failures(10, 0, 300), ...dropped, ...failures(11, 3_000, 300)])).toBe(1)
+  })
+})

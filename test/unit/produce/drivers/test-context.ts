@@ -1,0 +1,73 @@
+import { sleepUntil } from '../../../../src/lib/clock.ts'
+import type { DropReason } from '../../../../src/observation/observation.ts'
+import type { Arrival } from '../../../../src/produce/arrivals/arrivals.ts'
+import { createInFlight, type DriverContext, type InFlight } from '../../../../src/produce/drivers/driver.ts'
+import { type ManualClock, manualClock } from '../../../support/manual-clock.ts'
+
+/** What became of an arrival: sent and answered at these times, or dropped. */
+export type Fate = {
+  readonly seq: number
+  readonly caller: number
+  readonly dueMs: number
+  readonly sentMs: number | null
+  endMs: number | null
+  readonly dropped: DropReason | null
+}
+
+export type TestContext = DriverContext & {
+  readonly clock: ManualClock
+  readonly inFlight: InFlight
+  readonly fates: readonly Fate[]
+  readonly stop: () => void
+}
+
+export const arrivalAt = (dueMs: number, seq = 0, caller = 0): Arrival => ({
+  seq,
+  place: seq,
+  stage: 'test',
+  trial: null,
+  call: 'rpc',
+  caller,
+  key: 0,
+  dueMs,
+  steps: ['only'],
+})
+
+export const every = (periodMs: number, durationMs: number): readonly Arrival[] =>
+  Array.from({ length: Math.ceil(durationMs / periodMs) }, (_, index) => arrivalAt(index * periodMs, index))
+
+/** A context in virtual time. `answeredMs` says when an arrival that is sent at `sentMs` has been answered. */
+export function testContext(answeredMs: (sentMs: number, arrival: Arrival) => number): TestContext {
+  const clock = manualClock()
+  const controller = new AbortController()
+  const fates: Fate[] = []
+  return {
+    clock,
+    signal: controller.signal,
+    mustWait: () => false,
+    stop: () => controller.abort(),
+    inFlight: createInFlight(),
+    fates,
+    fire: async arrival => {
+      const { seq, caller, dueMs } = arrival
+      const sentMs = clock.nowMs()
+      const fate: Fate = { seq, caller, dueMs, sentMs, endMs: null, dropped: null }
+      fates.push(fate)
+      await sleepUntil(clock, answeredMs(sentMs, arrival))
+      fate.endMs = clock.nowMs()
+    },
+    drop: ({ seq, caller, dueMs }, dropped) => {
+      fates.push({ seq, caller, dueMs, sentMs: null, endMs: null, dropped })
+    },
+  }
+}
+
+/** Answers take 10 ms, but nothing is answered between `fromMs` and `toMs`: the target stalls. */
+export const stalling =
+  (fromMs: number, toMs: number) =>
+  (sentMs: number): number => {
+    const endMs = sentMs + 10
+    return endMs > fromMs && sentMs < toMs ? Math.max(endMs, toMs) : endMs
+  }
+
+export const soon = (sentMs: number): number => sentMs + 10

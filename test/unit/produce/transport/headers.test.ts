@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest'
+import { headerName, headerRecord } from '../../../../src/produce/transport/headers.ts'
+
+const sources = [
+  { of: 'bytes', raw: (...texts: readonly string[]) => texts.map(text => Buffer.from(text, 'latin1')) },
+  { of: 'strings', raw: (...texts: readonly string[]) => texts },
+]
+
+describe.each(sources)('headers of $of', ({ raw }) => {
+  const plain = (...texts: readonly string[]) => ({ ...headerRecord(raw(...texts)) })
+
+  test('have names in lower case, and values as they came', () => {
+    expect(plain('X-Id', 'Ab', 'DATE', 'ä')).toEqual({ 'x-id': 'Ab', date: 'ä' })
+  })
+
+  test('that are repeated are joined with a comma and a space', () => {
+    expect(plain('via', 'a', 'age', '1', 'Via', 'b', 'via', 'c')).toEqual({ via: 'a, b, c', age: '1' })
+  })
+
+  test('are cut at 512 characters, also when they were joined', () => {
+    expect(plain('a', 'x'.repeat(513), 'b', 'y'.repeat(300), 'b', 'z'.repeat(300))).toEqual({
+      a: 'x'.repeat(512),
+      b: `${'y'.repeat(300)}, ${'z'.repeat(210)}`,
+    })
+  })
+
+  test('are kept up to 128 names', () => {
+    const many = Array.from({ length: 200 }, (_, i) => [`x-${i}`, `${i}`]).flat()
+    expect(Object.keys(plain(...many))).toEqual(Array.from({ length: 128 }, (_, i) => `x-${i}`))
+  })
+
+  test('are absent where they were not sent, whatever their names', () => {
+    expect(headerRecord([]).constructor).toBeUndefined()
+  })
+
+  test('may be called __proto__', () => {
+    expect(Object.entries(headerRecord(raw('__proto__', 'x')))).toEqual([['__proto__', 'x']])
+  })
+})
+
+describe('the name of a header', () => {
+  const nameOf = (text: string) => headerName(Buffer.from(text, 'latin1'))
+
+  test('a name is in lower case, the first time and the next', () => {
+    for (let time = 0; time < 3; time++) expect(nameOf('X-Service-Balance-USD')).toBe('x-service-balance-usd')
+  })
+
+  test('names that take the same place are told apart', () => {
+    // The same length, and the same bytes at both ends and in the middle.
+    const twins = ['x-abc-m-abc-z', 'x-cba-m-cba-z']
+    for (const name of [...twins, ...twins]) expect(nameOf(name)).toBe(name)
+  })
+
+  test('a name is its own, however many there are', () => {
+    const names = Array.from({ length: 2_000 }, (_, index) => `x-${index.toString(36)}-${'n'.repeat(index % 90)}`)
+    for (const name of [...names, ...names]) expect(nameOf(name)).toBe(name)
+  })
+
+  test('a name is what its bytes were when it was read', () => {
+    const bytes = Buffer.from('x-first')
+    expect(headerName(bytes)).toBe('x-first')
+    bytes.write('x-other')
+    expect(nameOf('x-first')).toBe('x-first')
+    expect(headerName(bytes)).toBe('x-other')
+  })
+
+  test('a name may be empty', () => {
+    expect(nameOf('')).toBe('')
+  })
+})

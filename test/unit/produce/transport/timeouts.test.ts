@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest'
+import type { Clock } from '../../../../src/lib/clock.ts'
+import { startDeadline } from '../../../../src/produce/transport/timeouts.ts'
+
+const timeouts = { connectMs: 100, headersMs: 50, idleMs: 200, totalMs: 1_000 }
+
+/** A clock that only moves with `pass` and `stall`, and counts the timers that are set. */
+function standingClock() {
+  let nowMs = 0
+  let timers: { dueMs: number; wake: () => void }[] = []
+  let set = 0
+  const at: Clock['at'] = (dueMs, wake) => {
+    set++
+    const timer = { dueMs, wake }
+    timers.push(timer)
+    return () => {
+      timers = timers.filter(each => each !== timer)
+    }
+  }
+  const clock: Clock = { nowMs: () => nowMs, wallMs: () => nowMs, at, atPrecisely: at }
+  /** Fires the earliest timer that is due by `untilMs`, if any. */
+  const wakeOnce = (untilMs = nowMs): boolean => {
+    const next = timers.filter(({ dueMs }) => dueMs <= untilMs).toSorted((a, b) => a.dueMs - b.dueMs)[0]
+    if (next === undefined) return false
+    timers = timers.filter(each => each !== next)
+    nowMs = Math.max(nowMs, next.dueMs)
+    next.wake()
+    return true
+  }
+  const pass = (ms: number): void => {
+    const untilMs = nowMs + ms
+    while (wakeOnce(untilMs));
+    nowMs = untilMs
+  }
+  /** Time passes and no timer fires, as when the process is busy. */
+  const stall = (ms: number): void => {
+    nowMs += ms
+  }
+  return { clock, pass, stall, wakeOnce, set: () => set, waiting: () => timers.length }
+}
+
+function watched(clock: Clock) {
+  const late: string[] = []
+  return { late, deadline: startDeadline(clock, timeouts, 0, limit => late.push(`${limit} at ${clock.nowMs()}`)) }
+}
+
+describe('each limit is kept to the millisecond', () => {
+  test('to connect', () => {
+    const { clock, pass } = standingClock()
+    const { late } = watched(clock)
+    pass(99)
+    expect(late).toEqual([])
+    pass(1)
+    expect(late).toEqual(['connect at 100'])
+  })
+
+  test('for the headers, although the limit to connect was set for later', () => {
+    const { clock, pass } = standingClock()
+    const { late, deadline } = watched(clock)
+    pass(10)
+    deadline.enter('headers', 10)
+    pass(500)
+    expect(late).toEqual(['headers at 60'])
+  })
+
+  test('for silence, from the last byte', () => {
+    const { clock, pass } = standingClock()
+    const { late, deadline } = watched(clock)
+    deadline.enter('idle', 0)
+    pass(150)
+    deadline.touch(150)
+    pass(150)
+    deadline.touch(300)
+    pass(500)
+    expect(late).toEqual(['idle at 500'])
+  })
+
+  test('for the whole, although bytes keep coming', () => {
+    const { clock, pass } = standingClock()
+    const { late, deadline } = watched(clock)
+    deadline.enter('idle', 0)
+    for (let atMs = 100; atMs < 1_000; atMs += 100) {
+      pass(100)
+      deadline.touch(atMs)
+    }
+    pass(500)
+    expect(late).toEqual(['total at 1000'])
+  })
+})
+
+test('a timer is not set anew for each byte', () => {
+  const { clock, pass, set } = standingClock()
+  const { deadline } = watched(clock)
+  deadline.enter('idle', 0)
+  for (let atMs = 1; atMs <= 900; atMs++) {
+    pass(1)
+    deadline.touch(atMs)
+  }
+  expect(set()).toBeLessThan(10)
+})
+
+test('what is read one turn after a limit was found missed still counts', () => {
+  const { clock, stall, wakeOnce } = standingClock()
+  const { late, deadline } = watched(clock)
+  deadline.enter('headers', 0)
+  stall(70)
+  wakeOnce()
+  deadline.enter('idle', 70)
+  wakeOnce()
+  expect(late).toEqual([])
+})
+
+test('a limit that is missed for one more turn is missed', () => {
+  const { clock, stall, wakeOnce } = standingClock()
+  const { late, deadline } = watched(clock)
+  deadline.enter('headers', 0)
+  stall(70)
+  wakeOnce()
+  wakeOnce()
+  expect(late).toEqual(['headers at 70'])
+})
+
+test('after stop nothing is called and no timer is left', () => {
+  const { clock, pass, waiting } = standingClock()
+  const { late, deadline } = watched(clock)
+  deadline.enter('headers', 0)
+  deadline.stop()
+  expect(waiting()).toBe(0)
+  pass(5_000)
+  expect(late).toEqual([])
+})
