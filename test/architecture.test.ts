@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import {
@@ -19,6 +19,7 @@ import {
   testsMirrorSources,
   usesAllItSees,
 } from './support/architecture-rules.ts'
+import { withRooms } from './support/render-rooms.ts'
 import type { SourceFile } from './support/source-code.ts'
 
 /** The places of `src` from left to right, and the whole of what each may import: the diagram of the program. */
@@ -444,6 +445,13 @@ test('every place, door and edge of the tables is there, and has its reason', ()
   expect([...places, ...Object.values(doors), ...Object.values(edges)].filter(({ because }) => because === '')).toEqual(
     [],
   )
+})
+
+test('docs/architecture.md shows the table of places', () => {
+  const file = 'docs/architecture.md'
+  const current = withRooms(readFileSync(file, 'utf8'), places)
+  if (process.env.UPDATE_DOCS === '1') writeFileSync(file, current)
+  expect(readFileSync(file, 'utf8'), 'UPDATE_DOCS=1 npx vitest run test/architecture.test.ts').toBe(current)
 })
 
 /** Every text file of the project, but for what is installed, built or written by runs. */
