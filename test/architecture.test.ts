@@ -367,8 +367,8 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createWorker } from './worker.ts'"]],
   },
   {
-    says: 'only a worker creates an engine',
-    rule: importedOnlyBy('src/produce/engine.ts', ['src/run/worker.ts']),
+    says: 'only a worker creates an engine, and the messages to it carry its job',
+    rule: importedOnlyBy('src/produce/engine.ts', ['src/run/worker.ts', 'src/run/messages.ts']),
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {

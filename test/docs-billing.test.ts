@@ -165,7 +165,7 @@ test('replays go as the table says', () => {
   const body = bodyOf(itemsIn('eth_call, eth_call fails'))
   const send = (step: string, caller: string) => {
     const key = `ref_default_${caller}`
-    if (step === 'statement') return get({ method: 'GET', path: documented.paths.rateLimits, key })
+    if (step === 'balance check') return get({ method: 'GET', path: documented.paths.rateLimits, key })
     return ask(step === 'conflict' ? body.slice(0, 1) : body, { key, headers: { 'idempotency-key': 'k' } })
   }
   const rows = tableUnder(markdown, 'Replays')
@@ -178,6 +178,8 @@ test('replays go as the table says', () => {
 })
 
 describe('the ledger', () => {
+  /** A story has one word for each kind of step. */
+  const stepsOf = (cell: string) => cell.replaceAll('balance check', 'statement')
   const races = tableUnder(markdown, 'The ledger')
   test.each(titled(races, 'Shown in the race', 'Shown at the end', 'Finding'))('judges a race: %s', (_, row) => {
     const balances = ['10', '10', row['Shown in the race'] ?? '', row['Shown at the end'] ?? '']
@@ -186,7 +188,8 @@ describe('the ledger', () => {
   })
 
   const stories = tableUnder(markdown, 'Discrepancies')
-  const judge = (row: Row) => judgeStory({ steps: row.Steps ?? '', balances: row['Balances shown']?.split(', ') ?? [] })
+  const judge = (row: Row) =>
+    judgeStory({ steps: stepsOf(row.Steps ?? ''), balances: row['Balances shown']?.split(', ') ?? [] })
   const discrepant = stories.filter(({ Kind }) => Kind !== undefined)
 
   test.each(titled(discrepant, 'Kind', 'Steps', 'Balances shown'))('names a difference: %s', (_, row) => {

@@ -92,30 +92,34 @@ test('docs/clauses.md is what the clauses and the lies make of it', () => {
 
 describe('docs/architecture.md', () => {
   const markdown = read('docs/architecture.md')
-  const places = tableUnder(markdown, 'The folders of `src`').map(({ Place = '' }) => plain(Place).replace('/', ''))
+  const rooms = tableUnder(markdown, 'The rooms of `src`').flatMap(({ Room }) =>
+    Room === undefined ? [] : plain(Room).replace(/\/$/, ''),
+  )
 
-  test('lists every place of src and no other', () => {
-    expect(places.toSorted()).toEqual(
+  test('lists every room of src and no other', () => {
+    expect([...new Set(rooms.map(room => room.split('/')[0]))].toSorted()).toEqual(
       readdirSync('src')
         .filter(name => name !== 'tsconfig.json')
         .toSorted(),
     )
+    expect(rooms.filter(room => !existsSync(`src/${room}`))).toEqual([])
   })
 
   test('lists them in an order in which each imports only from above', () => {
-    const placeOf = (path: string) => places.indexOf(path.split('/')[1] ?? '')
+    const inRoom = (path: string, room: string) => path === `src/${room}` || path.startsWith(`src/${room}/`)
+    const roomOf = (path: string) => rooms.findIndex(room => inRoom(path, room))
     const backwards = filesUnder('src/', /\.ts$/).flatMap(path =>
       importsOf({ path, text: read(path) })
-        .filter(({ file }) => file !== null && placeOf(file) > placeOf(path))
+        .filter(({ file }) => file !== null && roomOf(file) > roomOf(path))
         .map(({ file }) => `${path} imports ${file}`),
     )
     expect(backwards).toEqual([])
   })
 
   test.each(tableUnder(markdown, 'What is bounded'))(
-    'bounds $What by $Most',
-    ({ Most = '', Constant = '', In = '' }) => {
-      expect(read(plain(In))).toMatch(new RegExp(`\\b${plain(Constant)}( =|:) ${boundAsWritten(Most)}\\b`))
+    'bounds $What by $Limit',
+    ({ Limit = '', Constant = '', In = '' }) => {
+      expect(read(plain(In))).toMatch(new RegExp(`\\b${plain(Constant)}( =|:) ${boundAsWritten(Limit)}\\b`))
     },
   )
 })

@@ -107,7 +107,7 @@ const openingPicoUsd = pico('1000000')
 const { windowMs } = metronomeContract.limits
 
 /** One account for everybody, with limits that nobody reaches. */
-export function openAccount(clock: Clock): { readonly draw: (tokens: number) => Standing } {
+export function createCalibrationAccount(clock: Clock): { readonly draw: (tokens: number) => Standing } {
   let picoUsd = openingPicoUsd
   let serial = 0
   let resetMs = 0

@@ -1,6 +1,6 @@
 import { createServer, type Socket } from 'node:net'
 import { type Clock, monotonicOriginMs } from '../lib/clock.ts'
-import { openAccount, type StreamTexts, statementAnswer, streamTexts } from './server-answers.ts'
+import { createCalibrationAccount, type StreamTexts, statementAnswer, streamTexts } from './server-answers.ts'
 
 export type Pace = {
   readonly clock: Clock
@@ -112,7 +112,7 @@ const mostUnreadBytes = 4_194_304
  * reader stamps later than was written is the reader's doing, or the kernel's. Port 0 is a free one.
  */
 export function startMetronome({ port, ...pace }: Pace & { readonly port: number }): Promise<Metronome> {
-  const account = openAccount(pace.clock)
+  const account = createCalibrationAccount(pace.clock)
   const pacer = createPacer(pace)
   const sockets = new Set<Socket>()
 

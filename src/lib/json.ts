@@ -48,3 +48,6 @@ export function isJson(contentType: string | undefined): boolean {
   const end = contentType.indexOf(';')
   return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() === 'application/json'
 }
+
+/** The same data, of which nothing can be changed: for the type that a zod schema infers. */
+export type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T

@@ -75,7 +75,7 @@ function columnWidths(rows: readonly (readonly TableCell[])[]): readonly number[
 
 export const heading = (page: Page, text: string): readonly string[] => ['', paint(page, 'bold', text)]
 
-export const right = (text: string): TableCell => ({ text, align: 'right' })
+export const rightCell = (text: string): TableCell => ({ text, align: 'right' })
 
 /** The width of a plain table, unless another is given. */
 const usualColumns = 96
@@ -96,7 +96,7 @@ export function plainTable(
     { length: last + 1 },
     (_, column) => column > 0 && rows.every(row => /^([\d,.]+( ?m?s|%)?)?$/.test(row[column] ?? '')),
   )
-  const toCell = (text: string, column: number): TableCell => (isNumeric[column] ? right(text) : { text })
+  const toCell = (text: string, column: number): TableCell => (isNumeric[column] ? rightCell(text) : { text })
   const before = tableWidth(
     2,
     all.map(row => row.slice(0, last).map(toCell)),

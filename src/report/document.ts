@@ -3,6 +3,7 @@ import type { JudgeName } from '../contract/clause.ts'
 import type { ClauseId } from '../contract/clauses.ts'
 import type { DiscrepancyKind } from '../judge/audits/audit.ts'
 import { comparisonSchema } from '../judge/compare/comparison.ts'
+import type { DeepReadonly } from '../lib/json.ts'
 import type { Operator } from '../plan/plan.ts'
 
 export type { CapacityResult, TrialResult } from '../judge/capacity/result.ts'
@@ -340,12 +341,6 @@ export const reportSchema = z
 
 /** For programs that read reports in other languages. A member that a later version adds is no mistake. */
 export const reportJsonSchema = (): unknown => z.toJSONSchema(reportSchema, { io: 'input' })
-
-type DeepReadonly<T> = T extends readonly (infer Item)[]
-  ? readonly DeepReadonly<Item>[]
-  : T extends object
-    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
-    : T
 
 /** What a run found, as `report.json` has it. */
 export type Report = DeepReadonly<z.infer<typeof reportSchema>>

@@ -3,8 +3,9 @@ import { whenIdle } from '../lib/batches.ts'
 import type { Plan } from '../plan/plan.ts'
 import { loadCallers } from '../produce/callers/api-keys.ts'
 import { createRunStop, onStop } from '../produce/drivers/stop.ts'
+import type { StartWorker } from './messages.ts'
 import type { RunIo, RunJob } from './run.ts'
-import { createWorker, type StartWorker, type WorkerIo } from './worker.ts'
+import { createWorker, type WorkerIo } from './worker.ts'
 
 /** Starts workers in this very thread. They are given copies and give copies, as if they were in threads of their own. */
 export const startInline =

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { memoizeLast } from '../lib/memoize-last.ts'
 import type { LiveRun } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { WorkerHandle, WorkerSnapshot } from './worker.ts'
+import type { WorkerHandle, WorkerSnapshot } from './messages.ts'
 
 const maxAgeMs = 1_000
 

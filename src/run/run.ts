@@ -9,23 +9,18 @@ import type { Plan } from '../plan/plan.ts'
 import { splitEvenly } from '../plan/shard.ts'
 import { createSharedBudget } from '../produce/drivers/budget.ts'
 import { createRunStop, onAbort, onStop, type RunStop } from '../produce/drivers/stop.ts'
-import type { EngineJob } from '../produce/engine.ts'
 import type { Report } from '../report/document.ts'
-
 import type { RunDirectory } from '../storage/run-directory.ts'
 import { createLiveView } from './live.ts'
 import { makeReport } from './make-report.ts'
-import type { OpeningResult, RunEnd, StartWorker, WorkerHandle } from './worker.ts'
+import type { OpeningResult, RunEnd, StartWorker, WorkerHandle, WorkerJob } from './messages.ts'
 
 /** What a run does: plain data. */
-export type RunJob = Omit<EngineJob, 'shard' | 'budget'> & {
+export type RunJob = Omit<WorkerJob, 'shard' | 'budget' | 'epoch' | 'logFile' | 'maxConnections'> & {
   /** null: the run is compared with no other. */
   readonly baselines: Baselines | null
   /** How many workers share the callers, the budget and the clock. */
   readonly workers: number
-  readonly warmUp: boolean
-  /** Whether an output reads the gauges. */
-  readonly gauges: boolean
 }
 
 /** All that a run touches. */

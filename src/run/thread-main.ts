@@ -6,8 +6,8 @@ import { openLog } from '../observation/log.ts'
 import { createRunStop, onStop } from '../produce/drivers/stop.ts'
 import type { Saturate } from '../produce/transport/transport.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
-import type { WorkerCommand, WorkerMessage, WorkerQuery } from './messages.ts'
-import { createWorker, type WorkerJob } from './worker.ts'
+import type { WorkerCommand, WorkerJob, WorkerMessage, WorkerQuery } from './messages.ts'
+import { createWorker } from './worker.ts'
 
 /**
  * What a thread of `threads.ts` runs: a worker with a clock, connections and a log of its own, which does what it is

@@ -2,8 +2,14 @@ import { setFlagsFromString } from 'node:v8'
 import { Worker as Thread } from 'node:worker_threads'
 import type { WorkerResult } from '../judge/judge-run.ts'
 import { type Cancel, systemClock } from '../lib/clock.ts'
-import type { WorkerCommand, WorkerMessage, WorkerQuery } from './messages.ts'
-import type { OpeningResult, StartWorker, WorkerSnapshot } from './worker.ts'
+import type {
+  OpeningResult,
+  StartWorker,
+  WorkerCommand,
+  WorkerMessage,
+  WorkerQuery,
+  WorkerSnapshot,
+} from './messages.ts'
 
 type Query = WorkerQuery extends infer Each ? (Each extends WorkerQuery ? Omit<Each, 'id'> : never) : never
 

@@ -9,8 +9,8 @@ import { lieByName } from '../../src/service/lies/lies.ts'
 import { describeWith } from '../support/real-part.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 import { virtualRun } from '../support/virtual-run.ts'
-import { regressed } from '../unit/report/comparison/fixtures.ts'
 import { hostileReport } from '../unit/report/hostile-report.ts'
+import { regressed } from '../unit/report/sections/comparisons.ts'
 
 const widths = [390, 1_440] as const
 const schemes = ['light', 'dark'] as const

@@ -24,7 +24,10 @@ export function seesOnly(rooms: readonly Room[]): Rule {
   return tree => [
     ...rooms.flatMap(({ name, sees }, position) =>
       sees
-        .filter(seen => !rooms.slice(0, position).some(above => isAtOrUnder(seen, above.name)))
+        .filter(
+          seen =>
+            !rooms.slice(0, position).some(above => isAtOrUnder(seen, above.name) || isAtOrUnder(above.name, seen)),
+        )
         .map(seen => `src/${name} is said to see ${seen}, which does not stand above it`),
     ),
     ...sources(tree).flatMap(file => {

@@ -21,11 +21,3 @@ export const expectFor =
     if (kept) say.kept(clause)
     else say.broken(clause, because(), [seq])
   }
-
-const maxQuoteLength = 80
-
-/** What was got, short enough for a sentence. */
-export function quote(value: unknown): string {
-  const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value))
-  return text.length > maxQuoteLength ? `${text.slice(0, maxQuoteLength - 3)}...` : text
-}

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { DeepReadonly } from '../../lib/deep-readonly.ts'
+import type { DeepReadonly } from '../../lib/json.ts'
 import type { Status } from '../thresholds.ts'
 
 const changeVerdict = z.enum(['improved', 'unchanged', 'regressed', 'cannot-tell'])

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Contract } from '../../contract/contract.ts'
-import type { DeepReadonly } from '../../lib/deep-readonly.ts'
+import type { DeepReadonly } from '../../lib/json.ts'
 import { formatPico } from '../../lib/money.ts'
 import { latenessMs, type Observation, type Sink } from '../../observation/observation.ts'
 import { isReplayed } from '../../observation/response.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { stampStreams } from '../../../src/calibration/calibrate.ts'
 import { createPacer } from '../../../src/calibration/server.ts'
-import { openAccount, statementAnswer, streamTexts } from '../../../src/calibration/server-answers.ts'
+import { createCalibrationAccount, statementAnswer, streamTexts } from '../../../src/calibration/server-answers.ts'
 import { monotonicOriginMs } from '../../../src/lib/clock.ts'
 import type { Exchange, Transport } from '../../../src/produce/transport/transport.ts'
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
@@ -14,7 +14,7 @@ const load = { streams: 10, perSecond: 50, tokens: 10, atOnce: 1, seconds: 7 }
 
 /** The metronome without sockets: each text comes `delayMs` after it was written. `spoil` may change it on the way. */
 function wire(clock: ManualClock, delayMs: number, spoil = (text: string): string => text): Transport {
-  const account = openAccount(clock)
+  const account = createCalibrationAccount(clock)
   const pacer = createPacer({ clock, perSecond: load.perSecond, atOnce: load.atOnce })
   return ({ method, onStreamBytes }) =>
     new Promise(resolve => {

@@ -4,7 +4,8 @@ import { createJudge } from '../../../src/judge/judge.ts'
 import { mergeGauges } from '../../../src/judge/metrics/gauges.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { createLiveView } from '../../../src/run/live.ts'
-import type { WorkerSnapshot } from '../../../src/run/worker.ts'
+import type { WorkerSnapshot } from '../../../src/run/messages.ts'
+
 import { loadScenario } from '../../../src/scenario/load-scenario.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import type { LiveRun, Output } from '../../../src/outputs/output.ts'
 import type { Report } from '../../../src/report/document.ts'
+import type { StartWorker } from '../../../src/run/messages.ts'
 
 import type { RunIo } from '../../../src/run/run.ts'
-import type { StartWorker } from '../../../src/run/worker.ts'
+
 import { virtualRun } from '../../support/virtual-run.ts'
 
 const scenario = `name: test

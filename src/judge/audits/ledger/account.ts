@@ -8,6 +8,7 @@ import {
   type Balances,
   type ChargeBounds,
   type ChargeTotals,
+  createCurrencies,
   excessOver,
   formatRange,
   isWithin,
@@ -15,7 +16,6 @@ import {
   totalsBetween,
   zeroTotals,
 } from './charge.ts'
-import { createCurrencies } from './currencies.ts'
 import type { Discrepancies } from './discrepancies.ts'
 
 /** One request, as its account sees it. It is settled when its charge is in the balance for sure. */

@@ -4,9 +4,10 @@ import {
   type ChargeBounds,
   type ChargedRequest,
   type ChargeTotals,
+  type CurrencyEntry,
+  createCurrencies,
   zeroTotals,
 } from '../../../../../src/judge/audits/ledger/charge.ts'
-import { type CurrencyEntry, createCurrencies } from '../../../../../src/judge/audits/ledger/currencies.ts'
 import { createOverlapBounds, type RequestInterval } from '../../../../../src/judge/audits/overlap-bounds.ts'
 import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
 import { pico } from '../../../../../src/lib/money.ts'

@@ -1,18 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { Comparison } from '../../../../src/judge/compare/comparison.ts'
-import { comparisonJsonSchema, comparisonSchema } from '../../../../src/judge/compare/comparison.ts'
+import { type Comparison, comparisonJsonSchema, comparisonSchema } from '../../../../src/judge/compare/comparison.ts'
 import { withComparison } from '../../../../src/judge/verdict.ts'
 import { annotationLines } from '../../../../src/outputs/github.ts'
 import type { Report } from '../../../../src/report/document.ts'
-
 import { renderJunit } from '../../../../src/report/render/junit.ts'
 import { comparisonRenderers, renderHtml, renderMarkdown, renderText } from '../../../../src/report/render/renderers.ts'
-
 import { parseXml } from '../../../support/xml.ts'
 import { failingReport, passingReport } from '../fixtures.ts'
 import { hostile } from '../hostile-report.ts'
-import { hostileComparison, improved, regressed, unchanged, untold } from './fixtures.ts'
+import { hostileComparison, improved, regressed, unchanged, untold } from './comparisons.ts'
 
 const page = { columns: 120, colour: false }
 const render = (format: keyof typeof comparisonRenderers, comparison: Comparison) =>

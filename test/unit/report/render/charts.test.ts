@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { logTicks, percent, timeLabel, timeTicks, valueTicks } from '../../../../src/report/render/scale.ts'
+import { logTicks, percent, timeLabel, timeTicks, valueTicks } from '../../../../src/report/render/charts.ts'
 
 test.each([
   [4_000, [0, 1_000, 2_000, 3_000, 4_000]],
