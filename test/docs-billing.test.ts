@@ -6,7 +6,7 @@ import { discrepancyKinds } from '../src/judge/audits/audit.ts'
 import { createChecks } from '../src/judge/checks/checks.ts'
 import { createFindingLog } from '../src/judge/checks/findings.ts'
 import { formatPico, pico, roundPico } from '../src/lib/money.ts'
-import type { Answer, RpcItem } from '../src/observation/observation.ts'
+import type { ObservedResponse, RpcItem } from '../src/observation/observation.ts'
 import { listPricePico } from '../src/service/chat/completion.ts'
 import { judgeStory } from './support/ledger-story.ts'
 import { type Row, tableUnder } from './support/markdown.ts'
@@ -41,14 +41,19 @@ function creditsByContract(network: string, items: readonly RpcItem[]): number {
 }
 
 /** The clauses that the checks say are broken by an answer to these items. */
-function accusedBy(network: string, items: readonly RpcItem[], batch: boolean, answer: Answer): readonly string[] {
+function accusedBy(
+  network: string,
+  items: readonly RpcItem[],
+  batch: boolean,
+  response: ObservedResponse,
+): readonly string[] {
   const docket = createFindingLog()
-  const asked = { kind: 'rpc', network, batch, items, replay: null } as const
-  createChecks(documented, docket)(anObservation({ asked, answer }))
+  const request = { kind: 'rpc', network, batch, items, replay: null } as const
+  createChecks(documented, docket)(anObservation({ request, response }))
   return docket.findings().map(({ clause }) => clause)
 }
 
-const answerTo = (network: string, items: readonly RpcItem[], batch: boolean): Answer => {
+const responseTo = (network: string, items: readonly RpcItem[], batch: boolean): ObservedResponse => {
   const body = bodyOf(items)
   const reply = conversation().rpc(batch ? body : body[0], { network })
   const value: unknown = JSON.parse(textOf(reply))
@@ -67,20 +72,20 @@ describe('the price of RPC requests', () => {
     const { Network = '', Call, Items = Call ?? '' } = row
     const batch = Call === undefined
     const items = itemsIn(Items)
-    const answer = answerTo(Network, items, batch)
+    const response = responseTo(Network, items, batch)
     expect(row.Credits).toBe(String(creditsByContract(Network, items)))
     expect(row.USD).toBe(formatPico(BigInt(row.Credits ?? 0) * price))
     expect(row['Cost header']).toBe(roundPico(pico(row.USD ?? ''), rpc.costDecimals))
-    expect([answer.headers[credits], answer.headers[cost]]).toEqual([row.Credits, row['Cost header']])
-    expect(accusedBy(Network, items, batch, answer)).toEqual([])
+    expect([response.headers[credits], response.headers[cost]]).toEqual([row.Credits, row['Cost header']])
+    expect(accusedBy(Network, items, batch, response)).toEqual([])
   })
 
   test('a failed single call is accepted at both prices and at no third', () => {
     const items = itemsIn('eth_call fails')
-    const answer = answerTo('ethereum-mainnet', items, false)
+    const response = responseTo('ethereum-mainnet', items, false)
     const at = (amount: bigint) => ({
-      ...answer,
-      headers: { ...answer.headers, [credits]: String(amount), [cost]: formatPico(amount * price) },
+      ...response,
+      headers: { ...response.headers, [credits]: String(amount), [cost]: formatPico(amount * price) },
     })
     const accused = (amount: bigint) => accusedBy('ethereum-mainnet', items, false, at(amount))
     expect([accused(20n), accused(5n), accused(10n)]).toEqual([[], [], ['rpc.credits.amount']])
@@ -88,10 +93,10 @@ describe('the price of RPC requests', () => {
 
   test('an error in the price of failures is told apart from one in the rest', () => {
     const items = itemsIn('eth_call, eth_call fails')
-    const answer = answerTo('ethereum-mainnet', items, true)
+    const response = responseTo('ethereum-mainnet', items, true)
     const at = (amount: bigint) => ({
-      ...answer,
-      headers: { ...answer.headers, [credits]: String(amount), [cost]: formatPico(amount * price) },
+      ...response,
+      headers: { ...response.headers, [credits]: String(amount), [cost]: formatPico(amount * price) },
     })
     expect(accusedBy('ethereum-mainnet', items, true, at(40n))).toEqual(['rpc.batch.error-price'])
     expect(accusedBy('ethereum-mainnet', items, true, at(45n))).toEqual(['rpc.credits.amount'])
@@ -104,10 +109,10 @@ test.each(headers)('a cost header may say as much, and not a pico more or less: 
   const amount = BigInt(row.Credits ?? 0)
   const exact = amount * price
   const items = Array.from({ length: 3 }, (_, index) => ({ id: index, method: 'eth_call', failing: false }))
-  const answer = answerTo('ethereum-mainnet', items, true)
+  const response = responseTo('ethereum-mainnet', items, true)
   const isAccused = (shown: bigint) => {
-    const headers = { ...answer.headers, [credits]: String(amount), [cost]: formatPico(shown) }
-    return accusedBy('ethereum-mainnet', items, true, { ...answer, headers }).includes('rpc.cost.amount')
+    const headers = { ...response.headers, [credits]: String(amount), [cost]: formatPico(shown) }
+    return accusedBy('ethereum-mainnet', items, true, { ...response, headers }).includes('rpc.cost.amount')
   }
   expect(row.Exact).toBe(formatPico(exact))
   expect(row.Header).toBe(roundPico(exact, rpc.costDecimals))
@@ -129,7 +134,7 @@ test.each(completions)('a completion may cost as much, and not a pico more or le
   const isAccused = (usd: bigint) => {
     const docket = createFindingLog()
     const { prompt_tokens: promptTokens } = usage
-    const asked = {
+    const request = {
       kind: 'chat',
       model: row.Model ?? '',
       modelTier: 'S',
@@ -142,8 +147,13 @@ test.each(completions)('a completion may cost as much, and not a pico more or le
       usage: { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens },
       cost: { usd: Number(formatPico(usd)), diem: 0 },
     }
-    const answer: Answer = { status: 200, headers: {}, bytes: 0, body: { kind: 'json', value, digest: null } }
-    createChecks(documented, docket)(anObservation({ asked, answer }))
+    const response: ObservedResponse = {
+      status: 200,
+      headers: {},
+      bytes: 0,
+      body: { kind: 'json', value, digest: null },
+    }
+    createChecks(documented, docket)(anObservation({ request, response }))
     return docket.findings().some(({ clause }) => clause === 'chat.cost.amount')
   }
   expect(row.USD).toBe(formatPico(expected))

@@ -32,7 +32,7 @@ export function carryOutStreams(streams: StreamRun): Promise<Report> {
   const scenario = parseScenario(scenarioOf(load), 'streams', metronomeContract)
   const plan = makePlan(scenario, metronomeContract, { seed: 1, target, budgetUsd: null })
   const info = { runId: 'streams', target, startedAtMs: clock.wallMs() }
-  const log = { write: observe, unrecorded: () => 0, end: async () => {} }
+  const log = { write: observe, notRecorded: () => 0, end: async () => {} }
   const output = { start: (live: LiveRun) => onStart(live.loadStartMs), finish: async () => {}, close: async () => {} }
   const io = inlineIo({ clock, transport: send, log })
   return run(unrecordedJob(plan, metronomeContract, info), { ...io, stop, quit: stop, outputs: [output] })
@@ -62,18 +62,18 @@ export async function stampStreams(
   let loadStartMs: () => number | null = () => null
   const delays = collectDelays(() => countedSpan(load, originMs + (loadStartMs() ?? Number.NaN)))
   let misread = 0
-  const { verdict, because } = await carryOutStreams({
+  const { verdict, reasons } = await carryOutStreams({
     ...run,
-    send: noteBeats(run.send, (answerId, beats) => noted.set(answerId, beats)),
+    send: noteBeats(run.send, (responseId, beats) => noted.set(responseId, beats)),
     onStart: startMs => {
       loadStartMs = startMs
     },
     observe: observation => {
-      const { answer, outcome } = observation
+      const { response, outcome } = observation
       const stream = streamOf(observation)
-      const answerId = answer?.headers['cf-ray'] ?? ''
-      const beats = noted.get(answerId)
-      noted.delete(answerId)
+      const responseId = response?.headers['cf-ray'] ?? ''
+      const beats = noted.get(responseId)
+      noted.delete(responseId)
       // A stream that failed has its place in the verdict of the run.
       if (stream === null || beats === undefined || outcome.kind !== 'answered') return
       const stampsMs = stampsOf(stream, originMs)
@@ -81,7 +81,7 @@ export async function stampStreams(
       else misread++
     },
   })
-  return { turnpike: delays.facts(), misread, run: { verdict, because } }
+  return { turnpike: delays.facts(), misread, run: { verdict, reasons } }
 }
 
 /** The delays of a reader that does nothing but read. */

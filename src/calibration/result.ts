@@ -82,7 +82,7 @@ export type Measured = {
   /** Streams whose observation has another number of tokens than were written. */
   readonly misread: number
   /** The verdict of the run, as of any other. */
-  readonly run: { readonly verdict: 'pass' | 'fail' | 'inconclusive'; readonly because: readonly string[] }
+  readonly run: { readonly verdict: 'pass' | 'fail' | 'inconclusive'; readonly reasons: readonly string[] }
   readonly eventLoopDelayMs: EventLoopDelay
   /** The p99 of all chunks that is still good enough; null: any is. */
   readonly mostMs: number | null
@@ -91,7 +91,7 @@ export type Measured = {
 /** How far instants that Turnpike states of streams can be trusted on this machine under this load. */
 export type Certificate = {
   readonly verdict: 'pass' | 'fail' | 'inconclusive'
-  readonly because: readonly string[]
+  readonly reasons: readonly string[]
   /** Below these, a TTFT and a gap between chunks say nothing about a target; null where that is not known. */
   readonly floorMs: { readonly ttft: number | null; readonly gap: number | null }
 } & Omit<Measured, 'run'>
@@ -103,11 +103,11 @@ const leastWritten = 0.95
 
 export function certify({ run, ...measured }: Measured): Certificate {
   const { turnpike } = measured
-  const wrong = [...(run.verdict === 'fail' ? run.because : []), ...wrongs(measured)]
-  const doubts = [...(run.verdict === 'inconclusive' ? run.because : []), ...doubtsOf(measured)]
+  const wrong = [...(run.verdict === 'fail' ? run.reasons : []), ...wrongs(measured)]
+  const doubts = [...(run.verdict === 'inconclusive' ? run.reasons : []), ...doubtsOf(measured)]
   const verdict = wrong.length > 0 ? 'fail' : doubts.length > 0 ? 'inconclusive' : 'pass'
   const floorMs = { ttft: turnpike.firstTokenMs.p99, gap: turnpike.gapMs.p99 }
-  return { verdict, because: [...wrong, ...doubts], floorMs, ...measured }
+  return { verdict, reasons: [...wrong, ...doubts], floorMs, ...measured }
 }
 
 function wrongs({ turnpike, misread, mostMs }: Omit<Measured, 'run'>): readonly string[] {
@@ -154,7 +154,7 @@ const tooFew = ({ count, p99 }: Percentiles, load: StreamLoad): readonly string[
 
 /** A certificate for people. */
 export function describeCertificate(certificate: Certificate): string {
-  const { verdict, because, turnpike, bare, eventLoopDelayMs } = certificate
+  const { verdict, reasons, turnpike, bare, eventLoopDelayMs } = certificate
   const rows = [
     row('every chunk', turnpike.chunkMs),
     row('first tokens', turnpike.firstTokenMs),
@@ -166,7 +166,7 @@ export function describeCertificate(certificate: Certificate): string {
   const { p99, max } = eventLoopDelayMs
   return [
     `${verdict.toUpperCase()}  ${loadOf(certificate)}`,
-    ...because.map(reason => `  - ${reason}`),
+    ...reasons.map(reason => `  - ${reason}`),
     floorOf(certificate),
     '',
     plainTable(['written to stamped, ms', 'p50', 'p90', 'p99', 'p99.9', 'max', 'count'], rows),

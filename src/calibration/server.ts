@@ -162,6 +162,6 @@ const mostTokens = 100_000
 
 /** The longest completion that a request allows is the one that it gets. */
 function tokensIn(body: string): number {
-  const [, asked] = /"max_completion_tokens":(\d{1,9})\b/.exec(body) ?? []
-  return asked === undefined ? usualTokens : Math.min(Math.max(1, Number(asked)), mostTokens)
+  const [, request] = /"max_completion_tokens":(\d{1,9})\b/.exec(body) ?? []
+  return request === undefined ? usualTokens : Math.min(Math.max(1, Number(request)), mostTokens)
 }

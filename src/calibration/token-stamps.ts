@@ -55,7 +55,7 @@ function readBeat(bytes: Buffer, start: number, onBeat: (writtenMs: number, late
 }
 
 /** Sends as `send` does and notes the beats of each stream, by the id that the metronome gives its answer. */
-export function noteBeats(send: Transport, note: (answerId: string, beats: Beats) => void): Transport {
+export function noteBeats(send: Transport, note: (responseId: string, beats: Beats) => void): Transport {
   return async (request, signal) => {
     const { onStreamBytes } = request
     if (onStreamBytes === null) return send(request, signal)

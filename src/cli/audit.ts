@@ -19,7 +19,7 @@ export async function auditCommand(values: Values): Promise<number> {
 
 /** Without some of the charges, the balances would seem to be wrong. */
 async function judgeCompleteLog(job: JudgeJob, file: string): Promise<WorkerResult> {
-  const { leftOut, ...result } = await judgeLog(job, file)
-  assertComplete(file, leftOut)
+  const { skipped, ...result } = await judgeLog(job, file)
+  assertComplete(file, skipped)
   return result
 }

@@ -17,11 +17,11 @@ function list(): string {
     const remarks = `${basis === 'profile' ? ' (profile)' : ''}${needs === undefined ? '' : ` (needs ${needs})`}`
     return [`§${section}`, id, judges.join(', '), `${says}${remarks}`]
   })
-  const excused = Object.entries(excusedClauses).map(([id, { section, says, excuse, because }]) => [
+  const excused = Object.entries(excusedClauses).map(([id, { section, says, excuse, reason }]) => [
     `§${section}`,
     id,
     excuse,
-    `${says} ${because}`,
+    `${says} ${reason}`,
   ])
   return plainTable([], [...judged, ...excused], Number.POSITIVE_INFINITY)
 }

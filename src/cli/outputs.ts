@@ -116,7 +116,7 @@ function openingNotes(plan: Plan, info: RunInfo, path: string): readonly string[
   const { target, scenario, seed, limits } = plan
   const others = differingLimits(limits)
   const aboutLimits =
-    limits.asked.kind === 'failed'
+    limits.discovery.kind === 'failed'
       ? [`Limits are ${describeLimits(limits)}.`]
       : others.length === 0
         ? []

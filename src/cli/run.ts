@@ -90,7 +90,7 @@ async function runAgainst(
   assertAffordable(plan)
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
-  const info: RunInfo = { turnpike: 1, runId, version, target, startedAtMs: clock.wallMs() }
+  const info: RunInfo = { turnpike: 2, runId, version, target, startedAtMs: clock.wallMs() }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   onFirst(() => log('Interrupted: waiting for what is under way. Once more to quit.'))
@@ -110,12 +110,12 @@ async function runAgainst(
 const workersOf = (values: Values): number => number(values, 'workers') ?? 1
 
 function assertDivisible(plan: Plan, workers: number): void {
-  const { max, because } = maxShards(plan)
+  const { max, reason } = maxShards(plan)
   if (Number.isSafeInteger(workers) && workers >= 1 && workers <= max) return
   throw new UsageError({
     where: '--workers',
     got: String(workers),
-    expected: `a whole number from 1 to ${max}: ${plan.scenario} has ${because}`,
+    expected: `a whole number from 1 to ${max}: ${plan.scenario} has ${reason}`,
   })
 }
 

@@ -16,8 +16,8 @@ export type ChatOptions = {
 
 /** How many choices are generated, each up to the token limit. */
 export function choicesOf(options: ChatOptions | null): number {
-  const asked = options?.body.n
-  return typeof asked === 'number' && Number.isInteger(asked) && asked > 1 ? asked : 1
+  const request = options?.body.n
+  return typeof request === 'number' && Number.isInteger(request) && request > 1 ? request : 1
 }
 
 /** A member of a request that no service knows. */

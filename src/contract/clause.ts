@@ -48,5 +48,5 @@ export type ExcusedClause = {
   readonly says: string
   /** `later`: it can be judged, but is not yet. */
   readonly excuse: 'unobservable' | 'later'
-  readonly because: string
+  readonly reason: string
 }

@@ -49,14 +49,14 @@ type LoadTotals = {
   /** Arrivals that were due and never sent. */
   readonly dropped: number
   /** Arrivals for which there were no credentials. */
-  readonly leftOut: number
+  readonly skipped: number
   readonly failures: Readonly<Record<string, number>>
   /** Responses of the abuse block, in stages that did not intend to cause it. */
   readonly blocked: number
   readonly latenessMs: Percentiles
   readonly eventLoopDelayMs: EventLoopDelay | null
   /** Observations that were judged but not recorded, because the disk was too slow. */
-  readonly unrecorded: number
+  readonly notRecorded: number
   /** Of the remote write, until the run ended; null: there was none. */
   readonly pushed: PushCounts | null
   /** One for each worker, in their order. */
@@ -69,25 +69,25 @@ type WorkerTotals = {
   readonly worker: number
   readonly callers: number
   /** Its log has no end. */
-  readonly isLost: boolean
+  readonly lost: boolean
   /** When it began its first stage, in milliseconds on the clock of the run; null: it did not, or did not say so. */
-  readonly beganMs: number | null
+  readonly startedMs: number | null
   readonly sent: number
   readonly latenessMs: Percentiles
   readonly eventLoopDelayMs: EventLoopDelay | null
 }
 
 /** Judges the log of a worker again; of a log that is not there, nothing. `leftOut`: observations that it lacks. */
-export async function judgeLog(job: JudgeJob, file: string): Promise<WorkerResult & { leftOut: number }> {
+export async function judgeLog(job: JudgeJob, file: string): Promise<WorkerResult & { skipped: number }> {
   const judge = createJudge(job.plan, job.contract, job.head)
   let end: LogFooter | null = null
-  let leftOut = 0
+  let skipped = 0
   for await (const line of hasHeader(file) ? readLog(file) : []) {
     if (line.kind === 'observation') judge.add(line.observation)
     if (line.kind === 'end') end = line.end
-    if (line.kind === 'gap') leftOut += line.leftOut
+    if (line.kind === 'gap') skipped += line.skipped
   }
-  return { facts: judge.finish(end !== null), end, leftOut }
+  return { facts: judge.finish(end !== null), end, skipped }
 }
 
 /** The result of a worker that left nothing. */
@@ -116,7 +116,7 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
   const run = {
     plan,
     head,
-    ended: end?.ended ?? 'cut-short',
+    ended: end?.ended ?? 'truncated',
     durationMs,
     metrics,
     load,
@@ -140,7 +140,7 @@ export function loadTotals(
   results: readonly WorkerResult[],
   end: LogFooter | null,
 ): LoadTotals {
-  const { sent, answered, failed, dropped, leftOut, failures, timing } = metrics.all()
+  const { sent, answered, failed, dropped, skipped, failures, timing } = metrics.all()
   const ends = results.flatMap(result => result.end ?? [])
   return {
     planned: plan.forecast.requests,
@@ -148,12 +148,12 @@ export function loadTotals(
     answered,
     failed,
     dropped,
-    leftOut,
+    skipped,
     failures: Object.fromEntries([...failures].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     blocked: unintendedBlocks(plan, blocks),
     latenessMs: percentilesOf(timing('lateness')),
     eventLoopDelayMs: maxDelay(ends),
-    unrecorded: ends.reduce((sum, { unrecorded }) => sum + unrecorded, 0),
+    notRecorded: ends.reduce((sum, { notRecorded }) => sum + notRecorded, 0),
     pushed: end?.pushed ?? null,
     workers: results.map((result, worker) => workerTotals(result, worker, results.length, plan)),
   }
@@ -189,8 +189,8 @@ function workerTotals({ facts, end }: WorkerResult, worker: number, workers: num
   return {
     worker: worker + 1,
     callers: plan.callers.names.filter((_, caller) => shardOf(caller, plan, workers) === worker).length,
-    isLost: end === null,
-    beganMs: end?.beganMs ?? null,
+    lost: end === null,
+    startedMs: end?.startedMs ?? null,
     sent: facts.metrics.cells.reduce((sum, { stats }) => sum + stats.sent, 0),
     latenessMs: percentilesOf(lateness),
     eventLoopDelayMs: end?.eventLoopDelayMs ?? null,

@@ -103,15 +103,15 @@ export function createJudge(
     slices.add(observation)
     searches.add(observation)
     latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
-    const isCited = docket.cites(observation.seq)
+    const isCited = docket.cites(observation.id)
     if (isCited) keep(observation)
     onJudged(observation, isCited)
   }
 
   function keep(observation: Observation): void {
-    cited.set(observation.seq, observation)
+    cited.set(observation.id, observation)
     // An example gives way to an earlier one that is found later.
-    if (cited.size > maxCited) for (const seq of cited.keys()) if (!docket.cites(seq)) cited.delete(seq)
+    if (cited.size > maxCited) for (const id of cited.keys()) if (!docket.cites(id)) cited.delete(id)
   }
 
   function snapshot(): JudgeSnapshot {
@@ -145,7 +145,7 @@ export function createJudge(
         memories: audits.crossWorkerState(),
         series: series.snapshot(),
         slices: slices.snapshot(),
-        citedObservations: new Map([...cited].filter(([seq]) => docket.cites(seq))),
+        citedObservations: new Map([...cited].filter(([id]) => docket.cites(id))),
       }
     },
   }

@@ -20,7 +20,7 @@ export type ThresholdResult = {
   /** Of the value and of the bound; a ratio of 1 is 100 %. */
   readonly unit: Unit
   readonly verdict: Status
-  readonly because: string
+  readonly message: string
   readonly why: string
 }
 
@@ -36,11 +36,11 @@ function evaluate(threshold: Threshold, metrics: RunMetrics, totals: RunTotals):
   const { expression, why, operator, bound } = threshold
   const measured = measure(threshold, metrics, totals)
   const { value, unit, subject, samples } = measured
-  const result = (verdict: Status, because: string): ThresholdResult => {
-    return { expression, value, operator, bound, unit, verdict, because, why }
+  const result = (verdict: Status, message: string): ThresholdResult => {
+    return { expression, value, operator, bound, unit, verdict, message, why }
   }
   const required = `${operator} ${formatExact(bound, unit)}`
-  if (value === null) return result('inconclusive', `${measured.because} (required ${required}; n = ${samples})`)
+  if (value === null) return result('inconclusive', `${measured.message} (required ${required}; n = ${samples})`)
 
   const holds = compare(value, operator, bound)
   const sentence = `${subject} was ${formatExact(value, unit)}, ${holds ? '' : 'not '}${required} (n = ${samples})`
@@ -132,12 +132,12 @@ function measureTiming(subject: string, of: Aggregate, histogram: Histogram): Me
   if (value !== null) return { ...base, value }
   const needed = of.kind === 'percentile' ? samplesFor(of.percent) : 1
   const largest = histogram.maxMs()
-  if (largest === null) return { ...base, value, because: `${subject} has no value: nothing was measured` }
+  if (largest === null) return { ...base, value, message: `${subject} has no value: nothing was measured` }
   const enough = Number.isFinite(needed) ? `it takes ${needed} values` : 'no number of values is enough'
   return {
     ...base,
     value,
-    because: `${subject} cannot be bounded: ${enough}, the largest was ${formatExact(largest, 'ms')}`,
+    message: `${subject} cannot be bounded: ${enough}, the largest was ${formatExact(largest, 'ms')}`,
   }
 }
 
@@ -157,7 +157,7 @@ function aggregate(of: Aggregate, histogram: Histogram): number | null {
 function measureTotal(subject: string, value: number, unit: Unit, metrics: RunMetrics): MeasuredValue {
   const samples = metrics.all().sent
   const base = { subject, samples, unit, grows: 'only' } as const
-  return samples === 0 ? { ...base, value: null, because: 'nothing was sent' } : { ...base, value }
+  return samples === 0 ? { ...base, value: null, message: 'nothing was sent' } : { ...base, value }
 }
 
 function measureCount(
@@ -174,7 +174,7 @@ function measureCount(
   const subject = `${count.kind === 'status' ? `status(${count.status})` : count.kind}${describeSelection(selection)}`
   const grows = kind === 'count' && (isTotal(count) || count.kind === 'status') ? 'only' : 'both'
   const base = { subject, samples, unit: kind, grows } as const
-  const none = (because: string): MeasuredValue => ({ ...base, value: null, because })
+  const none = (message: string): MeasuredValue => ({ ...base, value: null, message })
 
   if (isTotal(count) && (selection.call !== null || selection.stage !== null))
     return none(`${count.kind} are known for the whole run only`)
@@ -220,7 +220,7 @@ type MeasuredValue = {
    * requests which were cancelled or never sent distort it. `neither`: a statistic of those that were answered.
    */
   readonly grows: 'only' | 'both' | 'neither'
-} & ({ readonly value: number } | { readonly value: null; readonly because: string })
+} & ({ readonly value: number } | { readonly value: null; readonly message: string })
 
 type Selected = Pick<Threshold, 'call' | 'stage'>
 
@@ -234,10 +234,10 @@ function measureCapacity(threshold: Selected, results: readonly CapacityResult[]
   const subject = `capacity${call === null ? '' : ` of ${call}`}${stage === null ? '' : ` in ${stage}`}`
   const samples = result?.trials.reduce((sum, { arrivals }) => sum + arrivals, 0) ?? 0
   const base = { subject, samples, unit: 'per-second', grows: 'neither' } as const
-  if (result === undefined) return { ...base, value: null, because: `${subject} has no value: nothing was searched` }
+  if (result === undefined) return { ...base, value: null, message: `${subject} has no value: nothing was searched` }
   const share = call === null ? 1 : (result.shares[call] ?? 0)
   const perSecond = result.status === 'below-lowest' ? 0 : result.perSecond
-  if (perSecond === null) return { ...base, value: null, because: `${subject} was not found: ${result.because}` }
+  if (perSecond === null) return { ...base, value: null, message: `${subject} was not found: ${result.reason}` }
   return { ...base, value: perSecond * share }
 }
 

@@ -12,15 +12,15 @@ import type { Status, ThresholdResult } from './thresholds.ts'
 export type RunVerdict = {
   readonly verdict: Status
   /** Why, in sentences; never empty. */
-  readonly because: readonly string[]
+  readonly reasons: readonly string[]
 }
 
 /** All of a run that bears on its verdict. */
 export type VerdictInput = {
   readonly plan: Plan
   readonly head: Pick<RunInfo, 'target'>
-  /** How the run ended. `cut-short`: its log has no end, as after a kill. */
-  readonly ended: LogFooter['ended'] | 'cut-short'
+  /** How the run ended. `truncated`: its log has no end, as after a kill. */
+  readonly ended: LogFooter['ended'] | 'truncated'
   readonly durationMs: number
   readonly metrics: RunMetrics
   readonly load: {
@@ -36,7 +36,7 @@ export type VerdictInput = {
       readonly worker: number
       readonly callers: number
       readonly sent: number
-      readonly isLost: boolean
+      readonly lost: boolean
     }[]
   }
   readonly clauses: readonly ClauseTally[]
@@ -54,9 +54,9 @@ export type VerdictInput = {
 export function reachVerdict(run: VerdictInput): RunVerdict {
   const failures = failReasons(run)
   const doubts = inconclusiveReasons(run)
-  if (failures.length > 0) return { verdict: 'fail', because: [...failures, ...doubts] }
-  if (doubts.length > 0) return { verdict: 'inconclusive', because: doubts }
-  return { verdict: 'pass', because: [passSummary(run)] }
+  if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...doubts] }
+  if (doubts.length > 0) return { verdict: 'inconclusive', reasons: doubts }
+  return { verdict: 'pass', reasons: [passSummary(run)] }
 }
 
 /**
@@ -67,11 +67,11 @@ export function withComparison(run: RunVerdict, comparison: Comparison): RunVerd
   const added = outcomeStatus[comparison.verdict]
   const order = ['fail', 'inconclusive', 'pass'] as const
   const verdict = order.find(status => status === run.verdict || status === added) ?? run.verdict
-  const kept = run.verdict === 'pass' && added !== 'pass' ? [] : run.because
-  const reasons = comparison.because.map(reason => `Against the baseline: ${reason}`)
+  const kept = run.verdict === 'pass' && added !== 'pass' ? [] : run.reasons
+  const reasons = comparison.reasons.map(reason => `Against the baseline: ${reason}`)
   // Failures come first, doubts after them.
-  const because = added === 'fail' && run.verdict === 'inconclusive' ? [...reasons, ...kept] : [...kept, ...reasons]
-  return { verdict, because }
+  const message = added === 'fail' && run.verdict === 'inconclusive' ? [...reasons, ...kept] : [...kept, ...reasons]
+  return { verdict, reasons: message }
 }
 
 function failReasons({ findings, billing, thresholds }: VerdictInput): readonly string[] {
@@ -115,16 +115,16 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
 const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run: VerdictInput) => string>> = {
   interrupted: ({ durationMs }) => `The run was interrupted after ${formatDuration(durationMs)}.`,
   'target-unreachable': ({ head }) => `No answer came from the target ${head.target}.`,
-  'keys-refused': ({ head }) => `The target ${head.target} refused every key with 401.`,
+  unauthorized: ({ head }) => `The target ${head.target} refused every key with 401.`,
   'budget-reached': ({ durationMs }) =>
     `The budget was reached after ${formatDuration(durationMs)}, and the run ended early.`,
   'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${formatDuration(run.durationMs)}.`,
-  'cut-short': ({ durationMs }) =>
+  truncated: ({ durationMs }) =>
     `The record of the run ends after ${formatDuration(durationMs)} without an end, as after a kill.`,
 }
 
 function lostWorkers({ load: { workers } }: VerdictInput): string {
-  const lost = workers.filter(({ isLost }) => isLost)
+  const lost = workers.filter(({ lost }) => lost)
   const callers = lost.reduce((sum, worker) => sum + worker.callers, 0)
   const sent = lost.reduce((sum, worker) => sum + worker.sent, 0)
   const who = `${lost.length === 1 ? 'Worker' : 'Workers'} ${lost.map(({ worker }) => worker).join(', ')}`
@@ -141,11 +141,11 @@ function unconfirmedSearches({ plan, capacity, thresholds }: VerdictInput): read
   )
   return capacity
     .filter(({ status, stage }) => unconfirmedStatuses.includes(status) && !told.some(each => each.stage === stage))
-    .map(({ stage, because }) => `No capacity was found in ${stage}: ${because}`)
+    .map(({ stage, reason }) => `No capacity was found in ${stage}: ${reason}`)
 }
 
 const ofVerdict = (thresholds: readonly ThresholdResult[], verdict: Status, word: string): readonly string[] =>
-  thresholds.filter(t => t.verdict === verdict).map(t => `Threshold ${word}: ${t.expression}: ${t.because}.`)
+  thresholds.filter(t => t.verdict === verdict).map(t => `Threshold ${word}: ${t.expression}: ${t.message}.`)
 
 /**
  * Failures or drops that no threshold of the plan is about, and no search, to which they are an answer. A threshold

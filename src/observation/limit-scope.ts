@@ -21,19 +21,19 @@ export type ApplicableLimit = {
 
 /** The limit of the request of an observation; null if it needs no key. */
 export const applicableLimit = memoizeLast(
-  ({ asked, accountTier }: Observation, contract: Contract): ApplicableLimit | null => {
-    switch (asked.kind) {
+  ({ request, accountTier }: Observation, contract: Contract): ApplicableLimit | null => {
+    switch (request.kind) {
       case 'chat':
-        return ofChat(asked.model, asked.modelTier, accountTier, contract)
+        return ofChat(request.model, request.modelTier, accountTier, contract)
       case 'rpc':
         return ofRpc(accountTier, contract)
       case 'rate-limits':
       case 'rate-limit-logs':
         return ofControl(accountTier)
       case 'resource':
-        return ofResource(resourceOf(contract, asked.resource)?.draws ?? null, accountTier, contract)
+        return ofResource(resourceOf(contract, request.resource)?.draws ?? null, accountTier, contract)
       case 'probe':
-        return ofProbe(probeOf(asked.probe).draws, accountTier, contract)
+        return ofProbe(probeOf(request.probe).draws, accountTier, contract)
       case 'models':
       case 'networks':
         return null

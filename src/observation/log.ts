@@ -4,11 +4,13 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gzip } from 'node:zlib'
 import type { Cancel, Clock } from '../lib/clock.ts'
+import { UsageError } from '../lib/usage-error.ts'
 import type { Observation } from './observation.ts'
 
 /** What the judging half must know about a run, besides the plan. */
 export type RunInfo = {
-  readonly turnpike: 1
+  /** The version of the log format. */
+  readonly turnpike: 2
   readonly runId: string
   readonly version: string
   /** Base address that was used. */
@@ -29,17 +31,17 @@ export type EventLoopDelay = { readonly p99: number; readonly max: number }
 
 /** The last line of a log. A killed run has none. */
 export type LogFooter = {
-  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'keys-refused' | 'budget-reached' | 'worker-lost'
+  readonly ended: 'complete' | 'interrupted' | 'target-unreachable' | 'unauthorized' | 'budget-reached' | 'worker-lost'
   readonly durationMs: number
-  /** When the first stage was due to begin; due times count from it. Missing in logs of earlier versions. */
-  readonly loadStartMs?: number | null
+  /** When the first stage was due to begin; due times count from it. null if no stage began. */
+  readonly loadStartMs: number | null
   /** When the worker began the first stage, on the clock of the run; null if it did not. */
-  readonly beganMs: number | null
+  readonly startedMs: number | null
   readonly eventLoopDelayMs: EventLoopDelay | null
   /** Observations that were judged but are not in the log, because the disk was too slow. */
-  readonly unrecorded: number
-  /** null if nothing was pushed. Missing in logs of earlier versions. */
-  readonly pushed?: PushCounts | null
+  readonly notRecorded: number
+  /** null if nothing was pushed. */
+  readonly pushed: PushCounts | null
 }
 
 /** Metric samples that were pushed or lost, and failed push requests. */
@@ -49,7 +51,7 @@ export type LogWriter = {
   /** Never blocks. The line is on disk within a second, unless it is skipped. */
   readonly write: (observation: Observation) => void
   /** How many observations were skipped so far. */
-  readonly unrecorded: () => number
+  readonly notRecorded: () => number
   readonly end: (end: LogFooter) => Promise<void>
 }
 
@@ -82,7 +84,7 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
   let waiting = 0
   let tail: Promise<void> = Promise.resolve()
   let timer: Cancel | null = null
-  let unrecorded = 0
+  let notRecorded = 0
   let reported = 0
 
   const flush = () => {
@@ -107,15 +109,15 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
     waiting += line.length
   }
   const writeGap = () => {
-    if (unrecorded > reported) put(JSON.stringify({ leftOut: unrecorded - reported }))
-    reported = unrecorded
+    if (notRecorded > reported) put(JSON.stringify({ skipped: notRecorded - reported }))
+    reported = notRecorded
   }
   flush()
 
   return {
     write: observation => {
       if (waiting >= max) {
-        unrecorded++
+        notRecorded++
         return
       }
       writeGap()
@@ -123,7 +125,7 @@ export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = max
       if (characters >= flushAtCharacters) flush()
       else timer ??= clock.at(clock.nowMs() + flushEveryMs, flush)
     },
-    unrecorded: () => unrecorded,
+    notRecorded: () => notRecorded,
     end: async end => {
       writeGap()
       put(JSON.stringify(end))
@@ -146,12 +148,12 @@ export type LogLine =
   | { readonly kind: 'head'; readonly head: LogHeader }
   | { readonly kind: 'observation'; readonly observation: Observation }
   /** Observations were skipped here. */
-  | { readonly kind: 'gap'; readonly leftOut: number }
+  | { readonly kind: 'gap'; readonly skipped: number }
   | { readonly kind: 'end'; readonly end: LogFooter }
 
 /**
  * The lines of a log in order. An incomplete last line, as after a kill, is skipped. If bytes are damaged, the log ends
- * there, or up to 32 KiB of text earlier.
+ * there, or up to 32 KiB of text earlier. Throws a UsageError for a log of another format.
  */
 export async function* readLog(file: string): AsyncIterable<LogLine> {
   const bytes = createReadStream(file)
@@ -161,7 +163,7 @@ export async function* readLog(file: string): AsyncIterable<LogLine> {
   bytes.pipe(text)
   try {
     for await (const line of createInterface({ input: text, crlfDelay: Number.POSITIVE_INFINITY })) {
-      const parsed = lineOf(line)
+      const parsed = lineOf(line, file)
       if (parsed === null) return
       yield parsed
     }
@@ -170,11 +172,7 @@ export async function* readLog(file: string): AsyncIterable<LogLine> {
   }
 }
 
-/** Defaults for fields that logs of earlier versions lack. */
-const oldHeader = { worker: 0, workers: 1 }
-const oldFooter = { beganMs: null, unrecorded: 0 }
-
-function lineOf(line: string): LogLine | null {
+function lineOf(line: string, file: string): LogLine | null {
   let value: unknown
   try {
     value = JSON.parse(line)
@@ -182,15 +180,15 @@ function lineOf(line: string): LogLine | null {
     return null
   }
   if (typeof value !== 'object' || value === null) return null
-  if ('turnpike' in value) return { kind: 'head', head: { ...oldHeader, ...(value as LogHeader) } }
-  if ('leftOut' in value) return { kind: 'gap', leftOut: Number(value.leftOut) }
-  if ('ended' in value) return { kind: 'end', end: { ...oldFooter, ...(value as LogFooter) } }
-  // Observations of earlier versions have no `place`. There it was the same as `seq`.
-  const observation = value as Observation
-  return {
-    kind: 'observation',
-    observation: 'place' in value ? observation : { ...observation, place: observation.seq },
+  if ('turnpike' in value) {
+    if (value.turnpike !== 2) {
+      throw new UsageError({ where: file, got: `a log of format ${value.turnpike}`, expected: 'a log of format 2' })
+    }
+    return { kind: 'head', head: value as LogHeader }
   }
+  if ('skipped' in value) return { kind: 'gap', skipped: Number(value.skipped) }
+  if ('ended' in value) return { kind: 'end', end: value as LogFooter }
+  return { kind: 'observation', observation: value as Observation }
 }
 
 /** The error codes of zlib for invalid gzip. */

@@ -8,9 +8,9 @@ import type { AccountTier, ModelTier } from '../contract/contract.ts'
  */
 export type Observation = {
   /** Identifies the request in its run and seeds its content: request n of caller c of C, both from 0, is n × C + c. */
-  readonly seq: number
+  readonly id: number
   /** Position among all requests of its worker, from 0, in the order in which arrivals are sent. */
-  readonly place: number
+  readonly seq: number
   readonly stage: string
   /** The index of its trial in a capacity search, from 0. Missing in other stages. */
   readonly trial?: number | undefined
@@ -21,7 +21,7 @@ export type Observation = {
   /** Which key of the caller it used, from 0. */
   readonly key: number
   readonly accountTier: AccountTier
-  readonly asked: Asked
+  readonly request: RequestDescriptor
   readonly dueMs: number
   /** When the request was passed to the transport; null if it never was. */
   readonly sentMs: number | null
@@ -31,7 +31,7 @@ export type Observation = {
   readonly endMs: number | null
   readonly outcome: Outcome
   /** The response. Also present if the request failed after the headers. */
-  readonly answer: Answer | null
+  readonly response: ObservedResponse | null
 }
 
 export type Outcome =
@@ -62,8 +62,8 @@ export const failureReasons = [
 export type FailureReason = (typeof failureReasons)[number]
 
 /** Whether a request is the first of its arrival. Only a replay has further ones. */
-export const isFirstRequest = ({ asked, seq }: Pick<Observation, 'asked' | 'seq'>): boolean =>
-  asked.kind !== 'rpc' || asked.replay === null || asked.replay.group === seq
+export const isFirstRequest = ({ request, id }: Pick<Observation, 'request' | 'id'>): boolean =>
+  request.kind !== 'rpc' || request.replay === null || request.replay.group === id
 
 /** Failures before any byte of the request was sent. */
 export const failedBeforeSend: readonly FailureReason[] = [
@@ -73,7 +73,7 @@ export const failedBeforeSend: readonly FailureReason[] = [
   'tls',
 ]
 
-export type Answer = {
+export type ObservedResponse = {
   readonly status: number
   /** Names in lower case. Repeated headers are joined with ", ". Each value is cut at 512 characters. */
   readonly headers: Readonly<Record<string, string>>
@@ -93,9 +93,9 @@ export type Body =
   /** The body does not match its Content-Encoding, or is too long. */
   | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string }
 
-export type Asked = ChatAsked | RpcAsked | ListAsked | ResourceAsked | ProbeAsked
+export type RequestDescriptor = ChatDescriptor | RpcDescriptor | ListDescriptor | ResourceDescriptor | ProbeDescriptor
 
-export type ChatAsked = {
+export type ChatDescriptor = {
   readonly kind: 'chat'
   readonly model: string
   readonly modelTier: ModelTier
@@ -107,7 +107,7 @@ export type ChatAsked = {
   readonly options: ChatOptions | null
 }
 
-export type RpcAsked = {
+export type RpcDescriptor = {
   readonly kind: 'rpc'
   readonly network: string
   readonly batch: boolean
@@ -129,10 +129,10 @@ export type ReplayRole = {
   readonly concurrent: boolean
 }
 
-export type ListAsked = { readonly kind: 'models' | 'networks' | 'rate-limits' | 'rate-limit-logs' }
+export type ListDescriptor = { readonly kind: 'models' | 'networks' | 'rate-limits' | 'rate-limit-logs' }
 
 /** A resource that is neither chat nor RPC. */
-export type ResourceAsked = {
+export type ResourceDescriptor = {
   readonly kind: 'resource'
   /** Its name in the contract. */
   readonly resource: string
@@ -145,7 +145,7 @@ export type ResourceAsked = {
 }
 
 /** A crafted request with a documented response. */
-export type ProbeAsked = { readonly kind: 'probe'; readonly probe: string }
+export type ProbeDescriptor = { readonly kind: 'probe'; readonly probe: string }
 
 /** Further runs of a grammar are not kept. */
 export const maxGrammarRuns = 64
@@ -240,4 +240,4 @@ export const serviceTimeMs = (o: Observation): number | null =>
 export const latenessMs = (o: Observation): number | null => (o.sentMs === null ? null : o.sentMs - o.dueMs)
 
 export const streamOf = (o: Observation): StreamRecord | null =>
-  o.answer?.body.kind === 'stream' ? o.answer.body.stream : null
+  o.response?.body.kind === 'stream' ? o.response.body.stream : null

@@ -53,7 +53,7 @@ export function annotationLines(report: Report): readonly string[] {
 
 function annotations({
   verdict,
-  because,
+  reasons,
   run,
   findings,
   billing,
@@ -63,7 +63,7 @@ function annotations({
   if (verdict === 'pass') return []
   const error = (title: string, message: string): Annotation => ({ kind: 'error', title, message })
   const broken = [
-    ...findings.map(({ clause, section, count, because: seen }) =>
+    ...findings.map(({ clause, section, count, message: seen }) =>
       error(`${clause} (§${section})`, `${plural(count, 'violation')}: ${seen}`),
     ),
     ...billing.discrepancies.map(({ kind, count, amountUsd }) =>
@@ -72,15 +72,15 @@ function annotations({
         `${plural(count, 'billing discrepancy', 'billing discrepancies')}, $${amountUsd}`,
       ),
     ),
-    ...thresholds.filter(each => each.verdict === 'fail').map(each => error(each.expression, each.because)),
+    ...thresholds.filter(each => each.verdict === 'fail').map(each => error(each.expression, each.message)),
     ...(comparison?.verdict === 'regressed'
-      ? comparison.because.map(reason => error(`${run.scenario} regressed`, reason))
+      ? comparison.reasons.map(reason => error(`${run.scenario} regressed`, reason))
       : []),
   ]
   const doubts = thresholds
     .filter(each => each.verdict === 'inconclusive')
-    .map(each => ({ kind: 'warning', title: each.expression, message: each.because }) as const)
-  const whole = verdict === 'inconclusive' ? [error(`${run.scenario} is inconclusive`, because.join(' '))] : []
+    .map(each => ({ kind: 'warning', title: each.expression, message: each.message }) as const)
+  const whole = verdict === 'inconclusive' ? [error(`${run.scenario} is inconclusive`, reasons.join(' '))] : []
   return [...whole, ...broken, ...doubts]
 }
 

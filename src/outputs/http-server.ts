@@ -12,11 +12,12 @@ export function startHttpServer(
   const { host = '127.0.0.1', port, contentType, render } = options
   const server = createServer((request, response) => {
     const path = request.url?.split('?')[0]
-    if (path !== '/metrics') return answer(response, 404, 'text/plain', 'The metrics are at /metrics.\n')
-    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(response, 405, 'text/plain', 'GET only.\n')
+    if (path !== '/metrics') return respond(response, 404, 'text/plain', 'The metrics are at /metrics.\n')
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return respond(response, 405, 'text/plain', 'GET only.\n')
     render().then(
-      text => answer(response, 200, contentType, text),
-      (fault: unknown) => answer(response, 500, 'text/plain', `${fault}\n`),
+      text => respond(response, 200, contentType, text),
+      (fault: unknown) => respond(response, 500, 'text/plain', `${fault}\n`),
     )
   })
 
@@ -38,6 +39,6 @@ export function startHttpServer(
   })
 }
 
-function answer(response: ServerResponse, status: number, contentType: string, body: string): void {
+function respond(response: ServerResponse, status: number, contentType: string, body: string): void {
   response.writeHead(status, { 'content-type': contentType }).end(body)
 }

@@ -72,7 +72,7 @@ export function progressBlock(snapshot: ProgressSnapshot, columns: number): read
   const lines = [
     stageLine(snapshot, columns),
     `rate ${offered} offered, ${achieved} answered   in flight ${count(inFlight)}`,
-    `p95 latency ${formatDuration(latencyP95Ms)}, ttft ${formatDuration(ttftP95Ms)}   ${answers(snapshot)}`,
+    `p95 latency ${formatDuration(latencyP95Ms)}, ttft ${formatDuration(ttftP95Ms)}   ${responses(snapshot)}`,
     `${plural(violations, 'violation')}   $${claimedUsd} spent`,
   ]
   return lines.map(line => clip(line, columns))
@@ -91,7 +91,7 @@ function stageLine({ scenario, stage, elapsedMs, totalMs }: ProgressSnapshot, co
   return `${scenario} ${of} ${name}${bar} ${formatRatio(Math.floor(share * 100) / 100)}   ${formatDuration(elapsedMs)} gone, ${left} left`
 }
 
-function answers({ statuses, failed, dropped }: ProgressSnapshot): string {
+function responses({ statuses, failed, dropped }: ProgressSnapshot): string {
   const ends = [...Object.entries(statuses), ['failed', failed] as const, ['dropped', dropped] as const]
   return ends
     .filter(([, n]) => n > 0)

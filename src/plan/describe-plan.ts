@@ -163,10 +163,10 @@ const count = (value: number): string =>
   (value < 10 ? Number(value.toFixed(2)) : Math.round(value)).toLocaleString('en')
 
 /** In one line: which limits rates use, and what the target published. */
-export function describeLimits({ by, asked, scopes }: LimitsPlan): string {
-  if (asked.kind === 'not-asked') return `of the profile: ${asked.why}`
-  const who = `asked as ${asked.caller}`
-  if (asked.kind === 'failed') return `of the profile: ${who}, the target did not say (${asked.why})`
+export function describeLimits({ by, discovery, scopes }: LimitsPlan): string {
+  if (discovery.kind === 'not-asked') return `of the profile: ${discovery.why}`
+  const who = `asked as ${discovery.caller}`
+  if (discovery.kind === 'failed') return `of the profile: ${who}, the target did not say (${discovery.why})`
   const others = scopes.filter(differs).length
   const said = others === 0 ? 'they are those of the profile' : `${others} of them not as in the profile`
   return by === 'target'
@@ -175,8 +175,8 @@ export function describeLimits({ by, asked, scopes }: LimitsPlan): string {
 }
 
 /** Each limit by the profile and by the target; empty if the target published none. */
-function limitsTable({ asked, scopes }: LimitsPlan): string {
-  if (asked.kind !== 'answered' || scopes.length === 0) return ''
+function limitsTable({ discovery, scopes }: LimitsPlan): string {
+  if (discovery.kind !== 'answered' || scopes.length === 0) return ''
   return plainTable(
     ['a minute', 'profile', 'target', 'rates go by', ''],
     scopes.map(row => [

@@ -25,7 +25,7 @@ export function planLimits(
   const scopes = Object.values(calls).flatMap(call => limitUsageOf(call).map(({ scope }) => scope))
   return {
     by,
-    asked: published.kind === 'answered' ? { kind: 'answered', caller: published.caller } : published,
+    discovery: published.kind === 'answered' ? { kind: 'answered', caller: published.caller } : published,
     scopes: [...new Map(scopes.map(scope => [limitName(scope), scope]))].map(([name, scope]) => {
       const profile = Number.isFinite(ofProfile(scope)) ? ofProfile(scope) : null
       const target = ofTarget(scope)
@@ -39,10 +39,10 @@ export function planLimits(
 /** The published limits that a plan recorded; undefined stands for a plan of a version without them. */
 export function recordedLimits(limits: LimitsPlan | undefined): PublishedLimits {
   if (limits === undefined) return notDiscovered
-  const { asked, scopes } = limits
-  if (asked.kind !== 'answered') return asked
+  const { discovery, scopes } = limits
+  if (discovery.kind !== 'answered') return discovery
   return {
-    ...asked,
+    ...discovery,
     perMinute: new Map(scopes.flatMap(({ scope, target }) => (target === null ? [] : [[scope, target]]))),
   }
 }

@@ -52,7 +52,7 @@ export type CallersPlan = {
 export type LimitsPlan = {
   /** Which of them applies if both state a limit. */
   readonly by: 'target' | 'profile'
-  readonly asked: LimitDiscovery
+  readonly discovery: LimitDiscovery
   /** Every limit that some call uses. */
   readonly scopes: readonly {
     readonly scope: string

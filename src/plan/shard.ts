@@ -61,31 +61,31 @@ export const splitEvenly = (total: number, index: number, parts: number): number
   Math.floor(total / parts) + (index < total % parts ? 1 : 0)
 
 /** The largest number of workers for a plan, and what limits it. */
-export function maxShards(plan: ShardingInput): { readonly max: number; readonly because: string } {
+export function maxShards(plan: ShardingInput): { readonly max: number; readonly reason: string } {
   const { calls, callers, stages, bounds } = plan
   const count = callers.names.length
   const limits = [
     usesOtherCallers(calls) && count > 1
       ? {
           max: Math.floor(count / 2),
-          because: `${count} callers, who try the idempotency keys of each other in pairs`,
+          reason: `${count} callers, who try the idempotency keys of each other in pairs`,
         }
-      : { max: count, because: `${count} callers, each of whom belongs to one worker` },
-    { max: bounds.maxInFlight, because: `a most of ${bounds.maxInFlight} requests in flight` },
+      : { max: count, reason: `${count} callers, each of whom belongs to one worker` },
+    { max: bounds.maxInFlight, reason: `a most of ${bounds.maxInFlight} requests in flight` },
     ...stages.flatMap(stage => shardLimits(stage)),
   ]
   return limits.reduce((lowest, limit) => (limit.max < lowest.max ? limit : lowest))
 }
 
-function shardLimits({ name, load }: StagePlan): readonly { readonly max: number; readonly because: string }[] {
+function shardLimits({ name, load }: StagePlan): readonly { readonly max: number; readonly reason: string }[] {
   switch (load.model) {
     case 'closed':
-      return [{ max: load.users, because: `${load.users} users in the stage ${name}` }]
+      return [{ max: load.users, reason: `${load.users} users in the stage ${name}` }]
     case 'saturate':
-      return [{ max: load.connections, because: `${load.connections} connections in the stage ${name}` }]
+      return [{ max: load.connections, reason: `${load.connections} connections in the stage ${name}` }]
     case 'capacity':
       // The next trial depends on all responses to the trials before it.
-      return [{ max: 1, because: `a search for the capacity of its target, in the stage ${name}` }]
+      return [{ max: 1, reason: `a search for the capacity of its target, in the stage ${name}` }]
     default:
       return []
   }

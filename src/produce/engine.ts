@@ -125,7 +125,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     /** Stages whose last requests may outlast them. */
     const driving: Promise<void>[] = []
     if (clock.nowMs() < loadStartMs) await sleepPreciselyUntil(clock, loadStartMs, stop.stopping)
-    const beganMs = stop.stopping.aborted ? null : clock.nowMs()
+    const startedMs = stop.stopping.aborted ? null : clock.nowMs()
     for (const stage of plan.stages) {
       if (stop.stopping.aborted) break
       stageName = stage.name
@@ -134,7 +134,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     stageName = '(closing)'
     await drain()
     await Promise.all(driving)
-    return beganMs
+    return startedMs
   }
 
   /** Resolves when the stage is over, although its last requests may still be in flight. */

@@ -11,17 +11,17 @@ import { isSystemStage, type Plan } from '../plan/plan.ts'
 import type { CallFacts, Evidence, PlanFacts, Report, ReportedExample, ReportedFinding } from './document.ts'
 
 /** What is known of a request, by its `seq`; null: nothing, and then an example lists it without evidence. */
-type EvidenceOf = (seq: number) => Evidence | null
+type EvidenceOf = (id: number) => Evidence | null
 
 /** The report of a run. `comparison`: with its baselines; null: it has none. */
 export function buildReport(judged: JudgedRun, comparison: Comparison | null, evidenceOf: EvidenceOf): Report {
   const { plan, head, ended, durationMs, metrics, billing, findings } = judged
   const { scenario, question, seed, profile } = plan
-  const { verdict, because } = comparison === null ? judged : withComparison(judged, comparison)
+  const { verdict, reasons } = comparison === null ? judged : withComparison(judged, comparison)
   return {
     schema: 1,
     verdict,
-    because,
+    reasons,
     run: {
       id: head.runId,
       version: head.version,
@@ -55,14 +55,14 @@ export function buildReport(judged: JudgedRun, comparison: Comparison | null, ev
 }
 
 function reportedFinding(finding: Finding, evidenceOf: EvidenceOf): ReportedFinding {
-  const { clause, section, judge, count, because, examples } = finding
+  const { clause, section, judge, count, message, examples } = finding
   return {
     clause,
     section,
     says: clauses[clause].says,
     check: judge,
     count,
-    because,
+    message,
     examples: reportedExamples(examples, evidenceOf),
   }
 }
@@ -71,10 +71,10 @@ function reportedFinding(finding: Finding, evidenceOf: EvidenceOf): ReportedFind
 const maxCommands = 6
 
 function reportedExamples(examples: readonly Example[], evidenceOf: EvidenceOf): readonly ReportedExample[] {
-  return examples.map(({ seqs, because }, example) => ({
-    seqs,
-    because,
-    evidence: seqs
+  return examples.map(({ requestIds, message }, example) => ({
+    requestIds,
+    message,
+    evidence: requestIds
       .map(evidenceOf)
       .filter(found => found !== null)
       .map((found, index) => (example === 0 && index < maxCommands ? found : withoutCommand(found))),
@@ -120,7 +120,7 @@ function facts(call: string, stage: string | null, stats: RequestStats, activeMs
     itlMs: percentilesOf(stats.timing('itl')),
     iclMs: percentilesOf(stats.timing('icl')),
     outputTokens: stats.outputTokens,
-    outputTokensPerSecond: stats.answersWithTokens === 0 ? null : perSecond(stats.outputTokens, activeMs),
+    outputTokensPerSecond: stats.respondsWithTokens === 0 ? null : perSecond(stats.outputTokens, activeMs),
     achievedPerSecond: perSecond(stats.answered, activeMs),
     goodputPerSecond: perSecond(stats.good, activeMs),
     goodRatio: stats.good / (stats.sent + stats.dropped),

@@ -27,7 +27,7 @@ const percentiles = z
 /** What a bug report needs: the request without its secret, and the response. Headers and body are bounded. */
 const evidence = z
   .object({
-    seq: tally,
+    id: tally,
     caller: z.string(),
     stage: z.string(),
     call: z.string(),
@@ -54,7 +54,7 @@ const evidence = z
   .meta({ id: 'Evidence', description: 'One request and what came back. Instants are milliseconds since the start.' })
 
 const example = z
-  .object({ seqs: z.array(tally), because: z.string(), evidence: z.array(evidence) })
+  .object({ requestIds: z.array(tally), message: z.string(), evidence: z.array(evidence) })
   .meta({ id: 'Example' })
 
 const run = z.object({
@@ -67,15 +67,15 @@ const run = z.object({
   profile: z.string(),
   startedAt: z.string().meta({ description: 'ISO 8601, UTC.' }),
   durationMs: z.number(),
-  /** `cut-short`: the log of the run has no end, as after a kill. */
+  /** `truncated`: the log of the run has no end, as after a kill. */
   ended: z.enum([
     'complete',
     'interrupted',
     'target-unreachable',
-    'keys-refused',
+    'unauthorized',
     'budget-reached',
     'worker-lost',
-    'cut-short',
+    'truncated',
   ]),
 })
 
@@ -86,9 +86,9 @@ const worker = z.object({
   worker: z.number().meta({ description: 'From 1.' }),
   callers: tally,
   /** The worker ended without a result. */
-  isLost: z.boolean(),
+  lost: z.boolean(),
   /** When its first stage started, in milliseconds on the clock of the run; null: it is not known, or it never started. */
-  beganMs: z.number().nullable(),
+  startedMs: z.number().nullable(),
   sent: tally,
   latenessMs: percentiles,
   eventLoopDelayMs: delay.nullable(),
@@ -105,14 +105,14 @@ const load = z.object({
   /** Arrivals that were due and never sent. */
   dropped: tally,
   /** Arrivals that need credentials which the user did not give. */
-  leftOut: tally.default(0),
+  skipped: tally.default(0),
   /** Responses of the abuse block, in stages that did not mean to cause it. */
   blocked: tally.default(0),
   failures: z.record(z.string(), tally),
   latenessMs: percentiles,
   eventLoopDelayMs: delay.nullable(),
   /** Observations that were judged and not recorded, because the disk was too slow. */
-  unrecorded: tally.default(0),
+  notRecorded: tally.default(0),
   /** Remote write until the report was made; null: there was none. */
   pushed: z.object({ takenSamples: tally, lostSamples: tally, failures: tally }).nullable().default(null),
   workers: z.array(worker).default([]),
@@ -181,7 +181,7 @@ const finding = z.object({
   says: z.string(),
   check: nameOf<JudgeName>(),
   count: tally,
-  because: z.string(),
+  message: z.string(),
   examples: z.array(example),
 })
 
@@ -192,7 +192,7 @@ const threshold = z.object({
   bound: z.number(),
   unit: z.enum(['ms', 'count', 'ratio', 'per-second', 'credits', 'usd']),
   verdict: status,
-  because: z.string(),
+  message: z.string(),
   why: z.string(),
 })
 
@@ -201,7 +201,7 @@ const capacity = z.object({
   stage: z.string(),
   status: z.enum(['found', 'not-reached', 'below-lowest', 'limited-by-tier', 'harness-limited', 'inconclusive']),
   perSecond: perSecond.meta({ description: 'Arrivals of all callers that were confirmed; null where none were.' }),
-  because: z.string(),
+  reason: z.string(),
   fromPerSecond: z.number(),
   toPerSecond: z.number(),
   shares: z.record(z.string(), z.number()).meta({ description: 'Of each call among the arrivals.' }),
@@ -305,7 +305,7 @@ const series = z
         limit: z.number().nullable(),
         used: z.array(z.number().nullable()),
         refusedMs: z.array(z.number()),
-        refusedSeqs: z.array(tally),
+        refusedIds: z.array(tally),
       }),
     ),
   })
@@ -320,7 +320,7 @@ export const reportSchema = z
     schema: z.literal(1),
     verdict: status,
     /** Why, in sentences; at least one. */
-    because: z.array(z.string()).min(1),
+    reasons: z.array(z.string()).min(1),
     run,
     load,
     calls: z.array(call),

@@ -17,16 +17,16 @@ export function evidenceOf(
   context: RequestContext,
   target: string,
 ): Evidence {
-  const { seq, caller, stage, call, dueMs, sentMs, headersMs, endMs, outcome, answer } = observation
+  const { id, caller, stage, call, dueMs, sentMs, headersMs, endMs, outcome, response } = observation
   return {
-    seq,
+    id,
     caller,
     stage,
     call,
     request: requestOf(observation, calls[call], context, target),
     outcome: describe(outcome),
-    headers: answer?.headers ?? {},
-    body: answer === null ? '' : JSON.stringify(bodyOf(answer)).slice(0, maxBodyLength),
+    headers: response?.headers ?? {},
+    body: response === null ? '' : JSON.stringify(bodyOf(response)).slice(0, maxBodyLength),
     dueMs,
     sentMs,
     headersMs,
@@ -35,30 +35,30 @@ export function evidenceOf(
 }
 
 function requestOf(
-  { asked, seq, key: position }: Observation,
+  { request, id, key: position }: Observation,
   plan: Call | undefined,
   context: RequestContext,
   target: string,
 ): Evidence['request'] {
   if (plan === undefined) return null
-  const { group: firstId, role: step } = (asked.kind === 'rpc' ? asked.replay : null) ?? { group: seq, role: 'only' }
+  const { group: firstId, role: step } = (request.kind === 'rpc' ? request.replay : null) ?? { group: id, role: 'only' }
   const own = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
   const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
   const spare = as === 'unpaying' || as === 'empty' ? `$TURNPIKE_${as.toUpperCase()}_KEY` : null
   const key = spare ?? (step === 'foreign' ? '$TURNPIKE_OTHER_KEY' : own)
-  const { request } = buildRequest(plan, { firstId, step }, { authorization: `Bearer ${key}` }, context)
-  const { method, path, headers, body } = request
+  const { request: rebuilt } = buildRequest(plan, { firstId, step }, { authorization: `Bearer ${key}` }, context)
+  const { method, path, headers, body } = rebuilt
   // What repeats a request means nothing without the one that it repeats.
   const first =
     step === 'only' || step === 'original'
       ? []
       : [buildRequest(plan, { firstId, step: 'original' }, { authorization: 'Bearer $TURNPIKE_KEY' }, context).request]
-  const commands = [...first, request].map(each => curlCommand(target, each))
+  const commands = [...first, rebuilt].map(each => curlCommand(target, each))
   const curl = commands.includes(null) ? null : commands.join('; ')
   return { method, path, headers, body: body === null ? null : body.slice(0, maxBodyLength), curl }
 }
 
-function bodyOf({ body }: NonNullable<Observation['answer']>): unknown {
+function bodyOf({ body }: NonNullable<Observation['response']>): unknown {
   switch (body.kind) {
     case 'json':
       return body.value

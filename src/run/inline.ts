@@ -34,7 +34,7 @@ export function unrecordedJob(
   run: { readonly runId: string; readonly target: string; readonly startedAtMs: number },
 ): RunJob {
   return {
-    info: { turnpike: 1, version: 'unrecorded', ...run },
+    info: { turnpike: 2, version: 'unrecorded', ...run },
     plan,
     contract,
     callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId: run.runId }),

@@ -26,7 +26,7 @@ export function createLiveView(
   const latest: (WorkerSnapshot | null)[] = workers.map(() => null)
   let loadStartMs: number | null = null
   let askedMs = Number.NEGATIVE_INFINITY
-  let asked: Promise<unknown> = Promise.resolve()
+  let request: Promise<unknown> = Promise.resolve()
   const poll = async (): Promise<void> => {
     await Promise.all(
       workers.map(async (worker, index) => {
@@ -56,9 +56,9 @@ export function createLiveView(
     refresh: async () => {
       if (clock.nowMs() >= askedMs + maxAgeMs) {
         askedMs = clock.nowMs()
-        asked = poll()
+        request = poll()
       }
-      await asked
+      await request
     },
   }
 }

@@ -25,8 +25,8 @@ export async function makeReport(
   const cited = await citedObservations(judged, readObservations)
   const context = { contract, bounds: plan.bounds, seed: plan.seed, runId: head.runId }
   const calls = { ...plan.calls, ...systemCalls }
-  const report = buildReport(judged, comparison, seq => {
-    const observation = cited.get(seq)
+  const report = buildReport(judged, comparison, id => {
+    const observation = cited.get(id)
     return observation === undefined ? null : evidenceOf(observation, calls, context, head.target)
   })
   return { report, slices: judged.slices }
@@ -45,11 +45,11 @@ async function citedObservations(
   readObservations: () => AsyncIterable<Observation>,
 ): Promise<ReadonlyMap<number, Observation>> {
   const examples = [...findings, ...billing.discrepancies].flatMap(finding => finding.examples)
-  const wanted = new Set(examples.flatMap(example => example.seqs))
-  const found = new Map([...kept].filter(([seq]) => wanted.has(seq)))
+  const wanted = new Set(examples.flatMap(example => example.requestIds))
+  const found = new Map([...kept].filter(([id]) => wanted.has(id)))
   if (found.size === wanted.size) return found
   for await (const observation of readObservations()) {
-    if (wanted.has(observation.seq)) found.set(observation.seq, observation)
+    if (wanted.has(observation.id)) found.set(observation.id, observation)
     if (found.size === wanted.size) break
   }
   return found

@@ -66,5 +66,5 @@ export type WorkerCommand = { readonly tell: 'stop'; readonly reason: StopReason
 
 /** What a thread answers, and what it reports by itself: that it stops, and so must all. */
 export type WorkerMessage =
-  | { readonly id: number; readonly answer: OpeningResult | WorkerResult | WorkerSnapshot | null }
+  | { readonly id: number; readonly response: OpeningResult | WorkerResult | WorkerSnapshot | null }
   | { readonly stopped: StopReason }

@@ -107,7 +107,7 @@ function judgeOpening(openings: readonly (OpeningResult | null)[], stop: RunStop
     openings.reduce((total, opening) => total + (opening === null ? 0 : of(opening)), 0)
   const answered = sum(opening => opening.answered)
   if (answered === 0) stop.stop('target-unreachable')
-  else if (sum(opening => opening.unauthorized) === answered) stop.stop('keys-refused')
+  else if (sum(opening => opening.unauthorized) === answered) stop.stop('unauthorized')
 }
 
 const pushCounts = (outputs: readonly Output[]): PushCounts | null =>
@@ -137,8 +137,8 @@ async function recoverWorker(
   await worker?.terminate()
   const brief = briefOf(job)
   if (job.plan.record !== 'all' || logFile === null) return emptyResult(brief)
-  const { leftOut, ...result } = await judgeLog(brief, logFile)
-  return leftOut === 0 ? result : emptyResult(brief)
+  const { skipped, ...result } = await judgeLog(brief, logFile)
+  return skipped === 0 ? result : emptyResult(brief)
 }
 
 /** What the judging half is told of a run. */

@@ -36,12 +36,12 @@ async function serve(job: WorkerJob): Promise<void> {
   onStop(stop, reason => post({ stopped: reason }))
 
   parentPort?.on('message', (message: WorkerQuery | WorkerCommand) => {
-    if ('ask' in message) void answerTo(message).then(answer => post({ id: message.id, answer }))
+    if ('ask' in message) void responseTo(message).then(response => post({ id: message.id, response }))
     else if (message.tell === 'stop') stop.stop(message.reason)
     else quit.abort()
   })
 
-  async function answerTo(query: WorkerQuery): Promise<Extract<WorkerMessage, { id: number }>['answer']> {
+  async function responseTo(query: WorkerQuery): Promise<Extract<WorkerMessage, { id: number }>['response']> {
     switch (query.ask) {
       case 'open':
         return worker.open()

@@ -29,7 +29,7 @@ const maxAnswerMs = 10_000
 export const startThread: StartWorker = (job, { onStop, onLost }) => {
   const thread = new Thread(new URL('./thread-main.js', import.meta.url), { workerData: job })
   const clock = systemClock()
-  const waiting = new Map<number, (answer: unknown) => void>()
+  const waiting = new Map<number, (response: unknown) => void>()
   const deadlines: Cancel[] = []
   let queries = 0
   let isCancelled = false
@@ -38,7 +38,7 @@ export const startThread: StartWorker = (job, { onStop, onLost }) => {
   const leave = () => {
     isGone = true
     for (const cancel of deadlines) cancel()
-    for (const answer of waiting.values()) answer(null)
+    for (const response of waiting.values()) response(null)
     waiting.clear()
   }
   const lose = (why: string) => {
@@ -48,7 +48,7 @@ export const startThread: StartWorker = (job, { onStop, onLost }) => {
   }
   thread.on('message', (message: WorkerMessage) => {
     if ('stopped' in message) return onStop(message.stopped)
-    waiting.get(message.id)?.(message.answer)
+    waiting.get(message.id)?.(message.response)
     waiting.delete(message.id)
   })
   thread.on('error', cause => lose(cause instanceof Error ? cause.message : String(cause)))
@@ -65,11 +65,11 @@ export const startThread: StartWorker = (job, { onStop, onLost }) => {
   }
 
   /** The thread answers each query with what the type of its answer says, or is lost. */
-  const ask = <Answer>(query: Query): Promise<Answer | null> =>
+  const ask = <ObservedResponse>(query: Query): Promise<ObservedResponse | null> =>
     new Promise(resolve => {
       if (isGone) return resolve(null)
       const id = queries++
-      waiting.set(id, answer => resolve(answer as Answer | null))
+      waiting.set(id, response => resolve(response as ObservedResponse | null))
       thread.postMessage({ ...query, id })
       if (isCancelled) setDeadline(id)
     })

@@ -55,7 +55,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     },
   })
   let plannedMs: number | null = null
-  let beganMs: number | null = null
+  let startedMs: number | null = null
 
   return {
     open: async () => {
@@ -69,13 +69,13 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     },
     drive: async loadStartMs => {
       plannedMs = loadStartMs
-      beganMs = await engine.drive(loadStartMs)
+      startedMs = await engine.drive(loadStartMs)
     },
     close: engine.close,
     finish: async run => {
       const eventLoopDelayMs = io.eventLoopDelayMs()
       const facts = judge.finish(true)
-      const end = { ...run, loadStartMs: plannedMs, beganMs, eventLoopDelayMs, unrecorded: log?.unrecorded() ?? 0 }
+      const end = { ...run, loadStartMs: plannedMs, startedMs, eventLoopDelayMs, notRecorded: log?.notRecorded() ?? 0 }
       await log?.end(end)
       return { facts, end }
     },

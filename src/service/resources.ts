@@ -44,10 +44,10 @@ export function resourceHandler({
       state.headers[`${prefix}model-id`] = body.model
       state.headers[`${prefix}model-name`] = titleOf(body.model)
     }
-    return answer(state, resource, body)
+    return respond(state, resource, body)
   }
 
-  function answer(
+  function respond(
     state: RequestState,
     { draws, isPaginated }: Resource,
     body: Readonly<Record<string, unknown>>,

@@ -24,7 +24,7 @@ const keepAliveMs = 75_000
 export function startServer({ service, port, host }: ServerOptions): Promise<RunningServer> {
   const clock = systemClock()
   const server = createServer({ keepAliveTimeout: keepAliveMs, noDelay: true }, (incoming, response) => {
-    receive(incoming, request => send(clock, service.answer(request), response))
+    receive(incoming, request => send(clock, service.respond(request), response))
   })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -51,7 +51,7 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
   let chunks: Buffer[] = []
   let bytes = 0
   let answered = false
-  const answer = (body: Buffer | string) => {
+  const respond = (body: Buffer | string) => {
     answered = true
     done({ method, path, headers, body })
   }
@@ -63,10 +63,10 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
     if (bytes <= bodyLimitBytes) return
     chunks = []
     headers['content-length'] = String(bytes)
-    answer('')
+    respond('')
   })
   incoming.on('end', () => {
-    if (!answered) answer(chunks.length === 1 ? (chunks[0] ?? '') : Buffer.concat(chunks))
+    if (!answered) respond(chunks.length === 1 ? (chunks[0] ?? '') : Buffer.concat(chunks))
   })
   // A client may disconnect while it sends. Without a listener, that error would end the process.
   incoming.on('error', () => {})

@@ -33,7 +33,7 @@ type ServiceOptions = {
 
 /** The documented service without sockets: requests and replies are values, and time comes from the clock. */
 export type Service = {
-  readonly answer: (request: ServiceRequest) => Reply
+  readonly respond: (request: ServiceRequest) => Reply
 }
 
 export const bodyLimitBytes = 35 * 1024 * 1024
@@ -77,7 +77,7 @@ export function createService(options: ServiceOptions): Service {
   const byAuthorization = new Map<string | undefined, Account>()
 
   return {
-    answer: request => {
+    respond: request => {
       const arrivedMs = clock.wallMs()
       const { authorization } = request.headers
       const account = accountOf(authorization)
@@ -91,11 +91,11 @@ export function createService(options: ServiceOptions): Service {
       const stated = timestampHeader === null ? undefined : request.headers[timestampHeader]
       if (stated !== undefined && /^\d+$/.test(stated)) headers[`${prefix}request-timestamp-ms`] = stated
       const state = { request, route: route(request.method, request.path), account, arrivedMs, headers }
-      if (account === null) return send(answerAnonymous(state), state)
+      if (account === null) return send(respondToAnonymous(state), state)
       applyDueCharges(account, arrivedMs, behavior.charge)
       writeBalances(account, headers)
       const stopped = guard.refuseBlocked(state, account)
-      const reply = stopped ?? answerAccount(state, account)
+      const reply = stopped ?? respondToAccount(state, account)
       guard.record(state, account, reply, stopped !== null)
       return send(reply, state)
     },
@@ -118,7 +118,7 @@ export function createService(options: ServiceOptions): Service {
     return reply.status === 200 && admitted.has(state) ? delayReply(coded, slots.take(state.arrivedMs)) : coded
   }
 
-  function answerAccount(state: RequestState, account: Account): Reply {
+  function respondToAccount(state: RequestState, account: Account): Reply {
     const { request, route } = state
     const tooLarge = bodyBytes(request) > bodyLimitBytes
     if (route.kind === 'rpc' && !tooLarge) return rpc(state, account, route.network)
@@ -127,18 +127,18 @@ export function createService(options: ServiceOptions): Service {
     if (!limits.enter(state, account, 'control', controlLimits).admitted) return limits.reject(state, 'control')
     if (tooLarge) return errorReply(state, 413, 'The request body is too large', { code: 'PAYLOAD_TOO_LARGE' })
     if (route.kind === 'rate-limits') return ownLimits(state, account)
-    return route.kind === 'rate-limit-logs' ? ownRefusals(state, account) : answerPublic(state)
+    return route.kind === 'rate-limit-logs' ? ownRefusals(state, account) : respondPublicly(state)
   }
 
   /** Public routes need no key, but every route rejects a wrong one. */
-  function answerAnonymous(state: RequestState): Reply {
+  function respondToAnonymous(state: RequestState): Reply {
     const { route, request } = state
     if (needKeys.includes(route.kind) || request.headers.authorization !== undefined)
       return errorReply(state, 401, 'Authentication failed')
-    return answerPublic(state)
+    return respondPublicly(state)
   }
 
-  function answerPublic(state: RequestState): Reply {
+  function respondPublicly(state: RequestState): Reply {
     switch (state.route.kind) {
       case 'networks':
         return networks(state)

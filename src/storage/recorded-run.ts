@@ -25,17 +25,17 @@ export async function* readCompleteLog(
 ): AsyncIterable<Exclude<LogLine, { readonly kind: 'gap' }>> {
   for (const file of logs.filter(hasHeader))
     for await (const line of readLog(file)) {
-      if (line.kind === 'gap') assertComplete(file, line.leftOut)
+      if (line.kind === 'gap') assertComplete(file, line.skipped)
       else yield line
     }
 }
 
 /** Throws a UsageError where observations were left out of a log. */
-export function assertComplete(file: string, leftOut: number): void {
-  if (leftOut === 0) return
+export function assertComplete(file: string, skipped: number): void {
+  if (skipped === 0) return
   throw new UsageError({
     where: file,
-    got: `a record that leaves out ${plural(leftOut, 'observation')}, for the disk did not keep up`,
+    got: `a record that leaves out ${plural(skipped, 'observation')}, for the disk did not keep up`,
     expected: 'a whole one',
   })
 }
@@ -123,12 +123,12 @@ export async function readArrivals(
     }
     if (line.kind !== 'observation') continue
     const { observation } = line
-    const { seq, stage, call, caller, dueMs, endMs } = observation
+    const { id, stage, call, caller, dueMs, endMs } = observation
     if (stage === '(opening)') openedMs = Math.max(openedMs, endMs ?? 0)
     if (!isWanted(stage) || !isFirstRequest(observation)) continue
     if (count === max) return null
-    if (count === columns.seqs.length) columns = grown(columns)
-    columns.seqs[count] = seq
+    if (count === columns.requestIds.length) columns = grown(columns)
+    columns.requestIds[count] = id
     columns.offsetsMs[count] = dueMs
     columns.calls[count] = callNames.positionOf(call)
     columns.callers[count] = callerNames.positionOf(caller)
@@ -137,10 +137,10 @@ export async function readArrivals(
   // Where it is not recorded, as after a kill: the load begins after the last of the opening statements.
   const startMs = starts.length === 0 ? openedMs : Math.min(...starts)
   // A log has its observations in the order in which they ended.
-  const { seqs, offsetsMs, calls, callers } = columns
+  const { requestIds, offsetsMs, calls, callers } = columns
   const at = (column: Float64Array, index: number) => column[index] ?? 0
   const order = Uint32Array.from({ length: count }, (_, index) => index).sort(
-    (a, b) => at(offsetsMs, a) - at(offsetsMs, b) || at(seqs, a) - at(seqs, b),
+    (a, b) => at(offsetsMs, a) - at(offsetsMs, b) || at(requestIds, a) - at(requestIds, b),
   )
   return {
     offsetsMs: Float64Array.from(order, index => Math.max(0, at(offsetsMs, index) - startMs)),
@@ -153,15 +153,15 @@ export async function readArrivals(
 }
 
 const columnsOf = (length: number) => ({
-  seqs: new Float64Array(length),
+  requestIds: new Float64Array(length),
   offsetsMs: new Float64Array(length),
   calls: new Uint32Array(length),
   callers: new Uint32Array(length),
 })
 
 function grown(columns: ReturnType<typeof columnsOf>): ReturnType<typeof columnsOf> {
-  const wider = columnsOf(columns.seqs.length * 2)
-  wider.seqs.set(columns.seqs)
+  const wider = columnsOf(columns.requestIds.length * 2)
+  wider.requestIds.set(columns.requestIds)
   wider.offsetsMs.set(columns.offsetsMs)
   wider.calls.set(columns.calls)
   wider.callers.set(columns.callers)

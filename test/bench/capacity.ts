@@ -63,8 +63,8 @@ function searchForReal(): number {
   try {
     const args = ['dist/main.js', 'run', 'scenarios/capacity.yaml', '--quiet', '--out', folder]
     spawnSync(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
-    const { capacity, because } = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8'))
-    if (capacity[0]?.status !== 'found') console.log(`  ${because.join(' ')}`)
+    const { capacity, reasons } = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8'))
+    if (capacity[0]?.status !== 'found') console.log(`  ${reasons.join(' ')}`)
     return confirmed(capacity[0])
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -3,7 +3,7 @@ import type { Bench, Figure } from './figure.ts'
 
 type Run = {
   readonly verdict: string
-  readonly because: readonly string[]
+  readonly reasons: readonly string[]
   readonly perSecond: number
   readonly lateness: { readonly p50: number; readonly p99: number; readonly p999: number | null; readonly max: number }
 }

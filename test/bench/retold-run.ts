@@ -4,7 +4,7 @@ import { priceListOf } from '../../src/judge/checks/price-list.ts'
 import { toObject } from '../../src/lib/json.ts'
 import { formatPico, parsePico } from '../../src/lib/money.ts'
 import type { RunInfo } from '../../src/observation/log.ts'
-import type { Answer, Body, Observation, Outcome, StreamRecord } from '../../src/observation/observation.ts'
+import type { Body, Observation, ObservedResponse, Outcome, StreamRecord } from '../../src/observation/observation.ts'
 import type { Plan } from '../../src/plan/plan.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
@@ -42,14 +42,14 @@ export async function recordRun(): Promise<RetoldRun> {
   const turnMs = Math.ceil((lastMs + pauseMs) / windowMs) * windowMs
   // Of a seq, the rest of the division by the number of callers tells whose it is.
   const callers = plan.callers.names.length
-  const seqs = Math.ceil((Math.max(...observations.map(({ seq }) => seq)) + 1) / callers) * callers
+  const requestIds = Math.ceil((Math.max(...observations.map(({ id }) => id)) + 1) / callers) * callers
   const spent = spentByCaller(observations)
   return {
     plan,
     head,
     size,
     tell: function* (turn) {
-      const shift: Shift = { turn, ms: turn * turnMs, seqs: turn * seqs, places: turn * size }
+      const shift: Shift = { turn, ms: turn * turnMs, requestIds: turn * requestIds, places: turn * size }
       for (const [index, observation] of observations.entries()) {
         const later = retell(observation, shift, spent.get(observation.caller) ?? 0n)
         yield (index + turn) % 97 === 0 ? lose(later) : later
@@ -58,9 +58,9 @@ export async function recordRun(): Promise<RetoldRun> {
   }
 }
 
-type Shift = { readonly turn: number; readonly ms: number; readonly seqs: number; readonly places: number }
+type Shift = { readonly turn: number; readonly ms: number; readonly requestIds: number; readonly places: number }
 
-const balanceOf = ({ answer }: Observation): bigint | null => parsePico(answer?.headers[usdHeader] ?? '')
+const balanceOf = ({ response }: Observation): bigint | null => parsePico(response?.headers[usdHeader] ?? '')
 
 /** What each caller spends in one telling: the run opens and closes with its balance. */
 function spentByCaller(observations: readonly Observation[]): ReadonlyMap<string, bigint> {
@@ -78,25 +78,29 @@ function spentByCaller(observations: readonly Observation[]): ReadonlyMap<string
 const later = (at: number | null, by: number): number | null => (at === null ? null : at + by)
 
 function retell(o: Observation, shift: Shift, spent: bigint): Observation {
-  const { ms, seqs, places } = shift
-  const { asked } = o
+  const { ms, requestIds, places } = shift
+  const { request } = o
   return {
     ...o,
-    seq: o.seq + seqs,
-    place: o.place + places,
-    asked:
-      asked.kind === 'rpc' && asked.replay !== null
-        ? { ...asked, replay: { ...asked.replay, group: asked.replay.group + seqs } }
-        : asked,
+    id: o.id + requestIds,
+    seq: o.seq + places,
+    request:
+      request.kind === 'rpc' && request.replay !== null
+        ? { ...request, replay: { ...request.replay, group: request.replay.group + requestIds } }
+        : request,
     dueMs: o.dueMs + ms,
     sentMs: later(o.sentMs, ms),
     headersMs: later(o.headersMs, ms),
     endMs: later(o.endMs, ms),
-    answer: o.answer && retellAnswer(o.answer, shift, spent),
+    response: o.response && retellAnswer(o.response, shift, spent),
   }
 }
 
-function retellAnswer({ status, headers, bytes, body }: Answer, shift: Shift, spent: bigint): Answer {
+function retellAnswer(
+  { status, headers, bytes, body }: ObservedResponse,
+  shift: Shift,
+  spent: bigint,
+): ObservedResponse {
   const told: Record<string, string> = {}
   for (const name in headers) told[name] = retellHeader(name, headers[name] ?? '', shift, spent)
   return { status, headers: told, bytes, body: retellBody(body, shift) }
@@ -145,6 +149,6 @@ const lost: Outcome = { kind: 'failed', reason: 'connection-lost', detail: 'ECON
 
 /** The same request, had its connection broken before the headers; a replay is left, for others rest on it. */
 function lose(o: Observation): Observation {
-  if (o.asked.kind !== 'rpc' || o.asked.replay !== null || o.sentMs === null) return o
-  return { ...o, headersMs: null, outcome: lost, answer: null }
+  if (o.request.kind !== 'rpc' || o.request.replay !== null || o.sentMs === null) return o
+  return { ...o, headersMs: null, outcome: lost, response: null }
 }

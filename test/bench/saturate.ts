@@ -3,7 +3,7 @@ import type { Bench } from './figure.ts'
 
 type Run = {
   readonly verdict: string
-  readonly because: readonly string[]
+  readonly reasons: readonly string[]
   readonly perSecond: number
   readonly cpuMsPerCall: number
 }
@@ -21,7 +21,7 @@ export const benchSaturate: Bench = async ({ short }) => {
       const run = await onFreshTarget(port =>
         runChild<Run>('./programs/turnpike-client.js', [port, model, connections, String(seconds)]),
       )
-      if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.because.join(' ')}`)
+      if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.reasons.join(' ')}`)
       runs[model].push(run)
     }
   }

@@ -4,7 +4,7 @@ import type { Stall } from './programs/rpc-target.ts'
 
 type Run = {
   readonly verdict: string
-  readonly because: readonly string[]
+  readonly reasons: readonly string[]
   readonly count: number
   readonly latency: Readonly<Record<Quantile, number | null>>
   /** How long behind the end of the stall the target answered each who had waited, the longest first. */
@@ -36,15 +36,15 @@ export const benchStall: Bench = async ({ short }) => {
       ]
   console.log(`\nA stall of ${stallMs} ms at ${perSecond} calls a second, runs of ${seconds} s: got (true), in ms`)
   const errors: number[] = []
-  for (const place of places) {
-    const run = await runWith({ ...place, stallMs }, seconds)
+  for (const seq of places) {
+    const run = await runWith({ ...seq, stallMs }, seconds)
     const cells = (Object.keys(quantiles) as Quantile[]).map(name => {
       const got = run.latency[name] ?? Number.NaN
-      const truth = trueLatencyMs(quantiles[name], { ...place, stallMs }, run)
+      const truth = trueLatencyMs(quantiles[name], { ...seq, stallMs }, run)
       errors.push(Math.abs(got - truth) / truth)
       return `${name} ${got.toFixed(0)} (${truth.toFixed(0)})`
     })
-    console.log(`  ${place.phaseMs} ms behind call ${place.afterRequest}: ${cells.join(', ')}, ${run.verdict}`)
+    console.log(`  ${seq.phaseMs} ms behind call ${seq.afterRequest}: ${cells.join(', ')}, ${run.verdict}`)
   }
   return [
     {

@@ -4,7 +4,7 @@ import { median, runChild, startChild } from './child.ts'
 import type { Bench, Figure } from './figure.ts'
 
 type Used = { readonly chunks: number; readonly cpuUs: number }
-type Ours = Used & { readonly verdict: string; readonly because: readonly string[] }
+type Ours = Used & { readonly verdict: string; readonly reasons: readonly string[] }
 type Stamped = Pick<Measured, 'turnpike' | 'misread' | 'run'>
 
 /**
@@ -27,7 +27,7 @@ async function costOf(load: StreamLoad, rounds: number, most: number | null): Pr
   for (let round = 0; round < rounds; round++) {
     const theirs = await onMetronome<Used>('./programs/raw-streams.js', load)
     const run = await onMetronome<Ours>('./programs/stream-client.js', load)
-    if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.because.join(' ')}`)
+    if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.reasons.join(' ')}`)
     bare.push(theirs.cpuUs / theirs.chunks)
     ours.push(run.cpuUs / run.chunks)
   }
@@ -47,7 +47,7 @@ async function costOf(load: StreamLoad, rounds: number, most: number | null): Pr
 
 async function delayOf(load: StreamLoad): Promise<readonly Figure[]> {
   const { turnpike, misread, run } = await onMetronome<Stamped>('./programs/stream-client.js', load, 'stamps')
-  if (misread > 0 || run.verdict !== 'pass') throw new Error(`${misread} misread; ${run.because.join(' ')}`)
+  if (misread > 0 || run.verdict !== 'pass') throw new Error(`${misread} misread; ${run.reasons.join(' ')}`)
   const { p50, p90, p99, p999, max, count } = turnpike.chunkMs
   const cells = [p50, p90, p99, p999, max].map(ms => (ms ?? Number.NaN).toFixed(2).padStart(9))
   console.log(`\nWritten to stamped, ${load.streams} streams of ${load.perSecond}/s, ${count} chunks`)

@@ -3,7 +3,7 @@ import type { Bench } from './figure.ts'
 
 type Ours = {
   readonly verdict: string
-  readonly because: readonly string[]
+  readonly reasons: readonly string[]
   readonly perSecond: number
   readonly judgements: number
 }
@@ -29,7 +29,7 @@ export const benchThroughput: Bench = async ({ short }) => {
     const run = await onFreshTarget(port =>
       runChild<Ours>('./programs/turnpike-client.js', [port, 'closed', connections, String(seconds)]),
     )
-    if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.because.join(' ')}`)
+    if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.reasons.join(' ')}`)
     ours.push(run.perSecond)
     judged = run.judgements / (run.perSecond * seconds)
   }

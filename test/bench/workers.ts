@@ -3,7 +3,7 @@ import type { Bench } from './figure.ts'
 
 type Ours = {
   readonly verdict: string
-  readonly because: readonly string[]
+  readonly reasons: readonly string[]
   readonly perSecond: number
   readonly cpuMsPerCall: number
 }
@@ -19,7 +19,7 @@ export const benchWorkers: Bench = async ({ short }) => {
   for (let round = 0; round < rounds; round++) {
     for (const workers of ['1', '2'] as const) {
       const run = await onFreshTarget(port => runChild<Ours>('./programs/workers-client.js', [port, workers, seconds]))
-      if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.because.join(' ')}`)
+      if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.reasons.join(' ')}`)
       runs[workers].push(run)
     }
   }

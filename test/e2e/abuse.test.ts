@@ -20,7 +20,7 @@ describe('a run is not blocked for what it means to be refused', () => {
       scenario: scenario(`  - { name: list, duration: 70s, shape: sequence, calls: [${forty}] }`),
     })
     expect([report.verdict, report.load.blocked, report.load.dropped]).toEqual(['pass', 0, 0])
-    expect(observations.filter(({ call, answer }) => call === 'refused' && answer?.status === 400)).toHaveLength(80)
+    expect(observations.filter(({ call, response }) => call === 'refused' && response?.status === 400)).toHaveLength(80)
     for (const { caller, sentMs } of observations) {
       const from = sentMs ?? 0
       const within = observations.filter(
@@ -45,7 +45,7 @@ describe('a run is not blocked for what it means to be refused', () => {
     expect(new Set(dropped.map(({ outcome }) => outcome.kind === 'dropped' && outcome.reason))).toEqual(
       new Set(['failure-limit']),
     )
-    expect(observations.filter(({ call, answer }) => call === 'refused' && answer !== null)).toHaveLength(30)
+    expect(observations.filter(({ call, response }) => call === 'refused' && response !== null)).toHaveLength(30)
     expect(report.load.blocked).toBe(0)
     expect(report.verdict).toBe('inconclusive')
   })
@@ -59,7 +59,7 @@ describe('a run that is blocked', () => {
     const { report } = await virtualRun({ scenario: scenario(burst('')) })
     expect(report.findings).toEqual([])
     expect(report.verdict).toBe('inconclusive')
-    expect(report.because).toEqual([
+    expect(report.reasons).toEqual([
       '10 answers said that the caller had failed too often and was blocked: what was measured is the block.',
     ])
   })

@@ -36,8 +36,8 @@ test('the metronome says where it is, sends streams to whoever asks, and ends on
 }) => {
   const { target, service: metronome } = await serveForTest(['metronome', '--rate', '1000'], onTestFinished)
   await metronome.said('^C ends it')
-  const answer = await fetch(`${target}/chat/completions`, { method: 'POST', body: '{"max_completion_tokens":7}' })
-  const text = await answer.text()
+  const response = await fetch(`${target}/chat/completions`, { method: 'POST', body: '{"max_completion_tokens":7}' })
+  const text = await response.text()
   expect(text.match(/^id: beat [\d.]+ [\d.]+\ndata: \{.*\}$/gm)).toHaveLength(7)
   expect(text).toMatch(/data: \[DONE\]\n\n$/)
   metronome.child.kill('SIGINT')

@@ -189,7 +189,7 @@ describe.concurrent('a run that is ended from outside', () => {
     const audit = await turnpike(['audit', out, '--format', 'json'])
     expect(audit.code).toBe(3)
     const report: Report = JSON.parse(audit.stdout)
-    expect(report.run.ended).toBe('cut-short')
+    expect(report.run.ended).toBe('truncated')
     expect(report.load.answered).toBeGreaterThan(50)
     expect(report.findings).toEqual([])
     const target = /http:\S+\/api\/v1/.exec(stderr)?.[0] ?? ''

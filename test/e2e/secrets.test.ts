@@ -86,7 +86,9 @@ test('no key stands in anything that a run, its findings, its metrics or a compa
 }, 40_000)
 
 test('nor one of signs that an address or a page would have to encode', async ({ onTestFinished }) => {
-  const target = createServer((_, answer) => answer.writeHead(401, { 'content-type': 'application/json' }).end('{}'))
+  const target = createServer((_, response) =>
+    response.writeHead(401, { 'content-type': 'application/json' }).end('{}'),
+  )
   onTestFinished(() => void target.close())
   await new Promise<void>(resolve => target.listen(0, '127.0.0.1', resolve))
   const address = target.address()

@@ -61,10 +61,10 @@ for (const { way, isScraped, left } of ways) {
     describe.each(boards)('$file', ({ panels, variables, annotations }) => {
       test.each(panels)('$title has data, and never a value that is no number', async ({ exprs }) => {
         // Where an expression has a fallback, each of its series is asked for by itself too.
-        const asked = new Set(
+        const request = new Set(
           exprs.filter(expr => !left.test(expr)).flatMap(expr => [expr, ...(expr.match(/\w+\{[^}]*\}/g) ?? [])]),
         )
-        const complaints = await Promise.all([...asked].map(expr => prometheus.complaints(expr, span)))
+        const complaints = await Promise.all([...request].map(expr => prometheus.complaints(expr, span)))
         expect(complaints.flat()).toEqual([])
       })
 

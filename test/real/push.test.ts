@@ -184,9 +184,9 @@ describeWith('pushgateway', 'a run that leaves its verdict at a real Pushgateway
     expect(then).toContain(`${verdict}="pass"} 0`)
     expect(then).toContain(`${verdict}="inconclusive"} 1`)
     // What the second run cannot say does not stay from the first.
-    const ofAnswers = (lines: readonly string[]) => lines.filter(line => line.includes('_request_duration_seconds{'))
-    expect(ofAnswers(held)).not.toEqual([])
-    expect(ofAnswers(then)).toEqual([])
+    const ofResponses = (lines: readonly string[]) => lines.filter(line => line.includes('_request_duration_seconds{'))
+    expect(ofResponses(held)).not.toEqual([])
+    expect(ofResponses(then)).toEqual([])
     expect(then.filter(line => line.includes('turnpike_last_run_info'))).toHaveLength(1)
     expect(then).toContain('neighbour_x{instance="",job="turnpike",scenario="another"} 1')
   }, 60_000)

@@ -53,7 +53,7 @@ describe('a search in a whole run', () => {
     expect(Math.abs((result.perSecond ?? 0) / 100 - 1)).toBeLessThan(0.05)
     expect(result.confirmation).toMatchObject({ percent: 99, samples: expect.any(Number) })
     expect(result.confirmation?.samples).toBeGreaterThanOrEqual(299)
-    expect(result.because).toMatch(/\/s held for .* good of .* arrivals; .*\/s did not: /)
+    expect(result.reason).toMatch(/\/s held for .* good of .* arrivals; .*\/s did not: /)
     expect(report.findings).toEqual([])
   })
 
@@ -61,7 +61,7 @@ describe('a search in a whole run', () => {
     const { report, plan, head, observations } = await found
     const again = createJudge(plan, documented, head)
     for (const observation of observations) again.add(JSON.parse(JSON.stringify(observation)))
-    const noted = { beganMs: null, eventLoopDelayMs: null, unrecorded: 0 }
+    const noted = { startedMs: null, eventLoopDelayMs: null, notRecorded: 0, loadStartMs: null, pushed: null }
     const end = { ended: 'complete', durationMs: report.run.durationMs, ...noted } as const
     const parts = [{ facts: again.finish(true), end }]
     const judged = await makeReport({ plan, contract: documented, head }, parts, async function* () {
@@ -113,7 +113,7 @@ describe('a search that finds no capacity', () => {
       }),
     )
     expect(result).toMatchObject({ status: 'not-reached', perSecond: 80 })
-    expect(result.because).toMatch(/^At least 80\/s/)
+    expect(result.reason).toMatch(/^At least 80\/s/)
     expect(report.verdict).toBe('pass')
   })
 
@@ -132,7 +132,7 @@ describe('a search that finds no capacity', () => {
     )
     expect(result).toMatchObject({ status: 'limited-by-tier', perSecond: null })
     expect(report.verdict).toBe('inconclusive')
-    expect(report.because[0]).toMatch(/^No capacity was found in search: The rate limits of the callers came first/)
+    expect(report.reasons[0]).toMatch(/^No capacity was found in search: The rate limits of the callers came first/)
   })
 
   test('says that the bound of the harness came first, and gives no number', async () => {
@@ -142,7 +142,7 @@ describe('a search that finds no capacity', () => {
     expect(result).toMatchObject({ status: 'harness-limited', perSecond: null })
     expect(outcomes(result)).toContain('harness-full')
     const spoiled = result.trials.filter(({ outcome }) => outcome === 'harness-full').map(each => each.offeredPerSecond)
-    expect(result.because).toContain(`was reached at ${formatRate(Math.min(...spoiled))}`)
+    expect(result.reason).toContain(`was reached at ${formatRate(Math.min(...spoiled))}`)
     expect(report.verdict).toBe('inconclusive')
   })
 
@@ -158,7 +158,7 @@ describe('a search that finds no capacity', () => {
     expect(report.load.blocked).toBe(0)
     expect(result).toMatchObject({ status: 'inconclusive', perSecond: null })
     expect(result.trials.at(-1)?.outcome).toBe('failure-limit')
-    expect(result.because).toMatch(/^Callers would have been blocked/)
+    expect(result.reason).toMatch(/^Callers would have been blocked/)
     const failures = observations.filter(({ outcome }) => outcome.kind === 'answered' && outcome.status === 503)
     expect(failures.length).toBeLessThanOrEqual(20)
   })

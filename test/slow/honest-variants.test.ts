@@ -44,8 +44,8 @@ async function accusationsIn(run: Partial<VirtualRun>) {
   return {
     ended: report.run.ended,
     failed: observations.filter(({ outcome }) => outcome.kind === 'failed').length,
-    findings: findings.map(({ clause, because }) => `${clause}: ${because}`),
-    discrepancies: billing.discrepancies.map(({ kind, examples }) => `${kind}: ${examples[0]?.because}`),
+    findings: findings.map(({ clause, message }) => `${clause}: ${message}`),
+    discrepancies: billing.discrepancies.map(({ kind, examples }) => `${kind}: ${examples[0]?.message}`),
     unexpected429: limits.reduce((sum, limit) => sum + limit.unexpected429 + limit.missing429, 0),
     report,
     observations,
@@ -100,18 +100,18 @@ describe('the circumstances are what they are meant to be', () => {
   test('answers overtake one another', async () => {
     const { observations } = await accusationsIn({ network: jittered(1) })
     const inOrder = observations.toSorted((a, b) => (a.sentMs ?? 0) - (b.sentMs ?? 0))
-    expect(observations.map(({ seq }) => seq)).not.toEqual(inOrder.map(({ seq }) => seq))
+    expect(observations.map(({ id }) => id)).not.toEqual(inOrder.map(({ id }) => id))
   })
 
   test('callers are told that they have no money left', async () => {
     const { observations } = await accusationsIn({ openingBalanceUsd: '0.002' })
-    expect(observations.filter(({ answer }) => answer?.status === 402).length).toBeGreaterThan(10)
+    expect(observations.filter(({ response }) => response?.status === 402).length).toBeGreaterThan(10)
   })
 
   test('requests are turned away because another is under way', async () => {
     const { observations } = await accusationsIn({ contract: oneAtATime })
     expect(
-      observations.filter(({ answer }) => answer !== null && isConcurrencyRejection(answer, oneAtATime)).length,
+      observations.filter(({ response }) => response !== null && isConcurrencyRejection(response, oneAtATime)).length,
     ).toBeGreaterThan(5)
   })
 

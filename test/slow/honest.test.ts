@@ -41,7 +41,7 @@ const seen = { calls: 0, mostInFlight: 0, blocked: 0, released: 0, refused: new 
 test.each(circumstances)('nothing is held against the honest service when %s', async (_, run) => {
   const { report, observations } = await virtualRun({ scenario: crowd, ...run })
   const { findings, billing, limits } = report
-  expect(findings.map(({ clause, because }) => `${clause}: ${because}`)).toEqual([])
+  expect(findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
   expect(billing.discrepancies).toEqual([])
   expect(limits.filter(({ unexpected429, missing429 }) => unexpected429 + missing429 > 0)).toEqual([])
   expect(report.run.ended).toBe('complete')
@@ -60,10 +60,10 @@ function count(observations: readonly Observation[]): void {
   const sent = observations.filter(({ sentMs }) => sentMs !== null)
   seen.calls += sent.length
   const blocked = new Set<string>()
-  const ofCallers = sent.filter(({ asked }) => asked.kind !== 'models' && asked.kind !== 'networks')
-  for (const { answer, caller } of ofCallers.toSorted((a, b) => (a.sentMs ?? 0) - (b.sentMs ?? 0))) {
-    const status = answer?.status ?? 0
-    if (answer !== null && isAbuseBlock(answer, documented)) {
+  const ofCallers = sent.filter(({ request }) => request.kind !== 'models' && request.kind !== 'networks')
+  for (const { response, caller } of ofCallers.toSorted((a, b) => (a.sentMs ?? 0) - (b.sentMs ?? 0))) {
+    const status = response?.status ?? 0
+    if (response !== null && isAbuseBlock(response, documented)) {
       seen.blocked++
       blocked.add(caller)
     } else if (status === 200 && blocked.delete(caller)) seen.released++

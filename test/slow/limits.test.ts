@@ -35,9 +35,9 @@ async function startStingyService(onTestFinished: Finished): Promise<string> {
 
 /** A target that answers everything so, and what it was asked. */
 async function startTarget(onTestFinished: Finished, status: number, body: string) {
-  const asked: string[] = []
+  const requests: string[] = []
   const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+    requests.push(`${request.method} ${request.url} ${request.headers.authorization}`)
     response.writeHead(status, { 'content-type': 'application/json' }).end(body)
   })
   onTestFinished(() => void server.close())
@@ -47,7 +47,7 @@ async function startTarget(onTestFinished: Finished, status: number, body: strin
       resolve(typeof address === 'object' ? address?.port : null)
     })
   })
-  return { target: `http://127.0.0.1:${port}/api/v1`, asked }
+  return { target: `http://127.0.0.1:${port}/api/v1`, request: requests }
 }
 
 const planOf = async (args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Plan> =>
@@ -65,7 +65,7 @@ describe.concurrent('a target that grants less than is documented', () => {
   }) => {
     const target = await startStingyService(onTestFinished)
     const plan = await planOf([scenarioFile(), '--target', target])
-    expect(plan.limits.asked).toEqual({ kind: 'answered', caller: 'c0' })
+    expect(plan.limits.discovery).toEqual({ kind: 'answered', caller: 'c0' })
     expect(plan.limits.scopes).toContainEqual({ ...granted, from: 'target' })
     expect(rateOf(plan)).toBe(9)
 
@@ -106,28 +106,28 @@ describe.concurrent('a target that does not say what it grants', () => {
     'since it %s is planned for by the profile, and the plan says so',
     slow,
     async ([, status, body, why], { onTestFinished }) => {
-      const { target, asked } = await startTarget(onTestFinished, status, body)
+      const { target, request } = await startTarget(onTestFinished, status, body)
       const plan = await planOf([scenarioFile(), '--target', target], { TURNPIKE_KEYS: 'key-one,key-two' })
-      expect(plan.limits.asked).toEqual({ kind: 'failed', caller: 'c0', why })
+      expect(plan.limits.discovery).toEqual({ kind: 'failed', caller: 'c0', why })
       expect(rateOf(plan)).toBe(15)
-      expect(asked).toEqual(['GET /api/v1/api_keys/rate_limits Bearer key-one'])
+      expect(request).toEqual(['GET /api/v1/api_keys/rate_limits Bearer key-one'])
     },
   )
 
   test('since nobody is there is planned for by the profile', async () => {
     const plan = await planOf([scenarioFile(), '--target', 'http://127.0.0.1:9/api/v1'])
-    expect(plan.limits.asked).toEqual({ kind: 'failed', caller: 'c0', why: 'connect-refused' })
+    expect(plan.limits.discovery).toEqual({ kind: 'failed', caller: 'c0', why: 'connect-refused' })
   }, 60_000)
 })
 
 describe.concurrent('nobody is asked', () => {
   test('for a plan without --target, also where the scenario names one', async ({ onTestFinished }) => {
-    const { target, asked } = await startTarget(onTestFinished, 200, '{}')
+    const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const file = scenarioFile()
     writeFileSync(file, `target: ${target}\n${readFileSync(file, 'utf8')}`)
     const plan = await planOf([file])
-    expect(plan.limits.asked).toEqual({ kind: 'not-asked', why: 'the target is asked when a run begins' })
-    expect(asked).toEqual([])
+    expect(plan.limits.discovery).toEqual({ kind: 'not-asked', why: 'the target is asked when a run begins' })
+    expect(request).toEqual([])
   }, 60_000)
 
   test.for<readonly [what: string, flags: readonly string[], says: string]>([
@@ -136,7 +136,7 @@ describe.concurrent('nobody is asked', () => {
     ['an address that is none', ['--metrics', 'nowhere'], '--metrics: got "nowhere"'],
     ['too few keys', ['--keys', 'one'], 'got 1 keys, expected 2'],
   ])('for a run that is refused for %s', slow, async ([, flags, says], { onTestFinished }) => {
-    const { target, asked } = await startTarget(onTestFinished, 200, '{}')
+    const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const out = join(freshDirectory(), 'out')
     const taken = freshDirectory()
     writeFileSync(join(taken, 'plan.json'), '{}')
@@ -146,18 +146,18 @@ describe.concurrent('nobody is asked', () => {
     const run = await turnpike(['run', scenarioFile(), '--target', target, ...given], { TURNPIKE_KEYS: keys })
     expect(run.stderr).toContain(says)
     expect(run.code).toBe(2)
-    expect(asked).toEqual([])
+    expect(request).toEqual([])
     expect(existsSync(out)).toBe(false)
   })
 
   test('for a plan whose run would be refused, and the plan says why', async ({ onTestFinished }) => {
-    const { target, asked } = await startTarget(onTestFinished, 200, '{}')
+    const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const plan = await planOf([scenarioFile(), '--target', target, '--budget-usd', '0.000001'])
-    expect(plan.limits.asked).toMatchObject({
+    expect(plan.limits.discovery).toMatchObject({
       kind: 'not-asked',
       why: expect.stringContaining('budget: got $0.000001'),
     })
-    expect(asked).toEqual([])
+    expect(request).toEqual([])
   }, 60_000)
 })
 
@@ -166,6 +166,6 @@ test('a reference service of our own is asked, too', async () => {
   const run = await turnpike(['run', scenarioFile(), '--out', out])
   expect(run.code).toBe(0)
   const plan = readJson(out, 'plan.json') as Plan
-  expect(plan.limits.asked).toEqual({ kind: 'answered', caller: 'c0' })
+  expect(plan.limits.discovery).toEqual({ kind: 'answered', caller: 'c0' })
   expect(plan.limits.scopes.every(({ profile, target, from }) => profile === target && from === 'target')).toBe(true)
 }, 60_000)

@@ -29,13 +29,13 @@ describe.concurrent('a worker who is lost in mid-load', () => {
     const run = await ended
     expect(run.stderr).toMatch(new RegExp(`Worker 2 of 3 was lost: .*${why}`))
     expect(run.code).toBe(3)
-    const { verdict, because, run: facts, load } = reportIn(out)
+    const { verdict, reasons, run: facts, load } = reportIn(out)
     expect([verdict, facts.ended]).toEqual(['inconclusive', 'worker-lost'])
-    expect(load.workers.map(({ isLost }) => isLost)).toEqual([false, true, false])
+    expect(load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
     expect(load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(load.sent)
     expect(load.workers.filter(({ sent }) => sent > 10)).toHaveLength(3)
     const known = load.workers[1]?.sent
-    expect(because[0]).toContain(
+    expect(reasons[0]).toContain(
       `Worker 2 of 3 in the harness was lost: of what 1 caller did there, ${known} requests are known.`,
     )
     const audit = await turnpike(['audit', out, '--format', 'json'])
@@ -59,6 +59,6 @@ describe.concurrent('a worker who is lost in mid-load', () => {
     const run = await ended
     expect(run.stderr).toContain('Worker 2 of 3 was lost: it gave no answer for 10 s')
     expect(run.code).toBe(3)
-    expect(reportIn(out).load.workers.map(({ isLost }) => isLost)).toEqual([false, true, false])
+    expect(reportIn(out).load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
   })
 })

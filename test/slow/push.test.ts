@@ -19,7 +19,7 @@ type Seen = {
 /** A receiver of the loopback that answers as it is told. */
 function receiving(
   onTestFinished: TestContext['onTestFinished'],
-  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  respond: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<{ readonly origin: string; readonly seen: readonly Seen[] }> {
   const seen: Seen[] = []
   const server = createServer((request, response) => {
@@ -28,7 +28,7 @@ function receiving(
     request.on('end', () => {
       const { method = '', url = '', headers } = request
       seen.push({ method, url, headers, body: Buffer.concat(parts) })
-      answer(request, response)
+      respond(request, response)
     })
   })
   onTestFinished(() => {

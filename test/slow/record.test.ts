@@ -31,13 +31,15 @@ describe('a run that is judged again from its record', () => {
       const lie = lieByName(name)
       const run = await virtualRun({ scenario, lies: lie === undefined ? [] : [lie] })
       const { ended, durationMs } = run.report.run
-      if (ended === 'cut-short') throw new Error('a run that was carried out has an end')
+      if (ended === 'truncated') throw new Error('a run that was carried out has an end')
       const again = await judgeAgain(run, run.observations, {
         ended,
         durationMs,
-        beganMs: run.report.load.workers[0]?.beganMs ?? null,
+        startedMs: run.report.load.workers[0]?.startedMs ?? null,
         eventLoopDelayMs: null,
-        unrecorded: 0,
+        notRecorded: 0,
+        loadStartMs: null,
+        pushed: null,
       })
       expect(again).toEqual(JSON.parse(JSON.stringify(run.report)))
     },
@@ -50,7 +52,7 @@ describe('a run that is judged again from its record', () => {
       expect(report.findings, `the first ${kept} observations`).toEqual([])
       expect(report.billing.discrepancies).toEqual([])
       expect(report.verdict).toBe('inconclusive')
-      expect(report.run.ended).toBe('cut-short')
+      expect(report.run.ended).toBe('truncated')
     }
   }, 60_000)
 })

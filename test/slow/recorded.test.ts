@@ -28,8 +28,8 @@ function arrivalsIn(directory: string): readonly Observation[] {
     .split('\n')
     .map(line => JSON.parse(line) as Observation)
     .filter(({ stage }) => stage !== undefined && !stage.startsWith('('))
-    .filter(({ asked, seq }) => asked.kind !== 'rpc' || asked.replay === null || asked.replay.group === seq)
-    .sort((a, b) => a.dueMs - b.dueMs || a.seq - b.seq)
+    .filter(({ request, id }) => request.kind !== 'rpc' || request.replay === null || request.replay.group === id)
+    .sort((a, b) => a.dueMs - b.dueMs || a.id - b.id)
 }
 
 beforeAll(async () => {

@@ -18,7 +18,7 @@ test('a run that threads share is judged once, and again to the last digit', asy
   expect(run.code).toBe(0)
   const report = reportIn(out)
   expect(report.run.ended).toBe('complete')
-  expect(report.load.workers.map(({ callers, isLost }) => ({ callers, isLost }))).toEqual(
+  expect(report.load.workers.map(({ callers, lost: isLost }) => ({ callers, isLost }))).toEqual(
     Array(3).fill({ callers: 1, isLost: false }),
   )
   expect(report.load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(report.load.sent)
@@ -50,8 +50,8 @@ test('a worker who is lost ends the run, which then proves nothing', async () =>
   const report = reportIn(out)
   expect(report.verdict).toBe('inconclusive')
   expect(report.run.ended).toBe('worker-lost')
-  expect(report.because[0]).toContain('Worker 2 of 2 in the harness was lost: of what 1 caller did there, 0 requests')
-  expect(report.load.workers.map(({ isLost }) => isLost)).toEqual([false, true])
+  expect(report.reasons[0]).toContain('Worker 2 of 2 in the harness was lost: of what 1 caller did there, 0 requests')
+  expect(report.load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true])
 })
 
 test('an interrupt ends all workers in good order', async () => {
@@ -63,7 +63,7 @@ test('an interrupt ends all workers in good order', async () => {
   expect(code).toBe(130)
   const report = reportIn(out)
   expect(report.run.ended).toBe('interrupted')
-  expect(report.load.workers.every(({ isLost }) => !isLost)).toBe(true)
+  expect(report.load.workers.every(({ lost: isLost }) => !isLost)).toBe(true)
   expect(await closingStatements(out)).toBe(3)
 })
 
@@ -78,7 +78,7 @@ test('a second interrupt ends all workers at once: no balance is asked for any m
   expect(code).toBe(130)
   const report = reportIn(out)
   expect([report.verdict, report.run.ended]).toEqual(['inconclusive', 'interrupted'])
-  expect(report.load.workers.every(({ isLost }) => !isLost)).toBe(true)
+  expect(report.load.workers.every(({ lost: isLost }) => !isLost)).toBe(true)
   expect(await closingStatements(out)).toBe(0)
   const audit = await turnpike(['audit', out, '--format', 'json'])
   expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))
@@ -113,6 +113,6 @@ test('who scrapes a run of threads sees sums that never fall, and each series on
 async function closingStatements(out: string): Promise<number> {
   let count = 0
   const { logs } = await openRun(out)
-  for await (const { stage, answer } of observationsIn(logs)) if (stage === '(closing)' && answer !== null) count++
+  for await (const { stage, response } of observationsIn(logs)) if (stage === '(closing)' && response !== null) count++
   return count
 }

@@ -2,7 +2,7 @@ import { documented } from '../../src/contract/documented.ts'
 import { type Audits, createAudits } from '../../src/judge/audits/audits.ts'
 import { createFindingLog } from '../../src/judge/checks/findings.ts'
 import { pico } from '../../src/lib/money.ts'
-import type { Answer, Asked, Observation } from '../../src/observation/observation.ts'
+import type { Observation, ObservedResponse, RequestDescriptor } from '../../src/observation/observation.ts'
 
 /**
  * What happens to one account, as a document tells it: `statement; call 0.0000125; replay 0.0000125; refusal; statement`.
@@ -28,13 +28,13 @@ export function judgeStory({ steps, balances }: Story): Outcome {
   const sent = together.flatMap((requests, step) =>
     requests.map((request, index) => ({ request, sentMs: step * restMs + index * 10 })),
   )
-  for (const [seq, { request, sentMs }] of sent.entries())
-    audits.add(observationOf(request, seq, sentMs, balances[seq] ?? ''))
+  for (const [id, { request, sentMs }] of sent.entries())
+    audits.add(observationOf(request, id, sentMs, balances[id] ?? ''))
   audits.finish(true)
   return { billing: audits.billing(), accused: docket.findings().map(({ clause }) => clause) }
 }
 
-const aCall: Asked = {
+const aCall: RequestDescriptor = {
   kind: 'rpc',
   network: 'ethereum-mainnet',
   batch: false,
@@ -42,29 +42,29 @@ const aCall: Asked = {
   replay: null,
 }
 
-function observationOf(request: string, seq: number, sentMs: number, balance: string): Observation {
+function observationOf(request: string, id: number, sentMs: number, balance: string): Observation {
   const [kind = '', costUsd = '0'] = request.split(' ')
   const status = kind === 'refusal' ? 400 : 200
   const endMs = sentMs + tookMs
   return {
-    seq,
-    place: seq,
+    id,
+    seq: id,
     stage: 'story',
     call: kind,
     caller: 'c0',
     key: 0,
     accountTier: 'default',
-    asked: kind === 'statement' ? { kind: 'rate-limits' } : aCall,
+    request: kind === 'statement' ? { kind: 'rate-limits' } : aCall,
     dueMs: sentMs,
     sentMs,
     headersMs: endMs,
     endMs,
     outcome: { kind: 'answered', status },
-    answer: answerOf(kind, status, costUsd, balance),
+    response: responseOf(kind, status, costUsd, balance),
   }
 }
 
-function answerOf(kind: string, status: number, costUsd: string, balance: string): Answer {
+function responseOf(kind: string, status: number, costUsd: string, balance: string): ObservedResponse {
   const { headerPrefix, rpc } = documented
   const credits = String(pico(costUsd) / pico(rpc.usdPerCredit))
   const isCharged = kind === 'call' || kind === 'replay'

@@ -16,15 +16,15 @@ export function memoryTransport(service: Service, clock: Clock, network: Network
         const headers = Object.fromEntries(
           Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value]),
         )
-        const reply = service.answer({ method: request.method, path: request.path, headers, body: request.body ?? '' })
+        const reply = service.respond({ method: request.method, path: request.path, headers, body: request.body ?? '' })
         const startMs = clock.nowMs()
         const backMs = network.delayMs()
         after(clock, reply.afterMs + backMs, () => {
           const headersMs = clock.nowMs()
-          const answer = { sentMs, headersMs, status: reply.status, headers: reply.headers, failure: null }
+          const response = { sentMs, headersMs, status: reply.status, headers: reply.headers, failure: null }
           if (reply.body.kind === 'whole' || reply.body.kind === 'bytes') {
             const body = reply.body.kind === 'whole' ? Buffer.from(reply.body.text) : reply.body.bytes
-            resolve({ ...answer, endMs: headersMs, body, bytes: body.length })
+            resolve({ ...response, endMs: headersMs, body, bytes: body.length })
             return
           }
           let bytes = 0
@@ -36,7 +36,7 @@ export function memoryTransport(service: Service, clock: Clock, network: Network
               bytes += read.length
               request.onStreamBytes?.(read, clock.nowMs())
               if (index === chunks.length - 1)
-                resolve({ ...answer, endMs: clock.nowMs(), body: Buffer.alloc(0), bytes })
+                resolve({ ...response, endMs: clock.nowMs(), body: Buffer.alloc(0), bytes })
             })
           })
         })

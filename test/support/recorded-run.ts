@@ -16,8 +16,16 @@ export async function recordedRun(path: string, options: VirtualRun, isKilled = 
   for (const observation of observations) log.write(observation)
   if (isKilled) return path
   const { ended, durationMs } = report.run
-  if (ended === 'cut-short') throw new Error('a run that was carried out has an end')
-  await log.end({ ended, durationMs, beganMs: null, eventLoopDelayMs: null, unrecorded: 0 })
+  if (ended === 'truncated') throw new Error('a run that was carried out has an end')
+  await log.end({
+    ended,
+    durationMs,
+    startedMs: null,
+    eventLoopDelayMs: null,
+    notRecorded: 0,
+    loadStartMs: null,
+    pushed: null,
+  })
   await directory.writeSlices(slices)
   await directory.writeReport({ ...report, run: { ...report.run, id: path } })
   return path

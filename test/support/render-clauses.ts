@@ -57,12 +57,12 @@ function rowOf(
 }
 
 function renderExcused(excused: ListedExcuses): string {
-  const rows = Object.entries(excused).map(([id, { section, says, excuse, because }]) => [
+  const rows = Object.entries(excused).map(([id, { section, says, excuse, reason }]) => [
     section,
     code(id),
     cell(says),
     excuse,
-    cell(because),
+    cell(reason),
   ])
   const lines = [['§', 'clause', 'says', 'excuse', 'because'], Array<string>(5).fill('---'), ...rows]
   return ['## Not judged', lines.map(cells => `| ${cells.join(' | ')} |`).join('\n')].join('\n\n')

@@ -15,7 +15,7 @@ export async function scrapeToTheEnd({ said, ended }: Started): Promise<readonly
   for (; !isOver; await pause(100)) {
     // It goes away in the middle of one, or before.
     const text = await fetch(address).then(
-      answer => answer.text(),
+      response => response.text(),
       () => null,
     )
     if (text !== null) scrapes.push(readExposition(text))

@@ -76,7 +76,7 @@ export async function virtualRun(
   const never = new AbortController().signal
   const runId = 'virtual'
   const ownKeys = { environment: undefined, loopback: true, runId }
-  const info: RunInfo = { turnpike: 1, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
+  const info: RunInfo = { turnpike: 2, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
   const job: RunJob = {
     info,
     plan,
@@ -92,7 +92,7 @@ export async function virtualRun(
     clock,
     transport,
     saturate: busyOver(transport),
-    log: { write: observation => observations.push(observation), unrecorded: () => 0, end: async () => {} },
+    log: { write: observation => observations.push(observation), notRecorded: () => 0, end: async () => {} },
     defer: options.defer ?? (work => work(() => true)),
     eventLoopDelayMs: () => null,
   })
@@ -116,8 +116,8 @@ function disturbed(service: Service, clock: ManualClock, slowness: VirtualRun['s
   if (slowness === undefined) return service
   return {
     ...service,
-    answer: request => {
-      const reply = service.answer(request)
+    respond: request => {
+      const reply = service.respond(request)
       const factor = slowness(clock.nowMs())
       const { body } = reply
       const chunks =

@@ -25,18 +25,18 @@ export function createConsistencyAudit(
 
   return {
     add: observation => {
-      const { answer } = observation
-      if (answer === null || isFromGateway(answer, contract)) return
-      judgeDate(observation, answer.headers.date ?? '')
-      const id = answer.headers[idHeader]
-      const name = answer.headers[nameHeader]
-      if (id && name && is2xx(answer.status)) judgeName(id, name, observation.seq)
+      const { response } = observation
+      if (response === null || isFromGateway(response, contract)) return
+      judgeDate(observation, response.headers.date ?? '')
+      const modelId = response.headers[idHeader]
+      const name = response.headers[nameHeader]
+      if (modelId && name && is2xx(response.status)) judgeName(modelId, name, observation.id)
     },
     finish: () => {},
     names: () => names,
   }
 
-  function judgeDate({ headersMs, seq }: Observation, date: string) {
+  function judgeDate({ headersMs, id }: Observation, date: string) {
     if (date !== stamp) {
       stamp = date
       stampMs = Date.parse(date)
@@ -46,42 +46,42 @@ export function createConsistencyAudit(
     // Whether it is a date at all is another clause's business.
     if (Number.isNaN(stampMs) || headersMs === null) return
     if (weekday !== null)
-      return say.broken('header.date.instant', `date is ${quote(date)}, expected ${weekday} of that day`, [seq])
+      return say.broken('header.date.instant', `date is ${quote(date)}, expected ${weekday} of that day`, [id])
     const nowMs = startedAtMs + headersMs
     if (Math.abs(stampMs - nowMs) <= dayMs) return say.kept('header.date.instant')
-    const because = `date is ${quote(date)} at ${new Date(nowMs).toUTCString()}, expected it within a day`
-    say.broken('header.date.instant', because, [seq])
+    const message = `date is ${quote(date)} at ${new Date(nowMs).toUTCString()}, expected it within a day`
+    say.broken('header.date.instant', message, [id])
   }
 
-  function judgeName(id: string, name: string, seq: number) {
-    const first = names.get(id)
+  function judgeName(modelId: string, name: string, id: number) {
+    const first = names.get(modelId)
     if (first === undefined) {
-      if (names.size < maxModels) names.set(id, { name, seq })
+      if (names.size < maxModels) names.set(modelId, { name, id })
       return
     }
-    checkSameName(id, first, { name, seq }, say)
+    checkSameName(modelId, first, { name, id }, say)
   }
 }
 
-type FirstName = { readonly name: string; readonly seq: number }
+type FirstName = { readonly name: string; readonly id: number }
 /** What each model was called first, by its id. */
 export type ModelNames = ReadonlyMap<string, FirstName>
 
 /** Whether several workers saw the same name for each model. */
 export function checkNamesAcrossWorkers(all: readonly ModelNames[], say: Say<'coherence'>): void {
   const firsts = new Map<string, FirstName>()
-  for (const [id, named] of all.flatMap(names => [...names]).toSorted(([, a], [, b]) => a.seq - b.seq)) {
-    const first = firsts.get(id)
-    if (first === undefined) firsts.set(id, named)
-    else checkSameName(id, first, named, say)
+  for (const [modelId, named] of all.flatMap(names => [...names]).toSorted(([, a], [, b]) => a.id - b.id)) {
+    const first = firsts.get(modelId)
+    if (first === undefined) firsts.set(modelId, named)
+    else checkSameName(modelId, first, named, say)
   }
 }
 
-function checkSameName(id: string, first: FirstName, { name, seq }: FirstName, say: Say<'coherence'>): void {
+function checkSameName(modelId: string, first: FirstName, { name, id }: FirstName, say: Say<'coherence'>): void {
   if (first.name === name) {
     say.kept('header.model-name.stable')
     return
   }
-  const because = `${id} is called ${quote(name)}, and was called ${quote(first.name)} before, expected one name`
-  say.broken('header.model-name.stable', because, [first.seq, seq])
+  const message = `${modelId} is called ${quote(name)}, and was called ${quote(first.name)} before, expected one name`
+  say.broken('header.model-name.stable', message, [first.id, id])
 }

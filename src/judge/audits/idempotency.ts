@@ -24,13 +24,13 @@ export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'ide
   }
 
   return {
-    add: ({ asked, answer, outcome, seq, caller, sentMs, endMs }, watermarkMs) => {
-      if (asked.kind === 'rpc' && asked.replay !== null && sentMs !== null && endMs !== null) {
-        const { group, role } = asked.replay
-        const digest = answer?.body.kind === 'json' || answer?.body.kind === 'text' ? answer.body.digest : null
-        const isBlocked = answer !== null && isAbuseBlock(answer, contract)
+    add: ({ request, response, outcome, id, caller, sentMs, endMs }, watermarkMs) => {
+      if (request.kind === 'rpc' && request.replay !== null && sentMs !== null && endMs !== null) {
+        const { group, role } = request.replay
+        const digest = response?.body.kind === 'json' || response?.body.kind === 'text' ? response.body.digest : null
+        const isBlocked = response !== null && isAbuseBlock(response, contract)
         const status = outcome.kind !== 'answered' ? null : isBlocked ? tooMany : outcome.status
-        const use = { seq, caller, role, sentMs, endMs, status, isReplay: isReplayed(answer), digest }
+        const use = { id, caller, role, sentMs, endMs, status, isReplay: isReplayed(response), digest }
         const uses = groups.get(group)
         if (uses === undefined) groups.set(group, [use])
         else uses.push(use)
@@ -45,7 +45,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'ide
 
 /** What matters of one request with an idempotency key. */
 type KeyRequest = {
-  readonly seq: number
+  readonly id: number
   readonly caller: string
   readonly role: ReplayRole['role']
   readonly sentMs: number
@@ -99,13 +99,13 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
   function judgeMark(use: KeyRequest) {
     const earlier = answered.find(other => isCachedFor(other, use))
     if (earlier !== undefined && !use.isReplay) {
-      const because = 'the same key and body were sent again, expected the answer to say that it is a replay'
-      return say.broken('rpc.replay.header', because, [earlier.seq, use.seq])
+      const message = 'the same key and body were sent again, expected the answer to say that it is a replay'
+      return say.broken('rpc.replay.header', message, [earlier.id, use.id])
     }
     // One without an answer, or with an error, may have been done all the same, and this be its replay.
     if (use.isReplay && !own.some(other => other !== use && !isBefore(use, other))) {
-      const because = 'the first use of a key is said to be a replay, expected it not to be'
-      return say.broken('rpc.replay.header', because, [use.seq])
+      const message = 'the first use of a key is said to be a replay, expected it not to be'
+      return say.broken('rpc.replay.header', message, [use.id])
     }
     say.kept('rpc.replay.header')
   }
@@ -116,8 +116,8 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     const earlier = answered.find(other => other !== use && isCachedFor(other, use))
     if (earlier !== undefined) {
       if (use.isReplay) return say.kept('rpc.replay.expiry.kept')
-      const because = `the same key and body came again after ${describe(earlier, use)}, expected a replay`
-      return say.broken('rpc.replay.expiry.kept', because, [earlier.seq, use.seq])
+      const message = `the same key and body came again after ${describe(earlier, use)}, expected a replay`
+      return say.broken('rpc.replay.expiry.kept', message, [earlier.id, use.id])
     }
     const last = others.at(-1)
     const isPast = others.every(
@@ -125,8 +125,8 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     )
     if (last === undefined || !isPast || answered.length < 2) return
     if (!use.isReplay) return say.kept('rpc.replay.expiry.ends')
-    const because = `a key was answered with a replay after ${describe(last, use)}, expected it to be new again`
-    say.broken('rpc.replay.expiry.ends', because, [last.seq, use.seq])
+    const message = `a key was answered with a replay after ${describe(last, use)}, expected it to be new again`
+    say.broken('rpc.replay.expiry.ends', message, [last.id, use.id])
   }
 
   function describe(earlier: KeyRequest, later: KeyRequest): string {
@@ -136,20 +136,20 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
   function judgeRace() {
     if (options.isBestEffort) return
     const overlaps = (a: KeyRequest) => fresh.some(b => a !== b && !isBefore(a, b) && !isBefore(b, a))
-    const racing = fresh.filter(overlaps).map(use => use.seq)
+    const racing = fresh.filter(overlaps).map(use => use.id)
     if (racing.length === 0) return
-    const because = `${racing.length} racing requests with one key were each answered as the first, expected one charge`
-    say.broken('rpc.replay.charge', because, racing)
+    const message = `${racing.length} racing requests with one key were each answered as the first, expected one charge`
+    say.broken('rpc.replay.charge', message, racing)
   }
 
   /** Where all were answered with 200, one of them was the first. */
   function judgeFirst() {
     if (answered.length < 2 || answered.length < own.length || fresh.length > 0) return
-    const because = 'all requests with a key are said to be replays, expected one to be the first'
+    const message = 'all requests with a key are said to be replays, expected one to be the first'
     say.broken(
       'rpc.replay.header',
-      because,
-      answered.map(use => use.seq),
+      message,
+      answered.map(use => use.id),
     )
   }
 
@@ -163,42 +163,42 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
       if (!replay.isReplay || replay === first || replay.digest === null || digests.includes(null)) continue
       if (digests.includes(replay.digest)) say.kept('rpc.replay.body')
       else {
-        const because = 'a replay has another body than the answer that it repeats, expected the same bytes'
-        say.broken('rpc.replay.body', because, [first.seq, replay.seq])
+        const message = 'a replay has another body than the answer that it repeats, expected the same bytes'
+        say.broken('rpc.replay.body', message, [first.id, replay.id])
       }
     }
   }
 
   function judgeConflict(conflict: KeyRequest) {
-    const { status, seq } = conflict
+    const { status, id } = conflict
     const isUsed = answered.some(use => isCachedFor(use, conflict))
     if (!isUsed || status === null || isUnrelatedStatus(status)) return
     if (status === 400) return say.kept('rpc.replay.conflict')
-    const because = `a used key with another body was answered with ${status}, expected 400`
-    say.broken('rpc.replay.conflict', because, [seq])
+    const message = `a used key with another body was answered with ${status}, expected 400`
+    say.broken('rpc.replay.conflict', message, [id])
   }
 
   function judgeOtherKey(use: KeyRequest) {
-    const { status, isReplay, seq } = use
+    const { status, isReplay, id } = use
     const earlier = answered.find(other => isCachedFor(other, use))
     // Where the same API key gets no replay either, it is not for the sake of the key.
     const isForAnother = answered.some(({ role, isReplay: isMarked }) => role === 'duplicate' && !isMarked)
     if (earlier === undefined || isForAnother || status === null || isUnrelatedStatus(status)) return
     if (status === 200 && isReplay) return say.kept('rpc.replay.any-key')
     const got = status === 200 ? 'as a new request' : `with ${status}`
-    const because = `another API key of the same account was answered ${got}, expected the replay`
-    say.broken('rpc.replay.any-key', because, [earlier.seq, seq])
+    const message = `another API key of the same account was answered ${got}, expected the replay`
+    say.broken('rpc.replay.any-key', message, [earlier.id, id])
   }
 
-  function judgeForeign({ status, isReplay, seq }: KeyRequest) {
+  function judgeForeign({ status, isReplay, id }: KeyRequest) {
     if (status === 200 && isReplay)
       return say.broken('rpc.replay.per-user', "another user's key was answered with a replay, expected it to be new", [
-        seq,
+        id,
       ])
     if (status === 200) return say.kept('rpc.replay.per-user')
     // The same body was right for the user whose key it is, so that a refusal of it is the refusal of a conflict.
     if (status === 400 && answered.length > 0)
-      say.broken('rpc.replay.per-user', "another user's key was answered with 400, expected it to be new", [seq])
+      say.broken('rpc.replay.per-user', "another user's key was answered with 400, expected it to be new", [id])
   }
 }
 

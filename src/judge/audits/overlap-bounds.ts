@@ -117,9 +117,9 @@ export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQu
         keys.push(key)
         return
       }
-      const place = search(key, true)
-      items.splice(place, 0, item)
-      keys.splice(place, 0, key)
+      const index = search(key, true)
+      items.splice(index, 0, item)
+      keys.splice(index, 0, key)
     },
     shift: () => {
       if (head === items.length) return undefined

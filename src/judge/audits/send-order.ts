@@ -30,30 +30,30 @@ export function createSendOrder(
     }
   }
   const flush = () => {
-    for (const place of [...waiting.keys()].sort((a, b) => a - b)) {
-      if (place > next) gaps = [...gaps, { start: next, missing: place - next, end: place, heldAtMs: lastHeadMs }]
-      next = Math.max(next, place)
+    for (const seq of [...waiting.keys()].sort((a, b) => a - b)) {
+      if (seq > next) gaps = [...gaps, { start: next, missing: seq - next, end: seq, heldAtMs: lastHeadMs }]
+      next = Math.max(next, seq)
       letGoRow()
     }
   }
 
   return {
     add: observation => {
-      const { place } = observation
-      if (place < next) {
+      const { seq } = observation
+      if (seq < next) {
         gaps = gaps
-          .map(gap => (place >= gap.start && place < gap.end ? { ...gap, missing: gap.missing - 1 } : gap))
+          .map(gap => (seq >= gap.start && seq < gap.end ? { ...gap, missing: gap.missing - 1 } : gap))
           .filter(gap => gap.missing > 0)
         letGo(observation)
         return
       }
-      if (place === next) {
+      if (seq === next) {
         next++
         letGo(observation)
         letGoRow()
         return
       }
-      waiting.set(place, observation)
+      waiting.set(seq, observation)
       if (waiting.size > queueLimit) flush()
     },
     flush,

@@ -14,15 +14,15 @@ export function createUniqueIdsAudit(say: Say<'uniqueness'>): Audit & { readonly
   const rays = createIdSet(memory)
   const requests = createIdSet(memory)
   return {
-    add: ({ answer, asked, seq }) => {
-      if (answer === null) return
-      const { 'cf-ray': ray, 'x-request-id': request } = answer.headers
-      if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, rays.add(ray, seq, null)?.seq ?? null, seq)
-      if (asked.kind !== 'rpc' || !request || isReplayed(answer)) return
-      const group = asked.replay?.group ?? null
-      const first = requests.add(request, seq, group)
+    add: ({ response, request, id }) => {
+      if (response === null) return
+      const { 'cf-ray': ray, 'x-request-id': requestId } = response.headers
+      if (ray) judge('header.cf-ray.unique', 'cf-ray', ray, rays.add(ray, id, null)?.id ?? null, id)
+      if (request.kind !== 'rpc' || !requestId || isReplayed(response)) return
+      const group = request.replay?.group ?? null
+      const first = requests.add(requestId, id, group)
       if (first === null || group === null || first.group !== group)
-        judge('rpc.request-id.unique', 'x-request-id', request, first?.seq ?? null, seq)
+        judge('rpc.request-id.unique', 'x-request-id', requestId, first?.id ?? null, id)
     },
     finish: () => {},
     ids: () => ({
@@ -34,12 +34,12 @@ export function createUniqueIdsAudit(say: Say<'uniqueness'>): Audit & { readonly
   function judge(
     clause: 'header.cf-ray.unique' | 'rpc.request-id.unique',
     header: string,
-    id: string,
+    value: string,
     first: number | null,
-    seq: number,
+    id: number,
   ) {
     if (first === null) say.kept(clause)
-    else say.broken(clause, `${header} ${id} names two requests, expected each to have its own`, [first, seq])
+    else say.broken(clause, `${header} ${value} names two requests, expected each to have its own`, [first, id])
   }
 }
 
@@ -53,10 +53,10 @@ export type KnownIds = { readonly rays: ReadonlyMap<string, number>; readonly re
 export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclassify<'uniqueness'>): void {
   const judge = (clause: 'header.cf-ray.unique' | 'rpc.request-id.unique', name: string, kind: keyof KnownIds) => {
     const firsts = new Map<string, number>()
-    for (const [id, seq] of all.flatMap(ids => [...ids[kind]]).toSorted(([, a], [, b]) => a - b)) {
-      const first = firsts.get(id)
-      if (first === undefined) firsts.set(id, seq)
-      else retract(clause, `${name} ${id} names two requests, expected each to have its own`, [first, seq])
+    for (const [value, id] of all.flatMap(ids => [...ids[kind]]).toSorted(([, a], [, b]) => a - b)) {
+      const first = firsts.get(value)
+      if (first === undefined) firsts.set(value, id)
+      else retract(clause, `${name} ${value} names two requests, expected each to have its own`, [first, id])
     }
   }
   if (all.length < 2) return
@@ -65,13 +65,13 @@ export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclass
 }
 
 /** Which request had an id; `group` names the idempotency key, where there was one. */
-type FirstUse = { readonly seq: number; readonly group: number | null }
+type FirstUse = { readonly id: number; readonly group: number | null }
 
 type IdSet = {
   /** Returns the earlier request with the id; null: there was none, and now it is remembered. */
-  readonly add: (id: string, seq: number, group: number | null) => FirstUse | null
+  readonly add: (value: string, id: number, group: number | null) => FirstUse | null
   /** The ids that are remembered and the `seq` of the request that had it first, from the earliest on. */
-  readonly all: () => readonly (readonly [id: string, seq: number])[]
+  readonly all: () => readonly (readonly [value: string, id: number])[]
 }
 
 /**
@@ -82,11 +82,11 @@ export function createIdSet(max: number): IdSet {
   let recent = createShelf()
   let earlier = createShelf()
   return {
-    add: (id, seq, group) => {
-      const hash = textHash(id)
-      const known = recent.find(id, hash) ?? earlier.find(id, hash)
+    add: (value, id, group) => {
+      const hash = textHash(value)
+      const known = recent.find(value, hash) ?? earlier.find(value, hash)
       if (known !== null) return known
-      recent.add(id, hash, seq, group)
+      recent.add(value, hash, id, group)
       if (recent.count() >= max) {
         earlier = recent
         recent = createShelf()
@@ -100,17 +100,17 @@ export function createIdSet(max: number): IdSet {
 /** Ids in the order in which they came, found by their hash in a table of open addresses. */
 function createShelf() {
   const ids: string[] = []
-  const seqs: number[] = []
+  const requestIds: number[] = []
   const groups: (number | null)[] = []
   let size = 1_024
   /** By place, the hash of an id and one more than its position; 0 where the place is free. */
   let table = new Int32Array(2 * size)
 
   const note = (hash: number, entry: number): void => {
-    let place = hash & (size - 1)
-    while (table[2 * place + 1] !== 0) place = (place + 1) & (size - 1)
-    table[2 * place] = hash
-    table[2 * place + 1] = entry
+    let slot = hash & (size - 1)
+    while (table[2 * slot + 1] !== 0) slot = (slot + 1) & (size - 1)
+    table[2 * slot] = hash
+    table[2 * slot + 1] = entry
   }
   const grow = (): void => {
     const old = table
@@ -124,18 +124,18 @@ function createShelf() {
 
   return {
     count: () => ids.length,
-    all: () => ids.map((id, index) => [id, seqs[index] ?? Number.NaN] as const),
-    find: (id: string, hash: number): FirstUse | null => {
-      for (let place = hash & (size - 1); ; place = (place + 1) & (size - 1)) {
-        const position = (table[2 * place + 1] ?? 0) - 1
+    all: () => ids.map((value, index) => [value, requestIds[index] ?? Number.NaN] as const),
+    find: (value: string, hash: number): FirstUse | null => {
+      for (let slot = hash & (size - 1); ; slot = (slot + 1) & (size - 1)) {
+        const position = (table[2 * slot + 1] ?? 0) - 1
         if (position < 0) return null
-        if (table[2 * place] === hash && ids[position] === id)
-          return { seq: seqs[position] ?? Number.NaN, group: groups[position] ?? null }
+        if (table[2 * slot] === hash && ids[position] === value)
+          return { id: requestIds[position] ?? Number.NaN, group: groups[position] ?? null }
       }
     },
-    add: (id: string, hash: number, seq: number, group: number | null): void => {
-      ids.push(id)
-      seqs.push(seq)
+    add: (value: string, hash: number, id: number, group: number | null): void => {
+      ids.push(value)
+      requestIds.push(id)
       groups.push(group)
       note(hash, ids.length)
       // Half of the places stay free, so that a search is short.

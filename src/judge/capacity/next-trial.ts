@@ -15,7 +15,7 @@ export type SearchConclusion = {
   /** The rate that was confirmed; null where none was. */
   readonly perSecond: number | null
   /** The outcome that decided it. */
-  readonly because: TrialOutcome
+  readonly reason: TrialOutcome
 }
 
 export type NextStep =
@@ -98,7 +98,7 @@ function tryAt(
   }
 }
 
-const conclude = (status: SearchConclusion['status'], perSecond: number | null, because: TrialOutcome): NextStep => ({
+const conclude = (status: SearchConclusion['status'], perSecond: number | null, message: TrialOutcome): NextStep => ({
   kind: 'conclusion',
-  conclusion: { status, perSecond, because },
+  conclusion: { status, perSecond, reason: message },
 })

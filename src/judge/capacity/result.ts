@@ -11,7 +11,7 @@ export type CapacityResult = {
   readonly status: SearchConclusion['status']
   /** Arrivals a second of all callers that were confirmed; null where none were. */
   readonly perSecond: number | null
-  readonly because: string
+  readonly reason: string
   readonly fromPerSecond: number
   readonly toPerSecond: number
   /** Of each call among the arrivals; together they are 1. */
@@ -75,7 +75,7 @@ export function capacityLabel({ status, perSecond, fromPerSecond }: CapacityResu
 
 /** What a search has come to, in a sentence or two. */
 export function conclusionText(
-  { status, perSecond, because }: SearchConclusion,
+  { status, perSecond, reason }: SearchConclusion,
   trials: readonly TrialResult[],
   { fromPerSecond, toPerSecond }: SearchTerms,
 ): string {
@@ -87,13 +87,13 @@ export function conclusionText(
     case 'not-reached':
       return `At least ${formatRate(perSecond)}, which held for ${confirmedFor(last)}, ${proof}. No more was tried.`
     case 'below-lowest':
-      return `Less than ${formatRate(fromPerSecond)}, the lowest rate that was tried: ${trialLabels[because]}, ${proof}.`
+      return `Less than ${formatRate(fromPerSecond)}, the lowest rate that was tried: ${trialLabels[reason]}, ${proof}.`
     case 'limited-by-tier':
       return `The rate limits of the callers came first: at ${formatRate(last?.offeredPerSecond ?? null)} ${count(last?.refused ?? 0)} answers were 429. ${sustainedText(trials)}`
     case 'harness-limited':
-      return `${harnessLimits[because === 'harness-full' ? 'full' : 'late']} at ${harnessLimitAt(trials)}, so that nothing is known of the target there. ${sustainedText(trials)}`
+      return `${harnessLimits[reason === 'harness-full' ? 'full' : 'late']} at ${harnessLimitAt(trials)}, so that nothing is known of the target there. ${sustainedText(trials)}`
     case 'inconclusive':
-      return `${inconclusiveText(because)} between ${formatRate(fromPerSecond)} and ${formatRate(toPerSecond)}. ${sustainedText(trials)}`
+      return `${inconclusiveText(reason)} between ${formatRate(fromPerSecond)} and ${formatRate(toPerSecond)}. ${sustainedText(trials)}`
   }
 }
 
@@ -102,10 +102,10 @@ const harnessLimits = {
   late: 'Turnpike itself sent too late',
 } as const
 
-function inconclusiveText(because: TrialOutcome): string {
-  if (because === 'blocked') return 'Callers were blocked for failing too often, and the search ended'
-  if (because === 'failure-limit') return 'Callers would have been blocked for failing too often, and the search ended'
-  if (because === 'unfinished') return 'Time, or the run, was over before a rate was confirmed'
+function inconclusiveText(message: TrialOutcome): string {
+  if (message === 'blocked') return 'Callers were blocked for failing too often, and the search ended'
+  if (message === 'failure-limit') return 'Callers would have been blocked for failing too often, and the search ended'
+  if (message === 'unfinished') return 'Time, or the run, was over before a rate was confirmed'
   return 'No rate was confirmed in as many trials as there may be'
 }
 

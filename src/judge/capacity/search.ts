@@ -77,7 +77,7 @@ function resultOf(stage: string, terms: SearchTerms, folds: readonly TrialFold[]
   const { past, next } = replayTrials(terms, folds, complete)
   // A search that knows what it would try next, and did not, had no time left for it.
   const conclusion: SearchConclusion =
-    next.kind === 'conclusion' ? next.conclusion : { status: 'inconclusive', perSecond: null, because: 'unfinished' }
+    next.kind === 'conclusion' ? next.conclusion : { status: 'inconclusive', perSecond: null, reason: 'unfinished' }
   const { fromPerSecond, toPerSecond, good, precision, shares } = terms
   const trials = past.flatMap((tried, index) => {
     const fold = folds[index]
@@ -88,7 +88,7 @@ function resultOf(stage: string, terms: SearchTerms, folds: readonly TrialFold[]
     stage,
     status: conclusion.status,
     perSecond: conclusion.perSecond,
-    because: conclusionText(conclusion, trials, terms),
+    reason: conclusionText(conclusion, trials, terms),
     fromPerSecond,
     toPerSecond,
     shares,
@@ -171,10 +171,10 @@ function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
     stride *= 2
   }
   const tally = (o: Observation) => {
-    const { call, answer, outcome } = o
+    const { call, response, outcome } = o
     const ofCall = calls[call] ?? { good: 0, bad: 0, refused: 0 }
     calls[call] = ofCall
-    if (answer !== null && isAbuseBlock(answer, contract)) counts.blocked++
+    if (response !== null && isAbuseBlock(response, contract)) counts.blocked++
     else if (outcome.kind === 'answered' && outcome.status === 429) ofCall.refused++
     else if (meetsSlo(o, slo[call] ?? {})) ofCall.good++
     else ofCall.bad++

@@ -12,9 +12,9 @@ import type { ChatOption, Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import {
-  type Answer,
-  type ChatAsked,
+  type ChatDescriptor,
   type Observation,
+  type ObservedResponse,
   type StreamRecord,
   streamOf,
 } from '../../observation/observation.ts'
@@ -22,20 +22,20 @@ import { is2xx, isFromGateway, jsonObject } from '../../observation/response.ts'
 import { mentionsModel } from './chat-request.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 
-type SentChatOptions = NonNullable<ChatAsked['options']>
+type SentChatOptions = NonNullable<ChatDescriptor['options']>
 
 /** What is said to a chat request with options of the service. Plain ones, as nearly all are, have none. */
 export const checkChatOptions: Check<'parameters'> = (observation, contract, say) => {
-  const { answer, asked, outcome, seq } = observation
-  if (asked.kind !== 'chat' || asked.options === null) return
-  if (answer === null || isFromGateway(answer, contract)) return
-  const expect = expectFor(say, seq)
-  if (!is2xx(answer.status)) return checkRefusal(answer, asked.options, contract, expect)
+  const { response, request, outcome, id } = observation
+  if (request.kind !== 'chat' || request.options === null) return
+  if (response === null || isFromGateway(response, contract)) return
+  const expect = expectFor(say, id)
+  if (!is2xx(response.status)) return checkRefusal(response, request.options, contract, expect)
   if (outcome.kind !== 'answered') return
 
-  const { options } = asked
+  const { options } = request
   if (isPromised(options.parameters, contract)) expect('parameters.accepted', true, () => '')
-  const said = statedOptions(answer, contract)
+  const said = statedOptions(response, contract)
   const sent = sentOptions(options, contract)
   const citations = checkEcho(said.echo, options, contract, expect)
   checkThinking(said.text, sent, expect)
@@ -49,12 +49,12 @@ export const checkChatOptions: Check<'parameters'> = (observation, contract, say
 const refusals: readonly number[] = [400, 404, 422]
 
 function checkRefusal(
-  answer: Answer,
+  response: ObservedResponse,
   { body, parameters, suffix }: SentChatOptions,
   contract: Contract,
   expect: Expect<'parameters.accepted' | 'parameters.suffix'>,
 ): void {
-  const { status } = answer
+  const { status } = response
   // Where the request has more in it that can be refused, that may be what was.
   if (!refusals.includes(status) || Object.keys(body).some(name => name !== 'messages')) return
   const names = Object.keys(parameters)
@@ -62,7 +62,7 @@ function checkRefusal(
     const inSuffix = sentOptions({ body, parameters: {}, suffix, encoding: null, samePrompt: false }, contract)
     if (!isPromised(inSuffix, contract) || (names.length > 0 && !isPromised(parameters, contract))) return
     expect('parameters.suffix', false, () => `${suffix} behind the model was answered with ${status}, expected 200`)
-  } else if (isPromised(parameters, contract) && !mentionsModel(answer)) {
+  } else if (isPromised(parameters, contract) && !mentionsModel(response)) {
     expect('parameters.accepted', false, () => `${quote(parameters)} was answered with ${status}, expected 200`)
   }
 }
@@ -200,19 +200,19 @@ function checkValues(echo: Fields, options: ChatOptions, contract: Contract, exp
   for (const [name, option] of Object.entries(documentedOptions(contract))) {
     const value = fieldOf(echo, name)
     if (value === null || option.conditional || !isValueOf(option, value)) continue
-    const asked = fieldOf(sent, name)
+    const request = fieldOf(sent, name)
     const got = () => `${name} is echoed as ${quote(value)}`
-    if (asked === null) {
+    if (request === null) {
       if (option.default === null) continue
       expect(
         'parameters.echo.default',
         value === option.default,
         () => `${got()}, expected its default ${option.default}`,
       )
-    } else if (isApplied(name, sent) && isValueOf(option, asked) && !isContested(name, inBody, inSuffix)) {
-      const expected = () => `${got()}, expected ${quote(asked)} as it was sent`
-      if (Object.hasOwn(inBody, name)) expect('parameters.echo.sent', value === asked, expected)
-      else if (value !== asked) {
+    } else if (isApplied(name, sent) && isValueOf(option, request) && !isContested(name, inBody, inSuffix)) {
+      const expected = () => `${got()}, expected ${quote(request)} as it was sent`
+      if (Object.hasOwn(inBody, name)) expect('parameters.echo.sent', value === request, expected)
+      else if (value !== request) {
         isSuffixKept = false
         expect('parameters.suffix', false, () => `${expected()} behind the model`)
       }
@@ -308,9 +308,9 @@ type StatedOptions = {
 /** No text that is kept of an unstreamed answer is longer. */
 const cutAtCharacters = 256
 
-function statedOptions(answer: Answer, { chat }: Contract): StatedOptions {
-  if (answer.body.kind === 'stream') return statedInStream(answer.body.stream)
-  const body = jsonObject(answer)
+function statedOptions(response: ObservedResponse, { chat }: Contract): StatedOptions {
+  if (response.body.kind === 'stream') return statedInStream(response.body.stream)
+  const body = jsonObject(response)
   const choices = (Array.isArray(body?.choices) ? body.choices : []).map(toObject)
   const messages = choices.map(choice => toObject(choice?.message))
   const texts = messages.flatMap(message => textsOf(message?.content))

@@ -3,7 +3,7 @@ import type { ClausesOf } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import type { Answer, ChatAsked } from '../../observation/observation.ts'
+import type { ChatDescriptor, ObservedResponse } from '../../observation/observation.ts'
 import { bodyText, is2xx, jsonObject } from '../../observation/response.ts'
 
 import { checkLogprobs } from './chat-response.ts'
@@ -12,34 +12,39 @@ import { type Check, type Expect, expectFor } from './check.ts'
 type ChatRequestClause = ClausesOf<'chat-request'>
 
 /** Whether a chat request that is right was taken, and whether its options did what they promise. */
-export const checkChatRequest: Check<'chat-request'> = ({ answer, asked, seq, outcome }, contract, say) => {
-  if (asked.kind !== 'chat' || answer === null) return
-  const expect = expectFor(say, seq)
-  const accepted = is2xx(answer.status)
-  if (accepted || (refusals.includes(answer.status) && !mentionsModel(answer)))
-    checkTaken(answer, asked, contract, expect)
-  if (!accepted || asked.stream || outcome.kind !== 'answered') return
-  const body = jsonObject(answer)
+export const checkChatRequest: Check<'chat-request'> = ({ response, request, id, outcome }, contract, say) => {
+  if (request.kind !== 'chat' || response === null) return
+  const expect = expectFor(say, id)
+  const accepted = is2xx(response.status)
+  if (accepted || (refusals.includes(response.status) && !mentionsModel(response)))
+    checkTaken(response, request, contract, expect)
+  if (!accepted || request.stream || outcome.kind !== 'answered') return
+  const body = jsonObject(response)
   const choices: readonly unknown[] = Array.isArray(body?.choices) ? body.choices : []
-  checkLogprobs(body?.prompt_logprobs, choices, asked, contract, expect)
-  checkCount(choices, asked, expect)
-  checkOldBound(body, choices, asked, expect)
+  checkLogprobs(body?.prompt_logprobs, choices, request, contract, expect)
+  checkCount(choices, request, expect)
+  checkOldBound(body, choices, request, expect)
 }
 
 /** What a service answers to a request that it holds to be wrong. Others speak of who asks, how often, and how. */
 const refusals: readonly number[] = [400, 422]
 
 /** A refusal that speaks of the model, or of its context, says what that model cannot do, and not what a request may not say. */
-export const mentionsModel = (answer: Answer): boolean => /\b(models?\b|context)/i.test(bodyText(answer))
+export const mentionsModel = (response: ObservedResponse): boolean => /\b(models?\b|context)/i.test(bodyText(response))
 
-function checkTaken(answer: Answer, asked: ChatAsked, contract: Contract, expect: Expect<ChatRequestClause>): void {
-  const clause = clauseOf(asked, contract)
+function checkTaken(
+  response: ObservedResponse,
+  request: ChatDescriptor,
+  contract: Contract,
+  expect: Expect<ChatRequestClause>,
+): void {
+  const clause = clauseOf(request, contract)
   if (clause === null) return
-  const isTaken = is2xx(answer.status)
+  const isTaken = is2xx(response.status)
   const isWanted = clause !== 'chat.request.unknown-member' || contract.chat.unknownMembers === 'tolerated'
   expect(clause, isTaken === isWanted, () => {
-    const sent = quote(asked.options?.body ?? {})
-    const got = isTaken ? 'was taken' : `was answered with ${answer.status} ${quote(bodyText(answer))}`
+    const sent = quote(request.options?.body ?? {})
+    const got = isTaken ? 'was taken' : `was answered with ${response.status} ${quote(bodyText(response))}`
     return `a request with ${sent} ${got}, expected ${isWanted ? 'a success' : 400}`
   })
 }
@@ -48,21 +53,26 @@ function checkTaken(answer: Answer, asked: ChatAsked, contract: Contract, expect
 const surelyFitTokens = 1_000
 
 /** The clause by which the request has to be taken; null where it may be refused, or where several could be the reason. */
-function clauseOf(asked: ChatAsked, contract: Contract): ChatRequestClause | null {
-  const { options } = asked
-  if (asked.promptTokens > surelyFitTokens) return null
+function clauseOf(request: ChatDescriptor, contract: Contract): ChatRequestClause | null {
+  const { options } = request
+  if (request.promptTokens > surelyFitTokens) return null
   if (options === null) return 'chat.request'
   if (options.suffix !== null || Object.keys(options.parameters).length > 0) return null
   const members = Object.keys(options.body)
   const [first, second] = members
   if (first === undefined) return 'chat.request'
-  if (members.length === 1) return clauseOfField(first, options.body[first], asked, contract)
+  if (members.length === 1) return clauseOfField(first, options.body[first], request, contract)
   const isPair = members.length === 2 && (first === 'logprobs' || second === 'logprobs')
   const top = options.body.top_logprobs
-  return isPair && options.body.logprobs === true ? clauseOfField('top_logprobs', top, asked, contract) : null
+  return isPair && options.body.logprobs === true ? clauseOfField('top_logprobs', top, request, contract) : null
 }
 
-function clauseOfField(member: string, value: unknown, asked: ChatAsked, contract: Contract): ChatRequestClause | null {
+function clauseOfField(
+  member: string,
+  value: unknown,
+  request: ChatDescriptor,
+  contract: Contract,
+): ChatRequestClause | null {
   switch (member) {
     case 'frequency_penalty':
       return isWithin(value, -2, 2) ? 'chat.request.frequency-penalty' : null
@@ -75,9 +85,9 @@ function clauseOfField(member: string, value: unknown, asked: ChatAsked, contrac
     case 'prompt_cache_key':
       return typeof value === 'string' && value !== '' ? 'chat.request.prompt-cache-key' : null
     case 'logprobs':
-      return value === false || (value === true && hasLogprobs(asked, contract)) ? 'chat.request.logprobs' : null
+      return value === false || (value === true && hasLogprobs(request, contract)) ? 'chat.request.logprobs' : null
     case 'top_logprobs':
-      return Number.isInteger(value) && isWithin(value, 0, Infinity) && hasLogprobs(asked, contract)
+      return Number.isInteger(value) && isWithin(value, 0, Infinity) && hasLogprobs(request, contract)
         ? 'chat.request.top-logprobs'
         : null
     case 'messages':
@@ -92,13 +102,13 @@ function clauseOfField(member: string, value: unknown, asked: ChatAsked, contrac
 const isWithin = (value: unknown, min: number, max: number): boolean =>
   typeof value === 'number' && value >= min && value <= max
 
-const hasLogprobs = ({ model }: ChatAsked, { models }: Contract): boolean =>
+const hasLogprobs = ({ model }: ChatDescriptor, { models }: Contract): boolean =>
   models.some(({ id, logprobs }) => id === model && logprobs === true)
 
 /** At most as many choices as were asked for, each with an index of its own. */
-function checkCount(choices: readonly unknown[], asked: ChatAsked, expect: Expect<'chat.request.n'>): void {
-  const max = choicesOf(asked.options)
-  if (max === 1 && choices.length <= 1 && asked.options?.body.n === undefined) return
+function checkCount(choices: readonly unknown[], request: ChatDescriptor, expect: Expect<'chat.request.n'>): void {
+  const max = choicesOf(request.options)
+  if (max === 1 && choices.length <= 1 && request.options?.body.n === undefined) return
   const indices = choices.map(choice => toObject(choice)?.index).filter(index => index !== undefined)
   const isOnce = new Set(indices).size === indices.length
   expect('chat.request.n', choices.length <= max && isOnce, () => {
@@ -111,7 +121,7 @@ function checkCount(choices: readonly unknown[], asked: ChatAsked, expect: Expec
 function checkOldBound(
   body: Readonly<Record<string, unknown>> | null,
   choices: readonly unknown[],
-  { options, maxCompletionTokens }: ChatAsked,
+  { options, maxCompletionTokens }: ChatDescriptor,
   expect: Expect<'chat.request.max-tokens'>,
 ): void {
   const older = options?.body.max_tokens

@@ -1,23 +1,23 @@
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { isPresent, toObject } from '../../lib/json.ts'
-import type { ChatAsked, Observation } from '../../observation/observation.ts'
+import type { ChatDescriptor, Observation } from '../../observation/observation.ts'
 import { is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
 /** An unstreamed completion. */
 export const checkChatResponse: Check<'chat-answer'> = (observation, contract, say) => {
-  const { answer, outcome, seq } = observation
-  if (!isChat(observation) || observation.asked.stream) return
-  if (answer === null || !is2xx(answer.status) || outcome.kind !== 'answered') return
-  const expect = expectFor(say, seq)
+  const { response, outcome } = observation
+  if (!isChat(observation) || observation.request.stream) return
+  if (response === null || !is2xx(response.status) || outcome.kind !== 'answered') return
+  const expect = expectFor(say, observation.id)
 
-  const type = answer.headers['content-type']
+  const type = response.headers['content-type']
   expect('chat.content-type', isJsonType(type), () => `content-type is ${quote(type)}, expected application/json`)
   // That a body cannot be read is a matter of its encoding.
-  if (answer.body.kind === 'undecodable') return
-  const body = jsonObject(answer)
+  if (response.body.kind === 'undecodable') return
+  const body = jsonObject(response)
   const object = body?.object
   expect('chat.object', object === 'chat.completion', () => `object is ${quote(object)}, expected "chat.completion"`)
   const { id, created, model, usage, cost, choices } = body ?? {}
@@ -81,7 +81,8 @@ function isTextPart(value: unknown): boolean {
   return part?.type === 'text' && typeof part.text === 'string'
 }
 
-export const isChat = (o: Observation): o is Observation & { readonly asked: ChatAsked } => o.asked.kind === 'chat'
+export const isChat = (o: Observation): o is Observation & { readonly request: ChatDescriptor } =>
+  o.request.kind === 'chat'
 
 /** The first of the optional members of a message that is not of its type; null when all are. */
 function mistypedField(message: Fields): string | null {
@@ -123,7 +124,7 @@ type LogprobsClause = 'chat.logprobs' | 'chat.logprobs.asked' | 'chat.logprobs.t
 export function checkLogprobs(
   ofPrompt: unknown,
   choices: readonly unknown[],
-  asked: ChatAsked,
+  request: ChatDescriptor,
   contract: Contract,
   expect: Expect<LogprobsClause>,
 ): void {
@@ -131,7 +132,7 @@ export function checkLogprobs(
     const isRight = ofPrompt === null || toObject(ofPrompt) !== null
     expect('chat.prompt-logprobs', isRight, () => `prompt_logprobs is ${quote(ofPrompt)}, expected null or an object`)
   }
-  const { logprobs: wanted, top_logprobs: top } = asked.options?.body ?? {}
+  const { logprobs: wanted, top_logprobs: top } = request.options?.body ?? {}
   const isAsked = wanted === true
   for (const choice of choices) {
     const said = toObject(choice)?.logprobs
@@ -141,7 +142,7 @@ export function checkLogprobs(
     const wrong = positions === null ? 'no object' : (positions.map(wrongPosition).find(each => each !== null) ?? null)
     expect('chat.logprobs', wrong === null, () => `logprobs is ${quote(said)}: ${wrong}`)
     if (positions === null) continue
-    checkTopLogprobs(positions.length > 0, isAsked, top !== undefined, asked.model, contract, expect)
+    checkTopLogprobs(positions.length > 0, isAsked, top !== undefined, request.model, contract, expect)
     if (isAsked && typeof top === 'number') {
       const max = positions.reduce(
         (max, { top_logprobs: each }) => (Array.isArray(each) ? Math.max(max, each.length) : max),

@@ -2,7 +2,7 @@ import { choicesOf } from '../../contract/chat-options.ts'
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import {
-  type ChatAsked,
+  type ChatDescriptor,
   type DeltaField,
   type JsonType,
   maxGrammarRuns,
@@ -23,15 +23,15 @@ const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
  * service cut off is a failure and is not judged here; one that ends too early by itself is.
  */
 export const checkChatStream: Check<'chat-stream'> = (observation, contract, say) => {
-  const { answer, outcome, seq } = observation
-  if (!isChat(observation) || !observation.asked.stream || answer === null || !is2xx(answer.status)) return
+  const { response, outcome, id } = observation
+  if (!isChat(observation) || !observation.request.stream || response === null || !is2xx(response.status)) return
   if (outcome.kind !== 'answered' && !(outcome.kind === 'failed' && ownEnds.includes(outcome.reason))) return
-  const expect = expectFor(say, seq)
+  const expect = expectFor(say, id)
 
   // A compressed stream is a fault that has a clause of its own, and cannot be read.
-  if (answer.headers['content-encoding'] !== undefined) return
+  if (response.headers['content-encoding'] !== undefined) return
   const stream = streamOf(observation)
-  const type = answer.headers['content-type']
+  const type = response.headers['content-type']
   expect(
     'chat.stream.content-type',
     stream !== null,
@@ -42,10 +42,10 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   checkChunks(stream, contract, expect)
   for (const reason of stream.finishReasons) checkFinishReason(reason, contract, expect)
   checkEnding(stream, expect)
-  checkIndices(stream, choicesOf(observation.asked.options), expect)
+  checkIndices(stream, choicesOf(observation.request.options), expect)
   // Of a grammar that was cut, only what stands in it is known.
   const isUsageStated =
-    stream.grammar.length < maxGrammarRuns ? checkGrammar(stream, observation.asked, contract, expect) : stream.usage
+    stream.grammar.length < maxGrammarRuns ? checkGrammar(stream, observation.request, contract, expect) : stream.usage
   if (!isUsageStated) return
   const { ids, models, created, usage, cost } = stream
   const isCut = stream.finishReasons.includes('length')
@@ -113,7 +113,7 @@ const tokens: readonly StreamPart[] = ['content', 'reasoning', 'tool-call']
 /** Judges what came in which order; gives whether usage was stated. */
 function checkGrammar(
   { grammar, indices }: StreamRecord,
-  { options }: ChatAsked,
+  { options }: ChatDescriptor,
   { chat }: Contract,
   expect: Expect<StreamClause>,
 ): boolean {

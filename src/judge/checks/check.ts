@@ -9,15 +9,15 @@ export type Check<Name extends CheckName> = (observation: Observation, contract:
 /** Reports on these clauses, and perhaps on others. */
 export type Reporter<Clause extends string> = {
   readonly kept: (clause: Clause) => void
-  readonly broken: (clause: Clause, because: string, seqs: readonly number[]) => void
+  readonly broken: (clause: Clause, message: string, requestIds: readonly number[]) => void
 }
 
 /** Reports whether one observation kept a clause; `because` is called only if it did not. */
-export type Expect<Clause extends string> = (clause: Clause, kept: boolean, because: () => string) => void
+export type Expect<Clause extends string> = (clause: Clause, kept: boolean, message: () => string) => void
 
 export const expectFor =
-  <Clause extends string>(say: Reporter<Clause>, seq: number): Expect<Clause> =>
-  (clause, kept, because) => {
+  <Clause extends string>(say: Reporter<Clause>, id: number): Expect<Clause> =>
+  (clause, kept, message) => {
     if (kept) say.kept(clause)
-    else say.broken(clause, because(), [seq])
+    else say.broken(clause, message(), [id])
   }

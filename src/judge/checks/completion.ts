@@ -5,7 +5,7 @@ import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { absDifference, formatPico, parsePico, pico } from '../../lib/money.ts'
 import { oneOf } from '../../lib/usage-error.ts'
-import type { ChatAsked, Observation } from '../../observation/observation.ts'
+import type { ChatDescriptor, Observation } from '../../observation/observation.ts'
 
 import { type Expect, expectFor, type Reporter } from './check.ts'
 import { listPrice, priceListOf, toleranceOf } from './price-list.ts'
@@ -23,7 +23,7 @@ type Completion = {
   readonly isCut: boolean
 }
 
-type ChatObservation = Observation & { readonly asked: ChatAsked }
+type ChatObservation = Observation & { readonly request: ChatDescriptor }
 
 /** Who made the completion and when, what it used, what it cost. */
 export function checkCompletion(
@@ -32,14 +32,14 @@ export function checkCompletion(
   contract: Contract,
   say: Reporter<CompletionClause>,
 ): void {
-  const { asked } = observation
-  const expect = expectFor(say, observation.seq)
+  const { request } = observation
+  const expect = expectFor(say, observation.id)
 
   expect('chat.id', typeof id === 'string' && id !== '', () => `id is ${quote(id)}, expected a text`)
   // An alias may be answered by the model that it stands for; the id of a known model is that model.
-  const isExact = priceListOf(contract).models.has(asked.model)
-  const isModel = isExact ? isModelOf(model, asked) : typeof model === 'string' && model !== ''
-  expect('chat.model', isModel, () => `model is ${quote(model)}, expected ${isExact ? quote(asked.model) : 'a name'}`)
+  const isExact = priceListOf(contract).models.has(request.model)
+  const isModel = isExact ? isModelOf(model, request) : typeof model === 'string' && model !== ''
+  expect('chat.model', isModel, () => `model is ${quote(model)}, expected ${isExact ? quote(request.model) : 'a name'}`)
   expect(
     'chat.created',
     isRecent(created, observation),
@@ -49,11 +49,11 @@ export function checkCompletion(
   const counts = tokenCounts(usage)
   expect('chat.usage', counts !== null, () => `usage is ${quote(usage)}, expected three whole token counts`)
   if (counts !== null) {
-    checkCounts(counts, asked.maxCompletionTokens * choicesOf(asked.options), expect)
+    checkCounts(counts, request.maxCompletionTokens * choicesOf(request.options), expect)
     checkDetails(usage, counts, expect)
-    if (isCut) checkCut(usage, counts, asked, contract, expect)
+    if (isCut) checkCut(usage, counts, request, contract, expect)
   }
-  if (cost !== undefined && cost !== null) checkCost(cost, counts, asked, contract, expect)
+  if (cost !== undefined && cost !== null) checkCost(cost, counts, request, contract, expect)
 }
 
 function checkCounts(
@@ -89,7 +89,7 @@ function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expec
 function checkCut(
   usage: unknown,
   { completion }: TokenCounts,
-  { model, maxCompletionTokens: bound, options }: ChatAsked,
+  { model, maxCompletionTokens: bound, options }: ChatDescriptor,
   { chat, models }: Contract,
   expect: Expect<CompletionClause>,
 ): void {
@@ -104,13 +104,13 @@ function checkCut(
   )
 }
 
-const hasOtherBound = (options: ChatAsked['options']): boolean =>
+const hasOtherBound = (options: ChatDescriptor['options']): boolean =>
   options !== null && ('max_tokens' in options.body || 'max_completion_tokens' in options.body)
 
 function checkCost(
   cost: unknown,
   counts: TokenCounts | null,
-  { model, options }: ChatAsked,
+  { model, options }: ChatDescriptor,
   contract: Contract,
   expect: Expect<CompletionClause>,
 ): void {
@@ -182,16 +182,16 @@ const stampSlackMs = 2000
  * The target's own clock is in its Date header, so the skew of ours does not matter: `created` lies no further from that
  * stamp than the answer took.
  */
-function isRecent(created: unknown, { answer, sentMs, endMs }: Observation): boolean {
+function isRecent(created: unknown, { response, sentMs, endMs }: Observation): boolean {
   if (!Number.isSafeInteger(created)) return false
-  const stampMs = Date.parse(answer?.headers.date ?? '')
+  const stampMs = Date.parse(response?.headers.date ?? '')
   if (Number.isNaN(stampMs) || sentMs === null || endMs === null) return true
   return Math.abs(Number(created) * 1000 - stampMs) <= endMs - sentMs + stampSlackMs
 }
 
 /** The options after the name of a model may be repeated with it. */
-const isModelOf = (model: unknown, { model: asked, options }: ChatAsked): boolean =>
-  model === asked || (options !== null && options.suffix !== null && model === `${asked}:${options.suffix}`)
+const isModelOf = (model: unknown, { model: request, options }: ChatDescriptor): boolean =>
+  model === request || (options !== null && options.suffix !== null && model === `${request}:${options.suffix}`)
 
 /** What a completion says that it used. */
 type TokenCounts = {

@@ -21,28 +21,28 @@ const byStatus: Readonly<Partial<Record<number, StatusClause>>> = {
 type StatusClause = `error.${400 | 401 | 402 | 415 | 429 | 500 | 503 | 504}.object`
 
 /** The bodies of answers that are no success. */
-export const checkErrors: Check<'error-answer'> = ({ answer, asked, seq }, contract, say) => {
-  if (answer === null || answer.status < 400 || isFromGateway(answer, contract)) return
-  if (answer.body.kind === 'undecodable') return
-  const body = jsonObject(answer)
+export const checkErrors: Check<'error-answer'> = ({ response, request, id }, contract, say) => {
+  if (response === null || response.status < 400 || isFromGateway(response, contract)) return
+  if (response.body.kind === 'undecodable') return
+  const body = jsonObject(response)
   const error = body?.error
   const isErrorObject = (typeof error === 'string' && error !== '') || toObject(error) !== null
-  if (body !== null && (isErrorObject || (answer.status === 402 && isPaymentRequirements(body)))) {
+  if (body !== null && (isErrorObject || (response.status === 402 && isPaymentRequirements(body)))) {
     say.kept('error.object')
     judgeLayout(body)
   } else {
     const got = body === null ? 'is no JSON object' : `has error ${quote(error)}`
-    say.broken('error.object', `the body of a ${answer.status} ${got}, expected a text or an object as error`, [seq])
+    say.broken('error.object', `the body of a ${response.status} ${got}, expected a text or an object as error`, [id])
   }
 
   if (
-    asked.kind !== 'rpc' ||
-    answer.status !== 429 ||
-    isAbuseBlock(answer, contract) ||
-    isConcurrencyRejection(answer, contract)
+    request.kind !== 'rpc' ||
+    response.status !== 429 ||
+    isAbuseBlock(response, contract) ||
+    isConcurrencyRejection(response, contract)
   )
     return
-  const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(answer.headers[name] ?? ''))
+  const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(response.headers[name] ?? ''))
   // Where the message stands in the body is open.
   const message = body?.customMessage ?? toObject(error)?.customMessage
   if (typeof message !== 'string' || message === '') missing.unshift('customMessage')
@@ -51,12 +51,12 @@ export const checkErrors: Check<'error-answer'> = ({ answer, asked, seq }, contr
     say.broken(
       'limit.rpc-429',
       `a 429 of the RPC proxy lacks ${missing.join(', ')}, expected a message and whole numbers`,
-      [seq],
+      [id],
     )
 
   /** That there is an error at all is looked at before. */
   function judgeLayout(body: Readonly<Record<string, unknown>>) {
-    const { status } = answer ?? {}
+    const { status } = response ?? {}
     const clause = status === undefined ? undefined : byStatus[status]
     if (clause === undefined) return
     const lack =
@@ -64,13 +64,18 @@ export const checkErrors: Check<'error-answer'> = ({ answer, asked, seq }, contr
         ? null
         : (clause === 'error.400.object' ? missingFromDetailedError : missingFromError)(body)
     if (lack === null) say.kept(clause)
-    else say.broken(clause, `the body of a ${status} has ${lack}`, [seq])
+    else say.broken(clause, `the body of a ${status} has ${lack}`, [id])
     const { insufficientBalanceCode: expected } = contract.errors
-    if (status !== 402 || expected === null || isWalletError(body) || answer?.headers['payment-required'] !== undefined)
+    if (
+      status !== 402 ||
+      expected === null ||
+      isWalletError(body) ||
+      response?.headers['payment-required'] !== undefined
+    )
       return
     const code = codeOf(body)
     if (code === expected) say.kept('error.402.code')
-    else say.broken('error.402.code', `the code of a 402 is ${quote(code)}, expected ${expected}`, [seq])
+    else say.broken('error.402.code', `the code of a 402 is ${quote(code)}, expected ${expected}`, [id])
   }
 }
 

@@ -6,7 +6,7 @@ export type Say<Name extends JudgeName> = {
   /** The clause was looked at and kept. */
   readonly kept: (clause: ClausesOf<Name>) => void
   /** The clause was looked at and broken. `because` says what was got and what was expected. */
-  readonly broken: (clause: ClausesOf<Name>, because: string, seqs: readonly number[]) => void
+  readonly broken: (clause: ClausesOf<Name>, message: string, requestIds: readonly number[]) => void
 }
 
 /** Turns one report that the clause was kept into a violation. */
@@ -26,7 +26,7 @@ export type Finding = {
   readonly section: string
   readonly judge: JudgeName
   readonly count: number
-  readonly because: string
+  readonly message: string
   readonly examples: readonly Example[]
 }
 
@@ -46,7 +46,7 @@ export type FindingLog = {
   readonly tallies: () => readonly ClauseTally[]
   readonly findings: () => readonly Finding[]
   /** Whether an example cites the observation with this `seq`. */
-  readonly cites: (seq: number) => boolean
+  readonly cites: (id: number) => boolean
   /** Violations so far, over all clauses. */
   readonly violations: () => number
   readonly snapshot: () => FindingLogSnapshot
@@ -60,11 +60,11 @@ export function createFindingLog(): FindingLog {
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, FindingSnapshot>()
 
-  const note = ({ seqs }: Example, by: 1 | -1) => {
-    for (const seq of seqs) {
-      const count = (cited.get(seq) ?? 0) + by
-      if (count > 0) cited.set(seq, count)
-      else cited.delete(seq)
+  const note = ({ requestIds }: Example, by: 1 | -1) => {
+    for (const id of requestIds) {
+      const count = (cited.get(id) ?? 0) + by
+      if (count > 0) cited.set(id, count)
+      else cited.delete(id)
     }
   }
   const tally = (clause: ClauseId, count: number) => {
@@ -83,18 +83,18 @@ export function createFindingLog(): FindingLog {
 
   const reporterFor = <Name extends JudgeName>(judge: Name): Say<Name> => ({
     kept: clause => tally(clause, 1),
-    broken: (clause, because, seqs) => {
+    broken: (clause, message, requestIds) => {
       tally(clause, 1)
-      find({ clause, judge, count: 1, examples: [truncateExample({ because, seqs })] })
+      find({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
     },
   })
 
   return {
     reporterFor,
-    reclassifier: judge => (clause, because, seqs) => {
-      find({ clause, judge, count: 1, examples: [truncateExample({ because, seqs })] })
+    reclassifier: judge => (clause, message, requestIds) => {
+      find({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
     },
-    cites: seq => cited.has(seq),
+    cites: id => cited.has(id),
     violations: () => violations,
     tallies: () =>
       clauseIds.map(id => {
@@ -106,7 +106,7 @@ export function createFindingLog(): FindingLog {
     findings: () =>
       [...findings.values()]
         .sort((a, b) => clauseIds.indexOf(a.clause) - clauseIds.indexOf(b.clause) || (a.judge < b.judge ? -1 : 1))
-        .map(f => ({ ...f, section: clauses[f.clause].section, because: f.examples[0]?.because ?? '' })),
+        .map(f => ({ ...f, section: clauses[f.clause].section, message: f.examples[0]?.message ?? '' })),
     snapshot: () => ({
       judged: new Map([...judged].map(([clause, { count }]) => [clause, count])),
       findings: [...findings.values()],
@@ -119,17 +119,17 @@ export function createFindingLog(): FindingLog {
 }
 
 /** One of the cases that a finding rests on: what was wrong, and the requests that show it. */
-export type Example = { readonly because: string; readonly seqs: readonly number[] }
+export type Example = { readonly message: string; readonly requestIds: readonly number[] }
 
 export const maxExamples = 5
 /** A target can make a message, or a list of requests, as long as it likes. */
 const maxMessageLength = 600
-const maxSeqs = 24
+const maxIds = 24
 
 /** An example that stays small whatever a target says. */
-export const truncateExample = ({ because, seqs }: Example): Example => ({
-  because: because.length > maxMessageLength ? `${because.slice(0, maxMessageLength)}...` : because,
-  seqs: seqs.slice(0, maxSeqs),
+export const truncateExample = ({ message, requestIds }: Example): Example => ({
+  message: message.length > maxMessageLength ? `${message.slice(0, maxMessageLength)}...` : message,
+  requestIds: requestIds.slice(0, maxIds),
 })
 
 /**
@@ -140,8 +140,8 @@ export const earliestExamples = (examples: readonly Example[]): readonly Example
   examples.length < 2 ? examples : examples.toSorted(byLastRequest).slice(0, maxExamples)
 
 function byLastRequest(a: Example, b: Example): number {
-  const last = (a.seqs.at(-1) ?? -1) - (b.seqs.at(-1) ?? -1)
+  const last = (a.requestIds.at(-1) ?? -1) - (b.requestIds.at(-1) ?? -1)
   if (last !== 0) return last
-  const [ofA, ofB] = [a, b].map(({ seqs, because }) => `${seqs.join()} ${because}`)
+  const [ofA, ofB] = [a, b].map(({ requestIds, message }) => `${requestIds.join()} ${message}`)
   return ofA === ofB ? 0 : (ofA ?? '') < (ofB ?? '') ? -1 : 1
 }

@@ -4,7 +4,7 @@ import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
 import { memoizeLast } from '../../lib/memoize-last.ts'
 import { isDecimal } from '../../lib/numbers.ts'
-import type { Answer, Observation } from '../../observation/observation.ts'
+import type { Observation, ObservedResponse } from '../../observation/observation.ts'
 import { authenticatedResponse, is2xx, isFromGateway } from '../../observation/response.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 import { priceListOf } from './price-list.ts'
@@ -20,8 +20,9 @@ const isHttpDate = memoizeLast((value: string) => httpDate.test(value))
 const isVersion = memoizeLast((value: string) => versionTime.test(value))
 const isBalance = (value: string) => isDecimal(value.startsWith('-') ? value.slice(1) : value)
 
-const isInference = ({ asked }: Observation, contract: Contract): boolean =>
-  asked.kind === 'chat' || (asked.kind === 'resource' && resourceOf(contract, asked.resource)?.isInference === true)
+const isInference = ({ request }: Observation, contract: Contract): boolean =>
+  request.kind === 'chat' ||
+  (request.kind === 'resource' && resourceOf(contract, request.resource)?.isInference === true)
 
 const namesOf = memoizeLast(({ headerPrefix }: Contract) => ({
   version: `${headerPrefix}version`,
@@ -31,9 +32,9 @@ const namesOf = memoizeLast(({ headerPrefix }: Contract) => ({
 
 /** The headers that every answer carries, and those that depend only on who asked and for what. */
 export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
-  const { answer, seq } = observation
-  if (answer === null || isFromGateway(answer, contract)) return
-  const { headers, status } = answer
+  const { response, id } = observation
+  if (response === null || isFromGateway(response, contract)) return
+  const { headers, status } = response
   const { version, modelId, modelName } = namesOf(contract)
 
   const expect = (
@@ -44,7 +45,7 @@ export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
   ) => {
     const value = headers[name]
     if (value !== undefined && fits(value)) say.kept(clause)
-    else say.broken(clause, `${name} is ${quote(value)} on a ${status}, expected ${what}`, [seq])
+    else say.broken(clause, `${name} is ${quote(value)} on a ${status}, expected ${what}`, [id])
   }
 
   expect('header.content-type', 'content-type', isFilled, 'a media type')
@@ -74,40 +75,40 @@ type HeaderRule = {
 
 /** The headers that depend on more than who asked for what: they are judged where they are, and a few where they are not. */
 export const checkConditionalHeaders: Check<'occasional-headers'> = (observation, contract, say) => {
-  const { answer, asked, seq } = observation
-  if (answer === null || isFromGateway(answer, contract)) return
-  const { headers, status } = answer
+  const { response, request, id } = observation
+  if (response === null || isFromGateway(response, contract)) return
+  const { headers, status } = response
   const known = knownHeadersOf(contract)
-  const expect = expectFor<ConditionalClause>(say, seq)
+  const expect = expectFor<ConditionalClause>(say, id)
 
   for (const name in headers) {
     const rule = known.rules.get(name)
     const value = headers[name]
     if (rule === undefined || value === undefined) continue
     if (rule.fits(value)) say.kept(rule.clause)
-    else say.broken(rule.clause, `${name} is ${quote(value)} on a ${status}, expected ${rule.expected}`, [seq])
+    else say.broken(rule.clause, `${name} is ${quote(value)} on a ${status}, expected ${rule.expected}`, [id])
   }
-  checkDeprecation(observation, answer, known, expect)
-  checkPaymentRequired(answer, expect)
+  checkDeprecation(observation, response, known, expect)
+  checkPaymentRequired(response, expect)
   const echoed = headers[known.requestTimestamp]
   if (echoed !== undefined) {
-    const sent = asked.kind === 'resource' ? asked.timestampMs : null
+    const sent = request.kind === 'resource' ? request.timestampMs : null
     expect(
       'header.request-timestamp',
       echoed === String(sent),
       () => `${known.requestTimestamp} is ${quote(echoed)}, expected ${sent ?? 'none, since none was sent'}`,
     )
   }
-  if (asked.kind !== 'chat' || !is2xx(status)) return
+  if (request.kind !== 'chat' || !is2xx(status)) return
 
   const used = headers[known.modelId]
-  if (used && known.models.has(asked.model)) {
+  if (used && known.models.has(request.model)) {
     // Options after the model's name may be repeated with it.
-    const isAsked = used === asked.model || used.startsWith(`${asked.model}:`)
+    const isAsked = used === request.model || used.startsWith(`${request.model}:`)
     expect(
       'header.model-id.asked',
       isAsked,
-      () => `${known.modelId} is ${quote(used)} on a ${status}, expected ${quote(asked.model)}`,
+      () => `${known.modelId} is ${quote(used)} on a ${status}, expected ${quote(request.model)}`,
     )
   }
   if (contract.billing.balanceRemaining === 'anyone') return
@@ -120,8 +121,8 @@ export const checkConditionalHeaders: Check<'occasional-headers'> = (observation
 }
 
 function checkDeprecation(
-  { asked }: Observation,
-  { headers, status }: Answer,
+  { request }: Observation,
+  { headers, status }: ObservedResponse,
   { deprecationWarning, deprecationDate, models }: KnownHeaders,
   expect: Expect<ConditionalClause>,
 ): void {
@@ -138,23 +139,23 @@ function checkDeprecation(
         () => `${deprecationDate} is ${quote(date)}, expected a date in ISO 8601`,
       )
   }
-  if (asked.kind !== 'chat' || !is2xx(status)) return
-  const lifecycle = models.get(asked.model)?.lifecycle
+  if (request.kind !== 'chat' || !is2xx(status)) return
+  const lifecycle = models.get(request.model)?.lifecycle
   if (lifecycle === 'deprecated')
     expect(
       'header.deprecation.present',
       isWarned,
-      () => `an answer of ${asked.model}, which is deprecated, has no ${deprecationWarning}, expected a warning`,
+      () => `an answer of ${request.model}, which is deprecated, has no ${deprecationWarning}, expected a warning`,
     )
   if (lifecycle === 'current')
     expect(
       'header.deprecation.absent',
       !isWarned,
-      () => `an answer of ${asked.model}, which is not deprecated, warns of its retirement, expected no warning`,
+      () => `an answer of ${request.model}, which is not deprecated, warns of its retirement, expected no warning`,
     )
 }
 
-function checkPaymentRequired({ headers, status }: Answer, expect: Expect<ConditionalClause>): void {
+function checkPaymentRequired({ headers, status }: ObservedResponse, expect: Expect<ConditionalClause>): void {
   const said = headers['payment-required']
   // Of a 402 without it, it is open whether it is one of the wallets; a success is not looked at without need.
   if (said === undefined && (status === 402 || status < 400)) return
@@ -235,21 +236,21 @@ function rulesOf(prefix: string): ReadonlyMap<string, HeaderRule> {
 }
 
 /** Whether answers are compressed where that was asked for, as it was asked for, and nowhere else. */
-export const checkCompression: Check<'compression'> = ({ answer, asked, seq, outcome }, contract, say) => {
-  if (answer === null || asked.kind === 'probe' || isFromGateway(answer, contract)) return
-  const wanted = asked.kind === 'chat' ? (asked.options?.encoding ?? null) : null
-  const encoding = encodingOf(answer.headers['content-encoding'])
-  const expect = expectFor(say, seq)
+export const checkCompression: Check<'compression'> = ({ response, request, id, outcome }, contract, say) => {
+  if (response === null || request.kind === 'probe' || isFromGateway(response, contract)) return
+  const wanted = request.kind === 'chat' ? (request.options?.encoding ?? null) : null
+  const encoding = encodingOf(response.headers['content-encoding'])
+  const expect = expectFor(say, id)
   if (wanted === null) {
     const isPlain = encoding === null
     return expect('header.content-encoding', isPlain, () => `content-encoding is ${quote(encoding)}, expected none`)
   }
-  if (outcome.kind === 'answered' && answer.body.kind === 'undecodable') {
-    const { body } = answer
+  if (outcome.kind === 'answered' && response.body.kind === 'undecodable') {
+    const { body } = response
     return expect('chat.compression.body', false, () => `the body is no ${body.encoding}: ${body.why}`)
   }
-  if (!is2xx(answer.status) || asked.kind !== 'chat') return
-  if (asked.stream) {
+  if (!is2xx(response.status) || request.kind !== 'chat') return
+  if (request.stream) {
     const isPlain = encoding === null
     return expect('chat.compression.stream', isPlain, () => `a stream is encoded as ${quote(encoding)}, expected none`)
   }

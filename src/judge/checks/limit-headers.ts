@@ -16,20 +16,20 @@ const ofTokens = headersOf('tokens')
 
 /** The `x-ratelimit-*` headers, one answer at a time. What they say together is the limiter's audit. */
 export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, say) => {
-  const answer = authenticatedResponse(observation)
-  if (answer === null || isAbuseBlock(answer, contract)) return
+  const response = authenticatedResponse(observation)
+  if (response === null || isAbuseBlock(response, contract)) return
   const scope = applicableLimit(observation, contract)
-  const { headers, status } = answer
-  const seqs = [observation.seq]
+  const { headers, status } = response
+  const requestIds = [observation.id]
 
   if (areNumbers('limit.requests.headers', ofRequests))
     compare(
-      observation.asked.kind === 'resource' ? 'limit.resources' : 'limit.requests.limit',
+      observation.request.kind === 'resource' ? 'limit.resources' : 'limit.requests.limit',
       headers[ofRequests.limit],
       scope?.requestsPerMinute,
     )
 
-  const isInference = observation.asked.kind === 'chat' && status === 200
+  const isInference = observation.request.kind === 'chat' && status === 200
   if (isInference && contract.limits.tokenHeaders && areNumbers('limit.tokens.headers', ofTokens)) {
     compare('limit.tokens.limit', headers[ofTokens.limit], scope?.tokensPerMinute)
     if (contract.limits.tokensReset === 'seconds') checkSecondsLeft(headers[ofTokens.reset])
@@ -38,7 +38,12 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   const type = headers['x-ratelimit-type']
   if (type === undefined && status !== 429) return
   if (type !== undefined && types.includes(type)) say.kept('limit.type')
-  else say.broken('limit.type', `x-ratelimit-type is ${quote(type)} on a ${status}, expected ${types.join(', ')}`, seqs)
+  else
+    say.broken(
+      'limit.type',
+      `x-ratelimit-type is ${quote(type)} on a ${status}, expected ${types.join(', ')}`,
+      requestIds,
+    )
 
   function areNumbers(clause: 'limit.requests.headers' | 'limit.tokens.headers', names: typeof ofRequests): boolean {
     const { limit, remaining, reset } = names
@@ -48,7 +53,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
     }
     const unfit = [limit, remaining, reset].filter(name => !isNumber(name))
     const got = unfit.map(name => `${name} is ${quote(headers[name])}`).join(', ')
-    say.broken(clause, `${got} on a ${status}, expected numbers not below zero`, seqs)
+    say.broken(clause, `${got} on a ${status}, expected numbers not below zero`, requestIds)
     return false
   }
 
@@ -64,13 +69,13 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   ) {
     if (expected === null || expected === undefined) return
     if (Number(said) === expected) return say.kept(clause)
-    const because = `the limit of ${scope?.name} is said to be ${said}, expected ${expected} (${scope?.tier})`
-    say.broken(clause, because, seqs)
+    const message = `the limit of ${scope?.name} is said to be ${said}, expected ${expected} (${scope?.tier})`
+    say.broken(clause, message, requestIds)
   }
 
   function checkSecondsLeft(said: string | undefined) {
     const max = Math.ceil(contract.limits.windowMs / 1000)
     if (Number(said) <= max) say.kept('limit.tokens.reset')
-    else say.broken('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${max} s`, seqs)
+    else say.broken('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${max} s`, requestIds)
   }
 }

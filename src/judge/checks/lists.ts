@@ -5,26 +5,26 @@ import { jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
 /** The lists of networks, of models, of the caller's rate limits and of the requests that hit them. */
-export const checkLists: Check<'catalogue'> = ({ answer, asked, seq, accountTier }, contract, say) => {
-  if (answer === null || answer.status >= 500 || unrelated.includes(answer.status)) return
-  const expect = expectFor(say, seq)
-  const body = answer.status === 200 ? jsonObject(answer) : null
-  switch (asked.kind) {
+export const checkLists: Check<'catalogue'> = ({ response, request, id, accountTier }, contract, say) => {
+  if (response === null || response.status >= 500 || unrelated.includes(response.status)) return
+  const expect = expectFor(say, id)
+  const body = response.status === 200 ? jsonObject(response) : null
+  switch (request.kind) {
     case 'networks': {
       const wrong = wrongNetworks(body?.networks)
-      return expect('catalogue.networks', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+      return expect('catalogue.networks', wrong === null, () => `${wrong}${notFound(response.status)}`)
     }
     case 'models': {
       const wrong = wrongModels(body)
-      return expect('catalogue.models', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+      return expect('catalogue.models', wrong === null, () => `${wrong}${notFound(response.status)}`)
     }
     case 'rate-limit-logs': {
       const wrong = wrongLog(body, contract)
-      return expect('logs.layout', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+      return expect('logs.layout', wrong === null, () => `${wrong}${notFound(response.status)}`)
     }
     case 'rate-limits': {
       const wrong = wrongLimits(toObject(body?.data)?.rateLimits, accountTier, contract)
-      return expect('catalogue.rate-limits', wrong === null, () => `${wrong}${notFound(answer.status)}`)
+      return expect('catalogue.rate-limits', wrong === null, () => `${wrong}${notFound(response.status)}`)
     }
   }
 }

@@ -1,36 +1,36 @@
 import { type Resource, resourceOf } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import type { Answer, ResourceAsked } from '../../observation/observation.ts'
+import type { ObservedResponse, ResourceDescriptor } from '../../observation/observation.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
 
 import { type Check, expectFor } from './check.ts'
 import type { Say } from './findings.ts'
 
 /** Answers of what is neither chat nor RPC: whether it is there, and what its headers say of what it gave. */
-export const checkResources: Check<'resource-answer'> = ({ answer, asked, seq }, contract, say) => {
-  if (asked.kind !== 'resource' || answer === null || isFromGateway(answer, contract)) return
-  const resource = resourceOf(contract, asked.resource)
-  if (resource === null || unrelated.includes(answer.status)) return
-  const { status } = answer
-  const expect = expectFor(say, seq)
+export const checkResources: Check<'resource-answer'> = ({ response, request, id }, contract, say) => {
+  if (request.kind !== 'resource' || response === null || isFromGateway(response, contract)) return
+  const resource = resourceOf(contract, request.resource)
+  if (resource === null || unrelated.includes(response.status)) return
+  const { status } = response
+  const expect = expectFor(say, id)
 
   // A job that was never queued is not found, either.
   if (resource.draws !== 'video-retrieve')
     expect(
       'resource.offered',
       !missing.includes(status),
-      () => `${resource.method} ${resource.path} was answered with ${status}, expected ${asked.resource}`,
+      () => `${resource.method} ${resource.path} was answered with ${status}, expected ${request.resource}`,
     )
-  if (resource.draws === 'embedding' && isText(asked.body?.input) && status < 500 && !missing.includes(status))
+  if (resource.draws === 'embedding' && isText(request.body?.input) && status < 500 && !missing.includes(status))
     expect(
       'embeddings.input',
       is2xx(status),
-      () => `an embedding of ${quote(asked.body?.input)} was answered with ${status}, expected a success`,
+      () => `an embedding of ${quote(request.body?.input)} was answered with ${status}, expected a success`,
     )
   if (!is2xx(status)) return
-  if (resource.isPaginated) checkPages(answer, asked, seq, say)
-  checkDisposition(answer, resource, seq, say)
+  if (resource.isPaginated) checkPages(response, request, id, say)
+  checkDisposition(response, resource, id, say)
 }
 
 /** Who asked, how often, with what money: says nothing about the resource. */
@@ -43,10 +43,15 @@ const isText = (input: unknown): boolean =>
 
 const disposition = /^(attachment|inline|form-data)\s*(;|$)/i
 
-function checkDisposition({ headers, status }: Answer, { isDownload }: Resource, seq: number, say: Voice): void {
+function checkDisposition(
+  { headers, status }: ObservedResponse,
+  { isDownload }: Resource,
+  id: number,
+  say: Voice,
+): void {
   const said = headers['content-disposition']
   if (said === undefined && !isDownload) return
-  expectFor(say, seq)(
+  expectFor(say, id)(
     'header.content-disposition',
     said !== undefined && disposition.test(said),
     () => `content-disposition is ${quote(said)} on a ${status}, expected attachment or inline`,
@@ -63,9 +68,9 @@ const pageHeaders = {
 } as const
 const wholeNumber = /^\d+$/
 
-function checkPages(answer: Answer, asked: ResourceAsked, seq: number, say: Voice): void {
-  const expect = expectFor(say, seq)
-  const { headers } = answer
+function checkPages(response: ObservedResponse, request: ResourceDescriptor, id: number, say: Voice): void {
+  const expect = expectFor(say, id)
+  const { headers } = response
   const unfit = Object.values(pageHeaders).filter(name => !wholeNumber.test(headers[name] ?? ''))
   const got = () => unfit.map(name => `${name} is ${quote(headers[name])}`).join(', ')
   expect('header.pagination', unfit.length === 0, () => `${got()} on a list in pages, expected whole numbers`)
@@ -78,7 +83,7 @@ function checkPages(answer: Answer, asked: ResourceAsked, seq: number, say: Voic
   ]
 
   // The number of a page after the last one is open.
-  const wanted = asked.page === null ? 1 : asked.page <= totalPages ? asked.page : null
+  const wanted = request.page === null ? 1 : request.page <= totalPages ? request.page : null
   const isRight = page >= 1 && (wanted === null || page === wanted)
   expect('header.pagination.page', isRight, () => `the page is said to be ${page}, expected ${wanted ?? 'one above 0'}`)
 
@@ -90,7 +95,7 @@ function checkPages(answer: Answer, asked: ResourceAsked, seq: number, say: Voic
     () => `${total} items, ${limit} on a page, are said to be on ${totalPages} pages, expected ${pages}`,
   )
 
-  const items = itemsOf(answer)
+  const items = itemsOf(response)
   if (items === null || !isRight) return
   const expected = Math.max(0, Math.min(limit, total - (page - 1) * limit))
   expect(
@@ -101,7 +106,7 @@ function checkPages(answer: Answer, asked: ResourceAsked, seq: number, say: Voic
 }
 
 /** How many items a list has, wherever it keeps them; null where it keeps them elsewhere. */
-function itemsOf({ body }: Answer): number | null {
+function itemsOf({ body }: ObservedResponse): number | null {
   if (body.kind !== 'json') return null
   const list = Array.isArray(body.value) ? body.value : toObject(body.value)?.data
   return Array.isArray(list) ? list.length : null

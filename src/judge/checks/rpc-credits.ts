@@ -4,7 +4,7 @@ import { memoizeLast } from '../../lib/memoize-last.ts'
 
 import { absDifference, formatPico, parsePico } from '../../lib/money.ts'
 import { isDecimal, isWholeNumber } from '../../lib/numbers.ts'
-import type { Answer, Observation, RpcAsked } from '../../observation/observation.ts'
+import type { Observation, ObservedResponse, RpcDescriptor } from '../../observation/observation.ts'
 import { isReplayed } from '../../observation/response.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 import { priceListOf, toleranceOf } from './price-list.ts'
@@ -12,28 +12,28 @@ import { isRpcError, matchItems } from './rpc-response.ts'
 
 /** Credits and cost of an answer of the RPC proxy, to the credit. */
 export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say) => {
-  const { answer, asked, seq, outcome } = observation
-  if (asked.kind !== 'rpc' || answer?.status !== 200 || outcome.kind !== 'answered') return
-  const expect = expectFor(say, seq)
+  const { response, request, id, outcome } = observation
+  if (request.kind !== 'rpc' || response?.status !== 200 || outcome.kind !== 'answered') return
+  const expect = expectFor(say, id)
   const priceList = priceListOf(contract)
 
-  const said = answer.headers[priceList.creditsHeader]
-  const credits = claimedCredits(answer, contract)
+  const said = response.headers[priceList.creditsHeader]
+  const credits = claimedCredits(response, contract)
   expect(
     'rpc.credits.header',
     credits !== null,
     () => `${priceList.creditsHeader} is ${quote(said)}, expected an integer`,
   )
-  const price = answer.headers[priceList.costHeader] ?? ''
+  const price = response.headers[priceList.costHeader] ?? ''
   const cost = isDecimal(price) ? parsePico(price) : null
   expect(
     'rpc.cost.header',
     cost !== null,
-    () => `${priceList.costHeader} is ${quote(answer.headers[priceList.costHeader])}, expected a decimal string`,
+    () => `${priceList.costHeader} is ${quote(response.headers[priceList.costHeader])}, expected a decimal string`,
   )
 
   // What a replay shows here (nothing, or the first charge again) is open; that it costs nothing is the ledger's.
-  if (isReplayed(answer) || asked.replay?.role === 'conflict' || credits === null) return
+  if (isReplayed(response) || request.replay?.role === 'conflict' || credits === null) return
   if (cost !== null) {
     const expected = credits * priceList.picoUsdPerCredit
     const tolerance = priceList.costGrain + toleranceOf(expected, contract.rpc.priceTolerance)
@@ -44,12 +44,12 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
     )
   }
   const bill = expectedCredits(observation, contract)
-  if (bill !== null) checkAmount(credits, bill, asked, contract, expect)
+  if (bill !== null) checkAmount(credits, bill, request, contract, expect)
 }
 
 /** The credits that an answer says were charged; null where it does not say. */
-export function claimedCredits(answer: Answer, contract: Contract): bigint | null {
-  const said = answer.headers[priceListOf(contract).creditsHeader] ?? ''
+export function claimedCredits(response: ObservedResponse, contract: Contract): bigint | null {
+  const said = response.headers[priceListOf(contract).creditsHeader] ?? ''
   return isWholeNumber(said) ? BigInt(said) : null
 }
 
@@ -65,13 +65,13 @@ type ExpectedCredits = {
 function checkAmount(
   credits: bigint,
   bill: ExpectedCredits,
-  asked: RpcAsked,
+  request: RpcDescriptor,
   { rpc }: Contract,
   expect: Expect<'rpc.credits.amount' | 'rpc.batch.error-price'>,
 ): void {
   const { failed, failedInFull, total, accepted } = bill
   const isRight = accepted.includes(credits)
-  if (failed > 0 && asked.batch) {
+  if (failed > 0 && request.batch) {
     const isOtherPrice = !isRight && isErrorPrice(credits - total, failed, failedInFull, rpc.errorItemCredits)
     expect(
       'rpc.batch.error-price',
@@ -83,7 +83,7 @@ function checkAmount(
   expect(
     'rpc.credits.amount',
     isRight,
-    () => `${credits} credits for ${describe(asked)}, expected ${accepted.join(' or ')}`,
+    () => `${credits} credits for ${describe(request)}, expected ${accepted.join(' or ')}`,
   )
 }
 
@@ -99,18 +99,18 @@ function isErrorPrice(difference: bigint, failed: number, failedInFull: number, 
 
 /** What the request costs by the price list; null where a tier is not known or the responses cannot be paired. */
 export const expectedCredits = memoizeLast(
-  ({ answer, asked }: Observation, contract: Contract): ExpectedCredits | null =>
-    asked.kind !== 'rpc' || answer === null ? null : expectedCreditsOf(answer, asked, contract),
+  ({ response, request }: Observation, contract: Contract): ExpectedCredits | null =>
+    request.kind !== 'rpc' || response === null ? null : expectedCreditsOf(response, request, contract),
 )
 
 function expectedCreditsOf(
-  answer: Answer,
-  { network, items, batch }: RpcAsked,
+  response: ObservedResponse,
+  { network, items, batch }: RpcDescriptor,
   contract: Contract,
 ): ExpectedCredits | null {
   const { multipliers, networks, errorItemCredits, singleErrorIsDiscounted } = contract.rpc
   const base = networks[network]?.baseCredits
-  const value = answer.body.kind === 'json' ? answer.body.value : undefined
+  const value = response.body.kind === 'json' ? response.body.value : undefined
   const { byId, faults } = matchItems(items, Array.isArray(value) ? value : [value])
   if (base === undefined || faults.length > 0) return null
   let [succeeded, failed, failedInFull] = [0, 0, 0]
@@ -132,6 +132,6 @@ function expectedCreditsOf(
   return { total, accepted: isOpen ? [discounted, inFull] : [total], failed, failedInFull }
 }
 
-function describe({ network, items, batch }: RpcAsked): string {
+function describe({ network, items, batch }: RpcDescriptor): string {
   return batch ? `a batch of ${items.length} on ${network}` : `${items[0]?.method} on ${network}`
 }

@@ -1,25 +1,25 @@
 import { quote } from '../../lib/format.ts'
 import { toObject } from '../../lib/json.ts'
-import type { Answer, RpcAsked, RpcItem } from '../../observation/observation.ts'
+import type { ObservedResponse, RpcDescriptor, RpcItem } from '../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isJsonType } from '../../observation/response.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 
 /** The JSON-RPC side of an answer of the proxy: shape, ids, correlation. */
-export const checkRpcResponse: Check<'rpc-answer'> = ({ answer, asked, seq, outcome }, contract, say) => {
-  if (asked.kind !== 'rpc' || answer === null || outcome.kind !== 'answered') return
+export const checkRpcResponse: Check<'rpc-answer'> = ({ response, request, id, outcome }, contract, say) => {
+  if (request.kind !== 'rpc' || response === null || outcome.kind !== 'answered') return
   // A conflict that is answered at all is the idempotency audit's.
-  if (asked.replay?.role === 'conflict' || isAbuseBlock(answer, contract)) return
-  const expect = expectFor(say, seq)
+  if (request.replay?.role === 'conflict' || isAbuseBlock(response, contract)) return
+  const expect = expectFor(say, id)
 
-  const { status, headers } = answer
-  if (asked.items.some(item => item.failing) && (status === 200 || isAboutItems(answer, asked))) {
+  const { status, headers } = response
+  if (request.items.some(item => item.failing) && (status === 200 || isAboutItems(response, request))) {
     expect(
       'rpc.item-failure.status',
       status === 200,
       () => `a request with an item that fails was answered with ${status}, expected 200`,
     )
   }
-  if (asked.batch && asked.items.length === contract.rpc.batchLimit) checkFullBatch(asked, status, expect)
+  if (request.batch && request.items.length === contract.rpc.batchLimit) checkFullBatch(request, status, expect)
   if (!is2xx(status)) return
 
   const type = headers['content-type']
@@ -27,20 +27,20 @@ export const checkRpcResponse: Check<'rpc-answer'> = ({ answer, asked, seq, outc
   const requestId = headers['x-request-id']
   expect('rpc.request-id', Boolean(requestId), () => `x-request-id is ${quote(requestId)}, expected an id`)
 
-  const value = answer.body.kind === 'json' ? answer.body.value : undefined
-  const responses = asked.batch ? (Array.isArray(value) ? value : null) : [value]
+  const value = response.body.kind === 'json' ? response.body.value : undefined
+  const responses = request.batch ? (Array.isArray(value) ? value : null) : [value]
   if (responses === null) {
-    const because = () => `the answer to a batch is ${quote(value)}, expected an array`
-    return expect('rpc.batch.correlation', false, because)
+    const message = () => `the answer to a batch is ${quote(value)}, expected an array`
+    return expect('rpc.batch.correlation', false, message)
   }
   for (const response of responses) {
     const wrong = wrongResponse(response)
     expect('rpc.response', wrong === null, () => `a response is ${quote(response)}: ${wrong}`)
     if (wrong === null && contract.rpc.errorLayout !== null) checkError(response, expect)
   }
-  if (asked.batch) checkBatchIds(asked, responses, expect)
+  if (request.batch) checkBatchIds(request, responses, expect)
   else {
-    const [got, want] = [toObject(value)?.id, asked.items[0]?.id]
+    const [got, want] = [toObject(value)?.id, request.items[0]?.id]
     expect('rpc.id', got === want, () => `the id came back as ${quote(got)}, expected ${quote(want)}`)
   }
 }
@@ -52,7 +52,7 @@ const unrelated: readonly number[] = [401, 402, 403, 408, 413, 415, 429]
  * Whether a non-success speaks about the items. A 5xx may as well be a fault of the service or of what is in front of
  * it, unless it carries responses to these very items.
  */
-function isAboutItems({ status, body }: Answer, { items }: RpcAsked): boolean {
+function isAboutItems({ status, body }: ObservedResponse, { items }: RpcDescriptor): boolean {
   if (status < 400 || unrelated.includes(status)) return false
   if (status < 500) return true
   if (body.kind !== 'json') return false
@@ -60,14 +60,14 @@ function isAboutItems({ status, body }: Answer, { items }: RpcAsked): boolean {
 }
 
 /** A batch may be refused for what stands in it, but not for its length; which of the two it was is unknown if an item fails. */
-function checkFullBatch({ items }: RpcAsked, status: number, expect: Expect<'rpc.batch.full'>): void {
+function checkFullBatch({ items }: RpcDescriptor, status: number, expect: Expect<'rpc.batch.full'>): void {
   if (items.some(item => item.failing) || (!is2xx(status) && status !== 400 && status !== 413)) return
-  const because = () => `a batch of ${items.length} items was answered with ${status}, expected 200`
-  expect('rpc.batch.full', is2xx(status), because)
+  const message = () => `a batch of ${items.length} items was answered with ${status}, expected 200`
+  expect('rpc.batch.full', is2xx(status), message)
 }
 
 function checkBatchIds(
-  { items }: RpcAsked,
+  { items }: RpcDescriptor,
   responses: readonly unknown[],
   expect: Expect<'rpc.id' | 'rpc.batch.correlation' | 'rpc.item-failure.alone'>,
 ): void {
@@ -121,19 +121,19 @@ type MatchedItems = {
 
 /** Pairs the responses of a batch with its items by id. Their order is free. */
 export function matchItems(items: readonly RpcItem[], responses: readonly unknown[]): MatchedItems {
-  const asked = new Set(items.map(item => item.id))
+  const request = new Set(items.map(item => item.id))
   const byId = new Map<number | string, RpcResponse>()
   const faults: string[] = []
   for (const value of responses) {
     const response = toObject(value)
     const id = response?.id
-    if (response === null || (typeof id !== 'number' && typeof id !== 'string') || !asked.has(id)) {
+    if (response === null || (typeof id !== 'number' && typeof id !== 'string') || !request.has(id)) {
       const near = items.find(item => String(item.id) === String(id))
       faults.push(near ? `id ${quote(near.id)} came back as ${quote(id)}` : `id ${quote(id)} was not asked for`)
     } else if (byId.has(id)) faults.push(`id ${quote(id)} came back twice`)
     else byId.set(id, response)
   }
-  if (byId.size < asked.size) {
+  if (byId.size < request.size) {
     const missing = items.filter(item => !byId.has(item.id)).map(item => quote(item.id))
     faults.push(`no response has id ${joinFirst(missing, ', ')}`)
   }

@@ -24,7 +24,7 @@ export function compareRuns(baselines: readonly ComparedRun[], run: ComparedRun,
   const fit = baselines.filter(({ isComplete, verdict }) => isComplete && verdict !== 'inconclusive')
   const used = fit.length > 0 ? fit : baselines
   const rows = classifyRows(testRows(used, run, criteria))
-  const sets = { used: used.length, leftOut: baselines.length - used.length }
+  const sets = { used: used.length, skipped: baselines.length - used.length }
   return {
     schema: 1,
     ...compareVerdict(rows, criteria, sets, run.isComplete),
@@ -101,12 +101,12 @@ function classifyRows(rows: readonly TestedRow[]): readonly ComparedRow[] {
     return { call, stage, measure: name, unit, better: direction, base, run, effect, ...judged(test) }
   })
 
-  function judged(test: TestResult['test']): Pick<ComparedRow, 'verdict' | 'confidence' | 'because'> {
-    if (test.kind === 'none') return { verdict: 'cannot-tell', confidence: null, because: test.because }
-    if (test.kind === 'plain') return { verdict: test.verdict, confidence: null, because: '' }
+  function judged(test: TestResult['test']): Pick<ComparedRow, 'verdict' | 'confidence' | 'reason'> {
+    if (test.kind === 'none') return { verdict: 'cannot-tell', confidence: null, reason: test.reason }
+    if (test.kind === 'plain') return { verdict: test.verdict, confidence: null, reason: '' }
     const verdict = verdictOf(test)
-    const because = verdict === 'cannot-tell' ? 'it varies too much' : ''
-    return { verdict, confidence: 1 - Math.min(test.chanceOfWorse, test.chanceOfBetter), because }
+    const reason = verdict === 'cannot-tell' ? 'it varies too much' : ''
+    return { verdict, confidence: 1 - Math.min(test.chanceOfWorse, test.chanceOfBetter), reason }
   }
 }
 
@@ -120,14 +120,14 @@ const maxSentences = 10
 function compareVerdict(
   rows: readonly ComparedRow[],
   criteria: Criteria,
-  baselines: { readonly used: number; readonly leftOut: number },
+  baselines: { readonly used: number; readonly skipped: number },
   isComplete: boolean,
-): Pick<Comparison, 'verdict' | 'because'> {
+): Pick<Comparison, 'verdict' | 'reasons'> {
   const aside =
-    baselines.leftOut === 0
+    baselines.skipped === 0
       ? []
       : [
-          `${plural(baselines.leftOut, 'baseline')} proved nothing and ${baselines.leftOut === 1 ? 'was' : 'were'} left out.`,
+          `${plural(baselines.skipped, 'baseline')} proved nothing and ${baselines.skipped === 1 ? 'was' : 'were'} left out.`,
         ]
   const changed = (verdict: ChangeVerdict) =>
     sentences(
@@ -135,19 +135,19 @@ function compareVerdict(
       verdict,
     )
   const regressions = changed('regressed')
-  if (regressions.length > 0) return { verdict: 'regressed', because: [...regressions, ...aside] }
-  if (!isComplete) return { verdict: 'cannot-tell', because: ['The run did not end by itself.', ...aside] }
+  if (regressions.length > 0) return { verdict: 'regressed', reasons: [...regressions, ...aside] }
+  if (!isComplete) return { verdict: 'cannot-tell', reasons: ['The run did not end by itself.', ...aside] }
   const untold = inconclusiveCalls(rows)
-  if (untold.length > 0) return { verdict: 'cannot-tell', because: [...untold, ...aside] }
-  if (rows.length === 0) return { verdict: 'cannot-tell', because: ['There is nothing to compare.', ...aside] }
+  if (untold.length > 0) return { verdict: 'cannot-tell', reasons: [...untold, ...aside] }
+  if (rows.length === 0) return { verdict: 'cannot-tell', reasons: ['There is nothing to compare.', ...aside] }
   const improvements = changed('improved')
-  if (improvements.length > 0) return { verdict: 'improved', because: [...improvements, ...aside] }
+  if (improvements.length > 0) return { verdict: 'improved', reasons: [...improvements, ...aside] }
   const same = rows.filter(({ verdict }) => verdict === 'unchanged').length
   const max = formatRatio(2 * criteria.minimalEffect)
   const against = plural(baselines.used, 'baseline')
   return {
     verdict: 'unchanged',
-    because: [`Against ${against} ${same} of ${plural(rows.length, 'number')} are not worse by ${max}.`, ...aside],
+    reasons: [`Against ${against} ${same} of ${plural(rows.length, 'number')} are not worse by ${max}.`, ...aside],
   }
 }
 
@@ -191,7 +191,7 @@ function inconclusiveCalls(rows: readonly ComparedRow[]): readonly string[] {
     if (ofCall.some(({ verdict }) => verdict !== 'cannot-tell')) return []
     const [best] = ofCall.toSorted((a, b) => intervalWidth(a) - intervalWidth(b))
     if (best === undefined) return []
-    return [`Of ${call} no time can be told. ${best.measure} in ${best.stage}: ${best.because}.`]
+    return [`Of ${call} no time can be told. ${best.measure} in ${best.stage}: ${best.reason}.`]
   })
   if (untold.length > 0 || times.length === 0 || times.some(({ base }) => base !== null)) return untold
   return ['There are too few values to compare any time.']

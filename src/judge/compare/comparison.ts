@@ -60,7 +60,7 @@ const row = z.object({
   effect: effect.nullable(),
   /** null: no test was made. */
   confidence: value.meta({ description: 'That it became worse, or better if it looks better: 0.5 to 1.' }),
-  because: z.string().meta({ description: 'Why it cannot be told, else empty.' }),
+  reason: z.string().meta({ description: 'Why it cannot be told, else empty.' }),
 })
 /** One number of a call in a stage, in the run and in its baselines. */
 export type ComparedRow = DeepReadonly<z.infer<typeof row>>
@@ -71,7 +71,7 @@ export const comparisonSchema = z
     schema: z.literal(1),
     verdict: changeVerdict,
     /** Why, in sentences. */
-    because: z.array(z.string()).min(1),
+    reasons: z.array(z.string()).min(1),
     scenario: z.string(),
     run: runInfo,
     /** Those that were used. */

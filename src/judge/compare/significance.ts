@@ -9,7 +9,7 @@ export type TestResult = Pick<ComparedRow, 'base' | 'run' | 'effect'> & {
     | CompletedTest
     /** Free before and charged now, or the other way round: no chance makes that. */
     | { readonly kind: 'plain'; readonly verdict: 'improved' | 'regressed' }
-    | { readonly kind: 'none'; readonly because: string }
+    | { readonly kind: 'none'; readonly reason: string }
 }
 
 export type CompletedTest = {
@@ -49,16 +49,16 @@ export function testMeasure(
     return {
       ...values,
       effect: null,
-      test: { kind: 'none', because: `too few values, or too close together: ${min}` },
+      test: { kind: 'none', reason: `too few values, or too close together: ${min}` },
     }
   }
-  const because = doubt(base)
+  const message = doubt(base)
   if (measure.kind === 'price' && (base === 0 || ofRun.value === 0)) {
     if (base === ofRun.value) return null
-    if (because !== null) return { ...values, effect: null, test: { kind: 'none', because } }
+    if (message !== null) return { ...values, effect: null, test: { kind: 'none', reason: message } }
     return { ...values, effect: null, test: { kind: 'plain', verdict: base === 0 ? 'regressed' : 'improved' } }
   }
-  return { ...values, ...testShift(measure, ofRun, known, criteria, because) }
+  return { ...values, ...testShift(measure, ofRun, known, criteria, message) }
 }
 
 function testShift(
@@ -72,7 +72,7 @@ function testShift(
   const { shift, error, freedom } = estimateEffect(run, baselines, noiseFloor * noisiness(measure))
   const margin = error === 0 ? 0 : tQuantile(beyond, freedom) * error
   const effect = effectOf(kind, shift, margin)
-  if (doubt !== null) return { effect, test: { kind: 'none', because: doubt } }
+  if (doubt !== null) return { effect, test: { kind: 'none', reason: doubt } }
   const worse = better === 'lower' ? shift : -shift
   const t = shift === 0 ? 0 : worse / error
   const matters = kind === 'share' ? minimalEffect * shareForRatios : Math.log1p(minimalEffect)

@@ -90,9 +90,9 @@ export function createGauges(contract: Contract): Gauges {
   }
 
   function addCharge(observation: Observation) {
-    const { asked, answer, call } = observation
-    if (asked.kind !== 'chat' && asked.kind !== 'rpc' && asked.kind !== 'probe') return
-    const sums = sumsOf(call, asked.kind === 'rpc' ? asked.network : 'none')
+    const { request, response, call } = observation
+    if (request.kind !== 'chat' && request.kind !== 'rpc' && request.kind !== 'probe') return
+    const sums = sumsOf(call, request.kind === 'rpc' ? request.network : 'none')
     const expected = expectedCharge(observation, contract)
     if (expected !== null) {
       sums.expectedCredits += expected.credits
@@ -100,25 +100,25 @@ export function createGauges(contract: Contract): Gauges {
     }
     const charge = chargeOf(observation, contract)
     if (charge?.kind === 'charged') sums.claimedPicoUsd += charge.said
-    if (asked.kind === 'rpc' && answer !== null && !isReplayed(answer))
-      sums.claimedCredits += claimedCredits(answer, contract) ?? 0n
+    if (request.kind === 'rpc' && response !== null && !isReplayed(response))
+      sums.claimedCredits += claimedCredits(response, contract) ?? 0n
   }
 
   /** Answers come in the order of their ends; what counts is which of them was written last. */
   function addStatements(observation: Observation, shownMs: number) {
-    const { caller, asked, answer } = observation
-    if (answer === null) return
-    const { headers } = answer
+    const { caller, request, response } = observation
+    if (response === null) return
+    const { headers } = response
     if (headers[usdHeader] !== undefined && authenticatedResponse(observation) !== null) {
       const known = balances.get(caller)
       if (known === undefined) balances.set(caller, { shownMs, headers })
       else if (known.shownMs <= shownMs) Object.assign(known, { shownMs, headers })
     }
     // Which limit a probe draws on is for the judges to decide.
-    if (headers['x-ratelimit-remaining-requests'] === undefined || asked.kind === 'probe') return
+    if (headers['x-ratelimit-remaining-requests'] === undefined || request.kind === 'probe') return
     const ofCaller = limits.get(caller) ?? new Map<string, LatestOfLimit>()
     limits.set(caller, ofCaller)
-    const key = asked.kind === 'chat' ? asked.model : asked.kind
+    const key = request.kind === 'chat' ? request.model : request.kind
     const known = ofCaller.get(key)
     if (known === undefined || known.shownMs <= shownMs) ofCaller.set(key, { shownMs, headers, observation })
   }
@@ -153,10 +153,10 @@ export function createGauges(contract: Contract): Gauges {
     }),
     add: observation => {
       addCharge(observation)
-      const { answer, headersMs, endMs, caller } = observation
-      if (answer === null) return
+      const { response, headersMs, endMs, caller } = observation
+      if (response === null) return
       addStatements(observation, headersMs ?? endMs ?? 0)
-      if (isAbuseBlock(answer, contract)) blocks.set(caller, (blocks.get(caller) ?? 0) + 1)
+      if (isAbuseBlock(response, contract)) blocks.set(caller, (blocks.get(caller) ?? 0) + 1)
     },
   }
 }

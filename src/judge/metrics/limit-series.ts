@@ -13,7 +13,7 @@ export type LimitSeries = {
   readonly used: readonly (number | null)[]
   /** When a 429 came, and to which request: the first `mostRefusals`. */
   readonly refusedMs: readonly number[]
-  readonly refusedSeqs: readonly number[]
+  readonly refusedIds: readonly number[]
 }
 
 type LimitSeriesFold = {
@@ -36,7 +36,7 @@ type MutableLimitSeries = {
   readonly model: string
   readonly used: TimeRow
   readonly refusedMs: number[]
-  readonly refusedSeqs: number[]
+  readonly refusedIds: number[]
   limit: number | null
   share: number
 }
@@ -57,7 +57,7 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
       // One more than was used, so that nothing is told from none.
       used: timeline.maxima(),
       refusedMs: [],
-      refusedSeqs: [],
+      refusedIds: [],
       limit: null,
       share: 0,
     }
@@ -68,16 +68,16 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
   return {
     add: o => {
       const shownMs = o.headersMs ?? o.endMs
-      const { asked } = o
-      if (o.answer === null || shownMs === null || (asked.kind !== 'chat' && asked.kind !== 'rpc')) return
-      const series = seriesOf(o.caller, asked.kind === 'chat' ? asked.model : '')
+      const { request } = o
+      if (o.response === null || shownMs === null || (request.kind !== 'chat' && request.kind !== 'rpc')) return
+      const series = seriesOf(o.caller, request.kind === 'chat' ? request.model : '')
       if (series === null) return
-      if (o.answer.status === 429 && series.refusedMs.length < maxRefusals) {
+      if (o.response.status === 429 && series.refusedMs.length < maxRefusals) {
         series.refusedMs.push(Math.round(shownMs))
-        series.refusedSeqs.push(o.seq)
+        series.refusedIds.push(o.id)
       }
-      const limit = wholeNumber(o.answer.headers['x-ratelimit-limit-requests'])
-      const remaining = wholeNumber(o.answer.headers['x-ratelimit-remaining-requests'])
+      const limit = wholeNumber(o.response.headers['x-ratelimit-limit-requests'])
+      const remaining = wholeNumber(o.response.headers['x-ratelimit-remaining-requests'])
       if (limit === null || remaining === null || limit === 0) return
       const used = Math.max(0, limit - remaining)
       const column = timeline.columnOf(shownMs)
@@ -90,18 +90,18 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
       return all()
         .toSorted((a, b) => b.refusedMs.length - a.refusedMs.length || b.share - a.share || byName(a, b))
         .slice(0, maxShown)
-        .map(({ caller, model, limit, used, refusedMs, refusedSeqs }) => ({
+        .map(({ caller, model, limit, used, refusedMs, refusedIds }) => ({
           caller,
           scope: model === '' ? 'rpc' : `chat:${model}`,
           limit,
           used: columns.map(column => (used.at(column) === 0 ? null : used.at(column) - 1)),
           refusedMs: [...refusedMs],
-          refusedSeqs: [...refusedSeqs],
+          refusedIds: [...refusedIds],
         }))
     },
     snapshot: () => all().map(series => ({ ...series, used: series.used.snapshot() })),
     merge: (snapshot, columnOf) => {
-      for (const { caller, model, used, limit, share, refusedMs, refusedSeqs } of snapshot) {
+      for (const { caller, model, used, limit, share, refusedMs, refusedIds } of snapshot) {
         const series = seriesOf(caller, model)
         if (series === null) continue
         series.used.merge(used, columnOf)
@@ -109,7 +109,7 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
         series.share = Math.max(series.share, share)
         const room = maxRefusals - series.refusedMs.length
         series.refusedMs.push(...refusedMs.slice(0, room))
-        series.refusedSeqs.push(...refusedSeqs.slice(0, room))
+        series.refusedIds.push(...refusedIds.slice(0, room))
       }
     },
   }

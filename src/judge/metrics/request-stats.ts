@@ -132,13 +132,13 @@ export type RequestStats = {
   /** Arrivals that were due and never sent. */
   readonly dropped: number
   /** Arrivals for which nobody had given the credentials; they are not among the dropped. */
-  readonly leftOut: number
+  readonly skipped: number
   readonly good: number
   readonly statuses: ReadonlyMap<number, number>
   readonly failures: ReadonlyMap<string, number>
   /** Of complete 2xx answers that said how many they were, and how many answers that is. */
   readonly outputTokens: number
-  readonly answersWithTokens: number
+  readonly respondsWithTokens: number
   /** Of complete 2xx answers, but for lateness, which is of everything sent. Empty where nothing was recorded. */
   readonly timing: (timing: Timing) => Histogram
 }
@@ -169,12 +169,12 @@ export function createRequestStats(slo: Slo): MutableStats {
     answered: 0,
     failed: 0,
     dropped: 0,
-    leftOut: 0,
+    skipped: 0,
     good: 0,
     statuses,
     failures,
     outputTokens: 0,
-    answersWithTokens: 0,
+    respondsWithTokens: 0,
     timing: (timing: Timing) => histograms.get(timing) ?? emptyHistogram,
   }
 
@@ -198,12 +198,12 @@ export function createRequestStats(slo: Slo): MutableStats {
     const tokens = outputTokens(o)
     if (tokens === null) return
     stats.outputTokens += tokens
-    stats.answersWithTokens++
+    stats.respondsWithTokens++
   }
 
   const add = (o: Observation) => {
     if (o.outcome.kind === 'dropped') {
-      if (o.outcome.reason === 'no-credentials') stats.leftOut++
+      if (o.outcome.reason === 'no-credentials') stats.skipped++
       else stats.dropped++
       return
     }
@@ -240,10 +240,10 @@ const counted = [
   'answered',
   'failed',
   'dropped',
-  'leftOut',
+  'skipped',
   'good',
   'outputTokens',
-  'answersWithTokens',
+  'respondsWithTokens',
 ] as const satisfies (keyof RequestStats)[]
 
 export function mergeStats(parts: readonly RequestStats[]): RequestStats {
@@ -260,12 +260,12 @@ export function mergeStats(parts: readonly RequestStats[]): RequestStats {
     answered: total(part => part.answered),
     failed: total(part => part.failed),
     dropped: total(part => part.dropped),
-    leftOut: total(part => part.leftOut),
+    skipped: total(part => part.skipped),
     good: total(part => part.good),
     statuses,
     failures,
     outputTokens: total(part => part.outputTokens),
-    answersWithTokens: total(part => part.answersWithTokens),
+    respondsWithTokens: total(part => part.respondsWithTokens),
     timing: timing => {
       const histogram = merged.get(timing) ?? mergeHistograms(parts.map(part => part.timing(timing)))
       merged.set(timing, histogram)

@@ -177,13 +177,13 @@ export function createSeries(plan: Plan): SeriesFold {
     series: () => {
       const values = (row: TimeRow) => Array.from({ length: timeline.columns() }, (_, column) => row.at(column))
       const ranked = [...calls].toSorted(([a, { count: ofA }], [b, { count: ofB }]) => ofB - ofA || byName(a, b))
-      const beganMs = Number.isFinite(loadStartMs) ? loadStartMs : 0
+      const startedMs = Number.isFinite(loadStartMs) ? loadStartMs : 0
       return {
         stepMs: timeline.stepMs(),
         stages: plan.stages.map(({ name, startMs, durationMs }) => ({
           name,
-          startMs: Math.round(beganMs + startMs),
-          endMs: Math.round(beganMs + startMs + durationMs),
+          startMs: Math.round(startedMs + startMs),
+          endMs: Math.round(startedMs + startMs + durationMs),
         })),
         due: values(due),
         dropped: values(dropped),

@@ -155,8 +155,8 @@ function addTo(slice: MutableSlice, o: Observation, slo: Plan['slo'][string], co
   record(slice, 'lateness', latenessMs(o))
   const charge = chargeOf(o, contract)
   if (charge?.kind === 'charged') slice.picoUsd += charge.said
-  if (o.asked.kind === 'rpc' && o.answer !== null && !isReplayed(o.answer))
-    slice.credits += claimedCredits(o.answer, contract) ?? 0n
+  if (o.request.kind === 'rpc' && o.response !== null && !isReplayed(o.response))
+    slice.credits += claimedCredits(o.response, contract) ?? 0n
   if (o.outcome.kind === 'failed') {
     slice.failed++
     return

@@ -105,8 +105,8 @@ export function createTimeline(): Timeline {
         merge: (snapshot, columnOf) => {
           for (const [index, count] of snapshot.entries()) {
             if (count === 0) continue
-            const place = columnOf(Math.floor(index / rows)) * rows + (index % rows)
-            counts[place] = (counts[place] ?? 0) + count
+            const slot = columnOf(Math.floor(index / rows)) * rows + (index % rows)
+            counts[slot] = (counts[slot] ?? 0) + count
           }
         },
       }

@@ -114,7 +114,7 @@ function takesPart({ load }: StagePlan, call: string | null): boolean {
 
 /** `usage.completion_tokens` as the response stated it; null where it stated none, or no count. */
 export function outputTokens(o: Observation): number | null {
-  const body = o.answer?.body
+  const body = o.response?.body
   const usage = body?.kind === 'stream' ? body.stream.usage : body?.kind === 'json' ? toObject(body.value)?.usage : null
   const count = toObject(usage)?.completion_tokens
   return isCount(count) ? count : null

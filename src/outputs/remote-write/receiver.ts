@@ -106,9 +106,9 @@ export function createPost(
 export type PushResult =
   | { readonly kind: 'accepted' }
   /** It may be taken later: not before `afterMs` milliseconds, where the receiver said so. */
-  | { readonly kind: 'later'; readonly because: string; readonly afterMs: number | null }
+  | { readonly kind: 'later'; readonly reason: string; readonly afterMs: number | null }
   /** It will never be taken. */
-  | { readonly kind: 'refused'; readonly because: string }
+  | { readonly kind: 'refused'; readonly reason: string }
 
 /**
  * By the rules of remote write: what is wrong with the request stays wrong, all else may pass. A response that contains a
@@ -119,15 +119,15 @@ export function readPushResult(
   wallMs: number,
   secrets: readonly string[],
 ): PushResult {
-  if (failure !== null) return { kind: 'later', because: `${failure.reason}: ${failure.detail}`, afterMs: null }
+  if (failure !== null) return { kind: 'later', reason: `${failure.reason}: ${failure.detail}`, afterMs: null }
   if (status === null || status >= 500 || status === 429) {
     const afterMs = retryAfterMs(headers['retry-after'], wallMs)
-    return { kind: 'later', because: `status ${status}${quoted(body, secrets)}`, afterMs }
+    return { kind: 'later', reason: `status ${status}${quoted(body, secrets)}`, afterMs }
   }
   if (status >= 200 && status < 300) return { kind: 'accepted' }
   if (status >= 300 && status < 400)
-    return { kind: 'refused', because: `status ${status}: a redirect, which is not followed` }
-  return { kind: 'refused', because: `status ${status}${quoted(body, secrets)}` }
+    return { kind: 'refused', reason: `status ${status}: a redirect, which is not followed` }
+  return { kind: 'refused', reason: `status ${status}${quoted(body, secrets)}` }
 }
 
 /** Seconds, or a date. */

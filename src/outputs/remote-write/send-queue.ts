@@ -63,12 +63,12 @@ export function createSendQueue({ clock, post, note, maxBytes = maxQueuedBytes }
           return
         case 'refused':
           failures++
-          if (!hasRefused) note(`${result.because}; what is refused is not sent again`)
+          if (!hasRefused) note(`${result.reason}; what is refused is not sent again`)
           hasRefused = true
           return lose(batch)
         case 'later':
           failures++
-          if (!isWaiting) note(`${result.because}; trying again`)
+          if (!isWaiting) note(`${result.reason}; trying again`)
           isWaiting = true
           await sleepUntil(clock, clock.nowMs() + waitMs(result.afterMs), gaveUp.signal)
       }

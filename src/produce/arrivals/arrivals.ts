@@ -7,9 +7,9 @@ import { dueTimes, trialDueTimes } from './due-times.ts'
 /** One call that is due. */
 export type Arrival = {
   /** The `seq` of its first request; see `requestIdOf` for the others. */
-  readonly seq: number
+  readonly id: number
   /** The `place` of its first request; the others follow it. */
-  readonly place: number
+  readonly seq: number
   readonly stage: string
   /** The index of its trial in a capacity search; null in other stages. */
   readonly trial: number | null
@@ -48,19 +48,19 @@ export function createArrivalSource(
   const isOwn = ownsCaller(plan, shard)
   /** What each caller has sent so far. */
   const sent = new Map<number, { readonly arrivals: number; readonly requests: number }>()
-  let place = 0
+  let seq = 0
   /** Counts arrivals over all trials, so that callers take turns across them. */
   let trialArrivals = 0
 
   const single: ArrivalSource['single'] = (stage, call, caller, dueMs) => {
     const what = plan.calls[call]
     const { arrivals, requests } = sent.get(caller) ?? { arrivals: 0, requests: 0 }
-    const seq = requests * names.length + caller
+    const id = requests * names.length + caller
     const steps =
-      what?.kind === 'replay' ? replaySteps(what, randomStream(plan.seed, `replay/${seq}`), plan.callers) : only
+      what?.kind === 'replay' ? replaySteps(what, randomStream(plan.seed, `replay/${id}`), plan.callers) : only
     sent.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
-    const arrival = { seq, place, stage, call, caller, key: arrivals % keysEach, dueMs, steps, trial: null }
-    place += steps.length
+    const arrival = { id, seq, stage, call, caller, key: arrivals % keysEach, dueMs, steps, trial: null }
+    seq += steps.length
     return arrival
   }
 
@@ -109,7 +109,7 @@ export function createArrivalSource(
 }
 
 /** The `seq` of request `index` of an arrival. Those of a caller are `callers` apart, so that callers never collide. */
-export const requestIdOf = ({ seq }: Arrival, index: number, callers: number): number => seq + index * callers
+export const requestIdOf = ({ id }: Arrival, index: number, callers: number): number => id + index * callers
 
 const only: readonly ReplayStep[] = ['only']
 

@@ -1,7 +1,7 @@
 import { resourceOf } from '../../contract/contract.ts'
 import type { Sender } from '../../contract/probe.ts'
 import { probeOf } from '../../contract/probes.ts'
-import type { ListAsked } from '../../observation/observation.ts'
+import type { ListDescriptor } from '../../observation/observation.ts'
 import type { Call } from '../../plan/plan.ts'
 import type { ReplayStep } from '../arrivals/arrivals.ts'
 import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
@@ -50,7 +50,7 @@ export function buildRequest(
 }
 
 /** A list that the service keeps. Only lists of the caller's own data need its key. */
-function buildList(kind: ListAsked['kind'], headers: Headers, { contract, bounds }: RequestContext): BuiltRequest {
+function buildList(kind: ListDescriptor['kind'], headers: Headers, { contract, bounds }: RequestContext): BuiltRequest {
   const { paths } = contract
   const path = {
     models: paths.models,

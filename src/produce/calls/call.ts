@@ -1,11 +1,11 @@
 import type { Contract } from '../../contract/contract.ts'
-import type { Asked } from '../../observation/observation.ts'
+import type { RequestDescriptor } from '../../observation/observation.ts'
 import type { Bounds } from '../../plan/plan.ts'
 import type { HttpRequest } from '../transport/transport.ts'
 
 /** A request that is ready to be sent, and what it requests in terms that a check understands. */
 export type BuiltRequest = {
-  readonly descriptor: Asked
+  readonly descriptor: RequestDescriptor
   readonly request: Omit<HttpRequest, 'onStreamBytes'>
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
-import type { Answer, Body, Outcome } from '../../observation/observation.ts'
+import type { Body, ObservedResponse, Outcome } from '../../observation/observation.ts'
 import type { Exchange } from '../transport/transport.ts'
 import type { ReadStream } from './stream-reader.ts'
 
@@ -15,7 +15,11 @@ export function outcomeOf(exchange: Exchange, stream: ReadStream | null): Outcom
 export type BodyOptions = { readonly digest: boolean; readonly maxBytes: number }
 
 /** The response as an observation keeps it; null if not even the headers arrived. */
-export function responseOf(exchange: Exchange, stream: ReadStream | null, options: BodyOptions): Answer | null {
+export function responseOf(
+  exchange: Exchange,
+  stream: ReadStream | null,
+  options: BodyOptions,
+): ObservedResponse | null {
   if (exchange.status === null) return null
   const body: Body = stream === null ? bodyOf(exchange, options) : { kind: 'stream', stream: stream.reading }
   return { status: exchange.status, headers: exchange.headers, bytes: exchange.bytes, body }

@@ -1,7 +1,7 @@
 import type { AccountTier, Contract } from '../../contract/contract.ts'
 import { isOwnRefusal, probeOf } from '../../contract/probes.ts'
 import { type Clock, sleepUntil } from '../../lib/clock.ts'
-import type { ChatAsked, DropReason, Observation, Sink } from '../../observation/observation.ts'
+import type { ChatDescriptor, DropReason, Observation, Sink } from '../../observation/observation.ts'
 import type { Call } from '../../plan/plan.ts'
 import { pairedCallerOf } from '../../plan/shard.ts'
 import { type Arrival, type ReplayStep, requestIdOf } from '../arrivals/arrivals.ts'
@@ -94,21 +94,21 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, context:
   // Any other response to a streamed request, such as an error, has an ordinary body.
   const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
   context.sink({
-    seq: requestIdOf(arrival, index, context.callers.length),
-    place: arrival.place + index,
+    id: requestIdOf(arrival, index, context.callers.length),
+    seq: arrival.seq + index,
     stage: arrival.stage,
     trial: arrival.trial ?? undefined,
     call: arrival.call,
     caller: origin.caller.name,
     key: origin.key,
     accountTier: context.accountTier,
-    asked: descriptor,
+    request: descriptor,
     dueMs,
     sentMs: exchange.sentMs,
     headersMs: exchange.headersMs,
     endMs: exchange.endMs,
     outcome: outcomeOf(exchange, stream),
-    answer: responseOf(exchange, stream, {
+    response: responseOf(exchange, stream, {
       digest: descriptor.kind === 'rpc' && descriptor.replay !== null,
       maxBytes: maxBodyBytes,
     }),
@@ -118,21 +118,21 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, context:
 function dropped(arrival: Arrival, index: number, plan: Call, reason: DropReason, context: SendContext): Observation {
   const { caller, key } = originOf(arrival, stepAt(arrival, index), context)
   return {
-    seq: requestIdOf(arrival, index, context.callers.length),
-    place: arrival.place + index,
+    id: requestIdOf(arrival, index, context.callers.length),
+    seq: arrival.seq + index,
     stage: arrival.stage,
     trial: arrival.trial ?? undefined,
     call: arrival.call,
     caller: caller.name,
     key,
     accountTier: context.accountTier,
-    asked: requestAt(arrival, index, plan, {}, context).descriptor,
+    request: requestAt(arrival, index, plan, {}, context).descriptor,
     dueMs: arrival.dueMs,
     sentMs: null,
     headersMs: null,
     endMs: null,
     outcome: { kind: 'dropped', reason },
-    answer: null,
+    response: null,
   }
 }
 
@@ -166,9 +166,9 @@ function credentialsFor(plan: Call, { caller, key }: Origin, { specialKeys }: Se
 }
 
 const requestAt = (arrival: Arrival, index: number, plan: Call, headers: Headers, context: SendContext): BuiltRequest =>
-  buildRequest(plan, { firstId: arrival.seq, step: stepAt(arrival, index) }, headers, context)
+  buildRequest(plan, { firstId: arrival.id, step: stepAt(arrival, index) }, headers, context)
 
-function readerOf({ options }: ChatAsked, { contract: { chat } }: RequestContext): StreamReader {
+function readerOf({ options }: ChatDescriptor, { contract: { chat } }: RequestContext): StreamReader {
   return createStreamReader({
     doneMarker: chat.stream.doneMarker,
     echoField: options === null ? null : chat.parametersField,

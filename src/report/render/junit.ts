@@ -65,10 +65,10 @@ function resultXml(result: Result): readonly string[] {
   return [xmlElement(kind, { message, type: kind === 'error' ? 'inconclusive' : 'fail' }, [escaped(text)])]
 }
 
-function runSuite({ verdict, because, run }: Report): Suite {
+function runSuite({ verdict, reasons, run }: Report): Suite {
   const kind = verdict === 'fail' ? 'failure' : 'error'
-  const text = [run.question, ...because.map(reason => `- ${reason}`)].filter(line => line !== null).join('\n')
-  const result: Result = verdict === 'pass' ? null : { kind, message: because[0] ?? verdict, text }
+  const text = [run.question, ...reasons.map(reason => `- ${reason}`)].filter(line => line !== null).join('\n')
+  const result: Result = verdict === 'pass' ? null : { kind, message: reasons[0] ?? verdict, text }
   return { name: 'run', cases: [{ name: 'verdict', result }] }
 }
 
@@ -85,13 +85,13 @@ function clauseSuites(report: Report): readonly Suite[] {
         if (verdict === 'not-exercised')
           return { name: id, result: { kind: 'skipped', message: 'not exercised', text: '' } }
         const findings = report.findings.filter(finding => finding.clause === id)
-        const message = `${plural(violated, 'violation')}: ${findings[0]?.because ?? ''}`
-        const texts = findings.map(({ section, says, check, count, because, examples }) =>
+        const message = `${plural(violated, 'violation')}: ${findings[0]?.message ?? ''}`
+        const texts = findings.map(({ section, says, check, count, message, examples }) =>
           [
             `§${section} says: ${says}`,
             `${plural(count, 'violation')}, judged by ${check}`,
-            `seen: ${because}`,
-            ...exampleLines(examples[0], `${id} ${because}`),
+            `seen: ${message}`,
+            ...exampleLines(examples[0], `${id} ${message}`),
           ].join('\n'),
         )
         return { name: id, result: { kind: 'failure', message, text: texts.join('\n\n') } }
@@ -104,10 +104,10 @@ const thresholdSuite = ({ thresholds }: Report): Suite => ({
   cases: thresholds.map(threshold => ({ name: threshold.expression, result: thresholdResult(threshold) })),
 })
 
-function thresholdResult({ verdict, because, why }: ThresholdResult): Result {
+function thresholdResult({ verdict, message, why }: ThresholdResult): Result {
   if (verdict === 'pass') return null
-  const text = why === '' ? because : `${because}\nwhy: ${why}`
-  return { kind: verdict === 'fail' ? 'failure' : 'error', message: because, text }
+  const text = why === '' ? message : `${message}\nwhy: ${why}`
+  return { kind: verdict === 'fail' ? 'failure' : 'error', message, text }
 }
 
 /** A case for each kind of discrepancy, found or not, so that CI tools keep its history. */
@@ -119,7 +119,7 @@ function billingSuite({ billing, load }: Report): Suite {
     const message = `${plural(found.count, 'discrepancy', 'discrepancies')}, $${found.amountUsd} in all`
     const [example] = found.examples
     const seen =
-      example === undefined ? [] : [`seen: ${example.because}`, ...exampleLines(example, `${kind} credits cost`)]
+      example === undefined ? [] : [`seen: ${example.message}`, ...exampleLines(example, `${kind} credits cost`)]
     return { name: kind, result: { kind: 'failure', message, text: [message, ...seen].join('\n') } as const }
   })
   return { name: 'billing', cases }
@@ -131,7 +131,7 @@ function comparisonSuites({ comparison }: Report): readonly Suite[] {
   const cases = comparison.rows.map((row): Case => {
     const name = `${row.call} in ${row.stage} ${row.measure}`
     const { base, run, effect, range } = rowWords(row)
-    if (row.verdict === 'cannot-tell') return { name, result: { kind: 'skipped', message: row.because, text: '' } }
+    if (row.verdict === 'cannot-tell') return { name, result: { kind: 'skipped', message: row.reason, text: '' } }
     if (row.verdict !== 'regressed') return { name, result: null }
     const message = `regressed ${effect}: ${run}, was ${base}`
     return { name, result: { kind: 'failure', message, text: `${message}\n${range} with 95 % confidence` } }
@@ -146,7 +146,7 @@ function exampleLines(example: ReportedExample | undefined, about: string): read
     ...evidenceLines(shown, about),
     ...command(shown.request?.curl),
   ])
-  return [requestList(example.seqs), ...evidence]
+  return [requestList(example.requestIds), ...evidence]
 }
 
 function command(curl: string | null | undefined): readonly string[] {

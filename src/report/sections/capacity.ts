@@ -11,7 +11,7 @@ export function capacitySection({ capacity }: Report): readonly Block[] {
 }
 
 function resultBlocks(result: CapacityResult): readonly Block[] {
-  const { stage, status, because, trials } = result
+  const { stage, status, reason, trials } = result
   const words = capacityLabel(result)
   const tone = status === 'found' || status === 'not-reached' ? 'good' : 'doubtful'
   return [
@@ -20,11 +20,11 @@ function resultBlocks(result: CapacityResult): readonly Block[] {
       look: 'headline',
       text: {
         text: [toned('strong', stage), toned(tone, words)],
-        markdown: [toned('strong', [code(stage), `: ${words}.`]), ` ${because}`],
+        markdown: [toned('strong', [code(stage), `: ${words}.`]), ` ${reason}`],
         html: [toned('strong', toned(tone, words)), ' ', toned('quiet', `in ${stage}`)],
       },
     },
-    { kind: 'text', text: { text: because, html: because }, isNested: true },
+    { kind: 'text', text: { text: reason, html: reason }, isNested: true },
     ...charts(result, words),
     trialTable(trials),
   ]

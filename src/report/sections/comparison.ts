@@ -34,13 +34,13 @@ export function comparisonSection({ comparison }: Report): readonly Block[] {
 
 /** A page of its own. In text it has every number that can be told, also those that have not changed. */
 export function comparisonPage(comparison: Comparison): readonly Block[] {
-  const { verdict, scenario, because, run, baselines, rows } = comparison
+  const { verdict, scenario, reasons, run, baselines, rows } = comparison
   const words = outcomeWords[verdict]
   const names = baselines.flatMap(({ id }) => [' ', code(id)])
   const runs = [run, ...baselines]
   return [
     { kind: 'heading', text: scenario, verdict: { status: outcomeStatus[verdict], words } },
-    { kind: 'list', look: 'reasons', items: because },
+    { kind: 'list', look: 'reasons', items: reasons },
     {
       kind: 'text',
       look: 'facts',
@@ -137,11 +137,11 @@ const rowTable = (rows: readonly ComparedRow[]): Table => ({
 })
 
 function tableRow(row: ComparedRow): Row {
-  const { call, stage, measure, verdict, because } = row
+  const { call, stage, measure, verdict, reason } = row
   const { base, run, effect, range, confidence } = rowWords(row)
   const words = outcomeWords[verdict]
   const outcome = { ...toned(outcomeTone(verdict), words), verdict: outcomeStatus[verdict] }
-  const reach = because === '' ? range : because
+  const reach = reason === '' ? range : reason
   const certain = confidence === '' ? range : `${range}, ${confidence} sure`
   return {
     group: cellOf(row),

@@ -16,15 +16,15 @@ export function findingsSection({ findings, billing: { discrepancies } }: Report
 }
 
 function findingBlock(finding: ReportedFinding): FindingBlock {
-  const { clause, section, says, check, count, because, examples } = finding
+  const { clause, section, says, check, count, message, examples } = finding
   return {
     kind: 'finding',
     name: clause,
     where: `§${section}`,
     tally: `${plural(count, 'violation')}, judged by ${check}`,
     says,
-    seen: because,
-    ...proof(examples[0], `${clause} ${because}`),
+    seen: message,
+    ...proof(examples[0], `${clause} ${message}`),
   }
 }
 
@@ -35,7 +35,7 @@ function discrepancyBlock({ kind, count, amountUsd, examples }: ReportedDiscrepa
     where: 'in the ledger',
     tally: `${plural(count, 'discrepancy', 'discrepancies')}, $${amountUsd} in all`,
     says: null,
-    seen: examples[0]?.because ?? null,
+    seen: examples[0]?.message ?? null,
     ...proof(examples[0], `${kind} credits cost`),
   }
 }
@@ -49,7 +49,7 @@ export const billingDiscrepancies = (discrepancies: readonly ReportedDiscrepancy
   })
 
 const proof = (example: ReportedExample | undefined, about: string): Pick<FindingBlock, 'requests' | 'evidence'> => ({
-  requests: example?.seqs ?? [],
+  requests: example?.requestIds ?? [],
   evidence: shownEvidence(example).map(evidence => ({
     lines: evidenceLines(evidence, about),
     curl: evidence.request?.curl ?? null,
@@ -70,11 +70,11 @@ export function shownEvidence(example: ReportedExample | undefined): readonly Ev
 
 /** A request and its response, as far as they matter for `about`. The target's words are unchanged: renderers escape them. */
 export function evidenceLines(evidence: Evidence, about: string): readonly string[] {
-  const { seq, caller, call, stage, request, outcome, headers, body, sentMs, endMs } = evidence
+  const { id, caller, call, stage, request, outcome, headers, body, sentMs, endMs } = evidence
   const took = sentMs === null || endMs === null ? '' : ` after ${formatDuration(endMs - sentMs)}`
   const when = sentMs === null ? 'never sent' : `sent at ${formatDuration(sentMs)}`
   return [
-    `request ${seq} of ${caller}, call ${call}, stage ${stage}, ${when}`,
+    `request ${id} of ${caller}, call ${call}, stage ${stage}, ${when}`,
     ...(request === null ? [] : [`> ${request.method} ${request.path}`]),
     ...(request?.body ? [`> ${request.body}`] : []),
     `< ${outcome}${took}`,

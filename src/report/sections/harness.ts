@@ -19,9 +19,9 @@ export function harnessSection(report: Report): readonly Block[] {
 
 /** The same facts in sentences, for text and Markdown. */
 function lines({ load, calls }: Report): readonly Content[] {
-  const { planned, sent, answered, failed, dropped, leftOut } = load
+  const { planned, sent, answered, failed, dropped, skipped } = load
   const ends = `${count(answered)} answered, ${count(failed)} failed`
-  const leftOutWords = leftOut === 0 ? '' : `, ${count(leftOut)} left out for want of credentials`
+  const leftOutWords = skipped === 0 ? '' : `, ${count(skipped)} left out for want of credentials`
   const ofCalls = calls.filter(facts => facts.stage === null).reduce((sum, facts) => sum + facts.count, 0)
   const own = sent > ofCalls ? ` (${count(sent - ofCalls)} the program's own)` : ''
   const forecast = `${count(planned)} forecast`
@@ -72,10 +72,10 @@ const delayWords = ({ eventLoopDelayMs: delay }: LoadFacts): string =>
   delay === null ? NO_VALUE : `p99 ${formatDuration(delay.p99)}, max ${formatDuration(delay.max)}`
 
 /** What a reader must know about a recording that is not complete; null: it is. */
-const recordGap = ({ unrecorded }: LoadFacts): string | null =>
-  unrecorded === 0
+const recordGap = ({ notRecorded }: LoadFacts): string | null =>
+  notRecorded === 0
     ? null
-    : `${plural(unrecorded, 'observation was', 'observations were')} judged but left out of the record: the disk did not keep up`
+    : `${plural(notRecorded, 'observation was', 'observations were')} judged but left out of the record: the disk did not keep up`
 
 /** `12,345 samples pushed, 40 lost; 2 pushes not taken`. */
 export const pushedWords = ({ takenSamples, lostSamples, failures }: NonNullable<LoadFacts['pushed']>): string =>
@@ -84,12 +84,12 @@ export const pushedWords = ({ takenSamples, lostSamples, failures }: NonNullable
 /** What each worker says about itself, and how far apart they started; nothing where one worker did everything. */
 function workerLines({ workers }: LoadFacts): readonly string[] {
   if (workers.length < 2) return []
-  const began = workers.flatMap(({ beganMs }) => beganMs ?? [])
+  const began = workers.flatMap(({ startedMs }) => startedMs ?? [])
   const skew = began.length < 2 ? NO_VALUE : formatDuration(Math.max(...began) - Math.min(...began))
   return [
     `${plural(workers.length, 'worker')}, which began ${skew} apart`,
     ...workers.map(worker => {
-      const lost = worker.isLost ? 'lost; known of it: ' : ''
+      const lost = worker.lost ? 'lost; known of it: ' : ''
       return `worker ${worker.worker}: ${lost}${plural(worker.callers, 'caller')}, ${count(worker.sent)} sent, lateness ${latenessWords(worker)}`
     }),
   ]

@@ -64,7 +64,7 @@ function windows({ limits, findings }: Report, series: Series): readonly Block[]
   const shown = series.limits.filter(({ limit, refusedMs }) => limit !== null || refusedMs.length > 0)
   if (shown.length === 0) return []
   const cited = findings.filter(({ check }) => check === limiter).flatMap(({ examples }) => examples)
-  const unexpected = new Set(cited.flatMap(({ seqs }) => seqs))
+  const unexpected = new Set(cited.flatMap(({ requestIds }) => requestIds))
   const left = limits.length > shown.length ? ` The ${shown.length} busiest of ${limits.length}.` : ''
   return [
     chart({
@@ -82,7 +82,7 @@ function windows({ limits, findings }: Report, series: Series): readonly Block[]
 }
 
 function callerLane(
-  { caller, scope, limit, used, refusedMs, refusedSeqs }: LimitLane,
+  { caller, scope, limit, used, refusedMs, refusedIds }: LimitLane,
   use: LimitUse | undefined,
   cited: ReadonlySet<number>,
   series: Series,
@@ -97,7 +97,7 @@ function callerLane(
     if (value !== null) last = { value, column }
     return value === null && (column - last.column) * stepMs <= (use?.windowMs ?? 0) ? last.value / max : 0
   })
-  const isUnexpected = (seq: number) => cited.has(seq) || (unexpected > 0 && unexpected === use?.rejected)
+  const isUnexpected = (id: number) => cited.has(id) || (unexpected > 0 && unexpected === use?.rejected)
   const refusals = refusedMs.length === 0 ? '' : `, ${refusedMs.length} × 429`
   return {
     name: [`${caller} `, toned('quiet', scope)],
@@ -111,9 +111,9 @@ function callerLane(
       { mark: 'bars', step: stepMs, shares: held, isPale: true },
       { mark: 'bars', step: stepMs, shares: used.map(value => (value ?? 0) / max), isPale: false },
       ...refusedMs.map((ms, index) => {
-        const seq = refusedSeqs[index] ?? -1
-        const says = `429 to request ${seq} at ${formatDuration(ms)}`
-        return { mark: 'refusal', at: ms, isUnexpected: isUnexpected(seq), says } as const
+        const id = refusedIds[index] ?? -1
+        const says = `429 to request ${id} at ${formatDuration(ms)}`
+        return { mark: 'refusal', at: ms, isUnexpected: isUnexpected(id), says } as const
       }),
     ],
   }

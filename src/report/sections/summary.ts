@@ -10,7 +10,7 @@ const markdownVerdicts: Readonly<Record<Status, string>> = {
 
 /** The verdict, why, and the numbers that stand for the whole run. */
 export function summarySection(report: Report): readonly Block[] {
-  const { verdict, because, run } = report
+  const { verdict, reasons, run } = report
   const facts: readonly (readonly [string, Words])[] = [
     ['run', code(run.id)],
     ['target', code(run.target)],
@@ -28,7 +28,7 @@ export function summarySection(report: Report): readonly Block[] {
       verdict: { status: verdict, words: { text: verdict, markdown: markdownVerdicts[verdict], html: verdict } },
     },
     ...(run.question === null ? [] : [{ kind: 'text', look: 'question', text: run.question } as const]),
-    { kind: 'list', look: 'reasons', items: because },
+    { kind: 'list', look: 'reasons', items: reasons },
     { kind: 'text', look: 'facts', text: toned('quiet', words), afterGap: true },
     { kind: 'chart', chart: { draw: 'tiles', tiles: tiles(report) } },
   ]

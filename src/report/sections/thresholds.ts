@@ -25,18 +25,18 @@ export function thresholdsSection({ thresholds }: Report): readonly Block[] {
   ]
 }
 
-function row({ verdict, expression, value, operator, bound, unit, because, why }: ThresholdResult): Row {
+function row({ verdict, expression, value, operator, bound, unit, message, why }: ThresholdResult): Row {
   const tone = statusTones[verdict]
   const isHeld = verdict === 'pass'
-  const notes = [{ text: because }, ...(why === '' ? [] : [{ text: why, lead: 'why: ' }])]
+  const notes = [{ text: message }, ...(why === '' ? [] : [{ text: why, lead: 'why: ' }])]
   return {
     cells: [
       { text: toned(tone, verdict), markdown: { words: '', verdict }, html: toned(tone, pageSigns[verdict]) },
       code(expression),
       value === null ? NO_VALUE : formatExact(value, unit),
       toned('quiet', `${operator} ${formatExact(bound, unit)}`),
-      isHeld ? '' : [because, why].filter(Boolean).join('. '),
-      [isHeld ? '' : toned(tone, `${because}. `), toned('quiet', why)],
+      isHeld ? '' : [message, why].filter(Boolean).join('. '),
+      [isHeld ? '' : toned(tone, `${message}. `), toned('quiet', why)],
     ],
     ...(isHeld ? {} : { notes }),
   }

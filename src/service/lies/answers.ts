@@ -149,11 +149,11 @@ export const answerLies = {
   ],
   'header.model-name.stable': [
     lie('name-by-turns', 'Every second answer has the display name in capitals.', (honest, { headerPrefix }) => {
-      let answers = 0
+      let responses = 0
       return {
         finish: (reply, visit) => {
           const meant = honest.finish(reply, visit)
-          if (meant.headers[`${headerPrefix}model-name`] === undefined || answers++ % 2 === 0) return meant
+          if (meant.headers[`${headerPrefix}model-name`] === undefined || responses++ % 2 === 0) return meant
           return withHeader(meant, `${headerPrefix}model-name`, name => name.toUpperCase())
         },
       }

@@ -182,8 +182,8 @@ export const limitLies = {
       admits: (window, requests) => honest.admits(window, requests - 1),
     })),
     lie('sudden-429', 'Every tenth request is answered with 429.', honest => {
-      let asked = 0
-      return { admits: (window, requests) => ++asked % 10 !== 0 && honest.admits(window, requests) }
+      let request = 0
+      return { admits: (window, requests) => ++request % 10 !== 0 && honest.admits(window, requests) }
     }),
   ],
   'limit.tokens.headers': [

@@ -16,7 +16,7 @@ import {
 /** A lie that allows another number of requests a minute. */
 const allows = (name: string, says: string, limit: ResourceLimit, requests: number): Lie =>
   lie(name, says, honest => ({
-    resourceLimit: (asked, tier) => (asked === limit ? requests : honest.resourceLimit(asked, tier)),
+    resourceLimit: (request, tier) => (request === limit ? requests : honest.resourceLimit(request, tier)),
   }))
 
 const isText = (value: unknown): boolean => typeof value === 'string'

@@ -42,7 +42,7 @@ const forwarding = (name: string, says: string, methods: readonly string[], also
     [...createBatch, ...also],
   )
 
-const answeredWith = (name: string, says: string, status: number, about: string, also: readonly ClauseId[]): Lie =>
+const respondedWith = (name: string, says: string, status: number, about: string, also: readonly ClauseId[]): Lie =>
   replyLie(
     name,
     says,
@@ -154,27 +154,27 @@ export const rpcLies = {
   'rpc.batch.correlation': [
     lie('item-missing', 'The last item of a batch is not answered.', honest => ({
       responses: (responses, items) => {
-        const answers = honest.responses(responses, items)
-        return items.length > 1 ? answers.slice(0, -1) : answers
+        const sent = honest.responses(responses, items)
+        return items.length > 1 ? sent.slice(0, -1) : sent
       },
     })),
     lie('item-twice', 'The first item of a batch is answered twice.', honest => ({
       responses: (responses, items) => {
-        const answers = honest.responses(responses, items)
-        return items.length > 1 ? [...answers, answers[0]] : answers
+        const sent = honest.responses(responses, items)
+        return items.length > 1 ? [...sent, sent[0]] : sent
       },
     })),
     lie('ids-by-position', 'The items of a batch are answered with their positions for ids.', honest => ({
       responses: (responses, items) => {
-        const answers = honest.responses(responses, items)
-        return items.length > 1 ? answers.map((response, index) => amended(response, { id: `#${index}` })) : answers
+        const sent = honest.responses(responses, items)
+        return items.length > 1 ? sent.map((response, index) => amended(response, { id: `#${index}` })) : sent
       },
     })),
     lie('id-of-the-neighbour', 'The last item of a batch is answered with the id of the first.', honest => ({
       responses: (responses, items) => {
-        const answers = honest.responses(responses, items)
+        const sent = honest.responses(responses, items)
         const id = items[0]?.id
-        return items.length > 1 ? [...answers.slice(0, -1), amended(answers.at(-1), { id })] : answers
+        return items.length > 1 ? [...sent.slice(0, -1), amended(sent.at(-1), { id })] : sent
       },
     })),
   ],
@@ -254,7 +254,7 @@ export const rpcLies = {
     lie('allow-list-with-prototype', 'What every object has is on the allow-list.', honest => ({
       forwards: (method, network) => method === 'constructor' || honest.forwards(method, network),
     })),
-    answeredWith('unsupported-is-404', 'An unsupported method is answered with 404.', 404, 'Unsupported RPC method', [
+    respondedWith('unsupported-is-404', 'An unsupported method is answered with 404.', 404, 'Unsupported RPC method', [
       ...everySort,
       'rpc.batch.rejected',
     ]),
@@ -329,7 +329,13 @@ export const rpcLies = {
     })),
   ],
   'rpc.network': [
-    answeredWith('unknown-network-is-404', 'A network that is not known is answered with 404.', 404, 'RPC network', []),
+    respondedWith(
+      'unknown-network-is-404',
+      'A network that is not known is answered with 404.',
+      404,
+      'RPC network',
+      [],
+    ),
     lie('unknown-network-is-the-first', 'A network that is not known is taken for the first.', honest => ({
       network: (slug, networks) => honest.network(slug, networks) ?? [...networks.values()][0],
     })),
@@ -338,7 +344,7 @@ export const rpcLies = {
     leftToNode('version-left-to-node', 'Another version of JSON-RPC is left to the node.', 'jsonrpc must'),
     leftToNode('method-left-to-node', 'A method that is none is left to the node.', 'method must'),
     leftToNode('params-left-to-node', 'Parameters that are no list are left to the node.', 'params must'),
-    answeredWith('no-json-is-500', 'A body that is no JSON is answered with 500.', 500, 'Invalid JSON request', []),
+    respondedWith('no-json-is-500', 'A body that is no JSON is answered with 500.', 500, 'Invalid JSON request', []),
   ],
   'rpc.alternatives': [
     withoutMethod('no-logs', 'eth_getLogs is not supported.', 'eth_getLogs'),

@@ -41,10 +41,10 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
 
   return (state, account, slug) => {
     const admission = limiter.enter(state, account, 'rpc', limits)
-    return admission.admitted ? turns(state, account, () => answer(state, account, slug)) : tooMany(state, admission)
+    return admission.admitted ? turns(state, account, () => respond(state, account, slug)) : tooMany(state, admission)
   }
 
-  function answer(state: RequestState, account: Account, slug: string): Reply {
+  function respond(state: RequestState, account: Account, slug: string): Reply {
     if (!isJson(state.request.headers['content-type']))
       return errorReply(state, 415, 'Content-Type must be application/json')
     const network = behavior.network(slug, networks)
@@ -86,10 +86,10 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
     const costUsd = roundPico(behavior.costPicoUsd(credits), rpc.costDecimals)
     charge(account, pico(costUsd))
 
-    const answers = behavior.responses(responses, request.items)
+    const told = behavior.responses(responses, request.items)
     const afterMs = logNormal(delays, timing.rpcMs, timing.rpcSigma)
     const relayed = {
-      text: JSON.stringify(request.batched ? answers : answers[0]),
+      text: JSON.stringify(request.batched ? told : told[0]),
       credits,
       costUsd,
       requestId: identifiers.requestId(),
@@ -136,13 +136,13 @@ type Keep = (relayed: Relayed) => void
 export function rpcTurns(
   rule: Contract['rpc']['oneAtATime'],
   turnAway: (state: RequestState, customMessage: string) => Reply,
-): (state: RequestState, account: Account, answer: () => Reply) => Reply {
+): (state: RequestState, account: Account, respond: () => Reply) => Reply {
   const busyUntilMs = new WeakMap<Account, number>()
-  return (state, account, answer) => {
-    if (rule === null) return answer()
+  return (state, account, respond) => {
+    if (rule === null) return respond()
     const waitMs = Math.max(0, (busyUntilMs.get(account) ?? 0) - state.arrivedMs)
     if (waitMs > rule.waitMs) return turnAway(state, rule.message)
-    const reply = answer()
+    const reply = respond()
     const afterMs = waitMs + reply.afterMs
     busyUntilMs.set(account, state.arrivedMs + afterMs)
     return { ...reply, afterMs }

@@ -39,15 +39,23 @@ for (let turn = 0; judged < total; turn++) {
   judged += size
   if (judged >= warmUp + (samples.length * (total - warmUp)) / looks) await look(judged)
 }
-const end = { ended: 'complete', durationMs: cpuMs, beganMs: 0, eventLoopDelayMs: null, unrecorded: 0 } as const
+const end = {
+  ended: 'complete',
+  durationMs: cpuMs,
+  startedMs: 0,
+  eventLoopDelayMs: null,
+  notRecorded: 0,
+  loadStartMs: null,
+  pushed: null,
+} as const
 const { findings, billing } = judgeRun({ plan, contract: documented, head }, [{ facts: judge.finish(true), end }])
 process.send?.({
   judged,
   cpuMs,
   samples,
   faults: [
-    ...findings.map(({ clause, because }) => `${clause}: ${because}`),
-    ...billing.discrepancies.map(({ kind, examples }) => `${kind}: ${examples[0]?.because}`),
+    ...findings.map(({ clause, message }) => `${clause}: ${message}`),
+    ...billing.discrepancies.map(({ kind, examples }) => `${kind}: ${examples[0]?.message}`),
   ],
 })
 process.once('disconnect', () => process.exit())

@@ -49,9 +49,9 @@ function stallSoon({ phaseMs, stallMs }: Stall): void {
     atPrecisely(beginMs + stallMs, end)
   }
   const end = () => {
-    for (const answer of held ?? []) {
+    for (const response of held ?? []) {
       releasedMs.push(performance.now() - beginMs - stallMs)
-      answer()
+      response()
     }
     held = null
   }
@@ -112,9 +112,9 @@ const server = createServer(socket => {
       `x-request-id: r${requests}`,
     ]
     const text = `${lines.join('\r\n')}\r\n\r\n${body}`
-    const answer = () => socket.write(text)
-    if (held === null) answer()
-    else held.push(answer)
+    const response = () => socket.write(text)
+    if (held === null) response()
+    else held.push(response)
   })
 })
 

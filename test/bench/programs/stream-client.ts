@@ -24,7 +24,7 @@ async function carryOutCounted() {
   const patient = { ...clock, atPrecisely: clock.at }
   let chunks = 0
   let used = process.cpuUsage()
-  const { verdict, because } = await carryOutStreams({
+  const { verdict, reasons } = await carryOutStreams({
     ...run,
     clock: patient,
     onStart: () => {
@@ -35,5 +35,5 @@ async function carryOutCounted() {
     },
   })
   const { user, system } = process.cpuUsage(used)
-  return { verdict, because, chunks, cpuUs: user + system }
+  return { verdict, reasons, chunks, cpuUs: user + system }
 }

@@ -47,7 +47,7 @@ await transport.close()
 const load = report.calls.find(call => call.stage === 'load')
 process.send?.({
   verdict: report.verdict,
-  because: report.because,
+  reasons: report.reasons,
   perSecond: (load?.count ?? 0) / Number(seconds),
   cpuMsPerCall: (user + system) / 1e3 / (load?.count ?? 0),
   count: load?.count ?? 0,

@@ -31,7 +31,7 @@ const began = process.cpuUsage()
 // A warm-up's CPU would be counted as that of the calls.
 const report = await run(
   {
-    info: { turnpike: 1, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
+    info: { turnpike: 2, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
     plan,
     contract: benchContract,
     callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
@@ -55,7 +55,7 @@ const { user, system } = process.cpuUsage(began)
 const count = report.calls.find(call => call.stage === 'load')?.count ?? 0
 process.send?.({
   verdict: report.verdict,
-  because: report.because,
+  reasons: report.reasons,
   perSecond: count / (seconds ?? 1),
   cpuMsPerCall: (user + system) / 1e3 / count,
 })

@@ -26,7 +26,7 @@ const sound: Measured = {
   turnpike: facts,
   bare: facts,
   misread: 0,
-  run: { verdict: 'pass', because: ['7 answers judged.'] },
+  run: { verdict: 'pass', reasons: ['7 answers judged.'] },
   eventLoopDelayMs: { p99: 1, max: 9 },
   mostMs: null,
 }
@@ -34,36 +34,36 @@ const turnpikeWith = (changed: Partial<DelayFacts>) => ({ ...sound, turnpike: { 
 
 describe('the verdict', () => {
   test('is pass where nothing speaks against it, and the floor is the p99 of first tokens and of gaps', () => {
-    expect(certify(sound)).toMatchObject({ verdict: 'pass', because: [], floorMs: { ttft: 2.341, gap: 1.5 } })
+    expect(certify(sound)).toMatchObject({ verdict: 'pass', reasons: [], floorMs: { ttft: 2.341, gap: 1.5 } })
   })
 
   test.each([
     ['a stream was read otherwise than written', { ...sound, misread: 2 }, '2 streams were read'],
-    ['the run fails', { ...sound, run: { verdict: 'fail' as const, because: ['broken'] } }, 'broken'],
+    ['the run fails', { ...sound, run: { verdict: 'fail' as const, reasons: ['broken'] } }, 'broken'],
     ['chunks are stamped later than is wanted', { ...sound, mostMs: 1.9 }, 'p99 of all chunks is 2.00 ms'],
   ])('is fail where %s', (_, measured, reason) => {
-    const { verdict, because } = certify(measured)
+    const { verdict, reasons } = certify(measured)
     expect(verdict).toBe('fail')
-    expect(because.join('\n')).toContain(reason)
+    expect(reasons.join('\n')).toContain(reason)
   })
 
   test.each([
-    ['the run is', { ...sound, run: { verdict: 'inconclusive' as const, because: ['5 failed'] } }, '5 failed'],
+    ['the run is', { ...sound, run: { verdict: 'inconclusive' as const, reasons: ['5 failed'] } }, '5 failed'],
     ['two clocks differ', turnpikeWith({ earliestMs: -0.06 }), 'no clock in common'],
     ['the metronome was late', turnpikeWith({ metronomeMs: spread(21, 50_000) }), '21.0 ms late'],
     ['too few were written', turnpikeWith({ chunkMs: spread(2, 47_000) }), 'expected 50000'],
     ['too few began', turnpikeWith({ firstTokenMs: { ...spread(2, 40), p99: null } }), '299 are needed'],
     ['the bare reader had another load', { ...sound, bare: { ...facts, chunkMs: spread(2, 9) } }, 'the bare reader'],
   ])('is inconclusive where %s', (_, measured, reason) => {
-    const { verdict, because } = certify(measured)
+    const { verdict, reasons } = certify(measured)
     expect(verdict).toBe('inconclusive')
-    expect(because.join('\n')).toContain(reason)
+    expect(reasons.join('\n')).toContain(reason)
   })
 
   test('is fail where something is wrong and something in doubt, and says both', () => {
-    const { verdict, because } = certify({ ...turnpikeWith({ earliestMs: -1 }), misread: 1 })
+    const { verdict, reasons } = certify({ ...turnpikeWith({ earliestMs: -1 }), misread: 1 })
     expect(verdict).toBe('fail')
-    expect(because).toHaveLength(2)
+    expect(reasons).toHaveLength(2)
   })
 
   test.each([

@@ -18,9 +18,10 @@ function scan(pieces: readonly Buffer[]) {
 test('the beats of a whole answer are found, and nothing else in it, wherever it is cut', () => {
   const standing = { nowMs: 0, picoUsd: 0n, requestsLeft: 1, tokensLeft: 1, resetMs: 0, serial: 7 }
   const texts = streamTexts(standing, 3)
-  const answer = Buffer.from(texts.opening + beats.map(beat => texts.tokens(1, beat)).join('') + texts.closing)
-  for (let at = 0; at <= answer.length; at++) expect(scan([answer.subarray(0, at), answer.subarray(at)])).toEqual(beats)
-  expect(scan([...answer].map(byte => Buffer.from([byte])))).toEqual(beats)
+  const response = Buffer.from(texts.opening + beats.map(beat => texts.tokens(1, beat)).join('') + texts.closing)
+  for (let at = 0; at <= response.length; at++)
+    expect(scan([response.subarray(0, at), response.subarray(at)])).toEqual(beats)
+  expect(scan([...response].map(byte => Buffer.from([byte])))).toEqual(beats)
 })
 
 test('a beat is one line of an event', () => {

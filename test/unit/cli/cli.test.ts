@@ -68,11 +68,11 @@ describe('the exit code of a report', () => {
     ['fail', 'complete', 1],
     ['inconclusive', 'complete', 3],
     ['inconclusive', 'target-unreachable', 3],
-    ['inconclusive', 'keys-refused', 3],
+    ['inconclusive', 'unauthorized', 3],
     ['fail', 'budget-reached', 1],
     ['pass', 'interrupted', 130],
     ['fail', 'interrupted', 130],
-    ['fail', 'cut-short', 1],
+    ['fail', 'truncated', 1],
   ] as const)('of %s, %s, is %i', (verdict, ended, code) => {
     expect(exitCodeOf(reportOf(verdict, ended))).toBe(code)
   })

@@ -13,15 +13,23 @@ import { virtualRun } from '../../support/virtual-run.ts'
 
 type Run = Awaited<ReturnType<typeof virtualRun>>
 
-const end: LogFooter = { ended: 'complete', durationMs: 30_000, beganMs: 5, eventLoopDelayMs: null, unrecorded: 0 }
+const end: LogFooter = {
+  ended: 'complete',
+  durationMs: 30_000,
+  startedMs: 5,
+  eventLoopDelayMs: null,
+  notRecorded: 0,
+  loadStartMs: null,
+  pushed: null,
+}
 
 /** What so many workers would have seen of a run, each in the order in which it ended, with places of its own. */
 function shards({ plan, observations }: Run, workers: number): readonly (readonly Observation[])[] {
   const callers = plan.callers.names.length
   return Array.from({ length: workers }, (_, worker) => {
-    const own = observations.filter(({ seq }) => shardOf(seq % callers, plan, workers) === worker)
-    const places = new Map(own.toSorted((a, b) => a.place - b.place).map(({ seq }, place) => [seq, place]))
-    return own.map(observation => ({ ...observation, place: places.get(observation.seq) ?? 0 }))
+    const own = observations.filter(({ id }) => shardOf(id % callers, plan, workers) === worker)
+    const places = new Map(own.toSorted((a, b) => a.seq - b.seq).map(({ id }, seq) => [id, seq]))
+    return own.map(observation => ({ ...observation, seq: places.get(observation.id) ?? 0 }))
   })
 }
 

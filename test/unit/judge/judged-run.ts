@@ -30,7 +30,7 @@ export function judgedRunOf(observations: readonly Observation[], changes: Parti
   const { id: runId, version, target, startedAt } = passingReport.run
   const run = {
     plan,
-    head: { turnpike: 1, runId, version, target, startedAtMs: Date.parse(startedAt) },
+    head: { turnpike: 2, runId, version, target, startedAtMs: Date.parse(startedAt) },
     ended: 'complete',
     durationMs: 10_000,
     metrics,

@@ -8,12 +8,12 @@ import { parseThreshold } from '../../../src/scenario/threshold.ts'
 import { aSearch } from '../report/capacity-results.ts'
 import {
   anObservation,
-  answeredWith,
   aPlan,
   aStage,
   aThreshold,
   dropped,
   failed,
+  respondedWith,
   streamed,
 } from './metrics/fixtures.ts'
 
@@ -62,12 +62,12 @@ describe('thresholds: a bound on a time', () => {
       bound: 101,
       unit: 'ms',
       verdict: 'pass',
-      because: 'p(95) latency was 100 ms, < 101 ms (n = 59)',
+      message: 'p(95) latency was 100 ms, < 101 ms (n = 59)',
     })
   })
   test('fails when it is crossed', () => {
     const result = judged(under(100), times(59, anObservation()))
-    expect(result).toMatchObject({ verdict: 'fail', because: 'p(95) latency was 100 ms, not < 100 ms (n = 59)' })
+    expect(result).toMatchObject({ verdict: 'fail', message: 'p(95) latency was 100 ms, not < 100 ms (n = 59)' })
   })
   test('is inconclusive without a value', () => {
     expect(judged(under(100), [])).toMatchObject({ verdict: 'inconclusive', value: null })
@@ -76,12 +76,12 @@ describe('thresholds: a bound on a time', () => {
   test.each([101, 1])('is inconclusive with too few samples, whether it holds or not (%i ms)', bound => {
     const result = judged(under(bound), times(58, anObservation()))
     expect(result).toMatchObject({ verdict: 'inconclusive', value: null })
-    expect(result.because).toBe(
+    expect(result.message).toBe(
       `p(95) latency cannot be bounded: it takes 59 values, the largest was 100 ms (required < ${bound} ms; n = 58)`,
     )
   })
   test('errors do not flatter it', () => {
-    const fast = times(941, answeredWith(429, { endMs: 2 }))
+    const fast = times(941, respondedWith(429, { endMs: 2 }))
     expect(judged(under(100), [...fast, ...times(59, anObservation())]).verdict).toBe('fail')
   })
   test('is about its call and its stage only', () => {
@@ -103,7 +103,7 @@ describe('thresholds: a harness that was late proves nothing about a time', () =
     ['41 ms late, a bound of 400 ms', 41, 400, 'inconclusive'],
   ] as const)('%s: %s', (_, ms, bound, verdict) => expect(judged(under(bound), late(ms)).verdict).toBe(verdict))
   test('says how late it was', () => {
-    expect(judged(under(400), late(41)).because).toBe(
+    expect(judged(under(400), late(41)).message).toBe(
       'p(95) latency was 91 ms, < 400 ms (n = 300), but the harness did not keep its schedule: lateness p95 41 ms, tolerated 40 ms',
     )
   })
@@ -136,7 +136,7 @@ describe('thresholds: a harness that was late proves nothing about a time', () =
   test('one long deafness spoils a bound on the maximum, and it is said', () => {
     const max = { kind: 'timing', timing: 'latency', of: { kind: 'max' } } as const
     const result = judged(under(200, max), times(9, anObservation()), { eventLoopDelayMs: { p99: 1, max: 90 } })
-    expect(result.because).toBe(
+    expect(result.message).toBe(
       'max latency was 100 ms, < 200 ms (n = 9), but the harness was deaf at times: event loop delay max 90 ms, tolerated 20 ms',
     )
   })
@@ -150,7 +150,7 @@ describe('thresholds: a harness that was late proves nothing about a time', () =
 describe('thresholds: counts, ratios and rates', () => {
   const mixed = [
     ...times(6, anObservation()),
-    ...times(2, answeredWith(429)),
+    ...times(2, respondedWith(429)),
     ...times(2, failed()),
     ...times(10, dropped()),
   ]
@@ -211,7 +211,7 @@ describe('thresholds: totals of the run', () => {
     expect(judged(spend, [streamed()], { picoUsd: 300_000_000_000n }).verdict).toBe('pass')
     expect(judged(spend, [streamed()], { picoUsd: 300_000_000_001n })).toMatchObject({
       verdict: 'fail',
-      because: 'spend was $0.300000000001, not <= $0.3 (n = 1)',
+      message: 'spend was $0.300000000001, not <= $0.3 (n = 1)',
     })
   })
 })
@@ -238,9 +238,14 @@ describe('thresholds: a run that was cut short', () => {
       [streamed()],
       'inconclusive',
     ],
-    ['what has happened stays', aThreshold({ measure: status, operator: '==', bound: 0 }), [answeredWith(500)], 'fail'],
+    [
+      'what has happened stays',
+      aThreshold({ measure: status, operator: '==', bound: 0 }),
+      [respondedWith(500)],
+      'fail',
+    ],
     ['what has not may yet', aThreshold({ measure: status, operator: '==', bound: 0 }), [streamed()], 'inconclusive'],
-    ['enough is enough', aThreshold({ measure: status, operator: '>=', bound: 1 }), [answeredWith(500)], 'pass'],
+    ['enough is enough', aThreshold({ measure: status, operator: '>=', bound: 1 }), [respondedWith(500)], 'pass'],
     ['a time is a time', aThreshold({ measure: p(50, 'latency'), bound: 9 }), times(9, streamed()), 'fail'],
   ]
   test.each(cases)('%s', (_, threshold, observations, verdict) => {

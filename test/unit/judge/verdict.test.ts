@@ -4,12 +4,12 @@ import type { ThresholdResult } from '../../../src/judge/thresholds.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
 import { failingReport, passingReport } from '../report/fixtures.ts'
 import { findingLogOf, judgedRunOf } from './judged-run.ts'
-import { anObservation, answeredWith, aPlan, aThreshold, dropped, failed } from './metrics/fixtures.ts'
+import { anObservation, aPlan, aThreshold, dropped, failed, respondedWith } from './metrics/fixtures.ts'
 
 const result = (verdict: ThresholdResult['verdict']): ThresholdResult => {
   const [first] = passingReport.thresholds
   if (first === undefined) throw new Error('the fixture has a threshold')
-  return { ...first, verdict, because: 'p(95) was 1 ms' }
+  return { ...first, verdict, message: 'p(95) was 1 ms' }
 }
 const planWith = (...thresholds: Threshold[]): Plan => aPlan({ thresholds })
 const on = (kind: 'failed' | 'dropped', changes: Partial<Threshold> = {}) =>
@@ -20,7 +20,7 @@ describe('verdict: fail', () => {
   test('when a clause was violated', () => {
     const report = judgedRunOf([anObservation()], { clauses: tallies(), findings: findings() })
     expect(report.verdict).toBe('fail')
-    expect(report.because).toEqual([
+    expect(report.reasons).toEqual([
       "2 violations of rpc.credits.amount (§4.3): Credits are the chain's base credits times the multiplier of the method's tier, summed over a batch.",
     ])
   })
@@ -33,14 +33,14 @@ describe('verdict: fail', () => {
       })
     expect(withCount(2)).toMatchObject({
       verdict: 'fail',
-      because: ['2 billing discrepancies "billed-twice", $0.0000125 in all.'],
+      message: ['2 billing discrepancies "billed-twice", $0.0000125 in all.'],
     })
     expect(withCount(0).verdict).toBe('pass')
   })
   test('when a threshold was crossed', () => {
     expect(judgedRunOf([anObservation()], { thresholds: [result('fail')] })).toMatchObject({
       verdict: 'fail',
-      because: ['Threshold crossed: p(95) latency of batch < 400ms: p(95) was 1 ms.'],
+      message: ['Threshold crossed: p(95) latency of batch < 400ms: p(95) was 1 ms.'],
     })
   })
   test('outranks what is in doubt, which is listed behind it', () => {
@@ -50,7 +50,7 @@ describe('verdict: fail', () => {
       thresholds: [result('inconclusive'), result('fail')],
     })
     expect(report.verdict).toBe('fail')
-    expect(report.because.map(reason => reason.slice(0, 16))).toEqual([
+    expect(report.reasons.map(reason => reason.slice(0, 16))).toEqual([
       '2 violations of ',
       'Threshold crosse',
       'The run was inte',
@@ -66,22 +66,22 @@ describe('verdict: inconclusive', () => {
     ['interrupted', 'The run was interrupted after 10 s.'],
     ['target-unreachable', 'No answer came from the target http://127.0.0.1:8080/api/v1.'],
     ['budget-reached', 'The budget was reached after 10 s, and the run ended early.'],
-    ['cut-short', 'The record of the run ends after 10 s without an end, as after a kill.'],
-  ] as const)('when the run ended as %s', (ended, because) => {
+    ['truncated', 'The record of the run ends after 10 s without an end, as after a kill.'],
+  ] as const)('when the run ended as %s', (ended, message) => {
     expect(judgedRunOf([anObservation()], { ended })).toMatchObject({
       verdict: 'inconclusive',
-      because: [because],
+      message: [message],
     })
   })
   test('when nothing was sent', () => {
-    expect(judgedRunOf([])).toMatchObject({ verdict: 'inconclusive', because: ['Nothing was sent.'] })
+    expect(judgedRunOf([])).toMatchObject({ verdict: 'inconclusive', message: ['Nothing was sent.'] })
   })
   test('when nothing was answered, even where failures are allowed', () => {
     expect(
       judgedRunOf([failed(), failed()], { plan: planWith(on('failed')), thresholds: [result('pass')] }),
     ).toMatchObject({
       verdict: 'inconclusive',
-      because: ['None of 2 requests was answered.'],
+      message: ['None of 2 requests was answered.'],
     })
   })
   test('when a threshold is', () => {
@@ -90,7 +90,7 @@ describe('verdict: inconclusive', () => {
   test('when requests failed or arrivals were dropped, and no threshold says how many may', () => {
     expect(judgedRunOf([anObservation(), failed(), dropped()])).toMatchObject({
       verdict: 'inconclusive',
-      because: [
+      message: [
         '1 request failed (connection-lost 1), and no threshold says how many may.',
         '1 arrival was dropped and never sent, and no threshold says how many may be.',
       ],
@@ -103,13 +103,13 @@ describe('verdict: inconclusive', () => {
         judgedRunOf(observations, { plan: planWith(on('failed', changes)), thresholds: [result('pass')] }),
       ).toMatchObject({
         verdict: 'inconclusive',
-        because: ['1 request failed (connection-lost 2), and no threshold says how many may.'],
+        message: ['1 request failed (connection-lost 2), and no threshold says how many may.'],
       })
   })
   test('when nothing was judged', () => {
     expect(judgedRunOf([anObservation()], { clauses: createFindingLog().tallies() })).toMatchObject({
       verdict: 'inconclusive',
-      because: ['Nothing was judged: no clause was exercised and the plan has no threshold.'],
+      message: ['Nothing was judged: no clause was exercised and the plan has no threshold.'],
     })
   })
 })
@@ -118,7 +118,7 @@ describe('verdict: pass', () => {
   test('when all that was judged was kept, and it says how much that is', () => {
     expect(judgedRunOf([anObservation()], { thresholds: [result('pass')] })).toMatchObject({
       verdict: 'pass',
-      because: ['1 answer judged: 1 clause kept, 1 threshold held, no discrepancy.'],
+      message: ['1 answer judged: 1 clause kept, 1 threshold held, no discrepancy.'],
     })
   })
   test('when thresholds say how many may fail and be dropped', () => {
@@ -127,6 +127,6 @@ describe('verdict: pass', () => {
     expect(judgedRunOf(observations, { plan, thresholds: [result('pass')] }).verdict).toBe('pass')
   })
   test('answers that are no success are answers', () => {
-    expect(judgedRunOf([answeredWith(429), answeredWith(500)]).verdict).toBe('pass')
+    expect(judgedRunOf([respondedWith(429), respondedWith(500)]).verdict).toBe('pass')
   })
 })

@@ -90,9 +90,9 @@ test('work comes behind what this turn of the event loop still brings', async ()
 test('the time that it has comes to an end', async () => {
   const spentMs = await new Promise<number>(resolve => {
     whenIdle(hasTime => {
-      const beganMs = performance.now()
+      const startedMs = performance.now()
       while (hasTime());
-      resolve(performance.now() - beganMs)
+      resolve(performance.now() - startedMs)
     })
   })
   expect(spentMs).toBeGreaterThan(0)

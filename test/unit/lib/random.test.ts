@@ -39,7 +39,7 @@ describe('a stream', () => {
   })
 
   test('is uniform in its first number over names that differ in their last digits, as those of prompts do', () => {
-    const firsts = Array.from({ length: 50_000 }, (_, seq) => randomStream(1, `prompt/${seq}`).next())
+    const firsts = Array.from({ length: 50_000 }, (_, id) => randomStream(1, `prompt/${id}`).next())
     expect(chiSquare(firsts)).toBeLessThan(44.3)
     expect(Math.abs(correlation(firsts.slice(1), firsts.slice(0, -1)))).toBeLessThan(0.02)
   })

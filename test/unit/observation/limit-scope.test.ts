@@ -4,17 +4,17 @@ import { documented } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
 import { applicableLimit } from '../../../src/observation/limit-scope.ts'
 import {
-  type Answer,
-  type Asked,
   latencyMs,
   latenessMs,
   type Observation,
+  type ObservedResponse,
+  type RequestDescriptor,
   serviceTimeMs,
   streamOf,
 } from '../../../src/observation/observation.ts'
 import { authenticatedResponse, isReplayed, jsonObject } from '../../../src/observation/response.ts'
 
-const answerWith = (value: unknown, more: Partial<Answer> = {}): Answer => ({
+const respondWith = (value: unknown, more: Partial<ObservedResponse> = {}): ObservedResponse => ({
   status: 200,
   headers: {},
   bytes: 2,
@@ -23,24 +23,24 @@ const answerWith = (value: unknown, more: Partial<Answer> = {}): Answer => ({
 })
 
 const observed = (more: Partial<Observation> = {}): Observation => ({
+  id: 0,
   seq: 0,
-  place: 0,
   stage: 's',
   call: 'c',
   caller: 'c0',
   key: 0,
   accountTier: 'default',
-  asked: { kind: 'models' },
+  request: { kind: 'models' },
   dueMs: 100,
   sentMs: 103,
   headersMs: 120,
   endMs: 150,
   outcome: { kind: 'answered', status: 200 },
-  answer: answerWith({}),
+  response: respondWith({}),
   ...more,
 })
 
-const chat: Asked = {
+const chat: RequestDescriptor = {
   kind: 'chat',
   model: 'ref-small-24b',
   modelTier: 'S',
@@ -49,7 +49,7 @@ const chat: Asked = {
   maxCompletionTokens: 1,
   options: null,
 }
-const rpc: Asked = { kind: 'rpc', network: 'ethereum-mainnet', batch: true, items: [], replay: null }
+const rpc: RequestDescriptor = { kind: 'rpc', network: 'ethereum-mainnet', batch: true, items: [], replay: null }
 
 describe('the times of an observation', () => {
   test('are latency from due, service time from sent, and lateness between the two', () => {
@@ -65,13 +65,13 @@ describe('the times of an observation', () => {
 
 describe('the scope that a request draws on', () => {
   test('is that of its model, with the limits of account and model tier', () => {
-    expect(applicableLimit(observed({ asked: chat }), documented)).toEqual({
+    expect(applicableLimit(observed({ request: chat }), documented)).toEqual({
       name: 'chat:ref-small-24b',
       tier: 'default S',
       requestsPerMinute: 75,
       tokensPerMinute: 750_000,
     })
-    expect(applicableLimit(observed({ asked: chat, accountTier: 'partner' }), documented)).toMatchObject({
+    expect(applicableLimit(observed({ request: chat, accountTier: 'partner' }), documented)).toMatchObject({
       tier: 'partner S',
       requestsPerMinute: 150,
       tokensPerMinute: 1_500_000,
@@ -79,26 +79,29 @@ describe('the scope that a request draws on', () => {
   })
 
   test('is one for all networks of the proxy, batches or not', () => {
-    const solana: Asked = { ...rpc, network: 'solana-mainnet', batch: false }
-    expect(applicableLimit(observed({ asked: rpc }), documented)).toEqual(
-      applicableLimit(observed({ asked: solana }), documented),
+    const solana: RequestDescriptor = { ...rpc, network: 'solana-mainnet', batch: false }
+    expect(applicableLimit(observed({ request: rpc }), documented)).toEqual(
+      applicableLimit(observed({ request: solana }), documented),
     )
-    expect(applicableLimit(observed({ asked: rpc }), documented)).toMatchObject({ name: 'rpc', requestsPerMinute: 100 })
+    expect(applicableLimit(observed({ request: rpc }), documented)).toMatchObject({
+      name: 'rpc',
+      requestsPerMinute: 100,
+    })
   })
 
   test('has no documented number for the own limits of a caller', () => {
-    const scope = applicableLimit(observed({ asked: { kind: 'rate-limits' } }), documented)
+    const scope = applicableLimit(observed({ request: { kind: 'rate-limits' } }), documented)
     expect(scope).toMatchObject({ name: 'control', requestsPerMinute: null, tokensPerMinute: null })
   })
 
   test('is that of the kind of resource, with its limit by account tier where there is one', () => {
-    const resource = (name: string): Asked => ({
+    const resource = (name: string): RequestDescriptor => ({
       ...{ kind: 'resource', resource: name, body: null },
       ...{ page: null, limit: null, timestampMs: null },
     })
     const numbers = (accountTier: AccountTier) =>
       Object.keys(documented.resources).map(name => {
-        const scope = applicableLimit(observed({ asked: resource(name), accountTier }), documented)
+        const scope = applicableLimit(observed({ request: resource(name), accountTier }), documented)
         return `${scope?.name} ${scope?.requestsPerMinute}`
       })
     const unlimited = ['control null', 'control null', 'control null']
@@ -113,11 +116,11 @@ describe('the scope that a request draws on', () => {
   })
 
   test.each(['models', 'networks'] as const)('is none for the public list of %s', kind => {
-    expect(applicableLimit(observed({ asked: { kind } }), documented)).toBeNull()
+    expect(applicableLimit(observed({ request: { kind } }), documented)).toBeNull()
   })
 
   test.each(probeNames)('of probe %s is the one that its table names', probe => {
-    const scope = applicableLimit(observed({ asked: { kind: 'probe', probe } }), documented)
+    const scope = applicableLimit(observed({ request: { kind: 'probe', probe } }), documented)
     const names = { chat: `chat:${documented.models[0]?.id}`, rpc: 'rpc', embedding: 'embedding', control: 'control' }
     const { draws } = probeOf(probe)
     expect(scope?.name ?? null).toBe(draws === null ? null : names[draws])
@@ -126,41 +129,41 @@ describe('the scope that a request draws on', () => {
 
 describe('an authenticated answer', () => {
   test.each([200, 400, 402, 429])('is one of status %i to a request with a key', status => {
-    const answer = answerWith({}, { status })
-    expect(authenticatedResponse(observed({ asked: rpc, answer }))).toBe(answer)
+    const response = respondWith({}, { status })
+    expect(authenticatedResponse(observed({ request: rpc, response }))).toBe(response)
   })
 
   test.each([401, 500, 503, 504])('is not one of status %i', status => {
-    expect(authenticatedResponse(observed({ asked: rpc, answer: answerWith({}, { status }) }))).toBeNull()
+    expect(authenticatedResponse(observed({ request: rpc, response: respondWith({}, { status }) }))).toBeNull()
   })
 
   test.each([{ kind: 'models' }, { kind: 'networks' }, { kind: 'probe', probe: 'bad-key' }] as const)(
     'is not one to %j, which needs no key',
-    asked => {
-      expect(authenticatedResponse(observed({ asked }))).toBeNull()
+    request => {
+      expect(authenticatedResponse(observed({ request }))).toBeNull()
     },
   )
 
   test('is not there where nothing came back', () => {
-    expect(authenticatedResponse(observed({ asked: rpc, answer: null }))).toBeNull()
+    expect(authenticatedResponse(observed({ request: rpc, response: null }))).toBeNull()
   })
 })
 
 describe('the JSON object of an answer', () => {
   test.each([[[]], [null], ['text'], [3]])('is none of %j', value => {
-    expect(jsonObject(answerWith(value))).toBeNull()
+    expect(jsonObject(respondWith(value))).toBeNull()
   })
 
   test('is its body, where that is one', () => {
-    expect(jsonObject(answerWith({ a: 1 }))).toEqual({ a: 1 })
-    expect(jsonObject(answerWith({}, { body: { kind: 'text', head: '{}', digest: null } }))).toBeNull()
+    expect(jsonObject(respondWith({ a: 1 }))).toEqual({ a: 1 })
+    expect(jsonObject(respondWith({}, { body: { kind: 'text', head: '{}', digest: null } }))).toBeNull()
     expect(jsonObject(null)).toBeNull()
   })
 })
 
 test('only the word true says that an answer is a replay', () => {
-  const replayed = (value: string) => isReplayed(answerWith({}, { headers: { 'idempotent-replayed': value } }))
-  expect([replayed('true'), replayed('false'), replayed(''), isReplayed(answerWith({})), isReplayed(null)]).toEqual([
+  const replayed = (value: string) => isReplayed(respondWith({}, { headers: { 'idempotent-replayed': value } }))
+  expect([replayed('true'), replayed('false'), replayed(''), isReplayed(respondWith({})), isReplayed(null)]).toEqual([
     true,
     false,
     false,
@@ -171,5 +174,5 @@ test('only the word true says that an answer is a replay', () => {
 
 test('an answer that was no stream has no reading', () => {
   expect(streamOf(observed())).toBeNull()
-  expect(streamOf(observed({ answer: null }))).toBeNull()
+  expect(streamOf(observed({ response: null }))).toBeNull()
 })

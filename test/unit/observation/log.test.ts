@@ -14,25 +14,33 @@ let files = 0
 const freshFile = () => join(directory, `${files++}.ndjson.gz`)
 
 const began = { startedAtMs: 17, worker: 0, workers: 1 }
-const head: LogHeader = { turnpike: 1, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', ...began }
+const head: LogHeader = { turnpike: 2, runId: 'r', version: '0.1.0', target: 'http://127.0.0.1:1', ...began }
 const eventLoopDelayMs = { p99: 2, max: 9 }
-const end: LogFooter = { ended: 'complete', durationMs: 1_234.5, beganMs: 7, eventLoopDelayMs, unrecorded: 0 }
+const end: LogFooter = {
+  ended: 'complete',
+  durationMs: 1_234.5,
+  startedMs: 7,
+  eventLoopDelayMs,
+  notRecorded: 0,
+  loadStartMs: null,
+  pushed: null,
+}
 
-const observation = (seq: number, text = 'é\u2028\n"'): Observation => ({
-  seq,
-  place: seq,
+const observation = (id: number, text = 'é\u2028\n"'): Observation => ({
+  id,
+  seq: id,
   stage: 'steady',
   call: 'rpc',
-  caller: `c${seq % 4}`,
+  caller: `c${id % 4}`,
   key: 0,
   accountTier: 'default',
-  asked: { kind: 'models' },
-  dueMs: seq * 10,
-  sentMs: seq * 10 + 0.125,
-  headersMs: seq * 10 + 5,
-  endMs: seq * 10 + 6,
+  request: { kind: 'models' },
+  dueMs: id * 10,
+  sentMs: id * 10 + 0.125,
+  headersMs: id * 10 + 5,
+  endMs: id * 10 + 6,
   outcome: { kind: 'answered', status: 200 },
-  answer: { status: 200, headers: {}, bytes: 2, body: { kind: 'json', value: { text, seq }, digest: null } },
+  response: { status: 200, headers: {}, bytes: 2, body: { kind: 'json', value: { text, id }, digest: null } },
 })
 
 async function linesOf(file: string): Promise<readonly LogLine[]> {
@@ -42,7 +50,7 @@ async function linesOf(file: string): Promise<readonly LogLine[]> {
 }
 
 const seqsOf = (lines: readonly LogLine[]) =>
-  lines.flatMap(line => (line.kind === 'observation' ? [line.observation.seq] : []))
+  lines.flatMap(line => (line.kind === 'observation' ? [line.observation.id] : []))
 
 /** Waits until what has been flushed is on the disk: so many lines, with the head. */
 const onDisk = async (file: string, lines: number) => {
@@ -57,9 +65,9 @@ async function written(count: number, flushEvery: number): Promise<Buffer> {
   const file = freshFile()
   const clock = manualClock()
   const log = await openLog(file, head, clock)
-  for (let seq = 0; seq < count; seq++) {
-    log.write(observation(seq, `${Math.sin(seq)}`.repeat(3)))
-    if (seq % flushEvery === flushEvery - 1) await clock.advanceTo(clock.nowMs() + 500)
+  for (let id = 0; id < count; id++) {
+    log.write(observation(id, `${Math.sin(id)}`.repeat(3)))
+    if (id % flushEvery === flushEvery - 1) await clock.advanceTo(clock.nowMs() + 500)
   }
   await log.end(end)
   return readFileSync(file)
@@ -69,7 +77,7 @@ describe('a log', () => {
   test('gives back what was written to it: head, observations, end', async () => {
     const file = freshFile()
     const log = await openLog(file, head, manualClock())
-    const observations = [0, 1, 2].map(seq => observation(seq))
+    const observations = [0, 1, 2].map(id => observation(id))
     observations.forEach(log.write)
     await log.end(end)
     expect(await linesOf(file)).toEqual([
@@ -105,7 +113,7 @@ describe('a log', () => {
   test('does not wait half a second with more than 256 KiB', async () => {
     const file = freshFile()
     const log = await openLog(file, head, manualClock())
-    for (let seq = 0; seq < 30; seq++) log.write(observation(seq, 'x'.repeat(10_000)))
+    for (let id = 0; id < 30; id++) log.write(observation(id, 'x'.repeat(10_000)))
     await onDisk(file, 27)
     expect(seqsOf(await linesOf(file)).length).toBeGreaterThanOrEqual(26)
     await log.end(end)
@@ -123,15 +131,15 @@ describe('a log', () => {
 test('a log that was cut at any byte gives whole lines, all that were flushed before the cut, and no other', async () => {
   const bytes = await written(200, 20)
   const whole = seqsOf(await linesOf(fileWith(bytes)))
-  expect(whole).toEqual(Array.from({ length: 200 }, (_, seq) => seq))
+  expect(whole).toEqual(Array.from({ length: 200 }, (_, id) => id))
   const members = startsOfMembers(bytes)
   expect(members).toHaveLength(12)
   for (let cut = 0; cut < bytes.length; cut += 97) {
-    const seqs = seqsOf(await linesOf(fileWith(bytes.subarray(0, cut))))
+    const requestIds = seqsOf(await linesOf(fileWith(bytes.subarray(0, cut))))
     // The head is a member of its own; each of those behind it holds 20 observations.
     const flushed = Math.max(0, members.filter(start => start <= cut).length - 2) * 20
-    expect(seqs).toEqual(whole.slice(0, seqs.length))
-    expect(seqs.length).toBeGreaterThanOrEqual(flushed)
+    expect(requestIds).toEqual(whole.slice(0, requestIds.length))
+    expect(requestIds.length).toBeGreaterThanOrEqual(flushed)
   }
 })
 
@@ -164,20 +172,20 @@ describe('a reader', () => {
     ['is followed by something else', (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('not gzip at all')])],
     ['is damaged near its end', (bytes: Buffer) => Buffer.from(bytes).fill(7, bytes.length - 300, bytes.length - 200)],
   ])('gives the first lines of a log that %s', async (_, spoil) => {
-    const seqs = seqsOf(await linesOf(fileWith(spoil(await written(2_000, 100)))))
-    expect(seqs).toEqual(Array.from({ length: seqs.length }, (__, seq) => seq))
-    expect(seqs.length).toBeGreaterThan(1_800)
+    const requestIds = seqsOf(await linesOf(fileWith(spoil(await written(2_000, 100)))))
+    expect(requestIds).toEqual(Array.from({ length: requestIds.length }, (__, id) => id))
+    expect(requestIds.length).toBeGreaterThan(1_800)
   })
 
   test.each([1_060, 1_100, 1_150])('that takes its time loses nothing of %i lines that were cut', async count => {
     const bytes = await written(count, count)
-    const seqs: number[] = []
+    const requestIds: number[] = []
     for await (const line of readLog(fileWith(bytes.subarray(0, -10)))) {
       // All that has room is unpacked meanwhile, and the cut is met.
       if (line.kind === 'head') await new Promise(resolve => setTimeout(resolve, 100))
-      else if (line.kind === 'observation') seqs.push(line.observation.seq)
+      else if (line.kind === 'observation') requestIds.push(line.observation.id)
     }
-    expect(seqs).toHaveLength(count)
+    expect(requestIds).toHaveLength(count)
   })
 
   test('gives a whole line that lacks only the end of its line', async () => {

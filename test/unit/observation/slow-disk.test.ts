@@ -6,30 +6,38 @@ import { manualClock } from '../../support/manual-clock.ts'
 
 const alone = { worker: 0, workers: 1 }
 const head: LogHeader = {
-  turnpike: 1,
+  turnpike: 2,
   runId: 'r',
   version: '0.1.0',
   target: 'http://127.0.0.1:1',
   startedAtMs: 17,
   ...alone,
 }
-const end: LogFooter = { ended: 'complete', durationMs: 9, beganMs: null, eventLoopDelayMs: null, unrecorded: 2 }
+const end: LogFooter = {
+  ended: 'complete',
+  durationMs: 9,
+  startedMs: null,
+  eventLoopDelayMs: null,
+  notRecorded: 2,
+  loadStartMs: null,
+  pushed: null,
+}
 
-const observation = (seq: number): Observation => ({
-  seq,
+const observation = (id: number): Observation => ({
+  id,
   stage: 'steady',
   call: 'list',
   caller: 'c0',
   key: 0,
-  place: seq,
+  seq: id,
   accountTier: 'default',
-  asked: { kind: 'models' },
-  dueMs: seq,
-  sentMs: seq,
+  request: { kind: 'models' },
+  dueMs: id,
+  sentMs: id,
   headersMs: null,
-  endMs: seq + 1,
+  endMs: id + 1,
   outcome: { kind: 'failed', reason: 'connection-lost', detail: 'x'.repeat(1_000) },
-  answer: null,
+  response: null,
 })
 
 /** Room for three observations of this size, of which the last goes beyond it. */
@@ -43,14 +51,14 @@ function stuckFile() {
   const free = new Promise<void>(resolve => {
     release = resolve
   })
-  let asked = () => {}
+  let request = () => {}
   const isAsked = new Promise<void>(resolve => {
-    asked = resolve
+    request = resolve
   })
   return {
     file: {
       append: async (bytes: Buffer) => {
-        asked()
+        request()
         if (isStuck) await free
         taken.push(bytes)
       },
@@ -72,30 +80,30 @@ describe('a disk that does not keep up', () => {
     const { file, isAsked } = stuckFile()
     const log = writeLog(file, head, manualClock(), mostWaiting)
     await isAsked
-    for (let seq = 0; seq < 1_000; seq++) log.write(observation(seq))
-    expect(log.unrecorded()).toBe(997)
+    for (let id = 0; id < 1_000; id++) log.write(observation(id))
+    expect(log.notRecorded()).toBe(997)
   })
 
   test('is given the observations again as soon as there is room, behind a line that says what is missing', async () => {
     const { file, free, lines } = stuckFile()
     const clock = manualClock()
     const log = writeLog(file, head, clock, mostWaiting)
-    for (let seq = 0; seq < 5; seq++) log.write(observation(seq))
+    for (let id = 0; id < 5; id++) log.write(observation(id))
     await clock.advanceTo(500)
     free()
     while (lines().length < 4) await new Promise(resolve => setImmediate(resolve))
     log.write(observation(5))
     await log.end(end)
-    expect(lines()).toEqual([head, ...[0, 1, 2].map(observation), { leftOut: 2 }, observation(5), end])
+    expect(lines()).toEqual([head, ...[0, 1, 2].map(observation), { skipped: 2 }, observation(5), end])
   })
 
   test('is told at the end what was left out behind the last observation', async () => {
     const { file, free, lines } = stuckFile()
     const log = writeLog(file, head, manualClock(), mostWaiting)
-    for (let seq = 0; seq < 5; seq++) log.write(observation(seq))
+    for (let id = 0; id < 5; id++) log.write(observation(id))
     free()
     await log.end(end)
-    expect(lines().slice(-2)).toEqual([{ leftOut: 2 }, end])
+    expect(lines().slice(-2)).toEqual([{ skipped: 2 }, end])
   })
 
   test('that keeps up is given everything, however much that is', async () => {
@@ -103,13 +111,13 @@ describe('a disk that does not keep up', () => {
     free()
     const clock = manualClock()
     const log = writeLog(file, head, clock, mostWaiting)
-    for (let seq = 0; seq < 40; seq++) {
-      log.write(observation(seq))
+    for (let id = 0; id < 40; id++) {
+      log.write(observation(id))
       await clock.advanceTo(clock.nowMs() + 500)
-      while (lines().length < seq + 2) await new Promise(resolve => setImmediate(resolve))
+      while (lines().length < id + 2) await new Promise(resolve => setImmediate(resolve))
     }
     await log.end(end)
-    expect(log.unrecorded()).toBe(0)
+    expect(log.notRecorded()).toBe(0)
     expect(lines()).toHaveLength(42)
   })
 })

@@ -23,7 +23,7 @@ test('each finding, discrepancy and crossed threshold is an error, each doubt a 
 })
 
 test('an inconclusive run is an error, for the step ends as one', () => {
-  expect(annotationLines({ ...passingReport, verdict: 'inconclusive', because: ['Nothing was sent.'] })).toEqual([
+  expect(annotationLines({ ...passingReport, verdict: 'inconclusive', reasons: ['Nothing was sent.'] })).toEqual([
     '::error title=replay is inconclusive::Nothing was sent.',
   ])
 })

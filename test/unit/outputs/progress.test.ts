@@ -16,7 +16,7 @@ import type { Load } from '../../../src/plan/plan.ts'
 import type { Report } from '../../../src/report/document.ts'
 
 import { manualClock } from '../../support/manual-clock.ts'
-import { answeredWith, aPlan, aStage, dropped, failed, streamed } from '../judge/metrics/fixtures.ts'
+import { aPlan, aStage, dropped, failed, respondedWith, streamed } from '../judge/metrics/fixtures.ts'
 import { aSearch, aTrial } from '../report/capacity-results.ts'
 
 const ramp: Load = { model: 'open', shape: { kind: 'ramp', fromPerSecond: 0, toPerSecond: 20 }, mix: [['chat', 1]] }
@@ -46,9 +46,9 @@ const snapshotAt = (
 ): ProgressSnapshot => {
   const metrics = createMetrics(plan)
   for (let i = 0; i < 60; i++) metrics.add(streamed({}, { stage: 'ramp' }))
-  for (const o of [answeredWith(429, { stage: 'ramp' }), failed({ stage: 'ramp' }), dropped({ stage: 'ramp' })])
+  for (const o of [respondedWith(429, { stage: 'ramp' }), failed({ stage: 'ramp' }), dropped({ stage: 'ramp' })])
     metrics.add(o)
-  metrics.add(answeredWith(200, { stage: '(opening)' }))
+  metrics.add(respondedWith(200, { stage: '(opening)' }))
   const run = { plan, metrics, stage, loadElapsedMs, capacity }
   return snapshotProgress({ ...run, inFlight: 3, violations: 2, claimedUsd: '0.0077' })
 }

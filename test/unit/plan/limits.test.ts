@@ -71,7 +71,7 @@ describe('the plan', () => {
     const plan = planBy(answered({ [small]: 60, [`${small} tokens`]: 750_000 }), 'target', {
       only: `duration: 60s, shape: constant, rate: 10% of tier, ${mix}`,
     })
-    expect(plan.limits).toMatchObject({ by: 'target', asked: { kind: 'answered', caller: 'c0' } })
+    expect(plan.limits).toMatchObject({ by: 'target', request: { kind: 'answered', caller: 'c0' } })
     expect(plan.limits.scopes.filter(({ scope }) => /small|rpc|image/.test(scope))).toEqual([
       { scope: small, profile: 75, target: 60, from: 'target' },
       { scope: `${small} tokens`, profile: 750_000, target: 750_000, from: 'target' },

@@ -28,8 +28,8 @@ const shapes: readonly Shape[] = [
 const open = (shape: Shape): Load => ({ model: 'open', shape, mix })
 
 /** Callers in their order, and each caller's arrivals in theirs; a place is a worker's own matter. */
-const asOne = (arrivals: readonly Arrival[]) => arrivals.map(({ place: _, ...rest }) => rest).toSorted(bySeq)
-const bySeq = (a: { readonly seq: number }, b: { readonly seq: number }) => a.seq - b.seq
+const asOne = (arrivals: readonly Arrival[]) => arrivals.map(({ seq: _, ...rest }) => rest).toSorted(byId)
+const byId = (a: { readonly id: number }, b: { readonly id: number }) => a.id - b.id
 const shares = (workers: number) => Array.from({ length: workers }, (_, worker) => ({ worker, workers }))
 
 describe('the workers of an open stage', () => {
@@ -48,12 +48,12 @@ describe('the workers of an open stage', () => {
     for (const shard of shards) {
       // Each has places of its own, without a gap, in the order of the schedule.
       let next = 0
-      for (const { place, steps } of shard) {
-        expect(place).toBe(next)
+      for (const { seq, steps } of shard) {
+        expect(seq).toBe(next)
         next += steps.length
       }
-      expect(shard.map(({ seq }) => seq)).toEqual(
-        single.filter(({ seq }) => shard.some(each => each.seq === seq)).map(({ seq }) => seq),
+      expect(shard.map(({ id }) => id)).toEqual(
+        single.filter(({ id }) => shard.some(each => each.id === id)).map(({ id }) => id),
       )
     }
   })
@@ -142,7 +142,7 @@ describe('a plan can be divided among', () => {
 
   test('no more than there are users of a closed stage, or requests in flight', () => {
     const few = stageOf({ model: 'closed', users: 2, thinkMs: 0, mix }, { name: 'few' })
-    expect(most({ rpc }, [stageOf(steady(1)), few])).toEqual({ max: 2, because: '2 users in the stage few' })
+    expect(most({ rpc }, [stageOf(steady(1)), few])).toEqual({ max: 2, reason: '2 users in the stage few' })
     expect(most({ rpc }, [], 3).max).toBe(3)
   })
 })

@@ -42,7 +42,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
   }
   const engine = createEngine(
     {
-      info: { turnpike: 1, runId, version: '0', target: 'memory', startedAtMs: 0 },
+      info: { turnpike: 2, runId, version: '0', target: 'memory', startedAtMs: 0 },
       plan,
       contract: documented,
       callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
@@ -103,14 +103,14 @@ test('the stages go out on time, between two rounds of balance checks', async ()
 
 describe('a budget', () => {
   test('is the only reason to ask what a request was charged', async () => {
-    let asked = 0
-    const chargeOf = () => BigInt(asked++ * 0)
+    let request = 0
+    const chargeOf = () => BigInt(request++ * 0)
     const free = engineOf(scenario(steady), { chargeOf })
     await free.drive()
-    expect([free.observations.length, asked]).toEqual([100, 0])
+    expect([free.observations.length, request]).toEqual([100, 0])
     const bounded = engineOf(scenario(steady, 'budget: { usd: 10 }'), { chargeOf })
     await bounded.drive()
-    expect([bounded.observations.length, asked]).toEqual([100, 100])
+    expect([bounded.observations.length, request]).toEqual([100, 100])
   })
 
   test('stops the run at the first arrival that it does not cover', async () => {
@@ -187,16 +187,16 @@ test('a search tries what it is told to, for as long as nothing is decided', asy
     { index: 0, purpose: 'raise', perSecond: 10, arrivals: 20 },
     { index: 1, purpose: 'raise', perSecond: 20, arrivals: 40 },
   ] as const
-  let asked = 0
+  let request = 0
   const { drive, observations } = engineOf(
     scenario(
       'duration: 60s, shape: capacity, from: 10/s, to: 100/s, good: 99%, mix: { rpc: 1 }',
       'slo: { rpc: { latency: 1s } }',
     ),
-    { nextTrial: () => trials[asked++] ?? null, isDecided: (_, { index }) => index === 1 },
+    { nextTrial: () => trials[request++] ?? null, isDecided: (_, { index }) => index === 1 },
   )
   await drive()
-  expect(asked).toBe(3)
+  expect(request).toBe(3)
   const countOf = (trial: number) => observations.filter(observation => observation.trial === trial).length
   expect(countOf(0)).toBe(20)
   // It is asked ten times a second.

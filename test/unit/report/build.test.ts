@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Evidence } from '../../../src/report/document.ts'
 
 import { findingLogOf } from '../judge/judged-run.ts'
-import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from '../judge/metrics/fixtures.ts'
+import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed } from '../judge/metrics/fixtures.ts'
 import { passingReport } from './fixtures.ts'
 import { reportOf } from './report-of.ts'
 
@@ -13,7 +13,7 @@ describe('report: its figures', () => {
       streamed({}, { stage: 'steady' }),
       streamed({}, { stage: 'ramp' }),
       streamed({}, { stage: 'ramp', endMs: 101 }),
-      answeredWith(429, { stage: 'ramp' }),
+      respondedWith(429, { stage: 'ramp' }),
       failed({ stage: 'ramp' }),
       dropped({ stage: 'ramp' }),
       anObservation({ stage: '(opening)', call: 'rate-limits' }),
@@ -48,7 +48,7 @@ describe('report: its figures', () => {
   })
   test('a probe is to be refused, so that no share of its answers is good', () => {
     const calls = { ...aPlan().calls, chat: { kind: 'probe', probe: 'bad-key' } } as const
-    expect(reportOf([answeredWith(401)], { plan: aPlan({ calls }) }).calls[0]).toMatchObject({
+    expect(reportOf([respondedWith(401)], { plan: aPlan({ calls }) }).calls[0]).toMatchObject({
       achievedPerSecond: 0.1,
       goodputPerSecond: null,
       goodRatio: null,
@@ -67,7 +67,7 @@ describe('report: its figures', () => {
 
 test('report: findings and discrepancies bring the evidence that was kept, and findings say what the clause says', () => {
   const evidence: Evidence = {
-    seq: 0,
+    id: 0,
     caller: 'c0',
     stage: 'steady',
     call: 'rpc',
@@ -80,7 +80,7 @@ test('report: findings and discrepancies bring the evidence that was kept, and f
     headersMs: 1,
     endMs: 2,
   }
-  const examples = [{ because: 'charged twice', seqs: [0, 9] }]
+  const examples = [{ message: 'charged twice', requestIds: [0, 9] }]
   const report = reportOf(
     [anObservation()],
     {
@@ -93,17 +93,17 @@ test('report: findings and discrepancies bring the evidence that was kept, and f
     new Map([[0, evidence]]),
   )
   expect(report.billing.discrepancies[0]?.examples).toEqual([
-    { because: 'charged twice', seqs: [0, 9], evidence: [evidence] },
+    { message: 'charged twice', requestIds: [0, 9], evidence: [evidence] },
   ])
   expect(report.findings).toMatchObject([
     {
       clause: 'rpc.credits.amount',
       check: 'rpc-credits',
       count: 2,
-      because: 'got 1, expected 2',
+      message: 'got 1, expected 2',
       examples: [
-        { seqs: [0], evidence: [evidence] },
-        { seqs: [1], evidence: [] },
+        { requestIds: [0], evidence: [evidence] },
+        { requestIds: [1], evidence: [] },
       ],
     },
   ])

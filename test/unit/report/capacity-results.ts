@@ -24,7 +24,7 @@ export const aSearch = (changes: Partial<CapacityResult> = {}): CapacityResult =
   stage: 'search',
   status: 'found',
   perSecond: 78.7,
-  because: '78.7/s held for 10 s, 100 % of 788 good; 160/s did not: too many bad answers.',
+  reason: '78.7/s held for 10 s, 100 % of 788 good; 160/s did not: too many bad answers.',
   fromPerSecond: 40,
   toPerSecond: 180,
   shares: { chat: 0.75, rpc: 0.25 },

@@ -49,14 +49,14 @@ const held: ThresholdResult = {
   bound: 400,
   unit: 'ms',
   verdict: 'pass',
-  because: 'p(95) latency of batch was 181.5 ms, < 400 ms (n = 620)',
+  message: 'p(95) latency of batch was 181.5 ms, < 400 ms (n = 620)',
   why: 'Wallets give up after half a second.',
 }
 
 export const passingReport: Report = {
   schema: 1,
   verdict: 'pass',
-  because: ['620 answers judged: 2 clauses kept, 1 threshold held, no discrepancy.'],
+  reasons: ['620 answers judged: 2 clauses kept, 1 threshold held, no discrepancy.'],
   run: {
     id: '20260102-030405-replay',
     scenario: 'replay',
@@ -74,13 +74,13 @@ export const passingReport: Report = {
     sent: 621,
     answered: 621,
     failed: 0,
-    leftOut: 0,
+    skipped: 0,
     dropped: 0,
     failures: {},
     blocked: 0,
     latenessMs: { count: 621, mean: 0.3, p50: 0.21, p90: 0.4, p95: 0.6, p99: 1.4, p999: null, max: 3.9 },
     eventLoopDelayMs: { p99: 1.2, max: 6.1 },
-    unrecorded: 0,
+    notRecorded: 0,
     pushed: null,
     workers: [],
   },
@@ -121,7 +121,7 @@ export const passingReport: Report = {
 export const failingReport: Report = {
   ...passingReport,
   verdict: 'fail',
-  because: [
+  reasons: [
     '12 violations of rpc.batch.error-price (§4.3): An item of a batch that returns an error is billed 5 credits.',
     '2 billing discrepancies "billed-twice", $0.0000125 in all.',
     'Threshold crossed: failed == 0: failed was 3, not == 0 (n = 665).',
@@ -155,7 +155,7 @@ export const failingReport: Report = {
         kind: 'billed-twice',
         count: 2,
         amountUsd: '0.0000125',
-        examples: [{ because: 'one request, two charges of 20 credits', seqs: [17, 18], evidence: [] }],
+        examples: [{ message: 'one request, two charges of 20 credits', requestIds: [17, 18], evidence: [] }],
       },
     ],
   },
@@ -171,14 +171,14 @@ export const failingReport: Report = {
       says: 'An item of a batch that returns an error is billed 5 credits.',
       check: 'rpc-credits',
       count: 12,
-      because: 'got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
+      message: 'got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
       examples: [
         {
-          seqs: [17],
-          because: 'got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
+          requestIds: [17],
+          message: 'got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
           evidence: [
             {
-              seq: 17,
+              id: 17,
               caller: 'c1',
               stage: 'steady',
               call: 'batch',
@@ -217,7 +217,7 @@ export const failingReport: Report = {
       bound: 0,
       unit: 'count',
       verdict: 'fail',
-      because: 'failed was 3, not == 0 (n = 665)',
+      message: 'failed was 3, not == 0 (n = 665)',
       why: 'A lost answer may still have been charged.',
     },
     {
@@ -227,7 +227,7 @@ export const failingReport: Report = {
       bound: 300,
       unit: 'ms',
       verdict: 'inconclusive',
-      because: 'p(95) ttft cannot be bounded: it takes 59 values, the largest was 420 ms (required < 300 ms; n = 40)',
+      message: 'p(95) ttft cannot be bounded: it takes 59 values, the largest was 420 ms (required < 300 ms; n = 40)',
       why: 'Readers notice.',
     },
   ],

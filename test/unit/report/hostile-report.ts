@@ -17,8 +17,8 @@ const [evidence] = finding?.examples[0]?.evidence ?? []
 if (finding === undefined || evidence === undefined) throw new Error('the fixture has a finding with evidence')
 
 const example = {
-  seqs: [17],
-  because: hostile,
+  requestIds: [17],
+  message: hostile,
   evidence: [
     {
       ...evidence,
@@ -32,11 +32,11 @@ const example = {
 /** A report in which every word that can come from outside does its worst. */
 export const hostileReport: Report = {
   ...failingReport,
-  because: [...failingReport.because, `Threshold crossed: ${hostile}`],
+  reasons: [...failingReport.reasons, `Threshold crossed: ${hostile}`],
   run: { ...failingReport.run, scenario: 'replay', question: hostile, target: `http://x/${hostile}`, profile: hostile },
   calls: failingReport.calls.map(facts => ({ ...facts, call: `${facts.call} ${hostile}` })),
   limits: failingReport.limits.map(use => ({ ...use, scope: hostile, tier: hostile, caller: hostile })),
-  findings: [{ ...finding, because: hostile, examples: [example] }],
+  findings: [{ ...finding, message: hostile, examples: [example] }],
   billing: {
     ...failingReport.billing,
     discrepancies: failingReport.billing.discrepancies.map(each => ({ ...each, examples: [example] })),
@@ -44,7 +44,7 @@ export const hostileReport: Report = {
   thresholds: failingReport.thresholds.map(each => ({
     ...each,
     expression: `${each.expression} ${hostile}`,
-    because: hostile,
+    message: hostile,
     why: hostile,
   })),
 }

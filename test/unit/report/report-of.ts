@@ -9,4 +9,4 @@ export const reportOf = (
   observations: readonly Observation[],
   changes: Partial<JudgedRun> = {},
   evidence: ReadonlyMap<number, Evidence> = new Map(),
-) => buildReport(judgedRunOf(observations, changes), null, seq => evidence.get(seq) ?? null)
+) => buildReport(judgedRunOf(observations, changes), null, id => evidence.get(id) ?? null)

@@ -43,7 +43,7 @@ test('a worker that is lost ends the run, which says so and reports what the oth
   })
   expect(log).toEqual(['Worker 2 of 3 was lost: it was unplugged. The run ends here.'])
   expect([report.verdict, report.run.ended]).toEqual(['inconclusive', 'worker-lost'])
-  expect(report.load.workers.map(({ isLost }) => isLost)).toEqual([false, true, false])
+  expect(report.load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
 })
 
 test('a worker that stops stops all of them, for its reason', async () => {

@@ -9,7 +9,7 @@ import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
 export const startWallMs = Date.UTC(2026, 0, 15, 12, 0, 0, 250)
 export const steadyTiming = { ttftMs: 100, ttftSigma: 0, itlMs: 10, itlSigma: 0, rpcMs: 5, rpcSigma: 0 }
 
-export type Asked = {
+export type RequestDescriptor = {
   readonly method?: string
   readonly path: string
   readonly key?: string | null
@@ -20,9 +20,9 @@ export type Asked = {
 
 export type Conversation = {
   readonly clock: ManualClock
-  readonly ask: (asked: Asked) => Reply
+  readonly ask: (request: RequestDescriptor) => Reply
   readonly chat: (body?: Readonly<Record<string, unknown>>, key?: string) => Reply
-  readonly rpc: (body: unknown, more?: Partial<Asked> & { readonly network?: string }) => Reply
+  readonly rpc: (body: unknown, more?: Partial<RequestDescriptor> & { readonly network?: string }) => Reply
   readonly models: () => Reply
 }
 
@@ -55,8 +55,8 @@ export function conversation({
     lies,
     faults,
   })
-  const ask = ({ method = 'POST', path, key = 'ref_default_ada', headers = {}, body = '' }: Asked) =>
-    service.answer({
+  const ask = ({ method = 'POST', path, key = 'ref_default_ada', headers = {}, body = '' }: RequestDescriptor) =>
+    service.respond({
       method,
       path,
       headers: {

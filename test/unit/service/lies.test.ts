@@ -4,7 +4,7 @@ import { documented } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
 import type { Lie } from '../../../src/service/lies/lie.ts'
 import { allLies, lieByName, lies } from '../../../src/service/lies/lies.ts'
-import { type Asked, conversation, item } from './conversation.ts'
+import { conversation, item, type RequestDescriptor } from './conversation.ts'
 
 const pages = Array.from({ length: 6 }, (_, page) => `https://example.com/${page}`)
 const withOptions = (options: object, more: object = {}) => ({
@@ -158,7 +158,7 @@ const options: readonly Readonly<Record<string, unknown>>[] = [
   user({ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } }),
 ]
 
-function sender(name: string): Partial<Asked> {
+function sender(name: string): Partial<RequestDescriptor> {
   const { as, request } = probeOf(name)
   const { headers } = request(documented)
   if (as === 'stranger') return { key: null }

@@ -56,8 +56,8 @@ describe('lists', () => {
 test('images have a window of their own, with the limit of the account', () => {
   const { ask } = conversation()
   const image = (key: string) => ask({ path: '/image/generate', body: documented.resources.image?.body, key })
-  const admitted = (key: string, asked: number) =>
-    Array.from({ length: asked }, () => image(key).status).filter(status => status === 200).length
+  const admitted = (key: string, request: number) =>
+    Array.from({ length: request }, () => image(key).status).filter(status => status === 200).length
   expect(admitted('ref_default_ada', 22)).toBe(20)
   expect(admitted('ref_partner_ada', 62)).toBe(60)
   expect(ask(embed('a')).status).toBe(200)

@@ -4,7 +4,7 @@ import { conversation, item, jsonOf } from './conversation.ts'
 
 describe('every answer', () => {
   const { ask, chat, rpc, models } = conversation()
-  const answers = {
+  const responses = {
     'a completion': chat(),
     'a stream': chat({ stream: true }),
     'an RPC answer': rpc(item('eth_call')),
@@ -14,7 +14,7 @@ describe('every answer', () => {
     'an unknown path': ask({ path: '/nowhere', key: null }),
   }
 
-  test.each(Object.entries(answers))('(%s) has a type, a date, a ray and a version', (_, { headers }) => {
+  test.each(Object.entries(responses))('(%s) has a type, a date, a ray and a version', (_, { headers }) => {
     expect(headers['content-type']).toMatch(/^(application\/json|text\/event-stream)$/)
     expect(headers.date).toBe('Thu, 15 Jan 2026 12:00:00 GMT')
     expect(headers['cf-ray']).toMatch(/^[0-9a-f]{16}-REF$/)
@@ -22,7 +22,7 @@ describe('every answer', () => {
   })
 
   test('has a ray of its own', () => {
-    const rays = Object.values(answers).map(({ headers }) => headers['cf-ray'])
+    const rays = Object.values(responses).map(({ headers }) => headers['cf-ray'])
     expect(new Set(rays).size).toBe(rays.length)
   })
 })

@@ -16,7 +16,7 @@ async function kindsIn(lines: readonly unknown[]): Promise<readonly string[]> {
   return kinds
 }
 
-const headOfFile = { turnpike: 1, runId: 'r', version: '0', target: 'http://t', startedAtMs: 0 }
+const headOfFile = { turnpike: 2, runId: 'r', version: '0', target: 'http://t', startedAtMs: 0 }
 
 test('a record is read as far as it goes, with or without an end', async () => {
   expect(await kindsIn([headOfFile, anObservation(), { ended: 'complete', durationMs: 1 }])).toEqual([
@@ -28,7 +28,7 @@ test('a record is read as far as it goes, with or without an end', async () => {
 })
 
 test('a record that leaves something out is refused, with how much', async () => {
-  await expect(kindsIn([headOfFile, anObservation(), { leftOut: 12 }])).rejects.toThrow(
+  await expect(kindsIn([headOfFile, anObservation(), { skipped: 12 }])).rejects.toThrow(
     'got a record that leaves out 12 observations, for the disk did not keep up, expected a whole one',
   )
 })
@@ -37,11 +37,11 @@ const line = (changes: Partial<Observation>): LogLine => ({ kind: 'observation',
 const opened = (endMs: number) => line({ stage: '(opening)', call: '(statement)', dueMs: 0, endMs })
 const head: LogLine = {
   kind: 'head',
-  head: { turnpike: 1, runId: 'r', version: '0', target: 'http://t', startedAtMs: 0, worker: 0, workers: 1 },
+  head: { turnpike: 2, runId: 'r', version: '0', target: 'http://t', startedAtMs: 0, worker: 0, workers: 1 },
 }
 const end = (ended: 'complete' | 'interrupted', loadStartMs: number | null = null): LogLine => ({
   kind: 'end',
-  end: { ended, durationMs: 1, loadStartMs, beganMs: null, eventLoopDelayMs: null, unrecorded: 0 },
+  end: { ended, durationMs: 1, loadStartMs, startedMs: null, eventLoopDelayMs: null, notRecorded: 0, pushed: null },
 })
 
 async function collect(lines: readonly LogLine[], most = 100) {
@@ -63,10 +63,10 @@ async function collect(lines: readonly LogLine[], most = 100) {
 test('arrivals are in the order in which they were due, whatever the order in which they ended', async () => {
   const lines = [
     opened(40),
-    line({ seq: 2, stage: 'first', call: 'slow', caller: 'c1', dueMs: 140 }),
-    line({ seq: 1, stage: 'first', call: 'rpc', caller: 'c0', dueMs: 90.5 }),
-    line({ seq: 9, stage: 'second', call: 'rpc', caller: 'c1', dueMs: 140 }),
-    line({ seq: 0, stage: 'first', call: 'rpc', caller: 'c0', dueMs: 40 }),
+    line({ id: 2, stage: 'first', call: 'slow', caller: 'c1', dueMs: 140 }),
+    line({ id: 1, stage: 'first', call: 'rpc', caller: 'c0', dueMs: 90.5 }),
+    line({ id: 9, stage: 'second', call: 'rpc', caller: 'c1', dueMs: 140 }),
+    line({ id: 0, stage: 'first', call: 'rpc', caller: 'c0', dueMs: 40 }),
   ]
   expect((await collect(lines))?.rows).toEqual([
     [0, 'rpc', 'c0'],
@@ -84,17 +84,17 @@ test('the load begins when the log says so, and without that when the last openi
 
 test('what was dropped was due, and so was what failed', async () => {
   const lines = [
-    line({ seq: 0, stage: 'first', dueMs: 1, outcome: { kind: 'dropped', reason: 'max-in-flight' }, sentMs: null }),
-    line({ seq: 1, stage: 'first', dueMs: 2, outcome: { kind: 'failed', reason: 'tls', detail: '' } }),
+    line({ id: 0, stage: 'first', dueMs: 1, outcome: { kind: 'dropped', reason: 'max-in-flight' }, sentMs: null }),
+    line({ id: 1, stage: 'first', dueMs: 2, outcome: { kind: 'failed', reason: 'tls', detail: '' } }),
   ]
   expect((await collect(lines))?.rows).toHaveLength(2)
 })
 
 test('a replay is one arrival, however many requests it was', async () => {
-  const step = (seq: number, role: ReplayRole['role'], dueMs: number) => {
+  const step = (id: number, role: ReplayRole['role'], dueMs: number) => {
     const replay = { group: 4, role, concurrent: false }
-    const asked = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay } as const
-    return line({ seq, stage: 'first', call: 'replay', dueMs, asked })
+    const request = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay } as const
+    return line({ id, stage: 'first', call: 'replay', dueMs, request })
   }
   const lines = [step(8, 'duplicate', 30), step(4, 'original', 10), step(12, 'conflict', 50)]
   expect((await collect(lines))?.rows.map(([offsetMs]) => offsetMs)).toEqual([10])
@@ -106,7 +106,7 @@ test('the statements of the program, and stages that are not wanted, are left ou
 })
 
 test('more arrivals than there may be are none, and as many are all of them', async () => {
-  const lines = Array.from({ length: 3_000 }, (_, seq) => line({ seq, stage: 'first', dueMs: 3_000 - seq }))
+  const lines = Array.from({ length: 3_000 }, (_, id) => line({ id, stage: 'first', dueMs: 3_000 - id }))
   expect((await collect(lines, 3_000))?.rows).toHaveLength(3_000)
   expect(await collect(lines, 2_999)).toBeNull()
 })

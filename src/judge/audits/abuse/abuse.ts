@@ -1,6 +1,6 @@
 import { isOwnRefusal } from '../../../contract/probes.ts'
 import { applicableLimit } from '../../../observation/limit-scope.ts'
-import type { Asked, Observation } from '../../../observation/observation.ts'
+import type { Observation, RequestDescriptor } from '../../../observation/observation.ts'
 import { errorMessageOf, isAbuseBlock } from '../../../observation/response.ts'
 import type { Say } from '../../checks/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
@@ -25,15 +25,15 @@ export function createAbuseAudit(
 
   return {
     add: (observation, watermarkMs) => {
-      const { sentMs, headersMs, endMs, caller, stage, asked, answer } = observation
-      if (sentMs === null || endMs === null || !usesOwnKey(asked)) return
+      const { sentMs, headersMs, endMs, caller, stage, request, response } = observation
+      if (sentMs === null || endMs === null || !usesOwnKey(request)) return
       const attempt = attemptOf(observation, sentMs, headersMs ?? endMs)
       if (attempt.isBlocked) blocks.set(stage, (blocks.get(stage) ?? 0) + 1)
-      if (attempt.isBlocked && answer !== null) {
+      if (attempt.isBlocked && response !== null) {
         if (attempt.isWorded) say.kept('abuse.message')
         else {
-          const because = `a block is answered with "${errorMessageOf(answer)}", expected it to say to wait ${seconds} s and retry`
-          say.broken('abuse.message', because, [observation.seq])
+          const message = `a block is answered with "${errorMessageOf(response)}", expected it to say to wait ${seconds} s and retry`
+          say.broken('abuse.message', message, [observation.id])
         }
       }
       if (abuse.scope === null) return
@@ -52,28 +52,28 @@ export function createAbuseAudit(
   }
 
   function attemptOf(observation: Observation, sentMs: number, shownMs: number): AbuseAttempt {
-    const { seq, answer } = observation
-    const status = answer?.status ?? null
+    const { id, response } = observation
+    const status = response?.status ?? null
     const isWorded =
-      answer !== null && answer.status >= 400 && wanted.every(pattern => pattern.test(errorMessageOf(answer)))
+      response !== null && response.status >= 400 && wanted.every(pattern => pattern.test(errorMessageOf(response)))
     return {
-      seq,
+      id,
       sentMs,
       shownMs,
       status,
       failure: countedFailureOf(observation, contract),
-      isToFail: isToFail(observation.asked),
-      isBlocked: answer !== null && isAbuseBlock(answer, contract),
+      isToFail: isToFail(observation.request),
+      isBlocked: response !== null && isAbuseBlock(response, contract),
       isWorded,
-      isLookedAt: answer !== null && answer.status < 500 && !unaware.includes(answer.status),
+      isLookedAt: response !== null && response.status < 500 && !unaware.includes(response.status),
       service:
         abuse.scope === 'model' ? (applicableLimit(observation, contract)?.name ?? 'control') : serviceOf(observation),
     }
   }
 
-  function isToFail(asked: Asked): boolean {
-    if (asked.kind === 'probe') return isOwnRefusal(asked.probe, contract)
-    return asked.kind === 'rpc' && asked.replay?.role === 'conflict'
+  function isToFail(request: RequestDescriptor): boolean {
+    if (request.kind === 'probe') return isOwnRefusal(request.probe, contract)
+    return request.kind === 'rpc' && request.replay?.role === 'conflict'
   }
 
   /** Requests that go to the same part of the service. */

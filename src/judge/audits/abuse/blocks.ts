@@ -63,7 +63,7 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
   }
 
   function judgeBlocked(attempt: AbuseAttempt, block: CertainBlock | null) {
-    const { sentMs, service, seq } = attempt
+    const { sentMs, service, id } = attempt
     // What led to a block that is shorter than the window may count again, or not.
     if (windowMs > blockMs) failed = []
     if (!possible.allows(attempt) && !possible.begins(attempt)) return failEarlyBlock(attempt)
@@ -72,7 +72,7 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     say.kept(block.clause)
     if (!block.services.has(service)) say.kept('abuse.all-requests')
     if (sentMs >= block.fromMs + blockMs * longEnough) say.kept('abuse.duration')
-    block.blocked.set(service, seq)
+    block.blocked.set(service, id)
   }
 
   function judgeFree(attempt: AbuseAttempt, block: CertainBlock | null) {
@@ -91,48 +91,48 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
   }
 
   /** The answer came from a caller who was blocked for sure. */
-  function failMissingBlock({ seq, status, sentMs, service }: AbuseAttempt, block: CertainBlock) {
+  function failMissingBlock({ id, status, sentMs, service }: AbuseAttempt, block: CertainBlock) {
     const into = `${((sentMs - block.fromMs) / 1000).toFixed(1)} s after more than ${limit} failures`
     const got = `a request was answered with ${status} ${into}`
     const expected = `expected a block of ${inSeconds}`
-    const cause = [...block.seqs, seq].slice(-maxNamed)
+    const cause = [...block.requestIds, id].slice(-maxNamed)
     const blockedSeq = block.blocked.get(service)
     if (blockedSeq !== undefined) {
-      say.broken('abuse.duration', `${got}, ${expected}`, [...block.seqs.slice(-1), blockedSeq, seq])
+      say.broken('abuse.duration', `${got}, ${expected}`, [...block.requestIds.slice(-1), blockedSeq, id])
       certain = null
     } else if (block.blocked.size > 0) {
       if (block.spared.has(service)) return
       block.spared.add(service)
       const others = [...block.blocked.keys()].join(' and ')
-      const because = `${got}, while ${others} was blocked, expected the block to hold for all requests`
-      say.broken('abuse.all-requests', because, [...block.seqs.slice(-1), ...block.blocked.values(), seq])
+      const message = `${got}, while ${others} was blocked, expected the block to hold for all requests`
+      say.broken('abuse.all-requests', message, [...block.requestIds.slice(-1), ...block.blocked.values(), id])
     } else {
       say.broken(block.clause, `${got} (${block.statuses}), ${expected}`, cause)
       certain = null
     }
   }
 
-  function failBlockMessage({ seq, status, sentMs }: AbuseAttempt) {
+  function failBlockMessage({ id, status, sentMs }: AbuseAttempt) {
     const into = certain === null ? '' : `${((sentMs - certain.fromMs) / 1000).toFixed(1)} s into a block `
-    const because = `${into}a request was answered with a ${status} that does not say so, expected it to say to wait ${inSeconds} and retry`
-    say.broken('abuse.message', because, [seq])
+    const message = `${into}a request was answered with a ${status} that does not say so, expected it to say to wait ${inSeconds} and retry`
+    say.broken('abuse.message', message, [id])
   }
 
   /** No block can have been in force. Only the first answer of a block that lasts too long is a finding. */
   function failEarlyBlock(attempt: AbuseAttempt) {
     if (options.shared || hasFailed) return
     hasFailed = true
-    const { seq, sentMs } = attempt
+    const { id, sentMs } = attempt
     const overMs = possible.overBefore(sentMs)
     if (overMs !== null && wasBlocked && freeMs < overMs) {
       const late = ((sentMs - overMs + resolutionMs + blockMs) / 1000).toFixed(1)
-      const because = `a request was blocked ${late} s after the last failure that can be the cause, expected ${inSeconds} at most`
-      return say.broken('abuse.ends', because, [seq])
+      const message = `a request was blocked ${late} s after the last failure that can be the cause, expected ${inSeconds} at most`
+      return say.broken('abuse.ends', message, [id])
     }
     const used = possible.count(attempt)
     const others = unfailedMs.filter(each => each >= sentMs - windowMs - resolutionMs).length
-    const because = `a request was blocked after ${used} failures and ${others} other requests, expected it after more than ${limit} failures`
-    say.broken(used < limit && used + others > limit ? 'abuse.counts' : 'abuse.not-early', because, [seq])
+    const message = `a request was blocked after ${used} failures and ${others} other requests, expected it after more than ${limit} failures`
+    say.broken(used < limit && used + others > limit ? 'abuse.counts' : 'abuse.not-early', message, [id])
   }
 
   function advance(watermarkMs: number) {
@@ -154,7 +154,7 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
 
 /** One request of a caller, as its abuse block sees it. The service decided between its sending and its headers. */
 export type AbuseAttempt = {
-  readonly seq: number
+  readonly id: number
   readonly sentMs: number
   readonly shownMs: number
   readonly status: number | null
@@ -185,7 +185,7 @@ type CertainBlock = {
   readonly clause: 'abuse.block' | 'abuse.counts'
   /** The failures that caused it, in words and by their `seq`. */
   readonly statuses: string
-  readonly seqs: readonly number[]
+  readonly requestIds: readonly number[]
   /** The parts of the service that the failures were of. */
   readonly services: ReadonlySet<string>
   /** The parts of the service that were seen blocked, with an answer of each, and those that were seen not to be. */
@@ -213,7 +213,7 @@ function certainBlock(
     untilMs: last.sentMs + blockMs,
     clause: byStatus.size === 1 && byStatus.has(plainRefusal) ? 'abuse.block' : 'abuse.counts',
     statuses: [...byStatus].map(([status, count]) => `${count} of ${status}`).join(', '),
-    seqs: failed.map(({ seq }) => seq),
+    requestIds: failed.map(({ id }) => id),
     services: new Set(failed.map(({ service }) => service)),
     blocked: new Map(),
     spared: new Set(),

@@ -20,7 +20,7 @@ import type { Discrepancies } from './discrepancies.ts'
 
 /** One request, as its account sees it. It is settled when its charge is in the balance for sure. */
 export type LedgerEntry = RequestInterval & {
-  readonly seq: number
+  readonly id: number
   /** null: a success that does not say what it cost. */
   readonly charge: ChargeBounds | null
   readonly paid: PaidByCurrency | null
@@ -105,7 +105,7 @@ export function createAccount(
     const spent = checkpoint.balance - balance
     const range = spentSince(checkpoint, certain.min, possible.max - (entry.charge?.max ?? 0n))
     if (isQuiet) judgeSettled(entry, here, spent, range, totalsBetween(checkpoint.certain, before))
-    else if (!isWithin(spent, range, resolution)) pending ??= { seq: entry.seq, spent, range, missing: null }
+    else if (!isWithin(spent, range, resolution)) pending ??= { id: entry.id, spent, range, missing: null }
     else if (pending === null) say.kept('billing.balance-before')
   }
 
@@ -116,7 +116,7 @@ export function createAccount(
     range: AmountRange,
     totals: ChargeTotals,
   ) {
-    const { seq } = entry
+    const { id } = entry
     const balance = balanceOf(entry) ?? 0n
     const own = ownCharge(entry)
     const charges = recent.map(ownCharge).filter(charge => charge > 0n)
@@ -124,14 +124,14 @@ export function createAccount(
     switch (diagnoseBalance({ spent, range, resolution, own, charges, areAllKnown })) {
       case 'fits':
         if (pending !== null && couldBeRealLoss(pending, spent, range, resolution)) return moveOn(here(balance))
-        return passSettled(here(balance), totals, seq)
+        return passSettled(here(balance), totals, id)
       case 'own-charge': {
-        const because = `the balance shown is lower by ${formatPico(own)} USD, the request's own charge, expected the one before it`
-        say.broken('billing.balance-before', because, [seq])
+        const message = `the balance shown is lower by ${formatPico(own)} USD, the request's own charge, expected the one before it`
+        say.broken('billing.balance-before', message, [id])
         return restart(here(balance + own))
       }
       case 'either':
-        pending ??= { seq, spent, range, missing: null }
+        pending ??= { id, spent, range, missing: null }
         return
       case 'stale': {
         const missing = charges.at(-1) ?? null
@@ -140,17 +140,17 @@ export function createAccount(
           isStale = true
           failPending()
         }
-        pending ??= { seq, spent, range, missing }
+        pending ??= { id, spent, range, missing }
         return
       }
       case 'fault':
-        failDifference({ seq, spent, range, totals })
+        failDifference({ id, spent, range, totals })
         return restart(here(balance))
     }
   }
 
   /** Everything since the checkpoint is accounted for. */
-  function passSettled(quiet: BalanceCheckpoint, { replays, chargedRequests, refusals }: ChargeTotals, seq: number) {
+  function passSettled(quiet: BalanceCheckpoint, { replays, chargedRequests, refusals }: ChargeTotals, id: number) {
     if (pending === null) say.kept('billing.balance-before')
     else failDisplayedBalance(pending, 'a later one was right', say)
     say.kept('billing.conservation')
@@ -164,27 +164,30 @@ export function createAccount(
     const range = spentSince(first, quiet.certain.min, quiet.certain.max)
     if (isWithin(spent, range, resolution)) origin = first
     else {
-      const because = describeSpent(spent, range, totalsBetween(first.certain, quiet.certain).requests)
-      discrepancies.report('balance-drift', { amount: excessOver(spent, range), because, seqs: [seq] })
+      const message = describeSpent(spent, range, totalsBetween(first.certain, quiet.certain).requests)
+      discrepancies.report('balance-drift', { amount: excessOver(spent, range), message, requestIds: [id] })
     }
   }
 
   function failDifference({
-    seq,
+    id,
     spent,
     range,
     totals,
   }: {
-    seq: number
+    id: number
     spent: bigint
     range: AmountRange
     totals: ChargeTotals
   }) {
     if (totals.chargedRequests > 0 && totals.replays === 0) discrepancies.recordEvidence(false)
-    const because = describeSpent(spent, range, totals.requests)
-    const seqs = [...recent.map(other => other.seq), seq]
+    const message = describeSpent(spent, range, totals.requests)
+    const requestIds = [...recent.map(other => other.id), id]
     const lastCharges = recent.flatMap(({ charge }) => (charge === null ? [] : [charge]))
-    discrepancies.classify({ amount: excessOver(spent, range), because, seqs }, { totals, lastCharges, resolution })
+    discrepancies.classify(
+      { amount: excessOver(spent, range), message, requestIds },
+      { totals, lastCharges, resolution },
+    )
   }
 
   function failPending() {
@@ -272,7 +275,7 @@ function diagnoseBalance({ spent, range, resolution, own, charges, areAllKnown }
 
 /** A balance that was out of bounds: the charges may be wrong, or the balance that was shown. */
 type PendingMismatch = {
-  readonly seq: number
+  readonly id: number
   /** What had left the balance since the checkpoint, and what is accounted for. */
   readonly spent: bigint
   readonly range: AmountRange
@@ -291,16 +294,16 @@ export function couldBeRealLoss(
 }
 
 /** The charges are right, so the balance that was shown was wrong. */
-function failDisplayedBalance({ seq, spent, range }: PendingMismatch, evidence: string, say: Say<'ledger'>): void {
-  const because = `${formatPico(spent)} USD had left the balance shown, expected ${formatRange(range)}; ${evidence}`
-  say.broken('billing.balance-before', because, [seq])
+function failDisplayedBalance({ id, spent, range }: PendingMismatch, evidence: string, say: Say<'ledger'>): void {
+  const message = `${formatPico(spent)} USD had left the balance shown, expected ${formatRange(range)}; ${evidence}`
+  say.broken('billing.balance-before', message, [id])
 }
 
 /** The balance stayed out of bounds, though the exact amount is not known. */
-function failUnresolved({ seq, spent, range }: PendingMismatch, discrepancies: Discrepancies): void {
+function failUnresolved({ id, spent, range }: PendingMismatch, discrepancies: Discrepancies): void {
   const amount = excessOver(spent, range)
-  const because = `${formatPico(spent)} USD left the balance, expected ${formatRange(range)}`
-  discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, because, seqs: [seq] })
+  const message = `${formatPico(spent)} USD left the balance, expected ${formatRange(range)}`
+  discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, message, requestIds: [id] })
 }
 
 /** A request without an answer may still be done, and charged, this long after it was given up. */

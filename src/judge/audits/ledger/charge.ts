@@ -5,10 +5,10 @@ import { toObject } from '../../../lib/json.ts'
 import { memoizeLast } from '../../../lib/memoize-last.ts'
 import { absDifference, formatPico, parsePico, pico } from '../../../lib/money.ts'
 import {
-  type Answer,
   failedBeforeSend,
   type Observation,
-  type ProbeAsked,
+  type ObservedResponse,
+  type ProbeDescriptor,
   streamOf,
 } from '../../../observation/observation.ts'
 import { isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
@@ -38,51 +38,52 @@ const refused: ChargeBounds = { ...free, kind: 'refused' }
 export const chargeOf = memoizeLast(readCharge)
 
 function readCharge(observation: Observation, contract: Contract): ChargeBounds | null {
-  const { asked, answer, outcome } = observation
-  if (asked.kind === 'models' || asked.kind === 'networks') return free
-  if (asked.kind === 'rate-limits' || asked.kind === 'rate-limit-logs') return free
+  const { request, response, outcome } = observation
+  if (request.kind === 'models' || request.kind === 'networks') return free
+  if (request.kind === 'rate-limits' || request.kind === 'rate-limit-logs') return free
   // A probe that draws on no limit carries no identity, so no account can be charged for it.
-  if (asked.kind === 'probe' && probeOf(asked.probe).draws === null) return free
+  if (request.kind === 'probe' && probeOf(request.probe).draws === null) return free
   if (outcome.kind === 'dropped') return free
   if (outcome.kind === 'failed')
     return failedBeforeSend.includes(outcome.reason) ? free : upToMax(observation, contract)
   // When a gateway gave up, the service behind it may have done its work.
-  if (answer !== null && isFromGateway(answer, contract)) return upToMax(observation, contract)
+  if (response !== null && isFromGateway(response, contract)) return upToMax(observation, contract)
 
   const claim = claimOf(observation, contract)
-  if (asked.kind !== 'chat' && isReplayed(answer)) return { kind: 'replay', min: 0n, max: 0n, said: claim?.said ?? 0n }
+  if (request.kind !== 'chat' && isReplayed(response))
+    return { kind: 'replay', min: 0n, max: 0n, said: claim?.said ?? 0n }
   const isRefused = isProxyRejection(observation)
   if (claim !== null && !(isRefused && claim.said === 0n)) return { kind: 'charged', ...claim }
   // Nothing says what a resource cost, but its contract says at most how much.
-  if (asked.kind === 'resource') return outcome.status === 200 ? upToMax(observation, contract) : free
+  if (request.kind === 'resource') return outcome.status === 200 ? upToMax(observation, contract) : free
   if (outcome.status === 200) return null
   return isRefused ? refused : free
 }
 
 /** Whether the RPC proxy refused a request as a whole. */
-export const isProxyRejection = ({ asked, outcome }: Observation): boolean =>
+export const isProxyRejection = ({ request, outcome }: Observation): boolean =>
   outcome.kind === 'answered' &&
   outcome.status >= 400 &&
   outcome.status < 500 &&
-  (asked.kind === 'rpc' || (asked.kind === 'probe' && probeOf(asked.probe).draws === 'rpc'))
+  (request.kind === 'rpc' || (request.kind === 'probe' && probeOf(request.probe).draws === 'rpc'))
 
 type ClaimedCharge = Pick<ChargeBounds, 'min' | 'max' | 'said'>
 
 /** What the answer says that it cost, whatever its status; null where it does not say. */
-function claimOf({ asked, answer }: Observation, contract: Contract): ClaimedCharge | null {
-  if (answer === null) return null
-  const inBody = asked.kind === 'rpc' ? null : claimInBody(answer)
+function claimOf({ request, response }: Observation, contract: Contract): ClaimedCharge | null {
+  if (response === null) return null
+  const inBody = request.kind === 'rpc' ? null : claimInBody(response)
   // A probe must be refused; one that was not may have run as either kind.
-  return inBody ?? (asked.kind === 'chat' ? null : claimInHeader(answer, contract))
+  return inBody ?? (request.kind === 'chat' ? null : claimInHeader(response, contract))
 }
 
-function claimInBody(answer: Answer): ClaimedCharge | null {
-  const cost = responseCost(answer)
+function claimInBody(response: ObservedResponse): ClaimedCharge | null {
+  const cost = responseCost(response)
   return cost && claimAround(cost.usd + cost.diem, cost.isExact ? 0n : 1n)
 }
 
 /** The cost that a completion states, in each of the two currencies. */
-function responseCost({ body }: Answer) {
+function responseCost({ body }: ObservedResponse) {
   const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
   const { usd, diem } = toObject(stated) ?? {}
   if (typeof usd !== 'number' || typeof diem !== 'number' || usd < 0 || diem < 0) return null
@@ -95,10 +96,10 @@ function responseCost({ body }: Answer) {
  * An RPC cost is shown rounded; whether the balance takes the shown amount or the exact one is open, so both are
  * possible. Where our price list does not give the shown amount, the exact one is only known to round to it.
  */
-function claimInHeader(answer: Answer, contract: Contract): ClaimedCharge | null {
+function claimInHeader(response: ObservedResponse, contract: Contract): ClaimedCharge | null {
   const { costHeader, costGrain, picoUsdPerCredit } = priceListOf(contract)
-  const said = parsePico(answer.headers[costHeader] ?? '')
-  const credits = claimedCredits(answer, contract)
+  const said = parsePico(response.headers[costHeader] ?? '')
+  const credits = claimedCredits(response, contract)
   if (said === null || credits === null) return said === null ? null : claimAround(said, 0n)
   const exact = credits * picoUsdPerCredit
   if (absDifference(exact, said) > costGrain) return claimAround(said, costGrain)
@@ -109,34 +110,34 @@ const claimAround = (said: bigint, grain: bigint): ClaimedCharge => ({ ...rangeA
 
 function upToMax(observation: Observation, contract: Contract): ChargeBounds {
   const max = maxCharge(observation, contract)
-  return max === 0n && observation.asked.kind === 'resource' ? free : { kind: 'unknown', min: 0n, max, said: 0n }
+  return max === 0n && observation.request.kind === 'resource' ? free : { kind: 'unknown', min: 0n, max, said: 0n }
 }
 
 const unpriced = pico('1')
 
 /** Twice the list price of the longest completion, or of every item in the most expensive tier: a bound, not a forecast. */
-function maxCharge({ asked }: Observation, contract: Contract): bigint {
-  if (asked.kind === 'rpc') {
-    const base = contract.rpc.networks[asked.network]?.baseCredits
+function maxCharge({ request }: Observation, contract: Contract): bigint {
+  if (request.kind === 'rpc') {
+    const base = contract.rpc.networks[request.network]?.baseCredits
     if (base === undefined) return unpriced
     return (
-      BigInt(asked.items.length * base * contract.rpc.multipliers.large * 2) * priceListOf(contract).picoUsdPerCredit
+      BigInt(request.items.length * base * contract.rpc.multipliers.large * 2) * priceListOf(contract).picoUsdPerCredit
     )
   }
   // What is refused is not charged, so that most probes cost nothing.
-  if (asked.kind === 'probe')
-    return BigInt(2 * (probeOf(asked.probe).credits?.(contract) ?? 0)) * priceListOf(contract).picoUsdPerCredit
-  if (asked.kind === 'resource') {
-    const worst = resourceOf(contract, asked.resource)?.worstUsd ?? null
+  if (request.kind === 'probe')
+    return BigInt(2 * (probeOf(request.probe).credits?.(contract) ?? 0)) * priceListOf(contract).picoUsdPerCredit
+  if (request.kind === 'resource') {
+    const worst = resourceOf(contract, request.resource)?.worstUsd ?? null
     return worst === null ? unpriced : pico(worst)
   }
-  if (asked.kind !== 'chat') return 0n
-  const lookups = mostLookups(asked.options, contract)
+  if (request.kind !== 'chat') return 0n
+  const lookups = mostLookups(request.options, contract)
   const { usdPerLookup } = contract.chat.search
   if (lookups > 0 && usdPerLookup === null) return unpriced
-  const prompt = asked.promptTokens * 2 + 4_000
-  const completion = asked.maxCompletionTokens * choicesOf(asked.options) * 2
-  const tokens = listPrice(priceListOf(contract), asked.model, { prompt, completion, cached: 0, written: 0 })
+  const prompt = request.promptTokens * 2 + 4_000
+  const completion = request.maxCompletionTokens * choicesOf(request.options) * 2
+  const tokens = listPrice(priceListOf(contract), request.model, { prompt, completion, cached: 0, written: 0 })
   return tokens === null ? unpriced : tokens + BigInt(lookups * 2) * pico(usdPerLookup ?? '0')
 }
 
@@ -145,29 +146,29 @@ export function expectedCharge(
   observation: Observation,
   contract: Contract,
 ): { readonly usd: bigint; readonly credits: bigint } | null {
-  const { asked, answer, outcome } = observation
-  if (outcome.kind !== 'answered' || answer?.status !== 200) return null
-  if (asked.kind === 'rpc') {
-    if (isReplayed(answer)) return null
+  const { request, response, outcome } = observation
+  if (outcome.kind !== 'answered' || response?.status !== 200) return null
+  if (request.kind === 'rpc') {
+    if (isReplayed(response)) return null
     const bill = expectedCredits(observation, contract)
     if (bill === null) return null
-    const claimed = claimedCredits(answer, contract)
+    const claimed = claimedCredits(response, contract)
     // Of the prices that the contract leaves open, the one that was taken is as right as any.
     const credits = bill.accepted.find(total => total === claimed) ?? bill.total
     return { usd: credits * priceListOf(contract).picoUsdPerCredit, credits }
   }
-  if (asked.kind === 'probe') return expectedOfProbe(asked, answer, contract)
-  if (asked.kind !== 'chat' || mostLookups(asked.options, contract) > 0) return null
-  const counts = tokenCounts(streamOf(observation)?.usage ?? jsonObject(answer)?.usage)
+  if (request.kind === 'probe') return expectedOfProbe(request, response, contract)
+  if (request.kind !== 'chat' || mostLookups(request.options, contract) > 0) return null
+  const counts = tokenCounts(streamOf(observation)?.usage ?? jsonObject(response)?.usage)
   if (counts === null || counts.wrong !== null) return null
-  const usd = listPrice(priceListOf(contract), asked.model, counts)
+  const usd = listPrice(priceListOf(contract), request.model, counts)
   return usd === null ? null : { usd, credits: 0n }
 }
 
 /** A probe that may be answered is one call; which tier it is in, only its answer says. */
-function expectedOfProbe({ probe }: ProbeAsked, answer: Answer, contract: Contract) {
-  if (isReplayed(answer) || probeOf(probe).credits === undefined) return null
-  const credits = claimedCredits(answer, contract)
+function expectedOfProbe({ probe }: ProbeDescriptor, response: ObservedResponse, contract: Contract) {
+  if (isReplayed(response) || probeOf(probe).credits === undefined) return null
+  const credits = claimedCredits(response, contract)
   return credits === null ? null : { usd: credits * priceListOf(contract).picoUsdPerCredit, credits }
 }
 
@@ -181,9 +182,9 @@ export type AmountRange = { readonly min: bigint; readonly max: bigint }
 export type PaidByCurrency = { readonly usd: AmountRange; readonly diem: AmountRange }
 
 /** Null where the answer does not say in which currency its charge was paid, as no answer of the RPC proxy does. */
-export function paidByCurrency({ asked, answer }: Observation, charge: ChargeBounds | null): PaidByCurrency | null {
-  if (charge === null || charge.kind !== 'charged' || asked.kind === 'rpc' || answer === null) return null
-  const cost = responseCost(answer)
+export function paidByCurrency({ request, response }: Observation, charge: ChargeBounds | null): PaidByCurrency | null {
+  if (charge === null || charge.kind !== 'charged' || request.kind === 'rpc' || response === null) return null
+  const cost = responseCost(response)
   // The noise of a double in the sum of both may be in either.
   const grain = charge.max - charge.min
   return cost && { usd: rangeAround(cost.usd, grain), diem: rangeAround(cost.diem, grain) }
@@ -297,7 +298,7 @@ export const formatRange = ({ min, max }: AmountRange): string =>
 
 /** One request, as the two balances of its account see it. */
 export type CurrencyEntry = {
-  readonly seq: number
+  readonly id: number
   /** What the answer said the caller had before the request; null: not both of them. */
   readonly balances: Balances | null
   /** The day, by the clock of the target; null: the one or the other. */
@@ -317,7 +318,7 @@ export function createCurrencies(
 ): (entry: CurrencyEntry, view: SumBounds<ChargeTotals>) => void {
   let checkpoint: CurrencyCheckpoint | null = null
 
-  return ({ seq, balances, day }, { certain, before, possible }) => {
+  return ({ id, balances, day }, { certain, before, possible }) => {
     const isAlone = certain.requests === before.requests && possible.requests === before.requests + 1
     if (!isAlone || balances === null) return
     const earlier = checkpoint
@@ -337,7 +338,7 @@ export function createCurrencies(
     if (isRight) return say.kept('billing.currency')
     const left = `${formatPico(spent.usd)} USD and ${formatPico(spent.diem)} DIEM left the balances`
     const said = `${formatPico(usd.min)} USD and ${formatPico(diem.min)} DIEM were said to be paid`
-    say.broken('billing.currency', `${left}, but ${said}`, [seq])
+    say.broken('billing.currency', `${left}, but ${said}`, [id])
   }
 }
 

@@ -41,9 +41,9 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
   const evidence = { right: 0, wrong: 0 }
 
   function report(kind: DiscrepancyKind, difference: BalanceDifference, refusals = 0) {
-    const { because, seqs } = difference
+    const { message, requestIds } = difference
     tally(found, kind, foundOnce(difference))
-    say.broken(clauseOf(kind, refusals), `${kind}: ${because}`, seqs)
+    say.broken(clauseOf(kind, refusals), `${kind}: ${message}`, requestIds)
   }
 
   return {
@@ -90,8 +90,8 @@ function clauseOf(kind: DiscrepancyKind, refusals: number) {
   return kind === 'billed-for-failure' && refusals > 0 ? 'rpc.refused.free' : 'billing.conservation'
 }
 
-const foundOnce = ({ amount, because, seqs }: BalanceDifference): DifferenceSum => {
-  return { count: 1, amount, examples: [truncateExample({ because, seqs })] }
+const foundOnce = ({ amount, message, requestIds }: BalanceDifference): DifferenceSum => {
+  return { count: 1, amount, examples: [truncateExample({ message, requestIds })] }
 }
 
 function tally(

@@ -51,13 +51,13 @@ export function createLedgerAudit(
       addTotals(observation, charge)
       // A refusal of another request may be the node's, relayed, and that has its price.
       if (
-        observation.asked.kind === 'probe' &&
+        observation.request.kind === 'probe' &&
         charge?.kind === 'charged' &&
         charge.said > 0n &&
         isProxyRejection(observation)
       )
         failProxyRejection(observation, charge)
-      const { seq, caller, sentMs, headersMs, endMs } = observation
+      const { id, caller, sentMs, headersMs, endMs } = observation
       if (sentMs === null || endMs === null) return
       let account = accounts.get(caller)
       if (account === undefined) {
@@ -67,7 +67,7 @@ export function createLedgerAudit(
       }
       // What costs nothing is settled as soon as it is answered.
       const entry: LedgerEntry = {
-        seq,
+        id,
         sentMs,
         shownMs: headersMs ?? endMs,
         settledMs: charge?.max === 0n ? endMs : endMs + settleMs,
@@ -99,21 +99,21 @@ export function createLedgerAudit(
 
   function addTotals(observation: Observation, charge: ChargeBounds | null) {
     const expected = expectedCharge(observation, contract)
-    const { answer, asked, endMs, dueMs } = observation
-    const isOfProxy = (asked.kind === 'rpc' || asked.kind === 'probe') && answer !== null && !isReplayed(answer)
+    const { response, request, endMs, dueMs } = observation
+    const isOfProxy = (request.kind === 'rpc' || request.kind === 'probe') && response !== null && !isReplayed(response)
     const amounts: LedgerAmounts = {
       expectedCredits: expected?.credits ?? 0n,
       expectedPicoUsd: expected?.usd ?? 0n,
-      claimedCredits: isOfProxy ? (claimedCredits(answer, contract) ?? 0n) : 0n,
+      claimedCredits: isOfProxy ? (claimedCredits(response, contract) ?? 0n) : 0n,
       claimedPicoUsd: charge?.kind === 'charged' ? charge.said : 0n,
     }
     for (const name of totalNames) total[name] += amounts[name]
     spend.spent(endMs ?? dueMs, amounts)
   }
 
-  function failProxyRejection({ seq, answer }: Observation, { said }: ChargeBounds) {
-    const because = `a ${answer?.status} says that it costs ${formatPico(said)} USD, expected a refusal to cost nothing`
-    say.broken('rpc.refused.free', because, [seq])
+  function failProxyRejection({ id, response }: Observation, { said }: ChargeBounds) {
+    const message = `a ${response?.status} says that it costs ${formatPico(said)} USD, expected a refusal to cost nothing`
+    say.broken('rpc.refused.free', message, [id])
   }
 
   /** Null where one of them is not said. */

@@ -90,7 +90,7 @@ export function createLimit(context: LimitContext, say: Say<'limiter'>): Limit {
       maxTokens: 0,
       hasFirst: false,
       namedMs: Number.POSITIVE_INFINITY,
-      namedBy: member.seq,
+      namedBy: member.id,
       isCutShort: false,
       keys: new Set(),
     }
@@ -110,7 +110,7 @@ export function createLimit(context: LimitContext, say: Say<'limiter'>): Limit {
     const retry = retries.mark(member, window.resetMs)
     if (member.kind !== 'uncertain' && member.shownMs < window.namedMs) {
       window.namedMs = member.shownMs
-      window.namedBy = member.seq
+      window.namedBy = member.id
     }
     if (member.kind === 'accepted' && member.stated !== null && member.stated - (member.remaining ?? 0) === 1)
       window.hasFirst = true
@@ -136,9 +136,9 @@ export function createLimit(context: LimitContext, say: Say<'limiter'>): Limit {
 
   function mayBelong({ sentMs, shownMs }: WindowRequest, { resetMs }: OpenWindow): boolean {
     const { min, max } = offset()
-    const beganMs = resetMs - windowMs
+    const startedMs = resetMs - windowMs
     return (
-      startedAtMs + shownMs + max >= beganMs - clockResolutionMs &&
+      startedAtMs + shownMs + max >= startedMs - clockResolutionMs &&
       startedAtMs + sentMs + min <= resetMs + clockResolutionMs
     )
   }

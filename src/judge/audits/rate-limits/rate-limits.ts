@@ -65,10 +65,10 @@ export function createRateLimitAudit(
 }
 
 function memberOf(observation: Observation, contract: Contract, sentMs: number, shownMs: number): WindowRequest {
-  const { answer, asked, seq, key } = observation
-  const headers = answer?.headers
+  const { response, request, id, key } = observation
+  const headers = response?.headers
   return {
-    seq,
+    id,
     key,
     isRetry: false,
     sentMs,
@@ -79,26 +79,28 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
     remaining: numberIn(headers?.['x-ratelimit-remaining-requests']),
     // Services count tokens their own way, so the bound is generous.
     maxTokens:
-      asked.kind === 'chat' ? asked.promptTokens * 2 + 4_000 + asked.maxCompletionTokens * choicesOf(asked.options) : 0,
+      request.kind === 'chat'
+        ? request.promptTokens * 2 + 4_000 + request.maxCompletionTokens * choicesOf(request.options)
+        : 0,
     tokensLeft: numberIn(headers?.['x-ratelimit-remaining-tokens']),
   }
 }
 
-function sortOf({ asked, answer }: Observation, contract: Contract): WindowRequest['kind'] {
+function sortOf({ request, response }: Observation, contract: Contract): WindowRequest['kind'] {
   if (
-    answer === null ||
-    asked.kind === 'probe' ||
-    isAbuseBlock(answer, contract) ||
-    isConcurrencyRejection(answer, contract)
+    response === null ||
+    request.kind === 'probe' ||
+    isAbuseBlock(response, contract) ||
+    isConcurrencyRejection(response, contract)
   )
     return 'uncertain'
   // A stream that broke off was accepted all the same: its headers came.
-  return answer.status === 429 ? 'rejected' : is2xx(answer.status) ? 'accepted' : 'uncertain'
+  return response.status === 429 ? 'rejected' : is2xx(response.status) ? 'accepted' : 'uncertain'
 }
 
 /** The reset stamp as Unix time in milliseconds; null where there is none. */
-function resetOf({ answer }: Observation, { limits }: Contract): number | null {
-  const stamp = numberIn(answer?.headers['x-ratelimit-reset-requests'])
+function resetOf({ response }: Observation, { limits }: Contract): number | null {
+  const stamp = numberIn(response?.headers['x-ratelimit-reset-requests'])
   if (stamp === null) return null
   return limits.requestsReset === 'unix-seconds' ? stamp * 1000 : stamp
 }

@@ -7,7 +7,7 @@ import { type ClockOffset, clockResolutionMs } from './resets.ts'
 
 /** A request that a log shows, or may show: one without an answer can have been refused unseen. */
 type Refused = {
-  readonly seq: number
+  readonly id: number
   readonly name: string
   readonly sentMs: number
   readonly endMs: number
@@ -16,7 +16,7 @@ type Refused = {
 
 type RefusalRow = { readonly name: string; readonly atMs: number }
 type RefusalLog = {
-  readonly seq: number
+  readonly id: number
   readonly sentMs: number
   readonly rows: readonly RefusalRow[]
   readonly isFull: boolean
@@ -45,21 +45,24 @@ export function createRefusalLogCheck(
 
   return {
     add: observation => {
-      const { asked, answer, sentMs, endMs, caller, seq } = observation
+      const { request, response, sentMs, endMs, caller, id } = observation
       if (sentMs === null || endMs === null) return
       firstSentMs ??= sentMs
-      if (asked.kind === 'rate-limit-logs' && answer?.status === 200) {
-        const data = jsonObject(answer)?.data
+      if (request.kind === 'rate-limit-logs' && response?.status === 200) {
+        const data = jsonObject(response)?.data
         const rows = rowsOf(data, contract.limitLogs.rows)
         const isFull = Array.isArray(data) && data.length === contract.limitLogs.rows
-        accountOf(caller).log = rows && { seq, sentMs, rows, isFull }
+        accountOf(caller).log = rows && { id, sentMs, rows, isFull }
       }
-      if (answer !== null && answer.status !== 429) return
-      const name = asked.kind === 'chat' ? asked.model : asked.kind === 'rpc' ? contract.limitLogs.rpcId : ''
+      if (response !== null && response.status !== 429) return
+      const name = request.kind === 'chat' ? request.model : request.kind === 'rpc' ? contract.limitLogs.rpcId : ''
       const isCertain =
-        name !== '' && answer !== null && !isAbuseBlock(answer, contract) && !isConcurrencyRejection(answer, contract)
+        name !== '' &&
+        response !== null &&
+        !isAbuseBlock(response, contract) &&
+        !isConcurrencyRejection(response, contract)
       const account = accountOf(caller)
-      account.refused.push({ seq, name, sentMs, endMs, isCertain })
+      account.refused.push({ id, name, sentMs, endMs, isCertain })
       if (account.refused.length <= maxRefused) return
       account.refused.shift()
       account.isForgetful = true
@@ -86,8 +89,8 @@ export function createRefusalLogCheck(
       if (found !== undefined) open.delete(found)
       else if (shared || row.atMs < runBeganMs || !named.has(row.name)) continue
       else {
-        const because = `the log shows that a request of ${row.name} was refused at ${new Date(row.atMs).toISOString()}, expected it to show those of the run alone`
-        say.broken('logs.no-phantom', because, [log.seq])
+        const message = `the log shows that a request of ${row.name} was refused at ${new Date(row.atMs).toISOString()}, expected it to show those of the run alone`
+        say.broken('logs.no-phantom', message, [log.id])
         continue
       }
       say.kept('logs.no-phantom')
@@ -98,8 +101,8 @@ export function createRefusalLogCheck(
       if (!open.has(each)) say.kept('logs.shows-429')
       else
         say.broken('logs.shows-429', `a refused request of ${each.name} is not in the log, expected it to be`, [
-          each.seq,
-          log.seq,
+          each.id,
+          log.id,
         ])
     }
   }

@@ -37,7 +37,7 @@ export function createResetCheck(
   readonly judgeOrder: (windows: readonly ReportedWindow[]) => boolean
 } {
   return {
-    judge: ({ seq, sentMs, shownMs }, resetMs) => {
+    judge: ({ id, sentMs, shownMs }, resetMs) => {
       const { min, max } = offset()
       const earliestMs = startedAtMs + sentMs + min
       const latestMs = startedAtMs + shownMs + max
@@ -46,8 +46,8 @@ export function createResetCheck(
       else {
         const seconds = Math.round((resetMs - earliestMs) / 1000)
         const away = seconds < 0 ? `${-seconds} s ago` : `${seconds} s ahead`
-        const because = `the reset of ${scope} is ${away}, expected 0 to ${windowMs / 1000} s ahead`
-        say.broken('limit.requests.reset', because, [seq])
+        const message = `the reset of ${scope} is ${away}, expected 0 to ${windowMs / 1000} s ahead`
+        say.broken('limit.requests.reset', message, [id])
       }
       return isRight
     },
@@ -63,8 +63,8 @@ export function createResetCheck(
         found = true
         const seconds = Math.round((window.resetMs - nowMs - early.namedMs) / 1000)
         const isByKey = early.hasFirst && [...window.keys].every(key => !early.keys.has(key))
-        const because = `a new window of ${scope} was named ${seconds} s before the reset of the one before, expected it not to begin earlier`
-        say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.window', because, [
+        const message = `a new window of ${scope} was named ${seconds} s before the reset of the one before, expected it not to begin earlier`
+        say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.window', message, [
           window.namedBy,
           early.namedBy,
         ])
@@ -84,7 +84,7 @@ export function createRetryCheck(
   /** The request as its window is to see it, with whether it follows a promise. */
   readonly mark: (member: WindowRequest, resetMs: number) => WindowRequest
 } {
-  let promised: { readonly resetMs: number; readonly seq: number } | null = null
+  let promised: { readonly resetMs: number; readonly id: number } | null = null
   const isAfter = ({ sentMs }: WindowRequest, resetMs: number) =>
     startedAtMs + sentMs + offset().min > resetMs + clockResolutionMs
 
@@ -92,14 +92,14 @@ export function createRetryCheck(
     isLate: (member, resetMs) => {
       if (promised === null || member.kind !== 'rejected') return false
       if (Math.abs(resetMs - promised.resetMs) > clockResolutionMs || !isAfter(member, promised.resetMs)) return false
-      const because = `a 429 of ${scope} came after the reset that it names, and that an earlier one had named, expected the request to be admitted`
-      say.broken('retry.after-reset', because, [promised.seq, member.seq])
+      const message = `a 429 of ${scope} came after the reset that it names, and that an earlier one had named, expected the request to be admitted`
+      say.broken('retry.after-reset', message, [promised.id, member.id])
       return true
     },
     mark: (member, resetMs) => {
       const isRetry =
         promised !== null && resetMs > promised.resetMs + clockResolutionMs && isAfter(member, promised.resetMs)
-      if (member.kind === 'rejected' && !isRetry) promised = { resetMs, seq: member.seq }
+      if (member.kind === 'rejected' && !isRetry) promised = { resetMs, id: member.id }
       return isRetry ? { ...member, isRetry } : member
     },
   }
@@ -109,7 +109,7 @@ export function createRetryCheck(
 export type ClockOffset = { readonly min: number; readonly max: number }
 
 type TargetClock = {
-  readonly add: (observation: Pick<Observation, 'answer' | 'sentMs' | 'headersMs'>) => void
+  readonly add: (observation: Pick<Observation, 'response' | 'sentMs' | 'headersMs'>) => void
   readonly offset: () => ClockOffset
 }
 
@@ -133,9 +133,9 @@ export function createTargetClock(startedAtMs: number): TargetClock {
   let lastStampMs = Number.NaN
 
   return {
-    add: ({ answer, sentMs, headersMs }) => {
-      if (answer === null || sentMs === null || headersMs === null) return
-      const stamp = answer.headers.date ?? ''
+    add: ({ response, sentMs, headersMs }) => {
+      if (response === null || sentMs === null || headersMs === null) return
+      const stamp = response.headers.date ?? ''
       if (stamp !== lastStamp) {
         lastStamp = stamp
         lastStampMs = Date.parse(stamp)

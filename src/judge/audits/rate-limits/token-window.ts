@@ -9,7 +9,7 @@ import type { ClockOffset } from './resets.ts'
 
 /** A successful completion, the tokens that it used for sure, and what its answer said of its token window. */
 type TokenUse = RequestInterval & {
-  readonly seq: number
+  readonly id: number
   readonly tokens: number
   readonly remaining: number
   readonly limit: number
@@ -40,11 +40,11 @@ export function createTokenWindow(context: AuditContext, offset: () => ClockOffs
 
   return {
     add: (observation, { name, tokensPerMinute }, watermarkMs) => {
-      const { sentMs, headersMs, endMs, answer, caller, seq, asked } = observation
-      if (asked.kind !== 'chat' || answer?.status !== 200 || sentMs === null || endMs === null) return
+      const { sentMs, headersMs, endMs, response, caller, id, request } = observation
+      if (request.kind !== 'chat' || response?.status !== 200 || sentMs === null || endMs === null) return
       const shownMs = headersMs ?? endMs
-      const stated = Number(answer.headers['x-ratelimit-limit-tokens'] ?? Number.NaN)
-      const reset = Number(answer.headers['x-ratelimit-reset-tokens'] ?? Number.NaN)
+      const stated = Number(response.headers['x-ratelimit-limit-tokens'] ?? Number.NaN)
+      const reset = Number(response.headers['x-ratelimit-reset-tokens'] ?? Number.NaN)
       const key = `${caller} ${name}`
       let uses = keys.get(key)
       if (uses === undefined) {
@@ -52,13 +52,13 @@ export function createTokenWindow(context: AuditContext, offset: () => ClockOffs
         keys.set(key, uses)
       }
       const use = {
-        seq,
+        id,
         sentMs,
         shownMs,
         // Tokens are counted when they are charged.
         settledMs: endMs + contract.billing.settleMs,
         tokens: tokensOf(observation),
-        remaining: Number(answer.headers['x-ratelimit-remaining-tokens'] ?? Number.NaN),
+        remaining: Number(response.headers['x-ratelimit-remaining-tokens'] ?? Number.NaN),
         // Another limit than the contract's is another clause's business.
         limit: Math.max(tokensPerMinute ?? 0, Number.isFinite(stated) ? stated : 0),
         ...endOf(sentMs, shownMs, reset),
@@ -85,7 +85,7 @@ export function createTokenWindow(context: AuditContext, offset: () => ClockOffs
     let endsToMs = Number.NEGATIVE_INFINITY
 
     function judge(use: TokenUse, { certain, before }: SumBounds<number>) {
-      const { seq, sentMs, remaining, limit } = use
+      const { id, sentMs, remaining, limit } = use
       if (sentMs >= (past.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) + windowMs / steps)
         past = [...past.filter(({ atMs }) => atMs > sentMs - 2 * windowMs), { atMs: sentMs, tokens: before }]
       if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return
@@ -95,14 +95,14 @@ export function createTokenWindow(context: AuditContext, offset: () => ClockOffs
       const used = certain - earlier
       if (used <= 0) return
       if (used > limit && limit > 0) {
-        const because = `a request of ${name} was accepted when ${used} of ${limit} tokens were used, expected a 429`
-        say.broken('limit.tokens.enforced', because, [seq])
+        const message = `a request of ${name} was accepted when ${used} of ${limit} tokens were used, expected a 429`
+        say.broken('limit.tokens.enforced', message, [id])
       }
       // What is left is never said to be less than nothing.
       const max = Math.max(0, limit - used)
       if (remaining <= max) return say.kept('limit.tokens.remaining')
-      const because = `${remaining} of ${limit} tokens of ${name} are said to remain when ${used} were used, expected at most ${max}`
-      say.broken('limit.tokens.remaining', because, [seq])
+      const message = `${remaining} of ${limit} tokens of ${name} are said to remain when ${used} were used, expected at most ${max}`
+      say.broken('limit.tokens.remaining', message, [id])
     }
 
     return createOverlapBounds<TokenUse, number>(0, (sum, { tokens }) => sum + tokens, judge)
@@ -110,6 +110,6 @@ export function createTokenWindow(context: AuditContext, offset: () => ClockOffs
 }
 
 function tokensOf(observation: Observation): number {
-  const total = toObject(streamOf(observation)?.usage ?? jsonObject(observation.answer)?.usage)?.total_tokens
+  const total = toObject(streamOf(observation)?.usage ?? jsonObject(observation.response)?.usage)?.total_tokens
   return Number.isSafeInteger(total) && Number(total) > 0 ? Number(total) : 0
 }

@@ -3,7 +3,7 @@ import { createOverlapBounds, type RequestInterval, type SumBounds } from '../ov
 
 /** One request of a window, as its limit sees it. It was counted between its sending and the arrival of its headers. */
 export type WindowRequest = RequestInterval & {
-  readonly seq: number
+  readonly id: number
   /** Which of the caller's keys it came with. */
   readonly key: number
   /** Whether it was sent after the reset that a 429 of an earlier window named. */
@@ -104,8 +104,8 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
     accepted++
     acceptedByKey = addKey(acceptedByKey, member.key)
     if (member.isRetry) say.kept('retry.after-reset')
-    if (accepted > maxAllowed() && excessRequests.length < maxNamed) excessRequests.push(member.seq)
-    const { stated, remaining, seq, key } = member
+    if (accepted > maxAllowed() && excessRequests.length < maxNamed) excessRequests.push(member.id)
+    const { stated, remaining, id, key } = member
     if (stated === null || remaining === null || (limit !== null && stated !== limit)) return
     const used = stated - remaining
     maxUsed = Math.max(maxUsed, used)
@@ -121,20 +121,20 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
     }
     const [minOfKey, maxOfKey] = [1 + countOfKey(certain.acceptedByKey, key), countOfKey(possible.sentByKey, key)]
     if (foundOtherKeys && used >= minOfKey && used <= maxOfKey) {
-      const because = `${used} requests of ${scope} are said to be used, which are those of one key, expected ${min} of all keys`
-      return say.broken('auth.keys-share-limits', because, [seq])
+      const message = `${used} requests of ${scope} are said to be used, which are those of one key, expected ${min} of all keys`
+      return say.broken('auth.keys-share-limits', message, [id])
     }
     // As many too many as the window before had for the greater part: it did not end.
     const tooMany = used - max
     if (tooMany > 1 && tooMany <= options.earlierRequests() && tooMany * 2 >= options.earlierRequests() - 1) {
-      const because = `${used} requests of ${scope} are said to be used where ${max} were sent since the reset, expected none of the window before`
-      return say.broken('limit.requests.window', because, [seq])
+      const message = `${used} requests of ${scope} are said to be used where ${max} were sent since the reset, expected none of the window before`
+      return say.broken('limit.requests.window', message, [id])
     }
     const range = !isComplete ? `at least ${min}` : min === max ? String(min) : `${min} to ${max}`
     say.broken(
       'limit.requests.remaining',
       `${remaining} of ${stated} requests of ${scope} are said to remain, so ${used} were used, expected ${range}`,
-      [seq],
+      [id],
     )
   }
 
@@ -147,13 +147,13 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
     if (isForTokens || used >= minAllowed()) return say.kept('limit.requests.not-early')
     unexpected429++
     if (member.isRetry && possible.accepted === 0) {
-      const because = `a 429 of ${scope} came after the reset that an earlier one had named, expected the request to be admitted`
-      return say.broken('retry.after-reset', because, [member.seq])
+      const message = `a 429 of ${scope} came after the reset that an earlier one had named, expected the request to be admitted`
+      return say.broken('retry.after-reset', message, [member.id])
     }
     say.broken(
       'limit.requests.not-early',
       `a 429 came when at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it beyond them`,
-      [member.seq],
+      [member.id],
     )
   }
 
@@ -176,9 +176,9 @@ export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): 
       bounds.finish()
       const missing429 = Math.max(0, accepted - maxAllowed())
       if (missing429 > 0) {
-        const because = `${accepted} requests of ${scope} were accepted in one window, expected ${maxAllowed()} at most`
+        const message = `${accepted} requests of ${scope} were accepted in one window, expected ${maxAllowed()} at most`
         const isByKey = acceptedByKey.length > 1 && maxUsed > 0 && maxUsed <= Math.max(...acceptedByKey)
-        say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', because, excessRequests)
+        say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, excessRequests)
       } else if (rejected > 0) say.kept('limit.requests.enforced')
       return { unexpected429, missing429 }
     },

@@ -3,7 +3,7 @@ import { documented } from '../../../../src/contract/documented.ts'
 import { createAudits, mergeAudits } from '../../../../src/judge/audits/audits.ts'
 import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
-import { answerOf, observed, singleAsked, startedAtMs } from '../checks/observed.ts'
+import { observed, responseOf, singleDescriptor, startedAtMs } from '../checks/observed.ts'
 import { history, observe } from './ledger/bank.ts'
 
 function judge(observations: readonly Observation[], isWhole: boolean) {
@@ -38,8 +38,8 @@ test('of a record that was cut off, a fault that is proved is told all the same'
   expect(billing.discrepancies).not.toEqual([])
 })
 
-const answered = (seq: number, headers: Readonly<Record<string, string>>): Observation =>
-  observed(singleAsked, answerOf(200, {}, headers), { seq, place: Math.floor(seq / 2), caller: `c${seq % 2}` })
+const answered = (id: number, headers: Readonly<Record<string, string>>): Observation =>
+  observed(singleDescriptor, responseOf(200, {}, headers), { id, seq: Math.floor(id / 2), caller: `c${id % 2}` })
 
 /** Each list is what one of the workers saw. */
 function judgeApart(...workers: readonly (readonly Observation[])[]) {
@@ -57,7 +57,7 @@ function judgeApart(...workers: readonly (readonly Observation[])[]) {
   return {
     findings: findingLog
       .findings()
-      .map(({ clause, count, examples }) => [clause, count, examples.map(({ seqs }) => seqs)]),
+      .map(({ clause, count, examples }) => [clause, count, examples.map(({ requestIds }) => requestIds)]),
     judged: (clause: string) => findingLog.tallies().find(({ id }) => id === clause)?.judged,
   }
 }
@@ -76,8 +76,8 @@ describe('what can only be told over all workers', () => {
   })
 
   test('a model that is called by another name to another worker is accused', () => {
-    const named = (seq: number, name: string) =>
-      answered(seq, { 'x-service-model-id': 'm', 'x-service-model-name': name })
+    const named = (id: number, name: string) =>
+      answered(id, { 'x-service-model-id': 'm', 'x-service-model-name': name })
     expect(judgeApart([named(0, 'M')], [named(1, 'N')]).findings).toContainEqual([
       'header.model-name.stable',
       1,

@@ -3,7 +3,7 @@ import { documented } from '../../../../src/contract/documented.ts'
 import { createConsistencyAudit } from '../../../../src/judge/audits/consistency.ts'
 import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
-import { answerOf, chatAsked, chatObserved, completion, observed, startedAtMs } from '../checks/observed.ts'
+import { chatDescriptor, chatObserved, completion, observed, responseOf, startedAtMs } from '../checks/observed.ts'
 
 /** What is held against the answers, and how often each clause was looked at. */
 function judge(observations: readonly Observation[]) {
@@ -12,11 +12,11 @@ function judge(observations: readonly Observation[]) {
     { contract: documented, shared: false, startedAtMs },
     docket.reporterFor('coherence'),
   )
-  for (const [seq, observation] of observations.entries()) audit.add({ ...observation, seq }, 0)
+  for (const [id, observation] of observations.entries()) audit.add({ ...observation, id }, 0)
   audit.finish(true)
   const judged = docket.tallies().filter(tally => tally.judged > 0)
   return {
-    found: docket.findings().map(({ clause, because }) => `${clause}: ${because}`),
+    found: docket.findings().map(({ clause, message }) => `${clause}: ${message}`),
     judged: Object.fromEntries(judged.map(tally => [tally.id, tally.judged])),
   }
 }
@@ -52,5 +52,5 @@ test('a model that changes its name is named with both answers', () => {
 
 test('a gateway that gave up is not judged', () => {
   const strange = { 'x-service-version': undefined, date: 'Sat, 17 Jan 2009 12:00:01 GMT' }
-  expect(judge([observed(chatAsked, answerOf(502, 'Bad Gateway', strange))]).judged).toEqual({})
+  expect(judge([observed(chatDescriptor, responseOf(502, 'Bad Gateway', strange))]).judged).toEqual({})
 })

@@ -252,8 +252,8 @@ describe('a service that breaks a clause is accused of it', () => {
         ['foreign', 10, 20, 400],
       ],
     ],
-  ])('%s', (_, clause, because, uses) => {
-    expect(judge(observationsOf(uses)).accused).toEqual([[clause, because]])
+  ])('%s', (_, clause, message, uses) => {
+    expect(judge(observationsOf(uses)).accused).toEqual([[clause, message]])
   })
 })
 
@@ -355,7 +355,7 @@ describe('a lifetime', () => {
       ],
       'a key was answered with a replay after 6.0 s of a lifetime of 4 s, expected it to be new again',
     ],
-  ])('%s is told', (_, clause, uses, because) => {
-    expect(judge(observationsOf(uses), lives).accused).toEqual([[clause, because]])
+  ])('%s is told', (_, clause, uses, message) => {
+    expect(judge(observationsOf(uses), lives).accused).toEqual([[clause, message]])
   })
 })

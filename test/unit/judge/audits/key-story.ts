@@ -3,10 +3,10 @@ import { createIdempotencyAudit } from '../../../../src/judge/audits/idempotency
 import { createSendOrder } from '../../../../src/judge/audits/send-order.ts'
 import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 import type { Observation, ReplayRole } from '../../../../src/observation/observation.ts'
-import { answerOf, observed, rpcHeaders, singleAsked, startedAtMs } from '../checks/observed.ts'
+import { observed, responseOf, rpcHeaders, singleDescriptor, startedAtMs } from '../checks/observed.ts'
 
 /** A request with the key: its role, when it was under way, and what came back. */
-export type Use = readonly [role: ReplayRole['role'], fromMs: number, toMs: number, answer: Got]
+export type Use = readonly [role: ReplayRole['role'], fromMs: number, toMs: number, response: Got]
 /** A body, fresh or replayed; a refusal; or no answer. */
 type Got = { readonly body: string; readonly replayed: boolean } | number | 'lost'
 
@@ -16,16 +16,16 @@ export const replay = (body = 'a'): Got => ({ body, replayed: true })
 /** The requests of one key in the order of `seq`, the first of which has the number `first`. */
 export function observationsOf(uses: readonly Use[], first = 0): readonly Observation[] {
   return uses.map(([role, sentMs, endMs, got], index) => {
-    const asked = { ...singleAsked, replay: { group: first, role, concurrent: false } }
+    const request = { ...singleDescriptor, replay: { group: first, role, concurrent: false } }
     const caller = role === 'foreign' ? 'c1' : 'c0'
-    const base = { seq: first + index, caller, sentMs, headersMs: endMs, endMs }
+    const base = { id: first + index, caller, sentMs, headersMs: endMs, endMs }
     if (got === 'lost') {
       const outcome = { kind: 'failed', reason: 'total-timeout', detail: '' } as const
-      return observed(asked, null, { ...base, outcome })
+      return observed(request, null, { ...base, outcome })
     }
-    if (typeof got === 'number') return observed(asked, answerOf(got, { error: 'No' }, rpcHeaders), base)
+    if (typeof got === 'number') return observed(request, responseOf(got, { error: 'No' }, rpcHeaders), base)
     const mark = got.replayed ? { 'idempotent-replayed': 'true' } : {}
-    return observed(asked, answerOf(200, { body: got.body }, { ...rpcHeaders, ...mark }), base)
+    return observed(request, responseOf(200, { body: got.body }, { ...rpcHeaders, ...mark }), base)
   })
 }
 
@@ -39,5 +39,5 @@ export function judge(observations: readonly Observation[], idempotency: Partial
   sequencer.flush()
   audit.finish(true)
   const kept = docket.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
-  return { accused: docket.findings().map(({ clause, because }) => [clause, because]), kept }
+  return { accused: docket.findings().map(({ clause, message }) => [clause, message]), kept }
 }

@@ -95,11 +95,11 @@ describe('a reckoning', () => {
 
 test('what is inserted in any order comes out in ascending order, equals as they came', () => {
   const random = randomStream(1, 'queue')
-  const items = Array.from({ length: 2000 }, (_, place) => ({ key: random.int(200), place }))
+  const items = Array.from({ length: 2000 }, (_, seq) => ({ key: random.int(200), seq }))
   const queue = createSortedQueue<(typeof items)[number]>(item => item.key)
   for (const item of items) queue.insert(item)
   const out = Array.from({ length: 2000 }, () => queue.shift())
-  expect(out).toEqual(items.toSorted((a, b) => a.key - b.key || a.place - b.place))
+  expect(out).toEqual(items.toSorted((a, b) => a.key - b.key || a.seq - b.seq))
   expect(queue.shift()).toBeUndefined()
 })
 

@@ -2,32 +2,36 @@ import { describe, expect, test } from 'vitest'
 import { createSendOrder } from '../../../../src/judge/audits/send-order.ts'
 import { randomStream } from '../../../../src/lib/random.ts'
 import type { Observation, ReplayRole } from '../../../../src/observation/observation.ts'
-import { observed, singleAsked } from '../checks/observed.ts'
+import { observed, singleDescriptor } from '../checks/observed.ts'
 
-type Released = { readonly seq: number; readonly watermarkMs: number }
+type Released = { readonly id: number; readonly watermarkMs: number }
 
 function sequence(queueLimit?: number) {
   const released: Released[] = []
-  const sequencer = createSendOrder(({ seq }, watermarkMs) => released.push({ seq, watermarkMs }), queueLimit)
-  return { ...sequencer, released, seqs: () => released.map(({ seq }) => seq) }
+  const sequencer = createSendOrder(({ id }, watermarkMs) => released.push({ id, watermarkMs }), queueLimit)
+  return { ...sequencer, released, requestIds: () => released.map(({ id }) => id) }
 }
 
-const at = (seq: number, sentMs: number | null, role: ReplayRole['role'] = 'original', group = seq): Observation =>
-  observed({ ...singleAsked, replay: { group, role, concurrent: false } }, null, { seq, sentMs, dueMs: sentMs ?? seq })
+const at = (id: number, sentMs: number | null, role: ReplayRole['role'] = 'original', group = id): Observation =>
+  observed({ ...singleDescriptor, replay: { group, role, concurrent: false } }, null, {
+    id,
+    sentMs,
+    dueMs: sentMs ?? id,
+  })
 
 describe('the sequencer', () => {
   test('lets observations go in the order of their numbers, whatever order they end in', () => {
-    const { add, seqs } = sequence()
-    for (const seq of [2, 0, 1, 4, 3]) add(at(seq, seq * 10))
-    expect(seqs()).toEqual([0, 1, 2, 3, 4])
+    const { add, requestIds } = sequence()
+    for (const id of [2, 0, 1, 4, 3]) add(at(id, id * 10))
+    expect(requestIds()).toEqual([0, 1, 2, 3, 4])
   })
 
   test('holds back what stands behind one that is missing, until the end', () => {
-    const { add, flush, seqs } = sequence()
-    for (const seq of [0, 2, 3]) add(at(seq, seq * 10))
-    expect(seqs()).toEqual([0])
+    const { add, flush, requestIds } = sequence()
+    for (const id of [0, 2, 3]) add(at(id, id * 10))
+    expect(requestIds()).toEqual([0])
     flush()
-    expect(seqs()).toEqual([0, 2, 3])
+    expect(requestIds()).toEqual([0, 2, 3])
   })
 
   test('the watermark follows the first requests of arrivals, not the late follow-ups of a replay', () => {
@@ -42,51 +46,51 @@ describe('the sequencer', () => {
     const { add, released } = sequence()
     add(at(0, 10))
     add({ ...at(1, null), dueMs: 30, outcome: { kind: 'dropped', reason: 'max-in-flight' } })
-    expect(released.at(-1)).toEqual({ seq: 1, watermarkMs: 30 })
+    expect(released.at(-1)).toEqual({ id: 1, watermarkMs: 30 })
   })
 
   test('when too many wait they go ahead, and the watermark stays at what was sent before the missing one', () => {
     const { add, released } = sequence(3)
-    for (const seq of [0, 2, 3, 4, 5]) add(at(seq, seq * 10))
+    for (const id of [0, 2, 3, 4, 5]) add(at(id, id * 10))
     expect(released).toEqual([
-      { seq: 0, watermarkMs: 0 },
-      { seq: 2, watermarkMs: 0 },
-      { seq: 3, watermarkMs: 0 },
-      { seq: 4, watermarkMs: 0 },
-      { seq: 5, watermarkMs: 0 },
+      { id: 0, watermarkMs: 0 },
+      { id: 2, watermarkMs: 0 },
+      { id: 3, watermarkMs: 0 },
+      { id: 4, watermarkMs: 0 },
+      { id: 5, watermarkMs: 0 },
     ])
     add(at(6, 60))
     add(at(1, 10))
     expect(released.slice(-2)).toEqual([
-      { seq: 6, watermarkMs: 0 },
-      { seq: 1, watermarkMs: 60 },
+      { id: 6, watermarkMs: 0 },
+      { id: 1, watermarkMs: 60 },
     ])
   })
 
   test('a missing number leaves the watermark at the first gap that is still open', () => {
     const { add, released } = sequence(2)
-    for (const seq of [0, 2, 3, 5, 6, 7]) add(at(seq, seq * 10))
+    for (const id of [0, 2, 3, 5, 6, 7]) add(at(id, id * 10))
     add(at(4, 40))
-    expect(released.at(-1)).toEqual({ seq: 4, watermarkMs: 0 })
+    expect(released.at(-1)).toEqual({ id: 4, watermarkMs: 0 })
     add(at(1, 10))
-    expect(released.at(-1)).toEqual({ seq: 1, watermarkMs: 70 })
+    expect(released.at(-1)).toEqual({ id: 1, watermarkMs: 70 })
   })
 
   test('with a small queue and long stragglers, each is let go once and nothing is sent before its watermark', () => {
     for (let seed = 0; seed < 30; seed++) {
       const random = randomStream(seed, 'sequencer')
-      const ends = Array.from({ length: 2000 }, (_, seq) => ({
-        seq,
-        endMs: seq + (random.next() < 0.01 ? random.int(1500) : random.int(20)),
+      const ends = Array.from({ length: 2000 }, (_, id) => ({
+        id,
+        endMs: id + (random.next() < 0.01 ? random.int(1500) : random.int(20)),
       }))
-      const sent = new Map(ends.map(({ seq }) => [seq, seq]))
+      const sent = new Map(ends.map(({ id }) => [id, id]))
       const { add, flush, released } = sequence(16)
-      for (const { seq } of ends.toSorted((a, b) => a.endMs - b.endMs)) add(at(seq, sent.get(seq) ?? 0))
+      for (const { id } of ends.toSorted((a, b) => a.endMs - b.endMs)) add(at(id, sent.get(id) ?? 0))
       flush()
-      expect(released.map(({ seq }) => seq).toSorted((a, b) => a - b)).toEqual([...sent.keys()])
+      expect(released.map(({ id }) => id).toSorted((a, b) => a - b)).toEqual([...sent.keys()])
       let watermarkMs = 0
       for (const each of released) {
-        expect(sent.get(each.seq)).toBeGreaterThanOrEqual(watermarkMs)
+        expect(sent.get(each.id)).toBeGreaterThanOrEqual(watermarkMs)
         watermarkMs = Math.max(watermarkMs, each.watermarkMs)
       }
     }

@@ -3,22 +3,22 @@ import { createIdSet, createUniqueIdsAudit } from '../../../../src/judge/audits/
 import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 import { randomStream, textHash } from '../../../../src/lib/random.ts'
 import type { Observation, ReplayRole } from '../../../../src/observation/observation.ts'
-import { answerOf, observed, rpcHeaders, singleAsked } from '../checks/observed.ts'
+import { observed, responseOf, rpcHeaders, singleDescriptor } from '../checks/observed.ts'
 
 function judge(observations: Iterable<Observation>) {
   const docket = createFindingLog()
   const audit = createUniqueIdsAudit(docket.reporterFor('uniqueness'))
   for (const observation of observations) audit.add(observation, 0)
   audit.finish(true)
-  return docket.findings().map(({ clause, because, examples }) => [clause, because, examples[0]?.seqs])
+  return docket.findings().map(({ clause, message, examples }) => [clause, message, examples[0]?.requestIds])
 }
 
-const answered = (seq: number, ray: string, request: string | undefined, replay: ReplayRole | null = null, more = {}) =>
+const answered = (id: number, ray: string, request: string | undefined, replay: ReplayRole | null = null, more = {}) =>
   observed(
-    { ...singleAsked, replay },
-    answerOf(200, {}, { ...rpcHeaders, 'cf-ray': ray, 'x-request-id': request, ...more }),
+    { ...singleDescriptor, replay },
+    responseOf(200, {}, { ...rpcHeaders, 'cf-ray': ray, 'x-request-id': request, ...more }),
     {
-      seq,
+      id,
     },
   )
 const group = (role: ReplayRole['role']): ReplayRole => ({ group: 0, role, concurrent: false })
@@ -28,7 +28,7 @@ test('answers that each have their own ids are spared, and so are those without 
 })
 
 test('two answers with one ray are accused, whatever was asked', () => {
-  const list = observed({ kind: 'models' }, answerOf(200, {}, { 'cf-ray': 'a' }), { seq: 4 })
+  const list = observed({ kind: 'models' }, responseOf(200, {}, { 'cf-ray': 'a' }), { id: 4 })
   expect(judge([answered(3, 'a', 'x'), list])).toEqual([
     ['header.cf-ray.unique', 'cf-ray a names two requests, expected each to have its own', [3, 4]],
   ])
@@ -48,10 +48,12 @@ test('a replay repeats the id of its request, and whether it says so is not judg
 
 test('a repetition is found among tens of thousands of ids, and memory does not grow beyond', () => {
   const many = function* () {
-    for (let seq = 0; seq < 40_000; seq++) yield answered(seq, `r${seq}`, `q${seq}`)
+    for (let id = 0; id < 40_000; id++) yield answered(id, `r${id}`, `q${id}`)
     yield answered(40_000, 'r17', 'q40000')
   }
-  expect(judge(many()).map(([clause, , seqs]) => [clause, seqs])).toEqual([['header.cf-ray.unique', [17, 40_000]]])
+  expect(judge(many()).map(([clause, , requestIds]) => [clause, requestIds])).toEqual([
+    ['header.cf-ray.unique', [17, 40_000]],
+  ])
 })
 
 describe('a memory of ids', () => {
@@ -59,8 +61,8 @@ describe('a memory of ids', () => {
     const memory = createIdSet(10)
     expect([memory.add('a', 3, null), memory.add('b', 4, 2)]).toEqual([null, null])
     expect([memory.add('a', 5, 1), memory.add('b', 6, null)]).toEqual([
-      { seq: 3, group: null },
-      { seq: 4, group: 2 },
+      { id: 3, group: null },
+      { id: 4, group: 2 },
     ])
     expect(memory.all()).toEqual([
       ['a', 3],
@@ -71,10 +73,10 @@ describe('a memory of ids', () => {
   test('knows the last ones for sure, and none that came twice as many ago', () => {
     const most = 3_000
     const memory = createIdSet(most)
-    for (let seq = 0; seq < 10_000; seq++) {
-      expect(memory.add(`id-${seq}`, seq, null)).toBeNull()
-      const early = seq - most + 1
-      if (early >= 0) expect(memory.add(`id-${early}`, -1, null)).toEqual({ seq: early, group: null })
+    for (let id = 0; id < 10_000; id++) {
+      expect(memory.add(`id-${id}`, id, null)).toBeNull()
+      const early = id - most + 1
+      if (early >= 0) expect(memory.add(`id-${early}`, -1, null)).toEqual({ id: early, group: null })
     }
     expect(memory.add('id-0', 10_000, null)).toBeNull()
     expect(memory.all().length).toBeLessThanOrEqual(2 * most)
@@ -85,16 +87,16 @@ describe('a memory of ids', () => {
     expect(textHash(one)).toBe(textHash(other))
     const memory = createIdSet(10)
     expect([memory.add(one, 1, null), memory.add(other, 2, null)]).toEqual([null, null])
-    expect([memory.add(other, 3, null)?.seq, memory.add(one, 4, null)?.seq]).toEqual([2, 1])
+    expect([memory.add(other, 3, null)?.id, memory.add(one, 4, null)?.id]).toEqual([2, 1])
   })
 
   test('does what a Map would', () => {
     const random = randomStream(1, 'ids')
     const [memory, map] = [createIdSet(1_000_000), new Map<string, number>()]
-    for (let seq = 0; seq < 20_000; seq++) {
-      const id = random.int(8_000).toString(36)
-      expect(memory.add(id, seq, null)?.seq).toBe(map.get(id))
-      if (!map.has(id)) map.set(id, seq)
+    for (let id = 0; id < 20_000; id++) {
+      const value = random.int(8_000).toString(36)
+      expect(memory.add(value, id, null)?.id).toBe(map.get(value))
+      if (!map.has(value)) map.set(value, id)
     }
     expect(memory.all()).toEqual([...map])
   })

@@ -60,13 +60,13 @@ describe('a search', () => {
   test('says no more than that the highest rate holds, where nothing broke', () => {
     const { past, conclusion } = follow(terms({ toPerSecond: 90 }), () => 'held')
     expect(rates(past)).toEqual([10, 20, 40, 80, 90, 90])
-    expect(conclusion).toEqual({ status: 'not-reached', perSecond: 90, because: 'held' })
+    expect(conclusion).toEqual({ status: 'not-reached', perSecond: 90, message: 'held' })
   })
 
   test('says that not even the lowest rate holds when that broke twice', () => {
     const { past, conclusion } = follow(terms(), () => 'too-many-bad')
     expect(rates(past)).toEqual([10, 10])
-    expect(conclusion).toEqual({ status: 'below-lowest', perSecond: null, because: 'too-many-bad' })
+    expect(conclusion).toEqual({ status: 'below-lowest', perSecond: null, message: 'too-many-bad' })
   })
 
   test('does not take a trial that the harness spoiled for one of the two', () => {
@@ -106,15 +106,15 @@ describe('what is not the target', () => {
 
   test('is never given out as a rate of the target', () => {
     const { conclusion } = follow(terms(), trial => (trial.perSecond > 70 ? 'harness-full' : 'held'))
-    expect(conclusion).toEqual({ status: 'harness-limited', perSecond: null, because: 'harness-full' })
+    expect(conclusion).toEqual({ status: 'harness-limited', perSecond: null, message: 'harness-full' })
   })
 
   test('ends the search, where rate limits gave way first or callers are about to be blocked', () => {
     const at = (outcome: TrialOutcome) => follow(terms(), trial => (trial.perSecond > 30 ? outcome : 'held')).conclusion
-    expect(at('rate-limited')).toEqual({ status: 'limited-by-tier', perSecond: null, because: 'rate-limited' })
-    expect(at('blocked')).toEqual({ status: 'inconclusive', perSecond: null, because: 'blocked' })
-    expect(at('failure-limit')).toEqual({ status: 'inconclusive', perSecond: null, because: 'failure-limit' })
-    expect(at('unfinished')).toEqual({ status: 'inconclusive', perSecond: null, because: 'unfinished' })
+    expect(at('rate-limited')).toEqual({ status: 'limited-by-tier', perSecond: null, message: 'rate-limited' })
+    expect(at('blocked')).toEqual({ status: 'inconclusive', perSecond: null, message: 'blocked' })
+    expect(at('failure-limit')).toEqual({ status: 'inconclusive', perSecond: null, message: 'failure-limit' })
+    expect(at('unfinished')).toEqual({ status: 'inconclusive', perSecond: null, message: 'unfinished' })
   })
 })
 

@@ -3,7 +3,7 @@ import { documented } from '../../../../src/contract/documented.ts'
 import { createCapacitySearch } from '../../../../src/judge/capacity/search.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { Load } from '../../../../src/plan/plan.ts'
-import { answeredWith, aPlan, aStage, dropped, failed } from '../metrics/fixtures.ts'
+import { aPlan, aStage, dropped, failed, respondedWith } from '../metrics/fixtures.ts'
 
 const load: Load = {
   model: 'capacity',
@@ -25,10 +25,10 @@ const plan = aPlan({ stages: [aStage('search', 60_000, { load })], slo: { rpc: {
 
 type Told = (dueMs: number, index: number) => Observation
 
-const good: Told = dueMs => answeredWith(200, { dueMs, sentMs: dueMs, headersMs: dueMs + 50, endMs: dueMs + 50 })
-const slow: Told = dueMs => answeredWith(200, { dueMs, sentMs: dueMs, headersMs: dueMs + 150, endMs: dueMs + 150 })
-const late: Told = dueMs => answeredWith(200, { dueMs, sentMs: dueMs + 40, headersMs: dueMs + 90, endMs: dueMs + 90 })
-const refusing: Told = dueMs => answeredWith(429, { dueMs, sentMs: dueMs, headersMs: dueMs + 2, endMs: dueMs + 2 })
+const good: Told = dueMs => respondedWith(200, { dueMs, sentMs: dueMs, headersMs: dueMs + 50, endMs: dueMs + 50 })
+const slow: Told = dueMs => respondedWith(200, { dueMs, sentMs: dueMs, headersMs: dueMs + 150, endMs: dueMs + 150 })
+const late: Told = dueMs => respondedWith(200, { dueMs, sentMs: dueMs + 40, headersMs: dueMs + 90, endMs: dueMs + 90 })
+const refusing: Told = dueMs => respondedWith(429, { dueMs, sentMs: dueMs, headersMs: dueMs + 2, endMs: dueMs + 2 })
 
 /** A search whose trials went so, one after the other; each is told of as many arrivals as it was to have. */
 function searched(trials: readonly Told[], counts: readonly (number | null)[] = []) {
@@ -69,7 +69,7 @@ describe('what a search adds up to', () => {
   test('shows at which rate a target works that is behind', () => {
     // Forty come each second, and twenty go; the last one is stuck.
     const behind: Told = (dueMs, index) =>
-      answeredWith(200, {
+      respondedWith(200, {
         dueMs,
         sentMs: dueMs,
         headersMs: dueMs,
@@ -81,10 +81,10 @@ describe('what a search adds up to', () => {
 
   test('counts the arrivals of replays once', () => {
     const replay: Told = (dueMs, index) => {
-      const asked = { kind: 'rpc', network: 'n', batch: false, items: [] } as const
+      const request = { kind: 'rpc', network: 'n', batch: false, items: [] } as const
       const role = index % 2 === 0 ? 'original' : 'duplicate'
       const group = index - (index % 2)
-      return { ...good(dueMs, index), seq: index, asked: { ...asked, replay: { group, role, concurrent: false } } }
+      return { ...good(dueMs, index), id: index, request: { ...request, replay: { group, role, concurrent: false } } }
     }
     expect(resultOf([replay], [40])?.trials[0]).toMatchObject({ arrivals: 20, planned: 20, outcome: 'held' })
     // As many answers a second as arrivals, though there were twice as many.
@@ -107,7 +107,7 @@ describe('the target is told apart from the rest', () => {
   test('what was sent late is not, and gives no number', () => {
     const result = resultOf([late, late])
     expect(result).toMatchObject({ status: 'harness-limited', perSecond: null })
-    expect(result?.because).toMatch(/^Turnpike itself sent too late at 20\/s/)
+    expect(result?.reason).toMatch(/^Turnpike itself sent too late at 20\/s/)
   })
 
   test('refusals by rate limits are not', () => {
@@ -118,7 +118,7 @@ describe('the target is told apart from the rest', () => {
     const error = { error: 'Too many failed attempts. Wait 30s and retry.' }
     const blocked: Told = (dueMs, index) => {
       const body = { kind: 'json', value: error, digest: null } as const
-      return { ...refusing(dueMs, index), answer: { status: 429, headers: {}, bytes: 60, body } }
+      return { ...refusing(dueMs, index), response: { status: 429, headers: {}, bytes: 60, body } }
     }
     expect(resultOf([good, blocked])?.trials[1]?.outcome).toBe('blocked')
   })
@@ -174,7 +174,7 @@ describe('a search that goes on', () => {
     expect(cut.results(false)[0]?.trials[1]?.outcome).toBe('unfinished')
     expect(resultOf([good])).toMatchObject({
       status: 'inconclusive',
-      because: expect.stringMatching(/^Time, or the run/),
+      message: expect.stringMatching(/^Time, or the run/),
     })
   })
 })

@@ -4,12 +4,12 @@ import { documented } from '../../../../src/contract/documented.ts'
 import {
   accusations,
   accusesEach,
-  answerOf,
-  chatAsked,
+  chatDescriptor,
   completion,
   judgedCount,
   observed,
   refused,
+  responseOf,
   sparesEach,
   tokenHeaders,
 } from './observed.ts'
@@ -139,7 +139,10 @@ describe('options', () => {
   })
 
   test('of plain calls are not looked for', () => {
-    const observation = observed(chatAsked, answerOf(200, { ...completion, service_parameters: 7 }, tokenHeaders))
+    const observation = observed(
+      chatDescriptor,
+      responseOf(200, { ...completion, service_parameters: 7 }, tokenHeaders),
+    )
     expect(accusations(observation)).toEqual({})
     expect(judgedCount('parameters.echo', observation)).toBe(0)
   })

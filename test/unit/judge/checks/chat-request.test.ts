@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
 import { documented } from '../../../../src/contract/documented.ts'
-import type { ChatAsked } from '../../../../src/observation/observation.ts'
+import type { ChatDescriptor } from '../../../../src/observation/observation.ts'
 import {
   accusations,
   accusesEach,
-  answerOf,
-  chatAsked,
+  chatDescriptor,
   completion,
   judgedCount,
   observed,
   refused,
+  responseOf,
   sparesEach,
   tokenHeaders,
 } from './observed.ts'
@@ -18,12 +18,13 @@ import {
 type Body = Readonly<Record<string, unknown>>
 
 const options = { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: false }
-const asking = (body: Body, more: Partial<ChatAsked> = {}): ChatAsked => ({
-  ...chatAsked,
+const asking = (body: Body, more: Partial<ChatDescriptor> = {}): ChatDescriptor => ({
+  ...chatDescriptor,
   options: { ...options, body },
   ...more,
 })
-const taken = (body: Body, answer: unknown = completion) => observed(asking(body), answerOf(200, answer, tokenHeaders))
+const taken = (body: Body, response: unknown = completion) =>
+  observed(asking(body), responseOf(200, response, tokenHeaders))
 const denied = (body: Body, status = 400, error?: unknown) => refused(asking(body), status, error, tokenHeaders)
 const said = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] })
 const [choice] = completion.choices
@@ -44,7 +45,7 @@ const withLogprobs: Contract = {
   models: documented.models.map(model => ({ ...model, logprobs: true })),
 }
 
-const because = (body: Body, status = 400) =>
+const message = (body: Body, status = 400) =>
   `a request with ${JSON.stringify(body)} was answered with ${status} "{\\"error\\":\\"No\\"}", expected a success`
 
 describe('requests that are right', () => {
@@ -55,13 +56,13 @@ describe('requests that are right', () => {
     'one that two members could be the reason of': denied({ frequency_penalty: 2, max_temp: 2 }),
     'one with a member that is public but not documented': denied({ temperature: 0.5 }),
     'one with options of the service, which are judged by others': refused(
-      { ...chatAsked, options: { ...options, parameters: { enable_x_search: true } } },
+      { ...chatDescriptor, options: { ...options, parameters: { enable_x_search: true } } },
       400,
       { error: 'No' },
       tokenHeaders,
     ),
     'one that this model cannot do': denied({ n: 2 }, 400, { error: 'n is not supported by this model' }),
-    'one whose prompt may be too long for any model': refused({ ...chatAsked, promptTokens: 200_000 }, 400, {
+    'one whose prompt may be too long for any model': refused({ ...chatDescriptor, promptTokens: 200_000 }, 400, {
       error: 'No',
     }),
     'log probabilities of a model that is not said to have them': denied({ logprobs: true }),
@@ -88,29 +89,29 @@ describe('requests that are right', () => {
   accusesEach({
     'a plain request that is refused': [
       'chat.request',
-      because({}),
-      refused(chatAsked, 400, { error: 'No' }, tokenHeaders),
+      message({}),
+      refused(chatDescriptor, 400, { error: 'No' }, tokenHeaders),
     ],
-    'a request of the same prompt that is refused': ['chat.request', because({}, 422), denied({}, 422)],
+    'a request of the same prompt that is refused': ['chat.request', message({}, 422), denied({}, 422)],
     'the highest penalty': [
       'chat.request.frequency-penalty',
-      because({ frequency_penalty: 2 }),
+      message({ frequency_penalty: 2 }),
       denied({ frequency_penalty: 2 }),
     ],
     'the lowest penalty': [
       'chat.request.frequency-penalty',
-      because({ frequency_penalty: -2 }),
+      message({ frequency_penalty: -2 }),
       denied({ frequency_penalty: -2 }),
     ],
-    'the highest temperature': ['chat.request.max-temp', because({ max_temp: 2 }), denied({ max_temp: 2 })],
-    'the lowest temperature': ['chat.request.max-temp', because({ max_temp: 0 }), denied({ max_temp: 0 })],
-    'an older bound': ['chat.request.max-tokens', because({ max_tokens: -1 }), denied({ max_tokens: -1 })],
+    'the highest temperature': ['chat.request.max-temp', message({ max_temp: 2 }), denied({ max_temp: 2 })],
+    'the lowest temperature': ['chat.request.max-temp', message({ max_temp: 0 }), denied({ max_temp: 0 })],
+    'an older bound': ['chat.request.max-tokens', message({ max_tokens: -1 }), denied({ max_tokens: -1 })],
     'a key for the cache': [
       'chat.request.prompt-cache-key',
-      because({ prompt_cache_key: 'a' }),
+      message({ prompt_cache_key: 'a' }),
       denied({ prompt_cache_key: 'a' }),
     ],
-    'no log probabilities': ['chat.request.logprobs', because({ logprobs: false }), denied({ logprobs: false })],
+    'no log probabilities': ['chat.request.logprobs', message({ logprobs: false }), denied({ logprobs: false })],
     'one letter': [
       'chat.request.text-part',
       expect.any(String) as unknown as string,
@@ -123,7 +124,7 @@ describe('requests that are right', () => {
     ],
     'a member that nobody knows': [
       'chat.request.unknown-member',
-      because({ no_such_member: 1 }),
+      message({ no_such_member: 1 }),
       denied({ no_such_member: 1 }),
     ],
     'more choices than were asked for': [
@@ -139,7 +140,7 @@ describe('requests that are right', () => {
     'two choices that nobody asked for': [
       'chat.request.n',
       '2 choices with the indices [0,1] came back, expected at most 1, each with its own',
-      observed(chatAsked, answerOf(200, choices(0, 1), tokenHeaders)),
+      observed(chatDescriptor, responseOf(200, choices(0, 1), tokenHeaders)),
     ],
     'a completion that is cut by an older bound of nothing': [
       'chat.request.max-tokens',

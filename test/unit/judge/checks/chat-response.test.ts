@@ -4,12 +4,12 @@ import { documented } from '../../../../src/contract/documented.ts'
 import {
   accusations,
   accusesEach,
-  answerOf,
-  chatAsked,
+  chatDescriptor,
   chatObserved,
   completion,
   judgedCount,
   observed,
+  responseOf,
   sparesEach,
   tokenHeaders,
 } from './observed.ts'
@@ -64,13 +64,13 @@ describe('completions', () => {
       total_tokens: 320,
     }),
     'an alias that is answered by the model it stands for': observed(
-      { ...chatAsked, model: 'default' },
-      answerOf(200, completion, tokenHeaders),
+      { ...chatDescriptor, model: 'default' },
+      responseOf(200, completion, tokenHeaders),
     ),
     'a date that a busy server writes a second too long': chatObserved(completion, {
       date: 'Thu, 15 Jan 2026 12:00:00 GMT',
     }),
-    'a refusal, which is no completion': observed(chatAsked, answerOf(404, { error: 'No' })),
+    'a refusal, which is no completion': observed(chatDescriptor, responseOf(404, { error: 'No' })),
   })
 
   accusesEach({
@@ -193,7 +193,7 @@ describe('completions', () => {
   })
 
   test('a success without a body has none of what a completion has', () => {
-    const empty = observed(chatAsked, answerOf(204, '', { ...tokenHeaders, 'content-type': undefined }))
+    const empty = observed(chatDescriptor, responseOf(204, '', { ...tokenHeaders, 'content-type': undefined }))
     expect(Object.keys(accusations(empty))).toEqual([
       'header.content-type',
       'chat.content-type',
@@ -225,8 +225,8 @@ const options = { parameters: {}, suffix: null, encoding: null, samePrompt: fals
 
 const given = (logprobs: unknown, body: Readonly<Record<string, unknown>> = { logprobs: true }, more: object = {}) =>
   observed(
-    { ...chatAsked, options: { ...options, body } },
-    answerOf(200, { ...completion, ...more, choices: [{ ...choice, logprobs }] }, tokenHeaders),
+    { ...chatDescriptor, options: { ...options, body } },
+    responseOf(200, { ...completion, ...more, choices: [{ ...choice, logprobs }] }, tokenHeaders),
   )
 
 const has = (logprobs: boolean | null): Contract => ({

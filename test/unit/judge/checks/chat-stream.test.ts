@@ -3,11 +3,11 @@ import type { StreamPart, StreamRecord } from '../../../../src/observation/obser
 import {
   accusations,
   accusesEach,
-  answerOf,
-  chatAsked,
+  chatDescriptor,
   completion,
   judgedCount,
   observed,
+  responseOf,
   sparesEach,
   streamObserved,
   tokenHeaders,
@@ -53,7 +53,7 @@ describe('streams', () => {
     'a stream that comes as JSON': [
       'chat.stream.content-type',
       'content-type is "application/json", expected text/event-stream',
-      observed({ ...chatAsked, stream: true }, answerOf(200, completion, tokenHeaders)),
+      observed({ ...chatDescriptor, stream: true }, responseOf(200, completion, tokenHeaders)),
     ],
     'two ids': [
       'chat.stream.chunk',

@@ -5,12 +5,12 @@ import type { Observation, StreamRecord } from '../../../../src/observation/obse
 import {
   accusations,
   accusesEach,
-  answerOf,
-  chatAsked,
+  chatDescriptor,
   chatObserved,
   completion,
   judgedCount,
   observed,
+  responseOf,
   sparesEach,
   streamObserved,
   tokenHeaders,
@@ -32,7 +32,7 @@ const cut = { ...choice, finish_reason: 'length', stop_reason: 'length' }
 const cutAfter = (tokens: number, details: unknown = null) =>
   chatObserved({ ...completion, choices: [cut], usage: usageOf(tokens, details), cost: undefined })
 const bounded = (bound: number, body: object = {}) => ({
-  ...chatAsked,
+  ...chatDescriptor,
   maxCompletionTokens: bound,
   options: { body: { ...body }, parameters: {}, suffix: null, encoding: null, samePrompt: false },
 })
@@ -51,7 +51,7 @@ const usual: StreamRecord['deltaTypes'] = [
 /** Two answers were asked for, which end in two ways. */
 function streamOfTwo(stream: Partial<StreamRecord>): Observation {
   const two = { finishReasons: ['stop', 'length'], stopReasons: ['length', 'stop'], ...stream }
-  return { ...streamObserved(two), asked: { ...bounded(120, { n: 2 }), stream: true } }
+  return { ...streamObserved(two), request: { ...bounded(120, { n: 2 }), stream: true } }
 }
 
 describe('how an answer ends', () => {
@@ -70,15 +70,15 @@ describe('how an answer ends', () => {
     'thoughts that are counted beside an answer that meets its bound': cutAfter(70, { reasoning_tokens: 50 }),
     'an answer that meets the bound of its model, which we may not know': observed(
       bounded(8_192),
-      answerOf(200, { ...completion, choices: [cut] }, tokenHeaders),
+      responseOf(200, { ...completion, choices: [cut] }, tokenHeaders),
     ),
     'an answer that meets a bound of another name': observed(
       bounded(120, { max_tokens: 100 }),
-      answerOf(200, { ...completion, choices: [cut] }, tokenHeaders),
+      responseOf(200, { ...completion, choices: [cut] }, tokenHeaders),
     ),
     'the first of two answers that meets its bound': observed(
       bounded(120, { n: 2 }),
-      answerOf(200, { ...completion, choices: [cut, { ...choice, index: 1 }] }, tokenHeaders),
+      responseOf(200, { ...completion, choices: [cut, { ...choice, index: 1 }] }, tokenHeaders),
     ),
     'a stream that ends with a tool call': streamObserved({
       ...grammarOf('role', 'tool-call', 'finish', 'usage', 'done'),
@@ -356,10 +356,10 @@ describe('the price of what is looked up', () => {
   const priced = (parameters: object, usd: number, body: object = completion) =>
     observed(
       {
-        ...chatAsked,
+        ...chatDescriptor,
         options: { body: {}, parameters: { ...parameters }, suffix: null, encoding: null, samePrompt: false },
       },
-      answerOf(200, { ...body, cost: { usd, diem: 0 } }, tokenHeaders),
+      responseOf(200, { ...body, cost: { usd, diem: 0 } }, tokenHeaders),
     )
   const search = { enable_web_search: 'on' }
   const scraping = { enable_web_scraping: true }

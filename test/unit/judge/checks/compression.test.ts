@@ -1,38 +1,38 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
 import { documented } from '../../../../src/contract/documented.ts'
-import type { Answer, ChatAsked } from '../../../../src/observation/observation.ts'
+import type { ChatDescriptor, ObservedResponse } from '../../../../src/observation/observation.ts'
 import {
   accusations,
   accusesEach,
-  answerOf,
-  chatAsked,
+  chatDescriptor,
   completion,
   observed,
   refused,
+  responseOf,
   singleObserved,
   sparesEach,
   streamObserved,
   tokenHeaders,
 } from './observed.ts'
 
-const accepting = (encoding: string | null, stream = false): ChatAsked => ({
-  ...chatAsked,
+const accepting = (encoding: string | null, stream = false): ChatDescriptor => ({
+  ...chatDescriptor,
   stream,
   options: { body: {}, parameters: {}, suffix: null, encoding, samePrompt: false },
 })
 const answered = (accepted: string | null, encoding: string | undefined) =>
-  observed(accepting(accepted), answerOf(200, completion, { ...tokenHeaders, 'content-encoding': encoding }))
-const spoilt = (changes: Partial<Answer> = {}) =>
+  observed(accepting(accepted), responseOf(200, completion, { ...tokenHeaders, 'content-encoding': encoding }))
+const spoilt = (changes: Partial<ObservedResponse> = {}) =>
   observed(accepting('gzip'), {
-    ...answerOf(200, '', { ...tokenHeaders, 'content-encoding': 'gzip' }),
+    ...responseOf(200, '', { ...tokenHeaders, 'content-encoding': 'gzip' }),
     body: { kind: 'undecodable', encoding: 'gzip', why: 'unexpected end of file' },
     ...changes,
   })
 const streamed = (encoding: string | undefined) => {
-  const { answer, ...plain } = streamObserved({})
-  const { headers } = answerOf(200, {}, { ...answer?.headers, 'content-encoding': encoding })
-  return { ...plain, asked: accepting('gzip', true), answer: answer && { ...answer, headers } }
+  const { response, ...plain } = streamObserved({})
+  const { headers } = responseOf(200, {}, { ...response?.headers, 'content-encoding': encoding })
+  return { ...plain, request: accepting('gzip', true), response: response && { ...response, headers } }
 }
 
 describe('compression', () => {

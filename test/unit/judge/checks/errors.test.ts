@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { accusesEach, answerOf, chatAsked, observed, refused, singleAsked, sparesEach } from './observed.ts'
+import { accusesEach, chatDescriptor, observed, refused, responseOf, singleDescriptor, sparesEach } from './observed.ts'
 
 const limits = {
   'x-ratelimit-type': 'user',
@@ -12,16 +12,18 @@ const discovery = { x402Version: 2, resource: {}, accepts: [{ scheme: 'exact' }]
 
 describe('error answers', () => {
   sparesEach({
-    'a text as error': refused(chatAsked, 404, { error: 'Invalid request parameters', details: { _errors: [] } }),
-    'an object as error': refused(chatAsked, 404, { error: { message: 'Too long', code: 'context_length_exceeded' } }),
-    'an offer of payment': refused(chatAsked, 402, discovery),
+    'a text as error': refused(chatDescriptor, 404, { error: 'Invalid request parameters', details: { _errors: [] } }),
+    'an object as error': refused(chatDescriptor, 404, {
+      error: { message: 'Too long', code: 'context_length_exceeded' },
+    }),
+    'an offer of payment': refused(chatDescriptor, 402, discovery),
     'a page of something in front of the service': observed(
-      chatAsked,
-      answerOf(502, '<html>Bad Gateway</html>', { 'x-service-version': undefined, 'content-type': 'text/html' }),
+      chatDescriptor,
+      responseOf(502, '<html>Bad Gateway</html>', { 'x-service-version': undefined, 'content-type': 'text/html' }),
     ),
     'an empty 504 of something in front of the service': observed(
-      singleAsked,
-      answerOf(504, '', { 'x-service-version': undefined, 'cf-ray': undefined }),
+      singleDescriptor,
+      responseOf(504, '', { 'x-service-version': undefined, 'cf-ray': undefined }),
     ),
     'a bad request in plain words': refused(badRequest, 400, { error: 'The voice is not supported' }),
     'a bad request with a tree of details': refused(badRequest, 400, {
@@ -37,13 +39,17 @@ describe('error answers', () => {
     'a bad request of another style': refused(badRequest, 400, {
       error: { message: 'Too long', type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' },
     }),
-    'a 402 with its code': refused(chatAsked, 402, { error: 'Poor', code: 'INSUFFICIENT_BALANCE' }),
-    'a 402 with its code in the error': refused(chatAsked, 402, {
+    'a 402 with its code': refused(chatDescriptor, 402, { error: 'Poor', code: 'INSUFFICIENT_BALANCE' }),
+    'a 402 with its code in the error': refused(chatDescriptor, 402, {
       error: { message: 'Poor', code: 'INSUFFICIENT_BALANCE' },
     }),
-    'a 402 to a wallet': refused(chatAsked, 402, { error: 'Pay', code: 'PAYMENT_REQUIRED', topUpInstructions: {} }),
-    'a custom message beside the error': refused(singleAsked, 429, { error: 'No', customMessage: 'Wait' }, limits),
-    'a custom message in the error': refused(singleAsked, 429, { error: { customMessage: 'Wait' } }, limits),
+    'a 402 to a wallet': refused(chatDescriptor, 402, {
+      error: 'Pay',
+      code: 'PAYMENT_REQUIRED',
+      topUpInstructions: {},
+    }),
+    'a custom message beside the error': refused(singleDescriptor, 429, { error: 'No', customMessage: 'Wait' }, limits),
+    'a custom message in the error': refused(singleDescriptor, 429, { error: { customMessage: 'Wait' } }, limits),
   })
 
   accusesEach({
@@ -65,53 +71,53 @@ describe('error answers', () => {
     'a 401 without words': [
       'error.401.object',
       'the body of a 401 has error {"code":401}, which has no message',
-      refused(chatAsked, 401, { error: { code: 401 } }),
+      refused(chatDescriptor, 401, { error: { code: 401 } }),
     ],
     'a 503 whose message is no text': [
       'error.503.object',
       'the body of a 503 has error {"message":{"text":"later"}}, which has no message',
-      refused(chatAsked, 503, { error: { message: { text: 'later' } } }),
+      refused(chatDescriptor, 503, { error: { message: { text: 'later' } } }),
     ],
     'a 402 without a code': [
       'error.402.code',
       'the code of a 402 is nothing, expected INSUFFICIENT_BALANCE',
-      refused(chatAsked, 402, { error: 'Poor' }),
+      refused(chatDescriptor, 402, { error: 'Poor' }),
     ],
     'a line of text': [
       'error.object',
       'the body of a 404 is no JSON object, expected a text or an object as error',
-      refused(chatAsked, 404, 'Bad request'),
+      refused(chatDescriptor, 404, 'Bad request'),
     ],
     'an empty body': [
       'error.object',
       'the body of a 404 is no JSON object, expected a text or an object as error',
-      refused(chatAsked, 404, ''),
+      refused(chatDescriptor, 404, ''),
     ],
     'an error by another name': [
       'error.object',
       'the body of a 404 has error nothing, expected a text or an object as error',
-      refused(chatAsked, 404, { message: 'Bad request' }),
+      refused(chatDescriptor, 404, { message: 'Bad request' }),
     ],
     'an error of no words': [
       'error.object',
       'the body of a 404 has error "", expected a text or an object as error',
-      refused(chatAsked, 404, { error: '' }),
+      refused(chatDescriptor, 404, { error: '' }),
     ],
     'a page that the service itself wrote': [
       'error.object',
       'the body of a 500 is no JSON object, expected a text or an object as error',
-      refused(chatAsked, 500, '<html>Oops</html>'),
+      refused(chatDescriptor, 500, '<html>Oops</html>'),
     ],
     'a 429 of the RPC proxy without its message': [
       'limit.rpc-429',
       'a 429 of the RPC proxy lacks customMessage, expected a message and whole numbers',
-      refused(singleAsked, 429, { error: 'No' }, limits),
+      refused(singleDescriptor, 429, { error: 'No' }, limits),
     ],
     'a 429 of the RPC proxy without its headers': [
       'limit.rpc-429',
       'a 429 of the RPC proxy lacks x-ratelimit-remaining, x-ratelimit-reset, expected a message and whole numbers',
       refused(
-        singleAsked,
+        singleDescriptor,
         429,
         { error: 'No', customMessage: 'Wait' },
         { ...limits, 'x-ratelimit-remaining': undefined, 'x-ratelimit-reset': 'soon' },

@@ -20,7 +20,7 @@ test('a clause that nobody spoke about is not exercised, and one that was kept p
 test('one violation among many that kept the clause fails it', () => {
   const docket = createFindingLog()
   const say = docket.reporterFor('headers')
-  for (let seq = 0; seq < 100; seq++) say.kept('header.date')
+  for (let id = 0; id < 100; id++) say.kept('header.date')
   say.broken('header.date', 'date is nothing', [7])
   expect(tallyOf(docket, 'header.date')).toMatchObject({ judged: 101, violated: 1, verdict: 'fail' })
   expect(docket.violations()).toBe(1)
@@ -32,7 +32,7 @@ test('findings come in the order of the clauses, one for each judge that broke o
   docket.reporterFor('idempotency').broken('rpc.replay.charge', 'racing', [4])
   docket.reporterFor('headers').broken('header.date', 'first', [1])
   docket.reporterFor('headers').broken('header.date', 'second', [2])
-  expect(docket.findings().map(({ clause, judge, count, because }) => [clause, judge, count, because])).toEqual([
+  expect(docket.findings().map(({ clause, judge, count, message }) => [clause, judge, count, message])).toEqual([
     ['header.date', 'headers', 2, 'first'],
     ['rpc.replay.charge', 'idempotency', 1, 'racing'],
     ['rpc.replay.charge', 'ledger', 1, 'replay-billed'],
@@ -42,20 +42,20 @@ test('findings come in the order of the clauses, one for each judge that broke o
 test('of a million violations all are counted and the first few are kept', () => {
   const docket = createFindingLog()
   const say = docket.reporterFor('headers')
-  for (let seq = 0; seq < 1_000_000; seq++) say.broken('header.date', `the date of ${seq}`, [seq])
+  for (let id = 0; id < 1_000_000; id++) say.broken('header.date', `the date of ${id}`, [id])
   const [finding] = docket.findings()
   expect(finding?.count).toBe(1_000_000)
-  expect(finding?.examples.map(({ seqs }) => seqs)).toEqual([[0], [1], [2], [3], [4]])
+  expect(finding?.examples.map(({ requestIds }) => requestIds)).toEqual([[0], [1], [2], [3], [4]])
   expect(docket.cites(maxExamples - 1)).toBe(true)
   expect(docket.cites(maxExamples)).toBe(false)
 })
 
 test('an example stays small whatever the target says and however many requests it is about', () => {
   const docket = createFindingLog()
-  const seqs = Array.from({ length: 10_000 }, (_, seq) => seq)
-  docket.reporterFor('idempotency').broken('rpc.replay.charge', 'x'.repeat(100_000), seqs)
+  const requestIds = Array.from({ length: 10_000 }, (_, id) => id)
+  docket.reporterFor('idempotency').broken('rpc.replay.charge', 'x'.repeat(100_000), requestIds)
   const [example] = docket.findings()[0]?.examples ?? []
-  expect(example?.because).toHaveLength(603)
-  expect(example?.seqs).toHaveLength(24)
+  expect(example?.message).toHaveLength(603)
+  expect(example?.requestIds).toHaveLength(24)
   expect(docket.cites(24)).toBe(false)
 })

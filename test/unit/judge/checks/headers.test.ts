@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
-import type { ChatAsked } from '../../../../src/observation/observation.ts'
+import type { ChatDescriptor } from '../../../../src/observation/observation.ts'
 import {
   accusesEach,
-  answerOf,
-  chatAsked,
+  chatDescriptor,
   chatObserved,
   completion,
   judgedCount,
   observed,
   refused,
+  responseOf,
   sparesEach,
 } from './observed.ts'
 
@@ -26,7 +26,7 @@ describe('headers', () => {
     'a balance below zero, for a completion is billed when it is complete': chatObserved(completion, {
       'x-service-balance-usd': '-0.0003',
     }),
-    'a 502 from something in front of the service': observed(chatAsked, answerOf(502, page, stranger)),
+    'a 502 from something in front of the service': observed(chatDescriptor, responseOf(502, page, stranger)),
     'a stranger, who has no balance': refused(
       { kind: 'probe', probe: 'bad-key' },
       401,
@@ -34,16 +34,16 @@ describe('headers', () => {
       { 'x-service-balance-usd': undefined, 'x-service-balance-diem': undefined },
     ),
     'a 500 without a balance': refused(
-      chatAsked,
+      chatDescriptor,
       500,
       { error: 'Inference failed' },
       { 'x-service-balance-usd': undefined },
     ),
     'a public list, which nobody pays for': observed(
       { kind: 'networks' },
-      answerOf(200, { networks: ['base-mainnet'] }, { 'x-service-balance-usd': undefined }),
+      responseOf(200, { networks: ['base-mainnet'] }, { 'x-service-balance-usd': undefined }),
     ),
-    'no answer at all': observed(chatAsked, null, {
+    'no answer at all': observed(chatDescriptor, null, {
       outcome: { kind: 'failed', reason: 'connection-lost', detail: '' },
     }),
   })
@@ -52,7 +52,7 @@ describe('headers', () => {
     'an answer without a media type': [
       'header.content-type',
       'content-type is nothing on a 404, expected a media type',
-      refused(chatAsked, 404, { error: 'No' }, { 'content-type': undefined }),
+      refused(chatDescriptor, 404, { error: 'No' }, { 'content-type': undefined }),
     ],
     'a date in ISO 8601': [
       'header.date',
@@ -67,7 +67,7 @@ describe('headers', () => {
     'a 404 of the service without its version': [
       'header.version',
       'x-service-version is nothing on a 404, expected a revision',
-      refused(chatAsked, 404, { error: 'No' }, { 'x-service-version': undefined }),
+      refused(chatDescriptor, 404, { error: 'No' }, { 'x-service-version': undefined }),
     ],
     'a version of three numbers': [
       'header.version.format',
@@ -107,7 +107,7 @@ describe('headers', () => {
     'a DIEM balance that is left out of a refusal': [
       'header.balance.diem',
       'x-service-balance-diem is nothing on a 402, expected a decimal string',
-      refused(chatAsked, 402, undefined, { 'x-service-balance-diem': undefined }),
+      refused(chatDescriptor, 402, undefined, { 'x-service-balance-diem': undefined }),
     ],
   })
 
@@ -132,11 +132,11 @@ const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString(
 const warning = 'x-service-model-deprecation-warning'
 const date = 'x-service-model-deprecation-date'
 
-const retiringAsked: ChatAsked = { ...chatAsked, model: 'ref-nano-1b', modelTier: 'XS' }
+const retiringDescriptor: ChatDescriptor = { ...chatDescriptor, model: 'ref-nano-1b', modelTier: 'XS' }
 const retiring = (headers: Readonly<Record<string, string | undefined>>) =>
   observed(
-    retiringAsked,
-    answerOf(
+    retiringDescriptor,
+    responseOf(
       200,
       { ...completion, model: 'ref-nano-1b', cost: undefined },
       {
@@ -168,27 +168,27 @@ describe('occasional headers', () => {
       'x-service-model-id': 'ref-small-24b:enable_web_search=auto',
     }),
     'an alias that is answered by another model': observed(
-      { ...chatAsked, model: 'fastest' },
-      chatObserved(completion).answer,
+      { ...chatDescriptor, model: 'fastest' },
+      chatObserved(completion).response,
     ),
     'a deprecated model with warning and date': retiring({ [warning]: 'It goes', [date]: '2027-06-30' }),
     'a deprecated model whose date has a time': retiring({ [warning]: 'It goes', [date]: '2027-06-30T00:00:00Z' }),
     'requirements on a 402': refused(
-      chatAsked,
+      chatDescriptor,
       402,
       { error: 'Pay' },
       { 'payment-required': encoded({ x402Version: 2 }) },
     ),
     'requirements that are longer than what is kept': refused(
-      chatAsked,
+      chatDescriptor,
       402,
       { error: 'Pay' },
       { 'payment-required': encoded({ resource: 'x'.repeat(1000) }).slice(0, 512) },
     ),
-    'a 402 of an API key, which has none': refused(chatAsked, 402),
+    'a 402 of an API key, which has none': refused(chatDescriptor, 402),
     'whatever a gateway says that gave up': observed(
-      chatAsked,
-      answerOf(502, 'Bad Gateway', { 'x-service-version': undefined, 'x-retry-count': 'many' }),
+      chatDescriptor,
+      responseOf(502, 'Bad Gateway', { 'x-service-version': undefined, 'x-retry-count': 'many' }),
     ),
   })
 
@@ -276,12 +276,12 @@ describe('occasional headers', () => {
     'payment requirements in plain JSON': [
       'header.payment-required',
       'payment-required is "{}" on a 402, expected JSON in base64 on a 402 alone',
-      refused(chatAsked, 402, { error: 'Pay' }, { 'payment-required': '{}' }),
+      refused(chatDescriptor, 402, { error: 'Pay' }, { 'payment-required': '{}' }),
     ],
     'payment requirements that encode no JSON': [
       'header.payment-required',
       'payment-required is "abcd" on a 402, expected JSON in base64 on a 402 alone',
-      refused(chatAsked, 402, { error: 'Pay' }, { 'payment-required': 'abcd' }),
+      refused(chatDescriptor, 402, { error: 'Pay' }, { 'payment-required': 'abcd' }),
     ],
   })
 
@@ -302,6 +302,6 @@ describe('occasional headers', () => {
   })
 
   test('a refusal of a deprecated model need not warn', () => {
-    expect(judgedCount('header.deprecation.present', refused(retiringAsked, 400))).toBe(0)
+    expect(judgedCount('header.deprecation.present', refused(retiringDescriptor, 400))).toBe(0)
   })
 })

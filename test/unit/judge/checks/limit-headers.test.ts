@@ -2,15 +2,15 @@ import { describe } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import {
   accusesEach,
-  answerOf,
   batchBody,
   batchObserved,
-  chatAsked,
+  chatDescriptor,
   chatObserved,
   completion,
   observed,
   refused,
-  singleAsked,
+  responseOf,
+  singleDescriptor,
   sparesEach,
 } from './observed.ts'
 
@@ -26,12 +26,12 @@ const blocked = { error: 'Too many failed attempts (> 20) resulting in a non-suc
 describe('limit headers', () => {
   sparesEach({
     'a batch, which is one request': batchObserved(batchBody),
-    'a 429 that names its type': refused(chatAsked, 429, { error: 'Slow down' }, limited),
-    'the abuse block, which is no rate limit': refused(chatAsked, 429, blocked),
-    'the abuse block of an RPC caller': refused(singleAsked, 429, blocked),
+    'a 429 that names its type': refused(chatDescriptor, 429, { error: 'Slow down' }, limited),
+    'the abuse block, which is no rate limit': refused(chatDescriptor, 429, blocked),
+    'the abuse block of an RPC caller': refused(singleDescriptor, 429, blocked),
     'the limits of the caller, whose own limit is not documented': observed(
       { kind: 'rate-limits' },
-      answerOf(200, { data: { rateLimits: [{ rateLimits: [] }] } }, { 'x-ratelimit-limit-requests': '500' }),
+      responseOf(200, { data: { rateLimits: [{ rateLimits: [] }] } }, { 'x-ratelimit-limit-requests': '500' }),
     ),
     'a partner with the limits of its tier': chatObserved(
       completion,
@@ -39,16 +39,16 @@ describe('limit headers', () => {
       { accountTier: 'partner' },
     ),
     'a reset in half seconds': chatObserved(completion, { 'x-ratelimit-reset-tokens': '59.5' }),
-    'a 503 without limits': refused(chatAsked, 503, { error: 'At capacity' }, none),
+    'a 503 without limits': refused(chatDescriptor, 503, { error: 'At capacity' }, none),
     'a stranger, who has no limits': refused({ kind: 'probe', probe: 'bad-key' }, 401, { error: 'No' }, none),
-    'a refusal without token limits': refused(chatAsked, 402),
+    'a refusal without token limits': refused(chatDescriptor, 402),
   })
 
   accusesEach({
     'an answer without a limit and its reset': [
       'limit.requests.headers',
       'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 404, expected numbers not below zero',
-      refused(chatAsked, 404, { error: 'No' }, { ...none, 'x-ratelimit-remaining-requests': '5' }),
+      refused(chatDescriptor, 404, { error: 'No' }, { ...none, 'x-ratelimit-remaining-requests': '5' }),
     ],
     'a limit with a unit': [
       'limit.requests.headers',
@@ -83,12 +83,17 @@ describe('limit headers', () => {
     'a 429 without a type': [
       'limit.type',
       'x-ratelimit-type is nothing on a 429, expected user, api_key, global',
-      refused(chatAsked, 429),
+      refused(chatDescriptor, 429),
     ],
     'a type that is not documented': [
       'limit.type',
       'x-ratelimit-type is "account" on a 429, expected user, api_key, global',
-      refused(singleAsked, 429, { error: 'No', customMessage: 'Wait' }, { ...rpc429, 'x-ratelimit-type': 'account' }),
+      refused(
+        singleDescriptor,
+        429,
+        { error: 'No', customMessage: 'Wait' },
+        { ...rpc429, 'x-ratelimit-type': 'account' },
+      ),
     ],
   })
 

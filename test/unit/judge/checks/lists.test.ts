@@ -1,8 +1,8 @@
 import { describe } from 'vitest'
-import { accusesEach, answerOf, observed, refused, sparesEach } from './observed.ts'
+import { accusesEach, observed, refused, responseOf, sparesEach } from './observed.ts'
 
-const networks = (slugs: unknown) => observed({ kind: 'networks' }, answerOf(200, { networks: slugs }))
-const models = (body: unknown) => observed({ kind: 'models' }, answerOf(200, body))
+const networks = (slugs: unknown) => observed({ kind: 'networks' }, responseOf(200, { networks: slugs }))
+const models = (body: unknown) => observed({ kind: 'models' }, responseOf(200, body))
 const entry = (apiModelId: string | undefined, rpm: number, tpm: number) => ({
   apiModelId,
   rateLimits: [
@@ -10,7 +10,7 @@ const entry = (apiModelId: string | undefined, rpm: number, tpm: number) => ({
     { amount: tpm, type: 'TPM' },
   ],
 })
-const limits = (rateLimits: unknown) => observed({ kind: 'rate-limits' }, answerOf(200, { data: { rateLimits } }))
+const limits = (rateLimits: unknown) => observed({ kind: 'rate-limits' }, responseOf(200, { data: { rateLimits } }))
 
 describe('lists', () => {
   sparesEach({

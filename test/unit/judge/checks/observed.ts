@@ -5,11 +5,11 @@ import { documented } from '../../../../src/contract/documented.ts'
 import { createChecks } from '../../../../src/judge/checks/checks.ts'
 import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 import type {
-  Answer,
-  Asked,
-  ChatAsked,
+  ChatDescriptor,
   Observation,
-  RpcAsked,
+  ObservedResponse,
+  RequestDescriptor,
+  RpcDescriptor,
   StreamRecord,
 } from '../../../../src/observation/observation.ts'
 
@@ -32,11 +32,11 @@ export const honestHeaders = {
 } as const
 
 /** A header that is undefined is left out. */
-export function answerOf(status: number, body: unknown, headers: Headers = {}): Answer {
+export function responseOf(status: number, body: unknown, headers: Headers = {}): ObservedResponse {
   const all = Object.entries({ ...honestHeaders, ...headers }).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const],
   )
-  const shape: Answer['body'] =
+  const shape: ObservedResponse['body'] =
     typeof body === 'string'
       ? body === ''
         ? { kind: 'empty' }
@@ -46,27 +46,31 @@ export function answerOf(status: number, body: unknown, headers: Headers = {}): 
 }
 
 /** Sent a second into the run, and answered half a second later. */
-export function observed(asked: Asked, answer: Answer | null, changes: Partial<Observation> = {}): Observation {
+export function observed(
+  request: RequestDescriptor,
+  response: ObservedResponse | null,
+  changes: Partial<Observation> = {},
+): Observation {
   return {
-    seq: 5,
-    place: changes.seq ?? 5,
+    id: 5,
+    seq: changes.id ?? 5,
     stage: 'steady',
     call: 'a call',
     caller: 'c0',
     key: 0,
     accountTier: 'default',
-    asked,
+    request,
     dueMs: 1000,
     sentMs: 1000,
     headersMs: 1400,
     endMs: 1500,
-    outcome: { kind: 'answered', status: answer?.status ?? 0 },
-    answer,
+    outcome: { kind: 'answered', status: response?.status ?? 0 },
+    response,
     ...changes,
   }
 }
 
-export const chatAsked: ChatAsked = {
+export const chatDescriptor: ChatDescriptor = {
   kind: 'chat',
   model: 'ref-small-24b',
   modelTier: 'S',
@@ -104,7 +108,7 @@ export const completion = {
 }
 
 export const chatObserved = (body: unknown, headers: Headers = {}, changes: Partial<Observation> = {}): Observation =>
-  observed(chatAsked, answerOf(200, body, { ...tokenHeaders, ...headers }), changes)
+  observed(chatDescriptor, responseOf(200, body, { ...tokenHeaders, ...headers }), changes)
 
 export const reading: StreamRecord = {
   chunks: 103,
@@ -140,9 +144,9 @@ export const reading: StreamRecord = {
 }
 
 export const streamObserved = (stream: Partial<StreamRecord>, changes: Partial<Observation> = {}): Observation => {
-  const answer = answerOf(200, {}, { ...tokenHeaders, 'content-type': 'text/event-stream' })
+  const response = responseOf(200, {}, { ...tokenHeaders, 'content-type': 'text/event-stream' })
   const body = { kind: 'stream', stream: { ...reading, ...stream } } as const
-  return observed({ ...chatAsked, stream: true }, { ...answer, body }, changes)
+  return observed({ ...chatDescriptor, stream: true }, { ...response, body }, changes)
 }
 
 export const rpcHeaders = {
@@ -153,7 +157,7 @@ export const rpcHeaders = {
   'x-request-id': 'aBCdEFghIjKlMnOpQrStUvWxYz012345',
 } as const
 
-export const singleAsked: RpcAsked = {
+export const singleDescriptor: RpcDescriptor = {
   kind: 'rpc',
   network: 'ethereum-mainnet',
   batch: false,
@@ -162,8 +166,8 @@ export const singleAsked: RpcAsked = {
 }
 
 /** 20 + 40 credits, and 5 for the item that fails. */
-export const batchAsked: RpcAsked = {
-  ...singleAsked,
+export const batchDescriptor: RpcDescriptor = {
+  ...singleDescriptor,
   batch: true,
   items: [
     { id: 1, method: 'eth_call', failing: false },
@@ -181,7 +185,7 @@ export const failure = (id: unknown, code = -32602) => ({
 export const batchBody = [result(1), result(2), failure('r-3')]
 
 export const singleObserved = (body: unknown, headers: Headers = {}, changes: Partial<Observation> = {}): Observation =>
-  observed(singleAsked, answerOf(200, body, { ...rpcHeaders, ...headers }), changes)
+  observed(singleDescriptor, responseOf(200, body, { ...rpcHeaders, ...headers }), changes)
 
 export const batchObserved = (
   body: unknown,
@@ -189,14 +193,18 @@ export const batchObserved = (
   changes: Partial<Observation> = {},
 ): Observation => {
   const price = { 'x-service-rpc-credits': '65', 'x-service-rpc-cost-usd': '0.00004063' }
-  return observed(batchAsked, answerOf(200, body, { ...rpcHeaders, ...price, ...headers }), changes)
+  return observed(batchDescriptor, responseOf(200, body, { ...rpcHeaders, ...price, ...headers }), changes)
 }
 
 const honestError = (status: number) => ({ error: 'No', ...(status === 402 && { code: 'INSUFFICIENT_BALANCE' }) })
 
 /** A refusal of a request that was to have `asked`. */
-export const refused = (asked: Asked, status: number, body: unknown = honestError(status), headers: Headers = {}) =>
-  observed(asked, answerOf(status, body, { ...(asked.kind === 'rpc' ? rpcHeaders : {}), ...headers }))
+export const refused = (
+  request: RequestDescriptor,
+  status: number,
+  body: unknown = honestError(status),
+  headers: Headers = {},
+) => observed(request, responseOf(status, body, { ...(request.kind === 'rpc' ? rpcHeaders : {}), ...headers }))
 
 /** Everything that all checks hold against the observation: the clause, and the first reason. */
 export function accusations(
@@ -205,7 +213,7 @@ export function accusations(
 ): Partial<Record<ClauseId, string>> {
   const docket = createFindingLog()
   createChecks(contract, docket)(observation)
-  return Object.fromEntries(docket.findings().map(({ clause, because }) => [clause, because]))
+  return Object.fromEntries(docket.findings().map(({ clause, message }) => [clause, message]))
 }
 
 /** How often the clause was looked at. */
@@ -221,11 +229,11 @@ export function sparesEach(rows: Readonly<Record<string, Observation>>, contract
   })
 }
 
-export type Violation = readonly [clause: ClauseId, because: string, observation: Observation]
+export type Violation = readonly [clause: ClauseId, message: string, observation: Observation]
 
 /** Each row is accused under its own clause, in these words, and under no other. */
 export function accusesEach(rows: Readonly<Record<string, Violation>>, contract: Contract = documented): void {
-  test.each(Object.entries(rows))('accuses %s', (_, [clause, because, observation]) => {
-    expect(accusations(observation, contract)).toEqual({ [clause]: because })
+  test.each(Object.entries(rows))('accuses %s', (_, [clause, message, observation]) => {
+    expect(accusations(observation, contract)).toEqual({ [clause]: message })
   })
 }

@@ -1,10 +1,10 @@
 import type { ChatOptions } from '../../../../src/contract/chat-options.ts'
 import type { Observation, StreamPart, StreamRecord } from '../../../../src/observation/observation.ts'
-import { answerOf, chatAsked, completion, observed, reading, refused, tokenHeaders } from './observed.ts'
+import { chatDescriptor, completion, observed, reading, refused, responseOf, tokenHeaders } from './observed.ts'
 
 const plain: ChatOptions = { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: false }
 export const asking = (options: Partial<ChatOptions>) => ({
-  ...chatAsked,
+  ...chatDescriptor,
   maxCompletionTokens: 100,
   options: { ...plain, ...options },
 })
@@ -29,13 +29,13 @@ export function answered(
   { echo, content = 'Hello', choice: changes }: Said = {},
 ): Observation {
   const choices = [{ ...choice, message: { role: 'assistant', content }, ...changes }]
-  return observed(asking(options), answerOf(200, { ...completion, choices, service_parameters: echo }, tokenHeaders))
+  return observed(asking(options), responseOf(200, { ...completion, choices, service_parameters: echo }, tokenHeaders))
 }
 
 export function streamed(parameters: object, stream: Partial<StreamRecord>): Observation {
-  const answer = answerOf(200, {}, { ...tokenHeaders, 'content-type': 'text/event-stream' })
+  const response = responseOf(200, {}, { ...tokenHeaders, 'content-type': 'text/event-stream' })
   const body = { kind: 'stream', stream: { ...reading, text: 'Hello', contentCharacters: 5, ...stream } } as const
-  return observed({ ...asking({ parameters: { ...parameters } }), stream: true }, { ...answer, body })
+  return observed({ ...asking({ parameters: { ...parameters } }), stream: true }, { ...response, body })
 }
 
 export const parts = (text: string): Pick<StreamRecord, 'grammar'> => ({

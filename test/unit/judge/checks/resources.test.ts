@@ -1,27 +1,27 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
-import type { Answer, ResourceAsked } from '../../../../src/observation/observation.ts'
-import { accusations, accusesEach, answerOf, judgedCount, observed, sparesEach } from './observed.ts'
+import type { ObservedResponse, ResourceDescriptor } from '../../../../src/observation/observation.ts'
+import { accusations, accusesEach, judgedCount, observed, responseOf, sparesEach } from './observed.ts'
 
-const asked = (resource: string, more: Partial<ResourceAsked> = {}): ResourceAsked => ({
+const request = (resource: string, more: Partial<ResourceDescriptor> = {}): ResourceDescriptor => ({
   ...{ kind: 'resource', resource, body: documented.resources[resource]?.body ?? null },
   ...{ page: null, limit: null, timestampMs: null },
   ...more,
 })
 
-const answered = (resource: string, answer: Answer, more: Partial<ResourceAsked> = {}) =>
-  observed(asked(resource, more), answer)
+const answered = (resource: string, response: ObservedResponse, more: Partial<ResourceDescriptor> = {}) =>
+  observed(request(resource, more), response)
 
 const ofModel = { 'x-service-model-id': 'ref', 'x-service-model-name': 'Ref' } as const
 const limitOf = (limit: number) => ({ 'x-ratelimit-limit-requests': String(limit) })
 const embedded = (status = 200, headers = {}) =>
-  answerOf(status, status === 200 ? { data: [] } : { error: 'No', code: 'INSUFFICIENT_BALANCE' }, {
+  responseOf(status, status === 200 ? { data: [] } : { error: 'No', code: 'INSUFFICIENT_BALANCE' }, {
     ...ofModel,
     ...limitOf(500),
     ...headers,
   })
 const speech = (headers = {}) =>
-  answerOf(200, 'ID3', { 'content-type': 'audio/mpeg', ...ofModel, ...limitOf(60), ...headers })
+  responseOf(200, 'ID3', { 'content-type': 'audio/mpeg', ...ofModel, ...limitOf(60), ...headers })
 
 const pages = (limit: unknown, page: unknown, total: unknown, totalPages: unknown) => ({
   'x-pagination-limit': String(limit),
@@ -30,8 +30,8 @@ const pages = (limit: unknown, page: unknown, total: unknown, totalPages: unknow
   'x-pagination-total-pages': String(totalPages),
 })
 const listOf = (items: number, headers: Readonly<Record<string, string | undefined>>) =>
-  answerOf(200, { object: 'list', data: Array.from({ length: items }, (_, id) => ({ id })) }, headers)
-const characters = (items: number, headers: Readonly<Record<string, string>>, more: Partial<ResourceAsked> = {}) =>
+  responseOf(200, { object: 'list', data: Array.from({ length: items }, (_, id) => ({ id })) }, headers)
+const characters = (items: number, headers: Readonly<Record<string, string>>, more: Partial<ResourceDescriptor> = {}) =>
   answered('characters', listOf(items, headers), more)
 
 describe('resources', () => {
@@ -41,8 +41,8 @@ describe('resources', () => {
     'a refusal of token ids': answered('embeddings', embedded(400), { body: { input: [1, 2] } }),
     'a request that came too often': answered('embeddings', embedded(429, { 'x-ratelimit-type': 'user' })),
     'a caller without credit': answered('embeddings', embedded(402)),
-    'a failure of the service': answered('embeddings', answerOf(500, { error: 'Failed' })),
-    'a video that was never queued': answered('video-retrieve', answerOf(404, { error: 'No' }, limitOf(120))),
+    'a failure of the service': answered('embeddings', responseOf(500, { error: 'Failed' })),
+    'a video that was never queued': answered('video-retrieve', responseOf(404, { error: 'No' }, limitOf(120))),
     'speech that does not say what file it is': answered('speech', speech()),
     'speech as an attachment': answered('speech', speech({ 'content-disposition': 'attachment; filename="a.mp3"' })),
     'speech inline': answered('speech', speech({ 'content-disposition': 'Inline' })),
@@ -54,8 +54,8 @@ describe('resources', () => {
     'a page behind the last': characters(0, pages(3, 9, 7, 3), { page: 9, limit: 3 }),
     'the last page in place of one behind it': characters(1, pages(3, 3, 7, 3), { page: 9, limit: 3 }),
     'a smaller page than was asked for': characters(5, pages(5, 1, 7, 2), { page: 1, limit: 1000 }),
-    'a list that is no object': answered('characters', answerOf(200, [1, 2], pages(20, 1, 2, 1))),
-    'a list that is kept elsewhere': answered('characters', answerOf(200, { items: {} }, pages(20, 1, 2, 1))),
+    'a list that is no object': answered('characters', responseOf(200, [1, 2], pages(20, 1, 2, 1))),
+    'a list that is kept elsewhere': answered('characters', responseOf(200, { items: {} }, pages(20, 1, 2, 1))),
     'a time that is given back': answered(
       'characters',
       listOf(2, { ...pages(20, 1, 2, 1), 'x-service-request-timestamp-ms': '17' }),
@@ -64,7 +64,7 @@ describe('resources', () => {
       },
     ),
     'a time that is not given back': characters(2, pages(20, 1, 2, 1), { timestampMs: 17 }),
-    'a resource that the contract does not have': answered('nonsense', answerOf(404, { error: 'No' })),
+    'a resource that the contract does not have': answered('nonsense', responseOf(404, { error: 'No' })),
   })
 
   accusesEach({
@@ -131,7 +131,7 @@ describe('resources', () => {
     'pages of nothing': [
       'header.pagination.total-pages',
       '7 items, 0 on a page, are said to be on 0 pages, expected 0',
-      answered('characters', answerOf(200, {}, pages(0, 1, 7, 0))),
+      answered('characters', responseOf(200, {}, pages(0, 1, 7, 0))),
     ],
     'an item too few': [
       'header.pagination.items',
@@ -158,19 +158,19 @@ describe('resources', () => {
     'an empty instance': [
       'header.control-instance',
       'x-service-control-instance is "" on a 200, expected a text',
-      answered('image', answerOf(200, {}, { ...ofModel, ...limitOf(20), 'x-service-control-instance': '' })),
+      answered('image', responseOf(200, {}, { ...ofModel, ...limitOf(20), 'x-service-control-instance': '' })),
     ],
   })
 
   test('partners have limits of their own', () => {
-    const image = answered('image', answerOf(200, {}, { ...ofModel, ...limitOf(20) }))
+    const image = answered('image', responseOf(200, {}, { ...ofModel, ...limitOf(20) }))
     expect(accusations({ ...image, accountTier: 'partner' })).toEqual({
       'limit.resources': 'the limit of image is said to be 20, expected 60 (partner)',
     })
   })
 
   test('the limit of the video of partners is open', () => {
-    const video = answered('video-queue', answerOf(200, {}, { ...ofModel, ...limitOf(7) }))
+    const video = answered('video-queue', responseOf(200, {}, { ...ofModel, ...limitOf(7) }))
     expect(judgedCount('limit.resources', { ...video, accountTier: 'partner' })).toBe(0)
   })
 
@@ -186,7 +186,7 @@ describe('resources', () => {
   test.each([null, 7, 'text', [], { data: 7 }, { data: null }])(
     'a list that is %j is no accusation of its items',
     body => {
-      const found = accusations(answered('characters', answerOf(200, body, pages(3, 1, 7, 3))))
+      const found = accusations(answered('characters', responseOf(200, body, pages(3, 1, 7, 3))))
       expect(Object.keys(found).filter(clause => clause !== 'header.pagination.items')).toEqual([])
     },
   )

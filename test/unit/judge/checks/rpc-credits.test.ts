@@ -3,15 +3,15 @@ import { documented } from '../../../../src/contract/documented.ts'
 import {
   accusations,
   accusesEach,
-  answerOf,
   batchBody,
   batchObserved,
   failure,
   judgedCount,
   observed,
+  responseOf,
   result,
   rpcHeaders,
-  singleAsked,
+  singleDescriptor,
   singleObserved,
   sparesEach,
 } from './observed.ts'
@@ -20,9 +20,9 @@ const costing = (credits: string | undefined, usd: string | undefined) => ({
   'x-service-rpc-credits': credits,
   'x-service-rpc-cost-usd': usd,
 })
-const dear = { ...singleAsked, items: [{ id: 1, method: 'trace_call', failing: true }] }
+const dear = { ...singleDescriptor, items: [{ id: 1, method: 'trace_call', failing: true }] }
 const dearFailing = (credits: string, usd: string) =>
-  observed(dear, answerOf(200, failure(1), { ...rpcHeaders, ...costing(credits, usd) }))
+  observed(dear, responseOf(200, failure(1), { ...rpcHeaders, ...costing(credits, usd) }))
 const withDiscount = (singleErrorIsDiscounted: boolean) => ({
   ...documented,
   rpc: { ...documented.rpc, singleErrorIsDiscounted },
@@ -38,16 +38,16 @@ describe('credits', () => {
     'a failed single call at the full price': dearFailing('40', '0.000025'),
     'a failed single call at the price of a failed item': dearFailing('5', '0.00000313'),
     'a replay, whatever it shows': observed(
-      { ...singleAsked, replay: { group: 4, role: 'duplicate', concurrent: false } },
-      answerOf(200, result(1), { ...rpcHeaders, ...costing('0', '0'), 'idempotent-replayed': 'true' }),
+      { ...singleDescriptor, replay: { group: 4, role: 'duplicate', concurrent: false } },
+      responseOf(200, result(1), { ...rpcHeaders, ...costing('0', '0'), 'idempotent-replayed': 'true' }),
     ),
     'a method that is on no list': observed(
-      { ...singleAsked, items: [{ id: 1, method: 'zks_L1ChainId', failing: false }] },
-      answerOf(200, result(1), rpcHeaders),
+      { ...singleDescriptor, items: [{ id: 1, method: 'zks_L1ChainId', failing: false }] },
+      responseOf(200, result(1), rpcHeaders),
     ),
     'a network that is on no list': observed(
-      { ...singleAsked, network: 'robinhood-mainnet' },
-      answerOf(200, result(1), rpcHeaders),
+      { ...singleDescriptor, network: 'robinhood-mainnet' },
+      responseOf(200, result(1), rpcHeaders),
     ),
   })
 
@@ -102,11 +102,11 @@ describe('credits', () => {
       '2000 credits cost 0.0012625 USD, expected about 0.00125',
       observed(
         {
-          ...singleAsked,
+          ...singleDescriptor,
           batch: true,
           items: Array.from({ length: 100 }, (_, id) => ({ id, method: 'eth_call', failing: false })),
         },
-        answerOf(
+        responseOf(
           200,
           Array.from({ length: 100 }, (_, id) => result(id)),
           { ...rpcHeaders, ...costing('2000', '0.0012625') },

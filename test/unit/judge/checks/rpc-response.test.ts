@@ -3,32 +3,32 @@ import { documented } from '../../../../src/contract/documented.ts'
 import {
   accusations,
   accusesEach,
-  answerOf,
-  batchAsked,
   batchBody,
+  batchDescriptor,
   batchObserved,
   failure,
   judgedCount,
   observed,
   refused,
+  responseOf,
   result,
   rpcHeaders,
-  singleAsked,
+  singleDescriptor,
   singleObserved,
   sparesEach,
 } from './observed.ts'
 
-const failing = { ...singleAsked, items: [{ id: 1, method: 'eth_getBalance', failing: true }] }
-const conflict = { ...batchAsked, replay: { group: 4, role: 'conflict' as const, concurrent: false } }
+const failing = { ...singleDescriptor, items: [{ id: 1, method: 'eth_getBalance', failing: true }] }
+const conflict = { ...batchDescriptor, replay: { group: 4, role: 'conflict' as const, concurrent: false } }
 const others = [1, 2, 3].map(id => ({ id, method: 'eth_call', failing: false }))
 const ofFour = (body: unknown, credits: string) => {
   const cost = (Number(credits) * 0.000000625).toFixed(12)
   const headers = { ...rpcHeaders, 'x-service-rpc-credits': credits, 'x-service-rpc-cost-usd': cost }
   const items = [...others, { id: 'r-3', method: 'eth_getBalance', failing: true }]
-  return observed({ ...batchAsked, items }, answerOf(200, body, headers))
+  return observed({ ...batchDescriptor, items }, responseOf(200, body, headers))
 }
 const fullBatch = {
-  ...batchAsked,
+  ...batchDescriptor,
   items: Array.from({ length: 100 }, (_, id) => ({ id, method: 'eth_call', failing: false })),
 }
 const upstream = { error: 'Upstream request failed' }
@@ -40,7 +40,7 @@ describe('RPC answers', () => {
     'a result beside an error that is null': singleObserved({ ...result(1), error: null }),
     'a failing call that is answered with 200': observed(
       failing,
-      answerOf(200, failure(1), {
+      responseOf(200, failure(1), {
         ...rpcHeaders,
         'x-service-rpc-credits': '5',
         'x-service-rpc-cost-usd': '0.00000313',
@@ -55,16 +55,16 @@ describe('RPC answers', () => {
     'the responses of a batch in another order': batchObserved([...batchBody].reverse()),
     'a media type with a charset': singleObserved(result(1), { 'content-type': 'application/json;charset=UTF-8' }),
     'a failing batch that was refused for its number': refused(
-      batchAsked,
+      batchDescriptor,
       429,
       { error: 'No', customMessage: 'Wait' },
       { 'x-ratelimit-type': 'user', 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' },
     ),
-    'a failing batch that nobody can pay': refused(batchAsked, 402),
-    'a failing batch whose upstream could not be reached': refused(batchAsked, 500, upstream),
+    'a failing batch that nobody can pay': refused(batchDescriptor, 402),
+    'a failing batch whose upstream could not be reached': refused(batchDescriptor, 500, upstream),
     'a failing batch that a gateway could not pass on': observed(
-      batchAsked,
-      answerOf(502, '<html>', { 'x-service-version': undefined }),
+      batchDescriptor,
+      responseOf(502, '<html>', { 'x-service-version': undefined }),
     ),
     'one failing item among others that a node does not like': ofFour(
       [result(1), failure(2), failure(3), failure('r-3')],
@@ -82,7 +82,7 @@ describe('RPC answers', () => {
       { ...fullBatch, items: fullBatch.items.slice(1) },
       400,
     ),
-    'a conflict, which is another judge’s': observed(conflict, answerOf(400, { error: 'Used' }, rpcHeaders)),
+    'a conflict, which is another judge’s': observed(conflict, responseOf(400, { error: 'Used' }, rpcHeaders)),
   })
 
   accusesEach({
@@ -109,7 +109,7 @@ describe('RPC answers', () => {
     'a result beside an error': [
       'rpc.response',
       'a response is {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params"},"r...: it has both result and error',
-      observed(failing, answerOf(200, { ...failure(1), result: '0x' }, rpcHeaders)),
+      observed(failing, responseOf(200, { ...failure(1), result: '0x' }, rpcHeaders)),
     ],
     'an error that is a text': [
       'rpc.response',
@@ -182,20 +182,20 @@ describe('RPC answers', () => {
     'a failing batch that is refused': [
       'rpc.item-failure.status',
       'a request with an item that fails was answered with 400, expected 200',
-      refused(batchAsked, 400),
+      refused(batchDescriptor, 400),
     ],
   })
 
   test('responses to the items under a status of 500 are an answer to them', () => {
-    const observation = refused(batchAsked, 500, batchBody)
+    const observation = refused(batchDescriptor, 500, batchBody)
     expect(accusations(observation)['rpc.item-failure.status']).toBe(
       'a request with an item that fails was answered with 500, expected 200',
     )
   })
 
   test('a list that the target makes too long is told in brief', () => {
-    const because = accusations(batchObserved(Array.from({ length: 5000 }, (_, index) => result(`x${index}`))))
-    expect(because['rpc.batch.correlation']).toBe(
+    const message = accusations(batchObserved(Array.from({ length: 5000 }, (_, index) => result(`x${index}`))))
+    expect(message['rpc.batch.correlation']).toBe(
       'id "x0" was not asked for; id "x1" was not asked for; id "x2" was not asked for; id "x3" was not asked for; id "x4" was not asked for and 4996 more',
     )
   })

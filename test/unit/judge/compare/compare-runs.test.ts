@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { compareRuns } from '../../../../src/judge/compare/compare-runs.ts'
 import { type Comparison, defaultCriteria } from '../../../../src/judge/compare/comparison.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
-import { anObservation, answeredWith, aPlan, streamed } from '../metrics/fixtures.ts'
+import { anObservation, aPlan, respondedWith, streamed } from '../metrics/fixtures.ts'
 import { type Simulated, simulatedPlan, simulatedRun } from './simulated-run.ts'
 
 const baselines = (count: number, options: Partial<Simulated> = {}) =>
@@ -15,7 +15,7 @@ describe('a comparison accuses', () => {
   test('a run that is slower, by as much as it is, of every time that shows it', () => {
     const comparison = compare({ factor: 1.12 })
     expect(comparison.verdict).toBe('regressed')
-    expect(comparison.because[0]).toMatch(/^chat in steady regressed: latency p50 \+\d+(\.\d+)? %, service time p50/)
+    expect(comparison.reasons[0]).toMatch(/^chat in steady regressed: latency p50 \+\d+(\.\d+)? %, service time p50/)
     const { effect, confidence, verdict } = row(comparison, 'service time p50') ?? {}
     expect(verdict).toBe('regressed')
     expect(effect?.value).toBeCloseTo(0.12, 1)
@@ -33,7 +33,7 @@ describe('a comparison accuses', () => {
 
   test('a run that answers with refusals, and with less that is good', () => {
     const comparison = compare({
-      change: o => (o.dueMs % 240 === 0 ? answeredWith(429, { ...o, outcome: { kind: 'answered', status: 429 } }) : o),
+      change: o => (o.dueMs % 240 === 0 ? respondedWith(429, { ...o, outcome: { kind: 'answered', status: 429 } }) : o),
     })
     expect(row(comparison, 'refusals')?.verdict).toBe('regressed')
     expect(row(comparison, 'goodput')?.verdict).toBe('regressed')
@@ -63,7 +63,7 @@ describe('a comparison spares', () => {
   test('a run that is the same', () => {
     const comparison = compare({})
     expect(comparison.verdict).toBe('unchanged')
-    expect(comparison.because).toEqual([
+    expect(comparison.reasons).toEqual([
       expect.stringMatching(/^Against 1 baseline \d+ of \d+ numbers are not worse by 10 %/),
     ])
     expect(comparison.rows.map(({ verdict }) => verdict)).not.toContain('regressed')
@@ -86,7 +86,7 @@ describe('a comparison spares', () => {
   test('calls it improved when it is quicker', () => {
     const comparison = compare({ factor: 0.85 })
     expect(comparison.verdict).toBe('improved')
-    expect(comparison.because[0]).toContain('chat in steady improved: latency p50 -')
+    expect(comparison.reasons[0]).toContain('chat in steady improved: latency p50 -')
   })
 })
 
@@ -102,7 +102,7 @@ describe('several baselines', () => {
   test('are used but for those that prove nothing', () => {
     const comparison = compare({}, [...baselines(2), simulatedRun({ seed: 300, factor: 3, verdict: 'inconclusive' })])
     expect(comparison.baselines.map(({ id }) => id)).toEqual(['run-100', 'run-101'])
-    expect(comparison.because).toContain('1 baseline proved nothing and was left out.')
+    expect(comparison.reasons).toContain('1 baseline proved nothing and was left out.')
     expect(comparison.verdict).toBe('unchanged')
   })
 })
@@ -115,7 +115,7 @@ describe('a comparison cannot tell', () => {
     const comparison = compare({ factor: 2, failing: 0.5, isComplete: false })
     expect(comparison.verdict).toBe('cannot-tell')
     expect([...new Set(comparison.rows.map(({ verdict }) => verdict))]).toEqual(['cannot-tell'])
-    expect(comparison.because).toEqual(['The run did not end by itself.'])
+    expect(comparison.reasons).toEqual(['The run did not end by itself.'])
   })
 
   test('of what was free and is charged, in a run that did not end by itself', () => {
@@ -136,13 +136,13 @@ describe('a comparison cannot tell', () => {
   test('where the only baseline proves nothing', () => {
     const comparison = compare({ factor: 2 }, baselines(1, { isComplete: false }))
     expect(comparison.verdict).toBe('cannot-tell')
-    expect(row(comparison, 'latency p50')?.because).toBe('its baseline did not end by itself')
+    expect(row(comparison, 'latency p50')?.reason).toBe('its baseline did not end by itself')
   })
 
   test('where the harness was late, which would have looked like a slower target', () => {
     const comparison = compare({ lateMs: 15 })
     expect(verdictsOf(comparison)).toEqual(['cannot-tell'])
-    expect(row(comparison, 'latency p50')?.because).toMatch(
+    expect(row(comparison, 'latency p50')?.reason).toMatch(
       /^the harness was not as late as before: p50 15\.\d ms, was \d+ µs$/,
     )
     expect(compare({ lateMs: 45, factor: 1.5 }).verdict).toBe('cannot-tell')
@@ -151,7 +151,7 @@ describe('a comparison cannot tell', () => {
   test('where arrivals were dropped, of times and of rates', () => {
     const comparison = compare({ drops: 200, factor: 1.3 })
     expect(verdictsOf(comparison)).toEqual(['cannot-tell'])
-    expect(row(comparison, 'achieved')?.because).toBe('arrivals of its stage were dropped')
+    expect(row(comparison, 'achieved')?.reason).toBe('arrivals of its stage were dropped')
   })
 
   test('of so few values that the percentile has no bound, and says how few', () => {
@@ -160,7 +160,7 @@ describe('a comparison cannot tell', () => {
       verdict: 'cannot-tell',
       base: null,
       run: null,
-      because: 'too few values, or too close together: 200',
+      message: 'too few values, or too close together: 200',
     })
   })
 

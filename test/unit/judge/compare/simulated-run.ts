@@ -5,7 +5,7 @@ import { randomStream } from '../../../../src/lib/random.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { Plan } from '../../../../src/plan/plan.ts'
 import { logNormal } from '../../../../src/service/capacity.ts'
-import { answeredWith, aPlan, aStage, dropped, failed } from '../metrics/fixtures.ts'
+import { aPlan, aStage, dropped, failed, respondedWith } from '../metrics/fixtures.ts'
 
 export type Simulated = {
   readonly seed: number
@@ -36,7 +36,7 @@ export function simulatedRun(options: Simulated): ComparedRun {
     const sentMs = dueMs + lateMs * (0.5 + random.next())
     const endMs = sentMs + logNormal(random, 100, 0.3) * factor * drift(dueMs)
     const fails = random.next() < failing
-    const o = fails ? failed({ dueMs, sentMs, endMs }) : answeredWith(200, { dueMs, sentMs, endMs })
+    const o = fails ? failed({ dueMs, sentMs, endMs }) : respondedWith(200, { dueMs, sentMs, endMs })
     fold.add(options.change?.(o) ?? o)
   }
   for (let i = 0; i < drops; i++) fold.add(dropped({ dueMs: i }))

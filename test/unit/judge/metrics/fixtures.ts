@@ -33,7 +33,7 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
   service: null,
   profile: 'documented',
   callers: { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null },
-  limits: { by: 'target', asked: { kind: 'not-asked', why: 'a fixture' }, scopes: [] },
+  limits: { by: 'target', discovery: { kind: 'not-asked', why: 'a fixture' }, scopes: [] },
   calls: { chat, rpc: { kind: 'rpc', network: 'n', methods: [['m', 1]], batchSize: null, failing: 0 } },
   stages: [aStage('steady', 10_000)],
   slo: {},
@@ -52,24 +52,24 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
 
 /** Due at 0, sent at 1 ms, headers at 5 ms, ended at 100 ms with 200. */
 export const anObservation = (changes: Partial<Observation> = {}): Observation => ({
-  seq: 0,
-  place: changes.seq ?? 0,
+  id: 0,
+  seq: changes.id ?? 0,
   stage: 'steady',
   call: 'chat',
   caller: 'c0',
   key: 0,
   accountTier: 'default',
-  asked: chat,
+  request: chat,
   dueMs: 0,
   sentMs: 1,
   headersMs: 5,
   endMs: 100,
   outcome: { kind: 'answered', status: 200 },
-  answer: null,
+  response: null,
   ...changes,
 })
 
-export const answeredWith = (status: number, changes: Partial<Observation> = {}): Observation =>
+export const respondedWith = (status: number, changes: Partial<Observation> = {}): Observation =>
   anObservation({ outcome: { kind: 'answered', status }, ...changes })
 
 export const failed = (changes: Partial<Observation> = {}): Observation =>
@@ -115,7 +115,7 @@ export const aStream = (changes: Partial<StreamRecord> = {}): StreamRecord => ({
 
 export const streamed = (stream: Partial<StreamRecord> = {}, changes: Partial<Observation> = {}): Observation =>
   anObservation({
-    answer: { status: 200, headers: {}, bytes: 1, body: { kind: 'stream', stream: aStream(stream) } },
+    response: { status: 200, headers: {}, bytes: 1, body: { kind: 'stream', stream: aStream(stream) } },
     ...changes,
   })
 

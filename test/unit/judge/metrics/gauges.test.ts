@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import { createGauges } from '../../../../src/judge/metrics/gauges.ts'
-import type { Answer } from '../../../../src/observation/observation.ts'
+import type { ObservedResponse } from '../../../../src/observation/observation.ts'
 import { virtualRun } from '../../../support/virtual-run.ts'
 import { anObservation } from './fixtures.ts'
 
 const rpc = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay: null } as const
 
-const answer = (headers: Answer['headers'], status = 200): Answer => {
+const response = (headers: ObservedResponse['headers'], status = 200): ObservedResponse => {
   return {
     status,
     headers,
@@ -41,9 +41,9 @@ test('meters: of two answers the one that was written last counts, although it m
   const shown = (usd: string, remaining: string, headersMs: number) =>
     meters.add(
       anObservation({
-        asked: rpc,
+        request: rpc,
         headersMs,
-        answer: answer({ 'x-service-balance-usd': usd, 'x-ratelimit-remaining-requests': remaining }),
+        response: response({ 'x-service-balance-usd': usd, 'x-ratelimit-remaining-requests': remaining }),
       }),
     )
   shown('9.5', '50', 30)
@@ -57,15 +57,15 @@ test('meters: of two answers the one that was written last counts, although it m
 test('meters: what is no number is not shown', () => {
   const meters = createGauges(documented)
   const junk = { 'x-service-balance-usd': 'NaN', 'x-ratelimit-remaining-requests': 'soon' }
-  meters.add(anObservation({ asked: rpc, answer: answer(junk) }))
+  meters.add(anObservation({ request: rpc, response: response(junk) }))
   expect(meters.balances()).toEqual([{ caller: 'c0', usd: null, diem: null }])
   expect(meters.remaining()).toMatchObject([{ requests: null, tokens: null }])
 })
 
 test('meters: answers of the abuse block are counted apart by caller', () => {
   const meters = createGauges(documented)
-  meters.add(anObservation({ asked: rpc, answer: answer({}, 429) }))
-  meters.add(anObservation({ asked: rpc, answer: answer({}, 400) }))
-  meters.add(anObservation({ asked: rpc, answer: null }))
+  meters.add(anObservation({ request: rpc, response: response({}, 429) }))
+  meters.add(anObservation({ request: rpc, response: response({}, 400) }))
+  meters.add(anObservation({ request: rpc, response: null }))
   expect([...meters.blocks()]).toEqual([['c0', 1]])
 })

@@ -3,7 +3,7 @@ import { percentilesOf } from '../../../../src/judge/metrics/histogram.ts'
 import { createMetrics } from '../../../../src/judge/metrics/request-stats.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { Plan, Timing } from '../../../../src/plan/plan.ts'
-import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from './fixtures.ts'
+import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed } from './fixtures.ts'
 
 const everything = { call: null, stage: null }
 
@@ -49,8 +49,8 @@ describe('metrics: a timing that cannot be known has no value', () => {
 
 describe('metrics: timings are of complete 2xx answers', () => {
   test.each([
-    ['a 500', answeredWith(500)],
-    ['a 429', answeredWith(429)],
+    ['a 500', respondedWith(500)],
+    ['a 429', respondedWith(429)],
     ['a failure', failed()],
   ])('%s has no latency, but a lateness', (_, o) => {
     expect(meanOf('latency', o)).toBeNull()
@@ -61,14 +61,14 @@ describe('metrics: timings are of complete 2xx answers', () => {
     expect(meanOf('latency', dropped())).toBeNull()
     expect(meanOf('lateness', dropped())).toBeNull()
   })
-  test('a 204 is a success', () => expect(meanOf('latency', answeredWith(204))).toBe(100))
+  test('a 204 is a success', () => expect(meanOf('latency', respondedWith(204))).toBe(100))
   test('tokens of an answer that is no success do not count', () => {
     expect(statsOf([streamed(), streamed({}, { outcome: { kind: 'answered', status: 500 } })]).outputTokens).toBe(5)
   })
 })
 
 test('metrics: every observation is answered, failed or dropped, and sent is the first two', () => {
-  const stats = statsOf([answeredWith(200), answeredWith(429), answeredWith(429), failed(), dropped()])
+  const stats = statsOf([respondedWith(200), respondedWith(429), respondedWith(429), failed(), dropped()])
   expect(stats).toMatchObject({ sent: 4, answered: 3, failed: 1, dropped: 1, good: 1 })
   expect([...stats.statuses]).toEqual([
     [200, 1],
@@ -88,8 +88,8 @@ describe('metrics: an answer is good when it met every SLO of its call', () => {
     ['every gap short enough', streamed({ gapsMs: [1, 1, 1, 50] }), { icl: 50 }, 1],
     ['pace that is not known', streamed({ usage: null }), { tpot: 1000 }, 0],
     ['one token, so no pace to keep', streamed({ usage: { completion_tokens: 1 } }), { tpot: 1 }, 1],
-    ['a fast 429', answeredWith(429, { endMs: 2 }), { latency: 100 }, 0],
-    ['no SLO', answeredWith(200, { endMs: 99_999 }), {}, 1],
+    ['a fast 429', respondedWith(429, { endMs: 2 }), { latency: 100 }, 0],
+    ['no SLO', respondedWith(200, { endMs: 99_999 }), {}, 1],
   ] as const)('%s', (_, o, slo, expected) => expect(good(o, slo)).toBe(expected))
   test('the SLO of another call is none of its business', () => {
     expect(statsOf([streamed()], aPlan({ slo: { rpc: { latency: 1 } } })).good).toBe(1)
@@ -115,8 +115,8 @@ describe('metrics: a selection is of its call and stage', () => {
 
 test('metrics: statuses and names beyond a bound share one cell, and none is lost', () => {
   const metrics = createMetrics(aPlan())
-  for (let i = 0; i < 100; i++) metrics.add(answeredWith(200 + i, { call: `stranger-${i}` }))
-  for (let i = 0; i < 100; i++) metrics.add(answeredWith(200 + i))
+  for (let i = 0; i < 100; i++) metrics.add(respondedWith(200 + i, { call: `stranger-${i}` }))
+  for (let i = 0; i < 100; i++) metrics.add(respondedWith(200 + i))
   expect(metrics.cells().length).toBeLessThanOrEqual(18)
   const statuses = metrics.select({ call: 'chat', stage: null }).statuses
   expect(statuses.size).toBe(33)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createSeries, type Series } from '../../../../src/judge/metrics/series.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { Plan } from '../../../../src/plan/plan.ts'
-import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from './fixtures.ts'
+import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed } from './fixtures.ts'
 
 function seriesOf(observations: readonly Observation[]): Series {
   const series = createSeries(aPlan({ stages: [aStage('steady', 10_000)] }))
@@ -12,7 +12,7 @@ function seriesOf(observations: readonly Observation[]): Series {
 
 describe('counts over time', () => {
   test('what was due stands where it was due, an answer where it ended', () => {
-    const { due, sent, answered } = seriesOf([answeredWith(200, { dueMs: 900, sentMs: 1_001, endMs: 2_500 })])
+    const { due, sent, answered } = seriesOf([respondedWith(200, { dueMs: 900, sentMs: 1_001, endMs: 2_500 })])
     expect([due, sent, answered]).toEqual([
       [1, 0, 0],
       [0, 1, 0],
@@ -21,7 +21,7 @@ describe('counts over time', () => {
   })
 
   test('what was dropped was due and not sent; what failed was sent and not answered', () => {
-    const all = seriesOf([dropped(), failed(), answeredWith(429)])
+    const all = seriesOf([dropped(), failed(), respondedWith(429)])
     expect(all).toMatchObject({ due: [3], dropped: [1], sent: [2], failed: [1], answered: [1], refused: [1] })
   })
 
@@ -39,7 +39,7 @@ describe('counts over time', () => {
 
 describe('times over time', () => {
   test('a percentile has a value where there are enough of them, and the largest always', () => {
-    const many = Array.from({ length: 60 }, (_, seq) => anObservation({ seq, endMs: 100 + seq }))
+    const many = Array.from({ length: 60 }, (_, id) => anObservation({ id, endMs: 100 + id }))
     const [call] = seriesOf(many).calls
     expect(call?.count).toBe(60)
     expect(call?.latencyMs.max).toEqual([159])
@@ -58,7 +58,7 @@ describe('times over time', () => {
   })
 
   test('the distribution and the heat map count every answer', () => {
-    const { calls, heat } = seriesOf([anObservation(), anObservation({ seq: 1, endMs: 7_000 })])
+    const { calls, heat } = seriesOf([anObservation(), anObservation({ id: 1, endMs: 7_000 })])
     const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
     expect(sum(calls[0]?.latencies.counts ?? [])).toBe(2)
     expect(sum(heat.counts.map(sum))).toBe(2)
@@ -69,7 +69,7 @@ describe('times over time', () => {
     const names = Array.from({ length: 30 }, (_, index) => `call-${index}`)
     const [call] = Object.values(aPlan().calls)
     const series = createSeries(aPlan({ calls: Object.fromEntries(names.map(name => [name, call])) as Plan['calls'] }))
-    for (const [seq, name] of names.toReversed().entries()) series.add(anObservation({ seq, call: name }))
+    for (const [id, name] of names.toReversed().entries()) series.add(anObservation({ id, call: name }))
     const { calls } = series.series()
     expect(calls).toHaveLength(11)
     expect(calls[0]).toMatchObject({ call: '(other calls)', count: 20 })
@@ -111,24 +111,24 @@ describe('limits over time', () => {
 
   test('each answer says how much of its window is used, and each 429 is marked', () => {
     const { limits } = seriesOf([
-      anObservation({ answer: { status: 200, headers: headers(49), bytes: 0, body } }),
-      answeredWith(429, { seq: 7, headersMs: 1_500, answer: { status: 429, headers: headers(0), bytes: 0, body } }),
+      anObservation({ response: { status: 200, headers: headers(49), bytes: 0, body } }),
+      respondedWith(429, { id: 7, headersMs: 1_500, response: { status: 429, headers: headers(0), bytes: 0, body } }),
     ])
     expect(limits).toEqual([
-      { caller: 'c0', scope: 'chat:m', limit: 50, used: [1, 50], refusedMs: [1_500], refusedSeqs: [7] },
+      { caller: 'c0', scope: 'chat:m', limit: 50, used: [1, 50], refusedMs: [1_500], refusedIds: [7] },
     ])
   })
 
   test('junk in the headers is no number', () => {
     const junk = { 'x-ratelimit-limit-requests': '-5e9', 'x-ratelimit-remaining-requests': 'NaN' }
-    const { limits } = seriesOf([anObservation({ answer: { status: 200, headers: junk, bytes: 0, body } })])
+    const { limits } = seriesOf([anObservation({ response: { status: 200, headers: junk, bytes: 0, body } })])
     expect(limits[0]).toMatchObject({ limit: null, used: [null] })
   })
 
   test('callers are many and lanes are few: those that were refused come first', () => {
-    const answer = (status: number) => ({ status, headers: headers(20), bytes: 0, body })
-    const calm = Array.from({ length: 100 }, (_, at) => anObservation({ caller: `c${at}`, answer: answer(200) }))
-    const { limits } = seriesOf([...calm, answeredWith(429, { caller: 'late', answer: answer(429) })])
+    const response = (status: number) => ({ status, headers: headers(20), bytes: 0, body })
+    const calm = Array.from({ length: 100 }, (_, at) => anObservation({ caller: `c${at}`, response: response(200) }))
+    const { limits } = seriesOf([...calm, respondedWith(429, { caller: 'late', response: response(429) })])
     expect(limits).toHaveLength(24)
     expect(limits[0]?.caller).toBe('late')
   })

@@ -3,7 +3,7 @@ import { documented } from '../../../../src/contract/documented.ts'
 import { cellsPerOctave, createSlices, type Slice } from '../../../../src/judge/metrics/slices.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { Plan } from '../../../../src/plan/plan.ts'
-import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from './fixtures.ts'
+import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed } from './fixtures.ts'
 
 const slicesOf = (observations: readonly Observation[], plan: Plan = aPlan()) => {
   const fold = createSlices(plan, documented)
@@ -61,11 +61,11 @@ describe('a stage in slices', () => {
 describe('a slice', () => {
   test('counts each end of a request once', () => {
     const slices = only([
-      answeredWith(200),
-      answeredWith(204),
-      answeredWith(429),
-      answeredWith(400),
-      answeredWith(503),
+      respondedWith(200),
+      respondedWith(204),
+      respondedWith(429),
+      respondedWith(400),
+      respondedWith(503),
       failed(),
       dropped(),
       dropped({ outcome: { kind: 'dropped', reason: 'no-credentials' } }),

@@ -9,11 +9,11 @@ import { maxExportedCallers } from '../../../../src/outputs/prometheus/families.
 import { type ExpositionSource, inStableOrder, maxExportedSeries } from '../../../../src/outputs/prometheus/samples.ts'
 import { createExposition } from '../../../../src/outputs/prometheus/scrape.ts'
 import { fallen, readExposition } from '../../../support/read-exposition.ts'
-import { anObservation, answeredWith, aPlan, aStage, dropped, failed, streamed } from '../../judge/metrics/fixtures.ts'
+import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed } from '../../judge/metrics/fixtures.ts'
 import { aSearch } from '../../report/capacity-results.ts'
 
 const result = (expression: string, verdict: ThresholdResult['verdict']): ThresholdResult => {
-  return { expression, verdict, value: 1, operator: '<', bound: 2, unit: 'ms', because: '', why: '' }
+  return { expression, verdict, value: 1, operator: '<', bound: 2, unit: 'ms', message: '', why: '' }
 }
 
 const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({
@@ -33,10 +33,10 @@ const limit = (changes: Partial<LimitResult> = {}): LimitResult => ({
 const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
   const metrics = createMetrics(aPlan())
   for (let ms = 1; ms <= 500; ms++) metrics.add(streamed({}, { endMs: ms * 3 }))
-  for (const o of [anObservation({ call: 'rpc' }), answeredWith(429), answeredWith(503), failed(), dropped()])
+  for (const o of [anObservation({ call: 'rpc' }), respondedWith(429), respondedWith(503), failed(), dropped()])
     metrics.add(o)
   const meters = createGauges(documented)
-  const asked = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay: null } as const
+  const request = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay: null } as const
   const headers = {
     'x-service-balance-usd': '9.75',
     'x-service-balance-diem': '0',
@@ -44,8 +44,8 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
     'x-service-rpc-cost-usd': '0.0000875',
     'x-ratelimit-remaining-requests': '7',
   }
-  const answer = { status: 200, headers, bytes: 2, body: { kind: 'json', value: {}, digest: null } } as const
-  meters.add(anObservation({ call: 'rpc', asked, answer }))
+  const response = { status: 200, headers, bytes: 2, body: { kind: 'json', value: {}, digest: null } } as const
+  meters.add(anObservation({ call: 'rpc', request, response }))
   return {
     catchUp: async () => {},
     run: { id: 'r1', scenario: 'a "quoted" one', seed: 7, version: '0.1.0' },

@@ -63,10 +63,10 @@ describe('the address of a receiver', () => {
   })
 })
 
-async function receiving(answer: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void) {
+async function receiving(respond: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void) {
   const server = createServer((request, response) => {
     const parts: Buffer[] = []
-    request.on('data', part => parts.push(part)).on('end', () => answer(request, response, Buffer.concat(parts)))
+    request.on('data', part => parts.push(part)).on('end', () => respond(request, response, Buffer.concat(parts)))
   })
   const origin = `http://127.0.0.1:${await portOf(server)}`
   const clock = systemClock()
@@ -106,7 +106,7 @@ describe('a request to a receiver', () => {
     const post = await receiving(({ headers }, response) => {
       response.writeHead(403).end(`nobody has ${headers.authorization}`)
     })
-    expect(await post('/', credentials)(Uint8Array.of(1), never)).toEqual({ kind: 'refused', because: 'status 403' })
+    expect(await post('/', credentials)(Uint8Array.of(1), never)).toEqual({ kind: 'refused', reason: 'status 403' })
   })
 
   test('to nobody may be sent again', async () => {
@@ -116,7 +116,7 @@ describe('a request to a receiver', () => {
     const post = createPost({ receiver: at('http://127.0.0.1:9/'), send, clock }, { method: 'POST', headers: {} })
     expect(await post(Uint8Array.of(1), never)).toMatchObject({
       kind: 'later',
-      because: expect.stringMatching(/^connect-refused/),
+      reason: expect.stringMatching(/^connect-refused/),
     })
   })
 })
@@ -140,11 +140,11 @@ describe('what a receiver made of a request', () => {
   })
 
   test.each([500, 502, 503, 429])('%i: it may be taken later', status => {
-    expect(read(answered(status))).toEqual({ kind: 'later', because: `status ${status}`, afterMs: null })
+    expect(read(answered(status))).toEqual({ kind: 'later', reason: `status ${status}`, afterMs: null })
   })
 
   test.each([400, 401, 404, 413])('%i: it is never taken', status => {
-    expect(read(answered(status))).toEqual({ kind: 'refused', because: `status ${status}` })
+    expect(read(answered(status))).toEqual({ kind: 'refused', reason: `status ${status}` })
   })
 
   test('a redirect is not followed', () => {
@@ -172,13 +172,13 @@ describe('what a receiver made of a request', () => {
   test('what it said is quoted as one short line', () => {
     const said = `out of\n\u001b[31morder ${'x'.repeat(500)}`
     const reply = read(answered(400, {}, said))
-    expect(reply).toMatchObject({ because: expect.stringMatching(/^status 400: out of \[31morder x+$/) })
-    expect('because' in reply && reply.because.length).toBeLessThan(200)
+    expect(reply).toMatchObject({ reason: expect.stringMatching(/^status 400: out of \[31morder x+$/) })
+    expect('reason' in reply && reply.reason.length).toBeLessThan(200)
   })
 
   test('a secret that it repeats is not quoted, and neither is what stands around it', () => {
     const reply = read(answered(401, {}, 'no such token hush-93, sorry'), ['aHVzaC05Mw==', 'hush-93'])
-    expect(reply).toEqual({ kind: 'refused', because: 'status 401' })
+    expect(reply).toEqual({ kind: 'refused', reason: 'status 401' })
   })
 })
 

@@ -10,7 +10,7 @@ const never = new AbortController().signal
 const wallMs = Date.UTC(2026, 0, 15, 12)
 
 /** A run whose only series counts how often it was read. */
-function begin({ answer = (): PushResult => ({ kind: 'accepted' }), read = (n: number) => n, replyMs = 0 } = {}) {
+function begin({ response = (): PushResult => ({ kind: 'accepted' }), read = (n: number) => n, replyMs = 0 } = {}) {
   const clock = manualClock(wallMs)
   const taken: ReadSeries[] = []
   const notes: string[] = []
@@ -18,7 +18,7 @@ function begin({ answer = (): PushResult => ({ kind: 'accepted' }), read = (n: n
   const note = (line: string) => void notes.push(line)
   const post = async (body: Uint8Array) => {
     await new Promise<void>(resolve => clock.at(clock.nowMs() + replyMs, resolve))
-    const reply = answer()
+    const reply = response()
     if (reply.kind === 'accepted') taken.push(...readWriteRequest(body))
     return reply
   }
@@ -56,7 +56,7 @@ describe('the metrics of a run', () => {
   test('are written on time, and in order, while a receiver is down or slow', async () => {
     let isUp = false
     const { clock, loop, values, notes } = begin({
-      answer: () => (isUp ? { kind: 'accepted' } : { kind: 'later', because: 'connect-refused', afterMs: null }),
+      response: () => (isUp ? { kind: 'accepted' } : { kind: 'later', reason: 'connect-refused', afterMs: null }),
       replyMs: 700,
     })
     await clock.advanceTo(9_000)
@@ -77,7 +77,7 @@ describe('the metrics of a run', () => {
 
   test('are lost in time where the receiver never comes', async () => {
     const { clock, loop, queue } = begin({
-      answer: () => ({ kind: 'later', because: 'status 503', afterMs: 3_600_000 }),
+      response: () => ({ kind: 'later', reason: 'status 503', afterMs: 3_600_000 }),
     })
     await clock.advanceTo(3_000)
     const over = new AbortController()

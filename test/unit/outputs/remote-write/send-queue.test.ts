@@ -5,8 +5,8 @@ import { manualClock } from '../../../support/manual-clock.ts'
 
 const letter = (text: string, samples = 1): WriteBatch => ({ body: Buffer.from(text), samples })
 const accepted: PushResult = { kind: 'accepted' }
-const later = (afterMs: number | null = null): PushResult => ({ kind: 'later', because: 'status 503', afterMs })
-const refused: PushResult = { kind: 'refused', because: 'status 400: out of order' }
+const later = (afterMs: number | null = null): PushResult => ({ kind: 'later', reason: 'status 503', afterMs })
+const refused: PushResult = { kind: 'refused', reason: 'status 400: out of order' }
 
 /** An outbox whose receiver answers in turn, the last answer for ever, each after 10 ms. */
 function open(replies: readonly PushResult[], maxBytes?: number) {

@@ -74,7 +74,7 @@ describe('the arrivals of an open stage', () => {
   test('are lazy: a stage of a year is not made before it is driven', () => {
     const year = stageOf(steady(1_000, mixed), { durationMs: 365 * 86_400_000 })
     const first = createArrivalSource(planFor(4)).open(year)[Symbol.iterator]().next()
-    expect(first.value).toMatchObject({ seq: 0, dueMs: 0 })
+    expect(first.value).toMatchObject({ id: 0, dueMs: 0 })
   })
 })
 
@@ -99,8 +99,8 @@ describe('the numbers of arrivals', () => {
 
   test('leave a place for each request, over all stages, without a gap', () => {
     let next = 0
-    for (const { place, steps } of arrivals) {
-      expect(place).toBe(next)
+    for (const { seq, steps } of arrivals) {
+      expect(seq).toBe(next)
       next += steps.length
     }
   })

@@ -11,11 +11,11 @@ import { bodyOf, bounds, key, requestContext } from './request-context.ts'
 function wire(seed: number, perSecond = 20): readonly string[] {
   const mix = Object.keys(calls).map(name => [name, 1] as const)
   const arrivals = createArrivalSource(planFor(4, seed)).open(stageOf(steady(perSecond, mix)))
-  return [...arrivals].flatMap(({ seq, call, steps }) =>
+  return [...arrivals].flatMap(({ id, call, steps }) =>
     steps.map(step => {
       const plan = calls[call]
       if (plan === undefined) throw new RangeError(call)
-      return JSON.stringify(buildRequest(plan, { firstId: seq, step }, key, requestContext({ seed })).request)
+      return JSON.stringify(buildRequest(plan, { firstId: id, step }, key, requestContext({ seed })).request)
     }),
   )
 }
@@ -134,7 +134,7 @@ describe('a resource', () => {
   })
 
   test('states another time for each request, and observations have it', () => {
-    const times = [3, 4].map(seq => resource({}, seq))
+    const times = [3, 4].map(id => resource({}, id))
     const sent = times.map(({ request }) => request.headers['x-service-request-timestamp-ms'])
     expect(sent).toEqual(
       times.map(({ descriptor }) => (descriptor.kind === 'resource' ? String(descriptor.timestampMs) : null)),

@@ -59,7 +59,7 @@ describe('a chat call', () => {
 
   test('whose prompts are the same sends one prompt for every seq', () => {
     const options = { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: true }
-    const bodies = [1, 2].map(seq => buildChat({ ...chatPlan, options }, seq, key, requestContext()).request.body)
+    const bodies = [1, 2].map(id => buildChat({ ...chatPlan, options }, id, key, requestContext()).request.body)
     expect(bodies[0]).toBe(bodies[1])
   })
 
@@ -95,7 +95,7 @@ describe('a prompt', () => {
   test('is new for each request, so that no cache can answer for the model', () => {
     const prompts = Array.from(
       { length: 2_000 },
-      (_, seq) => buildChat(chatPlan, seq, key, requestContext()).request.body,
+      (_, id) => buildChat(chatPlan, id, key, requestContext()).request.body,
     )
     expect(new Set(prompts).size).toBe(2_000)
   })

@@ -147,13 +147,13 @@ describe('an answer', () => {
 
   test('has status, headers and the bytes on the wire, whatever was kept', () => {
     const headers = { date: 'today' }
-    const answer = responseOf(exchange('{}', { status: 503, headers, bytes: 99 }), null, { digest: false, maxBytes })
-    expect(answer).toEqual({ status: 503, headers, bytes: 99, body: { kind: 'json', value: {}, digest: null } })
+    const response = responseOf(exchange('{}', { status: 503, headers, bytes: 99 }), null, { digest: false, maxBytes })
+    expect(response).toEqual({ status: 503, headers, bytes: 99, body: { kind: 'json', value: {}, digest: null } })
   })
 
   test('of a stream is what was read of it', () => {
-    const answer = responseOf(exchange(''), { reading, failure: null }, { digest: false, maxBytes })
-    expect(answer?.body).toEqual({ kind: 'stream', stream: reading })
+    const response = responseOf(exchange(''), { reading, failure: null }, { digest: false, maxBytes })
+    expect(response?.body).toEqual({ kind: 'stream', stream: reading })
   })
 })
 

@@ -22,8 +22,8 @@ describe.each(plans)('the replay of %s', (_, plan) => {
   })
 
   test('has another body in its conflict, every time', () => {
-    for (let seq = 0; seq < 1_000; seq++) {
-      expect(at('conflict', seq, plan).request.body).not.toBe(at('original', seq, plan).request.body)
+    for (let id = 0; id < 1_000; id++) {
+      expect(at('conflict', id, plan).request.body).not.toBe(at('original', id, plan).request.body)
     }
   })
 
@@ -56,7 +56,7 @@ describe('an idempotency key', () => {
 
   test('is used by one arrival of one run, though another run has the same seed', () => {
     const keys = ['20260115T120000Z-a1b2c3', '20260115T120000Z-d4e5f6'].flatMap(runId =>
-      Array.from({ length: 500 }, (_, seq) => keyAt(seq, runId)),
+      Array.from({ length: 500 }, (_, id) => keyAt(id, runId)),
     )
     expect(new Set(keys).size).toBe(1_000)
   })

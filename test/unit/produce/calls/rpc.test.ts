@@ -8,7 +8,7 @@ const call = (plan: Partial<typeof rpcPlan> = {}, content = '7', more = {}) =>
   buildRpc({ ...rpcPlan, ...plan }, content, null, key, requestContext(more))
 
 const methodsOf = (plan: Partial<typeof rpcPlan>, calls: number): readonly string[] =>
-  Array.from({ length: calls }, (_, seq) => call(plan, `${seq}`)).flatMap(({ descriptor }) =>
+  Array.from({ length: calls }, (_, id) => call(plan, `${id}`)).flatMap(({ descriptor }) =>
     descriptor.kind === 'rpc' ? descriptor.items.map(({ method }) => method) : [],
   )
 
@@ -33,7 +33,7 @@ describe('a single RPC call', () => {
   })
 
   test('fails on purpose as often as planned, by a parameter that no method takes', () => {
-    const calls = Array.from({ length: 4_000 }, (_, seq) => call({ failing: 0.25 }, `${seq}`))
+    const calls = Array.from({ length: 4_000 }, (_, id) => call({ failing: 0.25 }, `${id}`))
     const failing = calls.filter(({ descriptor }) => descriptor.kind === 'rpc' && descriptor.items[0]?.failing)
     expect(Math.abs(failing.length / 4_000 - 0.25)).toBeLessThan(0.021)
     expect(new Set(failing.map(each => each.request.body))).toEqual(
@@ -55,8 +55,8 @@ describe('a batch', () => {
   })
 
   test('has exactly as many failing items as planned, at places that change', () => {
-    const places = Array.from({ length: 200 }, (_, seq) => {
-      const { descriptor } = call({ batchSize: 10, failing: 3 }, `${seq}`)
+    const places = Array.from({ length: 200 }, (_, id) => {
+      const { descriptor } = call({ batchSize: 10, failing: 3 }, `${id}`)
       return descriptor.kind === 'rpc' ? descriptor.items.flatMap(({ failing }, index) => (failing ? [index] : [])) : []
     })
     expect(places.every(each => each.length === 3)).toBe(true)

@@ -68,8 +68,8 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
 }
 
 export const arrival = (call: string, steps: readonly ReplayStep[] = ['only'], caller = 0): Arrival => ({
+  id: 40,
   seq: 40,
-  place: 40,
   stage: 'steady',
   trial: null,
   call,

@@ -12,20 +12,20 @@ describe('an arrival that is sent', () => {
     await send(arrival('rpc', ['only'], 1))
     expect(observations).toEqual([
       {
+        id: 40,
         seq: 40,
-        place: 40,
         stage: 'steady',
         call: 'rpc',
         caller: 'b',
         key: 0,
         accountTier: 'partner',
-        asked: expect.objectContaining({ kind: 'rpc' }),
+        request: expect.objectContaining({ kind: 'rpc' }),
         dueMs: 0,
         sentMs: 3,
         headersMs: 8,
         endMs: 13,
         outcome: { kind: 'answered', status: 200 },
-        answer: { status: 200, headers: {}, bytes: 2, body: { kind: 'json', value: {}, digest: null } },
+        response: { status: 200, headers: {}, bytes: 2, body: { kind: 'json', value: {}, digest: null } },
       },
     ])
   })
@@ -80,7 +80,7 @@ describe('a replay', () => {
   test('one after the other has each request due when the one before has ended', async () => {
     const { send, observations } = sendContext()
     await send(arrival('replay', wholeReplay))
-    expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
+    expect(observations.map(({ id, dueMs, sentMs }) => [id, dueMs, sentMs])).toEqual([
       [40, 0, 0],
       [43, 10, 10],
       [46, 20, 20],
@@ -92,7 +92,7 @@ describe('a replay', () => {
   test('that races sends the original and its duplicates together, and the rest behind them', async () => {
     const { send, observations } = sendContext()
     await send(arrival('race', wholeReplay))
-    expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
+    expect(observations.map(({ id, dueMs, sentMs }) => [id, dueMs, sentMs])).toEqual([
       [40, 0, 0],
       [43, 0, 0],
       [46, 0, 0],
@@ -104,7 +104,7 @@ describe('a replay', () => {
   test('that comes again is sent, and due, so long after all others have ended', async () => {
     const { send, observations } = sendContext()
     await send(arrival('late', ['original', 'duplicate', 'again']))
-    expect(observations.map(({ seq, dueMs, sentMs }) => [seq, dueMs, sentMs])).toEqual([
+    expect(observations.map(({ id, dueMs, sentMs }) => [id, dueMs, sentMs])).toEqual([
       [40, 0, 0],
       [43, 10, 10],
       [46, 3_020, 3_020],
@@ -134,7 +134,7 @@ describe('a replay', () => {
   test('is fingerprinted, so that the answers can be compared', async () => {
     const { send, observations } = sendContext()
     await send(arrival('replay', ['original', 'duplicate']))
-    const digests = observations.map(({ answer }) => (answer?.body.kind === 'json' ? answer.body.digest : null))
+    const digests = observations.map(({ response }) => (response?.body.kind === 'json' ? response.body.digest : null))
     expect(digests).toEqual([expect.stringMatching(/^[\w-]{22}$/), digests[0]])
   })
 
@@ -159,7 +159,7 @@ describe('a streamed chat', () => {
   const outcomes = async (reply: Reply) => {
     const { send, observations } = sendContext(() => reply)
     await send(arrival('chat'))
-    return observations.map(({ outcome, answer }) => [outcome, answer?.body.kind])
+    return observations.map(({ outcome, response }) => [outcome, response?.body.kind])
   }
 
   test.each(['text/event-stream', 'text/event-stream; charset=utf-8', 'Text/Event-Stream'])(
@@ -168,7 +168,7 @@ describe('a streamed chat', () => {
       const lower = { 'content-type': type }
       const { send, observations } = sendContext(() => ({ headers: lower, text: stream }))
       await send(arrival('chat'))
-      expect(observations[0]?.answer?.body.kind).toBe('stream')
+      expect(observations[0]?.response?.body.kind).toBe('stream')
     },
   )
 
@@ -195,7 +195,7 @@ describe('a streamed chat', () => {
 test('an arrival that is dropped is observed once for each request that it would have been', () => {
   const { context, observations } = sendContext()
   dropArrival(arrival('replay', wholeReplay), 'max-in-flight', context)
-  expect(observations.map(({ seq, caller, sentMs, endMs }) => [seq, caller, sentMs, endMs])).toEqual([
+  expect(observations.map(({ id, caller, sentMs, endMs }) => [id, caller, sentMs, endMs])).toEqual([
     [40, 'a', null, null],
     [43, 'a', null, null],
     [46, 'a', null, null],

@@ -5,8 +5,8 @@ import { arrivalAt, soon, stalling, testContext } from './test-context.ts'
 
 /** Arrivals as they are asked for. */
 function schedule(): (dueMs: number) => Arrival {
-  let seq = 0
-  return dueMs => arrivalAt(dueMs, seq++)
+  let id = 0
+  return dueMs => arrivalAt(dueMs, id++)
 }
 
 describe('the closed model', () => {

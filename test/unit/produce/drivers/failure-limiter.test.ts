@@ -64,8 +64,8 @@ function limited(max: number) {
 describe('what must wait', () => {
   test('is sent by a sequence when it need not wait any more, and is due then', async () => {
     const context = limited(4)
-    const turns = Array.from({ length: 10 }, (_, seq) => ({
-      make: (dueMs: number) => arrivalAt(dueMs, seq),
+    const turns = Array.from({ length: 10 }, (_, id) => ({
+      make: (dueMs: number) => arrivalAt(dueMs, id),
       waitUntilMs: (nowMs: number) => context.failureLimiter.waitUntilMs('c0', 1, nowMs),
     }))
     await context.clock.run(driveSequence(context, [turns], { lanes: 1, endMs: 100_000 }))
@@ -76,8 +76,8 @@ describe('what must wait', () => {
 
   test('is dropped when its stage is over before', async () => {
     const context = limited(2)
-    const turns = Array.from({ length: 4 }, (_, seq) => ({
-      make: (dueMs: number) => arrivalAt(dueMs, seq),
+    const turns = Array.from({ length: 4 }, (_, id) => ({
+      make: (dueMs: number) => arrivalAt(dueMs, id),
       waitUntilMs: (nowMs: number) => context.failureLimiter.waitUntilMs('c0', 1, nowMs),
     }))
     await context.clock.run(driveSequence(context, [turns], { lanes: 1, endMs: 5_000 }))
@@ -94,8 +94,8 @@ describe('what must wait', () => {
 
   test('is dropped in a closed stage, whose users go on, but not without a pause', async () => {
     const context = limited(3)
-    let seq = 0
-    const next = (dueMs: number) => arrivalAt(dueMs, seq++)
+    let id = 0
+    const next = (dueMs: number) => arrivalAt(dueMs, id++)
     await context.clock.run(driveClosed(context, next, { users: 1, thinkMs: 0, endMs: 1_030 }))
     expect(context.fates.filter(({ dropped }) => dropped === null)).toHaveLength(3)
     expect(context.fates.filter(({ dropped }) => dropped === 'failure-limit')).toHaveLength(10)

@@ -3,8 +3,8 @@ import { driveSaturate } from '../../../../src/produce/drivers/saturate.ts'
 import { arrivalAt, soon, testContext } from './test-context.ts'
 
 const schedule = () => {
-  let seq = 0
-  return (dueMs: number) => arrivalAt(dueMs, seq++)
+  let id = 0
+  return (dueMs: number) => arrivalAt(dueMs, id++)
 }
 
 /** So many connections, each of which is free again after 10 ms. */

@@ -5,8 +5,8 @@ import { arrivalAt, soon, testContext } from './test-context.ts'
 /** So many queues of so many arrivals; an arrival carries its queue as its caller and its place as its number. */
 const queues = (count: number, length: number): readonly (readonly SequenceStep[])[] =>
   Array.from({ length: count }, (_, queue) =>
-    Array.from({ length }, (__, place) => ({
-      make: (dueMs: number) => arrivalAt(dueMs, place, queue),
+    Array.from({ length }, (__, seq) => ({
+      make: (dueMs: number) => arrivalAt(dueMs, seq, queue),
       waitUntilMs: () => null,
     })),
   )
@@ -17,7 +17,7 @@ describe('a sequence', () => {
   test('sends a queue in order and one at a time', async () => {
     const context = testContext(sentMs => sentMs + 25)
     await context.clock.run(driveSequence(context, queues(1, 4), { lanes: 1, endMs: forever }))
-    expect(context.fates.map(({ seq, sentMs }) => [seq, sentMs])).toEqual([
+    expect(context.fates.map(({ id, sentMs }) => [id, sentMs])).toEqual([
       [0, 0],
       [1, 25],
       [2, 50],
@@ -48,7 +48,7 @@ describe('a sequence', () => {
     await context.clock.run(driveSequence(context, queues(4, 6), { lanes: 4, endMs: forever }))
     for (const queue of [0, 1, 2, 3]) {
       const own = context.fates.filter(({ caller }) => caller === queue)
-      expect(own.map(({ seq }) => seq)).toEqual([0, 1, 2, 3, 4, 5])
+      expect(own.map(({ id }) => id)).toEqual([0, 1, 2, 3, 4, 5])
       expect(own.every(({ sentMs }, index) => index === 0 || sentMs === own[index - 1]?.endMs)).toBe(true)
     }
   })
@@ -64,7 +64,7 @@ describe('what is left of a sequence', () => {
   test('when its time is over is dropped and counted, queues that never began included', async () => {
     const context = testContext(soon)
     await context.clock.run(driveSequence(context, queues(3, 4), { lanes: 2, endMs: 25 }))
-    const told = context.fates.map(({ caller, seq, dropped }) => [caller, seq, dropped])
+    const told = context.fates.map(({ caller, id, dropped }) => [caller, id, dropped])
     expect(told.filter(([, , dropped]) => dropped === null)).toHaveLength(6)
     expect(told.filter(([, , dropped]) => dropped === 'stage-over')).toEqual([
       [0, 3, 'stage-over'],

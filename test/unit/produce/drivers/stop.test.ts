@@ -81,20 +81,20 @@ test('what listens to a stop is told the reason, once, and nothing of a cancel a
 })
 
 const seen = (outcome: Outcome, endMs: number | null): Observation => ({
+  id: 0,
   seq: 0,
-  place: 0,
   stage: 'test',
   call: 'models',
   caller: 'c0',
   key: 0,
   accountTier: 'default',
-  asked: { kind: 'models' },
+  request: { kind: 'models' },
   dueMs: 0,
   sentMs: 0,
   headersMs: null,
   endMs,
   outcome,
-  answer: null,
+  response: null,
 })
 const failed = (endMs: number, reason: FailureReason = 'connect-refused') =>
   seen({ kind: 'failed', reason, detail: '' }, endMs)
@@ -140,8 +140,8 @@ describe('a target is unreachable', () => {
   })
 
   test('when the answers end, however many there were', () => {
-    const answers = Array.from({ length: 1_000 }, (_, index) => answered(index * 10))
-    expect(tellings([...answers, ...failures(30, 10_000, 200)])).toBe(1)
+    const responses = Array.from({ length: 1_000 }, (_, index) => answered(index * 10))
+    expect(tellings([...responses, ...failures(30, 10_000, 200)])).toBe(1)
   })
 })
 

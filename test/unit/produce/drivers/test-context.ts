@@ -6,7 +6,7 @@ import { type ManualClock, manualClock } from '../../../support/manual-clock.ts'
 
 /** What became of an arrival: sent and answered at these times, or dropped. */
 export type Fate = {
-  readonly seq: number
+  readonly id: number
   readonly caller: number
   readonly dueMs: number
   readonly sentMs: number | null
@@ -21,9 +21,9 @@ export type TestContext = DriverContext & {
   readonly stop: () => void
 }
 
-export const arrivalAt = (dueMs: number, seq = 0, caller = 0): Arrival => ({
-  seq,
-  place: seq,
+export const arrivalAt = (dueMs: number, id = 0, caller = 0): Arrival => ({
+  id,
+  seq: id,
   stage: 'test',
   trial: null,
   call: 'rpc',
@@ -49,15 +49,15 @@ export function testContext(answeredMs: (sentMs: number, arrival: Arrival) => nu
     inFlight: createInFlight(),
     fates,
     fire: async arrival => {
-      const { seq, caller, dueMs } = arrival
+      const { id, caller, dueMs } = arrival
       const sentMs = clock.nowMs()
-      const fate: Fate = { seq, caller, dueMs, sentMs, endMs: null, dropped: null }
+      const fate: Fate = { id, caller, dueMs, sentMs, endMs: null, dropped: null }
       fates.push(fate)
       await sleepUntil(clock, answeredMs(sentMs, arrival))
       fate.endMs = clock.nowMs()
     },
-    drop: ({ seq, caller, dueMs }, dropped) => {
-      fates.push({ seq, caller, dueMs, sentMs: null, endMs: null, dropped })
+    drop: ({ id, caller, dueMs }, dropped) => {
+      fates.push({ id, caller, dueMs, sentMs: null, endMs: null, dropped })
     },
   }
 }

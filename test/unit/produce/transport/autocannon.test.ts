@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { createSaturate, toHttpText } from '../../../../src/produce/transport/autocannon.ts'
 import type { Exchange, HttpRequest } from '../../../../src/produce/transport/transport.ts'
-import { answering, limits, ok, plainRequest } from './loopback.ts'
+import { limits, ok, plainRequest, responding } from './loopback.ts'
 
 /** Keeps connections busy with `calls` requests; the body of each has its index. Returns their exchanges in that order. */
 async function saturate(
@@ -16,10 +16,10 @@ async function saturate(
   }: { readonly calls: number; readonly connections?: number; readonly signal?: AbortSignal } & Partial<HttpRequest>,
 ): Promise<readonly Exchange[]> {
   const ends: Exchange[] = []
-  let asked = 0
+  let sent = 0
   const next = () => {
-    if (asked === calls || signal.aborted) return null
-    const call = asked++
+    if (sent === calls || signal.aborted) return null
+    const call = sent++
     const body = JSON.stringify({ call })
     return {
       request: { ...plainRequest, body, ...request },
@@ -34,12 +34,12 @@ async function saturate(
 }
 
 /** A server that sends the nth of these responses to the nth request over all connections, and the last one after that. */
-async function script(...answers: readonly (string | ((socket: Socket) => void))[]) {
+async function script(...responses: readonly (string | ((socket: Socket) => void))[]) {
   let served = 0
-  return answering(socket => {
-    const answer = answers[Math.min(served++, answers.length - 1)]
-    if (typeof answer === 'string') socket.write(answer, 'latin1')
-    else answer?.(socket)
+  return responding(socket => {
+    const response = responses[Math.min(served++, responses.length - 1)]
+    if (typeof response === 'string') socket.write(response, 'latin1')
+    else response?.(socket)
   })
 }
 
@@ -48,7 +48,7 @@ const outcomes = (ends: readonly Exchange[]) =>
 
 describe('connections that are kept busy', () => {
   test('send each request once, as it is, and give the answer with its instants in order', async () => {
-    const { url, seen } = await answering(ok('{"ok":true}', 'X-Twice: a\r\nx-twice: b\r\n'))
+    const { url, seen } = await responding(ok('{"ok":true}', 'X-Twice: a\r\nx-twice: b\r\n'))
     const ends = await saturate(url, { calls: 200, connections: 8, headers: { authorization: 'Bearer k' } })
     const sent = seen.requests.map(text => text.slice(text.indexOf('\r\n\r\n') + 4))
     expect(sent.toSorted()).toEqual(Array.from({ length: 200 }, (_, call) => JSON.stringify({ call })).toSorted())
@@ -69,14 +69,14 @@ describe('connections that are kept busy', () => {
   })
 
   test('send a GET without a body', async () => {
-    const { url, seen } = await answering(ok('{}'))
+    const { url, seen } = await responding(ok('{}'))
     await saturate(url, { calls: 2, method: 'GET', path: '/models', body: null })
     expect(seen.requests.map(text => text.split('\r\n')[0])).toEqual(Array(2).fill('GET /api/v1/models HTTP/1.1'))
     expect(seen.requests.join()).not.toMatch(/content-length/i)
   })
 
   test('end when there is nothing to send, and have sent nothing', async () => {
-    const { url, seen } = await answering(ok('{}'))
+    const { url, seen } = await responding(ok('{}'))
     expect(await saturate(url, { calls: 0, connections: 3 })).toEqual([])
     expect(await saturate(url, { calls: 1, connections: 3 })).toHaveLength(1)
     expect(seen.requests).toHaveLength(1)
@@ -84,7 +84,7 @@ describe('connections that are kept busy', () => {
 
   test('give the bytes of a body whose characters arrive in pieces', async () => {
     const text = Buffer.from('{"text":"größer €"}')
-    const { url } = await answering(socket => {
+    const { url } = await responding(socket => {
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n`)
       const pieces = [...text].map(byte => Buffer.from([byte]))
       const writeNext = () => {
@@ -98,7 +98,7 @@ describe('connections that are kept busy', () => {
   })
 
   test('give a chunked body whole', async () => {
-    const { url } = await answering(
+    const { url } = await responding(
       'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{"a\r\n4\r\n":1}\r\n0\r\n\r\n',
     )
     expect(outcomes(await saturate(url, { calls: 2 }))).toEqual(Array(2).fill('200 {"a":1}'))
@@ -117,8 +117,8 @@ describe('a fault on one connection fails one request, and the next request has 
     ['says something in between first', 'HTTP/1.1 103 Early Hints\r\n\r\n', 'cancelled'],
     ['is closed at the end of a body of no length', closing('HTTP/1.1 200 OK\r\n\r\nall of it'), '200 all of it'],
     ['is said to be closed', ok('last', 'Connection: close\r\n'), '200 last'],
-  ])('when it %s', async (_, answer, outcome) => {
-    const { url, seen } = await script(ok('first'), answer, ok('third'))
+  ])('when it %s', async (_, response, outcome) => {
+    const { url, seen } = await script(ok('first'), response, ok('third'))
     expect(outcomes(await saturate(url, { calls: 4 }))).toEqual(['200 first', outcome, '200 third', '200 third'])
     expect(seen.connections).toBe(2)
   })
@@ -138,7 +138,7 @@ test('a response that was not requested is no response to the next request', asy
 })
 
 test('a response is stamped when it is read; in a later turn it is passed on and the next request is sent', async () => {
-  const { url } = await answering(ok('{}'))
+  const { url } = await responding(ok('{}'))
   const real = systemClock()
   const log: string[] = []
   const endsMs: number[] = []
@@ -171,7 +171,7 @@ test('a target that does not listen refuses each request, and is tried again', a
 
 test('an abort cancels requests in flight, and no more are sent', async () => {
   const abort = new AbortController()
-  const { url, seen } = await answering(() => {
+  const { url, seen } = await responding(() => {
     if (seen.requests.length === 4) abort.abort()
   })
   const ends = await saturate(url, { calls: 100, connections: 4, signal: abort.signal })

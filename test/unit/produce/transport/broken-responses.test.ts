@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { answering, ok, portOf, sendingTo } from './loopback.ts'
+import { ok, portOf, responding, sendingTo } from './loopback.ts'
 
 const announced = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n'
 const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n'
@@ -15,7 +15,7 @@ describe('an answer that breaks off is a lost connection, and what had come is k
     ['chunks without the last one, then a reset', 'reset', chunked],
     ['a body of unknown length, then a reset', 'reset', 'HTTP/1.1 200 OK\r\n\r\nhello'],
   ] as const)('%s', async (_, ending, bytes) => {
-    const { url, seen } = await answering(socket => {
+    const { url, seen } = await responding(socket => {
       socket.write(bytes, () => setTimeout(() => (ending === 'end' ? socket.end() : socket.resetAndDestroy()), 5))
     })
     const exchange = await sendingTo(url)()
@@ -30,14 +30,14 @@ describe('a connection that ends before the answer', () => {
     ['closed', 'end'],
     ['reset', 'reset'],
   ] as const)('when it is %s: lost, and the POST is not sent a second time', async (_, ending) => {
-    const { url, seen } = await answering(socket => (ending === 'end' ? socket.end() : socket.resetAndDestroy()))
+    const { url, seen } = await responding(socket => (ending === 'end' ? socket.end() : socket.resetAndDestroy()))
     expect(await sendingTo(url)()).toMatchObject({ status: null, failure: { reason: 'connection-lost' } })
     await new Promise(resolve => setTimeout(resolve, 30))
     expect(seen.requests).toHaveLength(1)
   })
 
   test('a GET is not sent a second time either', async () => {
-    const { url, seen } = await answering(socket => socket.destroy())
+    const { url, seen } = await responding(socket => socket.destroy())
     expect((await sendingTo(url)({ method: 'GET', body: null })).failure?.reason).toBe('connection-lost')
     await new Promise(resolve => setTimeout(resolve, 30))
     expect(seen.requests).toHaveLength(1)
@@ -45,7 +45,9 @@ describe('a connection that ends before the answer', () => {
 
   test('a kept connection that the server dropped in silence loses one request and re-sends none', async () => {
     let calls = 0
-    const { url, seen } = await answering(socket => (++calls === 2 ? socket.resetAndDestroy() : socket.write(ok('{}'))))
+    const { url, seen } = await responding(socket =>
+      ++calls === 2 ? socket.resetAndDestroy() : socket.write(ok('{}')),
+    )
     const send = sendingTo(url)
     const reasons = [await send(), await send(), await send()].map(each => each.failure?.reason ?? 'complete')
     expect(reasons).toEqual(['complete', 'connection-lost', 'complete'])
@@ -54,7 +56,7 @@ describe('a connection that ends before the answer', () => {
 })
 
 test('an answer 103 and then nothing is no answer', async () => {
-  const { url } = await answering(socket => socket.end('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'))
+  const { url } = await responding(socket => socket.end('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'))
   const exchange = await sendingTo(url)()
   expect(exchange).toMatchObject({ status: null, headersMs: null, failure: { reason: 'connection-lost' } })
   expect(Object.keys(exchange.headers)).toEqual([])
@@ -67,12 +69,12 @@ describe('what is no HTTP', () => {
     ['a chunk of no size', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n'],
     ['headers without end', `HTTP/1.1 200 OK\r\n${'x-a: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n'.repeat(2_000)}`],
   ])('%s is a breach of protocol', async (_, bytes) => {
-    const { url } = await answering(bytes)
+    const { url } = await responding(bytes)
     expect((await sendingTo(url)()).failure?.reason).toBe('protocol')
   })
 
   test('bytes behind a complete answer do not spoil it', async () => {
-    const { url } = await answering(`${ok('{}')}trailing rubbish`)
+    const { url } = await responding(`${ok('{}')}trailing rubbish`)
     expect(await sendingTo(url)()).toMatchObject({ status: 200, bytes: 2, failure: null })
   })
 })
@@ -80,7 +82,7 @@ describe('what is no HTTP', () => {
 describe('too much', () => {
   test('of 300 header lines, 128 are kept', async () => {
     const lines = Array.from({ length: 300 }, (_, i) => `x-${i}: ${'a'.repeat(150)}\r\n`).join('')
-    const { url } = await answering(ok('{}', lines))
+    const { url } = await responding(ok('{}', lines))
     const exchange = await sendingTo(url)()
     expect(exchange.failure).toBeNull()
     expect(Object.keys(exchange.headers)).toHaveLength(128)
@@ -94,7 +96,7 @@ describe('too much', () => {
     ],
     ['to the end of the connection', `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${'x'.repeat(2_000)}`],
   ])('a body above the bound, %s, ends the exchange, and the next one is whole', async (_, bytes) => {
-    const { url } = await answering(bytes)
+    const { url } = await responding(bytes)
     const send = sendingTo(url, 1)
     const exchange = await send({ maxBodyBytes: 1_000 })
     expect(exchange).toMatchObject({ status: 200, failure: { reason: 'body-too-large' } })
@@ -104,12 +106,12 @@ describe('too much', () => {
   })
 
   test('a body of exactly the bound is complete', async () => {
-    const { url } = await answering(ok('x'.repeat(1_000)))
+    const { url } = await responding(ok('x'.repeat(1_000)))
     expect(await sendingTo(url)({ maxBodyBytes: 1_000 })).toMatchObject({ bytes: 1_000, failure: null })
   })
 
   test('an event stream is bounded like any body', async () => {
-    const { url } = await answering(ok(': x\n'.repeat(500), 'content-type: text/event-stream\r\n'))
+    const { url } = await responding(ok(': x\n'.repeat(500), 'content-type: text/event-stream\r\n'))
     let received = 0
     const exchange = await sendingTo(url)({
       maxBodyBytes: 1_000,

@@ -12,7 +12,7 @@ import {
 import type { Exchange, HttpRequest } from '../../../../src/produce/transport/transport.ts'
 import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
-import { answering, ok, plainRequest } from './loopback.ts'
+import { ok, plainRequest, responding } from './loopback.ts'
 
 /** An exchange that begins at 0, with everything it reports in order. */
 function recorded(request: Partial<HttpRequest> = {}) {
@@ -134,9 +134,9 @@ describe('a fair queue', () => {
     const clock = manualClock()
     const callLater = createFairQueue(clock)
     const seen: string[] = []
-    for (let answer = 0; answer < 3; answer++) {
-      seen.push(`read ${answer}`)
-      callLater(() => seen.push(`handed ${answer}`))
+    for (let response = 0; response < 3; response++) {
+      seen.push(`read ${response}`)
+      callLater(() => seen.push(`handed ${response}`))
     }
     await clock.advanceTo(0)
     expect(seen).toEqual(['read 0', 'read 1', 'read 2', 'handed 0', 'handed 1', 'handed 2'])
@@ -147,14 +147,14 @@ describe('a fair queue', () => {
     const callLater = createFairQueue(clock)
     const handed: number[] = []
     const found: number[] = []
-    for (let answer = 0; answer < 40; answer++) callLater(() => handed.push(answer))
+    for (let response = 0; response < 40; response++) callLater(() => handed.push(response))
     const look = () => {
       found.push(handed.length)
       if (handed.length < 40) clock.at(0, look)
     }
     clock.at(0, look)
     await clock.advanceTo(0)
-    expect(handed).toEqual(Array.from({ length: 40 }, (_, answer) => answer))
+    expect(handed).toEqual(Array.from({ length: 40 }, (_, response) => response))
     expect(found).toEqual([16, 32, 40])
   })
 
@@ -162,9 +162,9 @@ describe('a fair queue', () => {
     const clock = manualClock()
     const callLater = createFairQueue(clock)
     const handed: number[] = []
-    const next = (answer: number) => {
-      handed.push(answer)
-      if (answer < 50) callLater(() => next(answer + 1))
+    const next = (response: number) => {
+      handed.push(response)
+      if (response < 50) callLater(() => next(response + 1))
     }
     callLater(() => next(0))
     await clock.advanceTo(0)
@@ -185,7 +185,7 @@ describe('a fair queue', () => {
         return () => {}
       },
     }
-    const { url } = await answering(ok('{}'))
+    const { url } = await responding(ok('{}'))
     const { send, close } = undiciTransport({ baseUrl: url, clock, maxConnections: 1 })
     onTestFinished(close)
     let handedMs = 0

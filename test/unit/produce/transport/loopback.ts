@@ -12,7 +12,7 @@ export type Seen = { connections: number; readonly requests: string[] }
  * Starts a server that sends `answer` to each request, as raw bytes. Text leaves the connection open; a function may do
  * anything with the socket. The server stops at the end of the test.
  */
-export async function answering(answer: string | ((socket: Socket) => void)): Promise<{ url: string; seen: Seen }> {
+export async function responding(response: string | ((socket: Socket) => void)): Promise<{ url: string; seen: Seen }> {
   const seen: Seen = { connections: 0, requests: [] }
   const server = createServer(socket => {
     seen.connections++
@@ -24,8 +24,8 @@ export async function answering(answer: string | ((socket: Socket) => void)): Pr
         const length = requestLength(received)
         seen.requests.push(received.slice(0, length))
         received = received.slice(length)
-        if (typeof answer === 'string') socket.write(answer, 'latin1')
-        else answer(socket)
+        if (typeof response === 'string') socket.write(response, 'latin1')
+        else response(socket)
       }
     })
   })

@@ -1,13 +1,13 @@
 import { createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { answering, limits, ok, portOf, sendingTo } from './loopback.ts'
+import { limits, ok, portOf, responding, sendingTo } from './loopback.ts'
 
 const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
 const piece = '3\r\n: x\r\n'
 
 describe('each limit ends what it limits, and says which it was', () => {
   test('a server that accepts and never answers', async () => {
-    const { url } = await answering(() => {})
+    const { url } = await responding(() => {})
     const exchange = await sendingTo(url)({ timeouts: { ...limits, headersMs: 30 } })
     expect(exchange).toMatchObject({
       status: null,
@@ -18,19 +18,19 @@ describe('each limit ends what it limits, and says which it was', () => {
   })
 
   test('headers, and then silence', async () => {
-    const { url } = await answering(head)
+    const { url } = await responding(head)
     const exchange = await sendingTo(url)({ timeouts: { ...limits, idleMs: 30 } })
     expect(exchange).toMatchObject({ status: 200, bytes: 0, failure: { reason: 'idle-timeout' } })
   })
 
   test('half a body, and then silence', async () => {
-    const { url } = await answering('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhello')
+    const { url } = await responding('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhello')
     const exchange = await sendingTo(url)({ timeouts: { ...limits, idleMs: 30 } })
     expect(exchange).toMatchObject({ bytes: 5, failure: { reason: 'idle-timeout' } })
   })
 
   test('a body that trickles for longer than the idle limit is complete', async () => {
-    const { url } = await answering(socket => {
+    const { url } = await responding(socket => {
       socket.write(head)
       let left = 10
       const timer = setInterval(() => {
@@ -42,7 +42,7 @@ describe('each limit ends what it limits, and says which it was', () => {
   })
 
   test('a body that trickles for ever is ended by the limit for the whole', async () => {
-    const { url } = await answering(socket => {
+    const { url } = await responding(socket => {
       socket.write(head)
       const timer = setInterval(() => socket.write(piece), 5)
       socket.on('close', () => clearInterval(timer))
@@ -73,7 +73,7 @@ describe('each limit ends what it limits, and says which it was', () => {
   })
 
   test('waiting for one of too few connections', async () => {
-    const { url, seen } = await answering(() => {})
+    const { url, seen } = await responding(() => {})
     const send = sendingTo(url, 1)
     const occupying = send({ timeouts: { ...limits, headersMs: 120 } })
     expect((await send({ timeouts: { ...limits, connectMs: 30 } })).failure?.reason).toBe('connect-timeout')
@@ -83,7 +83,7 @@ describe('each limit ends what it limits, and says which it was', () => {
   })
 
   test('the limits of one request are not those of another on the same connection', async () => {
-    const { url } = await answering(socket => setTimeout(() => socket.write(ok('{}')), 60))
+    const { url } = await responding(socket => setTimeout(() => socket.write(ok('{}')), 60))
     const send = sendingTo(url, 1)
     expect((await send({ timeouts: { ...limits, headersMs: 20 } })).failure?.reason).toBe('headers-timeout')
     expect((await send()).failure).toBeNull()
@@ -93,7 +93,7 @@ describe('each limit ends what it limits, and says which it was', () => {
 describe('a stall of the harness itself', () => {
   test('is not blamed on an answer that was there in time', async () => {
     let answered = () => {}
-    const { url } = await answering(socket => setImmediate(() => socket.write(ok('{}'), () => answered())))
+    const { url } = await responding(socket => setImmediate(() => socket.write(ok('{}'), () => answered())))
     const send = sendingTo(url)
     await send()
     const inTime = new Promise<void>(resolve => {
@@ -110,7 +110,7 @@ describe('a stall of the harness itself', () => {
 describe('an abort', () => {
   test('in the middle of a stream ends it as cancelled and closes the connection', async () => {
     let closed = false
-    const { url } = await answering(socket => {
+    const { url } = await responding(socket => {
       socket.write(`${head}${piece}`)
       socket.on('close', () => {
         closed = true
@@ -123,7 +123,7 @@ describe('an abort', () => {
   })
 
   test('before the answer ends every request of the signal, and none of another', async () => {
-    const { url } = await answering(socket => setTimeout(() => socket.write(ok('{}')), 60))
+    const { url } = await responding(socket => setTimeout(() => socket.write(ok('{}')), 60))
     const send = sendingTo(url, 40)
     const abort = new AbortController()
     const pending = Array.from({ length: 20 }, () => send({}, abort.signal))
@@ -134,14 +134,14 @@ describe('an abort', () => {
   })
 
   test('that came first keeps the request from being sent', async () => {
-    const { url, seen } = await answering(ok('{}'))
+    const { url, seen } = await responding(ok('{}'))
     const exchange = await sendingTo(url)({}, AbortSignal.abort())
     expect(exchange.failure?.reason).toBe('cancelled')
     expect(seen.connections).toBe(0)
   })
 
   test('while it waits for a connection keeps the request from being sent', async () => {
-    const { url, seen } = await answering(socket => setTimeout(() => socket.write(ok('{}')), 30))
+    const { url, seen } = await responding(socket => setTimeout(() => socket.write(ok('{}')), 30))
     const send = sendingTo(url, 1)
     const first = send()
     const abort = new AbortController()
@@ -154,7 +154,7 @@ describe('an abort', () => {
   })
 
   test('while it waits for a connection opens none in its place', async () => {
-    const { url, seen } = await answering(socket => socket.end(ok('{}', 'connection: close\r\n')))
+    const { url, seen } = await responding(socket => socket.end(ok('{}', 'connection: close\r\n')))
     const send = sendingTo(url, 1)
     const first = send()
     const abort = new AbortController()
@@ -166,7 +166,7 @@ describe('an abort', () => {
   })
 
   test('between two turns of a kept connection neither sends the request nor closes the connection', async () => {
-    const { url, seen } = await answering(ok('{}'))
+    const { url, seen } = await responding(ok('{}'))
     const send = sendingTo(url, 1)
     await send()
     const abort = new AbortController()

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
-import { answering, ok, plainRequest, sendingTo } from './loopback.ts'
+import { ok, plainRequest, responding, sendingTo } from './loopback.ts'
 
 describe('what is sent', () => {
   test('the request carries its own headers and what HTTP needs, and nothing else', async () => {
-    const { url, seen } = await answering(ok('{}'))
+    const { url, seen } = await responding(ok('{}'))
     await sendingTo(url)({ headers: { 'Content-Type': 'application/json', authorization: 'Bearer k' } })
     expect(seen.requests[0]?.split('\r\n')).toEqual([
       'POST /chat/completions HTTP/1.1',
@@ -20,7 +20,7 @@ describe('what is sent', () => {
   })
 
   test('a GET has no body and no content-length', async () => {
-    const { url, seen } = await answering(ok('{}'))
+    const { url, seen } = await responding(ok('{}'))
     await sendingTo(url)({ method: 'GET', body: null, headers: {} })
     expect(seen.requests[0]).not.toContain('content-length')
   })
@@ -30,13 +30,13 @@ describe('what is sent', () => {
     ['/api/v1/', '/api/v1/models'],
     ['', '/models'],
   ])('a base address that ends in "%s" makes the path %s', async (suffix, path) => {
-    const { url, seen } = await answering(ok('{}'))
+    const { url, seen } = await responding(ok('{}'))
     await sendingTo(url + suffix)({ method: 'GET', body: null, path: '/models' })
     expect(seen.requests[0]).toMatch(`GET ${path} HTTP/1.1`)
   })
 
   test('text outside ASCII is sent as UTF-8 with its length in bytes', async () => {
-    const { url, seen } = await answering(ok('{}'))
+    const { url, seen } = await responding(ok('{}'))
     await sendingTo(url)({ body: '"é"' })
     expect(seen.requests[0]).toMatch(/content-length: 4\r\n\r\n/)
   })
@@ -44,7 +44,7 @@ describe('what is sent', () => {
 
 describe('what comes back', () => {
   test('status, headers, body and the instants in their order', async () => {
-    const { url } = await answering(ok('{"a":1}', 'X-Request-ID: r1\r\n'))
+    const { url } = await responding(ok('{"a":1}', 'X-Request-ID: r1\r\n'))
     const exchange = await sendingTo(url)()
     expect(exchange).toMatchObject({ status: 200, bytes: 7, failure: null })
     expect({ ...exchange.headers }).toEqual({ 'x-request-id': 'r1', 'content-length': '7' })
@@ -54,12 +54,12 @@ describe('what comes back', () => {
   })
 
   test('a complete answer with status 500 is no failure', async () => {
-    const { url } = await answering('HTTP/1.1 500 Oops\r\ncontent-length: 2\r\n\r\nno')
+    const { url } = await responding('HTTP/1.1 500 Oops\r\ncontent-length: 2\r\n\r\nno')
     expect(await sendingTo(url)()).toMatchObject({ status: 500, failure: null })
   })
 
   test('a redirect is not followed', async () => {
-    const { url, seen } = await answering('HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n')
+    const { url, seen } = await responding('HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n')
     const exchange = await sendingTo(url)()
     expect(exchange).toMatchObject({ status: 302, bytes: 0, failure: null })
     expect(exchange.headers.location).toBe('/elsewhere')
@@ -67,7 +67,7 @@ describe('what comes back', () => {
   })
 
   test('a cookie is not sent back and a compressed body is not unpacked', async () => {
-    const { url, seen } = await answering(ok('\x1f\x8b', 'set-cookie: a=1\r\ncontent-encoding: gzip\r\n'))
+    const { url, seen } = await responding(ok('\x1f\x8b', 'set-cookie: a=1\r\ncontent-encoding: gzip\r\n'))
     const send = sendingTo(url)
     expect((await send()).body).toEqual(Buffer.from([0x1f, 0x8b]))
     await send()
@@ -75,14 +75,14 @@ describe('what comes back', () => {
   })
 
   test('an answer 103 is passed over and the one behind it counts', async () => {
-    const { url } = await answering(`HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${ok('{}')}`)
+    const { url } = await responding(`HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${ok('{}')}`)
     const exchange = await sendingTo(url)()
     expect(exchange).toMatchObject({ status: 200, failure: null })
     expect(exchange.headers.link).toBeUndefined()
   })
 
   test('a body without announced length ends with the connection', async () => {
-    const { url } = await answering(socket => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'))
+    const { url } = await responding(socket => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'))
     const exchange = await sendingTo(url)()
     expect(exchange.failure).toBeNull()
     expect(exchange.body.toString()).toBe('all of it')
@@ -91,14 +91,14 @@ describe('what comes back', () => {
 
 describe('connections', () => {
   test('requests one after the other share a connection', async () => {
-    const { url, seen } = await answering(ok('{}'))
+    const { url, seen } = await responding(ok('{}'))
     const send = sendingTo(url)
     for (let i = 0; i < 5; i++) await send()
     expect(seen).toMatchObject({ connections: 1, requests: { length: 5 } })
   })
 
   test('requests at the same time have a connection each', async () => {
-    const { url, seen } = await answering(socket => setTimeout(() => socket.write(ok('{}')), 20))
+    const { url, seen } = await responding(socket => setTimeout(() => socket.write(ok('{}')), 20))
     const send = sendingTo(url, 50)
     const exchanges = await Promise.all(Array.from({ length: 50 }, () => send()))
     expect(exchanges.every(each => each.failure === null)).toBe(true)
@@ -108,7 +108,7 @@ describe('connections', () => {
   test('no more connections are opened than allowed, and the rest wait their turn', async () => {
     let inFlight = 0
     let most = 0
-    const { url, seen } = await answering(socket => {
+    const { url, seen } = await responding(socket => {
       most = Math.max(most, ++inFlight)
       setTimeout(() => {
         inFlight--
@@ -123,7 +123,7 @@ describe('connections', () => {
   })
 
   test('a server that closes after each answer fails nobody', async () => {
-    const { url, seen } = await answering(socket => socket.end(ok('{}', 'connection: close\r\n')))
+    const { url, seen } = await responding(socket => socket.end(ok('{}', 'connection: close\r\n')))
     const send = sendingTo(url, 2)
     const exchanges = await Promise.all(Array.from({ length: 20 }, () => send()))
     expect(exchanges.filter(each => each.failure !== null)).toEqual([])
@@ -132,7 +132,7 @@ describe('connections', () => {
 
   test('a request that failed does not hold up those that wait for its connection', async () => {
     let calls = 0
-    const { url } = await answering(socket => {
+    const { url } = await responding(socket => {
       if (++calls % 2 === 1) socket.resetAndDestroy()
       else socket.write(ok('{}'))
     })
@@ -144,7 +144,7 @@ describe('connections', () => {
   })
 
   test('closing ends what is under way and what waits, and refuses what comes later', async () => {
-    const { url } = await answering(() => {})
+    const { url } = await responding(() => {})
     const { send, close } = undiciTransport({ baseUrl: url, clock: systemClock(), maxConnections: 1 })
     const signal = new AbortController().signal
     const pending = [send(plainRequest, signal), send(plainRequest, signal), send(plainRequest, signal)]
@@ -158,7 +158,7 @@ describe('an event stream', () => {
   const head = 'HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\nconnection: close\r\n\r\n'
 
   test('goes to its reader as it arrives, with instants that do not go back, and is not kept', async () => {
-    const { url } = await answering(socket => {
+    const { url } = await responding(socket => {
       socket.write(`${head}data: 1\n\n`)
       setTimeout(() => socket.end('data: 2\n\n'), 20)
     })
@@ -172,7 +172,7 @@ describe('an event stream', () => {
   })
 
   test('is kept like any body when nobody asked for it', async () => {
-    const { url } = await answering(socket => socket.end(`${head}data: 1\n\n`))
+    const { url } = await responding(socket => socket.end(`${head}data: 1\n\n`))
     expect((await sendingTo(url)()).body.toString()).toBe('data: 1\n\n')
   })
 
@@ -181,13 +181,13 @@ describe('an event stream', () => {
     ['another type', head.replace('Text/Event-Stream', 'application/json')],
     ['a type that only begins so', head.replace('Text/Event-Stream', 'text/event-streams')],
   ])('with %s is none, and the reader is left alone', async (_, otherHead) => {
-    const { url } = await answering(socket => socket.end(`${otherHead}{"error":1}`))
+    const { url } = await responding(socket => socket.end(`${otherHead}{"error":1}`))
     const exchange = await sendingTo(url)({ onStreamBytes: () => expect.unreachable() })
     expect(exchange.body.toString()).toBe('{"error":1}')
   })
 
   test('whose reader throws ends once, as a fault of the harness', async () => {
-    const { url, seen } = await answering(socket => socket.write(`${head}data: 1\n\n`))
+    const { url, seen } = await responding(socket => socket.write(`${head}data: 1\n\n`))
     const send = sendingTo(url)
     const thrown = await send({
       onStreamBytes: () => {

@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { CapacityResult, Report } from '../../../../src/report/document.ts'
 import { renderHtml } from '../../../../src/report/render/renderers.ts'
-import { anObservation, answeredWith, streamed } from '../../judge/metrics/fixtures.ts'
+import { anObservation, respondedWith, streamed } from '../../judge/metrics/fixtures.ts'
 import { aSearch } from '../capacity-results.ts'
 import { failingReport, passingReport } from '../fixtures.ts'
 import { hostile, hostileReport } from '../hostile-report.ts'
 import { reportOf } from '../report-of.ts'
 
 const { plan, series } = reportOf(
-  Array.from({ length: 40 }, (_, seq) => {
-    const dueMs = seq * 250
-    const times = { seq, dueMs, sentMs: dueMs + 1, headersMs: dueMs + 30, endMs: dueMs + 50 + seq }
-    return seq % 10 === 9
-      ? answeredWith(429, times)
-      : seq % 2 === 0
+  Array.from({ length: 40 }, (_, id) => {
+    const dueMs = id * 250
+    const times = { id, dueMs, sentMs: dueMs + 1, headersMs: dueMs + 30, endMs: dueMs + 50 + id }
+    return id % 10 === 9
+      ? respondedWith(429, times)
+      : id % 2 === 0
         ? streamed({}, times)
         : anObservation({ ...times, call: 'rpc' })
   }),
@@ -103,8 +103,8 @@ test('where no balance was shown, nobody is said to have been billed rightly', (
 })
 
 test('of many reasons the first are read at once, and the others can be unfolded', () => {
-  const because = Array.from({ length: 12 }, (_, index) => `reason ${index}`)
-  const [header = ''] = /<header.*<\/header>/s.exec(renderHtml({ ...failingReport, because })) ?? []
+  const message = Array.from({ length: 12 }, (_, index) => `reason ${index}`)
+  const [header = ''] = /<header.*<\/header>/s.exec(renderHtml({ ...failingReport, reasons: message })) ?? []
   expect(header.slice(0, header.indexOf('<summary>4 more'))).toContain('reason 7')
   expect(header.slice(header.indexOf('<summary>4 more'))).toContain('reason 11')
   expect(renderHtml(failingReport)).not.toMatch(/<summary>\d+ more/)
@@ -113,7 +113,7 @@ test('of many reasons the first are read at once, and the others can be unfolded
 test('a 429 is red where all of its limit were unexpected', () => {
   const { limits } = whole
   const drawn = (unexpected429: number, rejected: number) => {
-    const lanes = [{ caller: 'c0', scope: 'rpc', limit: 5, used: [1], refusedMs: [100, 200], refusedSeqs: [901, 902] }]
+    const lanes = [{ caller: 'c0', scope: 'rpc', limit: 5, used: [1], refusedMs: [100, 200], refusedIds: [901, 902] }]
     const [use] = limits
     if (use === undefined) throw new Error('the fixture has a limit')
     return renderHtml({

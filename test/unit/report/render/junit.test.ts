@@ -94,7 +94,7 @@ test('each sort of discrepancy has a case, which is skipped where nothing was an
 test('the verdict is a case: an inconclusive run is an error, so that it never looks green', () => {
   expect(resultOf(failingReport, 'verdict')?.name).toBe('failure')
   expect(caseOf(passingReport, 'verdict')?.children).toEqual([])
-  const doubtful: Report = { ...passingReport, verdict: 'inconclusive', because: ['Nothing was sent.'] }
+  const doubtful: Report = { ...passingReport, verdict: 'inconclusive', reasons: ['Nothing was sent.'] }
   expect(resultOf(doubtful, 'verdict')).toMatchObject({ name: 'error', attributes: { message: 'Nothing was sent.' } })
 })
 
@@ -106,7 +106,7 @@ test('what a target says is text, whatever it looks like', () => {
 test('a long story is cut, and so are too many of them', () => {
   const [finding] = failingReport.findings
   if (finding === undefined) throw new Error('the fixture has a finding')
-  const long = { ...finding, because: 'long '.repeat(10_000) }
+  const long = { ...finding, message: 'long '.repeat(10_000) }
   const clauses = Array.from({ length: 250 }, () => failingReport.clauses.at(-1)).filter(each => each !== undefined)
   const text = renderJunit({ ...failingReport, clauses, findings: [long] })
   expect(text.length).toBeLessThan(2_500_000)

@@ -51,7 +51,7 @@ test('every row of a table has as many cells as its titles', () => {
 test('it fits into the summary of a step, and says what was left out', () => {
   const [finding] = failingReport.findings
   if (finding === undefined) throw new Error('the fixture has a finding')
-  const many = Array.from({ length: 300 }, () => ({ ...finding, because: 'é'.repeat(3_000) }))
+  const many = Array.from({ length: 300 }, () => ({ ...finding, message: 'é'.repeat(3_000) }))
   const text = renderMarkdown({ ...failingReport, findings: many })
   expect(Buffer.byteLength(text)).toBeLessThan(longestMarkdownBytes)
   expect(text).toMatch(/_\d+ more findings: see report.html or report.json._/)

@@ -43,7 +43,7 @@ test('text: colour changes nothing but colour, and is there only when asked for'
 test('text: what the target said cannot steer the terminal', () => {
   const [finding] = failingReport.findings
   if (finding === undefined) throw new Error('the fixture has a finding')
-  const hostile = { ...failingReport, findings: [{ ...finding, because: 'got \u001b[2J\u202Egnp\r\n' }] }
+  const hostile = { ...failingReport, findings: [{ ...finding, message: 'got \u001b[2J\u202Egnp\r\n' }] }
   expect(renderers.text(hostile, page)).toContain('seen got [2J gnp')
 })
 

@@ -18,8 +18,8 @@ describe.each(['text', 'html', 'markdown'] as const)('a search in %s', format =>
   })
 
   test('shows no number where none was confirmed', () => {
-    const because = 'The rate limits of the callers came first: at 160/s 40 answers were 429.'
-    const of = { ...report, capacity: [aSearch({ status: 'limited-by-tier', perSecond: null, because })] }
+    const message = 'The rate limits of the callers came first: at 160/s 40 answers were 429.'
+    const of = { ...report, capacity: [aSearch({ status: 'limited-by-tier', perSecond: null, reason: message })] }
     expect(rendered(format, of)).toContain('not found')
   })
 

@@ -56,7 +56,7 @@ describe('a report with a comparison', () => {
   test('fails where the run has regressed, and says so in every form', () => {
     const report = compared(passingReport, regressed)
     expect(report.verdict).toBe('fail')
-    expect(report.because).toEqual(regressed.because.map(reason => `Against the baseline: ${reason}`))
+    expect(report.reasons).toEqual(regressed.reasons.map(reason => `Against the baseline: ${reason}`))
     expect(renderText(report, { ...page, directory: null })).toMatch(/regressed {2}latency p50 +[\d.]+ ms +→/)
     expect(renderMarkdown(report)).toContain('### Against the baseline')
     expect(renderHtml(report)).toContain('<section id="comparison">')
@@ -91,8 +91,8 @@ describe('a report with a comparison', () => {
     for (const comparison of [unchanged, improved]) {
       const report = compared(passingReport, comparison)
       expect(report.verdict).toBe('pass')
-      expect(report.because[0]).toBe(passingReport.because[0])
-      expect(report.because).toHaveLength(1 + comparison.because.length)
+      expect(report.reasons[0]).toBe(passingReport.reasons[0])
+      expect(report.reasons).toHaveLength(1 + comparison.reasons.length)
       expect(annotationLines(report)).toEqual([])
     }
   })
@@ -100,20 +100,20 @@ describe('a report with a comparison', () => {
   test('is inconclusive where it cannot be told', () => {
     const report = compared(passingReport, untold)
     expect(report.verdict).toBe('inconclusive')
-    expect(report.because).toEqual(['Against the baseline: The run did not end by itself.'])
+    expect(report.reasons).toEqual(['Against the baseline: The run did not end by itself.'])
   })
 
   test('keeps failing for what it failed for', () => {
     for (const comparison of [unchanged, improved, untold, regressed]) {
       const report = compared(failingReport, comparison)
       expect(report.verdict).toBe('fail')
-      expect(report.because.slice(0, failingReport.because.length)).toEqual(failingReport.because)
+      expect(report.reasons.slice(0, failingReport.reasons.length)).toEqual(failingReport.reasons)
     }
   })
 
   test('says first what fails, and what is in doubt behind it', () => {
-    const doubtful = { ...passingReport, verdict: 'inconclusive', because: ['Nothing was judged.'] } as const
-    expect(withComparison(doubtful, regressed).because.at(-1)).toBe('Nothing was judged.')
+    const doubtful = { ...passingReport, verdict: 'inconclusive', message: ['Nothing was judged.'] } as const
+    expect(withComparison(doubtful, regressed).reasons.at(-1)).toBe('Nothing was judged.')
     expect(withComparison(doubtful, regressed).verdict).toBe('fail')
   })
 

@@ -12,9 +12,9 @@ export const untold = compareRuns(baselines, simulatedRun({ seed: 9, isComplete:
 /** Whatever a target, a scenario or a file may bring into one. */
 export const hostileComparison = (hostile: string): Comparison => ({
   ...regressed,
-  because: [hostile],
+  reasons: [hostile],
   scenario: hostile,
   run: { ...regressed.run, id: hostile, target: hostile },
   baselines: regressed.baselines.map(each => ({ ...each, id: hostile, target: hostile, startedAt: hostile })),
-  rows: regressed.rows.map(row => ({ ...row, call: hostile, stage: hostile, because: hostile })),
+  rows: regressed.rows.map(row => ({ ...row, call: hostile, stage: hostile, message: hostile })),
 })

@@ -5,7 +5,7 @@ import { createAbuseAudit } from '../../../../../src/judge/audits/abuse/abuse.ts
 import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
 import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
-import { answerOf, observed, singleAsked, startedAtMs } from '../../checks/observed.ts'
+import { observed, responseOf, singleDescriptor, startedAtMs } from '../../checks/observed.ts'
 import { blockText, type Fault, type Guarding, guard, type Traffic } from './guard.ts'
 
 function judge(observations: readonly Observation[], abuse: Partial<Contract['abuse']> = {}, shared = false) {
@@ -18,7 +18,7 @@ function judge(observations: readonly Observation[], abuse: Partial<Contract['ab
   audit.finish(true)
   const judged = Object.fromEntries(docket.tallies().map(tally => [tally.id, tally.judged]))
   const accused = docket.findings().map(({ clause }) => clause)
-  return { accused, because: docket.findings().map(({ because }) => because), judged, blocks: audit.blocks() }
+  return { accused, message: docket.findings().map(({ message }) => message), judged, blocks: audit.blocks() }
 }
 
 const seeds = Array.from({ length: 12 }, (_, index) => index + 1)
@@ -43,8 +43,8 @@ describe('an honest service is never accused', () => {
     const blocks: number[] = []
     for (const seed of seeds) {
       const status = guarding.status ?? 429
-      const { because, blocks: counted } = judge(guard(guarding, { seed, ...traffic }), { status })
-      expect({ seed, because }).toEqual({ seed, because: [] })
+      const { message, blocks: counted } = judge(guard(guarding, { seed, ...traffic }), { status })
+      expect({ seed, message }).toEqual({ seed, message: [] })
       blocks.push(...Object.values(counted))
     }
     expect(blocks.length > 0).toBe(traffic.failing !== 0.02)
@@ -60,7 +60,7 @@ describe('a service that guards itself wrongly is accused', () => {
     'of blocking after ten failures': ['abuse.not-early', { limit: 10 }],
     'of counting successes': ['abuse.counts', { counts: () => true }, { failing: 0.1 }],
     'of not counting a 415': ['abuse.counts', { counts: status => status === 400 }, { failing: 0.9 }],
-    'of sparing the proxy': ['abuse.all-requests', { spares: asked => asked.kind === 'rpc' }],
+    'of sparing the proxy': ['abuse.all-requests', { spares: request => request.kind === 'rpc' }],
     'of a block that is too short': ['abuse.duration', { blockMs: 20_000 }],
     'of a block that is too long': ['abuse.ends', { blockMs: 40_000 }],
     'of a message without a time': ['abuse.message', { text: 'Too many failed attempts. Please retry later.' }],
@@ -73,12 +73,12 @@ describe('a service that guards itself wrongly is accused', () => {
 })
 
 /** Requests one after the other, each answered at once: a status, or a block. */
-function story(...steps: readonly (readonly [atMs: number, answer: number | 'block'])[]): readonly Observation[] {
-  return steps.map(([atMs, answer], seq) =>
+function story(...steps: readonly (readonly [atMs: number, response: number | 'block'])[]): readonly Observation[] {
+  return steps.map(([atMs, response], id) =>
     observed(
-      singleAsked,
-      answer === 'block' ? answerOf(429, { error: blockText }) : answerOf(answer, { error: 'No' }),
-      { seq, dueMs: atMs, sentMs: atMs, headersMs: atMs + 5, endMs: atMs + 5 },
+      singleDescriptor,
+      response === 'block' ? responseOf(429, { error: blockText }) : responseOf(response, { error: 'No' }),
+      { id, dueMs: atMs, sentMs: atMs, headersMs: atMs + 5, endMs: atMs + 5 },
     ),
   )
 }
@@ -90,10 +90,10 @@ describe('to the request', () => {
   const opening = [0, 200] as const
 
   test('the 21st failure blocks, the 20th does not', () => {
-    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200])).because).toEqual([
+    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200])).message).toEqual([
       'a request was answered with 200 0.8 s after more than 20 failures (21 of 400), expected a block of 30 s',
     ])
-    expect(judge(story(opening, ...failures(20, 40_000), [41_000, 'block'])).because).toEqual([
+    expect(judge(story(opening, ...failures(20, 40_000), [41_000, 'block'])).message).toEqual([
       'a request was blocked after 20 failures and 0 other requests, expected it after more than 20 failures',
     ])
     expect(judge(story(opening, ...failures(21, 40_000), [41_000, 'block'])).accused).toEqual([])
@@ -124,7 +124,7 @@ describe('to the request', () => {
 
   test('a block that goes on is accused once', () => {
     const late = Array.from({ length: 50 }, (_, index) => [75_000 + index * 100, 'block'] as const)
-    expect(judge(story(opening, ...failures(21, 40_000), [40_300, 'block'], ...late)).because).toHaveLength(1)
+    expect(judge(story(opening, ...failures(21, 40_000), [40_300, 'block'], ...late)).message).toHaveLength(1)
   })
 
   test('a profile may leave open whom a block holds for, and then only its message is judged', () => {
@@ -143,6 +143,6 @@ describe('to the request', () => {
 
   test('any body at all is data', () => {
     for (const body of [null, [], 'x', '', { error: [] }, { error: { message: 7 } }, { error: { message: blockText } }])
-      expect(() => judge([observed(singleAsked, answerOf(429, body), { seq: 0 })])).not.toThrow()
+      expect(() => judge([observed(singleDescriptor, responseOf(429, body), { id: 0 })])).not.toThrow()
   })
 })

@@ -1,6 +1,6 @@
 import { randomStream } from '../../../../../src/lib/random.ts'
-import type { Asked, Observation } from '../../../../../src/observation/observation.ts'
-import { answerOf, chatAsked, observed, singleAsked } from '../../checks/observed.ts'
+import type { Observation, RequestDescriptor } from '../../../../../src/observation/observation.ts'
+import { chatDescriptor, observed, responseOf, singleDescriptor } from '../../checks/observed.ts'
 
 /** How an honest service may guard itself, where the document leaves it open. */
 export type Guarding = {
@@ -32,7 +32,7 @@ export type Fault = {
   readonly windowMs?: number
   readonly blockMs?: number
   readonly counts?: (status: number) => boolean
-  readonly spares?: (asked: Asked) => boolean
+  readonly spares?: (request: RequestDescriptor) => boolean
   readonly text?: string
 }
 
@@ -52,42 +52,45 @@ export function guard(guarding: Guarding, traffic: Traffic, fault: Fault = {}): 
   const { limit = 20, windowMs = 30_000, blockMs = 30_000, counts = code => code >= 300, spares = () => false } = fault
   const random = randomStream(seed, 'guard')
   let sentMs = 20
-  const plan = Array.from({ length: requests }, (_, seq) => {
+  const plan = Array.from({ length: requests }, (_, id) => {
     sentMs += random.next() < 0.5 ? random.int(30) : random.int(gapMs)
     const arrivedMs = sentMs + 0.5 + random.next() * latencyMs
     const headersMs = arrivedMs + 0.5 + random.next() * latencyMs
     const draw = random.next()
     const fate = draw < lost ? 'lost' : draw < lost + proxied ? 'proxied' : 'usual'
     const wanted = random.next() < failing ? (random.next() < 0.8 ? 400 : 415) : 200
-    const asked: Asked =
-      wanted === 400 ? { kind: 'probe', probe: 'unlisted-method' } : random.next() < 0.5 ? chatAsked : singleAsked
-    return { seq, sentMs, arrivedMs, headersMs, endMs: headersMs + random.next() * latencyMs, fate, wanted, asked }
+    const request: RequestDescriptor =
+      wanted === 400
+        ? { kind: 'probe', probe: 'unlisted-method' }
+        : random.next() < 0.5
+          ? chatDescriptor
+          : singleDescriptor
+    return { id, sentMs, arrivedMs, headersMs, endMs: headersMs + random.next() * latencyMs, fate, wanted, request }
   })
 
   let failedMs: number[] = Array.from({ length: failedBefore }, () => 0)
   let blockedUntilMs = blockedBefore ? 12_000 : 0
-  const answers = plan
+  const responses = plan
     .toSorted((a, b) => a.arrivedMs - b.arrivedMs)
-    .map(request => {
-      const { seq, arrivedMs, headersMs, endMs, fate, wanted, asked } = request
-      const times = { seq, dueMs: request.sentMs, sentMs: request.sentMs, headersMs, endMs }
+    .map(({ id, arrivedMs, sentMs, headersMs, endMs, fate, wanted, request }) => {
+      const times = { id, dueMs: sentMs, sentMs, headersMs, endMs }
       if (fate === 'proxied') {
-        return observed(asked, answerOf(502, 'Bad gateway', { 'x-service-version': undefined }), times)
+        return observed(request, responseOf(502, 'Bad gateway', { 'x-service-version': undefined }), times)
       }
-      const block = answerOf(status, { error: fault.text ?? blockText })
-      let answer = arrivedMs < blockedUntilMs && !spares(asked) ? block : answerOf(wanted, { error: 'No' })
-      if (answer !== block && counts(wanted)) {
+      const block = responseOf(status, { error: fault.text ?? blockText })
+      let response = arrivedMs < blockedUntilMs && !spares(request) ? block : responseOf(wanted, { error: 'No' })
+      if (response !== block && counts(wanted)) {
         failedMs = [...failedMs.filter(atMs => atMs > arrivedMs - windowMs), arrivedMs]
         if (failedMs.length > limit) {
           const fromMs = wholeSeconds ? Math.ceil(arrivedMs / 1000) * 1000 : arrivedMs
           blockedUntilMs = fromMs + blockMs
           failedMs = []
-          if (lastFailure === 'blocked' && asked.kind === 'probe') answer = block
+          if (lastFailure === 'blocked' && request.kind === 'probe') response = block
         }
       }
-      if (fate !== 'lost') return observed(asked, answer, times)
+      if (fate !== 'lost') return observed(request, response, times)
       const failed = { kind: 'failed', reason: 'connection-lost', detail: '' } as const
-      return observed(asked, null, { ...times, headersMs: null, outcome: failed })
+      return observed(request, null, { ...times, headersMs: null, outcome: failed })
     })
-  return answers.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
+  return responses.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
 }

@@ -3,7 +3,7 @@ import { documented } from '../../../../../src/contract/documented.ts'
 import { couldBeRealLoss } from '../../../../../src/judge/audits/ledger/account.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { alone, type Display, history, isCharged, observe, priced, type Transaction } from './bank.ts'
-import { because, judge } from './judge-ledger.ts'
+import { judge, message } from './judge-ledger.ts'
 
 const twice = (each: Transaction) => ({ ...each, taken: each.taken * 2n })
 const nothing = (each: Transaction) => ({ ...each, taken: 0n })
@@ -71,7 +71,7 @@ describe('a difference has the name that tells most', () => {
 
 describe('an accusation says what was got and what was expected', () => {
   test('of money', () => {
-    expect(because(alone(['rpc', 'batch'], when('rpc', twice)))).toEqual([
+    expect(message(alone(['rpc', 'batch'], when('rpc', twice)))).toEqual([
       'billing.conservation: billed-twice: 0.000025 USD left the balance over 1 requests that cost 0.0000125',
     ])
   })
@@ -79,15 +79,15 @@ describe('an accusation says what was got and what was expected', () => {
   test('of a balance that was not the one before', () => {
     const shown: Display['shown'] = (before, { taken }) => before - taken
     const busy = observe(history({ seed: 5, sorts: priced, gapMs: 9000 }), { shown })
-    expect(because(busy).join()).toMatch(
+    expect(message(busy).join()).toMatch(
       /^billing\.balance-before: the balance shown is lower by 0\.[0-9]+ USD, the request's own charge, expected the one before it$/,
     )
   })
 
   test('of a balance that was wrong once, and right later', () => {
-    const shown: Display['shown'] = (before, { seq }) => before - (seq === 60 ? 10n ** 12n : 0n)
+    const shown: Display['shown'] = (before, { id }) => before - (id === 60 ? 10n ** 12n : 0n)
     const busy = observe(history({ seed: 2, sorts: priced, gapMs: 120, pauses: false }), { shown })
-    expect(because(busy).join()).toMatch(
+    expect(message(busy).join()).toMatch(
       /^billing\.balance-before: 1\.[0-9]+ USD had left the balance shown, expected [0-9. to]+; a later one was right$/,
     )
   })
@@ -108,25 +108,25 @@ test('balances that each lack the last charge, which comes in later, are old bal
     return old
   }
   const late = alone(['rpc', 'batch', 'rpc', 'batch', 'rpc'], each => each, { shown })
-  expect(because(late)).toEqual([
+  expect(message(late)).toEqual([
     'billing.balance-before: 0 USD had left the balance shown, expected 0.0000125; what is missing was the last charge, which came in later',
   ])
 })
 
 test('nothing is asserted of accounts that others use, nor where balances are not shown for sure', () => {
   const wrong = alone(['rpc', 'rpc'], each => ({ ...each, taken: each.taken * 2n }))
-  expect(because(wrong, { shared: true })).toEqual([])
+  expect(message(wrong, { shared: true })).toEqual([])
   const contract = { ...documented, billing: { ...documented.billing, balanceHeaders: false } }
-  expect(because(wrong, { contract })).toEqual([])
+  expect(message(wrong, { contract })).toEqual([])
 })
 
 test('nothing is asserted across a success that does not say what it cost', () => {
   const silent = alone(['rpc', 'rpc', 'rpc']).map(each =>
-    each.seq === 2 && each.answer
-      ? { ...each, answer: { ...each.answer, headers: withoutCost(each.answer.headers) } }
+    each.id === 2 && each.response
+      ? { ...each, response: { ...each.response, headers: withoutCost(each.response.headers) } }
       : each,
   )
-  expect(because(silent)).toEqual([])
+  expect(message(silent)).toEqual([])
 })
 
 test('the totals are those of the answers, of our tariff, and of the balances', () => {
@@ -142,7 +142,7 @@ test('the totals are those of the answers, of our tariff, and of the balances', 
 })
 
 test('without a statement there is no billed amount', () => {
-  const hidden = alone(['rpc']).map(each => ({ ...each, answer: null, outcome: lost }))
+  const hidden = alone(['rpc']).map(each => ({ ...each, response: null, outcome: lost }))
   expect(judge(hidden).billedUsd).toBeNull()
 })
 
@@ -152,7 +152,7 @@ const withoutCost = (headers: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'x-service-rpc-cost-usd'))
 
 /** 4 too many had left the balance. */
-const suspicion = { seq: 1, spent: 10n, range: { min: 0n, max: 6n }, missing: null }
+const suspicion = { id: 1, spent: 10n, range: { min: 0n, max: 6n }, missing: null }
 
 test('a later balance that is right to the last digit clears the money', () => {
   expect(couldBeRealLoss(suspicion, 20n, { min: 20n, max: 20n }, 0n)).toBe(false)

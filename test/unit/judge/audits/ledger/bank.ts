@@ -1,14 +1,21 @@
 import { formatPico } from '../../../../../src/lib/money.ts'
 import { type Random, randomStream } from '../../../../../src/lib/random.ts'
-import type { Asked, Observation, Outcome } from '../../../../../src/observation/observation.ts'
-import { answerOf, batchAsked, chatAsked, observed, rpcHeaders, singleAsked } from '../../checks/observed.ts'
+import type { Observation, Outcome, RequestDescriptor } from '../../../../../src/observation/observation.ts'
+import {
+  batchDescriptor,
+  chatDescriptor,
+  observed,
+  responseOf,
+  rpcHeaders,
+  singleDescriptor,
+} from '../../checks/observed.ts'
 
 /** What a request is, and what becomes of it. */
 type Sort = 'rpc' | 'batch' | 'chat' | 'stream' | 'replay' | 'refused' | 'lost' | 'gateway' | 'list' | 'statement'
 
 /** One request before the bank has reckoned. All amounts in pico-USD, all instants of the clock of the run. */
 export type Transaction = {
-  readonly seq: number
+  readonly id: number
   readonly sort: Sort
   readonly caller: string
   readonly sentMs: number
@@ -77,7 +84,7 @@ export function history(options: History): readonly Transaction[] {
 }
 
 function transaction(
-  seq: number,
+  id: number,
   caller: string,
   sentMs: number,
   sort: Sort,
@@ -94,7 +101,7 @@ function transaction(
   const credits = onePrice ? 20n : BigInt(sort === 'rpc' ? 20 : 65 + random.int(3) * 20)
   const exact = sort === 'chat' || sort === 'stream' ? chatPrice(onePrice, random) : credits * credit
   const said = sort === 'chat' || sort === 'stream' ? exact : ((exact + 5_000n) / 10_000n) * 10_000n
-  const base = { seq, sort, caller, sentMs, arrivedMs, headersMs, endMs, chargedMs, group: of?.seq ?? null }
+  const base = { id, sort, caller, sentMs, arrivedMs, headersMs, endMs, chargedMs, group: of?.id ?? null }
   switch (sort) {
     case 'rpc':
     case 'batch':
@@ -143,11 +150,11 @@ export function observe(transactions: readonly Transaction[], display: Display =
   const events = [
     ...transactions.map(each => ({
       atMs: each.arrivedMs,
-      run: () => balances.set(each.seq, { ...leftOf(each.caller) }),
+      run: () => balances.set(each.id, { ...leftOf(each.caller) }),
     })),
     ...transactions.map(each => ({
       atMs: each.chargedMs,
-      run: () => paidIn.set(each.seq, take(each.caller, each.taken)),
+      run: () => paidIn.set(each.id, take(each.caller, each.taken)),
     })),
     ...(display.movements ?? []).map(({ caller, atMs, amount }) => ({ atMs, run: () => take(caller, -amount) })),
   ]
@@ -155,12 +162,12 @@ export function observe(transactions: readonly Transaction[], display: Display =
 
   return transactions
     .map(each => {
-      const { usd: before = 0n, diem: diemBefore = 0n } = balances.get(each.seq) ?? {}
+      const { usd: before = 0n, diem: diemBefore = 0n } = balances.get(each.id) ?? {}
       const headers = {
         'x-service-balance-usd': hidden(each) ? undefined : show(shown(before, each)),
         'x-service-balance-diem': hidden(each) ? undefined : show(diemBefore),
       }
-      return seen(each, headers, paidIn.get(each.seq) ?? 'usd')
+      return seen(each, headers, paidIn.get(each.id) ?? 'usd')
     })
     .toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
 
@@ -186,35 +193,35 @@ function seen(
   headers: Readonly<Record<string, string | undefined>>,
   currency: 'usd' | 'diem',
 ): Observation {
-  const { seq, sort, caller, sentMs, headersMs, endMs, said, group } = transaction
+  const { id, sort, caller, sentMs, headersMs, endMs, said, group } = transaction
   const cost = {
     ...rpcHeaders,
     'x-service-rpc-cost-usd': formatPico(said),
     'x-service-rpc-credits': String((said + 5_000n) / credit),
   }
-  const base = { seq, caller, dueMs: sentMs, sentMs, headersMs, endMs }
+  const base = { id, caller, dueMs: sentMs, sentMs, headersMs, endMs }
   const lost: Outcome = { kind: 'failed', reason: 'connection-lost', detail: '' }
-  const answered = (asked: Asked, status: number, body: unknown, more = {}) =>
-    observed(asked, answerOf(status, body, { ...headers, ...more }), base)
+  const answered = (request: RequestDescriptor, status: number, body: unknown, more = {}) =>
+    observed(request, responseOf(status, body, { ...headers, ...more }), base)
   const role = group === null ? 'original' : sort === 'replay' ? 'duplicate' : 'foreign'
-  const replay = { group: group ?? seq, role, concurrent: false } as const
+  const replay = { group: group ?? id, role, concurrent: false } as const
   const chatBody = { cost: { usd: 0, diem: 0, [currency]: Number(formatPico(said)) } }
   switch (sort) {
     case 'rpc':
-      return answered(singleAsked, 200, {}, cost)
+      return answered(singleDescriptor, 200, {}, cost)
     case 'batch':
-      return answered({ ...batchAsked, replay }, 200, [], cost)
+      return answered({ ...batchDescriptor, replay }, 200, [], cost)
     case 'replay':
-      return answered({ ...batchAsked, replay }, 200, [], { ...cost, 'idempotent-replayed': 'true' })
+      return answered({ ...batchDescriptor, replay }, 200, [], { ...cost, 'idempotent-replayed': 'true' })
     case 'chat':
     case 'stream':
-      return answered({ ...chatAsked, stream: sort === 'stream' }, 200, chatBody)
+      return answered({ ...chatDescriptor, stream: sort === 'stream' }, 200, chatBody)
     case 'refused':
-      return answered(chatAsked, seq % 2 === 0 ? 429 : 402, { error: 'No' })
+      return answered(chatDescriptor, id % 2 === 0 ? 429 : 402, { error: 'No' })
     case 'gateway':
-      return answered(chatAsked, 504, '<html>', { 'x-service-version': undefined })
+      return answered(chatDescriptor, 504, '<html>', { 'x-service-version': undefined })
     case 'lost':
-      return observed(chatAsked, null, { ...base, headersMs: null, outcome: lost })
+      return observed(chatDescriptor, null, { ...base, headersMs: null, outcome: lost })
     case 'list':
       return answered({ kind: 'models' }, 200, {})
     case 'statement':
@@ -229,8 +236,8 @@ export const alone = (
   display: Display = {},
 ) =>
   observe(
-    ['statement' as const, ...sorts, 'statement' as const].map((sort, seq): Transaction => {
-      const sentMs = seq * 10_000
+    ['statement' as const, ...sorts, 'statement' as const].map((sort, id): Transaction => {
+      const sentMs = id * 10_000
       const amount = sort === 'rpc' ? 12_500_000n : sort === 'batch' || sort === 'replay' ? 40_630_000n : 0n
       const instants = {
         sentMs,
@@ -240,8 +247,8 @@ export const alone = (
         chargedMs: sentMs + 5,
       }
       const taken = sort === 'replay' ? 0n : amount
-      const group = sort === 'replay' ? seq - 1 : null
-      return change({ ...instants, seq, sort, caller: 'c0', taken, said: amount, group })
+      const group = sort === 'replay' ? id - 1 : null
+      return change({ ...instants, id, sort, caller: 'c0', taken, said: amount, group })
     }),
     display,
   )

@@ -4,29 +4,29 @@ import { chargeOf, expectedCharge } from '../../../../../src/judge/audits/ledger
 import { parsePico, pico } from '../../../../../src/lib/money.ts'
 import type { FailureReason, Observation } from '../../../../../src/observation/observation.ts'
 import {
-  answerOf,
-  batchAsked,
+  batchDescriptor,
   batchObserved,
-  chatAsked,
+  chatDescriptor,
   chatObserved,
   completion,
   observed,
   refused,
+  responseOf,
   rpcHeaders,
-  singleAsked,
+  singleDescriptor,
   singleObserved,
   streamObserved,
 } from '../../checks/observed.ts'
 
-const failed = (asked: Observation['asked'], reason: FailureReason) =>
-  observed(asked, null, { headersMs: null, outcome: { kind: 'failed', reason, detail: '' } })
+const failed = (request: Observation['request'], reason: FailureReason) =>
+  observed(request, null, { headersMs: null, outcome: { kind: 'failed', reason, detail: '' } })
 const refusal = (headers: Readonly<Record<string, string | undefined>>) =>
-  refused(singleAsked, 400, { error: 'No' }, { ...rpcHeaders, ...headers })
+  refused(singleDescriptor, 400, { error: 'No' }, { ...rpcHeaders, ...headers })
 const usd = (amount: string) => parsePico(amount) ?? 0n
 const replay = { group: 4, role: 'duplicate' as const, concurrent: false }
 const replayed = observed(
-  { ...singleAsked, replay },
-  answerOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true', 'x-service-rpc-cost-usd': '0.0000125' }),
+  { ...singleDescriptor, replay },
+  responseOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true', 'x-service-rpc-cost-usd': '0.0000125' }),
 )
 
 describe('what a request took', () => {
@@ -58,14 +58,14 @@ describe('what a request took', () => {
     ],
     [
       'an upstream refusal that says what it cost: that',
-      observed(batchAsked, answerOf(400, { error: 'No' }, { ...rpcHeaders, 'x-service-rpc-credits': '20' })),
+      observed(batchDescriptor, responseOf(400, { error: 'No' }, { ...rpcHeaders, 'x-service-rpc-credits': '20' })),
       'charged',
       '0.0000125',
       '0.0000125',
     ],
     ['a replay: nothing', replayed, 'replay', '0', '0'],
-    ['a refusal: nothing', refused(chatAsked, 429), 'free', '0', '0'],
-    ['a 500 of the service: nothing', refused(chatAsked, 500), 'free', '0', '0'],
+    ['a refusal: nothing', refused(chatDescriptor, 429), 'free', '0', '0'],
+    ['a 500 of the service: nothing', refused(chatDescriptor, 500), 'free', '0', '0'],
     [
       'a refusal of the RPC proxy: nothing, which is told apart',
       refusal({ 'x-service-rpc-cost-usd': undefined }),
@@ -90,7 +90,7 @@ describe('what a request took', () => {
     ],
     [
       'a probe that may be answered: its cost',
-      observed({ kind: 'probe', probe: 'key-of-one-character' }, answerOf(200, {}, rpcHeaders)),
+      observed({ kind: 'probe', probe: 'key-of-one-character' }, responseOf(200, {}, rpcHeaders)),
       'charged',
       '0.0000125',
       '0.0000125',
@@ -99,7 +99,7 @@ describe('what a request took', () => {
       'the same probe in a later run: nothing',
       observed(
         { kind: 'probe', probe: 'key-of-one-character' },
-        answerOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true' }),
+        responseOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true' }),
       ),
       'replay',
       '0',
@@ -112,20 +112,26 @@ describe('what a request took', () => {
       '0',
       '0.00015',
     ],
-    ['a list: nothing', observed({ kind: 'models' }, answerOf(200, {})), 'free', '0', '0'],
+    ['a list: nothing', observed({ kind: 'models' }, responseOf(200, {})), 'free', '0', '0'],
     ['a stranger: nothing', refused({ kind: 'probe', probe: 'bad-key' }, 401), 'free', '0', '0'],
-    ['a connection that was refused: nothing', failed(chatAsked, 'connect-refused'), 'free', '0', '0'],
+    ['a connection that was refused: nothing', failed(chatDescriptor, 'connect-refused'), 'free', '0', '0'],
     [
       'a connection that was lost: up to the worst case',
-      failed(batchAsked, 'connection-lost'),
+      failed(batchDescriptor, 'connection-lost'),
       'unknown',
       '0',
       '0.0003',
     ],
-    ['a stream that broke off: up to the worst case', failed(chatAsked, 'stream-truncated'), 'unknown', '0', '0.00268'],
+    [
+      'a stream that broke off: up to the worst case',
+      failed(chatDescriptor, 'stream-truncated'),
+      'unknown',
+      '0',
+      '0.00268',
+    ],
     [
       'a 504 of a gateway: up to the worst case',
-      observed(batchAsked, answerOf(504, '', { 'x-service-version': undefined })),
+      observed(batchDescriptor, responseOf(504, '', { 'x-service-version': undefined })),
       'unknown',
       '0',
       '0.0003',
@@ -145,7 +151,7 @@ describe('what a request took', () => {
     const resource = (name: string, status = 200) =>
       observed(
         { kind: 'resource', resource: name, body: null, page: null, limit: null, timestampMs: null },
-        answerOf(status, {}),
+        responseOf(status, {}),
       )
     expect(chargeOf(resource('image'), documented)).toEqual({ kind: 'unknown', min: 0n, max: usd('0.25'), said: 0n })
     expect(chargeOf(resource('characters'), documented)?.kind).toBe('free')

@@ -47,15 +47,15 @@ function judge(steps: readonly Step[], { overlap = false, days = false, resoluti
     addToTotals,
     judgeCurrencies,
   )
-  for (const [seq, [took, usd, diem]] of steps.entries()) {
-    const sentMs = overlap ? seq : seq * 1_000
+  for (const [id, [took, usd, diem]] of steps.entries()) {
+    const sentMs = overlap ? id : id * 1_000
     const balances = { usd: pico(usd), diem: pico(diem) }
-    const span = { seq, sentMs, shownMs: sentMs + 100, settledMs: sentMs + 200 }
-    reckoning.add({ ...span, ...takenBy(took), balances, day: days ? seq : 0 }, sentMs)
+    const span = { id, sentMs, shownMs: sentMs + 100, settledMs: sentMs + 200 }
+    reckoning.add({ ...span, ...takenBy(took), balances, day: days ? id : 0 }, sentMs)
   }
   reckoning.finish()
   const kept = docket.tallies().find(({ id }) => id === 'billing.currency')?.judged ?? 0
-  return { accused: docket.findings().map(({ because }) => because), kept }
+  return { accused: docket.findings().map(({ message }) => message), kept }
 }
 
 describe('a balance that loses what was paid in its currency', () => {
@@ -190,6 +190,6 @@ test.each<[string, readonly Step[], string]>([
     ],
     '0.15 USD and 0.15 DIEM left the balances, but 0 USD and 0.3 DIEM were said to be paid',
   ],
-])('a balance that loses %s is accused', (_, steps, because) => {
-  expect(judge(steps)).toEqual({ accused: [because], kept: 1 })
+])('a balance that loses %s is accused', (_, steps, message) => {
+  expect(judge(steps)).toEqual({ accused: [message], kept: 1 })
 })

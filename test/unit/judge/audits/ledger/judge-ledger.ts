@@ -30,5 +30,5 @@ export function judge(observations: readonly Observation[], options: Options = {
 }
 
 /** Every accusation in words. */
-export const because = (observations: readonly Observation[], options: Options = {}) =>
-  judge(observations, options).findings.map(finding => `${finding.clause}: ${finding.because}`)
+export const message = (observations: readonly Observation[], options: Options = {}) =>
+  judge(observations, options).findings.map(finding => `${finding.clause}: ${finding.message}`)

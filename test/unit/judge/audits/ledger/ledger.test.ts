@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { judgeStory } from '../../../../support/ledger-story.ts'
-import { answerOf, observed, rpcHeaders } from '../../checks/observed.ts'
+import { observed, responseOf, rpcHeaders } from '../../checks/observed.ts'
 import { type Display, type History, history, isCharged, observe, priced, type Transaction } from './bank.ts'
-import { because, judge, type Options } from './judge-ledger.ts'
+import { judge, message, type Options } from './judge-ledger.ts'
 
 const seeds = Array.from({ length: 40 }, (_, index) => index + 1)
 
@@ -17,7 +17,7 @@ describe('an honest service is never accused', () => {
     'when credits of the day are spent before dollars': [{}, { diem: 3_000_000_000n }],
     'when both currencies are cut after eight decimals': [{ takesExact: true }, { diem: 3_000_000_000n, decimals: 8 }],
     'when every charge is the same': [{ onePrice: true }, {}],
-    'when some answers do not show the balance': [{}, { hidden: ({ seq }) => seq % 3 === 1 }],
+    'when some answers do not show the balance': [{}, { hidden: ({ id }) => id % 3 === 1 }],
     'when one request outlasts many others': [{}, {}, { queueLimit: 4 }],
   }
   test.each(Object.entries(variants))('%s', (_, [shape, display, options = {}]) => {
@@ -34,8 +34,8 @@ describe('an honest service is never accused', () => {
     const movements = ['c0', 'c1', 'c2'].map(caller => ({ caller, atMs: 40_000, amount: 10n ** 12n }))
     for (const seed of seeds) {
       const observations = observe(history({ seed, gapMs: 2000 }), { movements })
-      expect(because(observations, { startedAtMs: midnight - 40_000 })).toEqual([])
-      expect(because(observations)).not.toEqual([])
+      expect(message(observations, { startedAtMs: midnight - 40_000 })).toEqual([])
+      expect(message(observations)).not.toEqual([])
     }
   })
 })
@@ -84,7 +84,7 @@ describe('a service with one fault is accused, whatever overlaps it', () => {
     test(`${shape}: money that leaves without a request`, () => {
       for (const seed of seeds) {
         const movements = [{ caller: 'c1', atMs: seed * 100, amount: -5_000_000n }]
-        expect(because(observe(history({ seed, ...options }), { movements }))).not.toEqual([])
+        expect(message(observe(history({ seed, ...options }), { movements }))).not.toEqual([])
       }
     })
 
@@ -112,17 +112,17 @@ describe('what the RPC proxy refuses', () => {
   })
 
   test('must not say that it costs something', () => {
-    const asked = { kind: 'probe', probe: 'batch-too-long' } as const
+    const request = { kind: 'probe', probe: 'batch-too-long' } as const
     const refusal = (credits: string, cost: string) =>
-      because([
+      message([
         observed(
-          asked,
-          answerOf(
+          request,
+          responseOf(
             400,
             { error: 'No' },
             { ...rpcHeaders, 'x-service-rpc-credits': credits, 'x-service-rpc-cost-usd': cost },
           ),
-          { seq: 0 },
+          { id: 0 },
         ),
       ])
     expect(refusal('0', '0')).toEqual([])

@@ -1,6 +1,6 @@
 import { randomStream } from '../../../../../src/lib/random.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
-import { answerOf, chatAsked, observed, startedAtMs, tokenHeaders } from '../../checks/observed.ts'
+import { chatDescriptor, observed, responseOf, startedAtMs, tokenHeaders } from '../../checks/observed.ts'
 
 /** How an honest service may keep its limits, where the document leaves it open. */
 export type Keeping = {
@@ -40,11 +40,11 @@ export type Fault = {
   readonly remaining?: (remaining: number, limit: number) => number
   readonly resetMs?: (resetMs: number, nowMs: number) => number
   /** Whether a window is cut short. */
-  readonly ends?: (beganMs: number, nowMs: number) => boolean
+  readonly ends?: (startedMs: number, nowMs: number) => boolean
   readonly tokensLeft?: (left: number, limit: number) => number
 }
 
-type Window = { readonly beganMs: number; used: number; tokens: number }
+type Window = { readonly startedMs: number; used: number; tokens: number }
 
 const tokensOf = { prompt: 200, most: 120 } as const
 
@@ -66,7 +66,7 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
   let tokenWindow: Window | null = null
 
   let sentMs = 20
-  const plan = Array.from({ length: requests }, (_, seq) => {
+  const plan = Array.from({ length: requests }, (_, id) => {
     // Bursts, in which many arrive out of order.
     sentMs += random.next() < 0.5 ? random.int(30) : random.int(gapMs)
     const arrivedMs = sentMs + 0.5 + random.next() * latencyMs
@@ -74,7 +74,7 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
     const endMs = headersMs + random.next() * 3 * latencyMs
     const draw = random.next()
     const sort = draw < refused ? 'refused' : draw < refused + lost ? 'lost' : 'usual'
-    return { seq, sentMs, arrivedMs, headersMs, endMs, sort }
+    return { id, sentMs, arrivedMs, headersMs, endMs, sort }
   })
 
   const startOf = (nowMs: number, by: typeof begins) =>
@@ -84,8 +84,8 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
         ? Math.floor(nowMs / 1000) * 1000
         : nowMs
   const windowAt = (previous: Window | null, nowMs: number, by: typeof begins, before: number): Window => {
-    if (previous !== null && nowMs < previous.beganMs + windowMs && !ends(previous.beganMs, nowMs)) return previous
-    return { beganMs: startOf(nowMs, by), used: before, tokens: 0 }
+    if (previous !== null && nowMs < previous.startedMs + windowMs && !ends(previous.startedMs, nowMs)) return previous
+    return { startedMs: startOf(nowMs, by), used: before, tokens: 0 }
   }
   const stampOf = (resetMs: number, nowMs: number): string => {
     const shown = shiftReset(resetMs, nowMs)
@@ -101,7 +101,7 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
     }
   }
 
-  const answers = new Map<number, Observation>()
+  const responses = new Map<number, Observation>()
   const later: { readonly atMs: number; readonly run: () => void }[] = []
   const settleUpTo = (atMs: number) => {
     for (const each of later.filter(event => event.atMs <= atMs)) each.run()
@@ -109,12 +109,12 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
   }
 
   for (const request of plan.toSorted((a, b) => a.arrivedMs - b.arrivedMs)) {
-    const { seq, sort, headersMs, endMs, arrivedMs } = request
+    const { id, sort, headersMs, endMs, arrivedMs } = request
     settleUpTo(arrivedMs)
     const nowMs = startedAtMs + skewMs + arrivedMs
     // Somebody else opened the first window, so that it may have begun before the run.
     window ??= keeping.usedBefore
-      ? { beganMs: startOf(startedAtMs + skewMs - 5, begins), used: keeping.usedBefore, tokens: 0 }
+      ? { startedMs: startOf(startedAtMs + skewMs - 5, begins), used: keeping.usedBefore, tokens: 0 }
       : null
     window = windowAt(window, nowMs, begins, 0)
     tokenWindow = windowAt(tokenWindow, nowMs, keeping.tokensByMinute ? 'with-minute' : begins, 0)
@@ -132,8 +132,8 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
       later.push({ atMs: endMs + random.next() * 900, run: giveBack })
     }
 
-    const reset = stampOf(current.beganMs + windowMs, nowMs)
-    const tokenReset = String(Math.max(0, Math.ceil((ofTokens.beganMs + windowMs - nowMs) / 1000)))
+    const reset = stampOf(current.startedMs + windowMs, nowMs)
+    const tokenReset = String(Math.max(0, Math.ceil((ofTokens.startedMs + windowMs - nowMs) / 1000)))
     const write = () => {
       const tokensLeft = String(showTokens(Math.max(0, tokenLimit - ofTokens.tokens), tokenLimit))
       const headers = {
@@ -145,32 +145,32 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
         'x-ratelimit-remaining-tokens': isAdmitted || keeping.tokensOn429 !== false ? tokensLeft : undefined,
         'x-ratelimit-reset-tokens': tokenReset,
       }
-      answers.set(seq, seen(request, isAdmitted, sort, headers))
+      responses.set(id, seen(request, isAdmitted, sort, headers))
     }
     if (written === 'on-arrival') write()
     else later.push({ atMs: arrivedMs + (headersMs - arrivedMs) * random.next(), run: write })
   }
   settleUpTo(Number.POSITIVE_INFINITY)
-  return [...answers.values()].toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
+  return [...responses.values()].toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))
 }
 
 function seen(
-  { seq, sentMs, headersMs, endMs }: { seq: number; sentMs: number; headersMs: number; endMs: number },
+  { id, sentMs, headersMs, endMs }: { id: number; sentMs: number; headersMs: number; endMs: number },
   isAdmitted: boolean,
   sort: string,
   headers: Readonly<Record<string, string | undefined>>,
 ): Observation {
-  const base = { seq, dueMs: sentMs, sentMs, headersMs, endMs }
-  const asked = { ...chatAsked, model: 'ref-large-235b', modelTier: 'L' as const }
+  const base = { id, dueMs: sentMs, sentMs, headersMs, endMs }
+  const request = { ...chatDescriptor, model: 'ref-large-235b', modelTier: 'L' as const }
   if (sort === 'lost')
-    return observed(asked, null, {
+    return observed(request, null, {
       ...base,
       headersMs: null,
       outcome: { kind: 'failed', reason: 'connection-lost', detail: '' },
     })
-  if (!isAdmitted) return observed(asked, answerOf(429, { error: 'No' }, headers), base)
-  if (sort === 'refused') return observed(asked, answerOf(402, { error: 'No' }, headers), base)
+  if (!isAdmitted) return observed(request, responseOf(429, { error: 'No' }, headers), base)
+  if (sort === 'refused') return observed(request, responseOf(402, { error: 'No' }, headers), base)
   const total = tokensOf.prompt + tokensOf.most - 30
   const usage = { prompt_tokens: tokensOf.prompt, completion_tokens: total - tokensOf.prompt, total_tokens: total }
-  return observed(asked, answerOf(200, { usage }, { ...tokenHeaders, ...headers }), base)
+  return observed(request, responseOf(200, { usage }, { ...tokenHeaders, ...headers }), base)
 }

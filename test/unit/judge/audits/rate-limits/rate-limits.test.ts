@@ -83,7 +83,7 @@ describe('an honest service is never accused', () => {
 
   test('on an account whose keys are used in turn', () => {
     for (const seed of seeds) {
-      const { findings, judged } = judge(gate({}, { seed, gapMs: 800 }).map(each => ({ ...each, key: each.seq % 2 })))
+      const { findings, judged } = judge(gate({}, { seed, gapMs: 800 }).map(each => ({ ...each, key: each.id % 2 })))
       expect(findings).toEqual([])
       expect(judged['auth.keys-share-limits']).toBeGreaterThan(0)
       expect(judged['retry.after-reset']).toBeGreaterThan(0)
@@ -93,19 +93,21 @@ describe('an honest service is never accused', () => {
   test('on an account that others use as well', () => {
     for (const seed of seeds) {
       const seen = gate({}, { seed, gapMs: 400 })
-      const half = seen.filter(({ seq }) => seq % 2 === 0).map((each, index) => ({ ...each, seq: index }))
+      const half = seen.filter(({ id }) => id % 2 === 0).map((each, index) => ({ ...each, id: index }))
       expect(judge(renumber(half), {}, true).findings).toEqual([])
     }
   })
 })
 
-const bySeq = (a: Observation, b: Observation) => (a.sentMs ?? 0) - (b.sentMs ?? 0)
+const byId = (a: Observation, b: Observation) => (a.sentMs ?? 0) - (b.sentMs ?? 0)
 const renumber = (observations: readonly Observation[]) => {
-  const order = new Map(observations.toSorted(bySeq).map((each, place) => [each, place]))
-  return observations.map(each => ({ ...each, seq: order.get(each) ?? 0, place: order.get(each) ?? 0 }))
+  const order = new Map(observations.toSorted(byId).map((each, seq) => [each, seq]))
+  return observations.map(each => ({ ...each, id: order.get(each) ?? 0, seq: order.get(each) ?? 0 }))
 }
 const withHeaders = (each: Observation, headers: Readonly<Record<string, string>>): Observation =>
-  each.answer === null ? each : { ...each, answer: { ...each.answer, headers: { ...each.answer.headers, ...headers } } }
+  each.response === null
+    ? each
+    : { ...each, response: { ...each.response, headers: { ...each.response.headers, ...headers } } }
 
 describe('a service with one fault is accused of it, and of nothing else', () => {
   const faults: Readonly<Record<string, [ClauseId, Fault, Partial<Traffic>?]>> = {
@@ -162,7 +164,7 @@ describe('a service with one fault is accused of it, and of nothing else', () =>
 
 describe('an accusation says what was got and what was expected', () => {
   const quiet = { seed: 1, latencyMs: 20, lost: 0, refused: 0, gapMs: 800 }
-  const reason = (fault: Fault) => judge(gate({ begins: 'with-minute' }, quiet, fault)).findings[0]?.because ?? ''
+  const reason = (fault: Fault) => judge(gate({ begins: 'with-minute' }, quiet, fault)).findings[0]?.message ?? ''
   test.each<[string, Fault, RegExp]>([
     [
       'requests that remain',
@@ -208,8 +210,8 @@ test('the abuse block is no early 429', () => {
   const seen = gate({}, { seed: 1, refused: 0, lost: 0 }, { admits: used => used < 5 })
   const error = 'Too many failed attempts (> 20) resulting in a non-success status code. Please wait 30s and try again.'
   const blocked = seen.map(each =>
-    each.answer?.status === 429
-      ? { ...each, answer: { ...each.answer, body: { kind: 'json' as const, value: { error }, digest: null } } }
+    each.response?.status === 429
+      ? { ...each, response: { ...each.response, body: { kind: 'json' as const, value: { error }, digest: null } } }
       : each,
   )
   expect(judge(seen).findings.map(({ clause }) => clause)).toEqual(['limit.requests.not-early'])
@@ -218,7 +220,7 @@ test('the abuse block is no early 429', () => {
 
 test('the use of a limit is counted', () => {
   const seen = gate({}, { seed: 1, gapMs: 800, lost: 0, refused: 0 })
-  const rejected = seen.filter(({ answer }) => answer?.status === 429).length
+  const rejected = seen.filter(({ response }) => response?.status === 429).length
   expect(rejected).toBeGreaterThan(0)
   expect(judge(seen).limits).toEqual([
     {
@@ -227,7 +229,7 @@ test('the use of a limit is counted', () => {
       tier: 'default L',
       windowMs: 60_000,
       limit: 20,
-      windows: Math.max(1, new Set(seen.map(each => each.answer?.headers['x-ratelimit-reset-requests'])).size),
+      windows: Math.max(1, new Set(seen.map(each => each.response?.headers['x-ratelimit-reset-requests'])).size),
       accepted: 400 - rejected,
       rejected,
       unexpected429: 0,

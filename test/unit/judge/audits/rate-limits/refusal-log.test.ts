@@ -3,13 +3,13 @@ import { documented } from '../../../../../src/contract/documented.ts'
 import { createRefusalLogCheck } from '../../../../../src/judge/audits/rate-limits/refusal-log.ts'
 import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
-import { answerOf, chatAsked, observed, startedAtMs } from '../../checks/observed.ts'
+import { chatDescriptor, observed, responseOf, startedAtMs } from '../../checks/observed.ts'
 
 const at = (sentMs: number) => ({ dueMs: sentMs, sentMs, headersMs: sentMs + 10, endMs: sentMs + 10 })
-const refused = (seq: number, sentMs: number): Observation =>
-  observed(chatAsked, answerOf(429, { error: 'Rate limit exceeded' }), { seq, ...at(sentMs) })
-const lost = (seq: number, sentMs: number): Observation => observed(chatAsked, null, { seq, ...at(sentMs) })
-const row = (sinceStartMs: number, type: unknown = 'RPM', modelId: unknown = chatAsked.model) => ({
+const refused = (id: number, sentMs: number): Observation =>
+  observed(chatDescriptor, responseOf(429, { error: 'Rate limit exceeded' }), { id, ...at(sentMs) })
+const lost = (id: number, sentMs: number): Observation => observed(chatDescriptor, null, { id, ...at(sentMs) })
+const row = (sinceStartMs: number, type: unknown = 'RPM', modelId: unknown = chatDescriptor.model) => ({
   apiKeyId: 'key',
   modelId,
   rateLimitTier: 'default',
@@ -17,7 +17,7 @@ const row = (sinceStartMs: number, type: unknown = 'RPM', modelId: unknown = cha
   timestamp: new Date(startedAtMs + sinceStartMs).toISOString(),
 })
 const logOf = (data: unknown, sentMs = 20_000): Observation =>
-  observed({ kind: 'rate-limit-logs' }, answerOf(200, { object: 'list', data }), { seq: 99, ...at(sentMs) })
+  observed({ kind: 'rate-limit-logs' }, responseOf(200, { object: 'list', data }), { id: 99, ...at(sentMs) })
 
 function judge(observations: readonly Observation[], { shared = false, skewMs = 0 } = {}): readonly string[] {
   const docket = createFindingLog()

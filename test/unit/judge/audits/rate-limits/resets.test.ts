@@ -3,10 +3,10 @@ import { createRetryCheck, createTargetClock } from '../../../../../src/judge/au
 import type { WindowRequest } from '../../../../../src/judge/audits/rate-limits/window.ts'
 import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
 import { randomStream } from '../../../../../src/lib/random.ts'
-import { answerOf, startedAtMs } from '../../checks/observed.ts'
+import { responseOf, startedAtMs } from '../../checks/observed.ts'
 
-const member = (seq: number, sentMs: number, kind: WindowRequest['kind']): WindowRequest => ({
-  seq,
+const member = (id: number, sentMs: number, kind: WindowRequest['kind']): WindowRequest => ({
+  id,
   key: 0,
   isRetry: false,
   sentMs,
@@ -41,7 +41,7 @@ test('a 429 that names the reset that is past is late, with both answers named',
   expect(isLate(member(2, 60_500, 'rejected'), 60_000)).toBe(false)
   expect(isLate(member(3, 62_000, 'accepted'), 60_000)).toBe(false)
   expect(isLate(member(4, 62_000, 'rejected'), 60_000)).toBe(true)
-  expect(docket.findings().map(({ clause, examples }) => [clause, examples[0]?.seqs])).toEqual([
+  expect(docket.findings().map(({ clause, examples }) => [clause, examples[0]?.requestIds])).toEqual([
     ['retry.after-reset', [1, 4]],
   ])
 })
@@ -49,7 +49,7 @@ test('a 429 that names the reset that is past is late, with both answers named',
 const stamped = (sentMs: number, headersMs: number, unixMs: number | null) => ({
   sentMs,
   headersMs,
-  answer: answerOf(200, {}, { date: unixMs === null ? 'soon' : new Date(unixMs).toUTCString() }),
+  response: responseOf(200, {}, { date: unixMs === null ? 'soon' : new Date(unixMs).toUTCString() }),
 })
 
 describe("the target's clock", () => {
