@@ -306,7 +306,7 @@ const tools = {
 }
 
 type Kept = {
-  readonly says: string
+  readonly text: string
   readonly rule: Rule
   /** Files that break the rule when they are added to the tree: path → text. */
   readonly planted: readonly (readonly [path: string, text: string])[]
@@ -314,7 +314,7 @@ type Kept = {
 
 const rules: readonly Kept[] = [
   {
-    says: 'imports only look up, and only at what the table of rooms allows',
+    text: 'imports only look up, and only at what the table of rooms allows',
     rule: seesOnly(rooms),
     planted: [
       ['src/lib/spy.ts', "import type { Plan } from '../plan/plan.ts'"],
@@ -341,12 +341,12 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'the table of rooms shows no arrow that is not there',
+    text: 'the table of rooms shows no arrow that is not there',
     rule: usesAllItSees(rooms),
     planted: [['src/main.ts', '']],
   },
   {
-    says: 'the producing half and the judging half import nothing of each other',
+    text: 'the producing half and the judging half import nothing of each other',
     rule: apart('src/produce', 'src/judge'),
     planted: [
       ['src/produce/spy.ts', "import { createJudge } from '../judge/judge.ts'"],
@@ -354,7 +354,7 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'seven functions lead from main to the wire, each file importing the next',
+    text: 'seven functions lead from main to the wire, each file importing the next',
     rule: chain(hops),
     planted: [
       ['src/run/worker.ts', 'export function createWorker() {}'],
@@ -362,32 +362,32 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'a worker is created in a thread or inline, and nowhere else',
+    text: 'a worker is created in a thread or inline, and nowhere else',
     rule: importedOnlyBy('src/run/worker.ts', ['src/run/thread-main.ts', 'src/run/inline.ts']),
     planted: [['src/run/spy.ts', "import { createWorker } from './worker.ts'"]],
   },
   {
-    says: 'only a worker creates an engine, and the messages to it carry its job',
+    text: 'only a worker creates an engine, and the messages to it carry its job',
     rule: importedOnlyBy('src/produce/engine.ts', ['src/run/worker.ts', 'src/run/messages.ts']),
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    says: 'src has at most 270 files',
+    text: 'src has at most 270 files',
     rule: atMostFiles(270),
     planted: Array.from({ length: 1 }, () => ['src/lib/spy.ts', ''] as const),
   },
   {
-    says: 'a folder has at most 20 files',
+    text: 'a folder has at most 20 files',
     rule: atMostFilesPerFolder(20),
     planted: [],
   },
   {
-    says: 'few files exist for one other file alone',
+    text: 'few files exist for one other file alone',
     rule: fewFragments(55, 6, tables),
     planted: [],
   },
   {
-    says: 'a name that src exports means one thing',
+    text: 'a name that src exports means one thing',
     rule: oneMeaning,
     planted: [
       ['src/service/spy.ts', 'export type Clock = number'],
@@ -395,7 +395,7 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'one package has one door',
+    text: 'one package has one door',
     rule: oneDoor(doors, harmless),
     planted: [
       ['src/produce/calls/spy.ts', "import { request } from 'undici'"],
@@ -408,7 +408,7 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'time, chance, console, network and process are touched at the named edges only',
+    text: 'time, chance, console, network and process are touched at the named edges only',
     rule: effectsAtEdges(edges),
     planted: [
       ['src/judge/checks/spy.ts', 'export const nowMs = Date.now()'],
@@ -428,22 +428,22 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'nothing is exported by default: a thing has one name everywhere',
+    text: 'nothing is exported by default: a thing has one name everywhere',
     rule: notInCode(/\bexport\s+default\b/, 'exports by default'),
     planted: [['src/lib/spy.ts', 'export default 3']],
   },
   {
-    says: 'no file passes on all of another: who needs a thing imports it from where it is',
+    text: 'no file passes on all of another: who needs a thing imports it from where it is',
     rule: notInCode(/\bexport\s+\*/, 'passes on another module'),
     planted: [['src/lib/spy.ts', "export * from './clock.ts'"]],
   },
   {
-    says: 'there is no enum: a union of literals is data already',
+    text: 'there is no enum: a union of literals is data already',
     rule: notInCode(/(?<![.\w])enum\s+\w/, 'declares an enum'),
     planted: [['src/lib/spy.ts', 'export const enum Level { low }']],
   },
   {
-    says: 'there is no any: what is not known is unknown, until it is parsed',
+    text: 'there is no any: what is not known is unknown, until it is parsed',
     rule: notInCode(/(?<![.\w])any\b(?!\s*\()/, 'says any'),
     planted: [
       ['src/lib/spy.ts', 'export const size = (value: any) => value.size'],
@@ -451,7 +451,7 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'nothing is asserted to be there with an exclamation mark',
+    text: 'nothing is asserted to be there with an exclamation mark',
     rule: notInCode(/[\w)\]]!(?!=)/, 'asserts that something is there'),
     planted: [
       ['src/lib/spy.ts', 'export const first = (list: number[]) => list[0]!'],
@@ -460,12 +460,12 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'there is no namespace: a file is one',
+    text: 'there is no namespace: a file is one',
     rule: notInCode(/\b(?:namespace|module)\s+[\w.]+\s*\{/, 'declares a namespace'),
     planted: [['src/lib/spy.ts', 'export namespace Money { export const digits = 12 }']],
   },
   {
-    says: 'there is no class but of errors: records and functions do',
+    text: 'there is no class but of errors: records and functions do',
     rule: notInCode(/(?<![.\w])class\b(?!\s+\w+\s+extends\s+\w*Error\b)(?!\s*[:,})])/, 'declares a class'),
     planted: [
       ['src/lib/spy.ts', 'export class Wallet { balance = 0 }'],
@@ -474,7 +474,7 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'no failure is swallowed without a word',
+    text: 'no failure is swallowed without a word',
     rule: notInText(/\bcatch\s*(?:\([^)]*\)\s*)?\{\s*\}/, 'catches and says nothing', 'src/'),
     planted: [
       ['src/lib/spy.ts', 'try { work() } catch {}'],
@@ -482,7 +482,7 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'names say what is in a file: if a thing has no home, its idea has no name yet',
+    text: 'names say what is in a file: if a thing has no home, its idea has no name yet',
     rule: namedForTheirIdea(['index', 'utils', 'util', 'helpers', 'helper', 'common', 'types', 'misc', 'shared']),
     planted: [
       ['src/lib/index.ts', ''],
@@ -494,12 +494,12 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'a file has at most 400 lines, but for tables of data',
+    text: 'a file has at most 400 lines, but for tables of data',
     rule: atMostLines(400, longTables),
     planted: [['src/lib/spy.ts', '\n// a line'.repeat(401)]],
   },
   {
-    says: 'nothing is left to be done in a comment',
+    text: 'nothing is left to be done in a comment',
     rule: notInText(/\b(?:TO|FIX)(?:DO|ME)\b/, 'leaves something to be done'),
     planted: [
       ['src/lib/spy.ts', `// ${'to'.toUpperCase()}${'do'.toUpperCase()}: later`],
@@ -507,7 +507,7 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'nothing refers to a directory of the machine on which it was written',
+    text: 'nothing refers to a directory of the machine on which it was written',
     rule: notInText(/(?<![\w.])[/]work\b|\bshared[/]/, 'names a place outside of the project'),
     planted: [
       ['docs/spy.md', `see ${'/wo'}rk/main`],
@@ -515,7 +515,7 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'no file imports itself, even by way of others',
+    text: 'no file imports itself, even by way of others',
     rule: noCycle,
     planted: [
       ['src/lib/spy.ts', "import './spy.ts'"],
@@ -523,17 +523,17 @@ const rules: readonly Kept[] = [
     ],
   },
   {
-    says: 'every file of src is reached from main.ts, or from where its threads begin',
+    text: 'every file of src is reached from main.ts, or from where its threads begin',
     rule: noDeadFile('src/main.ts', 'src/run/thread-main.ts'),
     planted: [['src/lib/spy.ts', 'export const forgotten = true']],
   },
   {
-    says: 'unit tests stand where their subject stands',
+    text: 'unit tests stand where their subject stands',
     rule: testsMirrorSources,
     planted: [['test/unit/commerce/spy.test.ts', '']],
   },
   {
-    says: 'every dependency is needed',
+    text: 'every dependency is needed',
     rule: noIdleDependency(tools),
     planted: [
       ['package.json', '{ "dependencies": { "left-pad": "1.3.0" } }'],

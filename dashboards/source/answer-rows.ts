@@ -12,13 +12,13 @@ export const answerRows: readonly Row[] = [
     panels: [
       chart({
         title: 'Latency',
-        says: 'From due to end, of complete 2xx answers: turnpike_request_duration_seconds. Interpolated in buckets; the report has the exact ones.',
+        text: 'From due to end, of complete 2xx answers: turnpike_request_duration_seconds. Interpolated in buckets; the report has the exact ones.',
         unit: 's',
         queries: quantiles('turnpike_request_duration_seconds'),
       }),
       heatmap({
         title: 'Latency, every answer',
-        says: 'Answers by their latency: turnpike_request_duration_seconds_bucket.',
+        text: 'Answers by their latency: turnpike_request_duration_seconds_bucket.',
         unit: 's',
         queries: [
           {
@@ -30,13 +30,13 @@ export const answerRows: readonly Row[] = [
       }),
       chart({
         title: 'Latency p95 by call',
-        says: 'From due to end, of complete 2xx answers: turnpike_request_duration_seconds.',
+        text: 'From due to end, of complete 2xx answers: turnpike_request_duration_seconds.',
         unit: 's',
         queries: [series(quantile(0.95, 'turnpike_request_duration_seconds', 'call'), '{{call}}')],
       }),
       chart({
         title: 'Service time',
-        says: 'From send to end, of complete 2xx answers: turnpike_service_time_seconds. What latency has beyond it is the delay of the harness.',
+        text: 'From send to end, of complete 2xx answers: turnpike_service_time_seconds. What latency has beyond it is the delay of the harness.',
         unit: 's',
         queries: quantiles('turnpike_service_time_seconds'),
       }),
@@ -47,14 +47,14 @@ export const answerRows: readonly Row[] = [
     panels: [
       chart({
         title: 'Time to first token',
-        says: 'From send to first token: turnpike_ttft_seconds.',
+        text: 'From send to first token: turnpike_ttft_seconds.',
         unit: 's',
         queries: quantiles('turnpike_ttft_seconds'),
         width: 8,
       }),
       chart({
         title: 'Between tokens',
-        says: 'Gaps between tokens where each chunk held one (turnpike_inter_token_seconds), and between chunks (turnpike_inter_chunk_seconds).',
+        text: 'Gaps between tokens where each chunk held one (turnpike_inter_token_seconds), and between chunks (turnpike_inter_chunk_seconds).',
         unit: 's',
         queries: [
           ...quantiles('turnpike_inter_token_seconds'),
@@ -64,7 +64,7 @@ export const answerRows: readonly Row[] = [
       }),
       chart({
         title: 'Time per output token',
-        says: 'The pace of a stream after its first token: turnpike_time_per_output_token_seconds.',
+        text: 'The pace of a stream after its first token: turnpike_time_per_output_token_seconds.',
         unit: 's',
         queries: quantiles('turnpike_time_per_output_token_seconds'),
         width: 8,
@@ -76,19 +76,19 @@ export const answerRows: readonly Row[] = [
     panels: [
       stacked({
         title: 'Answers by status',
-        says: 'Each second; none is a request without a complete answer: turnpike_requests_total.',
+        text: 'Each second; none is a request without a complete answer: turnpike_requests_total.',
         unit: 'reqps',
         queries: [series(`sum by (status_class) (${rate(requests)})`, '{{status_class}}')],
       }),
       chart({
         title: 'Unsuccessful by call',
-        says: 'What was no complete 2xx answer, of all that was sent: turnpike_requests_total.',
+        text: 'What was no complete 2xx answer, of all that was sent: turnpike_requests_total.',
         unit: 'percentunit',
         queries: [series(ratio(unsuccessful, requests, ' by (call)'), '{{call}}')],
       }),
       grid({
         title: 'Thresholds',
-        says: '1 holds so far, 0 is crossed; one that is not established is not shown: turnpike_threshold_ok.',
+        text: '1 holds so far, 0 is crossed; one that is not established is not shown: turnpike_threshold_ok.',
         unit: 'short',
         queries: [table(ofRun('turnpike_threshold_ok'), 'holds')],
         width: 12,
@@ -96,7 +96,7 @@ export const answerRows: readonly Row[] = [
       }),
       grid({
         title: 'Clauses violated',
-        says: 'How often so far: turnpike_violations_total.',
+        text: 'How often so far: turnpike_violations_total.',
         unit: 'short',
         queries: [table(`${ofRun('turnpike_violations_total')} > 0`, 'violations')],
         width: 12,

@@ -12,7 +12,7 @@ export const capacityRow: Row = {
   panels: [
     stat({
       title: 'Capacity',
-      says: 'Arrivals a second that were confirmed: turnpike_capacity_rate. There is none until a search has come to its end.',
+      text: 'Arrivals a second that were confirmed: turnpike_capacity_rate. There is none until a search has come to its end.',
       unit: 'reqps',
       queries: [series(ofStages('turnpike_capacity_rate'), '{{stage}}')],
       width: 8,
@@ -20,7 +20,7 @@ export const capacityRow: Row = {
     }),
     name({
       title: 'What it does',
-      says: 'Raises the rate, narrows what it found, or confirms it: turnpike_capacity_trial_info.',
+      text: 'Raises the rate, narrows what it found, or confirms it: turnpike_capacity_trial_info.',
       unit: 'short',
       queries: [series(ofStages('turnpike_capacity_trial_info'), '{{stage}}: {{purpose}}')],
       width: 8,
@@ -28,7 +28,7 @@ export const capacityRow: Row = {
     }),
     stat({
       title: 'Good in this trial',
-      says: 'Good answers of all that was due in the latest trial: turnpike_capacity_trial_good_ratio.',
+      text: 'Good answers of all that was due in the latest trial: turnpike_capacity_trial_good_ratio.',
       unit: 'percentunit',
       queries: [series(ofStages('turnpike_capacity_trial_good_ratio'), '{{stage}}')],
       width: 8,
@@ -36,19 +36,19 @@ export const capacityRow: Row = {
     }),
     chart({
       title: 'Rates that were tried',
-      says: 'Arrivals a second of the latest trial (turnpike_capacity_trial_rate), between the highest that held (turnpike_capacity_held_rate) and the lowest that broke (turnpike_capacity_broken_rate); and what was confirmed in the end (turnpike_capacity_rate).',
+      text: 'Arrivals a second of the latest trial (turnpike_capacity_trial_rate), between the highest that held (turnpike_capacity_sustained_rate) and the lowest that broke (turnpike_capacity_exceeded_rate); and what was confirmed in the end (turnpike_capacity_rate).',
       unit: 'reqps',
       queries: [
         series(ofStages('turnpike_capacity_trial_rate'), '{{stage}}: tried'),
-        series(ofStages('turnpike_capacity_held_rate'), '{{stage}}: held'),
-        series(ofStages('turnpike_capacity_broken_rate'), '{{stage}}: broke'),
+        series(ofStages('turnpike_capacity_sustained_rate'), '{{stage}}: held'),
+        series(ofStages('turnpike_capacity_exceeded_rate'), '{{stage}}: broke'),
         series(ofStages('turnpike_capacity_rate'), '{{stage}}: confirmed'),
       ],
       silence,
     }),
     stacked({
       title: 'Trials by what came of them',
-      says: 'Trials that are over: turnpike_capacity_trials. With harness-late, harness-full, rate-limited, blocked or failure-limit nothing was learnt of the target.',
+      text: 'Trials that are over: turnpike_capacity_trials. With harness-late, harness-full, rate-limited, blocked or failure-limit nothing was learnt of the target.',
       unit: 'short',
       queries: [series(`sum by (outcome) (${ofStages('turnpike_capacity_trials')})`, '{{outcome}}')],
       silence,

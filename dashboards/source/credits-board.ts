@@ -12,8 +12,8 @@ export const creditsBoard: Board = {
   title: 'Turnpike: credits and money',
   question: 'Is what was claimed what the tariff says, and was it that which was billed? Where does it go?',
   choices: [
-    ['call', 'turnpike_usd_claimed_total'],
-    ['network', 'turnpike_usd_claimed_total'],
+    ['call', 'turnpike_claimed_usd_total'],
+    ['network', 'turnpike_claimed_usd_total'],
   ],
   rows: [
     {
@@ -21,31 +21,31 @@ export const creditsBoard: Board = {
       panels: [
         stat({
           title: 'Credits expected',
-          says: 'RPC credits by our tariff: turnpike_credits_expected_total.',
+          text: 'RPC credits by our tariff: turnpike_expected_credits_total.',
           unit: 'short',
-          queries: [series(`sum(${of('turnpike_credits_expected_total')})`, 'expected')],
+          queries: [series(`sum(${of('turnpike_expected_credits_total')})`, 'expected')],
         }),
         stat({
           title: 'Credits claimed',
-          says: 'RPC credits as the answers said: turnpike_credits_claimed_total.',
+          text: 'RPC credits as the answers said: turnpike_claimed_credits_total.',
           unit: 'short',
-          queries: [series(`sum(${of('turnpike_credits_claimed_total')})`, 'claimed')],
+          queries: [series(`sum(${of('turnpike_claimed_credits_total')})`, 'claimed')],
         }),
         stat({
           title: 'Expected',
-          says: 'In USD by our tariff: turnpike_usd_expected_total.',
+          text: 'In USD by our tariff: turnpike_expected_usd_total.',
           unit: 'currencyUSD',
-          queries: [series(`sum(${of('turnpike_usd_expected_total')})`, 'expected')],
+          queries: [series(`sum(${of('turnpike_expected_usd_total')})`, 'expected')],
         }).decimals(6),
         stat({
           title: 'Claimed',
-          says: 'In USD as the answers said: turnpike_usd_claimed_total.',
+          text: 'In USD as the answers said: turnpike_claimed_usd_total.',
           unit: 'currencyUSD',
-          queries: [series(`sum(${of('turnpike_usd_claimed_total')})`, 'claimed')],
+          queries: [series(`sum(${of('turnpike_claimed_usd_total')})`, 'claimed')],
         }).decimals(6),
         stat({
           title: 'Billed',
-          says: 'Taken from the balances, as far as they were shown: turnpike_billed_usd. All calls together.',
+          text: 'Taken from the balances, as far as they were shown: turnpike_billed_usd. All calls together.',
           unit: 'currencyUSD',
           queries: [series(`sum(${ofRun('turnpike_billed_usd')})`, 'billed')],
           silence: 'No balance was shown',
@@ -53,7 +53,7 @@ export const creditsBoard: Board = {
         alarm(
           {
             title: 'Discrepancies',
-            says: 'Named differences between what was claimed and what was billed: turnpike_discrepancies.',
+            text: 'Named differences between what was claimed and what was billed: turnpike_discrepancies.',
             unit: 'short',
             queries: [
               series(
@@ -72,32 +72,32 @@ export const creditsBoard: Board = {
       panels: [
         chart({
           title: 'Credits a second',
-          says: 'By our tariff (turnpike_credits_expected_total) and as answered (turnpike_credits_claimed_total).',
+          text: 'By our tariff (turnpike_expected_credits_total) and as answered (turnpike_claimed_credits_total).',
           unit: 'short',
           queries: sides(side => rate(of(`turnpike_credits_${side}_total`))),
         }),
         difference({
           title: 'Credits claimed beyond those expected',
-          says: 'turnpike_credits_claimed_total less turnpike_credits_expected_total, by call. 0 is right.',
+          text: 'turnpike_claimed_credits_total less turnpike_expected_credits_total, by call. 0 is right.',
           unit: 'short',
           queries: [
             series(
-              `sum by (call) (${of('turnpike_credits_claimed_total')}) - sum by (call) (${of('turnpike_credits_expected_total')})`,
+              `sum by (call) (${of('turnpike_claimed_credits_total')}) - sum by (call) (${of('turnpike_expected_credits_total')})`,
               '{{call}}',
             ),
           ],
         }),
         chart({
           title: 'Credits a second by network',
-          says: 'As answered: turnpike_credits_claimed_total.',
+          text: 'As answered: turnpike_claimed_credits_total.',
           unit: 'short',
-          queries: [series(`sum by (network) (${rate(of('turnpike_credits_claimed_total'))})`, '{{network}}')],
+          queries: [series(`sum by (network) (${rate(of('turnpike_claimed_credits_total'))})`, '{{network}}')],
         }),
         chart({
           title: 'Credits a second by call',
-          says: 'As answered: turnpike_credits_claimed_total.',
+          text: 'As answered: turnpike_claimed_credits_total.',
           unit: 'short',
-          queries: [series(`sum by (call) (${rate(of('turnpike_credits_claimed_total'))})`, '{{call}}')],
+          queries: [series(`sum by (call) (${rate(of('turnpike_claimed_credits_total'))})`, '{{call}}')],
         }),
       ],
     },
@@ -106,7 +106,7 @@ export const creditsBoard: Board = {
       panels: [
         chart({
           title: 'Expected, claimed, billed',
-          says: 'In USD so far: turnpike_usd_expected_total, turnpike_usd_claimed_total and turnpike_billed_usd, which is of all calls.',
+          text: 'In USD so far: turnpike_expected_usd_total, turnpike_claimed_usd_total and turnpike_billed_usd, which is of all calls.',
           unit: 'currencyUSD',
           queries: [
             ...sides(side => of(`turnpike_usd_${side}_total`)),
@@ -115,20 +115,20 @@ export const creditsBoard: Board = {
         }).decimals(6),
         chart({
           title: 'Spent by the hour',
-          says: 'At the rate of now, as answered: turnpike_usd_claimed_total times 3,600.',
+          text: 'At the rate of now, as answered: turnpike_claimed_usd_total times 3,600.',
           unit: 'currencyUSD',
-          queries: [series(`sum by (call) (${rate(of('turnpike_usd_claimed_total'))}) * 3600`, '{{call}}')],
+          queries: [series(`sum by (call) (${rate(of('turnpike_claimed_usd_total'))}) * 3600`, '{{call}}')],
         }).decimals(4),
         chart({
           title: 'Balance by caller',
-          says: 'As the latest answer showed it, which is before its request: turnpike_balance_usd. Callers beyond the first fifty share (other).',
+          text: 'As the latest answer showed it, which is before its request: turnpike_balance_usd. Callers beyond the first fifty share (other).',
           unit: 'currencyUSD',
           queries: [series(ofRun('turnpike_balance_usd'), '{{caller}}')],
           silence: 'No balance was shown',
         }).decimals(6),
         chart({
           title: 'Balances together',
-          says: 'Over all callers: turnpike_balance_usd, and turnpike_balance_diem at one for one.',
+          text: 'Over all callers: turnpike_balance_usd, and turnpike_balance_diem at one for one.',
           unit: 'currencyUSD',
           queries: [
             series(`sum(${ofRun('turnpike_balance_usd')})`, 'USD'),
@@ -138,16 +138,16 @@ export const creditsBoard: Board = {
         }).decimals(4),
         grid({
           title: 'By call and network',
-          says: 'So far: turnpike_credits_expected_total, turnpike_credits_claimed_total, turnpike_usd_expected_total and turnpike_usd_claimed_total.',
+          text: 'So far: turnpike_expected_credits_total, turnpike_claimed_credits_total, turnpike_expected_usd_total and turnpike_claimed_usd_total.',
           unit: 'short',
-          queries: ['credits_expected', 'credits_claimed', 'usd_expected', 'usd_claimed'].map(what =>
+          queries: ['expected_credits', 'claimed_credits', 'expected_usd', 'claimed_usd'].map(what =>
             table(`sum by (call, network) (${of(`turnpike_${what}_total`)})`, what.replace('_', ' ')),
           ),
           width: 14,
         }),
         grid({
           title: 'Discrepancies by kind',
-          says: 'turnpike_discrepancies. Some get a better name when the run ends.',
+          text: 'turnpike_discrepancies. Some get a better name when the run ends.',
           unit: 'short',
           queries: [table(ofRun('turnpike_discrepancies'), 'count')],
           width: 10,

@@ -14,8 +14,8 @@ export const limitsBoard: Board = {
   title: 'Turnpike: limits',
   question: 'What do callers use of what they are allowed, and is whoever keeps to it ever turned away?',
   choices: [
-    ['caller', 'turnpike_limit_accepted_total'],
-    ['scope', 'turnpike_limit_accepted_total'],
+    ['caller', 'turnpike_ratelimit_accepted_total'],
+    ['scope', 'turnpike_ratelimit_accepted_total'],
   ],
   rows: [
     {
@@ -23,20 +23,20 @@ export const limitsBoard: Board = {
       panels: [
         stat({
           title: 'Accepted',
-          says: 'Requests that a limit let through: turnpike_limit_accepted_total.',
+          text: 'Requests that a limit let through: turnpike_ratelimit_accepted_total.',
           unit: 'short',
-          queries: [series(sum('turnpike_limit_accepted_total'), 'accepted')],
+          queries: [series(sum('turnpike_ratelimit_accepted_total'), 'accepted')],
         }),
         stat({
           title: 'Turned away',
-          says: 'Requests that were answered 429 by a limit: turnpike_limit_rejected_total.',
+          text: 'Requests that were answered 429 by a limit: turnpike_ratelimit_rejected_total.',
           unit: 'short',
-          queries: [series(sum('turnpike_limit_rejected_total'), 'turned away')],
+          queries: [series(sum('turnpike_ratelimit_rejected_total'), 'turned away')],
         }),
         alarm(
           {
             title: 'Turned away within the limit',
-            says: 'No possible count of what came before reaches the limit: turnpike_unexpected_429_total.',
+            text: 'No possible count of what came before reaches the limit: turnpike_unexpected_429_total.',
             unit: 'short',
             queries: [series(sum('turnpike_unexpected_429_total'), 'unexpected')],
           },
@@ -45,7 +45,7 @@ export const limitsBoard: Board = {
         alarm(
           {
             title: 'Let through beyond the limit',
-            says: 'Even what is certain to have come before exceeds the limit: turnpike_missing_429_total. Known when a window is over.',
+            text: 'Even what is certain to have come before exceeds the limit: turnpike_missing_429_total. Known when a window is over.',
             unit: 'short',
             queries: [series(sum('turnpike_missing_429_total'), 'missing')],
           },
@@ -53,18 +53,18 @@ export const limitsBoard: Board = {
         ),
         stat({
           title: 'Answers of the abuse block',
-          says: 'turnpike_abuse_block_answers_total.',
+          text: 'turnpike_abuse_block_responses_total.',
           unit: 'short',
           queries: [
             series(
-              `sum(${ofRun('turnpike_abuse_block_answers_total')}) or sum(${ofRun('turnpike_run_info')}) * 0`,
+              `sum(${ofRun('turnpike_abuse_block_responses_total')}) or sum(${ofRun('turnpike_run_info')}) * 0`,
               'answers',
             ),
           ],
         }),
         stat({
           title: 'Least that remains',
-          says: 'Of the requests of a window, over callers and scopes: turnpike_ratelimit_remaining by turnpike_ratelimit_requests.',
+          text: 'Of the requests of a window, over callers and scopes: turnpike_ratelimit_remaining by turnpike_ratelimit_requests.',
           unit: 'percentunit',
           queries: [
             series(`min(max by (${byLimit}) (${requestsLeft}) / (max by (${byLimit}) (${allowed}) > 0))`, 'remains'),
@@ -77,13 +77,13 @@ export const limitsBoard: Board = {
       panels: [
         chart({
           title: 'Used',
-          says: 'Requests of the window, as the answers said: turnpike_ratelimit_requests less turnpike_ratelimit_remaining.',
+          text: 'Requests of the window, as the answers said: turnpike_ratelimit_requests less turnpike_ratelimit_remaining.',
           unit: 'short',
           queries: [series(`max by (${byLimit}) (${allowed}) - max by (${byLimit}) (${requestsLeft})`, limit)],
         }),
         chart({
           title: 'Share used',
-          says: 'Of the requests that a window allows: turnpike_ratelimit_remaining by turnpike_ratelimit_requests.',
+          text: 'Of the requests that a window allows: turnpike_ratelimit_remaining by turnpike_ratelimit_requests.',
           unit: 'percentunit',
           queries: [
             series(`1 - max by (${byLimit}) (${requestsLeft}) / (max by (${byLimit}) (${allowed}) > 0)`, limit),
@@ -91,13 +91,13 @@ export const limitsBoard: Board = {
         }),
         chart({
           title: 'Requests that remain',
-          says: 'As the latest answer said: turnpike_ratelimit_remaining.',
+          text: 'As the latest answer said: turnpike_ratelimit_remaining.',
           unit: 'short',
           queries: [series(requestsLeft, limit)],
         }),
         chart({
           title: 'Tokens that remain',
-          says: 'As the latest answer said, for chat calls: turnpike_ratelimit_remaining.',
+          text: 'As the latest answer said, for chat calls: turnpike_ratelimit_remaining.',
           unit: 'short',
           queries: [series(tokensLeft, limit)],
         }),
@@ -108,24 +108,24 @@ export const limitsBoard: Board = {
       panels: [
         chart({
           title: 'Accepted a second',
-          says: 'By tier and scope: turnpike_limit_accepted_total.',
+          text: 'By tier and scope: turnpike_ratelimit_accepted_total.',
           unit: 'reqps',
           queries: [
             series(
-              `sum by (tier, scope) (${rate(ofCallers('turnpike_limit_accepted_total'))})`,
+              `sum by (tier, scope) (${rate(ofCallers('turnpike_ratelimit_accepted_total'))})`,
               '{{scope}} ({{tier}})',
             ),
           ],
         }),
         chart({
           title: 'Turned away a second',
-          says: 'By caller and scope: turnpike_limit_rejected_total.',
+          text: 'By caller and scope: turnpike_ratelimit_rejected_total.',
           unit: 'reqps',
-          queries: [series(`sum by (${byLimit}) (${rate(ofCallers('turnpike_limit_rejected_total'))})`, limit)],
+          queries: [series(`sum by (${byLimit}) (${rate(ofCallers('turnpike_ratelimit_rejected_total'))})`, limit)],
         }),
         chart({
           title: 'Wrong so far',
-          says: 'Turned away within a limit (turnpike_unexpected_429_total) and let through beyond it (turnpike_missing_429_total).',
+          text: 'Turned away within a limit (turnpike_unexpected_429_total) and let through beyond it (turnpike_missing_429_total).',
           unit: 'short',
           queries: [
             series(sum('turnpike_unexpected_429_total'), 'turned away within'),
@@ -134,14 +134,14 @@ export const limitsBoard: Board = {
         }),
         chart({
           title: 'Abuse block',
-          says: 'Answers of the block, by caller: turnpike_abuse_block_answers_total.',
+          text: 'Answers of the block, by caller: turnpike_abuse_block_responses_total.',
           unit: 'short',
-          queries: [series(ofRun('turnpike_abuse_block_answers_total', 'caller=~"$caller"'), '{{caller}}')],
+          queries: [series(ofRun('turnpike_abuse_block_responses_total', 'caller=~"$caller"'), '{{caller}}')],
           silence: 'Nobody is blocked',
         }),
         grid({
           title: 'By caller, scope and tier',
-          says: 'So far: turnpike_ratelimit_requests, turnpike_ratelimit_remaining, turnpike_limit_accepted_total, turnpike_limit_rejected_total, turnpike_unexpected_429_total and turnpike_missing_429_total.',
+          text: 'So far: turnpike_ratelimit_requests, turnpike_ratelimit_remaining, turnpike_ratelimit_accepted_total, turnpike_ratelimit_rejected_total, turnpike_unexpected_429_total and turnpike_missing_429_total.',
           unit: 'short',
           queries: [
             table(`max by (${byLimit}) (${allowed})`, 'limit'),

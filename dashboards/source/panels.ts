@@ -37,7 +37,7 @@ import { type Query, source, target } from './queries.ts'
 export type Face = {
   readonly title: string
   /** What it shows, with the name of its metric. */
-  readonly says: string
+  readonly text: string
   /** As Grafana calls it: `s`, `reqps`, `percentunit`, `short` for what is only counted. */
   readonly unit: string
   readonly queries: readonly Query[]
@@ -60,10 +60,10 @@ const steps = (...values: readonly (readonly [from: number | null, color: string
 const targets = (queries: readonly Query[], instant: boolean) =>
   queries.map((query, index) => target(query, String.fromCharCode(65 + index), instant))
 
-function lines({ title, says, unit, queries, width = 12, silence = noTraffic }: Face): TimeseriesBuilder {
+function lines({ title, text, unit, queries, width = 12, silence = noTraffic }: Face): TimeseriesBuilder {
   return new TimeseriesBuilder()
     .title(title)
-    .description(says)
+    .description(text)
     .datasource(source)
     .targets(targets(queries, false))
     .unit(unit)
@@ -92,10 +92,10 @@ export const difference = (face: Face): TimeseriesBuilder => lines(face)
 export const stacked = (face: Face): TimeseriesBuilder =>
   chart(face).fillOpacity(40).stacking(new StackingConfigBuilder().mode(StackingMode.Normal).group('A'))
 
-export function stat({ title, says, unit, queries, width = 4, silence = noTraffic }: Face): StatBuilder {
+export function stat({ title, text, unit, queries, width = 4, silence = noTraffic }: Face): StatBuilder {
   return new StatBuilder()
     .title(title)
-    .description(says)
+    .description(text)
     .datasource(source)
     .targets(targets(queries, true))
     .unit(unit)
@@ -122,10 +122,10 @@ export const alarm = (face: Face, good: string): StatBuilder =>
       { type: MappingType.ValueToText, options: { '0': { text: good, index: 0 } } },
     ])
 
-export function heatmap({ title, says, unit, queries, width = 12, silence = noTraffic }: Face): HeatmapBuilder {
+export function heatmap({ title, text, unit, queries, width = 12, silence = noTraffic }: Face): HeatmapBuilder {
   return new HeatmapBuilder()
     .title(title)
-    .description(says)
+    .description(text)
     .datasource(source)
     .targets(targets(queries, false))
     .unit('short')
@@ -140,7 +140,7 @@ export function heatmap({ title, says, unit, queries, width = 12, silence = noTr
 }
 
 /** One row for each set of labels; the value of each query is a column, called by its legend. */
-export function grid({ title, says, unit, queries, width = 24, silence = noTraffic }: Face): TableBuilder {
+export function grid({ title, text, unit, queries, width = 24, silence = noTraffic }: Face): TableBuilder {
   const hidden = Object.fromEntries(['Time', '__name__', 'job', 'instance'].map(label => [label, true]))
   const values = queries.map(({ legend }, index) => {
     const refId = String.fromCharCode(65 + index)
@@ -148,7 +148,7 @@ export function grid({ title, says, unit, queries, width = 24, silence = noTraff
   })
   return new TableBuilder()
     .title(title)
-    .description(says)
+    .description(text)
     .datasource(source)
     .targets(targets(queries, true))
     .unit(unit)

@@ -29,7 +29,7 @@ export const runBoard: Board = {
         alarm(
           {
             title: 'Held against the service',
-            says: 'Clauses violated, discrepancies and thresholds crossed so far: with any of them the run would fail now. From turnpike_violations_total, turnpike_discrepancies and turnpike_threshold_ok. The verdict itself is in the report.',
+            text: 'Clauses violated, discrepancies and thresholds crossed so far: with any of them the run would fail now. From turnpike_violations_total, turnpike_discrepancies and turnpike_threshold_ok. The verdict itself is in the report.',
             unit: 'short',
             queries: [series(heldAgainst, 'held against it')],
             silence: 'No run',
@@ -38,7 +38,7 @@ export const runBoard: Board = {
         ),
         name({
           title: 'Scenario',
-          says: 'What is carried out: turnpike_run_info.',
+          text: 'What is carried out: turnpike_run_info.',
           unit: 'short',
           queries: [series(ofRun('turnpike_run_info'), '{{scenario}} {{run_id}}')],
           width: 8,
@@ -46,44 +46,44 @@ export const runBoard: Board = {
         }),
         name({
           title: 'Stage',
-          says: 'The stage that is under way: turnpike_stage_info. (opening) and (closing) are the statements of the balances.',
+          text: 'The stage that is under way: turnpike_stage_info. (opening) and (closing) are the statements of the balances.',
           unit: 'short',
           queries: [series(ofRun('turnpike_stage_info'), '{{stage}}')],
           silence: 'No run',
         }),
         stat({
           title: 'Requests a second',
-          says: 'Sent, whatever came of it: the rate of turnpike_requests_total.',
+          text: 'Sent, whatever came of it: the rate of turnpike_requests_total.',
           unit: 'reqps',
           queries: [series(`sum(${rate(requests)})`, 'requests')],
         }),
         stat({
           title: 'Unsuccessful',
-          says: 'What was no complete 2xx answer, refusals that are right among them, of all that was sent: turnpike_requests_total.',
+          text: 'What was no complete 2xx answer, refusals that are right among them, of all that was sent: turnpike_requests_total.',
           unit: 'percentunit',
           queries: [series(ratio(unsuccessful, requests), 'unsuccessful')],
         }),
         stat({
           title: 'Latency p95',
-          says: 'From due to end, of complete 2xx answers: turnpike_request_duration_seconds.',
+          text: 'From due to end, of complete 2xx answers: turnpike_request_duration_seconds.',
           unit: 's',
           queries: [series(quantile(0.95, 'turnpike_request_duration_seconds'), 'p95')],
         }),
         stat({
           title: 'Time to first token p95',
-          says: 'From send to first token of streams: turnpike_ttft_seconds.',
+          text: 'From send to first token of streams: turnpike_ttft_seconds.',
           unit: 's',
           queries: [series(quantile(0.95, 'turnpike_ttft_seconds'), 'p95')],
         }),
         stat({
           title: 'Output tokens a second',
-          says: 'Of complete 2xx answers, as the service counts them: the rate of turnpike_output_tokens_total.',
+          text: 'Of complete 2xx answers, as the service counts them: the rate of turnpike_output_tokens_total.',
           unit: 'short',
           queries: [series(`sum(${rate(ofCalls('turnpike_output_tokens_total'))})`, 'tokens')],
         }),
         stat({
           title: 'In flight',
-          says: 'Sent and not ended: turnpike_in_flight.',
+          text: 'Sent and not ended: turnpike_in_flight.',
           unit: 'short',
           queries: [series(`sum(${ofRun('turnpike_in_flight')})`, 'in flight')],
           silence: 'No run',
@@ -91,7 +91,7 @@ export const runBoard: Board = {
         alarm(
           {
             title: 'Dropped',
-            says: 'Arrivals that were due and never sent: turnpike_arrivals_dropped_total.',
+            text: 'Arrivals that were due and never sent: turnpike_arrivals_dropped_total.',
             unit: 'short',
             queries: [series(`sum(${ofCalls('turnpike_arrivals_dropped_total')})`, 'dropped')],
           },
@@ -100,7 +100,7 @@ export const runBoard: Board = {
         alarm(
           {
             title: 'Unreachable',
-            says: 'Runs that Prometheus is told of and cannot scrape: up. A run that has ended is one.',
+            text: 'Runs that Prometheus is told of and cannot scrape: up. A run that has ended is one.',
             unit: 'short',
             queries: [series('sum(1 - up{job=~"$job"})', 'unreachable')],
             silence: 'No run',
@@ -114,29 +114,29 @@ export const runBoard: Board = {
       panels: [
         chart({
           title: 'Offered against achieved',
-          says: 'Arrivals that are due each second (turnpike_offered_rate; none in a closed stage), complete answers (turnpike_requests_total) and good ones, which met every SLO (turnpike_good_total).',
+          text: 'Arrivals that are due each second (turnpike_offered_rate; none in a closed stage), complete answers (turnpike_requests_total) and good ones, which met every SLO (turnpike_good_responses_total).',
           unit: 'reqps',
           queries: [
             series(`sum(${ofRun('turnpike_offered_rate')})`, 'offered'),
             series(`sum(${rate(ofCalls('turnpike_requests_total', 'outcome="answered"'))})`, 'answered'),
-            series(`sum(${rate(ofCalls('turnpike_good_total'))})`, 'good'),
+            series(`sum(${rate(ofCalls('turnpike_good_responses_total'))})`, 'good'),
           ],
         }),
         chart({
           title: 'In flight',
-          says: 'Sent and not ended: turnpike_in_flight. It grows without end where the service cannot keep up.',
+          text: 'Sent and not ended: turnpike_in_flight. It grows without end where the service cannot keep up.',
           unit: 'short',
           queries: [series(ofRun('turnpike_in_flight'), '{{instance}}')],
         }),
         stacked({
           title: 'Requests by call',
-          says: 'Sent each second: turnpike_requests_total.',
+          text: 'Sent each second: turnpike_requests_total.',
           unit: 'reqps',
           queries: [series(`sum by (call) (${rate(requests)})`, '{{call}}')],
         }),
         chart({
           title: 'Dropped arrivals',
-          says: 'Due each second and never sent: turnpike_arrivals_dropped_total.',
+          text: 'Due each second and never sent: turnpike_arrivals_dropped_total.',
           unit: 'reqps',
           queries: [series(`sum by (call) (${rate(ofCalls('turnpike_arrivals_dropped_total'))})`, '{{call}}')],
         }),

@@ -1,4 +1,4 @@
-import { excusedClauses } from '../contract/clauses/not-judged.ts'
+import { unjudgedClauses } from '../contract/clauses/not-judged.ts'
 import { clauseIds, clauses } from '../contract/clauses.ts'
 import { plainTable } from '../lib/text-layout.ts'
 import { readReport } from '../storage/run-directory.ts'
@@ -13,15 +13,15 @@ export async function clausesCommand(values: Values): Promise<number> {
 /** All clauses, and the sentences of the document that no run judges. */
 function list(): string {
   const judged = clauseIds.map(id => {
-    const { section, says, judges, basis, needs } = clauses[id]
-    const remarks = `${basis === 'profile' ? ' (profile)' : ''}${needs === undefined ? '' : ` (needs ${needs})`}`
-    return [`§${section}`, id, judges.join(', '), `${says}${remarks}`]
+    const { section, text, judges, source, needs } = clauses[id]
+    const remarks = `${source === 'profile' ? ' (profile)' : ''}${needs === undefined ? '' : ` (needs ${needs})`}`
+    return [`§${section}`, id, judges.join(', '), `${text}${remarks}`]
   })
-  const excused = Object.entries(excusedClauses).map(([id, { section, says, excuse, reason }]) => [
+  const excused = Object.entries(unjudgedClauses).map(([id, { section, text, status, reason }]) => [
     `§${section}`,
     id,
-    excuse,
-    `${says} ${reason}`,
+    status,
+    `${text} ${reason}`,
   ])
   return plainTable([], [...judged, ...excused], Number.POSITIVE_INFINITY)
 }

@@ -74,7 +74,7 @@ const given = (
 
 export async function serviceCommand(values: Values): Promise<number> {
   if (values['list-lies'] === true) {
-    const rows = allLies.map(({ clause, name, says }) => [clause, name, says])
+    const rows = allLies.map(({ clause, name, text }) => [clause, name, text])
     process.stdout.write(`${plainTable([], rows, Number.POSITIVE_INFINITY)}\n`)
     return exitCodes.pass
   }

@@ -1,21 +1,21 @@
 /** Who judges: a check reads one observation, an audit many. */
 export const checkNames = [
   'headers',
-  'occasional-headers',
+  'conditional-headers',
   'limit-headers',
-  'error-answer',
+  'errors',
   'chat-request',
   'compression',
-  'chat-answer',
+  'chat-response',
   'chat-stream',
-  'parameters',
-  'rpc-answer',
+  'chat-options',
+  'rpc-response',
   'rpc-credits',
-  'catalogue',
-  'resource-answer',
+  'lists',
+  'resources',
   'probe',
 ] as const
-export const auditNames = ['ledger', 'limiter', 'idempotency', 'uniqueness', 'abuse', 'coherence'] as const
+export const auditNames = ['ledger', 'rate-limits', 'idempotency', 'unique-ids', 'abuse', 'consistency'] as const
 
 export type CheckName = (typeof checkNames)[number]
 export type AuditName = (typeof auditNames)[number]
@@ -24,10 +24,10 @@ export type JudgeName = CheckName | AuditName
 /** A normative sentence of the interface document, in our own words, and who judges it. */
 export type Clause = {
   readonly section: string
-  readonly says: string
+  readonly text: string
   readonly judges: readonly [JudgeName, ...JudgeName[]]
   /** Where the document says nothing, the profile does. */
-  readonly basis?: 'profile'
+  readonly source?: 'profile'
   /** What a run needs to exercise it, where a healthy target under load and probes is not enough. */
   readonly needs?: string
 }
@@ -36,17 +36,17 @@ export type Clause = {
 export type ClauseRow = readonly [
   section: string,
   judges: JudgeName | Clause['judges'],
-  says: string,
+  text: string,
   more?: { readonly source?: 'profile'; readonly needs?: string },
 ]
 
 export type ClauseRows = Readonly<Record<string, ClauseRow>>
 
 /** A normative sentence that no run judges, and why. */
-export type ExcusedClause = {
+export type UnjudgedClause = {
   readonly section: string
-  readonly says: string
+  readonly text: string
   /** `later`: it can be judged, but is not yet. */
-  readonly excuse: 'unobservable' | 'later'
+  readonly status: 'unobservable' | 'later'
   readonly reason: string
 }

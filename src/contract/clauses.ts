@@ -39,12 +39,12 @@ export const clauses = Object.fromEntries(clauseIds.map(id => [id, clauseOf(rows
   Record<ClauseId, Clause>
 >
 
-function clauseOf([section, judges, says, { source, needs } = {}]: ClauseRow): Clause {
+function clauseOf([section, judges, text, { source, needs } = {}]: ClauseRow): Clause {
   return {
     section,
-    says,
+    text,
     judges: typeof judges === 'string' ? [judges] : judges,
-    ...(source && { basis: source }),
+    ...(source && { source: source }),
     ...(needs && { needs }),
   }
 }

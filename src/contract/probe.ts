@@ -5,7 +5,7 @@ import type { Contract, Network } from './contract.ts'
  * Who sends a crafted request: the caller of the arrival, somebody without a key, with an invalid key, with credentials
  * of another scheme, a user who does not pay, or one with a balance of zero.
  */
-export type Sender = 'caller' | 'stranger' | 'bad-key' | 'other-scheme' | 'unpaying' | 'empty'
+export type Sender = 'caller' | 'stranger' | 'bad-key' | 'other-scheme' | 'free-user' | 'zero-balance'
 
 /** A crafted request: it exercises a clause, and the contract states its status. */
 export type Probe = {

@@ -235,8 +235,8 @@ function measureCapacity(threshold: Selected, results: readonly CapacityResult[]
   const samples = result?.trials.reduce((sum, { arrivals }) => sum + arrivals, 0) ?? 0
   const base = { subject, samples, unit: 'per-second', grows: 'neither' } as const
   if (result === undefined) return { ...base, value: null, message: `${subject} has no value: nothing was searched` }
-  const share = call === null ? 1 : (result.shares[call] ?? 0)
-  const perSecond = result.status === 'below-lowest' ? 0 : result.perSecond
+  const share = call === null ? 1 : (result.mix[call] ?? 0)
+  const perSecond = result.status === 'below-range' ? 0 : result.ratePerSecond
   if (perSecond === null) return { ...base, value: null, message: `${subject} was not found: ${result.reason}` }
   return { ...base, value: perSecond * share }
 }
@@ -248,9 +248,9 @@ function measureCapacity(threshold: Selected, results: readonly CapacityResult[]
  */
 function capacityUpperBound({ call, stage }: Selected, results: readonly CapacityResult[]): number | null {
   const result = results.find(each => each.stage === stage)
-  if (result?.status === 'not-reached') return Number.POSITIVE_INFINITY
-  if (result?.status !== 'below-lowest') return null
-  const share = call === null ? 1 : (result.shares[call] ?? 0)
+  if (result?.status === 'above-range') return Number.POSITIVE_INFINITY
+  if (result?.status !== 'below-range') return null
+  const share = call === null ? 1 : (result.mix[call] ?? 0)
   // It is less than that rate itself.
   return result.fromPerSecond * share * (1 - Number.EPSILON)
 }

@@ -78,7 +78,7 @@ function failReasons({ findings, billing, thresholds }: VerdictInput): readonly 
   return [
     ...findings.map(
       ({ clause, section, count }) =>
-        `${plural(count, 'violation')} of ${clause} (§${section}): ${contractClauses[clause].says}`,
+        `${plural(count, 'violation')} of ${clause} (§${section}): ${contractClauses[clause].text}`,
     ),
     ...billing.discrepancies
       .filter(({ count }) => count > 0)

@@ -161,7 +161,7 @@ export type StageProgress = {
   }
 }
 
-type Search = Pick<CapacityResult, 'stage' | 'perSecond' | 'trials'>
+type Search = Pick<CapacityResult, 'stage' | 'ratePerSecond' | 'trials'>
 
 export type ProgressSource = {
   readonly plan: Plan
@@ -218,8 +218,8 @@ function stageProgress({ plan, metrics, capacity, stage: name, loadElapsedMs }: 
 }
 
 /** A search is over once a rate is confirmed; before its first response the rate is not known. */
-const triedPerSecond = ({ perSecond, trials }: Search): number | null =>
-  perSecond === null ? (trials.at(-1)?.offeredPerSecond ?? null) : 0
+const triedPerSecond = ({ ratePerSecond, trials }: Search): number | null =>
+  ratePerSecond === null ? (trials.at(-1)?.offeredPerSecond ?? null) : 0
 
 /** Arrivals due each second; null where the responses set the pace; 0 before and after the stages. */
 export function currentOfferedRate(plan: Plan, stageName: string, loadElapsedMs: number): number | null {

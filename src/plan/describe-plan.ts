@@ -214,11 +214,11 @@ export function describeLoad(stage: StagePlan): string {
     case 'saturate':
       return `${load.connections} connections kept busy, at most ${load.maxCalls} calls: ${describeMix(load.mix)}`
     case 'capacity': {
-      const { fromPerSecond, toPerSecond, good, precision, confirmMs, confirmSamples } = load.search
+      const { fromPerSecond, toPerSecond, goodRatio, precision, confirmMs, confirmSamples } = load.search
       const each = digits((toPerSecond * 60) / stage.callers)
       const range = `from ${digits(fromPerSecond)} to ${digits(toPerSecond)}/s at most (${each}/min a caller)`
       const proof = `confirmed over ${seconds(confirmMs)} and ${confirmSamples} answers a call`
-      const goal = `for what stays ${exactPercent(good)} good, to ${exactPercent(precision)}`
+      const goal = `for what stays ${exactPercent(goodRatio)} good, to ${exactPercent(precision)}`
       return `search ${range} ${goal}, ${proof}: ${describeMix(load.mix)}`
     }
     case 'open': {

@@ -160,12 +160,12 @@ function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | nul
       const search = {
         fromPerSecond: arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers),
         toPerSecond: arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers),
-        good,
+        goodRatio: good,
         precision,
         trialMs,
         confirmMs,
         confirmSamples: samplesToProve(good * 100),
-        shares: mixShares(mix),
+        mix: mixShares(mix),
       }
       return { model: 'capacity', search, spacing, coolDownMs, mix }
     }

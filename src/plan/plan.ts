@@ -208,7 +208,7 @@ export type SearchTerms = {
   readonly fromPerSecond: number
   readonly toPerSecond: number
   /** The ratio of responses to each call that must be good, above 0 and at most 1. */
-  readonly good: number
+  readonly goodRatio: number
   /** The search ends when the lowest exceeded rate is at most this ratio above the highest sustained one. */
   readonly precision: number
   readonly trialMs: number
@@ -216,7 +216,7 @@ export type SearchTerms = {
   /** Responses to each call that a confirmation needs to prove `good`. */
   readonly confirmSamples: number
   /** The share of each call among the arrivals. They add up to 1. */
-  readonly shares: Readonly<Record<string, number>>
+  readonly mix: Readonly<Record<string, number>>
 }
 
 /** One trial of a search: `arrivals` arrivals at a rate of `perSecond`. */

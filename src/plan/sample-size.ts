@@ -42,7 +42,7 @@ const minArrivals = 20
 
 /** The number of arrivals of a trial at a rate. */
 export function trialArrivals(terms: SearchTerms, purpose: Trial['purpose'], perSecond: number): number {
-  const rarest = Math.min(...Object.values(terms.shares))
+  const rarest = Math.min(...Object.values(terms.mix))
   // How often a mix draws its rarest call is random, so three standard deviations are added.
   const { confirmSamples: needed } = terms
   const proof = rarest === 1 ? needed : Math.ceil((needed + 3 * Math.sqrt(needed)) / rarest)

@@ -112,7 +112,7 @@ export type FindingBlock = {
   readonly where: string
   readonly tally: string
   /** What documentation says, and what was seen. */
-  readonly says: string | null
+  readonly text: string | null
   readonly seen: string | null
   /** `seq` of each request that the first example cites. */
   readonly requests: readonly number[]
@@ -163,7 +163,7 @@ export type TimeChart = Titled & {
 /** Values against the rates at which they were seen. */
 export type RateChart = Titled & {
   readonly draw: 'rate'
-  readonly trials: readonly { readonly perSecond: number; readonly color: Color; readonly says: string }[]
+  readonly trials: readonly { readonly perSecond: number; readonly color: Color; readonly text: string }[]
   /** What the colors of the points mean. */
   readonly meanings: Readonly<Partial<Record<Color, string>>>
   /** One value for each trial; null: none. */
@@ -208,12 +208,12 @@ export type Lane = {
 /** Positions are in the unit of the axis, heights are shares of the height of a lane. */
 export type Mark =
   | { readonly mark: 'shade'; readonly from: number; readonly to: number }
-  | { readonly mark: 'bar'; readonly from: number; readonly to: number; readonly share: number; readonly says: string }
+  | { readonly mark: 'bar'; readonly from: number; readonly to: number; readonly share: number; readonly text: string }
   | { readonly mark: 'bars'; readonly step: number; readonly shares: readonly number[]; readonly isPale: boolean }
   | { readonly mark: 'span'; readonly from: number; readonly to: number; readonly color: Color }
-  | { readonly mark: 'point'; readonly at: number; readonly color: Color; readonly says: string }
+  | { readonly mark: 'point'; readonly at: number; readonly color: Color; readonly text: string }
   | { readonly mark: 'tick'; readonly at: number; readonly look: 'mark' | 'base' }
-  | { readonly mark: 'refusal'; readonly at: number; readonly isUnexpected: boolean; readonly says: string }
+  | { readonly mark: 'refusal'; readonly at: number; readonly isUnexpected: boolean; readonly text: string }
 
 /** The numbers that stand for a whole run. */
 export type TilesChart = { readonly draw: 'tiles'; readonly tiles: readonly Tile[] }
@@ -232,7 +232,7 @@ export type DotsChart = {
   readonly draw: 'dots'
   readonly rows: readonly {
     readonly name: string
-    readonly dots: readonly { readonly tone: Tone; readonly says: string }[]
+    readonly dots: readonly { readonly tone: Tone; readonly text: string }[]
   }[]
 }
 

@@ -59,8 +59,8 @@ function reportedFinding(finding: Finding, evidenceOf: EvidenceOf): ReportedFind
   return {
     clause,
     section,
-    says: clauses[clause].says,
-    check: judge,
+    text: clauses[clause].text,
+    judge,
     count,
     message,
     examples: reportedExamples(examples, evidenceOf),

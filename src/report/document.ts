@@ -178,8 +178,8 @@ const clause = z.object({
 const finding = z.object({
   clause: nameOf<ClauseId>(),
   section: z.string(),
-  says: z.string(),
-  check: nameOf<JudgeName>(),
+  text: z.string(),
+  judge: nameOf<JudgeName>(),
   count: tally,
   message: z.string(),
   examples: z.array(example),
@@ -199,13 +199,13 @@ const threshold = z.object({
 /** What a stage found about the capacity of its target. */
 const capacity = z.object({
   stage: z.string(),
-  status: z.enum(['found', 'not-reached', 'below-lowest', 'limited-by-tier', 'harness-limited', 'inconclusive']),
-  perSecond: perSecond.meta({ description: 'Arrivals of all callers that were confirmed; null where none were.' }),
+  status: z.enum(['found', 'above-range', 'below-range', 'limited-by-tier', 'harness-limited', 'inconclusive']),
+  ratePerSecond: perSecond.meta({ description: 'Arrivals of all callers that were confirmed; null where none were.' }),
   reason: z.string(),
   fromPerSecond: z.number(),
   toPerSecond: z.number(),
-  shares: z.record(z.string(), z.number()).meta({ description: 'Of each call among the arrivals.' }),
-  good: z.number(),
+  mix: z.record(z.string(), z.number()).meta({ description: 'Of each call among the arrivals.' }),
+  goodRatio: z.number(),
   precision: z.number(),
   confirmation: z.object({ percent: z.number(), samples: tally, latencyMs: millis }).nullable(),
   trials: z.array(
@@ -213,12 +213,12 @@ const capacity = z.object({
       purpose: z.enum(['raise', 'narrow', 'confirm']),
       offeredPerSecond: z.number(),
       outcome: z.enum([
-        'held',
-        'too-many-bad',
-        'over-saturated',
+        'sustained',
+        'slo-missed',
+        'queue-growing',
         'rate-limited',
         'harness-late',
-        'harness-full',
+        'harness-saturated',
         'blocked',
         'failure-limit',
         'unfinished',
@@ -230,10 +230,10 @@ const capacity = z.object({
       goodRatio: z.number().nullable(),
       latencyMs: percentiles,
       refused: tally.meta({ description: 'Answers with 429.' }),
-      atCapacity: tally.meta({ description: 'Answers with 503.' }),
+      overloaded: tally.meta({ description: 'Answers with 503.' }),
       failed: tally,
       dropped: tally,
-      inFlightPerSecond: perSecond.meta({ description: 'Requests in flight that came to be more each second.' }),
+      inFlightGrowthPerSecond: perSecond.meta({ description: 'Requests in flight that came to be more each second.' }),
     }),
   ),
 })
@@ -285,7 +285,7 @@ const series = z
         latencies: z.object({ fromMs: z.number(), perOctave: z.number(), counts: z.array(tally) }),
       }),
     ),
-    heat: z.object({
+    heatmap: z.object({
       stepMs: z.number(),
       fromMs: z.number(),
       perOctave: z.number(),

@@ -1,6 +1,7 @@
 import { probeOf } from '../contract/probes.ts'
 import type { Observation, Outcome } from '../observation/observation.ts'
 import type { Call } from '../plan/plan.ts'
+import { specialKeyVariables } from '../produce/callers/api-keys.ts'
 import { buildRequest } from '../produce/calls/build-request.ts'
 import type { RequestContext } from '../produce/calls/call.ts'
 import type { Evidence } from '../report/document.ts'
@@ -44,7 +45,7 @@ function requestOf(
   const { group: firstId, role: step } = (request.kind === 'rpc' ? request.replay : null) ?? { group: id, role: 'only' }
   const own = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
   const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
-  const spare = as === 'unpaying' || as === 'empty' ? `$TURNPIKE_${as.toUpperCase()}_KEY` : null
+  const spare = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
   const key = spare ?? (step === 'foreign' ? '$TURNPIKE_OTHER_KEY' : own)
   const { request: rebuilt } = buildRequest(plan, { firstId, step }, { authorization: `Bearer ${key}` }, context)
   const { method, path, headers, body } = rebuilt

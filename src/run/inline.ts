@@ -38,7 +38,7 @@ export function unrecordedJob(
     plan,
     contract,
     callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId: run.runId }),
-    specialKeys: { unpaying: null, empty: null },
+    specialKeys: { 'free-user': null, 'zero-balance': null },
     baselines: null,
     workers: 1,
     warmUp: false,

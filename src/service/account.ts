@@ -4,8 +4,8 @@ import type { AccountTier } from '../contract/contract.ts'
 export type AccountHolder = {
   readonly tier: AccountTier
   readonly name: string
-  /** usual: a paying user with a balance · unpaying: not a paying user · empty: the balance is used up */
-  readonly means: 'usual' | 'unpaying' | 'empty'
+  /** usual: a paying user with a balance · 'free-user': not a paying user · zero-balance: the balance is used up */
+  readonly means: 'usual' | 'free-user' | 'zero-balance'
 }
 
 export type Account = AccountHolder & {
@@ -48,7 +48,7 @@ export function openAccount(caller: AccountHolder, picoUsd: bigint, picoDiem: bi
     records: new Map(),
     refusals: [],
   }
-  return { ...empty, ...(caller.means !== 'empty' && { picoUsd, picoDiem }), deferred: [] }
+  return { ...empty, ...(caller.means !== 'zero-balance' && { picoUsd, picoDiem }), deferred: [] }
 }
 
 /**
@@ -81,15 +81,15 @@ export const canPay = (account: Account, pico: bigint): boolean => account.picoU
 
 /**
  * `ref_<kind>_<name>`: every well-formed key belongs to an account, so a run needs no setup. The kind is an account tier,
- * `unpaying` or `empty`. Further keys of an account end in `_2`, `_3` and so on. Null for any other key.
+ * `free-user` or `zero-balance`. Further keys of an account end in `_2`, `_3` and so on. Null for any other key.
  */
 export function accountHolderOf(key: string): AccountHolder | null {
-  const match = /^ref_(default|partner|unpaying|empty)_([A-Za-z0-9-]+)(?:_\d+)?$/.exec(key)
+  const match = /^ref_(default|partner|free-user|zero-balance)_([A-Za-z0-9-]+)(?:_\d+)?$/.exec(key)
   if (match === null) return null
   const [, kind = '', name = ''] = match
   if (kind === 'default' || kind === 'partner') return { tier: kind, name, means: 'usual' }
   // The name of a usual account has no underscore, so the two cannot collide.
-  return { tier: 'default', name: `${kind}_${name}`, means: kind === 'empty' ? 'empty' : 'unpaying' }
+  return { tier: 'default', name: `${kind}_${name}`, means: kind === 'zero-balance' ? 'zero-balance' : 'free-user' }
 }
 
 /** The bearer key of an Authorization header; null if there is none. */

@@ -153,7 +153,7 @@ export function defaultBehavior(contract: Contract): Behavior {
 
     keyOf: bearerKey,
     accountHolder: accountHolderOf,
-    mayUse: ({ means }, { payingOnly }) => !payingOnly || means !== 'unpaying',
+    mayUse: ({ means }, { payingOnly }) => !payingOnly || means !== 'free-user',
     canPay: canPay,
 
     isFailure: status =>

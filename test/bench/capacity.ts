@@ -73,4 +73,4 @@ function searchForReal(): number {
 
 /** A search that found nothing is as wrong as can be. */
 const confirmed = (result: CapacityResult | undefined): number =>
-  result?.status === 'found' ? (result.perSecond ?? 0) : 0
+  result?.status === 'found' ? (result.ratePerSecond ?? 0) : 0

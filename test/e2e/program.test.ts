@@ -62,7 +62,7 @@ describe.concurrent('a run that is watched', () => {
     const text = await (await fetch(address)).text()
     const sample = (name: string) => Number(new RegExp(`^${name}[^\n]* (\\S+)$`, 'm').exec(text)?.[1])
     expect(sample('turnpike_requests_total\\{call="rpc"')).toBeGreaterThan(5)
-    expect(sample('turnpike_credits_claimed_total')).toBeGreaterThan(100)
+    expect(sample('turnpike_claimed_credits_total')).toBeGreaterThan(100)
     expect(sample('turnpike_run_info')).toBe(1)
   })
 

@@ -52,12 +52,12 @@ test('no key stands in anything that a run, its findings, its metrics or a compa
   const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario })
   const out = freshDirectory()
   const keys = ['ref_default_hush-alpha-93', 'ref_default_hush-beta-93', 'ref_default_hush-gamma-93']
-  const [unpaying, empty] = ['ref_unpaying_hush-delta-93', 'ref_empty_hush-epsilon-93']
+  const [unpaying, empty] = ['ref_free-user_hush-delta-93', 'ref_zero-balance_hush-epsilon-93']
   const flags = ['--target', target, '--out', out, '--baseline', baseline, '--metrics', ':0']
   const run = startTurnpike(['run', scenario, ...flags], {
     TURNPIKE_KEYS: keys.join(','),
-    TURNPIKE_UNPAYING_KEY: unpaying,
-    TURNPIKE_EMPTY_KEY: empty,
+    TURNPIKE_FREE_USER_KEY: unpaying,
+    TURNPIKE_ZERO_BALANCE_KEY: empty,
     GITHUB_ACTIONS: 'true',
   })
   onTestFinished(() => void run.child.kill('SIGKILL'))

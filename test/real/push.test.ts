@@ -56,7 +56,7 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
     const end = Math.max(...(await instantsOf(prometheus, `turnpike_run_info${of}`)))
     const total = async (expr: string) => (await prometheus.numbersOf(expr, end)).map(({ value }) => value)
     expect(await total(`sum(turnpike_requests_total${of})`)).toEqual([report.load.sent])
-    expect(await total(`sum(turnpike_credits_claimed_total${of})`)).toEqual([Number(report.billing.claimedCredits)])
+    expect(await total(`sum(turnpike_claimed_credits_total${of})`)).toEqual([Number(report.billing.claimedCredits)])
     for (const call of ['chat', 'rpc']) {
       const facts = overAll(report, call)
       const ofCall = of.replace('}', `,call="${call}"}`)

@@ -50,7 +50,7 @@ describe('a search in a whole run', () => {
   test('finds the knee of the reference service and says what it rests on', async () => {
     const { report, result } = await found
     expect(result.status).toBe('found')
-    expect(Math.abs((result.perSecond ?? 0) / 100 - 1)).toBeLessThan(0.05)
+    expect(Math.abs((result.ratePerSecond ?? 0) / 100 - 1)).toBeLessThan(0.05)
     expect(result.confirmation).toMatchObject({ percent: 99, samples: expect.any(Number) })
     expect(result.confirmation?.samples).toBeGreaterThanOrEqual(299)
     expect(result.reason).toMatch(/\/s held for .* good of .* arrivals; .*\/s did not: /)
@@ -90,7 +90,7 @@ describe('a search in a whole run', () => {
   test('finds the knee although some answers are bad for no reason', async () => {
     const { result } = await searchIn(scenario(), { faults: [{ status: 503, probability: 0.004 }] })
     expect(result.status).toBe('found')
-    expect(Math.abs((result.perSecond ?? 0) / 100 - 1)).toBeLessThan(0.05)
+    expect(Math.abs((result.ratePerSecond ?? 0) / 100 - 1)).toBeLessThan(0.05)
   })
 
   test('finds it with arrivals at random moments, where a queue has to take them up', async () => {
@@ -101,7 +101,7 @@ describe('a search in a whole run', () => {
       }),
     )
     expect(result.status).toBe('found')
-    expect(Math.abs((result.perSecond ?? 0) / 100 - 1)).toBeLessThan(0.06)
+    expect(Math.abs((result.ratePerSecond ?? 0) / 100 - 1)).toBeLessThan(0.06)
   })
 })
 
@@ -112,14 +112,14 @@ describe('a search that finds no capacity', () => {
         search: 'duration: 110s, from: 10/s, to: 80/s, good: 99%',
       }),
     )
-    expect(result).toMatchObject({ status: 'not-reached', perSecond: 80 })
+    expect(result).toMatchObject({ status: 'above-range', perSecond: 80 })
     expect(result.reason).toMatch(/^At least 80\/s/)
     expect(report.verdict).toBe('pass')
   })
 
   test('says that the lowest rate broke already', async () => {
     const { result } = await searchIn(scenario({ search: 'duration: 110s, from: 150/s, to: 250/s, good: 99%' }))
-    expect(result).toMatchObject({ status: 'below-lowest', perSecond: null })
+    expect(result).toMatchObject({ status: 'below-range', perSecond: null })
   })
 
   test('says that rate limits came first, and gives no number', async () => {
@@ -140,8 +140,10 @@ describe('a search that finds no capacity', () => {
       scenario({ service: '{ slots: 100, service-time: 40ms, queue: 30 }', more: 'limits: { max-in-flight: 20 }' }),
     )
     expect(result).toMatchObject({ status: 'harness-limited', perSecond: null })
-    expect(outcomes(result)).toContain('harness-full')
-    const spoiled = result.trials.filter(({ outcome }) => outcome === 'harness-full').map(each => each.offeredPerSecond)
+    expect(outcomes(result)).toContain('harness-saturated')
+    const spoiled = result.trials
+      .filter(({ outcome }) => outcome === 'harness-saturated')
+      .map(each => each.offeredPerSecond)
     expect(result.reason).toContain(`was reached at ${formatRate(Math.min(...spoiled))}`)
     expect(report.verdict).toBe('inconclusive')
   })

@@ -130,12 +130,12 @@ describe.concurrent('nobody is asked', () => {
     expect(request).toEqual([])
   }, 60_000)
 
-  test.for<readonly [what: string, flags: readonly string[], says: string]>([
+  test.for<readonly [what: string, flags: readonly string[], text: string]>([
     ['a budget that is too small', ['--budget-usd', '0.000001'], 'budget: got $0.000001'],
     ['a directory that holds a run', ['--out', 'taken'], 'a directory that holds a run'],
     ['an address that is none', ['--metrics', 'nowhere'], '--metrics: got "nowhere"'],
     ['too few keys', ['--keys', 'one'], 'got 1 keys, expected 2'],
-  ])('for a run that is refused for %s', slow, async ([, flags, says], { onTestFinished }) => {
+  ])('for a run that is refused for %s', slow, async ([, flags, text], { onTestFinished }) => {
     const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const out = join(freshDirectory(), 'out')
     const taken = freshDirectory()
@@ -144,7 +144,7 @@ describe.concurrent('nobody is asked', () => {
     const given = flag === '--keys' ? ['--out', out] : flag === '--out' ? ['--out', taken] : ['--out', out, flag, value]
     const keys = flag === '--keys' ? value : 'one,two'
     const run = await turnpike(['run', scenarioFile(), '--target', target, ...given], { TURNPIKE_KEYS: keys })
-    expect(run.stderr).toContain(says)
+    expect(run.stderr).toContain(text)
     expect(run.code).toBe(2)
     expect(request).toEqual([])
     expect(existsSync(out)).toBe(false)

@@ -70,7 +70,7 @@ describe.concurrent('a run that repeats another', () => {
     expect(offsets).toEqual(Array.from({ length: 50 }, (_, index) => index * 10))
   }, 60_000)
 
-  const mistakes: readonly (readonly [what: string, stages: string, more: (text: string) => string, says: string])[] = [
+  const mistakes: readonly (readonly [what: string, stages: string, more: (text: string) => string, text: string])[] = [
     ['calls that are not there', `run: ${first}`, text => text.replace('  chat:', '  talk:'), 'calls of run'],
     ['a stage that is not there', `run: ${first}, stage: stedy`, text => text, 'got "stedy", expected a stage of run'],
     ['a directory without a run', 'run: test', text => text, 'test/plan.json: got ENOENT, expected a run directory'],
@@ -78,12 +78,12 @@ describe.concurrent('a run that repeats another', () => {
   ]
   test.each(mistakes)(
     'is refused for %s, and nothing is made',
-    async (_, stage, more, says) => {
+    async (_, stage, more, text) => {
       const out = join(freshDirectory(), 'none')
       const file = scenarioWith(`  - { name: again, shape: recorded, ${stage} }`, more)
       const run = await turnpike(['run', file, '--out', out])
       expect(run.code).toBe(2)
-      expect(run.stderr).toContain(says)
+      expect(run.stderr).toContain(text)
       expect(() => readFileSync(join(out, 'plan.json'))).toThrow()
     },
     60_000,

@@ -1,8 +1,8 @@
-import type { Clause, ExcusedClause } from '../../src/contract/clause.ts'
+import type { Clause, UnjudgedClause } from '../../src/contract/clause.ts'
 import type { ClauseId } from '../../src/contract/clauses.ts'
 
 export type ListedClauses = Readonly<Record<ClauseId, Clause>>
-export type ListedExcuses = Readonly<Record<string, ExcusedClause>>
+export type ListedExcuses = Readonly<Record<string, UnjudgedClause>>
 export type LiesByClause = Readonly<Record<ClauseId, readonly { readonly name: string }[]>>
 
 const introduction = `# Clauses
@@ -42,26 +42,26 @@ function renderGroup(group: string, clauses: ListedClauses, lies: LiesByClause):
 
 function rowOf(
   id: ClauseId,
-  { section, says, judges, basis, needs }: Clause,
+  { section, text, judges, source, needs }: Clause,
   lies: LiesByClause[ClauseId],
 ): readonly string[] {
   const named = lies.map(({ name }) => code(name)).join(', ')
   return [
     section,
     code(id),
-    cell(needs === undefined ? says : `${says} Needs ${needs}.`),
+    cell(needs === undefined ? text : `${text} Needs ${needs}.`),
     judges.join(', '),
-    basis ?? 'document',
+    source ?? 'document',
     named,
   ]
 }
 
 function renderExcused(excused: ListedExcuses): string {
-  const rows = Object.entries(excused).map(([id, { section, says, excuse, reason }]) => [
+  const rows = Object.entries(excused).map(([id, { section, text, status, reason }]) => [
     section,
     code(id),
-    cell(says),
-    excuse,
+    cell(text),
+    status,
     cell(reason),
   ])
   const lines = [['§', 'clause', 'says', 'excuse', 'because'], Array<string>(5).fill('---'), ...rows]

@@ -9,11 +9,11 @@ export const authClauses = {
     '5',
     'probe',
     'A model reserved for paying users answers others with 401.',
-    { needs: 'a key of such a user: TURNPIKE_UNPAYING_KEY, or the reference service' },
+    { needs: 'a key of such a user: TURNPIKE_FREE_USER_KEY, or the reference service' },
   ],
   'auth.keys-share-limits': [
     '5',
-    'limiter',
+    'rate-limits',
     'All keys of an account draw on the same limits.',
     { needs: 'callers with several keys: keys-each in the callers of the scenario' },
   ],

@@ -1,4 +1,4 @@
-import type { ExcusedClause } from '../clause.ts'
+import type { UnjudgedClause } from '../clause.ts'
 
 /** What no run can observe: section, sentence, and why not. */
 const unobservable = {
@@ -127,7 +127,7 @@ const unobservable = {
     'Endpoints and parameters of v1 stay compatible.',
     'It is about the next version of the service; runs of today and of then show it together.',
   ],
-} satisfies Readonly<Record<string, readonly [section: string, says: string, because: string]>>
+} satisfies Readonly<Record<string, readonly [section: string, text: string, because: string]>>
 
 /** What can be judged, and is not yet: all that the document says of wallets. */
 const later = {
@@ -152,12 +152,12 @@ const later = {
   'wallet.insufficient': ['7', 'A 402 to a wallet has the code PAYMENT_REQUIRED.'],
   'wallet.insufficient.help': ['7', 'It says how to top up, with which tokens and chains, and has a new challenge.'],
   'wallet.payment-required': ['7', 'A 402 to a wallet has the requirements in PAYMENT-REQUIRED.'],
-} satisfies Readonly<Record<string, readonly [section: string, says: string]>>
+} satisfies Readonly<Record<string, readonly [section: string, text: string]>>
 
 const noWallets = 'Callers have API keys; to sign for a wallet, and to pay, is still to come.'
 
 /** Every sentence of the document that no run judges, and why not. */
-export const excusedClauses: Readonly<Record<string, ExcusedClause>> = Object.fromEntries([
-  ...Object.entries(unobservable).map(([id, [section, says, because]]) => [id, { section, says, excuse: 'unobservable', because }] as const),
-  ...Object.entries(later).map(([id, [section, says]]) => [id, { section, says, excuse: 'later', because: noWallets }] as const),
+export const unjudgedClauses: Readonly<Record<string, UnjudgedClause>> = Object.fromEntries([
+  ...Object.entries(unobservable).map(([id, [section, text, because]]) => [id, { section, text, status: 'unobservable', because }] as const),
+  ...Object.entries(later).map(([id, [section, text]]) => [id, { section, text, status: 'later', because: noWallets }] as const),
 ])

@@ -2,13 +2,13 @@ import type { ClauseRows } from '../clause.ts'
 
 /** The RPC proxy. */
 export const rpcClauses = {
-  'rpc.content-type': ['4.3', 'rpc-answer', 'The content type of an RPC answer is application/json.'],
-  'rpc.response': ['4.3', 'rpc-answer', 'A JSON-RPC response has jsonrpc 2.0 and either a result or an error object.'],
-  'rpc.response.error': ['4.3', 'rpc-answer', 'The error of an item has an integer code and a message.', { source: 'profile' }],
-  'rpc.id': ['4.3', 'rpc-answer', 'The id of a request is echoed back.'],
-  'rpc.batch.correlation': ['4.3', 'rpc-answer', 'A batch is answered with one response for each of its ids.'],
-  'rpc.item-failure.status': ['4.3', 'rpc-answer', 'A failing item leaves the HTTP status at 200.'],
-  'rpc.item-failure.alone': ['4.3', 'rpc-answer', 'An item of a batch that fails leaves the others as they are.'],
+  'rpc.content-type': ['4.3', 'rpc-response', 'The content type of an RPC answer is application/json.'],
+  'rpc.response': ['4.3', 'rpc-response', 'A JSON-RPC response has jsonrpc 2.0 and either a result or an error object.'],
+  'rpc.response.error': ['4.3', 'rpc-response', 'The error of an item has an integer code and a message.', { source: 'profile' }],
+  'rpc.id': ['4.3', 'rpc-response', 'The id of a request is echoed back.'],
+  'rpc.batch.correlation': ['4.3', 'rpc-response', 'A batch is answered with one response for each of its ids.'],
+  'rpc.item-failure.status': ['4.3', 'rpc-response', 'A failing item leaves the HTTP status at 200.'],
+  'rpc.item-failure.alone': ['4.3', 'rpc-response', 'An item of a batch that fails leaves the others as they are.'],
   'rpc.unsupported-method': ['4.3', 'probe', 'A method that is not on the allow-list is answered with 400.'],
   'rpc.unsupported-method.websocket': ['4.3', 'probe', 'A method that needs a WebSocket is answered with 400: subscriptions, of EVM networks and of Solana.'],
   'rpc.unsupported-method.filter': ['4.3', 'probe', 'Each of the six stateful filter methods is answered with 400.'],
@@ -17,7 +17,7 @@ export const rpcClauses = {
   'rpc.batch.rejected': ['4.3', 'probe', 'A batch with a method that is not supported is rejected as a whole with 400.'],
   'rpc.unsupported-method.named': ['4.3', 'probe', 'The error message of a rejected batch names every offending method.'],
   'rpc.batch.limit': ['4.3', 'probe', 'A batch of more than 100 items is answered with 400.'],
-  'rpc.batch.full': ['4.3', 'rpc-answer', 'A batch may have 100 items.', { needs: 'a batch of as many items as are allowed' }],
+  'rpc.batch.full': ['4.3', 'rpc-response', 'A batch may have 100 items.', { needs: 'a batch of as many items as are allowed' }],
   'rpc.network': ['4.3', 'probe', 'A network that is not on the list is answered with 400.', { source: 'profile' }],
   'rpc.request': [
     '7',
@@ -32,6 +32,6 @@ export const rpcClauses = {
   'rpc.batch.error-price': ['4.3', 'rpc-credits', 'An item of a batch that returns an error is billed 5 credits.'],
   'rpc.cost.header': ['4.3', 'rpc-credits', 'An RPC answer states its cost in USD, as a decimal string.'],
   'rpc.cost.amount': ['4.3', 'rpc-credits', 'The cost is the credits times the price of a credit.'],
-  'rpc.request-id': ['4.3', 'rpc-answer', 'An RPC answer carries X-Request-ID.'],
-  'rpc.request-id.unique': ['4.3', 'uniqueness', 'X-Request-ID identifies one request; only a replay repeats it.'],
+  'rpc.request-id': ['4.3', 'rpc-response', 'An RPC answer carries X-Request-ID.'],
+  'rpc.request-id.unique': ['4.3', 'unique-ids', 'X-Request-ID identifies one request; only a replay repeats it.'],
 } satisfies ClauseRows

@@ -25,13 +25,13 @@ export const authProbes = {
   'no-key-to-rpc': sentBy('stranger', 'auth.missing', toNode, noKey),
   'other-scheme': sentBy('other-scheme', 'auth.malformed', hello),
   'model-for-payers': sentBy(
-    'unpaying',
+    'free-user',
     'auth.paid-only',
     toChat(contract => ({ model: reserved(contract)?.id ?? contract.models[0]?.id })),
     contract => (reserved(contract) === undefined ? [] : [401]),
   ),
-  'empty-account': sentBy('empty', 'error.402', hello, unpaid),
-  'empty-account-to-rpc': sentBy('empty', 'error.402', toNode, unpaid),
+  'empty-account': sentBy('zero-balance', 'error.402', hello, unpaid),
+  'empty-account-to-rpc': sentBy('zero-balance', 'error.402', toNode, unpaid),
 } as const satisfies Probes
 
 /** Every character that a key may have. */

@@ -47,10 +47,10 @@ export function createAudits(
   spend: SpendListener = noSpendListener,
 ): Audits {
   const ledger = createLedgerAudit(context, findingLog.reporterFor('ledger'), spend)
-  const rateLimits = createRateLimitAudit(context, findingLog.reporterFor('limiter'))
+  const rateLimits = createRateLimitAudit(context, findingLog.reporterFor('rate-limits'))
   const abuse = createAbuseAudit(context, findingLog.reporterFor('abuse'))
-  const uniqueIds = createUniqueIdsAudit(findingLog.reporterFor('uniqueness'))
-  const consistency = createConsistencyAudit(context, findingLog.reporterFor('coherence'))
+  const uniqueIds = createUniqueIdsAudit(findingLog.reporterFor('unique-ids'))
+  const consistency = createConsistencyAudit(context, findingLog.reporterFor('consistency'))
   const idempotency = createIdempotencyAudit(context, findingLog.reporterFor('idempotency'))
   const audits: readonly Audit[] = [ledger, rateLimits, abuse, idempotency, uniqueIds, consistency]
   const sendOrder = createSendOrder((observation, watermarkMs) => {
@@ -101,9 +101,9 @@ export function mergeAudits(
     finish: states => {
       discrepancies.finish()
       const ids = states.map(state => state.ids)
-      checkIdsAcrossWorkers(ids, findingLog.reclassifier('uniqueness'))
+      checkIdsAcrossWorkers(ids, findingLog.reclassifier('unique-ids'))
       const names = states.map(state => state.names)
-      checkNamesAcrossWorkers(names, findingLog.reporterFor('coherence'))
+      checkNamesAcrossWorkers(names, findingLog.reporterFor('consistency'))
     },
   }
 }

@@ -13,7 +13,7 @@ const maxModels = 1_000
 /** What a header says beside other answers, and beside the clock of the run. */
 export function createConsistencyAudit(
   { contract, startedAtMs }: AuditContext,
-  say: Say<'coherence'>,
+  say: Say<'consistency'>,
 ): Audit & { readonly names: () => ModelNames } {
   const idHeader = `${contract.headerPrefix}model-id`
   const nameHeader = `${contract.headerPrefix}model-name`
@@ -68,7 +68,7 @@ type FirstName = { readonly name: string; readonly id: number }
 export type ModelNames = ReadonlyMap<string, FirstName>
 
 /** Whether several workers saw the same name for each model. */
-export function checkNamesAcrossWorkers(all: readonly ModelNames[], say: Say<'coherence'>): void {
+export function checkNamesAcrossWorkers(all: readonly ModelNames[], say: Say<'consistency'>): void {
   const firsts = new Map<string, FirstName>()
   for (const [modelId, named] of all.flatMap(names => [...names]).toSorted(([, a], [, b]) => a.id - b.id)) {
     const first = firsts.get(modelId)
@@ -77,7 +77,7 @@ export function checkNamesAcrossWorkers(all: readonly ModelNames[], say: Say<'co
   }
 }
 
-function checkSameName(modelId: string, first: FirstName, { name, id }: FirstName, say: Say<'coherence'>): void {
+function checkSameName(modelId: string, first: FirstName, { name, id }: FirstName, say: Say<'consistency'>): void {
   if (first.name === name) {
     say.kept('header.model-name.stable')
     return

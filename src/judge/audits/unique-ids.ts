@@ -10,7 +10,7 @@ const memory = 50_000
  * Ids that name one request: no two answers may share them, but for a replay, which repeats its request id. Whether a
  * repeated request says that it is a replay is another clause's business.
  */
-export function createUniqueIdsAudit(say: Say<'uniqueness'>): Audit & { readonly ids: () => KnownIds } {
+export function createUniqueIdsAudit(say: Say<'unique-ids'>): Audit & { readonly ids: () => KnownIds } {
   const rays = createIdSet(memory)
   const requests = createIdSet(memory)
   return {
@@ -50,7 +50,7 @@ export type KnownIds = { readonly rays: ReadonlyMap<string, number>; readonly re
  * Whether an id that is new to each of several workers is new to all of them. Each worker passed the first use that it saw;
  * all but the earliest of these are reclassified.
  */
-export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclassify<'uniqueness'>): void {
+export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclassify<'unique-ids'>): void {
   const judge = (clause: 'header.cf-ray.unique' | 'rpc.request-id.unique', name: string, kind: keyof KnownIds) => {
     const firsts = new Map<string, number>()
     for (const [value, id] of all.flatMap(ids => [...ids[kind]]).toSorted(([, a], [, b]) => a - b)) {

@@ -8,12 +8,12 @@ import type { QueueTrend } from './queue-growth.ts'
  * blocked or about to be, or the run ended.
  */
 export type TrialOutcome =
-  | 'held'
-  | 'too-many-bad'
-  | 'over-saturated'
+  | 'sustained'
+  | 'slo-missed'
+  | 'queue-growing'
   | 'rate-limited'
   | 'harness-late'
-  | 'harness-full'
+  | 'harness-saturated'
   | 'blocked'
   | 'failure-limit'
   | 'unfinished'
@@ -57,24 +57,24 @@ export function judgeTrial(
   const isTooMany = (count: number, seen: number, share: number) => {
     if (count === 0) return false
     const of = state === 'open' ? Math.max(seen, trial.arrivals * share) : seen
-    return count > max(of, 1 - terms.good)
+    return count > max(of, 1 - terms.goodRatio)
   }
   const anyCall = (count: (tally: CallTally) => number) =>
     Object.entries(calls).some(([call, tally]) =>
-      isTooMany(count(tally), tally.good + tally.bad + tally.refused, terms.shares[call] ?? 0),
+      isTooMany(count(tally), tally.good + tally.bad + tally.refused, terms.mix[call] ?? 0),
     )
 
   if (blocked > 0) return 'blocked'
   if (isTooMany(late, arrivals, 1)) return 'harness-late'
-  if (anyCall(({ bad }) => bad)) return 'too-many-bad'
+  if (anyCall(({ bad }) => bad)) return 'slo-missed'
   if (heldBack > 0) return 'failure-limit'
-  if (crowdedOut > 0) return 'harness-full'
+  if (crowdedOut > 0) return 'harness-saturated'
   if (anyCall(({ bad, refused }) => bad + refused)) return 'rate-limited'
   if (cutOff > 0 || (state === 'broken-off' && arrivals < trial.arrivals)) return 'unfinished'
-  if (queue !== null && isQueueGrowing(queue, trial, terms, state)) return 'over-saturated'
+  if (queue !== null && isQueueGrowing(queue, trial, terms, state)) return 'queue-growing'
   if (state === 'open') return null
   // It was ended before its time for what it showed then, whatever the rest of its answers made of that.
-  return arrivals < trial.arrivals ? 'over-saturated' : 'held'
+  return arrivals < trial.arrivals ? 'queue-growing' : 'sustained'
 }
 
 /** One time in a hundred chance exceeds the first with nine steps, and one in a thousand, since it is asked often, the other. */
@@ -125,7 +125,7 @@ export function maxFailuresByChance(of: number, share: number): number {
 export const maxFailuresAllowed = (of: number, share: number): number => Math.floor(of * share + 1e-9)
 
 export const exceedsCapacity = (outcome: TrialOutcome): boolean =>
-  outcome === 'too-many-bad' || outcome === 'over-saturated'
+  outcome === 'slo-missed' || outcome === 'queue-growing'
 
 export const isHarnessLimit = (outcome: TrialOutcome): boolean =>
-  outcome === 'harness-late' || outcome === 'harness-full'
+  outcome === 'harness-late' || outcome === 'harness-saturated'

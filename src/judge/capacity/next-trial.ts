@@ -11,7 +11,7 @@ export type SearchConclusion = {
    * found: it holds, and a little more does not · not-reached: the highest rate holds · below-lowest: not even the lowest
    * does · limited-by-tier, harness-limited: something else gave way first · inconclusive: the search could not go on
    */
-  readonly status: 'found' | 'not-reached' | 'below-lowest' | 'limited-by-tier' | 'harness-limited' | 'inconclusive'
+  readonly status: 'found' | 'above-range' | 'below-range' | 'limited-by-tier' | 'harness-limited' | 'inconclusive'
   /** The rate that was confirmed; null where none was. */
   readonly perSecond: number | null
   /** The outcome that decided it. */
@@ -49,9 +49,9 @@ export function nextTrial(terms: SearchTerms, past: readonly TrialRecord[]): Nex
     if (trial.purpose === 'confirm') return conclude('harness-limited', null, outcome)
   }
   if (trial.purpose === 'confirm') return afterConfirmation(terms, past, last)
-  if (outcome !== 'held' && trial.perSecond <= terms.fromPerSecond) {
+  if (outcome !== 'sustained' && trial.perSecond <= terms.fromPerSecond) {
     if (!isSecond) return tryAt(terms, past, trial.purpose, trial.perSecond)
-    return conclude(isHarnessLimit(outcome) ? 'harness-limited' : 'below-lowest', null, outcome)
+    return conclude(isHarnessLimit(outcome) ? 'harness-limited' : 'below-range', null, outcome)
   }
   return narrow(terms, past)
 }
@@ -62,17 +62,17 @@ function afterConfirmation(
   { trial, outcome }: TrialRecord,
 ): NextStep {
   const { perSecond } = trial
-  if (outcome === 'held') {
+  if (outcome === 'sustained') {
     const isTop = perSecond >= terms.toPerSecond
-    return conclude(isTop ? 'not-reached' : 'found', perSecond, outcome)
+    return conclude(isTop ? 'above-range' : 'found', perSecond, outcome)
   }
-  if (perSecond <= terms.fromPerSecond) return conclude('below-lowest', null, outcome)
+  if (perSecond <= terms.fromPerSecond) return conclude('below-range', null, outcome)
   return tryAt(terms, past, 'confirm', Math.max(terms.fromPerSecond, perSecond / (1 + terms.precision)))
 }
 
 function narrow(terms: SearchTerms, past: readonly TrialRecord[]): NextStep {
-  const held = Math.max(...past.filter(({ outcome }) => outcome === 'held').map(({ trial }) => trial.perSecond))
-  const above = past.filter(({ outcome }) => outcome !== 'held').filter(({ trial }) => trial.perSecond > held)
+  const held = Math.max(...past.filter(({ outcome }) => outcome === 'sustained').map(({ trial }) => trial.perSecond))
+  const above = past.filter(({ outcome }) => outcome !== 'sustained').filter(({ trial }) => trial.perSecond > held)
   // Of the lowest rate, what came of it at last.
   const bound = above.toReversed().toSorted((a, b) => a.trial.perSecond - b.trial.perSecond)[0]
   if (bound === undefined) {

@@ -10,14 +10,14 @@ export type CapacityResult = {
   readonly stage: string
   readonly status: SearchConclusion['status']
   /** Arrivals a second of all callers that were confirmed; null where none were. */
-  readonly perSecond: number | null
+  readonly ratePerSecond: number | null
   readonly reason: string
   readonly fromPerSecond: number
   readonly toPerSecond: number
   /** Of each call among the arrivals; together they are 1. */
-  readonly shares: Readonly<Record<string, number>>
+  readonly mix: Readonly<Record<string, number>>
   /** The share of the answers to each call that had to be good, and how near the rate had to be found. */
-  readonly good: number
+  readonly goodRatio: number
   readonly precision: number
   /** Of the trial that confirmed the rate: the latency that `percent` % of its answers do not exceed. */
   readonly confirmation: {
@@ -43,11 +43,11 @@ export type TrialResult = {
   readonly latencyMs: Percentiles
   /** Answers with 429 and with 503; requests without an answer; arrivals that were never sent. */
   readonly refused: number
-  readonly atCapacity: number
+  readonly overloaded: number
   readonly failed: number
   readonly dropped: number
   /** Requests in flight that came to be more each second; null where there is too little to tell. */
-  readonly inFlightPerSecond: number | null
+  readonly inFlightGrowthPerSecond: number | null
 }
 
 /** Whether a trial showed that the target does not sustain its rate. */
@@ -55,22 +55,22 @@ export const wasExceeded = ({ outcome }: Pick<TrialResult, 'outcome'>): boolean 
 
 /** What came of a trial, in a few words. */
 export const trialLabels: Readonly<Record<TrialOutcome, string>> = {
-  held: 'held',
-  'too-many-bad': 'too many bad answers',
-  'over-saturated': 'the queue grew',
+  sustained: 'sustained',
+  'slo-missed': 'too many bad answers',
+  'queue-growing': 'the queue grew',
   'rate-limited': 'refused by rate limits',
   'harness-late': 'sent too late',
-  'harness-full': 'too many in flight',
+  'harness-saturated': 'too many in flight',
   blocked: 'callers were blocked',
   'failure-limit': 'callers about to be blocked',
   unfinished: 'not finished',
 }
 
 /** `78.7/s`, `at least 180/s`, `less than 10/s` or `not found`. */
-export function capacityLabel({ status, perSecond, fromPerSecond }: CapacityResult): string {
-  if (status === 'found') return formatRate(perSecond)
-  if (status === 'not-reached') return `at least ${formatRate(perSecond)}`
-  return status === 'below-lowest' ? `less than ${formatRate(fromPerSecond)}` : 'not found'
+export function capacityLabel({ status, ratePerSecond, fromPerSecond }: CapacityResult): string {
+  if (status === 'found') return formatRate(ratePerSecond)
+  if (status === 'above-range') return `at least ${formatRate(ratePerSecond)}`
+  return status === 'below-range' ? `less than ${formatRate(fromPerSecond)}` : 'not found'
 }
 
 /** What a search has come to, in a sentence or two. */
@@ -84,14 +84,14 @@ export function conclusionText(
   switch (status) {
     case 'found':
       return `${formatRate(perSecond)} held for ${confirmedFor(last)}, ${proof}${exceededAbove(trials, perSecond ?? 0)}.`
-    case 'not-reached':
+    case 'above-range':
       return `At least ${formatRate(perSecond)}, which held for ${confirmedFor(last)}, ${proof}. No more was tried.`
-    case 'below-lowest':
+    case 'below-range':
       return `Less than ${formatRate(fromPerSecond)}, the lowest rate that was tried: ${trialLabels[reason]}, ${proof}.`
     case 'limited-by-tier':
       return `The rate limits of the callers came first: at ${formatRate(last?.offeredPerSecond ?? null)} ${count(last?.refused ?? 0)} answers were 429. ${sustainedText(trials)}`
     case 'harness-limited':
-      return `${harnessLimits[reason === 'harness-full' ? 'full' : 'late']} at ${harnessLimitAt(trials)}, so that nothing is known of the target there. ${sustainedText(trials)}`
+      return `${harnessLimits[reason === 'harness-saturated' ? 'full' : 'late']} at ${harnessLimitAt(trials)}, so that nothing is known of the target there. ${sustainedText(trials)}`
     case 'inconclusive':
       return `${inconclusiveText(reason)} between ${formatRate(fromPerSecond)} and ${formatRate(toPerSecond)}. ${sustainedText(trials)}`
   }
@@ -115,7 +115,10 @@ const harnessLimitAt = (trials: readonly TrialResult[]): string =>
 
 /** What held without having been confirmed: no capacity, but more than nothing. */
 function sustainedText(trials: readonly TrialResult[]): string {
-  const held = Math.max(0, ...trials.filter(({ outcome }) => outcome === 'held').map(each => each.offeredPerSecond))
+  const held = Math.max(
+    0,
+    ...trials.filter(({ outcome }) => outcome === 'sustained').map(each => each.offeredPerSecond),
+  )
   return held === 0 ? 'No rate held.' : `${formatRate(held)} held in a trial, unconfirmed.`
 }
 

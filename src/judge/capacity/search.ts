@@ -78,7 +78,7 @@ function resultOf(stage: string, terms: SearchTerms, folds: readonly TrialFold[]
   // A search that knows what it would try next, and did not, had no time left for it.
   const conclusion: SearchConclusion =
     next.kind === 'conclusion' ? next.conclusion : { status: 'inconclusive', perSecond: null, reason: 'unfinished' }
-  const { fromPerSecond, toPerSecond, good, precision, shares } = terms
+  const { fromPerSecond, toPerSecond, goodRatio, precision, mix } = terms
   const trials = past.flatMap((tried, index) => {
     const fold = folds[index]
     return fold === undefined ? [] : [trialResult(tried, fold)]
@@ -87,14 +87,14 @@ function resultOf(stage: string, terms: SearchTerms, folds: readonly TrialFold[]
   return {
     stage,
     status: conclusion.status,
-    perSecond: conclusion.perSecond,
+    ratePerSecond: conclusion.perSecond,
     reason: conclusionText(conclusion, trials, terms),
     fromPerSecond,
     toPerSecond,
-    shares,
-    good,
+    mix,
+    goodRatio,
     precision,
-    confirmation: confirmed === undefined ? null : confirmationOf(confirmed, good * 100),
+    confirmation: confirmed === undefined ? null : confirmationOf(confirmed, goodRatio * 100),
     trials,
   }
 }
@@ -125,10 +125,10 @@ function trialResult({ trial, outcome }: TrialRecord, fold: TrialFold): TrialRes
     goodRatio: due === 0 ? null : good / due,
     latencyMs: percentilesOf(timing('latency')),
     refused: statuses.get(429) ?? 0,
-    atCapacity: statuses.get(503) ?? 0,
+    overloaded: statuses.get(503) ?? 0,
     failed,
     dropped,
-    inFlightPerSecond: queue?.inFlightPerSecond ?? null,
+    inFlightGrowthPerSecond: queue?.inFlightPerSecond ?? null,
   }
 }
 

@@ -25,7 +25,7 @@ import { type Check, type Expect, expectFor } from './check.ts'
 type SentChatOptions = NonNullable<ChatDescriptor['options']>
 
 /** What is said to a chat request with options of the service. Plain ones, as nearly all are, have none. */
-export const checkChatOptions: Check<'parameters'> = (observation, contract, say) => {
+export const checkChatOptions: Check<'chat-options'> = (observation, contract, say) => {
   const { response, request, outcome, id } = observation
   if (request.kind !== 'chat' || request.options === null) return
   if (response === null || isFromGateway(response, contract)) return
@@ -133,7 +133,7 @@ function checkScraping(
   sent: SentOptions,
   citations: readonly unknown[],
   { chat }: Contract,
-  expect: Expect<ClausesOf<'parameters'>>,
+  expect: Expect<ClausesOf<'chat-options'>>,
 ): void {
   if (sent.enable_web_scraping !== true || isSearching(sent) || citations.length === 0) return
   const max = chat.search.scrapedPages

@@ -7,7 +7,7 @@ import { type Check, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
 /** An unstreamed completion. */
-export const checkChatResponse: Check<'chat-answer'> = (observation, contract, say) => {
+export const checkChatResponse: Check<'chat-response'> = (observation, contract, say) => {
   const { response, outcome } = observation
   if (!isChat(observation) || observation.request.stream) return
   if (response === null || !is2xx(response.status) || outcome.kind !== 'answered') return

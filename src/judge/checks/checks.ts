@@ -19,18 +19,18 @@ import { checkRpcResponse } from './rpc-response.ts'
 /** Every check by its name in the table of clauses; a name without a check does not compile. */
 const checks: { readonly [Name in CheckName]: Check<Name> } = {
   headers: checkHeaders,
-  'occasional-headers': checkConditionalHeaders,
+  'conditional-headers': checkConditionalHeaders,
   'limit-headers': checkLimitHeaders,
-  'error-answer': checkErrors,
+  errors: checkErrors,
   'chat-request': checkChatRequest,
   compression: checkCompression,
-  'chat-answer': checkChatResponse,
+  'chat-response': checkChatResponse,
   'chat-stream': checkChatStream,
-  parameters: checkChatOptions,
-  'rpc-answer': checkRpcResponse,
+  'chat-options': checkChatOptions,
+  'rpc-response': checkRpcResponse,
   'rpc-credits': checkRpcCredits,
-  catalogue: checkLists,
-  'resource-answer': checkResources,
+  lists: checkLists,
+  resources: checkResources,
   probe: checkProbe,
 }
 

@@ -11,7 +11,7 @@ import { type Expect, expectFor, type Reporter } from './check.ts'
 import { listPrice, priceListOf, toleranceOf } from './price-list.ts'
 
 /** The clauses that hold for a completion whether it was streamed or not. */
-type CompletionClause = ClausesOf<'chat-answer'> & ClausesOf<'chat-stream'>
+type CompletionClause = ClausesOf<'chat-response'> & ClausesOf<'chat-stream'>
 
 type Completion = {
   readonly id: unknown

@@ -21,7 +21,7 @@ const byStatus: Readonly<Partial<Record<number, StatusClause>>> = {
 type StatusClause = `error.${400 | 401 | 402 | 415 | 429 | 500 | 503 | 504}.object`
 
 /** The bodies of answers that are no success. */
-export const checkErrors: Check<'error-answer'> = ({ response, request, id }, contract, say) => {
+export const checkErrors: Check<'errors'> = ({ response, request, id }, contract, say) => {
   if (response === null || response.status < 400 || isFromGateway(response, contract)) return
   if (response.body.kind === 'undecodable') return
   const body = jsonObject(response)

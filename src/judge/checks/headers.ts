@@ -64,7 +64,7 @@ export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
   }
 }
 
-type ConditionalClause = ClausesOf<'occasional-headers'>
+type ConditionalClause = ClausesOf<'conditional-headers'>
 
 /** What a header must be where it is sent at all. */
 type HeaderRule = {
@@ -74,7 +74,7 @@ type HeaderRule = {
 }
 
 /** The headers that depend on more than who asked for what: they are judged where they are, and a few where they are not. */
-export const checkConditionalHeaders: Check<'occasional-headers'> = (observation, contract, say) => {
+export const checkConditionalHeaders: Check<'conditional-headers'> = (observation, contract, say) => {
   const { response, request, id } = observation
   if (response === null || isFromGateway(response, contract)) return
   const { headers, status } = response

@@ -5,7 +5,7 @@ import { jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
 /** The lists of networks, of models, of the caller's rate limits and of the requests that hit them. */
-export const checkLists: Check<'catalogue'> = ({ response, request, id, accountTier }, contract, say) => {
+export const checkLists: Check<'lists'> = ({ response, request, id, accountTier }, contract, say) => {
   if (response === null || response.status >= 500 || unrelated.includes(response.status)) return
   const expect = expectFor(say, id)
   const body = response.status === 200 ? jsonObject(response) : null

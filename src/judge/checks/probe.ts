@@ -34,7 +34,7 @@ export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, 
 
 /** Too often, nobody there, no money: says nothing about the request. An anonymous caller has no money to be asked for. */
 const isElsewhere = (status: number, as: Sender): boolean =>
-  [429, 502, 503, 504].includes(status) || (status === 402 && (as === 'caller' || as === 'unpaying'))
+  [429, 502, 503, 504].includes(status) || (status === 402 && (as === 'caller' || as === 'free-user'))
 
 /** Long bodies are not kept whole: of JSON the long strings are cut, of text all but its head. */
 const isWhole = ({ body, bytes }: ObservedResponse): boolean =>

@@ -8,7 +8,7 @@ import { type Check, expectFor } from './check.ts'
 import type { Say } from './findings.ts'
 
 /** Answers of what is neither chat nor RPC: whether it is there, and what its headers say of what it gave. */
-export const checkResources: Check<'resource-answer'> = ({ response, request, id }, contract, say) => {
+export const checkResources: Check<'resources'> = ({ response, request, id }, contract, say) => {
   if (request.kind !== 'resource' || response === null || isFromGateway(response, contract)) return
   const resource = resourceOf(contract, request.resource)
   if (resource === null || unrelated.includes(response.status)) return
@@ -58,7 +58,7 @@ function checkDisposition(
   )
 }
 
-type Voice = Say<'resource-answer'>
+type Voice = Say<'resources'>
 
 const pageHeaders = {
   limit: 'x-pagination-limit',

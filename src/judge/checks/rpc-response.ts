@@ -5,7 +5,7 @@ import { is2xx, isAbuseBlock, isJsonType } from '../../observation/response.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 
 /** The JSON-RPC side of an answer of the proxy: shape, ids, correlation. */
-export const checkRpcResponse: Check<'rpc-answer'> = ({ response, request, id, outcome }, contract, say) => {
+export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id, outcome }, contract, say) => {
   if (request.kind !== 'rpc' || response === null || outcome.kind !== 'answered') return
   // A conflict that is answered at all is the idempotency audit's.
   if (request.replay?.role === 'conflict' || isAbuseBlock(response, contract)) return

@@ -35,7 +35,7 @@ export type Series = {
   /** Calls with complete 2xx answers, those with most of them first. `null`: it has no such value. */
   readonly calls: readonly CallSeries[]
   /** Latencies of all calls: for each column, how many there were of each size. */
-  readonly heat: Heatmap
+  readonly heatmap: Heatmap
   readonly spend: SpendSeries
   readonly limits: readonly LimitSeries[]
 }
@@ -200,7 +200,7 @@ export function createSeries(plan: Plan): SeriesFold {
           iclMs: icl?.series() ?? null,
           latencies: latency.distribution(),
         })),
-        heat: heatmapOf(
+        heatmap: heatmapOf(
           ranked.map(([, { latency }]) => latency),
           timeline.columns(),
           timeline.stepMs(),

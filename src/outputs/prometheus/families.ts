@@ -70,7 +70,7 @@ export function families(source: ExpositionSource): readonly Family[] {
     counter('turnpike_requests_total', 'Requests sent.', ['call', 'stage', 'outcome', 'status_class'], () =>
       requestSamples(metrics),
     ),
-    counter('turnpike_good_total', 'Complete 2xx answers that met every SLO.', ['call', 'stage'], () =>
+    counter('turnpike_good_responses_total', 'Complete 2xx answers that met every SLO.', ['call', 'stage'], () =>
       cellSamples(metrics, ({ good }) => good),
     ),
     counter('turnpike_output_tokens_total', 'Tokens of complete 2xx answers.', ['call', 'stage'], () =>
@@ -89,25 +89,25 @@ export function families(source: ExpositionSource): readonly Family[] {
     ]),
 
     counter(
-      'turnpike_credits_expected_total',
+      'turnpike_expected_credits_total',
       'RPC credits by our tariff.',
       ['call', 'network'],
       charged(({ network, expectedCredits }) => credits(network, expectedCredits)),
     ),
     counter(
-      'turnpike_credits_claimed_total',
+      'turnpike_claimed_credits_total',
       'RPC credits as answered.',
       ['call', 'network'],
       charged(({ network, claimedCredits }) => credits(network, claimedCredits)),
     ),
     counter(
-      'turnpike_usd_expected_total',
+      'turnpike_expected_usd_total',
       'USD by our tariff.',
       ['call', 'network'],
       charged(({ expectedPicoUsd }) => usd(expectedPicoUsd)),
     ),
     counter(
-      'turnpike_usd_claimed_total',
+      'turnpike_claimed_usd_total',
       'USD as answered.',
       ['call', 'network'],
       charged(({ claimedPicoUsd }) => usd(claimedPicoUsd)),
@@ -157,13 +157,13 @@ export function families(source: ExpositionSource): readonly Family[] {
         ),
     ),
     counter(
-      'turnpike_limit_accepted_total',
+      'turnpike_ratelimit_accepted_total',
       'Requests that a limit let through.',
       byLimit,
       ofLimit(row => row.accepted),
     ),
     counter(
-      'turnpike_limit_rejected_total',
+      'turnpike_ratelimit_rejected_total',
       'Requests that a limit turned away.',
       byLimit,
       ofLimit(row => row.rejected),
@@ -180,7 +180,7 @@ export function families(source: ExpositionSource): readonly Family[] {
       byLimit,
       ofLimit(row => row.missing429),
     ),
-    counter('turnpike_abuse_block_answers_total', 'Answers of the abuse block.', ['caller'], () =>
+    counter('turnpike_abuse_block_responses_total', 'Answers of the abuse block.', ['caller'], () =>
       byCaller(
         [...meters.blocks()].map(([caller, count]) => ({ caller, count })),
         () => ({}),
@@ -234,7 +234,7 @@ export function searchFamilies({ capacity, stage }: Pick<ExpositionSource, 'capa
       'turnpike_capacity_rate',
       'Arrivals a second that a search has confirmed.',
       ['stage'],
-      ofSearches(({ perSecond }) => perSecond),
+      ofSearches(({ ratePerSecond }) => ratePerSecond),
     ),
     gauge(
       'turnpike_capacity_trial_rate',
@@ -254,13 +254,13 @@ export function searchFamilies({ capacity, stage }: Pick<ExpositionSource, 'capa
       ),
     ),
     gauge(
-      'turnpike_capacity_held_rate',
+      'turnpike_capacity_sustained_rate',
       'The highest rate that held, below all that broke.',
       ['stage'],
       ofOver(over => boundsOf(over).heldPerSecond),
     ),
     gauge(
-      'turnpike_capacity_broken_rate',
+      'turnpike_capacity_exceeded_rate',
       'The lowest rate that broke.',
       ['stage'],
       ofOver(over => boundsOf(over).brokenPerSecond),
@@ -292,7 +292,7 @@ function boundsOf(over: readonly TrialResult[]): {
   const rates = (isOf: (outcome: TrialOutcome) => boolean) =>
     last.filter(([, outcome]) => isOf(outcome)).map(([perSecond]) => perSecond)
   const broken = Math.min(...rates(exceedsCapacity))
-  const held = Math.max(...rates(outcome => outcome === 'held').filter(perSecond => perSecond < broken))
+  const held = Math.max(...rates(outcome => outcome === 'sustained').filter(perSecond => perSecond < broken))
   return { heldPerSecond: finite(held), brokenPerSecond: finite(broken) }
 }
 

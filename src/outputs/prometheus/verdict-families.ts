@@ -68,9 +68,9 @@ export function verdictFamilies(report: Report): readonly Family[] {
       same,
     ),
     last('lateness_seconds', 'Due to send.', ['quantile'], quantiles(load.latenessMs, {}), same),
-    last('capacity_rate', 'Arrivals a second that were confirmed.', ['stage'], capacity, ({ stage, perSecond }) => [
+    last('capacity_rate', 'Arrivals a second that were confirmed.', ['stage'], capacity, ({ stage, ratePerSecond }) => [
       { stage },
-      perSecond,
+      ratePerSecond,
     ]),
     last('capacity_info', 'Always 1.', ['stage', 'status'], capacity, ({ stage, status }) => [{ stage, status }, 1]),
   ]

@@ -7,9 +7,9 @@ import type { Caller } from './caller.ts'
  * Accounts that are no callers and that some error cases need, each with its environment variable: a user who does not
  * pay, and one whose balance is empty.
  */
-const specialKeyVariables = {
-  unpaying: 'TURNPIKE_UNPAYING_KEY',
-  empty: 'TURNPIKE_EMPTY_KEY',
+export const specialKeyVariables = {
+  'free-user': 'TURNPIKE_FREE_USER_KEY',
+  'zero-balance': 'TURNPIKE_ZERO_BALANCE_KEY',
 } as const
 export type SpecialAccount = keyof typeof specialKeyVariables
 
@@ -25,8 +25,8 @@ export type Keys = { readonly callers: readonly Caller[]; readonly specialKeys: 
 export function loadKeys({ target, callers }: Plan, runId: string): Keys {
   const environment = target === null ? undefined : process.env.TURNPIKE_KEYS
   const options = { environment, loopback: target === null || isLoopback(target), runId }
-  const { unpaying, empty } = specialKeyVariables
-  const given = { unpaying: process.env[unpaying] ?? '', empty: process.env[empty] ?? '' }
+  const variableOf = (account: SpecialAccount) => process.env[specialKeyVariables[account]] ?? ''
+  const given = { 'free-user': variableOf('free-user'), 'zero-balance': variableOf('zero-balance') }
   return {
     callers: loadCallers(callers, options),
     specialKeys: loadSpecialKeys(target === null ? {} : given, callers, options),
@@ -104,7 +104,7 @@ export function loadSpecialKeys(
       expected: 'a plain key',
     })
   }
-  return { unpaying: keyOf('unpaying'), empty: keyOf('empty') }
+  return { 'free-user': keyOf('free-user'), 'zero-balance': keyOf('zero-balance') }
 }
 
 /** The keys of an account of the reference service that only this run uses. */

@@ -160,7 +160,7 @@ type Headers = Readonly<Record<string, string>>
 /** The caller's credentials, or those of the special account that a probe wants; null if it has no key. */
 function credentialsFor(plan: Call, { caller, key }: Origin, { specialKeys }: SendContext): Headers | null {
   const account = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
-  if (account !== 'unpaying' && account !== 'empty') return authorize(caller, key)
+  if (account !== 'free-user' && account !== 'zero-balance') return authorize(caller, key)
   const special = specialKeys[account]
   return special === null ? null : authorize({ name: account, keys: [special] }, 0)
 }

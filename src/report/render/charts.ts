@@ -217,9 +217,9 @@ function rateChart({ title, note, trials, meanings, hasDiagonal, mark, format, .
   const y = (value: number) => rateHeight - (value / top) * rateHeight
   const edge = Math.min(last, top)
   const points = curves.flatMap(curve =>
-    trials.flatMap(({ perSecond, color, says }, index) => {
+    trials.flatMap(({ perSecond, color, text }, index) => {
       const value = curve.values[index] ?? null
-      return value === null ? [] : [{ perSecond, color, value, says: `${says}\n${format(value)}` }]
+      return value === null ? [] : [{ perSecond, color, value, text: `${text}\n${format(value)}` }]
     }),
   )
   const path = (curve: RateChart['curves'][number]) =>
@@ -244,7 +244,7 @@ ${axis(
 )}
 ${mark === null ? nothing : marked}
 ${stretched(rateHeight, [hasDiagonal ? diagonal : nothing, ...curves.map(curve => html`<path class="curve ${curve.color}" d="M${path(curve)}"/>`)])}
-${points.map(({ perSecond, color, value, says }) => html`<circle class="f-${color}" r="3.5" cx="${percent(perSecond / last)}" cy="${pixels(y(value))}"><title>${says}</title></circle>`)}`,
+${points.map(({ perSecond, color, value, text }) => html`<circle class="f-${color}" r="3.5" cx="${percent(perSecond / last)}" cy="${pixels(y(value))}"><title>${text}</title></circle>`)}`,
   )
 }
 
@@ -307,15 +307,15 @@ function laneOf(
 
 function markOf(mark: Mark, height: number, x: (value: number) => number): Html {
   const at = (value: number) => percent(x(value))
-  const upright = (look: string, value: number, says: Html) =>
-    html`<line class="${look}" x1="${at(value)}" x2="${at(value)}" y1="0" y2="${height}">${says}</line>`
+  const upright = (look: string, value: number, text: Html) =>
+    html`<line class="${look}" x1="${at(value)}" x2="${at(value)}" y1="0" y2="${height}">${text}</line>`
   switch (mark.mark) {
     case 'shade':
       return html`<rect class="room" x="${at(mark.from)}" width="${percent(x(mark.to) - x(mark.from))}" y="0" height="${height}"/>`
     case 'bar': {
       const tall = mark.share * (height - 6)
       const width = Math.max(0.002, x(mark.to) - x(mark.from))
-      return html`<rect class="f-blue" x="${at(mark.from)}" width="${percent(width)}" y="${pixels(height - tall)}" height="${pixels(tall)}"><title>${mark.says}</title></rect>`
+      return html`<rect class="f-blue" x="${at(mark.from)}" width="${percent(width)}" y="${pixels(height - tall)}" height="${pixels(tall)}"><title>${mark.text}</title></rect>`
     }
     case 'bars': {
       const width = x(mark.step) * unitWidth
@@ -329,11 +329,11 @@ function markOf(mark: Mark, height: number, x: (value: number) => number): Html 
     case 'span':
       return html`<line class="curve ${mark.color}" x1="${at(mark.from)}" x2="${at(mark.to)}" y1="${height / 2}" y2="${height / 2}"/>`
     case 'point':
-      return html`<circle class="f-${mark.color}" r="4" cx="${at(mark.at)}" cy="${pixels(height / 2)}"><title>${mark.says}</title></circle>`
+      return html`<circle class="f-${mark.color}" r="4" cx="${at(mark.at)}" cy="${pixels(height / 2)}"><title>${mark.text}</title></circle>`
     case 'tick':
       return upright(mark.look === 'base' ? 'base' : 'percentile', mark.at, nothing)
     case 'refusal':
-      return upright(mark.isUnexpected ? 'refusal unexpected' : 'refusal', mark.at, html`<title>${mark.says}</title>`)
+      return upright(mark.isUnexpected ? 'refusal unexpected' : 'refusal', mark.at, html`<title>${mark.text}</title>`)
   }
 }
 
@@ -346,5 +346,5 @@ const tiles = ({ tiles: all }: TilesChart): Html =>
 const dots = ({ rows }: DotsChart): Html =>
   html`<div class="clauses">${rows.map(
     ({ name, dots: all }) =>
-      html`<span class="quiet">${name}</span><ul class="dots">${all.map(({ tone, says }) => html`<li class="${tone}" title="${says}"></li>`)}</ul>`,
+      html`<span class="quiet">${name}</span><ul class="dots">${all.map(({ tone, text }) => html`<li class="${tone}" title="${text}"></li>`)}</ul>`,
   )}</div>\n`

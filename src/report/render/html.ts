@@ -134,9 +134,9 @@ function table({ columns, rows, folds }: Table<Words>): Html {
 ${lines}</tbody></table></div>\n`
 }
 
-function finding({ name, where, tally, says, seen, requests, evidence }: FindingBlock, isOpen: boolean): Html {
+function finding({ name, where, tally, text, seen, requests, evidence }: FindingBlock, isOpen: boolean): Html {
   const texts = [
-    ['says', says],
+    ['says', text],
     ['seen', seen],
   ].filter(([, text]) => text !== null)
   const shown = evidence.map(({ lines, curl }) => {

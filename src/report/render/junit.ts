@@ -86,10 +86,10 @@ function clauseSuites(report: Report): readonly Suite[] {
           return { name: id, result: { kind: 'skipped', message: 'not exercised', text: '' } }
         const findings = report.findings.filter(finding => finding.clause === id)
         const message = `${plural(violated, 'violation')}: ${findings[0]?.message ?? ''}`
-        const texts = findings.map(({ section, says, check, count, message, examples }) =>
+        const texts = findings.map(({ section, text, judge, count, message, examples }) =>
           [
-            `§${section} says: ${says}`,
-            `${plural(count, 'violation')}, judged by ${check}`,
+            `§${section} says: ${text}`,
+            `${plural(count, 'violation')}, judged by ${judge}`,
             `seen: ${message}`,
             ...exampleLines(examples[0], `${id} ${message}`),
           ].join('\n'),

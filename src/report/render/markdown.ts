@@ -94,7 +94,7 @@ function tableLines({ columns, rows }: Table<Words>): Lines {
 const omitted = (length: number): Lines =>
   length > maxRows ? ['', `_${length - maxRows} more: see report.json._`] : []
 
-function findingLines({ name, where, tally, says, seen, requests, evidence }: FindingBlock): Lines {
+function findingLines({ name, where, tally, text, seen, requests, evidence }: FindingBlock): Lines {
   const blocks = evidence.flatMap(({ lines, curl }) => [
     ...codeBlock(lines, 'text'),
     ...(curl === null ? [] : codeBlock([curl.length > maxCommand ? '# see findings.ndjson' : curl], 'sh')),
@@ -103,7 +103,7 @@ function findingLines({ name, where, tally, says, seen, requests, evidence }: Fi
   return [
     `**${code(name)}** ${where}: ${tally}`,
     '',
-    ...(says === null ? [] : [`- says: ${plainText(says)}`]),
+    ...(text === null ? [] : [`- says: ${plainText(text)}`]),
     ...(seen === null ? [] : [`- seen: ${plainText(seen)}`, '']),
     ...(blocks.length === 0 ? [] : details(cited, blocks)),
   ]

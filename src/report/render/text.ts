@@ -118,12 +118,12 @@ function columnCell({ align, maxWidth }: Column<Words>, words: Words): TableCell
 const indentOf = ({ isNested }: Table<Words>): number => (isNested ? 2 * step : step)
 
 /** Without its command, each line of evidence is cut to the width of the page. */
-function findingLines({ name, where, tally, says, seen, requests, evidence }: FindingBlock, page: Page): Lines {
+function findingLines({ name, where, tally, text, seen, requests, evidence }: FindingBlock, page: Page): Lines {
   const place = where === '' ? [] : [{ text: where }]
   const cited = requests.length < 2 ? '' : ` (requests ${requests.join(', ')})`
   return [
     ...table(page, step, [[{ text: name, style: 'red' }, ...place, { text: tally }]]),
-    ...(says === null ? [] : wrap(page, says, 2 * step, 'says ')),
+    ...(text === null ? [] : wrap(page, text, 2 * step, 'says ')),
     ...(seen === null ? [] : wrap(page, seen + cited, 2 * step, 'seen ')),
     ...evidence.flatMap(({ lines, curl }) => [
       ...lines.map(line => `    ${paint(page, 'dim', clip(line, page.columns - 2 * step))}`),

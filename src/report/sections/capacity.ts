@@ -13,7 +13,7 @@ export function capacitySection({ capacity }: Report): readonly Block[] {
 function resultBlocks(result: CapacityResult): readonly Block[] {
   const { stage, status, reason, trials } = result
   const words = capacityLabel(result)
-  const tone = status === 'found' || status === 'not-reached' ? 'good' : 'doubtful'
+  const tone = status === 'found' || status === 'above-range' ? 'good' : 'doubtful'
   return [
     {
       kind: 'text',
@@ -32,16 +32,16 @@ function resultBlocks(result: CapacityResult): readonly Block[] {
 
 const colors = { good: 'green', bad: 'red', doubtful: 'amber' } as const
 
-function charts({ trials, perSecond }: CapacityResult, words: string): readonly Block[] {
+function charts({ trials, ratePerSecond }: CapacityResult, words: string): readonly Block[] {
   const shared = {
     draw: 'rate',
     trials: trials.map(trial => ({
       perSecond: trial.offeredPerSecond,
       color: colors[toneOf(trial)],
-      says: `${formatRate(trial.offeredPerSecond)}: ${trialWords(trial)}`,
+      text: `${formatRate(trial.offeredPerSecond)}: ${trialWords(trial)}`,
     })),
-    meanings: { green: 'held', red: 'broke', amber: 'says nothing of the target' },
-    mark: perSecond === null ? null : { perSecond, label: words },
+    meanings: { green: 'sustained', red: 'broke', amber: 'says nothing of the target' },
+    mark: ratePerSecond === null ? null : { perSecond: ratePerSecond, label: words },
   } as const
   return [
     chart({
@@ -74,9 +74,9 @@ const columns: readonly (readonly [title: string, value: (trial: TrialResult) =>
   ['p50', trial => formatDuration(trial.latencyMs.p50)],
   ['p95', trial => formatDuration(trial.latencyMs.p95)],
   ['p99', trial => formatDuration(trial.latencyMs.p99)],
-  ['503', trial => count(trial.atCapacity)],
+  ['503', trial => count(trial.overloaded)],
   ['429', trial => count(trial.refused)],
-  ['piled up', trial => formatRate(trial.inFlightPerSecond)],
+  ['piled up', trial => formatRate(trial.inFlightGrowthPerSecond)],
 ]
 
 /** On a page the outcome stands beside the rate: on a phone the other columns are out of sight. */
@@ -109,4 +109,4 @@ function trialWords({ purpose, outcome, arrivals, planned }: TrialResult): strin
 }
 
 const toneOf = (trial: TrialResult): Exclude<Tone, 'quiet' | 'strong'> =>
-  trial.outcome === 'held' ? 'good' : wasExceeded(trial) ? 'bad' : 'doubtful'
+  trial.outcome === 'sustained' ? 'good' : wasExceeded(trial) ? 'bad' : 'doubtful'

@@ -39,7 +39,7 @@ export function clausesSection({ clauses }: Report): readonly Block[] {
           .filter(clause => clause.section === section)
           .map(({ id, verdict, judged }) => ({
             tone: tones[verdict],
-            says: `${id}: ${labels[verdict]}, ${plural(judged, 'judgement')}`,
+            text: `${id}: ${labels[verdict]}, ${plural(judged, 'judgement')}`,
           })),
       })),
     }),

@@ -220,7 +220,7 @@ function effectChart({ rows, criteria: { minimalEffect } }: Comparison): readonl
           { mark: 'shade', from: -minimalEffect, to: minimalEffect },
           { mark: 'tick', at: 0, look: 'base' },
           { mark: 'span', from: clamped(effect.low), to: clamped(effect.high), color },
-          { mark: 'point', at: clamped(effect.value), color, says: outcomeWords[row.verdict] },
+          { mark: 'point', at: clamped(effect.value), color, text: outcomeWords[row.verdict] },
         ],
       }
     }),

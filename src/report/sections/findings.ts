@@ -16,13 +16,13 @@ export function findingsSection({ findings, billing: { discrepancies } }: Report
 }
 
 function findingBlock(finding: ReportedFinding): FindingBlock {
-  const { clause, section, says, check, count, message, examples } = finding
+  const { clause, section, text, judge, count, message, examples } = finding
   return {
     kind: 'finding',
     name: clause,
     where: `§${section}`,
-    tally: `${plural(count, 'violation')}, judged by ${check}`,
-    says,
+    tally: `${plural(count, 'violation')}, judged by ${judge}`,
+    text: text,
     seen: message,
     ...proof(examples[0], `${clause} ${message}`),
   }
@@ -34,7 +34,7 @@ function discrepancyBlock({ kind, count, amountUsd, examples }: ReportedDiscrepa
     name: kind,
     where: 'in the ledger',
     tally: `${plural(count, 'discrepancy', 'discrepancies')}, $${amountUsd} in all`,
-    says: null,
+    text: null,
     seen: examples[0]?.message ?? null,
     ...proof(examples[0], `${kind} credits cost`),
   }

@@ -27,7 +27,7 @@ export function latencySection({ series, calls }: Report): readonly Block[] {
 }
 
 function latencies(series: Series, shown: readonly CallSeries[], calls: readonly CallFacts[]): readonly Block[] {
-  const hasHeat = (series.heat.counts[0]?.length ?? 0) > 0
+  const hasHeat = (series.heatmap.counts[0]?.length ?? 0) > 0
   const note = 'Of complete 2xx answers, from when each was due, and shown where it was due.'
   const hasCourse = ({ latencyMs: { max } }: CallSeries) => max.filter(value => value !== null).length >= minPoints
   return [
@@ -46,7 +46,7 @@ const heatMap = (series: Series): Block =>
     note: 'the darker, the more answers took so long; the scale is logarithmic',
     endMs: endOf(series),
     stages: series.stages,
-    ...series.heat,
+    ...series.heatmap,
   })
 
 function timesChart(series: Series, title: string, times: CallSeries['latencyMs'], note: string): Block {
@@ -100,7 +100,7 @@ function distribution({ call, count, latencies }: CallSeries, calls: readonly Ca
                 from: at(row),
                 to: at(row + 1),
                 share: value / max,
-                says: `${value} from ${formatDuration(at(row))}`,
+                text: `${value} from ${formatDuration(at(row))}`,
               },
             ],
       ),

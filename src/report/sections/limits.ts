@@ -8,7 +8,7 @@ type LimitUse = Report['limits'][number]
 type LimitLane = Series['limits'][number]
 
 /** The judge whose findings cite unexpected refusals. */
-const limiter = 'limiter'
+const limiter = 'rate-limits'
 
 /** The limits of all callers of one scope together, and the windows of each caller. */
 export function limitsSection(report: Report): readonly Block[] {
@@ -63,7 +63,7 @@ function allowed(uses: readonly LimitUse[]): string {
 function windows({ limits, findings }: Report, series: Series): readonly Block[] {
   const shown = series.limits.filter(({ limit, refusedMs }) => limit !== null || refusedMs.length > 0)
   if (shown.length === 0) return []
-  const cited = findings.filter(({ check }) => check === limiter).flatMap(({ examples }) => examples)
+  const cited = findings.filter(({ judge }) => judge === limiter).flatMap(({ examples }) => examples)
   const unexpected = new Set(cited.flatMap(({ requestIds }) => requestIds))
   const left = limits.length > shown.length ? ` The ${shown.length} busiest of ${limits.length}.` : ''
   return [
@@ -112,8 +112,8 @@ function callerLane(
       { mark: 'bars', step: stepMs, shares: used.map(value => (value ?? 0) / max), isPale: false },
       ...refusedMs.map((ms, index) => {
         const id = refusedIds[index] ?? -1
-        const says = `429 to request ${id} at ${formatDuration(ms)}`
-        return { mark: 'refusal', at: ms, isUnexpected: isUnexpected(id), says } as const
+        const text = `429 to request ${id} at ${formatDuration(ms)}`
+        return { mark: 'refusal', at: ms, isUnexpected: isUnexpected(id), text } as const
       }),
     ],
   }

@@ -86,16 +86,16 @@ function billed({ billedUsd, discrepancies }: Report['billing']): Pick<Tile, 'no
   return { note: billedUsd === null ? 'billed is not known' : 'no discrepancy', tone: null }
 }
 
-function capacityTile({ stage, status, perSecond, fromPerSecond }: CapacityResult): Tile {
+function capacityTile({ stage, status, ratePerSecond, fromPerSecond }: CapacityResult): Tile {
   const notes: Partial<Record<CapacityResult['status'], string>> = {
     found: `capacity in ${stage}`,
-    'not-reached': `at least, in ${stage}`,
-    'below-lowest': `less than ${formatRate(fromPerSecond)} in ${stage}`,
+    'above-range': `at least, in ${stage}`,
+    'below-range': `less than ${formatRate(fromPerSecond)} in ${stage}`,
   }
   return {
     name: 'sustained',
-    value: formatRate(perSecond),
+    value: formatRate(ratePerSecond),
     note: notes[status] ?? `not found in ${stage}`,
-    tone: perSecond === null ? 'doubtful' : 'good',
+    tone: ratePerSecond === null ? 'doubtful' : 'good',
   }
 }

@@ -3,19 +3,19 @@ import { formatPico, pico, roundPico } from '../../lib/money.ts'
 import { isBatch, isRelayed, type Lie, type Lies, lie, replyLie, textOf, withHeader, withoutHeaders } from './lie.ts'
 
 /** The difference in credits may look like another price of the failing items. */
-const otherBase = (name: string, says: string, of: Network['family'], baseCredits: number): Lie =>
+const otherBase = (name: string, text: string, of: Network['family'], baseCredits: number): Lie =>
   lie(
     name,
-    says,
+    text,
     honest => ({ itemCredits: item => honest.itemCredits(item.family === of ? { ...item, baseCredits } : item) }),
     ['rpc.batch.error-price'],
   )
 
-const refusing = (name: string, says: string, isRefused: (key: string) => boolean): Lie =>
-  lie(name, says, honest => ({ keyFate: key => (isRefused(key) ? 'rejected' : honest.keyFate(key)) }))
+const refusing = (name: string, text: string, isRefused: (key: string) => boolean): Lie =>
+  lie(name, text, honest => ({ keyFate: key => (isRefused(key) ? 'rejected' : honest.keyFate(key)) }))
 
-const using = (name: string, says: string, isUsed: (key: string) => boolean): Lie =>
-  lie(name, says, honest => ({ keyFate: key => (isUsed(key) ? 'used' : honest.keyFate(key)) }))
+const using = (name: string, text: string, isUsed: (key: string) => boolean): Lie =>
+  lie(name, text, honest => ({ keyFate: key => (isUsed(key) ? 'used' : honest.keyFate(key)) }))
 
 export const billingLies = {
   'billing.balance-before': [

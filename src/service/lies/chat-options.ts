@@ -20,13 +20,13 @@ type Members = Readonly<Record<string, unknown>>
 
 const echoing = (
   name: string,
-  says: string,
+  text: string,
   change: (echo: Members, applied: AppliedOptions, contract: Contract) => unknown,
   alsoBreaks: readonly ClauseId[] = [],
 ): Lie =>
   lie(
     name,
-    says,
+    text,
     (honest, contract) => ({
       echo: (echo, applied) => {
         const said = honest.echo(echo, applied)
@@ -36,8 +36,8 @@ const echoing = (
     alsoBreaks,
   )
 
-const citing = (name: string, says: string, change: (citation: Members) => Members): Lie =>
-  echoing(name, says, echo => ({
+const citing = (name: string, text: string, change: (citation: Members) => Members): Lie =>
+  echoing(name, text, echo => ({
     ...echo,
     web_search_citations: listOf(echo.web_search_citations).map(each => (isObject(each) ? change(each) : each)),
   }))

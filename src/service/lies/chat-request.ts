@@ -5,8 +5,8 @@ import { amended, type Lie, type Lies, lie, replyLie, textOf, withText } from '.
 type Members = Readonly<Record<string, unknown>>
 
 /** A lie that treats a request as another one. */
-const takes = (name: string, says: string, change: (body: Members) => Members): Lie =>
-  lie(name, says, honest => ({
+const takes = (name: string, text: string, change: (body: Members) => Members): Lie =>
+  lie(name, text, honest => ({
     chatBody: body => {
       const taken = honest.chatBody(body)
       return isObject(taken) ? change(taken) : taken
@@ -14,14 +14,14 @@ const takes = (name: string, says: string, change: (body: Members) => Members): 
   }))
 
 /** A lie that leaves out a member whose value does not suit it. */
-const drops = (name: string, says: string, member: string, unsuitable: (value: unknown) => boolean): Lie =>
-  takes(name, says, ({ [member]: value, ...others }) =>
+const drops = (name: string, text: string, member: string, unsuitable: (value: unknown) => boolean): Lie =>
+  takes(name, text, ({ [member]: value, ...others }) =>
     value === undefined || unsuitable(value) ? others : { ...others, [member]: value },
   )
 
 /** A lie that changes each message that is an object. */
-const takesMessages = (name: string, says: string, change: (message: Members) => unknown): Lie =>
-  takes(name, says, body => ({
+const takesMessages = (name: string, text: string, change: (message: Members) => unknown): Lie =>
+  takes(name, text, body => ({
     ...body,
     messages: Array.isArray(body.messages)
       ? body.messages.map((message: unknown) => (isObject(message) ? change(message) : message))
@@ -29,8 +29,8 @@ const takesMessages = (name: string, says: string, change: (message: Members) =>
   }))
 
 /** A lie that changes each content part. */
-const takesParts = (name: string, says: string, change: (part: Members) => unknown): Lie =>
-  takesMessages(name, says, message => ({
+const takesParts = (name: string, text: string, change: (part: Members) => unknown): Lie =>
+  takesMessages(name, text, message => ({
     ...message,
     content: Array.isArray(message.content)
       ? message.content.map((part: unknown) => (isObject(part) ? change(part) : part))
@@ -45,13 +45,13 @@ const clamped = (value: unknown, least: number, most: number): unknown =>
   isNumber(value) ? Math.min(most, Math.max(least, value)) : value
 
 /** A lie that clamps a number instead of rejecting it. */
-const clamps = (name: string, says: string, member: string, least: number, most: number): Lie =>
-  takes(name, says, body => (member in body ? { ...body, [member]: clamped(body[member], least, most) } : body))
+const clamps = (name: string, text: string, member: string, least: number, most: number): Lie =>
+  takes(name, text, body => (member in body ? { ...body, [member]: clamped(body[member], least, most) } : body))
 
 /** A lie that rejects a valid request. */
-const objects = (name: string, says: string, isAgainst: (body: Members) => boolean): Lie =>
-  lie(name, says, honest => ({
-    chatObjection: body => (isAgainst(body) ? says : honest.chatObjection(body)),
+const objects = (name: string, text: string, isAgainst: (body: Members) => boolean): Lie =>
+  lie(name, text, honest => ({
+    chatObjection: body => (isAgainst(body) ? text : honest.chatObjection(body)),
   }))
 
 const messagesOf = ({ messages }: Members): readonly Members[] =>

@@ -4,14 +4,14 @@ import { amended, type Lie, type Lies, lie } from './lie.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-const messaging = (name: string, says: string, members: Members): Lie =>
-  lie(name, says, honest => ({
+const messaging = (name: string, text: string, members: Members): Lie =>
+  lie(name, text, honest => ({
     choice: choice => amended(honest.choice(choice), { message: { ...choice.message, ...members } }),
   }))
 
 /** A lie that adds members to the delta of the first chunk of this part. */
-const adding = (name: string, says: string, part: StreamEvent['part'], members: Members): Lie =>
-  lie(name, says, honest => ({
+const adding = (name: string, text: string, part: StreamEvent['part'], members: Members): Lie =>
+  lie(name, text, honest => ({
     events: events => {
       const first = events.find(event => event.part === part)
       return honest.events(events).map(event => (event === first ? withDelta(event, members) : event))
@@ -38,7 +38,7 @@ function reindexed(event: StreamEvent, change: (index: number) => unknown): Stre
 type Details = Usage['prompt_tokens_details']
 
 /** A lie about the cached or written tokens of a prompt, told where there are any. */
-const says = (name: string, does: string, change: (details: Details, prompt: number) => unknown): Lie =>
+const text = (name: string, does: string, change: (details: Details, prompt: number) => unknown): Lie =>
   lie(name, does, honest => ({
     usage: usage => {
       const { prompt_tokens: prompt, prompt_tokens_details: details } = usage
@@ -142,24 +142,24 @@ export const completionLies = {
     adding('delta-tool-calls-as-object', 'A chunk of text has an object of tool calls.', 'content', { tool_calls: {} }),
   ],
   'chat.usage.cached': [
-    says('cached-as-text', 'Cached tokens are a string.', details => ({
+    text('cached-as-text', 'Cached tokens are a string.', details => ({
       ...details,
       cached_tokens: String(details.cached_tokens),
     })),
-    says('written-with-a-fraction', 'Written tokens are not whole.', details => ({
+    text('written-with-a-fraction', 'Written tokens are not whole.', details => ({
       ...details,
       cache_creation_input_tokens: details.cache_creation_input_tokens + 0.5,
     })),
-    says('more-cached-than-sent', 'More tokens are cached than the prompt has.', (details, prompt) => ({
+    text('more-cached-than-sent', 'More tokens are cached than the prompt has.', (details, prompt) => ({
       ...details,
       cached_tokens: prompt + 1,
       cache_creation_input_tokens: 0,
     })),
-    says('cached-and-written', 'Tokens that are cached are said to be written as well.', (_, prompt) => ({
+    text('cached-and-written', 'Tokens that are cached are said to be written as well.', (_, prompt) => ({
       cached_tokens: prompt,
       cache_creation_input_tokens: 1,
     })),
-    says('cache-details-as-list', 'The details of a prompt are a list.', details => Object.values(details)),
+    text('cache-details-as-list', 'The details of a prompt are a list.', details => Object.values(details)),
   ],
   'chat.cost.cached': [
     bills('cached-at-full-price', 'Cached tokens cost as much as others.', details => ({

@@ -8,7 +8,7 @@ export type Lie = {
   /** Unique, in kebab case. */
   readonly name: string
   /** What the service does, in one line. */
-  readonly says: string
+  readonly text: string
   readonly bend: (honest: Behavior, contract: Contract) => Partial<Behavior>
   /** Further clauses that it violates, or appears to violate. */
   readonly alsoBreaks: readonly ClauseId[]
@@ -23,19 +23,19 @@ export function bend(honest: Behavior, contract: Contract, lies: readonly Lie[])
   return behaviour
 }
 
-export const lie = (name: string, says: string, bend: Lie['bend'], alsoBreaks: readonly ClauseId[] = []): Lie => {
-  return { name, says, bend, alsoBreaks }
+export const lie = (name: string, text: string, bend: Lie['bend'], alsoBreaks: readonly ClauseId[] = []): Lie => {
+  return { name, text, bend, alsoBreaks }
 }
 
 /** A lie that replaces the finished reply. */
 export const replyLie = (
   name: string,
-  says: string,
+  text: string,
   change: (reply: Reply, visit: RequestState, contract: Contract) => Reply,
   alsoBreaks: readonly ClauseId[] = [],
 ): Lie => ({
   name,
-  says,
+  text,
   bend: (honest, contract) => ({ finish: (reply, visit) => change(honest.finish(reply, visit), visit, contract) }),
   alsoBreaks,
 })

@@ -25,11 +25,11 @@ export const lies: Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>> = {
   ...rpcLies,
 }
 
-export type ListedLie = { readonly clause: ClauseId; readonly name: string; readonly says: string }
+export type ListedLie = { readonly clause: ClauseId; readonly name: string; readonly text: string }
 
 /** In the order of the clauses. */
 export const allLies: readonly ListedLie[] = clauseIds.flatMap(clause =>
-  lies[clause].map(({ name, says }) => ({ clause, name, says })),
+  lies[clause].map(({ name, text }) => ({ clause, name, text })),
 )
 
 const byName = new Map(Object.values(lies).flatMap(told => told.map(lie => [lie.name, lie] as const)))

@@ -46,8 +46,8 @@ const late = ['abuse.block', 'abuse.counts'] as const
 const early = ['abuse.not-early', 'abuse.counts'] as const
 
 /** A lie about the rows of the log. */
-const rowsLie = (name: string, says: string, change: (rows: readonly LogRow[]) => readonly unknown[]) =>
-  lie(name, says, () => ({ limitLogs: rows => ({ object: 'list', data: change(rows) }) }))
+const rowsLie = (name: string, text: string, change: (rows: readonly LogRow[]) => readonly unknown[]) =>
+  lie(name, text, () => ({ limitLogs: rows => ({ object: 'list', data: change(rows) }) }))
 
 export const limitLies = {
   'limit.requests.headers': [

@@ -14,8 +14,8 @@ import {
 } from './lie.ts'
 
 /** A lie that allows another number of requests a minute. */
-const allows = (name: string, says: string, limit: ResourceLimit, requests: number): Lie =>
-  lie(name, says, honest => ({
+const allows = (name: string, text: string, limit: ResourceLimit, requests: number): Lie =>
+  lie(name, text, honest => ({
     resourceLimit: (request, tier) => (request === limit ? requests : honest.resourceLimit(request, tier)),
   }))
 
@@ -26,8 +26,8 @@ const isList = (reply: Reply): boolean => reply.headers['x-pagination-total'] !=
 const addOne = (value: string): string => String(Number(value) + 1)
 
 /** A lie about the pages of lists. */
-const ofLists = (name: string, says: string, change: (reply: Reply, visit: RequestState) => Reply): Lie =>
-  replyLie(name, says, (reply, visit) => (isList(reply) ? change(reply, visit) : reply))
+const ofLists = (name: string, text: string, change: (reply: Reply, visit: RequestState) => Reply): Lie =>
+  replyLie(name, text, (reply, visit) => (isList(reply) ? change(reply, visit) : reply))
 
 export const resourceLies = {
   'resource.offered': [

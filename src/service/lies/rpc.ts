@@ -34,31 +34,31 @@ const isFailed = (response: RpcResponse | undefined): boolean => response !== un
 const createBatch: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupported-method.named']
 
 /** A lie that forwards methods that must be rejected. */
-const forwarding = (name: string, says: string, methods: readonly string[], also: readonly ClauseId[] = []): Lie =>
+const forwarding = (name: string, text: string, methods: readonly string[], also: readonly ClauseId[] = []): Lie =>
   lie(
     name,
-    says,
+    text,
     honest => ({ forwards: (method, network) => methods.includes(method) || honest.forwards(method, network) }),
     [...createBatch, ...also],
   )
 
-const respondedWith = (name: string, says: string, status: number, about: string, also: readonly ClauseId[]): Lie =>
+const respondedWith = (name: string, text: string, status: number, about: string, also: readonly ClauseId[]): Lie =>
   replyLie(
     name,
-    says,
+    text,
     reply => (reply.status === 400 && textOf(reply).includes(about) ? { ...reply, status } : reply),
     also,
   )
 
 /** A lie that returns the node's own error with status 200. */
-const leftToNode = (name: string, says: string, about: string): Lie =>
-  replyLie(name, says, reply => {
+const leftToNode = (name: string, text: string, about: string): Lie =>
+  replyLie(name, text, reply => {
     const text = '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}'
     return reply.status === 400 && textOf(reply).includes(about) ? withText({ ...reply, status: 200 }, text) : reply
   })
 
-const withoutMethod = (name: string, says: string, without: string): Lie =>
-  lie(name, says, honest => ({ forwards: (method, network) => method !== without && honest.forwards(method, network) }))
+const withoutMethod = (name: string, text: string, without: string): Lie =>
+  lie(name, text, honest => ({ forwards: (method, network) => method !== without && honest.forwards(method, network) }))
 
 const everySort: readonly ClauseId[] = [
   'rpc.unsupported-method.websocket',

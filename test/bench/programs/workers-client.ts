@@ -35,7 +35,7 @@ const report = await run(
     plan,
     contract: benchContract,
     callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
-    specialKeys: { unpaying: null, empty: null },
+    specialKeys: { 'free-user': null, 'zero-balance': null },
     baselines: null,
     workers: workers ?? 1,
     warmUp: false,

@@ -107,14 +107,14 @@ describe('the allow-lists', () => {
 
 describe('the clauses', () => {
   test.each(clauseIds)('%s has a dotted name in kebab case, a section of the document, and a sentence', id => {
-    const { section, says } = clauses[id]
+    const { section, text } = clauses[id]
     expect(id).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+$/)
     expect(section).toMatch(/^\d(\.\d)?$/)
-    expect(says).toMatch(/^[A-Za-z].*\.$/)
+    expect(text).toMatch(/^[A-Za-z].*\.$/)
   })
 
   test('say each something else', () => {
-    expect(new Set(allClauses.map(({ says }) => says)).size).toBe(allClauses.length)
+    expect(new Set(allClauses.map(({ text }) => text)).size).toBe(allClauses.length)
   })
 
   test.each([...checkNames, ...auditNames])('are judged by %s, too', judge => {

@@ -279,8 +279,8 @@ function judge(expression: string, result: Partial<CapacityResult>) {
 }
 
 const found = { status: 'found', perSecond: 80 } as const
-const unreached = { status: 'not-reached', perSecond: 180 } as const
-const below = { status: 'below-lowest', perSecond: null, fromPerSecond: 40 } as const
+const unreached = { status: 'above-range', perSecond: 180 } as const
+const below = { status: 'below-range', perSecond: null, fromPerSecond: 40 } as const
 
 describe('a threshold on a capacity', () => {
   test('is about what was confirmed', () => {
@@ -308,7 +308,7 @@ describe('a threshold on a capacity', () => {
   test.each(['limited-by-tier', 'harness-limited', 'inconclusive'] as const)(
     'is open after a search that was %s',
     status => {
-      expect(judge('capacity in search >= 1/s', { status, perSecond: null })).toEqual(['inconclusive', null])
+      expect(judge('capacity in search >= 1/s', { status, ratePerSecond: null })).toEqual(['inconclusive', null])
     },
   )
 })

@@ -21,7 +21,7 @@ import { aSearch, aTrial } from '../report/capacity-results.ts'
 
 const ramp: Load = { model: 'open', shape: { kind: 'ramp', fromPerSecond: 0, toPerSecond: 20 }, mix: [['chat', 1]] }
 const closed: Load = { model: 'closed', users: 2, thinkMs: 0, mix: [['chat', 1]] }
-const terms = { fromPerSecond: 20, toPerSecond: 90, good: 0.9, precision: 0.05, shares: { chat: 1 } }
+const terms = { fromPerSecond: 20, toPerSecond: 90, goodRatio: 0.9, precision: 0.05, mix: { chat: 1 } }
 const times = { trialMs: 1_000, confirmMs: 1_000, confirmSamples: 29 }
 const search: Load = {
   model: 'capacity',
@@ -86,10 +86,10 @@ describe('progress: a snapshot', () => {
   })
   test('offers in a search what its latest trial does, and nothing before the first or once it has found its rate', () => {
     const offered = (changes: Partial<CapacityResult>) =>
-      snapshotAt('search', 41_000, [aSearch({ perSecond: null, ...changes })]).stage.planned?.offeredPerSecond
+      snapshotAt('search', 41_000, [aSearch({ ratePerSecond: null, ...changes })]).stage.planned?.offeredPerSecond
     expect(offered({ trials: [aTrial(), aTrial({ offeredPerSecond: 80 })] })).toBe(80)
     expect(offered({ trials: [] })).toBeNull()
-    expect(offered({ perSecond: 78 })).toBe(0)
+    expect(offered({ ratePerSecond: 78 })).toBe(0)
   })
   test('is between the stages when it is', () => {
     expect(snapshotAt('(closing)', 99_000)).toMatchObject({ stage: { planned: null }, elapsedMs: 40_000 })

@@ -46,7 +46,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
       plan,
       contract: documented,
       callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
-      specialKeys: { unpaying: null, empty: null },
+      specialKeys: { 'free-user': null, 'zero-balance': null },
       shard: singleShard,
       budget: createSharedBudget(),
     },

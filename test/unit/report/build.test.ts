@@ -107,5 +107,5 @@ test('report: findings and discrepancies bring the evidence that was kept, and f
       ],
     },
   ])
-  expect(report.findings[0]?.says).toContain('base credits')
+  expect(report.findings[0]?.text).toContain('base credits')
 })

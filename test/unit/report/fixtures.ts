@@ -168,8 +168,8 @@ export const failingReport: Report = {
     {
       clause: 'rpc.batch.error-price',
       section: '4.3',
-      says: 'An item of a batch that returns an error is billed 5 credits.',
-      check: 'rpc-credits',
+      text: 'An item of a batch that returns an error is billed 5 credits.',
+      judge: 'rpc-credits',
       count: 12,
       message: 'got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
       examples: [

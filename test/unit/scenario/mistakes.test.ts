@@ -29,23 +29,23 @@ const cases = readFileSync(new URL('mistakes.txt', import.meta.url), 'utf8')
   .map(block => {
     const [what = '', ...lines] = block.split('\n')
     const marked = (mark: string) => lines.filter(line => line.startsWith(mark)).map(line => line.slice(2))
-    return { what, from: marked('-').join('\n'), to: marked('+').join('\n'), says: marked('!') }
+    return { what, from: marked('-').join('\n'), to: marked('+').join('\n'), text: marked('!') }
   })
 
 test('the scenario that the cases start from has no mistake', () => {
   expect(mistakesOf(validScenario)).toEqual([])
 })
 
-test.each(cases)('$what is told in one line, with its place', ({ from, to, says }) => {
+test.each(cases)('$what is told in one line, with its place', ({ from, to, text }) => {
   expect(validScenario).toContain(from)
-  expect(says).not.toEqual([])
-  expect(mistakesOf(validScenario.replace(from, to))).toEqual(says)
+  expect(text).not.toEqual([])
+  expect(mistakesOf(validScenario.replace(from, to))).toEqual(text)
 })
 
 test('what stands behind a secret key is never said', () => {
   const secrets = cases.filter(({ to }) => to.includes('sk-very-secret'))
   expect(secrets.length).toBeGreaterThan(2)
-  for (const { says } of secrets) expect(says.join('\n')).not.toContain('very-secret')
+  for (const { text } of secrets) expect(text.join('\n')).not.toContain('very-secret')
 })
 
 test('all mistakes of a file are told at once, in the order of their lines', () => {

@@ -41,7 +41,7 @@ type OpenWindow = ReportedWindow & {
   maxTokens: number
 }
 
-export function createLimit(context: LimitContext, say: Say<'limiter'>): Limit {
+export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Limit {
   const { contract, drawn, startedAtMs, shared, offset } = context
   const windowMs = contract.limits.windowMs
   const resets = createResetCheck({ scope: drawn.name, windowMs, startedAtMs, offset }, say)

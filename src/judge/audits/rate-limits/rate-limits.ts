@@ -18,7 +18,7 @@ import type { WindowRequest } from './window.ts'
  */
 export function createRateLimitAudit(
   context: AuditContext,
-  say: Say<'limiter'>,
+  say: Say<'rate-limits'>,
 ): Audit & { readonly limits: () => readonly LimitResult[] } {
   const { contract, startedAtMs } = context
   const clock = createTargetClock(startedAtMs)

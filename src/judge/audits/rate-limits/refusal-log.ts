@@ -32,7 +32,7 @@ const limitTypes = ['RPM', 'TPM', 'RPD']
 export function createRefusalLogCheck(
   { contract, shared, startedAtMs }: AuditContext,
   offset: () => ClockOffset,
-  say: Say<'limiter'>,
+  say: Say<'rate-limits'>,
 ): { readonly add: (observation: Observation) => void; readonly finish: () => void } {
   const accounts = new Map<string, CallerLog>()
   const accountOf = (caller: string): CallerLog => {

@@ -29,7 +29,7 @@ type ResetOptions = {
 /** Judges reset times, as far as the target's clock is known. */
 export function createResetCheck(
   { scope, windowMs, startedAtMs, offset }: ResetOptions,
-  say: Say<'limiter'>,
+  say: Say<'rate-limits'>,
 ): {
   /** Whether the reset that an answer named can be right. */
   readonly judge: (member: WindowRequest, resetMs: number) => boolean
@@ -77,7 +77,7 @@ export function createResetCheck(
 /** A refusal says when to retry. Judges the requests that come after that, as far as the target's clock is known. */
 export function createRetryCheck(
   { scope, startedAtMs, offset }: Omit<ResetOptions, 'windowMs'>,
-  say: Say<'limiter'>,
+  say: Say<'rate-limits'>,
 ): {
   /** Whether it was refused once more, by the same window, when that should have been over. Says so. */
   readonly isLate: (member: WindowRequest, resetMs: number) => boolean

@@ -33,7 +33,11 @@ type TokenWindow = {
  * and beyond the limit no request is accepted. The window is known only by its end in whole seconds, which each answer of the window bounds anew; it
  * is taken as short as it may be.
  */
-export function createTokenWindow(context: AuditContext, offset: () => ClockOffset, say: Say<'limiter'>): TokenWindow {
+export function createTokenWindow(
+  context: AuditContext,
+  offset: () => ClockOffset,
+  say: Say<'rate-limits'>,
+): TokenWindow {
   const { contract, startedAtMs } = context
   const { windowMs, tokensReset } = contract.limits
   const keys = new Map<string, OverlapBounds<TokenUse>>()

@@ -80,7 +80,7 @@ const addRequest = (use: WindowUse, { kind, key, maxTokens }: WindowRequest): Wi
 const maxNamed = 8
 
 /** The requests whose answers named the same reset time, with those that named none but may belong to it. */
-export function createLimitWindow(options: WindowOptions, say: Say<'limiter'>): LimitWindow {
+export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'>): LimitWindow {
   const { scope, limit, tokenLimit } = options
   let minStated = Number.POSITIVE_INFINITY
   let maxStated = 0

@@ -10,7 +10,7 @@ function judge(observations: readonly Observation[]) {
   const docket = createFindingLog()
   const audit = createConsistencyAudit(
     { contract: documented, shared: false, startedAtMs },
-    docket.reporterFor('coherence'),
+    docket.reporterFor('consistency'),
   )
   for (const [id, observation] of observations.entries()) audit.add({ ...observation, id }, 0)
   audit.finish(true)

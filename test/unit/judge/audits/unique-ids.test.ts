@@ -7,7 +7,7 @@ import { observed, responseOf, rpcHeaders, singleDescriptor } from '../checks/ob
 
 function judge(observations: Iterable<Observation>) {
   const docket = createFindingLog()
-  const audit = createUniqueIdsAudit(docket.reporterFor('uniqueness'))
+  const audit = createUniqueIdsAudit(docket.reporterFor('unique-ids'))
   for (const observation of observations) audit.add(observation, 0)
   audit.finish(true)
   return docket.findings().map(({ clause, message, examples }) => [clause, message, examples[0]?.requestIds])

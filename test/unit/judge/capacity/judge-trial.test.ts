@@ -34,80 +34,80 @@ const judge = (changes: Partial<TrialSnapshot>, state: TrialState = 'over', of: 
 
 describe('a rate', () => {
   test('has held when all was sent and enough of it was good', () => {
-    expect(judge({})).toBe('held')
-    expect(judge(rpc(297, 3))).toBe('held')
+    expect(judge({})).toBe('sustained')
+    expect(judge(rpc(297, 3))).toBe('sustained')
   })
 
   test('has broken with more bad answers than chance explains, and not before', () => {
-    expect(judge(rpc(294, 6))).toBe('held')
-    expect(judge(rpc(293, 7))).toBe('too-many-bad')
+    expect(judge(rpc(294, 6))).toBe('sustained')
+    expect(judge(rpc(293, 7))).toBe('slo-missed')
   })
 
   test('is confirmed only where the share of these very answers is kept', () => {
-    expect(judge(rpc(297, 3), 'over', { purpose: 'confirm' })).toBe('held')
-    expect(judge(rpc(296, 4), 'over', { purpose: 'confirm' })).toBe('too-many-bad')
+    expect(judge(rpc(297, 3), 'over', { purpose: 'confirm' })).toBe('sustained')
+    expect(judge(rpc(296, 4), 'over', { purpose: 'confirm' })).toBe('slo-missed')
   })
 
   test('has to hold for each call of the mix, the rare one as well', () => {
     const shares = { rpc: 0.95, chat: 0.05 }
     const calls = { rpc: { good: 285, bad: 0, refused: 0 }, chat: { good: 12, bad: 3, refused: 0 } }
-    expect(judgeTrial(trial, facts({ calls }), terms({ shares }), 'over')).toBe('too-many-bad')
+    expect(judgeTrial(trial, facts({ calls }), terms({ mix: shares }), 'over')).toBe('slo-missed')
   })
 
   test('has broken where requests pile up, though every answer was still good', () => {
     const queue = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8, isRising: true }
-    expect(judge({ queue })).toBe('over-saturated')
-    expect(judge({ queue: { ...queue, deviations: 1 } })).toBe('held')
-    expect(judge({ queue: { ...queue, inFlightPerSecond: 2 } })).toBe('held')
-    expect(judge({ queue: { ...queue, latencyMsPerSecond: -1 } })).toBe('held')
+    expect(judge({ queue })).toBe('queue-growing')
+    expect(judge({ queue: { ...queue, deviations: 1 } })).toBe('sustained')
+    expect(judge({ queue: { ...queue, inFlightPerSecond: 2 } })).toBe('sustained')
+    expect(judge({ queue: { ...queue, latencyMsPerSecond: -1 } })).toBe('sustained')
   })
 
   test('is not confirmed by a queue that grows ever so little', () => {
     const queue = { inFlightPerSecond: 1, latencyMsPerSecond: 10, deviations: 2, isRising: true }
-    expect(judge({ queue }, 'over', { purpose: 'confirm' })).toBe('over-saturated')
+    expect(judge({ queue }, 'over', { purpose: 'confirm' })).toBe('queue-growing')
     const confirm = (changes: Partial<typeof queue>) =>
       judge({ queue: { ...queue, ...changes } }, 'over', { purpose: 'confirm' })
-    expect(confirm({ inFlightPerSecond: 0.5 })).toBe('held')
-    expect(confirm({ isRising: false })).toBe('held')
-    expect(confirm({ isRising: false, inFlightPerSecond: 4 })).toBe('over-saturated')
+    expect(confirm({ inFlightPerSecond: 0.5 })).toBe('sustained')
+    expect(confirm({ isRising: false })).toBe('sustained')
+    expect(confirm({ isRising: false, inFlightPerSecond: 4 })).toBe('queue-growing')
   })
 
   test('has broken where its trial was ended for what the rest of its answers no longer shows', () => {
-    expect(judge(rpc(120, 0))).toBe('over-saturated')
+    expect(judge(rpc(120, 0))).toBe('queue-growing')
   })
 })
 
 describe('while a trial goes on', () => {
   test('nothing is said that an answer to come could undo', () => {
     expect(judge(rpc(20, 6), 'open')).toBeNull()
-    expect(judge(rpc(20, 7), 'open')).toBe('too-many-bad')
+    expect(judge(rpc(20, 7), 'open')).toBe('slo-missed')
   })
 
   test('a queue must grow more clearly, for it is looked at again and again', () => {
     const queue = { inFlightPerSecond: 30, latencyMsPerSecond: 100, deviations: 3.5, isRising: true }
     expect(judge({ ...rpc(100, 0), queue }, 'open')).toBeNull()
-    expect(judge({ ...rpc(100, 0), queue: { ...queue, deviations: 5 } }, 'open')).toBe('over-saturated')
+    expect(judge({ ...rpc(100, 0), queue: { ...queue, deviations: 5 } }, 'open')).toBe('queue-growing')
   })
 })
 
 describe('the target is not blamed', () => {
   test('for what the harness sent too late, whatever came of it', () => {
     expect(judge({ ...rpc(200, 100), late: 20 })).toBe('harness-late')
-    expect(judge({ late: 6 })).toBe('held')
+    expect(judge({ late: 6 })).toBe('sustained')
   })
 
   test('for what the harness could not send', () => {
-    expect(judge({ crowdedOut: 1 })).toBe('harness-full')
+    expect(judge({ crowdedOut: 1 })).toBe('harness-saturated')
   })
 
   test('but for bad answers it is, though the harness was full as well', () => {
-    expect(judge({ ...rpc(200, 99), crowdedOut: 1 })).toBe('too-many-bad')
+    expect(judge({ ...rpc(200, 99), crowdedOut: 1 })).toBe('slo-missed')
   })
 
   test('for refusals of rate limits, unless what it did answer was bad', () => {
     expect(judge(rpc(200, 0, 100))).toBe('rate-limited')
-    expect(judge(rpc(150, 50, 100))).toBe('too-many-bad')
-    expect(judge(rpc(297, 0, 3))).toBe('held')
+    expect(judge(rpc(150, 50, 100))).toBe('slo-missed')
+    expect(judge(rpc(297, 0, 3))).toBe('sustained')
   })
 
   test('while callers are blocked, or were held back lest they be', () => {
@@ -118,7 +118,7 @@ describe('the target is not blamed', () => {
   test('for a trial in which the run ended', () => {
     expect(judge(rpc(100, 0), 'broken-off')).toBe('unfinished')
     expect(judge({ ...rpc(299, 0), cutOff: 1 })).toBe('unfinished')
-    expect(judge({}, 'broken-off')).toBe('held')
+    expect(judge({}, 'broken-off')).toBe('sustained')
   })
 })
 

@@ -85,12 +85,12 @@ export function search(mill: Mill, terms: SearchTerms): { conclusion: SearchConc
 export const terms = (changes: Partial<SearchTerms> = {}): SearchTerms => ({
   fromPerSecond: 10,
   toPerSecond: 2000,
-  good: 0.99,
+  goodRatio: 0.99,
   precision: 0.03,
   trialMs: 3000,
   confirmMs: 10_000,
   confirmSamples: 299,
-  shares: { rpc: 1 },
+  mix: { rpc: 1 },
   ...changes,
 })
 

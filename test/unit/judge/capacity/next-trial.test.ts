@@ -20,7 +20,7 @@ function follow(of: SearchTerms, outcomeOf: (trial: Trial, past: readonly TrialR
 const breaksAbove =
   (perSecond: number) =>
   (trial: Trial): TrialOutcome =>
-    trial.perSecond > perSecond ? 'too-many-bad' : 'held'
+    trial.perSecond > perSecond ? 'slo-missed' : 'sustained'
 
 const rates = (past: readonly TrialRecord[]) => past.map(({ trial }) => Number(trial.perSecond.toPrecision(4)))
 
@@ -44,7 +44,7 @@ describe('a search', () => {
     expect(last({ confirmMs: 1_000 })?.arrivals).toBe(299)
     expect(last({ confirmMs: 60_000 })?.arrivals).toBeGreaterThan(800)
     // A call that is one in five needs as many of its own, and chance may leave it some fewer.
-    expect(last({ confirmMs: 1_000, shares: { rpc: 0.8, chat: 0.2 } })?.arrivals).toBeGreaterThan(299 * 5)
+    expect(last({ confirmMs: 1_000, mix: { rpc: 0.8, chat: 0.2 } })?.arrivals).toBeGreaterThan(299 * 5)
   })
 
   test('lowers what it cannot confirm by the precision', () => {
@@ -58,32 +58,30 @@ describe('a search', () => {
   })
 
   test('says no more than that the highest rate holds, where nothing broke', () => {
-    const { past, conclusion } = follow(terms({ toPerSecond: 90 }), () => 'held')
+    const { past, conclusion } = follow(terms({ toPerSecond: 90 }), () => 'sustained')
     expect(rates(past)).toEqual([10, 20, 40, 80, 90, 90])
-    expect(conclusion).toEqual({ status: 'not-reached', perSecond: 90, message: 'held' })
+    expect(conclusion).toEqual({ status: 'above-range', perSecond: 90, message: 'sustained' })
   })
 
   test('says that not even the lowest rate holds when that broke twice', () => {
-    const { past, conclusion } = follow(terms(), () => 'too-many-bad')
+    const { past, conclusion } = follow(terms(), () => 'slo-missed')
     expect(rates(past)).toEqual([10, 10])
-    expect(conclusion).toEqual({ status: 'below-lowest', perSecond: null, message: 'too-many-bad' })
+    expect(conclusion).toEqual({ status: 'below-range', perSecond: null, message: 'slo-missed' })
   })
 
   test('does not take a trial that the harness spoiled for one of the two', () => {
-    const { past, conclusion } = follow(terms(), (_, before) => (before.length === 0 ? 'harness-late' : 'too-many-bad'))
-    expect([past.length, conclusion?.status]).toEqual([3, 'below-lowest'])
+    const { past, conclusion } = follow(terms(), (_, before) => (before.length === 0 ? 'harness-late' : 'slo-missed'))
+    expect([past.length, conclusion?.status]).toEqual([3, 'below-range'])
   })
 
   test('forgives a cold start', () => {
-    const { conclusion } = follow(terms(), (trial, past) =>
-      past.length === 0 ? 'too-many-bad' : breaksAbove(50)(trial),
-    )
+    const { conclusion } = follow(terms(), (trial, past) => (past.length === 0 ? 'slo-missed' : breaksAbove(50)(trial)))
     expect(conclusion?.status).toBe('found')
   })
 
   test('ends with its trials at the latest', () => {
     const { past, conclusion } = follow(terms({ precision: 0.000_1, fromPerSecond: 1 }), trial =>
-      trial.purpose === 'confirm' ? 'too-many-bad' : breaksAbove(1_500)(trial),
+      trial.purpose === 'confirm' ? 'slo-missed' : breaksAbove(1_500)(trial),
     )
     expect(past).toHaveLength(maxTrials)
     expect(conclusion?.status).toBe('inconclusive')
@@ -100,17 +98,20 @@ describe('what is not the target', () => {
   })
 
   test('bounds the search, and the target may still break below', () => {
-    const { conclusion } = follow(terms(), trial => (trial.perSecond > 70 ? 'harness-full' : breaksAbove(50)(trial)))
+    const { conclusion } = follow(terms(), trial =>
+      trial.perSecond > 70 ? 'harness-saturated' : breaksAbove(50)(trial),
+    )
     expect(conclusion).toMatchObject({ status: 'found', perSecond: expect.closeTo(50, -0.5) })
   })
 
   test('is never given out as a rate of the target', () => {
-    const { conclusion } = follow(terms(), trial => (trial.perSecond > 70 ? 'harness-full' : 'held'))
-    expect(conclusion).toEqual({ status: 'harness-limited', perSecond: null, message: 'harness-full' })
+    const { conclusion } = follow(terms(), trial => (trial.perSecond > 70 ? 'harness-saturated' : 'sustained'))
+    expect(conclusion).toEqual({ status: 'harness-limited', perSecond: null, message: 'harness-saturated' })
   })
 
   test('ends the search, where rate limits gave way first or callers are about to be blocked', () => {
-    const at = (outcome: TrialOutcome) => follow(terms(), trial => (trial.perSecond > 30 ? outcome : 'held')).conclusion
+    const at = (outcome: TrialOutcome) =>
+      follow(terms(), trial => (trial.perSecond > 30 ? outcome : 'sustained')).conclusion
     expect(at('rate-limited')).toEqual({ status: 'limited-by-tier', perSecond: null, message: 'rate-limited' })
     expect(at('blocked')).toEqual({ status: 'inconclusive', perSecond: null, message: 'blocked' })
     expect(at('failure-limit')).toEqual({ status: 'inconclusive', perSecond: null, message: 'failure-limit' })
@@ -153,6 +154,6 @@ describe('the knee of a target whose capacity is known', () => {
   test('is found by few requests: a rate far beyond it is given up soon', () => {
     const { past } = search(mill({ slots: 8, serviceMs: 50, queue: 10_000, sloMs: 5_000 }), terms())
     const far = past.find(({ trial }) => trial.perSecond === 320)
-    expect(far?.outcome).toBe('over-saturated')
+    expect(far?.outcome).toBe('queue-growing')
   })
 })

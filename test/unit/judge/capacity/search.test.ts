@@ -10,12 +10,12 @@ const load: Load = {
   search: {
     fromPerSecond: 20,
     toPerSecond: 40,
-    good: 0.9,
+    goodRatio: 0.9,
     precision: 0.05,
     trialMs: 1_000,
     confirmMs: 1_000,
     confirmSamples: 29,
-    shares: { rpc: 1 },
+    mix: { rpc: 1 },
   },
   spacing: 'even',
   coolDownMs: 0,
@@ -50,11 +50,11 @@ const resultOf = (...given: Parameters<typeof searched>) => searched(...given).r
 describe('what a search adds up to', () => {
   test('is each trial with its rates, and what was confirmed', () => {
     const result = resultOf([good, good, good])
-    expect(result).toMatchObject({ status: 'not-reached', perSecond: 40 })
+    expect(result).toMatchObject({ status: 'above-range', perSecond: 40 })
     expect(result?.trials.map(({ offeredPerSecond, outcome }) => [offeredPerSecond, outcome])).toEqual([
-      [20, 'held'],
-      [40, 'held'],
-      [40, 'held'],
+      [20, 'sustained'],
+      [40, 'sustained'],
+      [40, 'sustained'],
     ])
     expect(result?.trials[1]).toMatchObject({
       achievedPerSecond: expect.closeTo(40, 6),
@@ -86,7 +86,7 @@ describe('what a search adds up to', () => {
       const group = index - (index % 2)
       return { ...good(dueMs, index), id: index, request: { ...request, replay: { group, role, concurrent: false } } }
     }
-    expect(resultOf([replay], [40])?.trials[0]).toMatchObject({ arrivals: 20, planned: 20, outcome: 'held' })
+    expect(resultOf([replay], [40])?.trials[0]).toMatchObject({ arrivals: 20, planned: 20, outcome: 'sustained' })
     // As many answers a second as arrivals, though there were twice as many.
     expect(resultOf([good])?.trials[0]?.goodputPerSecond).toBeCloseTo(20, 6)
     expect(resultOf([replay], [40])?.trials[0]?.goodputPerSecond).toBeCloseTo(10, 0)
@@ -101,7 +101,7 @@ describe('what a search adds up to', () => {
 
 describe('the target is told apart from the rest', () => {
   test('slow answers are its own', () => {
-    expect(resultOf([slow, slow])).toMatchObject({ status: 'below-lowest', perSecond: null })
+    expect(resultOf([slow, slow])).toMatchObject({ status: 'below-range', perSecond: null })
   })
 
   test('what was sent late is not, and gives no number', () => {
@@ -131,7 +131,7 @@ describe('the target is told apart from the rest', () => {
 
   test('arrivals that were never sent are not', () => {
     const crowded: Told = dueMs => dropped({ dueMs, outcome: { kind: 'dropped', reason: 'max-in-flight' } })
-    expect(resultOf([crowded])?.trials[0]?.outcome).toBe('harness-full')
+    expect(resultOf([crowded])?.trials[0]?.outcome).toBe('harness-saturated')
   })
 })
 
@@ -146,7 +146,7 @@ describe('a search that goes on', () => {
     }
     for (let index = 0; index < 3; index++)
       capacity.add({ ...slow(index, index), stage: 'search', call: 'rpc', trial: 1 })
-    expect(capacity.soFar('search', next.trial)).toBe('too-many-bad')
+    expect(capacity.soFar('search', next.trial)).toBe('slo-missed')
   })
 
   test('is the same whether or not somebody watches it', () => {

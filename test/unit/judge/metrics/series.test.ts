@@ -58,7 +58,7 @@ describe('times over time', () => {
   })
 
   test('the distribution and the heat map count every answer', () => {
-    const { calls, heat } = seriesOf([anObservation(), anObservation({ id: 1, endMs: 7_000 })])
+    const { calls, heatmap: heat } = seriesOf([anObservation(), anObservation({ id: 1, endMs: 7_000 })])
     const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
     expect(sum(calls[0]?.latencies.counts ?? [])).toBe(2)
     expect(sum(heat.counts.map(sum))).toBe(2)

@@ -6,7 +6,7 @@ import { aSearch, aTrial } from '../../report/capacity-results.ts'
 /** What is shown of a search with these trials, by name and labels, while a stage is under way. */
 function shown(trials: readonly TrialResult[], changes: Partial<CapacityResult> = {}, stage = 'search') {
   const source = {
-    capacity: () => [aSearch({ trials, perSecond: null, ...changes })],
+    capacity: () => [aSearch({ trials, ratePerSecond: null, ...changes })],
     stage: () => ({ name: stage, offeredPerSecond: null }),
   }
   const samples = searchFamilies(source).flatMap(family =>
@@ -20,8 +20,8 @@ function shown(trials: readonly TrialResult[], changes: Partial<CapacityResult> 
   return Object.fromEntries(samples)
 }
 
-const held = (perSecond: number) => aTrial({ offeredPerSecond: perSecond, outcome: 'held' })
-const broken = (perSecond: number) => aTrial({ offeredPerSecond: perSecond, outcome: 'too-many-bad' })
+const held = (perSecond: number) => aTrial({ offeredPerSecond: perSecond, outcome: 'sustained' })
+const broken = (perSecond: number) => aTrial({ offeredPerSecond: perSecond, outcome: 'slo-missed' })
 
 describe('a search that goes on', () => {
   test('has nothing to show before its first answer', () => {
@@ -29,13 +29,13 @@ describe('a search that goes on', () => {
   })
 
   test('shows the trial that is under way, and of those before what came of them', () => {
-    const underWay = aTrial({ purpose: 'narrow', offeredPerSecond: 28, goodRatio: 0.5, outcome: 'too-many-bad' })
+    const underWay = aTrial({ purpose: 'narrow', offeredPerSecond: 28, goodRatio: 0.5, outcome: 'slo-missed' })
     expect(shown([held(10), held(20), broken(40), underWay])).toEqual({
       trial_rate: 28,
       trial_good_ratio: 0.5,
       'trial_info narrow': 1,
-      held_rate: 20,
-      broken_rate: 40,
+      sustained_rate: 20,
+      exceeded_rate: 40,
       'trials held': 2,
       'trials too-many-bad': 1,
     })
@@ -52,8 +52,8 @@ describe('a search that goes on', () => {
 
 describe('the rates between which the capacity lies', () => {
   const between = (...trials: readonly TrialResult[]) => {
-    const { held_rate, broken_rate } = shown(trials, {}, '(closing)')
-    return [held_rate, broken_rate]
+    const { sustained_rate, exceeded_rate } = shown(trials, {}, '(closing)')
+    return [sustained_rate, exceeded_rate]
   }
 
   test('are open above until one breaks', () => expect(between(held(10), held(20))).toEqual([20, undefined]))
@@ -62,7 +62,7 @@ describe('the rates between which the capacity lies', () => {
     expect(between(held(10), held(20), broken(40), broken(28), held(24))).toEqual([24, 28])
   })
   test('fall where what held cannot be confirmed', () => {
-    const confirm = aTrial({ purpose: 'confirm', offeredPerSecond: 24, outcome: 'over-saturated' })
+    const confirm = aTrial({ purpose: 'confirm', offeredPerSecond: 24, outcome: 'queue-growing' })
     expect(between(held(10), held(20), broken(28), held(24), confirm)).toEqual([20, 24])
   })
   test('go by the second look at a rate', () => expect(between(broken(10), held(10))).toEqual([10, undefined]))
@@ -75,13 +75,13 @@ describe('the rates between which the capacity lies', () => {
 describe('a search that is over', () => {
   test('counts its last trial, and shows what was confirmed', () => {
     const confirm = aTrial({ purpose: 'confirm', offeredPerSecond: 20, goodRatio: 0.995 })
-    expect(shown([held(20), broken(40), confirm], { perSecond: 20 }, '(closing)')).toEqual({
+    expect(shown([held(20), broken(40), confirm], { ratePerSecond: 20 }, '(closing)')).toEqual({
       rate: 20,
       trial_rate: 20,
       trial_good_ratio: 0.995,
       'trial_info confirm': 1,
-      held_rate: 20,
-      broken_rate: 40,
+      sustained_rate: 20,
+      exceeded_rate: 40,
       'trials held': 2,
       'trials too-many-bad': 1,
     })

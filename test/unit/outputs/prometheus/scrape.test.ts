@@ -84,15 +84,15 @@ describe('prometheus: what is scraped is what was folded', () => {
     ['turnpike_inter_chunk_seconds_count{call="chat",stage="steady"}', 2000],
     ['turnpike_lateness_seconds_bucket{call="chat",stage="steady",le="0.001"}', 503],
     ['turnpike_in_flight', 3],
-    ['turnpike_good_total{call="chat",stage="steady"}', 500],
+    ['turnpike_good_responses_total{call="chat",stage="steady"}', 500],
     ['turnpike_output_tokens_total{call="chat",stage="steady"}', 2500],
     ['turnpike_output_tokens_total{call="rpc",stage="steady"}', undefined],
     ['turnpike_inter_token_seconds_count{call="chat",stage="steady"}', 2000],
     ['turnpike_time_per_output_token_seconds_count{call="chat",stage="steady"}', 500],
     ['turnpike_offered_rate', 12.5],
     ['turnpike_stage_info{stage="steady"}', 1],
-    ['turnpike_credits_claimed_total{call="rpc",network="ethereum-mainnet"}', 140],
-    ['turnpike_usd_claimed_total{call="rpc",network="ethereum-mainnet"}', 0.0000875],
+    ['turnpike_claimed_credits_total{call="rpc",network="ethereum-mainnet"}', 140],
+    ['turnpike_claimed_usd_total{call="rpc",network="ethereum-mainnet"}', 0.0000875],
     ['turnpike_billed_usd', 0.25],
     ['turnpike_balance_usd{caller="c0"}', 9.75],
     ['turnpike_balance_diem{caller="c0"}', 0],
@@ -101,8 +101,8 @@ describe('prometheus: what is scraped is what was folded', () => {
     ['turnpike_ratelimit_remaining{caller="c0",scope="rpc",tier="default",unit="tokens"}', undefined],
     ['turnpike_ratelimit_requests{caller="c0",scope="rpc",tier="default"}', 100],
     ['turnpike_ratelimit_requests{caller="c0",scope="chat:m",tier="default"}', undefined],
-    ['turnpike_limit_accepted_total{caller="c0",scope="rpc",tier="default"}', 90],
-    ['turnpike_limit_rejected_total{caller="c0",scope="rpc",tier="default"}', 5],
+    ['turnpike_ratelimit_accepted_total{caller="c0",scope="rpc",tier="default"}', 90],
+    ['turnpike_ratelimit_rejected_total{caller="c0",scope="rpc",tier="default"}', 5],
     ['turnpike_missing_429_total{caller="c0",scope="chat:m",tier="default"}', 4],
     ['turnpike_violations_total{clause="rpc.credits.amount"}', 2],
     ['turnpike_unexpected_429_total{caller="c0",scope="rpc",tier="default"}', 1],
@@ -172,9 +172,9 @@ describe('prometheus: labels are bounded', () => {
   test('callers beyond the first share series, and how many they are is told', async () => {
     const limits = Array.from({ length: maxExportedCallers + 3 }, (_, index) => limit({ caller: `c${index}` }))
     const samples = await scrape(source({ limits: () => limits }))
-    const accepted = [...samples].filter(([name]) => name.startsWith('turnpike_limit_accepted_total{'))
+    const accepted = [...samples].filter(([name]) => name.startsWith('turnpike_ratelimit_accepted_total{'))
     expect(accepted).toHaveLength(maxExportedCallers + 1)
-    expect(samples.get('turnpike_limit_accepted_total{caller="(other)",scope="rpc",tier="default"}')).toBe(3 * 90)
+    expect(samples.get('turnpike_ratelimit_accepted_total{caller="(other)",scope="rpc",tier="default"}')).toBe(3 * 90)
     expect(samples.get('turnpike_ratelimit_requests{caller="(other)",scope="rpc",tier="default"}')).toBe(100)
     expect(samples.get('turnpike_label_overflow{label="caller"}')).toBe(3)
   })

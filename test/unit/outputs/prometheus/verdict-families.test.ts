@@ -53,7 +53,7 @@ describe('what a run came to, as gauges', () => {
   })
 
   test('searches say what they came to, and a rate only where one was confirmed', () => {
-    const capacity = [aSearch(), aSearch({ stage: 'other', status: 'limited-by-tier', perSecond: null })]
+    const capacity = [aSearch(), aSearch({ stage: 'other', status: 'limited-by-tier', ratePerSecond: null })]
     const samples = samplesOf({ ...passingReport, capacity })
     expect([...samples].filter(([name]) => name.startsWith('capacity_'))).toEqual([
       ['capacity_rate {"stage":"search"}', 78.7],

@@ -33,11 +33,14 @@ const nameOf = ({ labels }: ReadSeries) => labels.find(([name]) => name === '__n
 describe('scribe', () => {
   test('writes each series with who it is of, at the instant', async () => {
     const { write } = open()
-    const { letters, series } = await write([[reading('turnpike_good_total', 7, { stage: 's', call: 'c' })]], 5_000)
+    const { letters, series } = await write(
+      [[reading('turnpike_good_responses_total', 7, { stage: 's', call: 'c' })]],
+      5_000,
+    )
     expect(series).toEqual([
       {
         labels: [
-          ['__name__', 'turnpike_good_total'],
+          ['__name__', 'turnpike_good_responses_total'],
           ['call', 'c'],
           ['instance', 'r1'],
           ['job', 'turnpike'],

@@ -175,15 +175,21 @@ describe('a mistake in the keys', () => {
 describe('keys of special accounts', () => {
   const plan: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'partner', shared: false, keysFile: null }
   const source = { environment: undefined, loopback: true, runId: 'run-1' }
-  const none = { unpaying: null, empty: null }
+  const none = { 'free-user': null, 'zero-balance': null }
 
   test('that were given are used', () => {
-    const given = { unpaying: ' k1 ', empty: 'k2' }
-    expect(loadSpecialKeys(given, plan, { ...source, loopback: false })).toEqual({ unpaying: 'k1', empty: 'k2' })
+    const given = { 'free-user': ' k1 ', 'zero-balance': 'k2' }
+    expect(loadSpecialKeys(given, plan, { ...source, loopback: false })).toEqual({
+      'free-user': 'k1',
+      'zero-balance': 'k2',
+    })
   })
 
   test('of a reference service are accounts that only this run uses', () => {
-    expect(loadSpecialKeys({}, plan, source)).toEqual({ unpaying: 'ref_unpaying_run1', empty: 'ref_empty_run1' })
+    expect(loadSpecialKeys({}, plan, source)).toEqual({
+      'free-user': 'ref_free-user_run1',
+      'zero-balance': 'ref_zero-balance_run1',
+    })
   })
 
   test('of another service are null unless they were given', () => {
@@ -193,8 +199,8 @@ describe('keys of special accounts', () => {
   })
 
   test('that are invalid in a header are a mistake, and are not shown', () => {
-    expect(() => loadSpecialKeys({ empty: 'se cret' }, plan, source)).toThrow('TURNPIKE_EMPTY_KEY')
-    expect(() => loadSpecialKeys({ empty: 'se cret' }, plan, source)).not.toThrow('cret')
+    expect(() => loadSpecialKeys({ 'zero-balance': 'se cret' }, plan, source)).toThrow('TURNPIKE_ZERO_BALANCE_KEY')
+    expect(() => loadSpecialKeys({ 'zero-balance': 'se cret' }, plan, source)).not.toThrow('cret')
   })
 })
 
@@ -204,8 +210,8 @@ describe('the keys of a run', () => {
 
   beforeEach(() => {
     vi.stubEnv('TURNPIKE_KEYS', 'k1')
-    vi.stubEnv('TURNPIKE_UNPAYING_KEY', 'k2')
-    vi.stubEnv('TURNPIKE_EMPTY_KEY', undefined)
+    vi.stubEnv('TURNPIKE_FREE_USER_KEY', 'k2')
+    vi.stubEnv('TURNPIKE_ZERO_BALANCE_KEY', undefined)
   })
   afterEach(() => {
     vi.unstubAllEnvs()
@@ -214,14 +220,14 @@ describe('the keys of a run', () => {
   test.each(['https://api.example.com', 'http://127.0.0.1:8402'])('against %s come from the environment', target => {
     expect(keysAt(target)).toEqual({
       callers: [{ name: 'c0', keys: ['k1'] }],
-      specialKeys: { unpaying: 'k2', empty: null },
+      specialKeys: { 'free-user': 'k2', 'zero-balance': null },
     })
   })
 
   test('against its own reference service do not, and are accounts of that service', () => {
     expect(keysAt(null)).toEqual({
       callers: [{ name: 'c0', keys: ['ref_default_run1-c0'] }],
-      specialKeys: { unpaying: 'ref_unpaying_run1', empty: 'ref_empty_run1' },
+      specialKeys: { 'free-user': 'ref_free-user_run1', 'zero-balance': 'ref_zero-balance_run1' },
     })
   })
 

@@ -49,7 +49,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
       race: { ...replayPlan, duplicates: 2, concurrent: true },
     },
     callers: ['a', 'b', 'c'].map(name => ({ name, keys: [`key-of-${name}`, `key-of-${name}-2`] })),
-    specialKeys: { unpaying: null, empty: 'key-of-the-poor' },
+    specialKeys: { 'free-user': null, 'zero-balance': 'key-without-balance' },
     accountTier: 'partner',
     clock,
     transport,

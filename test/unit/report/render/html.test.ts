@@ -135,8 +135,8 @@ test('what a run sustained stands among its first numbers', () => {
     return /<dt>sustained<\/dt><dd class="(\w+)">([^<]*)<\/dd><dd class="note">([^<]*)/.exec(page)?.slice(1)
   }
   expect(tile({})).toEqual(['good', '78.7/s', 'capacity in search'])
-  expect(tile({ status: 'not-reached', perSecond: 180 })).toEqual(['good', '180/s', 'at least, in search'])
-  expect(tile({ status: 'below-lowest', perSecond: null })).toEqual(['doubtful', '–', 'less than 40/s in search'])
+  expect(tile({ status: 'above-range', ratePerSecond: 180 })).toEqual(['good', '180/s', 'at least, in search'])
+  expect(tile({ status: 'below-range', ratePerSecond: null })).toEqual(['doubtful', '–', 'less than 40/s in search'])
   expect(renderHtml(passingReport)).not.toContain('<dt>sustained')
 })
 

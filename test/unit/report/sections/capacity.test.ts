@@ -19,7 +19,7 @@ describe.each(['text', 'html', 'markdown'] as const)('a search in %s', format =>
 
   test('shows no number where none was confirmed', () => {
     const message = 'The rate limits of the callers came first: at 160/s 40 answers were 429.'
-    const of = { ...report, capacity: [aSearch({ status: 'limited-by-tier', perSecond: null, reason: message })] }
+    const of = { ...report, capacity: [aSearch({ status: 'limited-by-tier', ratePerSecond: null, reason: message })] }
     expect(rendered(format, of)).toContain('not found')
   })
 
@@ -40,7 +40,7 @@ describe('the charts', () => {
   test('say what the colours mean that are there', () => {
     const meanings = (of: Report) =>
       [...rendered('html', of).matchAll(/cy="5"\/><\/svg>([^<]*)/g)].map(([, name]) => name)
-    expect(meanings(report)).toEqual(['held', 'broke', 'held', 'broke'])
+    expect(meanings(report)).toEqual(['sustained', 'broke', 'sustained', 'broke'])
     const trials = [aTrial({ outcome: 'harness-late' })]
     expect(meanings({ ...report, capacity: [aSearch({ trials })] })[0]).toBe('says nothing of the target')
   })
@@ -55,11 +55,11 @@ describe('the charts', () => {
   test('mark the rate that was found, and none where there is none', () => {
     const marks = (of: Report) => rendered('html', of).match(/class="curve green thin"/g)?.length ?? 0
     expect(marks(report)).toBe(2)
-    expect(marks({ ...report, capacity: [aSearch({ status: 'inconclusive', perSecond: null })] })).toBe(0)
+    expect(marks({ ...report, capacity: [aSearch({ status: 'inconclusive', ratePerSecond: null })] })).toBe(0)
   })
 
   test('can be drawn of a search that tried nothing', () => {
-    const of = { ...report, capacity: [aSearch({ status: 'inconclusive', perSecond: null, trials: [] })] }
+    const of = { ...report, capacity: [aSearch({ status: 'inconclusive', ratePerSecond: null, trials: [] })] }
     expect(rendered('html', of)).toContain('not found')
   })
 })

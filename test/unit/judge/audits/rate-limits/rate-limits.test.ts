@@ -15,7 +15,7 @@ function judge(observations: readonly Observation[], keeping: Keeping = {}, shar
   const accounts = { ...documented.accounts, default: { ...documented.accounts.default, L: tier } }
   const contract = { ...documented, accounts, limits: { ...documented.limits, windowMs, requestsReset } }
   const docket = createFindingLog()
-  const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, docket.reporterFor('limiter'))
+  const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, docket.reporterFor('rate-limits'))
   const sequencer = createSendOrder(limiter.add, queueLimit)
   for (const observation of observations) sequencer.add(observation)
   sequencer.flush()

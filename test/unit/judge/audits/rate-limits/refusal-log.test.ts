@@ -25,7 +25,7 @@ function judge(observations: readonly Observation[], { shared = false, skewMs = 
   const logs = createRefusalLogCheck(
     scope,
     () => ({ min: skewMs - 500, max: skewMs + 500 }),
-    docket.reporterFor('limiter'),
+    docket.reporterFor('rate-limits'),
   )
   for (const each of observations) logs.add(each)
   logs.finish()

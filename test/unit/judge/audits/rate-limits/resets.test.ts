@@ -21,7 +21,10 @@ const member = (id: number, sentMs: number, kind: WindowRequest['kind']): Window
 
 function retries(skew: { min: number; max: number }) {
   const docket = createFindingLog()
-  const judged = createRetryCheck({ scope: 'rpc', startedAtMs: 0, offset: () => skew }, docket.reporterFor('limiter'))
+  const judged = createRetryCheck(
+    { scope: 'rpc', startedAtMs: 0, offset: () => skew },
+    docket.reporterFor('rate-limits'),
+  )
   judged.mark(member(1, 5_000, 'rejected'), 60_000)
   return { ...judged, docket }
 }
