@@ -8,11 +8,17 @@ import type { Report } from '../report/document.ts'
 import { inlineIo, unrecordedJob } from '../run/inline.ts'
 import { run } from '../run/run.ts'
 import { parseScenario } from '../scenario/load-scenario.ts'
-import { readBarely } from './raw-reader.ts'
-import { type Beats, collectDelays, type DelayFacts, type Measured, stampsOf } from './result.ts'
-import { metronomeContract } from './server-answers.ts'
-import { countedSpan, type StreamLoad, startsPerSecond, streamMs } from './stream-load.ts'
-import { noteBeats } from './token-stamps.ts'
+import { readRawStreams } from './raw-reader.ts'
+import {
+  type CalibrationData,
+  collectStampDelays,
+  type StampDelaySnapshot,
+  stampsOf,
+  type TokenStamps,
+} from './result.ts'
+import { calibrationContract } from './server-answers.ts'
+import { measuredWindow, type StreamLoad, streamMs, streamStartsPerSecond } from './stream-load.ts'
+import { collectStamps } from './token-stamps.ts'
 
 /** A load of streams from a metronome. */
 export type StreamRun = {
@@ -29,13 +35,13 @@ export type StreamRun = {
 /** Carries out a load of streams as any other run, every judge on, with nothing written to a file. */
 export function carryOutStreams(streams: StreamRun): Promise<Report> {
   const { load, target, clock, send, stop, onStart, observe } = streams
-  const scenario = parseScenario(scenarioOf(load), 'streams', metronomeContract)
-  const plan = makePlan(scenario, metronomeContract, { seed: 1, target, budgetUsd: null })
+  const scenario = parseScenario(scenarioOf(load), 'streams', calibrationContract)
+  const plan = makePlan(scenario, calibrationContract, { seed: 1, target, budgetUsd: null })
   const info = { runId: 'streams', target, startedAtMs: clock.wallMs() }
   const log = { write: observe, notRecorded: () => 0, end: async () => {} }
   const output = { start: (live: LiveRun) => onStart(live.loadStartMs), finish: async () => {}, close: async () => {} }
   const io = inlineIo({ clock, transport: send, log })
-  return run(unrecordedJob(plan, metronomeContract, info), { ...io, stop, quit: stop, outputs: [output] })
+  return run(unrecordedJob(plan, calibrationContract, info), { ...io, stop, quit: stop, outputs: [output] })
 }
 
 /** Streams begin evenly, and as many end, so that their number does not change once the first have ended. */
@@ -46,7 +52,7 @@ name: streams
 callers: { count: 1 }
 calls: { chat: { kind: chat, stream: true, model-tier: XS, prompt-tokens: 16, max-completion-tokens: ${tokens} } }
 stages:
-  - { name: load, duration: ${(streamMs(load) + seconds * 1000).toFixed(0)}ms, shape: constant, rate: ${startsPerSecond(load)}/s, mix: { chat: 1 } }
+  - { name: load, duration: ${(streamMs(load) + seconds * 1000).toFixed(0)}ms, shape: constant, rate: ${streamStartsPerSecond(load)}/s, mix: { chat: 1 } }
 limits: { max-in-flight: ${2 * streams + 64} }
 record: all
 thresholds: [{ expect: violations == 0, why: The metronome keeps every promise. }]
@@ -56,15 +62,15 @@ thresholds: [{ expect: violations == 0, why: The metronome keeps every promise. 
 /** Carries out a load of streams and holds the stamps of its observations, on which every report rests, against the beats. */
 export async function stampStreams(
   run: Omit<StreamRun, 'onStart' | 'observe'> & { readonly originMs: number },
-): Promise<Pick<Measured, 'turnpike' | 'misread' | 'run'>> {
+): Promise<Pick<CalibrationData, 'turnpike' | 'tokenCountMismatches' | 'run'>> {
   const { load, originMs } = run
-  const noted = new Map<string, Beats>()
+  const noted = new Map<string, TokenStamps>()
   let loadStartMs: () => number | null = () => null
-  const delays = collectDelays(() => countedSpan(load, originMs + (loadStartMs() ?? Number.NaN)))
-  let misread = 0
+  const delays = collectStampDelays(() => measuredWindow(load, originMs + (loadStartMs() ?? Number.NaN)))
+  let tokenCountMismatches = 0
   const { verdict, reasons } = await carryOutStreams({
     ...run,
-    send: noteBeats(run.send, (responseId, beats) => noted.set(responseId, beats)),
+    send: collectStamps(run.send, (responseId, stamps) => noted.set(responseId, stamps)),
     onStart: startMs => {
       loadStartMs = startMs
     },
@@ -72,30 +78,30 @@ export async function stampStreams(
       const { response, outcome } = observation
       const stream = streamOf(observation)
       const responseId = response?.headers['cf-ray'] ?? ''
-      const beats = noted.get(responseId)
+      const stamps = noted.get(responseId)
       noted.delete(responseId)
       // A stream that failed has its place in the verdict of the run.
-      if (stream === null || beats === undefined || outcome.kind !== 'answered') return
+      if (stream === null || stamps === undefined || outcome.kind !== 'answered') return
       const stampsMs = stampsOf(stream, originMs)
-      if (stampsMs.length === beats.writtenMs.length) delays.add(beats, stampsMs)
-      else misread++
+      if (stampsMs.length === stamps.writtenMs.length) delays.add(stamps, stampsMs)
+      else tokenCountMismatches++
     },
   })
-  return { turnpike: delays.facts(), misread, run: { verdict, reasons } }
+  return { turnpike: delays.facts(), tokenCountMismatches, run: { verdict, reasons } }
 }
 
 /** The delays of a reader that does nothing but read. */
-export async function measureBare(load: StreamLoad, port: number, stop: AbortSignal): Promise<DelayFacts> {
+export async function measureRaw(load: StreamLoad, port: number, stop: AbortSignal): Promise<StampDelaySnapshot> {
   const clock = systemClock()
   const originMs = monotonicOriginMs(clock)
-  const delays = collectDelays(() => countedSpan(load, originMs + startMs))
+  const delays = collectStampDelays(() => measuredWindow(load, originMs + startMs))
   const startMs = clock.nowMs()
-  const onStream = (beats: Beats, readMs: readonly number[]) =>
+  const onStream = (stamps: TokenStamps, readMs: readonly number[]) =>
     delays.add(
-      beats,
+      stamps,
       readMs.map(ms => originMs + ms),
     )
-  await readBarely({ load, port, clock, stop, onStream })
+  await readRawStreams({ load, port, clock, stop, onStream })
   return delays.facts()
 }
 
@@ -104,7 +110,7 @@ export async function measureTurnpike(
   load: StreamLoad,
   port: number,
   stop: AbortSignal,
-): Promise<Pick<Measured, 'turnpike' | 'misread' | 'run' | 'eventLoopDelayMs'>> {
+): Promise<Pick<CalibrationData, 'turnpike' | 'tokenCountMismatches' | 'run' | 'eventLoopDelayMs'>> {
   const clock = systemClock()
   const originMs = monotonicOriginMs(clock)
   const target = `http://127.0.0.1:${port}/api/v1`

@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { type Clock, sleepUntil } from '../lib/clock.ts'
-import type { Beats } from './result.ts'
-import { type StreamLoad, startsPerSecond, streamMs } from './stream-load.ts'
-import { scanBeats } from './token-stamps.ts'
+import type { TokenStamps } from './result.ts'
+import { type StreamLoad, streamMs, streamStartsPerSecond } from './stream-load.ts'
+import { scanStamps } from './token-stamps.ts'
 
 export type BareReader = {
   readonly load: StreamLoad
@@ -10,7 +10,7 @@ export type BareReader = {
   readonly clock: Clock
   readonly stop: AbortSignal
   /** A stream has ended: its beats, and when each was read, on the clock. */
-  readonly onStream: (beats: Beats, readMs: readonly number[]) => void
+  readonly onStream: (stamps: TokenStamps, readMs: readonly number[]) => void
 }
 
 /** What ends a body that is sent in parts, where the bytes of the last read end with it. */
@@ -20,11 +20,11 @@ const bodyEnd = '0\r\n\r\n'
  * The same streams over bare sockets: nothing is read of them but their beats. What remains between written and read is
  * the metronome's, the kernel's, and that of the event loop which wakes for a socket. Rejects where a connection fails.
  */
-export async function readBarely({ load, port, clock, stop, onStream }: BareReader): Promise<void> {
+export async function readRawStreams({ load, port, clock, stop, onStream }: BareReader): Promise<void> {
   const sockets: Socket[] = []
   const free: Socket[] = []
   const startMs = clock.nowMs()
-  const perSecond = startsPerSecond(load)
+  const perSecond = streamStartsPerSecond(load)
   const streams = Math.round(perSecond * (streamMs(load) / 1000 + load.seconds))
   const underWay: Promise<void>[] = []
   let hasFailed = false
@@ -42,13 +42,13 @@ export async function readBarely({ load, port, clock, stop, onStream }: BareRead
   /** Resolves when the stream has ended, however it has. */
   const readStream = (socket: Socket): Promise<void> =>
     new Promise(resolve => {
-      const beats: Beats = { writtenMs: [], lateMs: [] }
+      const stamps: TokenStamps = { writtenMs: [], lateMs: [] }
       const readMs: number[] = []
       let atMs = 0
       let last = ''
-      const scan = scanBeats((writtenMs, lateMs) => {
-        beats.writtenMs.push(writtenMs)
-        beats.lateMs.push(lateMs)
+      const scan = scanStamps((writtenMs, lateMs) => {
+        stamps.writtenMs.push(writtenMs)
+        stamps.lateMs.push(lateMs)
         readMs.push(atMs)
       })
       const fail = () => {
@@ -62,7 +62,7 @@ export async function readBarely({ load, port, clock, stop, onStream }: BareRead
         if (last !== bodyEnd) return
         socket.off('data', read).off('close', fail)
         free.push(socket)
-        onStream(beats, readMs)
+        onStream(stamps, readMs)
         resolve()
       }
       if (socket.destroyed) return fail()

@@ -2,13 +2,13 @@ import { createHistogram, type Percentiles, percentilesOf } from '../judge/metri
 import { plainTable } from '../lib/text-layout.ts'
 import type { EventLoopDelay } from '../observation/log.ts'
 import type { StreamRecord } from '../observation/observation.ts'
-import { type Span, type StreamLoad, streamMs } from './stream-load.ts'
+import { type MeasuredWindow, type StreamLoad, streamMs } from './stream-load.ts'
 
 /** When the tokens of one stream were written, on the clock of the machine, and how late that was, in their order. */
-export type Beats = { readonly writtenMs: number[]; readonly lateMs: number[] }
+export type TokenStamps = { readonly writtenMs: number[]; readonly lateMs: number[] }
 
 /** How much later than it was written each chunk was stamped, in milliseconds. */
-export type DelayFacts = {
+export type StampDelaySnapshot = {
   readonly chunkMs: Percentiles
   /** Of the first token of each stream: the error of its TTFT. */
   readonly firstTokenMs: Percentiles
@@ -20,17 +20,17 @@ export type DelayFacts = {
   readonly earliestMs: number | null
 }
 
-export type Delays = {
+export type StampDelays = {
   /** The stamps of a stream, on the clock of the machine, beside its beats. Chunks written outside of the span are left out. */
-  readonly add: (beats: Beats, stampsMs: readonly number[]) => void
-  readonly facts: () => DelayFacts
+  readonly add: (stamps: TokenStamps, stampsMs: readonly number[]) => void
+  readonly facts: () => StampDelaySnapshot
 }
 
-export function collectDelays(span: () => Span): Delays {
+export function collectStampDelays(span: () => MeasuredWindow): StampDelays {
   const chunks = createHistogram()
   const firstTokens = createHistogram()
   const gaps = createHistogram()
-  const metronome = createHistogram()
+  const calibrationServer = createHistogram()
   let earliestMs = Number.POSITIVE_INFINITY
   return {
     add: ({ writtenMs, lateMs }, stampsMs) => {
@@ -44,7 +44,7 @@ export function collectDelays(span: () => Span): Delays {
           if (index === 0) firstTokens.record(delayMs)
           // Both ends of a gap have a delay, and only what they differ by is in it.
           if (before !== null) gaps.record(Math.abs(delayMs - before))
-          metronome.record(lateMs[index] ?? Number.NaN)
+          calibrationServer.record(lateMs[index] ?? Number.NaN)
           earliestMs = Math.min(earliestMs, delayMs)
         }
         before = delayMs
@@ -54,7 +54,7 @@ export function collectDelays(span: () => Span): Delays {
       chunkMs: percentilesOf(chunks),
       firstTokenMs: percentilesOf(firstTokens),
       gapMs: percentilesOf(gaps),
-      metronomeMs: percentilesOf(metronome),
+      metronomeMs: percentilesOf(calibrationServer),
       earliestMs: Number.isFinite(earliestMs) ? earliestMs : null,
     }),
   }
@@ -73,59 +73,61 @@ export function stampsOf({ firstTokenMs, gapsMs }: StreamRecord, originMs: numbe
 }
 
 /** What was measured of a load of streams. */
-export type Measured = {
+export type CalibrationData = {
   readonly load: StreamLoad
   /** Turnpike with every judge on. */
-  readonly turnpike: DelayFacts
+  readonly turnpike: StampDelaySnapshot
   /** A reader that does nothing else. */
-  readonly bare: DelayFacts
+  readonly raw: StampDelaySnapshot
   /** Streams whose observation has another number of tokens than were written. */
-  readonly misread: number
+  readonly tokenCountMismatches: number
   /** The verdict of the run, as of any other. */
   readonly run: { readonly verdict: 'pass' | 'fail' | 'inconclusive'; readonly reasons: readonly string[] }
   readonly eventLoopDelayMs: EventLoopDelay
   /** The p99 of all chunks that is still good enough; null: any is. */
-  readonly mostMs: number | null
+  readonly maxP99Ms: number | null
 }
 
 /** How far instants that Turnpike states of streams can be trusted on this machine under this load. */
-export type Certificate = {
+export type CalibrationResult = {
   readonly verdict: 'pass' | 'fail' | 'inconclusive'
   readonly reasons: readonly string[]
   /** Below these, a TTFT and a gap between chunks say nothing about a target; null where that is not known. */
-  readonly floorMs: { readonly ttft: number | null; readonly gap: number | null }
-} & Omit<Measured, 'run'>
+  readonly measurableFromMs: { readonly ttft: number | null; readonly gap: number | null }
+} & Omit<CalibrationData, 'run'>
 
 /** So far apart two readings of one clock may seem. */
 const clockSlackMs = 0.05
 /** Of the chunks that were to be written in the time that counts. */
 const leastWritten = 0.95
 
-export function certify({ run, ...measured }: Measured): Certificate {
+export function calibrate({ run, ...measured }: CalibrationData): CalibrationResult {
   const { turnpike } = measured
   const wrong = [...(run.verdict === 'fail' ? run.reasons : []), ...wrongs(measured)]
   const doubts = [...(run.verdict === 'inconclusive' ? run.reasons : []), ...doubtsOf(measured)]
   const verdict = wrong.length > 0 ? 'fail' : doubts.length > 0 ? 'inconclusive' : 'pass'
-  const floorMs = { ttft: turnpike.firstTokenMs.p99, gap: turnpike.gapMs.p99 }
-  return { verdict, reasons: [...wrong, ...doubts], floorMs, ...measured }
+  const measurableFromMs = { ttft: turnpike.firstTokenMs.p99, gap: turnpike.gapMs.p99 }
+  return { verdict, reasons: [...wrong, ...doubts], measurableFromMs, ...measured }
 }
 
-function wrongs({ turnpike, misread, mostMs }: Omit<Measured, 'run'>): readonly string[] {
+function wrongs({ turnpike, tokenCountMismatches, maxP99Ms }: Omit<CalibrationData, 'run'>): readonly string[] {
   const { p99 } = turnpike.chunkMs
   return [
-    ...(misread > 0 ? [`${misread} streams were read with another number of tokens than were written.`] : []),
-    ...(mostMs !== null && p99 !== null && p99 > mostMs
-      ? [`The p99 of all chunks is ${p99.toFixed(2)} ms, expected at most ${mostMs} ms.`]
+    ...(tokenCountMismatches > 0
+      ? [`${tokenCountMismatches} streams were read with another number of tokens than were written.`]
+      : []),
+    ...(maxP99Ms !== null && p99 !== null && p99 > maxP99Ms
+      ? [`The p99 of all chunks is ${p99.toFixed(2)} ms, expected at most ${maxP99Ms} ms.`]
       : []),
   ]
 }
 
-function doubtsOf({ load, turnpike, bare }: Omit<Measured, 'run'>): readonly string[] {
-  const stepMs = (1000 * load.atOnce) / load.perSecond
+function doubtsOf({ load, turnpike, raw }: Omit<CalibrationData, 'run'>): readonly string[] {
+  const stepMs = (1000 * load.tokensPerWrite) / load.perSecond
   const planned = load.streams * load.perSecond * load.seconds
   const who = [
     ['Turnpike', turnpike],
-    ['the bare reader', bare],
+    ['the bare reader', raw],
   ] as const
   return who.flatMap(([reader, { chunkMs, firstTokenMs, metronomeMs, earliestMs }]) => [
     ...(earliestMs !== null && earliestMs < -clockSlackMs
@@ -153,21 +155,21 @@ const tooFew = ({ count, p99 }: Percentiles, load: StreamLoad): readonly string[
       ]
 
 /** A certificate for people. */
-export function describeCertificate(certificate: Certificate): string {
-  const { verdict, reasons, turnpike, bare, eventLoopDelayMs } = certificate
+export function formatCalibration(calibration: CalibrationResult): string {
+  const { verdict, reasons, turnpike, raw, eventLoopDelayMs } = calibration
   const rows = [
     row('every chunk', turnpike.chunkMs),
     row('first tokens', turnpike.firstTokenMs),
-    row('every chunk, bare reader', bare.chunkMs),
-    row('first tokens, bare reader', bare.firstTokenMs),
+    row('every chunk, bare reader', raw.chunkMs),
+    row('first tokens, bare reader', raw.firstTokenMs),
     row('error of gaps', turnpike.gapMs),
     row('metronome behind its schedule', turnpike.metronomeMs),
   ]
   const { p99, max } = eventLoopDelayMs
   return [
-    `${verdict.toUpperCase()}  ${loadOf(certificate)}`,
+    `${verdict.toUpperCase()}  ${loadOf(calibration)}`,
     ...reasons.map(reason => `  - ${reason}`),
-    floorOf(certificate),
+    floorOf(calibration),
     '',
     plainTable(['written to stamped, ms', 'p50', 'p90', 'p99', 'p99.9', 'max', 'count'], rows),
     '',
@@ -185,12 +187,12 @@ const row = (name: string, { p50, p90, p99, p999, max, count }: Percentiles): re
 /** Rounded up, for it is a bound. */
 const milliseconds = (ms: number | null): string => (ms === null ? '–' : (Math.ceil(ms * 100) / 100).toFixed(2))
 
-const loadOf = ({ load: { streams, perSecond, atOnce, seconds } }: Certificate): string => {
-  const written = atOnce === 1 ? '' : `, ${atOnce} written at once`
+const loadOf = ({ load: { streams, perSecond, tokensPerWrite, seconds } }: CalibrationResult): string => {
+  const written = tokensPerWrite === 1 ? '' : `, ${tokensPerWrite} written at once`
   return `${streams.toLocaleString('en')} streams of ${perSecond} tokens a second${written}, watched for ${seconds} s`
 }
 
-function floorOf({ floorMs: { ttft, gap } }: Certificate): string {
+function floorOf({ measurableFromMs: { ttft, gap } }: CalibrationResult): string {
   if (ttft === null || gap === null)
     return 'What times say about a target on this machine under this load is not known.'
   return `On this machine under this load, a TTFT below ${milliseconds(ttft)} ms and a gap between chunks below ${milliseconds(gap)} ms say nothing about a target.`

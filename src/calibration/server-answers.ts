@@ -2,21 +2,21 @@ import type { Contract } from '../contract/contract.ts'
 import { documented } from '../contract/documented.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
-import { type Beat, beatLine } from './token-stamps.ts'
+import { stampLine, type TokenStamp } from './token-stamps.ts'
 
 const unlimited = { requestsPerMinute: 1_000_000_000, tokensPerMinute: 1_000_000_000_000 }
 const tiers = { XS: unlimited, S: unlimited, M: unlimited, L: unlimited }
 
 /** The documented contract with limits that no load of one machine comes near; what the metronome keeps. */
-export const metronomeContract: Contract = {
+export const calibrationContract: Contract = {
   ...documented,
-  name: 'metronome',
+  name: 'calibration-server',
   accounts: { default: tiers, partner: tiers },
   limits: { ...documented.limits, windowMs: 3_600_000, tokensReset: 'unix-milliseconds' },
 }
 
 /** The texts of the metronome: what it answers, byte for byte, as HTTP/1.1. */
-const { accounts, chat, headerPrefix, models } = metronomeContract
+const { accounts, chat, headerPrefix, models } = calibrationContract
 const { requestsPerMinute, tokensPerMinute } = accounts.default.XS
 const promptTokens = 16
 
@@ -31,7 +31,7 @@ function missing(): never {
 const words =
   ' the|,| of| and| understand|ing| a| to| in| caf\u00e9|.\\n\\n|It| is| that| with| throughput| on|ly| as|.'.split('|')
 
-export type Standing = {
+export type AccountState = {
   readonly nowMs: number
   readonly picoUsd: bigint
   readonly requestsLeft: number
@@ -46,7 +46,7 @@ export const costPicoUsd = (tokens: number): bigint => {
   return (pico(input) * BigInt(promptTokens) + pico(output) * BigInt(tokens)) / 1_000_000n
 }
 
-const commonHeaders = ({ nowMs, picoUsd, requestsLeft, resetMs, serial }: Standing): readonly string[] => [
+const commonHeaders = ({ nowMs, picoUsd, requestsLeft, resetMs, serial }: AccountState): readonly string[] => [
   `date: ${new Date(nowMs).toUTCString()}`,
   `cf-ray: ${serial}-MET`,
   `${headerPrefix}version: 20260801.120000`,
@@ -58,7 +58,7 @@ const commonHeaders = ({ nowMs, picoUsd, requestsLeft, resetMs, serial }: Standi
 ]
 
 /** A whole answer with the limits of an account, of which it names none. */
-export function statementAnswer(standing: Standing): string {
+export function limitsResponse(standing: AccountState): string {
   const body = '{"data":{"rateLimits":[{"apiModelId":"none","rateLimits":[]}]}}'
   const headers = [...commonHeaders(standing), 'content-type: application/json', `content-length: ${body.length}`]
   return `HTTP/1.1 200 OK\r\n${headers.join('\r\n')}\r\n\r\n${body}`
@@ -67,11 +67,11 @@ export function statementAnswer(standing: Standing): string {
 /** The events of one stream, each as a part of a chunked body; the head stands in front of the first. */
 export type StreamTexts = {
   readonly opening: string
-  readonly tokens: (count: number, beat: Beat) => string
+  readonly tokens: (count: number, stamp: TokenStamp) => string
   readonly closing: string
 }
 
-export function streamTexts(standing: Standing, tokens: number): StreamTexts {
+export function streamTexts(standing: AccountState, tokens: number): StreamTexts {
   const { nowMs, tokensLeft, resetMs, serial } = standing
   const common = `"id":"chatcmpl-${String(serial).padStart(12, '0')}","object":"${chat.stream.chunkObject}","created":${Math.floor(nowMs / 1000)},"model":"${model.id}"`
   const headers = [
@@ -91,8 +91,8 @@ export function streamTexts(standing: Standing, tokens: number): StreamTexts {
   let said = 0
   return {
     opening: `HTTP/1.1 200 OK\r\n${headers.join('\r\n')}\r\n\r\n${part(event('"role":"assistant","content":""', 'null'))}`,
-    tokens: (count, beat) => {
-      const line = beatLine(beat)
+    tokens: (count, stamp) => {
+      const line = stampLine(stamp)
       let text = ''
       for (let i = 0; i < count; i++) text += line + event(`"content":"${words[said++ % words.length]}"`, 'null')
       return part(text)
@@ -104,10 +104,10 @@ export function streamTexts(standing: Standing, tokens: number): StreamTexts {
 const part = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 
 const openingPicoUsd = pico('1000000')
-const { windowMs } = metronomeContract.limits
+const { windowMs } = calibrationContract.limits
 
 /** One account for everybody, with limits that nobody reaches. */
-export function createCalibrationAccount(clock: Clock): { readonly draw: (tokens: number) => Standing } {
+export function createCalibrationAccount(clock: Clock): { readonly draw: (tokens: number) => AccountState } {
   let picoUsd = openingPicoUsd
   let serial = 0
   let resetMs = 0
@@ -125,7 +125,7 @@ export function createCalibrationAccount(clock: Clock): { readonly draw: (tokens
       }
       const used = tokens > 0 ? ++requests : ++statements
       // A balance is the one before the request, a remainder the one behind it.
-      const standing: Standing = {
+      const standing: AccountState = {
         nowMs,
         picoUsd,
         requestsLeft: requestsPerMinute - used,

@@ -1,44 +1,44 @@
 import { createServer, type Socket } from 'node:net'
 import { type Clock, monotonicOriginMs } from '../lib/clock.ts'
-import { createCalibrationAccount, type StreamTexts, statementAnswer, streamTexts } from './server-answers.ts'
+import { createCalibrationAccount, limitsResponse, type StreamTexts, streamTexts } from './server-answers.ts'
 
-export type Pace = {
+export type PaceOptions = {
   readonly clock: Clock
   /** Tokens of each stream. */
   readonly perSecond: number
   /** Tokens that are written at once, each a chunk of its own. */
-  readonly atOnce: number
+  readonly tokensPerWrite: number
 }
 
 /** Takes a text and says whether it can take more. */
-export type Outlet = (text: string) => boolean
+export type WriteText = (text: string) => boolean
 
 export type Pacer = {
   /** Begins a stream, whose first token is due in one step. */
-  readonly begin: (outlet: Outlet, texts: StreamTexts, tokens: number) => void
+  readonly begin: (outlet: WriteText, texts: StreamTexts, tokens: number) => void
   readonly stop: () => void
 }
 
 /** A stream that is under way. */
-type Voice = { readonly outlet: Outlet; readonly texts: StreamTexts; tokensLeft: number; dueMs: number }
+type StreamState = { readonly outlet: WriteText; readonly texts: StreamTexts; tokensLeft: number; dueMs: number }
 
 /**
  * Writes the tokens of all streams when they are due. Who comes late catches up, so that each stream keeps its pace, and
  * says in the beat how late it was.
  */
-export function createPacer({ clock, perSecond, atOnce }: Pace): Pacer {
-  const stepMs = (1000 * atOnce) / perSecond
+export function createPacer({ clock, perSecond, tokensPerWrite }: PaceOptions): Pacer {
+  const stepMs = (1000 * tokensPerWrite) / perSecond
   const originMs = monotonicOriginMs(clock)
   /** In the order in which they are due. */
-  let voices: Voice[] = []
+  let voices: StreamState[] = []
   let cancel: (() => void) | null = null
 
   const arm = (): void => {
     const [first] = voices
-    cancel = first === undefined ? null : clock.at(first.dueMs, beat)
+    cancel = first === undefined ? null : clock.at(first.dueMs, stamp)
   }
 
-  const beat = (): void => {
+  const stamp = (): void => {
     const nowMs = clock.nowMs()
     const next = voices.findIndex(({ dueMs }) => dueMs > nowMs)
     const count = next === -1 ? voices.length : next
@@ -49,10 +49,10 @@ export function createPacer({ clock, perSecond, atOnce }: Pace): Pacer {
   }
 
   /** Whether the voice goes on. */
-  const write = (voice: Voice): boolean => {
+  const write = (voice: StreamState): boolean => {
     const { outlet, texts, dueMs } = voice
     const nowMs = clock.nowMs()
-    const count = Math.min(atOnce, voice.tokensLeft)
+    const count = Math.min(tokensPerWrite, voice.tokensLeft)
     voice.tokensLeft -= count
     voice.dueMs += stepMs
     const text = texts.tokens(count, { writtenMs: originMs + nowMs, lateMs: nowMs - dueMs })
@@ -99,7 +99,7 @@ export function readRequests(onRequest: (request: PlainRequest) => void): (bytes
   }
 }
 
-export type Metronome = { readonly port: number; readonly close: () => void }
+export type CalibrationServer = { readonly port: number; readonly close: () => void }
 
 /** Connections that wait to be accepted: a load of thousands may come while this process has no turn. */
 const mostWaiting = 4_096
@@ -111,7 +111,10 @@ const mostUnreadBytes = 4_194_304
  * written and how late that was. It keeps every promise that is judged and does next to nothing else, so that what a
  * reader stamps later than was written is the reader's doing, or the kernel's. Port 0 is a free one.
  */
-export function startMetronome({ port, ...pace }: Pace & { readonly port: number }): Promise<Metronome> {
+export function startCalibrationServer({
+  port,
+  ...pace
+}: PaceOptions & { readonly port: number }): Promise<CalibrationServer> {
   const account = createCalibrationAccount(pace.clock)
   const pacer = createPacer(pace)
   const sockets = new Set<Socket>()
@@ -129,7 +132,7 @@ export function startMetronome({ port, ...pace }: Pace & { readonly port: number
     }
     const read = readRequests(({ method, body }) => {
       if (method !== 'POST') {
-        write(statementAnswer(account.draw(0)))
+        write(limitsResponse(account.draw(0)))
         return
       }
       const tokens = tokensIn(body)

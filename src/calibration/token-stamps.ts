@@ -1,14 +1,14 @@
 import type { Transport } from '../produce/transport/transport.ts'
-import type { Beats } from './result.ts'
+import type { TokenStamps } from './result.ts'
 
 /** When the metronome wrote a token, on the clock of the machine, and how much later that was than it was to be. */
-export type Beat = { readonly writtenMs: number; readonly lateMs: number }
+export type TokenStamp = { readonly writtenMs: number; readonly lateMs: number }
 
 const decimals = 4
 const unitsPerMs = 10 ** decimals
 
 /** The line of an event that holds its beat: its `id`, by the standard, which no reader of completions asks for. */
-export const beatLine = ({ writtenMs, lateMs }: Beat): string =>
+export const stampLine = ({ writtenMs, lateMs }: TokenStamp): string =>
   `id: beat ${writtenMs.toFixed(decimals)} ${lateMs.toFixed(decimals)}\n`
 
 const opening = Buffer.from('id: beat ')
@@ -18,7 +18,7 @@ const [LF, SPACE, POINT, ZERO] = [0x0a, 0x20, 0x2e, 0x30]
  * Finds the beats in the bytes of a stream, however those were cut on the way. Cheaper than to read the events, because
  * it goes on inside the process that is measured; no other line that the metronome writes has this opening in it.
  */
-export function scanBeats(onBeat: (writtenMs: number, lateMs: number) => void): (bytes: Buffer) => void {
+export function scanStamps(onBeat: (writtenMs: number, lateMs: number) => void): (bytes: Buffer) => void {
   let rest: Buffer | null = null
   return bytes => {
     const whole: Buffer = rest === null ? bytes : Buffer.concat([rest, bytes])
@@ -55,14 +55,14 @@ function readBeat(bytes: Buffer, start: number, onBeat: (writtenMs: number, late
 }
 
 /** Sends as `send` does and notes the beats of each stream, by the id that the metronome gives its answer. */
-export function noteBeats(send: Transport, note: (responseId: string, beats: Beats) => void): Transport {
+export function collectStamps(send: Transport, note: (responseId: string, stamps: TokenStamps) => void): Transport {
   return async (request, signal) => {
     const { onStreamBytes } = request
     if (onStreamBytes === null) return send(request, signal)
-    const beats: Beats = { writtenMs: [], lateMs: [] }
-    const scan = scanBeats((writtenMs, lateMs) => {
-      beats.writtenMs.push(writtenMs)
-      beats.lateMs.push(lateMs)
+    const stamps: TokenStamps = { writtenMs: [], lateMs: [] }
+    const scan = scanStamps((writtenMs, lateMs) => {
+      stamps.writtenMs.push(writtenMs)
+      stamps.lateMs.push(lateMs)
     })
     // What is measured comes first, so that looking for beats delays the next chunk and not this one.
     const read = (bytes: Buffer, atMs: number) => {
@@ -70,7 +70,7 @@ export function noteBeats(send: Transport, note: (responseId: string, beats: Bea
       scan(bytes)
     }
     const exchange = await send({ ...request, onStreamBytes: read }, signal)
-    note(exchange.headers['cf-ray'] ?? '', beats)
+    note(exchange.headers['cf-ray'] ?? '', stamps)
     return exchange
   }
 }

@@ -1,33 +1,33 @@
-import { measureBare, measureTurnpike } from '../calibration/calibrate.ts'
-import { certify, describeCertificate } from '../calibration/result.ts'
-import { mostStreamTokens, type StreamLoad, startsPerSecond, streamMs } from '../calibration/stream-load.ts'
+import { measureRaw, measureTurnpike } from '../calibration/calibrate.ts'
+import { calibrate, formatCalibration } from '../calibration/result.ts'
+import { maxStreamTokens, type StreamLoad, streamMs, streamStartsPerSecond } from '../calibration/stream-load.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { startOwnProcess } from './child-process.ts'
 import { exitCodes, number, text, type Values, wholeNumber } from './flags.ts'
 import { listenForInterrupts } from './interrupts.ts'
 
 /** Measures how late this program stamps what a metronome in a process of its own has written. */
-export async function certifyCommand(values: Values): Promise<number> {
+export async function calibrateCommand(values: Values): Promise<number> {
   const load = loadOf(values)
-  const mostMs = mostMsOf(values)
-  const pace = ['--rate', String(load.perSecond), '--at-once', String(load.atOnce)]
-  const metronome = await startOwnProcess('metronome', pace)
+  const maxP99Ms = mostMsOf(values)
+  const pace = ['--rate', String(load.perSecond), '--tokens-per-write', String(load.tokensPerWrite)]
+  const calibrationServer = await startOwnProcess('calibration-server', pace)
   const interrupts = listenForInterrupts()
   const { stop } = interrupts
   try {
     const seconds = Math.round((2 * streamMs(load)) / 1000 + load.seconds)
     process.stderr.write(`Reads ${load.streams} streams barely, then as in a run: twice ${seconds} s.\n`)
-    const bare = await measureBare(load, metronome.port, stop)
+    const raw = await measureRaw(load, calibrationServer.port, stop)
     if (stop.aborted) return exitCodes.interrupted
-    const turnpike = await measureTurnpike(load, metronome.port, stop)
+    const turnpike = await measureTurnpike(load, calibrationServer.port, stop)
     if (stop.aborted) return exitCodes.interrupted
-    const certificate = certify({ load, bare, mostMs, ...turnpike })
+    const calibration = calibrate({ load, raw, maxP99Ms, ...turnpike })
     const isJson = text(values, 'format') === 'json'
-    process.stdout.write(isJson ? `${JSON.stringify(certificate, null, 2)}\n` : describeCertificate(certificate))
-    return exitCodes[certificate.verdict]
+    process.stdout.write(isJson ? `${JSON.stringify(calibration, null, 2)}\n` : formatCalibration(calibration))
+    return exitCodes[calibration.verdict]
   } finally {
     interrupts.dispose()
-    metronome.stop()
+    calibrationServer.stop()
   }
 }
 
@@ -35,11 +35,11 @@ function loadOf(values: Values): StreamLoad {
   const load: StreamLoad = {
     streams: wholeNumber(values, 'streams', { least: 1, most: 10_000 }),
     perSecond: wholeNumber(values, 'rate', { least: 1, most: 1_000 }),
-    tokens: wholeNumber(values, 'tokens', { least: 2, most: mostStreamTokens }),
+    tokens: wholeNumber(values, 'tokens', { least: 2, most: maxStreamTokens }),
     seconds: wholeNumber(values, 'seconds', { least: 1, most: 3_600 }),
-    atOnce: wholeNumber(values, 'at-once', { least: 1, most: 100 }),
+    tokensPerWrite: wholeNumber(values, 'tokens-per-write', { least: 1, most: 100 }),
   }
-  const perSecond = startsPerSecond(load)
+  const perSecond = streamStartsPerSecond(load)
   if (perSecond <= 10_000) return load
   throw new UsageError({
     where: '--tokens',
@@ -49,7 +49,7 @@ function loadOf(values: Values): StreamLoad {
 }
 
 function mostMsOf(values: Values): number | null {
-  const mostMs = number(values, 'most')
-  if (mostMs === null || mostMs > 0) return mostMs
-  throw new UsageError({ where: '--most', got: String(mostMs), expected: 'milliseconds above 0' })
+  const maxP99Ms = number(values, 'max-p99')
+  if (maxP99Ms === null || maxP99Ms > 0) return maxP99Ms
+  throw new UsageError({ where: '--max-p99', got: String(maxP99Ms), expected: 'milliseconds above 0' })
 }

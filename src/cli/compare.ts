@@ -42,7 +42,7 @@ export function assertStillComparable(baselines: Baselines | null, intent: Judge
 }
 
 export const criteriaOf = (values: Values): Criteria => ({
-  minimalEffect: share(values, 'minimal-effect', defaultCriteria.minimalEffect, 0.001),
+  minEffect: share(values, 'min-effect', defaultCriteria.minEffect, 0.001),
   noiseFloor: share(values, 'noise-floor', defaultCriteria.noiseFloor, 0),
 })
 

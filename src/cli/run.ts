@@ -97,7 +97,7 @@ async function runAgainst(
   try {
     const workers = workersOf(values)
     const directory = await createRunDirectory(path, { plan, contract }, workers)
-    const warmUp = values.rehearsal !== false
+    const warmUp = values['warm-up'] !== false
     const job: RunJob = { info, plan, contract, callers, specialKeys, baselines, workers, warmUp, gauges }
     return exitCodeOf(await run(job, { clock, stop, quit, startWorker: startThread, directory, outputs, log }))
   } finally {

@@ -42,19 +42,20 @@ const longestServiceMs = 600_000
 
 /** What the flags say that the reference service can do at once; null: everything. Throws a UsageError. */
 export function serviceCapacity(values: Values): ServiceCapacity | null {
-  const slots = given(values, 'slots', { least: 1, most: 100_000 })
+  const concurrency = given(values, 'concurrency', { least: 1, most: 100_000 })
   const serviceTime = text(values, 'service-time')
-  const queue = given(values, 'queue', { least: 0, most: 1_000_000 })
-  if (slots === null && serviceTime === null && queue === null) return null
-  if (slots === null) throw new UsageError({ where: '--slots', got: 'nothing', expected: 'a number of slots' })
+  const queueLength = given(values, 'queue-length', { least: 0, most: 1_000_000 })
+  if (concurrency === null && serviceTime === null && queueLength === null) return null
+  if (concurrency === null)
+    throw new UsageError({ where: '--concurrency', got: 'nothing', expected: 'a number of concurrent requests' })
   const serviceTimeMs = parseDuration(serviceTime ?? '')
   if (serviceTimeMs === null || serviceTimeMs <= 0 || serviceTimeMs > longestServiceMs) {
     const got = serviceTime === null ? 'nothing' : JSON.stringify(serviceTime)
-    throw new UsageError({ where: '--service-time', got, expected: 'how long a slot is taken, such as 20ms' })
+    throw new UsageError({ where: '--service-time', got, expected: 'the processing time of a request, such as 20ms' })
   }
   // Any other word has been refused with the rest of the command line.
-  const spread = latencyDistributionKinds.find(each => each === text(values, 'spread')) ?? 'constant'
-  return { slots, serviceTimeMs, spread, queue: queue ?? slots }
+  const distribution = latencyDistributionKinds.find(each => each === text(values, 'distribution')) ?? 'constant'
+  return { concurrency, serviceTimeMs, distribution, queueLength: queueLength ?? concurrency }
 }
 
 /** The same as flags, for a service that a run starts. */
@@ -62,8 +63,8 @@ export const capacityFlags = (plan: ServiceSpec | null): readonly string[] =>
   plan === null
     ? []
     : [
-        ...['--slots', String(plan.slots), '--service-time', `${plan.serviceTimeMs}ms`],
-        ...['--spread', plan.spread, '--queue', String(plan.queue)],
+        ...['--concurrency', String(plan.concurrency), '--service-time', `${plan.serviceTimeMs}ms`],
+        ...['--distribution', plan.distribution, '--queue-length', String(plan.queueLength)],
       ]
 
 const given = (
@@ -146,7 +147,7 @@ function timingOf(values: Values): ServiceLatency {
     ...defaultLatency,
     ttftMs: milliseconds(values, 'ttft', ttftMs),
     itlMs: milliseconds(values, 'itl', itlMs),
-    rpcMs: milliseconds(values, 'rpc', rpcMs),
+    rpcMs: milliseconds(values, 'rpc-latency', rpcMs),
   }
   return scaleLatency(timing, share)
 }

@@ -7,14 +7,14 @@ export type Batch<Item> = {
 /** Calls `work` when there is time for it; `hasTime` tells it whether there still is. */
 export type Defer = (work: (hasTime: () => boolean) => void) => void
 
-const atOnce: Defer = work => work(() => true)
+const tokensPerWrite: Defer = work => work(() => true)
 /** The share of waiting items that is handled even without time, so that fewer wait than arrive in eight turns. */
 const minShare = 1 / 8
 /** How many items are handled between two questions for time. */
 const itemsPerCheck = 4
 
 /** Handles items in their order, once `size` of them wait and `defer` calls for it; by default at once. */
-export function createBatch<Item>(size: number, handle: (item: Item) => void, defer = atOnce): Batch<Item> {
+export function createBatch<Item>(size: number, handle: (item: Item) => void, defer = tokensPerWrite): Batch<Item> {
   let waiting: Item[] = []
   let isDeferred = false
   const take = (count: number) => {

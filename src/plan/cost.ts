@@ -13,8 +13,8 @@ export function creditsPerArrival(call: Call, contract: Contract): number {
   if (call.kind === 'rpc') return creditsOf(call, contract)
   if (call.kind === 'probe') return probeOf(call.probe).credits?.(contract) ?? 0
   if (call.kind !== 'replay') return 0
-  const isLate = call.againAfterMs !== null && call.againAfterMs >= contract.idempotency.ttlMs
-  return creditsOf(call.of, contract) * (1 + call.foreign + (isLate ? 1 : 0))
+  const isLate = call.repeatAfterMs !== null && call.repeatAfterMs >= contract.idempotency.ttlMs
+  return creditsOf(call.of, contract) * (1 + call.otherCallerRatio + (isLate ? 1 : 0))
 }
 
 function creditsOf({ network, methods, batchSize, failing }: RpcCall, contract: Contract): number {
@@ -47,7 +47,7 @@ export function maxPicoUsd(call: Call, contract: Contract): bigint | null {
   if (call.kind === 'probe') return costOf(creditsPerArrival(call, contract), pico(usdPerCredit), 1n)
   const { rpc, times } =
     call.kind === 'replay'
-      ? { rpc: call.of, times: 1 + (call.foreign > 0 ? 1 : 0) + (call.againAfterMs === null ? 0 : 1) }
+      ? { rpc: call.of, times: 1 + (call.otherCallerRatio > 0 ? 1 : 0) + (call.repeatAfterMs === null ? 0 : 1) }
       : { rpc: call, times: 1 }
   if (rpc.kind !== 'rpc') return 0n
   const maxMultiplier = Math.max(

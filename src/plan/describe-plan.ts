@@ -57,9 +57,9 @@ function heading(plan: Plan): string {
 
 function serviceCapacity(service: Plan['service']): string {
   if (service === null) return ''
-  const { slots, serviceTimeMs, spread, queue } = service
-  const perSecond = Number(((slots * 1_000) / serviceTimeMs).toPrecision(4))
-  return `: ${slots} slots, ${seconds(serviceTimeMs)} each (${spread}), so ${perSecond}/s; ${queue} may wait`
+  const { concurrency, serviceTimeMs, distribution, queueLength } = service
+  const perSecond = Number(((concurrency * 1_000) / serviceTimeMs).toPrecision(4))
+  return `: ${concurrency} slots, ${seconds(serviceTimeMs)} each (${distribution}), so ${perSecond}/s; ${queueLength} may wait`
 }
 
 function overBudget(worstUsd: string | null, budgetUsd: string): string {
@@ -115,7 +115,7 @@ function failuresTable({ forecast: { failures } }: Plan): string {
   return plainTable(
     ['stage', `in ${seconds(first.windowMs)}`, 'tolerated', ''],
     failures.map(({ stage, expected, tolerated, isMeant }) => {
-      const over = isMeant ? 'beyond it on purpose' : 'over: if that is meant, "beyond-failures: true" says so'
+      const over = isMeant ? 'beyond it on purpose' : 'over: if that is meant, "exceed-failure-limit: true" says so'
       return [stage, count(expected), count(tolerated), expected > tolerated ? over : '']
     }),
   )

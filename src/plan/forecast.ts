@@ -102,6 +102,6 @@ function failuresForecast(
 
 /** Expected failures of one arrival. */
 function failuresOf(call: Call | undefined, contract: Contract): number {
-  if (call?.kind === 'replay') return call.conflicting
+  if (call?.kind === 'replay') return call.conflictRatio
   return call?.kind === 'probe' && isOwnRefusal(call.probe, contract) ? 1 : 0
 }

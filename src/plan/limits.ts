@@ -17,7 +17,7 @@ export function planLimits(
   contract: Contract,
   published: PublishedLimits,
 ): LimitsPlan & { readonly limitOf: LimitOf } {
-  const by = callers.limits
+  const by = callers.limitsFrom
   const ofProfile = profileLimits(callers.accountTier, contract)
   const ofTarget = (scope: LimitScope) =>
     published.kind === 'answered' ? (published.perMinute.get(limitName(scope)) ?? null) : null

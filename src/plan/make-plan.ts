@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
-import type { LimitsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
+import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
 import type { Recorded, Stage } from '../scenario/stage-schema.ts'
 import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } from '../scenario/tier-rate.ts'
 import { parseUsd } from '../scenario/units.ts'
@@ -57,7 +57,7 @@ export function makePlan(
     slo: scenario.slo,
     thresholds: scenario.thresholds,
     budgetUsd: budgetOf(overrides.budgetUsd) ?? scenario.budgetUsd,
-    bounds: planBounds(scenario.limits),
+    bounds: planBounds(scenario.bounds),
     record: scenario.record,
   } as const
   return { ...plan, forecast: forecast(plan, contract, limitOf) }
@@ -156,7 +156,7 @@ function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | nul
       }
     }
     case 'capacity': {
-      const { good, precision, trialMs, confirmMs, spacing, coolDownMs, mix } = stage
+      const { goodRatio: good, precision, trialMs, confirmMs, spacing, coolDownMs, mix } = stage
       const search = {
         fromPerSecond: arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers),
         toPerSecond: arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers),
@@ -199,7 +199,7 @@ const defaults: Bounds = {
 }
 
 /** The bounds of the harness: those of the scenario, else the defaults. */
-export function planBounds({ maxInFlight, maxBodyBytes, drainMs, timeouts }: LimitsSpec): Bounds {
+export function planBounds({ maxInFlight, maxBodyBytes, drainMs, timeouts }: BoundsSpec): Bounds {
   return {
     maxInFlight: maxInFlight ?? defaults.maxInFlight,
     maxBodyBytes: maxBodyBytes ?? defaults.maxBodyBytes,

@@ -27,7 +27,7 @@ export function samplesPerArrival(call: Call, contract: Contract): number {
       .every(status => status >= 300)
       ? 0
       : 1
-  return requestsPerArrival(call) - (call.kind === 'replay' ? call.conflicting : 0)
+  return requestsPerArrival(call) - (call.kind === 'replay' ? call.conflictRatio : 0)
 }
 
 /** The ratio of requests of a call that its limits admit, if every minute of the stage is like its busiest. */

@@ -92,4 +92,4 @@ function shardLimits({ name, load }: StagePlan): readonly { readonly max: number
 }
 
 const usesOtherCallers = (calls: Plan['calls']): boolean =>
-  Object.values(calls).some(call => call.kind === 'replay' && call.foreign > 0)
+  Object.values(calls).some(call => call.kind === 'replay' && call.otherCallerRatio > 0)

@@ -13,7 +13,7 @@ import { run } from './run.ts'
 const callers = 64
 const users = 8
 const balance = '1000'
-const atOnce = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
+const tokensPerWrite = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
 
 /**
  * Sends the calls of a plan for half a second to a reference service in this very thread, and forgets the result.
@@ -29,7 +29,7 @@ export async function warmUp(plan: Plan, contract: Contract): Promise<number> {
     seed: plan.seed,
     openingBalanceUsd: balance,
     openingBalanceDiem: balance,
-    timing: atOnce,
+    timing: tokensPerWrite,
     lies: [],
   })
   let server: RunningServer
@@ -77,7 +77,7 @@ export function warmUpPlan(plan: Plan): Plan {
   }
 }
 
-const withoutWaits = (call: Call): Call => (call.kind === 'replay' ? { ...call, againAfterMs: null } : call)
+const withoutWaits = (call: Call): Call => (call.kind === 'replay' ? { ...call, repeatAfterMs: null } : call)
 
 /** What a warm-up leaves in the heap would be moved about, for 10 ms, once the load has begun. */
 function collectGarbage(): void {

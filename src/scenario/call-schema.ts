@@ -58,7 +58,7 @@ export const callSchemas = {
     kind: z.literal('rpc'),
     network,
     methods,
-    failing: probabilityField().default(0).describe('Probability that a call fails on purpose.'),
+    'failure-ratio': probabilityField().default(0).describe('Probability that a call fails on purpose.'),
   }).describe('A single JSON-RPC call.'),
   'rpc-batch': mapping({
     kind: z.literal('rpc-batch'),
@@ -67,23 +67,23 @@ export const callSchemas = {
     size: integerField(1, 10_000, 'a whole number from 1 to the longest batch of the profile').describe(
       'Items of each batch.',
     ),
-    failing: integerField(0, 10_000).default(0).describe('Items of each batch that fail on purpose.'),
+    'failing-items': integerField(0, 10_000).default(0).describe('Items of each batch that fail on purpose.'),
   }).describe('A batch of JSON-RPC calls in one request.'),
   replay: mapping({
     kind: z.literal('replay'),
     of: textField('the name of an rpc or rpc-batch call').describe('The rpc or rpc-batch call that is repeated.'),
     duplicates: integerField(0, 20).default(1).describe('Further requests with the key and the body of the first.'),
     concurrent: flagField.default(false).describe('Whether the duplicates race with the first request.'),
-    conflicting: probabilityField()
+    'conflict-ratio': probabilityField()
       .default(0)
       .describe('Probability that one request with the same key and another body follows.'),
-    'other-key': probabilityField()
+    'other-key-ratio': probabilityField()
       .default(0)
       .describe('Probability that another key of the same account follows with the same body.'),
-    foreign: probabilityField()
+    'other-caller-ratio': probabilityField()
       .default(0)
       .describe('Probability that another caller follows with the same key and the same body.'),
-    'again-after': durationField
+    'repeat-after': durationField
       .optional()
       .describe('So long after that the same key and body once more, within the lifetime of the key or past it.'),
   }).describe('An RPC request that is sent again with the same idempotency key.'),
@@ -146,11 +146,13 @@ export type Call =
       readonly options: ChatOptions | null
     })
   | RpcCall
-  | (Pick<Written<'replay'>, 'kind' | 'duplicates' | 'concurrent' | 'conflicting' | 'foreign'> & {
+  | (Pick<Written<'replay'>, 'kind' | 'duplicates' | 'concurrent'> & {
       readonly of: RpcCall
-      readonly otherKey: number
+      readonly conflictRatio: number
+      readonly otherCallerRatio: number
+      readonly otherKeyRatio: number
       /** Delay of one more request with the key and the body of the first; null for none. */
-      readonly againAfterMs: number | null
+      readonly repeatAfterMs: number | null
     })
   | Written<'models' | 'networks' | 'rate-limits' | 'rate-limit-logs'>
   | (Pick<Written<'resource'>, 'kind' | 'resource'> & {

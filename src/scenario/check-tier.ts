@@ -34,7 +34,7 @@ export function checkTier(path: Path, written: unknown, stage: Stage, context: S
     complain({ ...field(key, source[key]), expected: 'an absolute amount, since no call of the mix is limited' })
   }
   if (perMinute === null) return
-  const beyond = source['beyond-tier'] === true
+  const beyond = source['exceed-tier'] === true
   if (stage.shape === 'burst') {
     checkBurst(stage, perMinute, beyond, problem => complain({ ...field('size', source.size), ...problem }))
   }
@@ -42,7 +42,7 @@ export function checkTier(path: Path, written: unknown, stage: Stage, context: S
   for (const [key, rate] of ratesOf(stage)) {
     if (beyond || arrivalsPerSecond(rate, perMinute, stage.callers) <= max * (1 + 1e-9)) continue
     const limit = rate.kind === 'of-tier' ? '100% of tier' : `${readable(max)}/s, which is 100% of tier`
-    complain({ ...field(key, source[key]), expected: `at most ${limit}, or "beyond-tier: true"` })
+    complain({ ...field(key, source[key]), expected: `at most ${limit}, or "exceed-tier: true"` })
   }
 }
 
@@ -62,7 +62,7 @@ function checkBurst(
   if (beyond || arrivals * burstsPerWindow <= perMinute * callers * (1 + 1e-9)) return
   const often = burstsPerWindow === 1 ? '' : ` in ${burstsPerWindow} bursts a minute`
   complain({
-    expected: `at most ${Math.floor(perMinute * callers * (1 + 1e-9))} arrivals${often}, which is 100% of tier, or "beyond-tier: true"`,
+    expected: `at most ${Math.floor(perMinute * callers * (1 + 1e-9))} arrivals${often}, which is 100% of tier, or "exceed-tier: true"`,
   })
 }
 

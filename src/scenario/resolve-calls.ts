@@ -15,7 +15,10 @@ export type Calls = ReadonlyMap<string, Call | null>
 /** Resolves the calls. Reports what the contract does not know; the schema reports the rest. */
 export function resolveCalls(
   value: unknown,
-  { count, 'keys-each': keys }: { readonly count?: number | undefined; readonly 'keys-each'?: number | undefined },
+  {
+    count,
+    'keys-per-caller': keys,
+  }: { readonly count?: number | undefined; readonly 'keys-per-caller'?: number | undefined },
   contract: Contract,
   complain: Complain,
 ): Calls {
@@ -28,13 +31,20 @@ export function resolveCalls(
     if (!isReplay(call)) continue
     const path = ['calls', name]
     calls.set(name, resolveReplay(path, call, entriesOf(value), calls, complain))
-    const { foreign = 0, 'other-key': otherKey = 0 } = salvage(callSchemas.replay, call)
+    const { 'other-caller-ratio': otherCallerRatio = 0, 'other-key-ratio': otherKeyRatio = 0 } = salvage(
+      callSchemas.replay,
+      call,
+    )
     const expectNone = (key: string, got: number, expected: string) =>
       complain({ path: [...path, key], at: 'value', got: String(got), expected })
-    if (foreign > 0 && count === 1)
-      expectNone('foreign', foreign, '0, since there is one caller and a foreign request comes from another')
-    if (otherKey > 0 && keys === 1)
-      expectNone('other-key', otherKey, '0, since callers have one key each: see "keys-each" of "callers"')
+    if (otherCallerRatio > 0 && count === 1)
+      expectNone('other-caller-ratio', otherCallerRatio, '0, since there is only one caller')
+    if (otherKeyRatio > 0 && keys === 1)
+      expectNone(
+        'other-key-ratio',
+        otherKeyRatio,
+        '0, since callers have one key each: see "keys-per-caller" of "callers"',
+      )
   }
   return calls
 }
@@ -45,7 +55,7 @@ function resolveCall(path: Path, value: unknown, contract: Contract, complain: C
     case 'chat':
       return resolveChat(path, value, contract, complain)
     case 'rpc': {
-      const { failing } = salvage(callSchemas.rpc, value)
+      const { 'failure-ratio': failing } = salvage(callSchemas.rpc, value)
       return resolveRpc(path, value, null, failing, contract, complain)
     }
     case 'rpc-batch':
@@ -77,14 +87,14 @@ function resolveResource(path: Path, value: unknown, contract: Contract, complai
 }
 
 function resolveBatch(path: Path, value: unknown, contract: Contract, complain: Complain): RpcCall | null {
-  const { size, failing } = salvage(callSchemas['rpc-batch'], value)
+  const { size, 'failing-items': failing } = salvage(callSchemas['rpc-batch'], value)
   const max = contract.rpc.batchLimit
   if (size !== undefined && size > max) {
     complain({ path: [...path, 'size'], at: 'value', got: String(size), expected: `a whole number from 1 to ${max}` })
   }
   if (size !== undefined && failing !== undefined && failing > size) {
     const expected = `at most ${size}, the size of the batch`
-    complain({ path: [...path, 'failing'], at: 'value', got: String(failing), expected })
+    complain({ path: [...path, 'failing-items'], at: 'value', got: String(failing), expected })
   }
   const call = resolveRpc(path, value, size ?? null, failing, contract, complain)
   return size === undefined ? null : call
@@ -137,10 +147,10 @@ function resolveReplay(
     of,
     duplicates,
     concurrent,
-    conflicting,
-    foreign,
-    'other-key': otherKey,
-    'again-after': againAfterMs = null,
+    'conflict-ratio': conflictRatio,
+    'other-caller-ratio': otherCallerRatio,
+    'other-key-ratio': otherKeyRatio,
+    'repeat-after': repeatAfterMs = null,
   } = salvage(callSchemas.replay, value)
   if (of === undefined) return null
   // An original with a mistake is already reported, and its kind is unknown.
@@ -153,22 +163,37 @@ function resolveReplay(
     return null
   }
   if (duplicates === undefined || concurrent === undefined) return null
-  if (conflicting === undefined || foreign === undefined || otherKey === undefined) return null
-  if (againAfterMs !== null && againAfterMs > maxRepeatAfterMs) {
+  if (conflictRatio === undefined || otherCallerRatio === undefined || otherKeyRatio === undefined) return null
+  if (repeatAfterMs !== null && repeatAfterMs > maxRepeatAfterMs) {
     const expected = `at most ${maxRepeatAfterMs / 1000}s, since the run waits for it`
-    complain({ path: [...path, 'again-after'], at: 'value', got: `${againAfterMs / 1000}s`, expected })
+    complain({ path: [...path, 'repeat-after'], at: 'value', got: `${repeatAfterMs / 1000}s`, expected })
     return null
   }
-  if (duplicates === 0 && conflicting === 0 && foreign === 0 && otherKey === 0 && againAfterMs === null) {
+  if (
+    duplicates === 0 &&
+    conflictRatio === 0 &&
+    otherCallerRatio === 0 &&
+    otherKeyRatio === 0 &&
+    repeatAfterMs === null
+  ) {
     complain({
       path,
       at: 'value',
       got: 'a replay without a repetition',
-      expected: 'duplicates, other-key, conflicting or foreign above 0, or again-after',
+      expected: 'duplicates, other-key-ratio, conflict-ratio or other-caller-ratio above 0, or repeat-after',
     })
     return null
   }
-  return { kind: 'replay', of: original, duplicates, concurrent, conflicting, foreign, otherKey, againAfterMs }
+  return {
+    kind: 'replay',
+    of: original,
+    duplicates,
+    concurrent,
+    conflictRatio,
+    otherCallerRatio,
+    otherKeyRatio,
+    repeatAfterMs,
+  }
 }
 
 /** Audits process requests in order, so a repetition that waits delays them. */

@@ -60,7 +60,7 @@ function resolveStage(path: Path, written: unknown, context: StageContext, compl
     duration: durationMs,
     callers: requested,
     'first-caller': firstCaller = 0,
-    'beyond-failures': beyondFailures = false,
+    'exceed-failure-limit': beyondFailures = false,
   } = salvage(stageSchemas.sequence, written)
   const count = context.callers
   if (count !== undefined && firstCaller >= count) {
@@ -82,7 +82,7 @@ function resolveStage(path: Path, written: unknown, context: StageContext, compl
 }
 
 function resolveRecorded(written: unknown, { callers }: StageContext): Stage | null {
-  const { name, 'beyond-failures': beyondFailures = false } = salvage(stageSchemas.recorded, written)
+  const { name, 'exceed-failure-limit': beyondFailures = false } = salvage(stageSchemas.recorded, written)
   const load = loadReaders.recorded(written)
   if (name === undefined || callers === undefined || load === null) return null
   return { name, callers, firstCaller: 0, beyondFailures, ...load }
@@ -142,7 +142,7 @@ function checkCapacity(
     const call = calls.get(name)
     if (!call) return
     known[name] = call
-    const mustFail = call.kind === 'probe' || (call.kind === 'replay' && call.conflicting > 0)
+    const mustFail = call.kind === 'probe' || (call.kind === 'replay' && call.conflictRatio > 0)
     const expected = 'calls that are to succeed: no probe, and no replay that conflicts'
     if (mustFail) complain({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
   }

@@ -19,16 +19,16 @@ import { type Threshold, type Timing, timings } from './threshold.ts'
 const limitsOf = ['target', 'profile'] as const
 const records = ['all', 'findings', 'none'] as const
 
-const spreads = ['constant', 'exponential'] as const
+const distributions = ['constant', 'exponential'] as const
 
 const serviceSchema = mapping({
-  slots: integerField(1, 100_000).describe('So many requests are carried out at a time.'),
+  concurrency: integerField(1, 100_000).describe('So many requests are carried out at a time.'),
   'service-time': durationField.describe('How long a request takes its slot.'),
-  spread: z
-    .enum(spreads, { error: oneOf(spreads) })
+  distribution: z
+    .enum(distributions, { error: oneOf(distributions) })
     .default('constant')
     .describe('Whether each takes as long, or they vary.'),
-  queue: integerField(0, 1_000_000).describe('So many more wait for a slot; beyond them is 503.'),
+  'queue-length': integerField(0, 1_000_000).describe('So many more wait for a slot; beyond them is 503.'),
 })
 
 export const callersSchema = mapping({
@@ -37,13 +37,15 @@ export const callersSchema = mapping({
     .enum(accountTiers, { error: oneOf(accountTiers) })
     .default('default')
     .describe('The account tier of the callers, which decides their limits.'),
-  'keys-each': integerField(1, 16).default(1).describe('How many API keys of one account a caller uses, in turn.'),
+  'keys-per-caller': integerField(1, 16)
+    .default(1)
+    .describe('How many API keys of one account a caller uses, in turn.'),
   'keys-file': textField('the path of a file')
     .optional()
     .describe(
       'A file with the API keys of one account a line, from the working directory. Never write a key into a scenario.',
     ),
-  limits: z
+  'limits-from': z
     .enum(limitsOf, { error: oneOf(limitsOf) })
     .default('target')
     .describe(
@@ -59,7 +61,7 @@ const timeouts = mapping({
   total: durationField.optional().describe('From the send to the last byte.'),
 }).optional()
 
-const limitsSchema = mapping({
+const boundsSchema = mapping({
   'max-in-flight': integerField(1, 100_000).optional().describe('More requests at once are dropped and counted.'),
   'max-body': bytesField.optional().describe('The longest body that is read.'),
   drain: durationOrZeroField.optional().describe('How long a run waits for the last answers.'),
@@ -105,7 +107,9 @@ export const scenarioSchema = mapping({
     .optional()
     .describe('By call, the longest time at which an answer is still good.'),
   budget: budgetSchema.optional().describe('What the run may spend.'),
-  limits: limitsSchema.optional().describe('Bounds of the harness itself.'),
+  bounds: boundsSchema
+    .optional()
+    .describe('Limits that Turnpike sets itself: requests in flight, body size, timeouts.'),
   record: z
     .enum(records, { error: oneOf(records) })
     .default('all')
@@ -127,28 +131,28 @@ export function scenarioJsonSchema(): object {
  * decide. Calls, stages, SLOs and thresholds are resolved against the contract and against each other.
  */
 export const settingsSchema = scenarioSchema.transform(
-  ({ name, question = null, service, seed = null, callers, budget, limits, record }) => ({
+  ({ name, question = null, service, seed = null, callers, budget, bounds, record }) => ({
     name,
     question,
     service: service === undefined ? null : serviceOf(service),
     seed,
     callers: {
       count: callers.count,
-      keys: callers['keys-each'],
+      keys: callers['keys-per-caller'],
       accountTier: callers.tier,
       shared: callers.shared,
-      limits: callers.limits,
+      limitsFrom: callers['limits-from'],
       keysFile: callers['keys-file'] ?? null,
     },
     budgetUsd: budget?.usd ?? null,
-    limits: {
-      maxInFlight: limits?.['max-in-flight'] ?? null,
-      maxBodyBytes: limits?.['max-body'] ?? null,
-      drainMs: limits?.drain ?? null,
+    bounds: {
+      maxInFlight: bounds?.['max-in-flight'] ?? null,
+      maxBodyBytes: bounds?.['max-body'] ?? null,
+      drainMs: bounds?.drain ?? null,
       timeouts: {
-        chat: timeoutsOf(limits?.timeouts?.chat),
-        rpc: timeoutsOf(limits?.timeouts?.rpc),
-        control: timeoutsOf(limits?.timeouts?.control),
+        chat: timeoutsOf(bounds?.timeouts?.chat),
+        rpc: timeoutsOf(bounds?.timeouts?.rpc),
+        control: timeoutsOf(bounds?.timeouts?.control),
       },
     },
     record,
@@ -166,11 +170,16 @@ export type Scenario = Readonly<z.output<typeof settingsSchema>> & {
 }
 
 export type ServiceSpec = Readonly<ReturnType<typeof serviceOf>>
-export type LimitsSpec = Scenario['limits']
+export type BoundsSpec = Scenario['bounds']
 export type TimeoutsSpec = ReturnType<typeof timeoutsOf>
 
-function serviceOf({ slots, 'service-time': serviceTimeMs, spread, queue }: z.output<typeof serviceSchema>) {
-  return { slots, serviceTimeMs, spread, queue }
+function serviceOf({
+  concurrency,
+  'service-time': serviceTimeMs,
+  distribution,
+  'queue-length': queueLength,
+}: z.output<typeof serviceSchema>) {
+  return { concurrency, serviceTimeMs, distribution, queueLength }
 }
 
 function timeoutsOf(written: z.output<typeof timeouts>) {

@@ -30,7 +30,7 @@ const firstCaller = integerField(0, 9_999).default(0).describe('The first caller
 const taking = {
   callers,
   'first-caller': firstCaller,
-  'beyond-failures': flagField
+  'exceed-failure-limit': flagField
     .default(false)
     .describe('Allows more failures than the service tolerates, to see its callers blocked.'),
 }
@@ -41,7 +41,7 @@ const paced = {
   ...every,
   ...taking,
   mix,
-  'beyond-tier': flagField
+  'exceed-tier': flagField
     .default(false)
     .describe("Allows a rate above the callers' own limits, to see them enforced."),
 }
@@ -99,7 +99,7 @@ export const stageSchemas = {
   }).describe('Many arrivals at once.'),
   recorded: mapping({
     name: every.name,
-    'beyond-failures': taking['beyond-failures'],
+    'exceed-failure-limit': taking['exceed-failure-limit'],
     shape: z.literal('recorded'),
     run: textField('the directory of a run').describe('The directory of a run, from the working directory.'),
     stage: textField('the name of a stage of that run')
@@ -114,7 +114,7 @@ export const stageSchemas = {
     shape: z.literal('capacity'),
     from: rateField.describe('The rate to begin with, of all callers together.'),
     to: rateField.describe('The highest rate to be tried, of all callers together.'),
-    good: shareField(50, 100, '99%').describe('The share of the answers to each call that must be good.'),
+    'good-ratio': shareField(50, 100, '99%').describe('The share of the answers to each call that must be good.'),
     precision: shareField(0, 50, '3%')
       .default(0.03)
       .describe('How far the lowest rate that breaks may lie above the highest that holds; left out: 3%.'),
@@ -209,8 +209,15 @@ export const namesInSequence = (entries: unknown): readonly string[] =>
   )
 
 /** A mistake in one of these fields does not affect what else is read of a stage. */
-const commonKeys: readonly string[] = ['name', 'duration', 'callers', 'first-caller', 'beyond-failures', 'beyond-tier']
-type CommonKey = 'name' | 'duration' | 'callers' | 'first-caller' | 'beyond-failures' | 'beyond-tier'
+const commonKeys: readonly string[] = [
+  'name',
+  'duration',
+  'callers',
+  'first-caller',
+  'exceed-failure-limit',
+  'exceed-tier',
+]
+type CommonKey = 'name' | 'duration' | 'callers' | 'first-caller' | 'exceed-failure-limit' | 'exceed-tier'
 
 /** Reads the load of a stage; null if a field has a mistake. An optional field with a mistake counts as absent. */
 const loadReader =
@@ -251,10 +258,13 @@ export const loadReaders = {
   })),
   recorded: loadReader(stageSchemas.recorded, ({ shape, run, stage = null, speed }) => ({ shape, run, stage, speed })),
   pause: loadReader(stageSchemas.pause, ({ shape }) => ({ shape })),
-  capacity: loadReader(stageSchemas.capacity, ({ shape, from, to, good, precision, spacing, mix, ...times }) => {
-    const { trial: trialMs, confirm: confirmMs, 'cool-down': coolDownMs } = times
-    return { shape, from, to, good, precision, trialMs, confirmMs, coolDownMs, spacing, mix }
-  }),
+  capacity: loadReader(
+    stageSchemas.capacity,
+    ({ shape, from, to, 'good-ratio': goodRatio, precision, spacing, mix, ...times }) => {
+      const { trial: trialMs, confirm: confirmMs, 'cool-down': coolDownMs } = times
+      return { shape, from, to, goodRatio, precision, trialMs, confirmMs, coolDownMs, spacing, mix }
+    },
+  ),
   closed: loadReader(stageSchemas.closed, ({ shape, users, think: thinkMs = 0, mix }) => ({
     shape,
     users,

@@ -50,7 +50,14 @@ export function limitUsageOf(call: Call): readonly LimitUsage[] {
 /** The expected number of requests of one arrival. */
 export function requestsPerArrival(call: Call): number {
   if (call.kind !== 'replay') return 1
-  return 1 + call.duplicates + call.otherKey + call.conflicting + call.foreign + (call.againAfterMs === null ? 0 : 1)
+  return (
+    1 +
+    call.duplicates +
+    call.otherKeyRatio +
+    call.conflictRatio +
+    call.otherCallerRatio +
+    (call.repeatAfterMs === null ? 0 : 1)
+  )
 }
 
 /** The name of a limit in plans and reports: `chat:<model>`, `chat:<model> tokens`, `rpc`, `image` and so on. */

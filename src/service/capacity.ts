@@ -4,13 +4,13 @@ import type { Reply } from './message.ts'
 /** How much a service can do at once; null stands for no limit. */
 export type ServiceCapacity = {
   /** Concurrent requests. */
-  readonly slots: number
+  readonly concurrency: number
   /** How long a request occupies its slot. */
   readonly serviceTimeMs: number
   /** constant: always the service time · exponential: with the service time as its mean */
-  readonly spread: LatencyDistributionKind
+  readonly distribution: LatencyDistributionKind
   /** Requests that may wait for a slot, first come, first served. Further ones are rejected with 503. */
-  readonly queue: number
+  readonly queueLength: number
 }
 
 type LatencyDistributionKind = (typeof latencyDistributionKinds)[number]
@@ -25,10 +25,10 @@ type Slots = {
 /** Slots and the queue for them. `nowMs` must never decrease. */
 export function createSlots(capacity: ServiceCapacity | null, seed: number): Slots {
   if (capacity === null) return { isFull: () => false, take: () => 0 }
-  const { slots, serviceTimeMs, spread, queue } = capacity
+  const { concurrency, serviceTimeMs, distribution, queueLength } = capacity
   const random = randomStream(seed, 'service-times')
   /** When each slot becomes free. */
-  const freeMs = Array<number>(slots).fill(0)
+  const freeMs = Array<number>(concurrency).fill(0)
   /** When each waiting request begins, in ascending order. */
   let beginsMs: number[] = []
   const waiting = (nowMs: number) => {
@@ -36,11 +36,11 @@ export function createSlots(capacity: ServiceCapacity | null, seed: number): Slo
     return beginsMs.length
   }
   return {
-    isFull: nowMs => waiting(nowMs) >= queue && freeMs.every(ms => ms > nowMs),
+    isFull: nowMs => waiting(nowMs) >= queueLength && freeMs.every(ms => ms > nowMs),
     take: nowMs => {
       const first = freeMs.reduce((min, ms, slot) => (ms < (freeMs[min] ?? 0) ? slot : min), 0)
       const beginMs = Math.max(nowMs, freeMs[first] ?? nowMs)
-      const endMs = beginMs + serviceTimeMs * (spread === 'exponential' ? random.exponential() : 1)
+      const endMs = beginMs + serviceTimeMs * (distribution === 'exponential' ? random.exponential() : 1)
       freeMs[first] = endMs
       if (beginMs > nowMs) beginsMs.push(beginMs)
       return endMs - nowMs

@@ -52,7 +52,7 @@ export function createService(options: ServiceOptions): Service {
   const guard = abuseBlock(contract, behavior)
   const route = router(contract)
   const httpDate = httpDates()
-  const slots = createSlots(options.capacity ?? null, seed)
+  const concurrency = createSlots(options.capacity ?? null, seed)
   const strikeAtRandom = injectFaults(options.faults ?? [], seed)
   /** Requests that passed all checks. They take a slot when they succeed. */
   const admitted = new WeakSet<RequestState>()
@@ -104,7 +104,7 @@ export function createService(options: ServiceOptions): Service {
   function maybeFail(state: RequestState): Reply | null {
     const fault = strikeAtRandom(state)
     if (fault !== null) return fault
-    if (slots.isFull(state.arrivedMs)) return faultReply(state, 503)
+    if (concurrency.isFull(state.arrivedMs)) return faultReply(state, 503)
     admitted.add(state)
     return null
   }
@@ -115,7 +115,7 @@ export function createService(options: ServiceOptions): Service {
     const encoding = behavior.encoding(state.request.headers['accept-encoding'], finished, state)
     const coded =
       encoding === null ? finished : compressReply(finished, encoding, text => behavior.compress(text, encoding))
-    return reply.status === 200 && admitted.has(state) ? delayReply(coded, slots.take(state.arrivedMs)) : coded
+    return reply.status === 200 && admitted.has(state) ? delayReply(coded, concurrency.take(state.arrivedMs)) : coded
   }
 
   function respondToAccount(state: RequestState, account: Account): Reply {

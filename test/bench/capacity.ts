@@ -50,8 +50,8 @@ async function searchIn({ slots, serviceMs, spread }: Size, seed: number): Promi
     scenario: `name: bench
 callers: { count: 60 }
 calls: { chat: { kind: chat, stream: false, model-tier: XS, prompt-tokens: 20, max-completion-tokens: 4 } }
-service: { slots: ${slots}, service-time: ${serviceMs}ms, spread: ${spread}, queue: 1000 }
-stages: [{ name: search, shape: capacity, duration: 10m, from: 10/s, to: 90% of tier, good: 99%, confirm: ${confirm}, mix: { chat: 1 } }]
+service: { concurrency: ${slots}, service-time: ${serviceMs}ms, distribution: ${spread}, queue-length: 1000 }
+stages: [{ name: search, shape: capacity, duration: 10m, from: 10/s, to: 90% of tier, good-ratio: 99%, confirm: ${confirm}, mix: { chat: 1 } }]
 slo: { chat: { latency: 5s } }
 `,
   })

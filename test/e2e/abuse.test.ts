@@ -38,7 +38,7 @@ describe('a run is not blocked for what it means to be refused', () => {
   test('in an open stage, which drops what it holds back, and counts it', async () => {
     const { report, observations } = await virtualRun({
       scenario: scenario(
-        '  - { name: mixed, duration: 10s, shape: constant, rate: 10/s, mix: { refused: 1, "cheap": 1 }, beyond-tier: true }',
+        '  - { name: mixed, duration: 10s, shape: constant, rate: 10/s, mix: { refused: 1, "cheap": 1 }, exceed-tier: true }',
       ),
     })
     const dropped = observations.filter(({ outcome }) => outcome.kind === 'dropped')
@@ -53,7 +53,7 @@ describe('a run is not blocked for what it means to be refused', () => {
 
 describe('a run that is blocked', () => {
   const burst = (more: string) =>
-    `  - { name: burst, duration: 2s, shape: burst, size: 50, callers: 1, beyond-tier: true, ${more}mix: { large: 1 } }`
+    `  - { name: burst, duration: 2s, shape: burst, size: 50, callers: 1, exceed-tier: true, ${more}mix: { large: 1 } }`
 
   test('proves nothing, when it did not mean to be', async () => {
     const { report } = await virtualRun({ scenario: scenario(burst('')) })
@@ -65,7 +65,7 @@ describe('a run that is blocked', () => {
   })
 
   test('proves what it can, when it did', async () => {
-    const { report } = await virtualRun({ scenario: scenario(burst('beyond-failures: true, ')) })
+    const { report } = await virtualRun({ scenario: scenario(burst('exceed-failure-limit: true, ')) })
     expect([report.verdict, report.load.blocked]).toEqual(['pass', 0])
   })
 })

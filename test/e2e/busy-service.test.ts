@@ -6,7 +6,7 @@ import { freshDirectory, turnpike } from '../support/turnpike.ts'
 const scenario = `name: busy
 callers: { count: 4 }
 calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
-service: { slots: 1, service-time: 400ms, queue: 1 }
+service: { concurrency: 1, service-time: 400ms, queue-length: 1 }
 stages: [{ name: rush, duration: 1s, shape: burst, size: 4, mix: { rpc: 1 } }]
 thresholds:
   - { expect: violations == 0, why: A busy service keeps its word. }

@@ -122,7 +122,7 @@ describe.concurrent('a run against a target that does not behave', () => {
     expect(reportIn(out).findings.map(finding => finding.clause)).toContain('chat.stream.content-type')
   })
 
-  test.for<readonly string[]>([['--rehearsal'], ['--no-rehearsal']])(
+  test.for<readonly string[]>([['--rehearsal'], ['--no-warm-up']])(
     'nothing but the load comes to the target and into the report: %s',
     async (flags, { onTestFinished }) => {
       let requests = 0

@@ -7,7 +7,7 @@ const scenario = `name: images
 callers: { count: 2 }
 calls: { image: { kind: resource, resource: image } }
 stages:
-  - { name: first, duration: 61s, shape: burst, size: 48, beyond-tier: true, mix: { image: 1 } }
+  - { name: first, duration: 61s, shape: burst, size: 48, exceed-tier: true, mix: { image: 1 } }
   - { name: next, duration: 5s, shape: burst, size: 30, mix: { image: 1 } }
 `
 

@@ -127,7 +127,7 @@ describe('a search that finds no capacity', () => {
       scenario({
         callers: '{ count: 4 }',
         service: '{ slots: 100, service-time: 40ms, queue: 30 }',
-        search: 'duration: 110s, from: 10/s, to: 250/s, good: 99%, beyond-tier: true',
+        search: 'duration: 110s, from: 10/s, to: 250/s, good: 99%, exceed-tier: true',
       }),
     )
     expect(result).toMatchObject({ status: 'limited-by-tier', perSecond: null })

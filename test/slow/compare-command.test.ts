@@ -75,7 +75,7 @@ describe('turnpike compare', () => {
   })
 
   test.each([
-    ['--minimal-effect', '0%'],
+    ['--min-effect', '0%'],
     ['--noise-floor', '0.02'],
   ])('refuses %s %s', async (flag, value) => {
     const { code, stderr } = await turnpike(['compare', of('base-1'), of('same'), flag, value])

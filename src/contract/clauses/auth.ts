@@ -15,6 +15,6 @@ export const authClauses = {
     '5',
     'rate-limits',
     'All keys of an account draw on the same limits.',
-    { needs: 'callers with several keys: keys-each in the callers of the scenario' },
+    { needs: 'callers with several keys: keys-per-caller in the callers of the scenario' },
   ],
 } satisfies ClauseRows

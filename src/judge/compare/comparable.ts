@@ -29,7 +29,7 @@ function comparedParts({ plan, contract }: JudgedPlan) {
   return {
     callers: {
       count: callers.names.length,
-      'keys-each': callers.keysEach,
+      'keys-per-caller': callers.keysEach,
       tier: callers.accountTier,
       shared: callers.shared,
     },

@@ -46,7 +46,7 @@ function testRows(baselines: readonly ComparedRun[], run: ComparedRun, criteria:
       const allSlices = ofBaselines.map(({ slices }) => slices)
       return measuresOf(kind === 'probe').flatMap(measure => {
         const doubt = (baseMs: number) =>
-          inconclusiveReason(measure, ofRun, ofBaselines, { baseMs, minimalEffect: criteria.minimalEffect })
+          inconclusiveReason(measure, ofRun, ofBaselines, { baseMs, minEffect: criteria.minEffect })
         const tested = testMeasure(measure, ofRun.slices, allSlices, criteria, doubt)
         return tested === null ? [] : [{ call, stage, measure, tested }]
       })
@@ -143,7 +143,7 @@ function compareVerdict(
   const improvements = changed('improved')
   if (improvements.length > 0) return { verdict: 'improved', reasons: [...improvements, ...aside] }
   const same = rows.filter(({ verdict }) => verdict === 'unchanged').length
-  const max = formatRatio(2 * criteria.minimalEffect)
+  const max = formatRatio(2 * criteria.minEffect)
   const against = plural(baselines.used, 'baseline')
   return {
     verdict: 'unchanged',

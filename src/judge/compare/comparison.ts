@@ -16,14 +16,14 @@ export const outcomeStatus: Readonly<Record<ChangeVerdict, Status>> = {
 
 const criteria = z.object({
   /** A smaller change does not matter, as a ratio: 0.05 is 5 %. Of ratios between 0 and 1, a fifth of it, as a difference. */
-  minimalEffect: z.number(),
+  minEffect: z.number(),
   /** How much times and rates of the same thing vary from run to run, at least: the standard deviation of one run. */
   noiseFloor: z.number(),
 })
 /** What a comparison goes by. */
 export type Criteria = DeepReadonly<z.infer<typeof criteria>>
 
-export const defaultCriteria: Criteria = { minimalEffect: 0.05, noiseFloor: 0.02 }
+export const defaultCriteria: Criteria = { minEffect: 0.05, noiseFloor: 0.02 }
 
 const value = z.number().nullable()
 

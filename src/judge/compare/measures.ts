@@ -119,7 +119,7 @@ export function inconclusiveReason(
   measure: ComparedMeasure,
   run: RunCell,
   baselines: readonly RunCell[],
-  material: { readonly baseMs: number; readonly minimalEffect: number },
+  material: { readonly baseMs: number; readonly minEffect: number },
 ): string | null {
   if (!run.isComplete) return 'the run did not end by itself'
   if (baselines.some(({ isComplete }) => !isComplete)) return 'its baseline did not end by itself'
@@ -136,7 +136,7 @@ function latenessReason(
   percent: number,
   run: RunCell,
   baselines: readonly RunCell[],
-  { baseMs, minimalEffect }: { readonly baseMs: number; readonly minimalEffect: number },
+  { baseMs, minEffect }: { readonly baseMs: number; readonly minEffect: number },
 ): string | null {
   const late = latenessPercentileMs(run, percent)
   const lateBefore = baselines.map(baseline => latenessPercentileMs(baseline, percent))
@@ -145,7 +145,7 @@ function latenessReason(
   if (latest > tolerated)
     return `the harness was late: p${percent} ${formatDuration(latest)}, tolerated ${formatDuration(tolerated)}`
   const before = mean(lateBefore)
-  if (Math.abs(late - before) <= baseMs * minimalEffect) return null
+  if (Math.abs(late - before) <= baseMs * minEffect) return null
   return `the harness was not as late as before: p${percent} ${formatDuration(late)}, was ${formatDuration(before)}`
 }
 

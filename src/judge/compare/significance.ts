@@ -65,7 +65,7 @@ function testShift(
   measure: ComparedMeasure,
   run: Estimate,
   baselines: readonly Estimate[],
-  { minimalEffect, noiseFloor }: Criteria,
+  { minEffect, noiseFloor }: Criteria,
   doubt: string | null,
 ): Pick<TestResult, 'effect' | 'test'> {
   const { kind, better } = measure
@@ -75,7 +75,7 @@ function testShift(
   if (doubt !== null) return { effect, test: { kind: 'none', reason: doubt } }
   const worse = better === 'lower' ? shift : -shift
   const t = shift === 0 ? 0 : worse / error
-  const matters = kind === 'share' ? minimalEffect * shareForRatios : Math.log1p(minimalEffect)
+  const matters = kind === 'share' ? minEffect * shareForRatios : Math.log1p(minEffect)
   return {
     effect,
     test: {

@@ -116,15 +116,15 @@ const only: readonly ReplayStep[] = ['only']
 type ReplayPlan = Extract<Call, { kind: 'replay' }>
 
 function replaySteps(call: ReplayPlan, random: Random, { names, keysEach }: Plan['callers']): readonly ReplayStep[] {
-  const conflict = random.next() < call.conflicting
-  const foreign = random.next() < call.foreign && names.length > 1
-  const otherKey = random.next() < call.otherKey && keysEach > 1
+  const conflict = random.next() < call.conflictRatio
+  const otherCallerRatio = random.next() < call.otherCallerRatio && names.length > 1
+  const otherKeyRatio = random.next() < call.otherKeyRatio && keysEach > 1
   return [
     'original',
     ...Array<ReplayStep>(call.duplicates).fill('duplicate'),
-    ...(otherKey ? (['other-key'] as const) : []),
+    ...(otherKeyRatio ? (['other-key'] as const) : []),
     ...(conflict ? (['conflict'] as const) : []),
-    ...(foreign ? (['foreign'] as const) : []),
-    ...(call.againAfterMs === null ? [] : (['again'] as const)),
+    ...(otherCallerRatio ? (['foreign'] as const) : []),
+    ...(call.repeatAfterMs === null ? [] : (['again'] as const)),
   ]
 }

@@ -44,8 +44,8 @@ async function sendSteps(arrival: Arrival, context: SendContext): Promise<void> 
     arrival.steps.slice(0, concurrent).map((_, index) => sendStep(arrival, index, arrival.dueMs, context)),
   )
   for (let index = concurrent; index < arrival.steps.length; index++) {
-    if (plan.kind === 'replay' && plan.againAfterMs !== null && stepAt(arrival, index) === 'again')
-      await sleepUntil(context.clock, context.clock.nowMs() + plan.againAfterMs, context.stop)
+    if (plan.kind === 'replay' && plan.repeatAfterMs !== null && stepAt(arrival, index) === 'again')
+      await sleepUntil(context.clock, context.clock.nowMs() + plan.repeatAfterMs, context.stop)
     if (context.stop.aborted) context.sink(dropped(arrival, index, plan, 'interrupted', context))
     else await sendStep(arrival, index, context.clock.nowMs(), context)
   }
@@ -68,7 +68,7 @@ export function expectedRefusals(
 ): number {
   if (call?.kind === 'probe') return isOwnRefusal(call.probe, contract) ? 1 : 0
   if (call?.kind !== 'replay') return 0
-  return steps === null ? Math.ceil(call.conflicting) : steps.filter(step => step === 'conflict').length
+  return steps === null ? Math.ceil(call.conflictRatio) : steps.filter(step => step === 'conflict').length
 }
 
 /** Unexpected failures that fit in a window beside the expected refusals. */

@@ -176,8 +176,8 @@ export function rowWords(row: ComparedRow) {
 }
 
 /** What the comparison goes by. */
-function criteriaWords({ baselines, criteria: { minimalEffect, noiseFloor } }: Comparison): string {
-  return `against ${plural(baselines.length, 'baseline')} · what matters is ${formatRatio(minimalEffect)} · a run varies by ${formatRatio(noiseFloor)} at least`
+function criteriaWords({ baselines, criteria: { minEffect, noiseFloor } }: Comparison): string {
+  return `against ${plural(baselines.length, 'baseline')} · what matters is ${formatRatio(minEffect)} · a run varies by ${formatRatio(noiseFloor)} at least`
 }
 
 const cellOf = ({ call, stage }: ComparedRow): string => `${call} in ${stage}`
@@ -192,13 +192,13 @@ const maxEffect = 2
 const colors = { pass: 'green', fail: 'red', inconclusive: 'amber' } as const
 
 /** How much each number has changed, with its range, over the shade of what does not matter. */
-function effectChart({ rows, criteria: { minimalEffect } }: Comparison): readonly Block[] {
+function effectChart({ rows, criteria: { minEffect } }: Comparison): readonly Block[] {
   const told = rows
     .filter(isTold)
     .flatMap(row => (row.effect?.kind === 'relative' ? [{ row, effect: row.effect }] : []))
   const shown = told.toSorted((a, b) => Number(isChanged(b.row)) - Number(isChanged(a.row))).slice(0, maxLanes)
   if (shown.length === 0) return []
-  const farthest = Math.max(2 * minimalEffect, ...shown.flatMap(({ effect: { low, high } }) => [-low, high]))
+  const farthest = Math.max(2 * minEffect, ...shown.flatMap(({ effect: { low, high } }) => [-low, high]))
   const max = Math.min(maxEffect, farthest)
   const clamped = (effect: number) => Math.max(-max, Math.min(max, effect))
   const left = told.length > shown.length ? `; ${shown.length} of ${told.length}` : ''
@@ -217,7 +217,7 @@ function effectChart({ rows, criteria: { minimalEffect } }: Comparison): readonl
         label: `${row.measure} of ${row.call}: ${words}`,
         end: words,
         marks: [
-          { mark: 'shade', from: -minimalEffect, to: minimalEffect },
+          { mark: 'shade', from: -minEffect, to: minEffect },
           { mark: 'tick', at: 0, look: 'base' },
           { mark: 'span', from: clamped(effect.low), to: clamped(effect.high), color },
           { mark: 'point', at: clamped(effect.value), color, text: outcomeWords[row.verdict] },

@@ -1,5 +1,5 @@
 import { Agent } from 'undici'
-import { type StreamLoad, startsPerSecond, streamMs } from '../../../src/calibration/stream-load.ts'
+import { type StreamLoad, streamMs, streamStartsPerSecond } from '../../../src/calibration/stream-load.ts'
 import { sleepUntil, systemClock } from '../../../src/lib/clock.ts'
 
 /** The same load over a bare undici `dispatch` that only counts events. Arguments: port, the load as JSON. */
@@ -34,7 +34,7 @@ const stream = () =>
 
 const used = process.cpuUsage()
 const startMs = clock.nowMs()
-const stepMs = 1000 / startsPerSecond(load)
+const stepMs = 1000 / streamStartsPerSecond(load)
 const under: Promise<void>[] = []
 for (let dueMs = 0; dueMs < streamMs(load) + load.seconds * 1000; dueMs += stepMs) {
   await sleepUntil(clock, startMs + dueMs)

@@ -24,7 +24,7 @@ name: bench
 callers: { count: 1 }
 calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
 stages: [{ name: load, duration: ${seconds}s, ${stage}, mix: { rpc: 1 } }]
-limits: { max-in-flight: 4096 }
+bounds: { max-in-flight: 4096 }
 record: none
 thresholds: [{ expect: violations == 0, why: The target keeps its word. }]
 `

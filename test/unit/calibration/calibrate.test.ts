@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { stampStreams } from '../../../src/calibration/calibrate.ts'
 import { createPacer } from '../../../src/calibration/server.ts'
-import { createCalibrationAccount, statementAnswer, streamTexts } from '../../../src/calibration/server-answers.ts'
+import { createCalibrationAccount, limitsResponse, streamTexts } from '../../../src/calibration/server-answers.ts'
 import { monotonicOriginMs } from '../../../src/lib/clock.ts'
 import type { Exchange, Transport } from '../../../src/produce/transport/transport.ts'
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
@@ -10,12 +10,12 @@ import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
 beforeEach(() => void vi.spyOn(process.hrtime, 'bigint').mockReturnValue(1_000_000_000n))
 afterEach(() => void vi.restoreAllMocks())
 
-const load = { streams: 10, perSecond: 50, tokens: 10, atOnce: 1, seconds: 7 }
+const load = { streams: 10, perSecond: 50, tokens: 10, tokensPerWrite: 1, seconds: 7 }
 
 /** The metronome without sockets: each text comes `delayMs` after it was written. `spoil` may change it on the way. */
 function wire(clock: ManualClock, delayMs: number, spoil = (text: string): string => text): Transport {
   const account = createCalibrationAccount(clock)
-  const pacer = createPacer({ clock, perSecond: load.perSecond, atOnce: load.atOnce })
+  const pacer = createPacer({ clock, perSecond: load.perSecond, tokensPerWrite: load.tokensPerWrite })
   return ({ method, onStreamBytes }) =>
     new Promise(resolve => {
       const sentMs = clock.nowMs()
@@ -25,7 +25,7 @@ function wire(clock: ManualClock, delayMs: number, spoil = (text: string): strin
         resolve({ ...common, headers: headersIn(head), body: bytes, bytes: bytes.length } satisfies Exchange)
       }
       if (method === 'GET') {
-        const [head = '', body = ''] = statementAnswer(account.draw(0)).split('\r\n\r\n')
+        const [head = '', body = ''] = limitsResponse(account.draw(0)).split('\r\n\r\n')
         return end(head, body)
       }
       const texts = streamTexts(account.draw(load.tokens), load.tokens)
@@ -60,9 +60,9 @@ function stamp(delayMs: number, spoil?: (text: string) => string) {
 
 describe('streams that go through every judge', () => {
   test('are stamped as much later as they took, and the metronome keeps every promise', async () => {
-    const { turnpike, misread, run } = await stamp(3)
+    const { turnpike, tokenCountMismatches, run } = await stamp(3)
     expect(run).toMatchObject({ verdict: 'pass' })
-    expect(misread).toBe(0)
+    expect(tokenCountMismatches).toBe(0)
     expect(turnpike.chunkMs.count).toBe(load.streams * load.perSecond * load.seconds)
     expect(turnpike.firstTokenMs.count).toBe(turnpike.chunkMs.count / load.tokens)
     for (const delay of [turnpike.chunkMs, turnpike.firstTokenMs]) {
@@ -75,9 +75,9 @@ describe('streams that go through every judge', () => {
 
   test('are said to be misread where a token is lost on its way', async () => {
     let seen = 0
-    const { misread } = await stamp(1, text =>
+    const { tokenCountMismatches } = await stamp(1, text =>
       text.includes('id: beat') && ++seen % 10 === 0 ? text.replace('"content"', '"contend"') : text,
     )
-    expect(misread).toBeGreaterThan(0)
+    expect(tokenCountMismatches).toBeGreaterThan(0)
   })
 })

@@ -1,20 +1,20 @@
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { readBarely } from '../../../src/calibration/raw-reader.ts'
-import { startMetronome } from '../../../src/calibration/server.ts'
+import { readRawStreams } from '../../../src/calibration/raw-reader.ts'
+import { startCalibrationServer } from '../../../src/calibration/server.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 
-const load = { streams: 4, perSecond: 500, tokens: 20, atOnce: 3, seconds: 0.1 }
+const load = { streams: 4, perSecond: 500, tokens: 20, tokensPerWrite: 3, seconds: 0.1 }
 const stop = new AbortController().signal
 
 test('reads every token of every stream, in the order of their writing', async ({ onTestFinished }) => {
   const clock = systemClock()
-  const metronome = await startMetronome({ clock, port: 0, ...load })
-  onTestFinished(metronome.close)
+  const calibrationServer = await startCalibrationServer({ clock, port: 0, ...load })
+  onTestFinished(calibrationServer.close)
   const streams: (readonly number[])[] = []
-  await readBarely({
+  await readRawStreams({
     load,
-    port: metronome.port,
+    port: calibrationServer.port,
     clock,
     stop,
     onStream: ({ writtenMs, lateMs }, readMs) => {
@@ -37,6 +37,6 @@ test('says so where a connection is closed before its stream has ended', async (
       resolve(typeof address === 'object' ? (address?.port ?? 0) : 0)
     })
   })
-  const reading = readBarely({ load, port, clock: systemClock(), stop, onStream: () => {} })
+  const reading = readRawStreams({ load, port, clock: systemClock(), stop, onStream: () => {} })
   await expect(reading).rejects.toThrow('the metronome closed a connection')
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createPacer, type PlainRequest, readRequests } from '../../../src/calibration/server.ts'
 import { type StreamTexts, streamTexts } from '../../../src/calibration/server-answers.ts'
-import { scanBeats } from '../../../src/calibration/token-stamps.ts'
+import { scanStamps } from '../../../src/calibration/token-stamps.ts'
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
 
 type Written = { readonly atMs: number; readonly lateMs: number }
@@ -11,20 +11,20 @@ const texts = (tokens: number): StreamTexts =>
 
 /** What an outlet is given: a beat for each token, and whether the stream has ended. */
 function listen(clock: ManualClock) {
-  const beats: Written[] = []
+  const stamps: Written[] = []
   let isEnded = false
   const outlet = (text: string) => {
-    scanBeats((_, lateMs) => beats.push({ atMs: clock.nowMs(), lateMs }))(Buffer.from(text))
+    scanStamps((_, lateMs) => stamps.push({ atMs: clock.nowMs(), lateMs }))(Buffer.from(text))
     isEnded = text.endsWith('0\r\n\r\n')
     return true
   }
-  return { beats, outlet, isEnded: () => isEnded }
+  return { stamps, outlet, isEnded: () => isEnded }
 }
 
 describe('each stream keeps its pace', () => {
   test('from the step behind its beginning on, to its last token, and then ends', async () => {
     const clock = manualClock()
-    const pacer = createPacer({ clock, perSecond: 50, atOnce: 1 })
+    const pacer = createPacer({ clock, perSecond: 50, tokensPerWrite: 1 })
     const [first, second] = [listen(clock), listen(clock)]
     pacer.begin(first.outlet, texts(3), 3)
     await clock.advanceTo(7)
@@ -32,27 +32,27 @@ describe('each stream keeps its pace', () => {
     await clock.advanceTo(59)
     expect(first.isEnded()).toBe(false)
     await clock.advanceTo(1_000)
-    expect(first.beats.map(({ atMs }) => atMs)).toEqual([20, 40, 60])
-    expect(second.beats.map(({ atMs }) => atMs)).toEqual([27, 47])
+    expect(first.stamps.map(({ atMs }) => atMs)).toEqual([20, 40, 60])
+    expect(second.stamps.map(({ atMs }) => atMs)).toEqual([27, 47])
     expect([first.isEnded(), second.isEnded()]).toEqual([true, true])
   })
 
   test('with several tokens at once, at a step that is so much longer', async () => {
     const clock = manualClock()
-    const { beats, outlet } = listen(clock)
-    createPacer({ clock, perSecond: 50, atOnce: 4 }).begin(outlet, texts(6), 6)
+    const { stamps, outlet } = listen(clock)
+    createPacer({ clock, perSecond: 50, tokensPerWrite: 4 }).begin(outlet, texts(6), 6)
     await clock.advanceTo(1_000)
-    expect(beats.map(({ atMs }) => atMs)).toEqual([80, 80, 80, 80, 160, 160])
+    expect(stamps.map(({ atMs }) => atMs)).toEqual([80, 80, 80, 80, 160, 160])
   })
 
   test('or says how late it is, and catches up', async () => {
     const clock = manualClock()
     // A machine that wakes whoever sleeps at the next whole 50 ms only.
     const drowsy = { ...clock, at: (dueMs: number, wake: () => void) => clock.at(Math.ceil(dueMs / 50) * 50, wake) }
-    const { beats, outlet } = listen(clock)
-    createPacer({ clock: drowsy, perSecond: 50, atOnce: 1 }).begin(outlet, texts(4), 4)
+    const { stamps, outlet } = listen(clock)
+    createPacer({ clock: drowsy, perSecond: 50, tokensPerWrite: 1 }).begin(outlet, texts(4), 4)
     await clock.advanceTo(1_000)
-    expect(beats).toEqual([
+    expect(stamps).toEqual([
       { atMs: 50, lateMs: 30 },
       { atMs: 50, lateMs: 10 },
       { atMs: 100, lateMs: 40 },
@@ -67,7 +67,7 @@ describe('each stream keeps its pace', () => {
       written++
       return false
     }
-    createPacer({ clock, perSecond: 50, atOnce: 1 }).begin(outlet, texts(9), 9)
+    createPacer({ clock, perSecond: 50, tokensPerWrite: 1 }).begin(outlet, texts(9), 9)
     await clock.advanceTo(1_000)
     expect(written).toBe(1)
   })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { streamTexts } from '../../../src/calibration/server-answers.ts'
-import { beatLine, scanBeats } from '../../../src/calibration/token-stamps.ts'
+import { scanStamps, stampLine } from '../../../src/calibration/token-stamps.ts'
 
-const beats = [
+const stamps = [
   { writtenMs: 123_456_789.1234, lateMs: 0 },
   { writtenMs: 123_456_809.5, lateMs: 0.0625 },
   { writtenMs: 123_456_829, lateMs: 17.25 },
@@ -10,7 +10,7 @@ const beats = [
 
 function scan(pieces: readonly Buffer[]) {
   const found: { writtenMs: number; lateMs: number }[] = []
-  const push = scanBeats((writtenMs, lateMs) => found.push({ writtenMs, lateMs }))
+  const push = scanStamps((writtenMs, lateMs) => found.push({ writtenMs, lateMs }))
   for (const piece of pieces) push(piece)
   return found
 }
@@ -18,12 +18,12 @@ function scan(pieces: readonly Buffer[]) {
 test('the beats of a whole answer are found, and nothing else in it, wherever it is cut', () => {
   const standing = { nowMs: 0, picoUsd: 0n, requestsLeft: 1, tokensLeft: 1, resetMs: 0, serial: 7 }
   const texts = streamTexts(standing, 3)
-  const response = Buffer.from(texts.opening + beats.map(beat => texts.tokens(1, beat)).join('') + texts.closing)
+  const response = Buffer.from(texts.opening + stamps.map(stamp => texts.tokens(1, stamp)).join('') + texts.closing)
   for (let at = 0; at <= response.length; at++)
-    expect(scan([response.subarray(0, at), response.subarray(at)])).toEqual(beats)
-  expect(scan([...response].map(byte => Buffer.from([byte])))).toEqual(beats)
+    expect(scan([response.subarray(0, at), response.subarray(at)])).toEqual(stamps)
+  expect(scan([...response].map(byte => Buffer.from([byte])))).toEqual(stamps)
 })
 
 test('a beat is one line of an event', () => {
-  expect(beats.map(beatLine).join('')).toMatch(/^(id: [^\n]+\n){3}$/)
+  expect(stamps.map(stampLine).join('')).toMatch(/^(id: [^\n]+\n){3}$/)
 })

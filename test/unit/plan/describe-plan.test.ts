@@ -10,7 +10,7 @@ test('a plan reads as its stages, its limits, its requests and its thresholds', 
     {
       rise: 'duration: 500ms, shape: ramp, to: 50% of tier, mix: { s: 1 }',
       steady: 'duration: 1m30s, shape: poisson, rate: 90% of tier, mix: { s: 3, batch: 5, replay: 1 }',
-      over: 'duration: 5s, shape: burst, size: 130% of tier, every: 4s, beyond-tier: true, callers: 2, mix: { xs: 1 }',
+      over: 'duration: 5s, shape: burst, size: 130% of tier, every: 4s, exceed-tier: true, callers: 2, mix: { xs: 1 }',
       idle: 'duration: 2s, shape: pause',
       users: 'duration: 1s, shape: closed, users: 8, think: 100ms, mix: { models: 1 }',
       list: 'duration: 3s, shape: sequence, callers: 1, calls: [models, single]',
@@ -63,7 +63,7 @@ Failures of one caller, on purpose
 
   stage   in 30 s  tolerated
   steady        1         20
-  over        800         20  over: if that is meant, "beyond-failures: true" says so
+  over        800         20  over: if that is meant, "exceed-failure-limit: true" says so
 
 Requests, as expected
 
@@ -140,8 +140,8 @@ test('of connections that are kept busy it says how many calls they may send, an
 
 test('a search reads as its range, what it asks for, and how it is proved; its forecast is the most that it could send', () => {
   const search =
-    'duration: 60s, shape: capacity, from: 1/s, to: 50% of tier, good: 99.9%, precision: 2%, mix: { xs: 3, models: 1 }'
-  const more = `service: { slots: 4, service-time: 20ms, queue: 8 }
+    'duration: 60s, shape: capacity, from: 1/s, to: 50% of tier, good-ratio: 99.9%, precision: 2%, mix: { xs: 3, models: 1 }'
+  const more = `service: { concurrency: 4, service-time: 20ms, queue-length: 8 }
 thresholds: [{ expect: capacity >= 5/s, why: A wish. }]`
   const plan = planOf({ search }, { more })
   const text = describePlan(plan)

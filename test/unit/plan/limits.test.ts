@@ -12,7 +12,7 @@ const answered = (perMinute: Readonly<Record<string, number>>): PublishedLimits 
 })
 const only = { only: 'duration: 60s, shape: constant, rate: 90% of tier, mix: { s: 1 }' }
 const planBy = (granted: PublishedLimits, limits = 'target', stages: Readonly<Record<string, string>> = only): Plan =>
-  planOf(stages, { granted, callers: `limits: ${limits}` })
+  planOf(stages, { granted, callers: `limits-from: ${limits}` })
 const limitIn = ({ forecast }: Plan, scope: string) =>
   forecast.limits.find(row => row.stage === 'only' && row.scope === scope)?.limit
 

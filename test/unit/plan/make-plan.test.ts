@@ -78,7 +78,7 @@ describe('the plan', () => {
     const plan = planOf({
       ramp: 'duration: 1s, shape: ramp, from: 30/m, to: 100% of tier, mix: { s: 1 }',
       poisson: 'duration: 1s, shape: poisson, rate: 2/s, mix: { s: 1 }',
-      once: 'duration: 9s, shape: burst, size: 130% of tier, beyond-tier: true, callers: 2, mix: { long: 1 }',
+      once: 'duration: 9s, shape: burst, size: 130% of tier, exceed-tier: true, callers: 2, mix: { long: 1 }',
       often: 'duration: 9s, shape: burst, size: 3, every: 2s, mix: { single: 1 }',
       stairs: 'duration: 9s, shape: stairs, from: 20% of tier, to: 100% of tier, steps: 5, ramp: 1s, mix: { s: 1 }',
       jumps: 'duration: 9s, shape: stairs, from: 0/s, to: 1/s, steps: 2, mix: { s: 1 }',
@@ -112,7 +112,7 @@ describe('the plan', () => {
 
   test('has bursts of whole arrivals for each caller, within the tier when the share is', () => {
     const sizeOf = (share: string, callers: number) => {
-      const stage = `duration: 1s, shape: burst, size: ${share} of tier, beyond-tier: true, mix: { s: 1 }`
+      const stage = `duration: 1s, shape: burst, size: ${share} of tier, exceed-tier: true, mix: { s: 1 }`
       const load = planOf({ only: stage }, { count: callers }).stages[0]?.load
       return load?.model === 'open' && load.shape.kind === 'burst' ? load.shape.size : null
     }
@@ -139,8 +139,8 @@ describe('the plan', () => {
   })
 
   test('keeps what the scenario says, one timeout among defaults included', () => {
-    const limits = 'limits: { max-in-flight: 8, max-body: 64KiB, drain: 0s, timeouts: { rpc: { total: 5s } } }'
-    const plan = planOf({ a: 'duration: 1s, shape: pause' }, { more: `seed: 7\nrecord: none\n${limits}` })
+    const bounds = 'bounds: { max-in-flight: 8, max-body: 64KiB, drain: 0s, timeouts: { rpc: { total: 5s } } }'
+    const plan = planOf({ a: 'duration: 1s, shape: pause' }, { more: `seed: 7\nrecord: none\n${bounds}` })
     expect(plan).toMatchObject({ seed: 7, record: 'none' })
     expect(plan.bounds).toMatchObject({ maxInFlight: 8, maxBodyBytes: 65_536, drainMs: 0 })
     expect(plan.bounds.timeouts.rpc).toEqual({ connectMs: 10_000, headersMs: 35_000, idleMs: 35_000, totalMs: 5_000 })

@@ -13,10 +13,10 @@ const callsFor = (callers: number) => `
   s: { kind: chat, model-tier: S, prompt-tokens: 200, max-completion-tokens: 120 }
   xs: { kind: chat, stream: false, model-tier: XS, prompt-tokens: 100, max-completion-tokens: 60 }
   long: { kind: chat, stream: false, model-tier: L, prompt-tokens: 50000, max-completion-tokens: 10000 }
-  batch: { kind: rpc-batch, network: ethereum-mainnet, methods: { eth_call: 3, debug_traceCall: 1 }, size: 10, failing: 1 }
-  single: { kind: rpc, network: ethereum-mainnet, methods: { eth_call: 1 }, failing: 0.1 }
-  replay: { kind: replay, of: single, duplicates: 2, conflicting: 0.25, foreign: ${callers > 1 ? 0.5 : 0} }
-  again: { kind: replay, of: single, duplicates: 0, again-after: 6s }
+  batch: { kind: rpc-batch, network: ethereum-mainnet, methods: { eth_call: 3, debug_traceCall: 1 }, size: 10, failing-items: 1 }
+  single: { kind: rpc, network: ethereum-mainnet, methods: { eth_call: 1 }, failure-ratio: 0.1 }
+  replay: { kind: replay, of: single, duplicates: 2, conflict-ratio: 0.25, other-caller-ratio: ${callers > 1 ? 0.5 : 0} }
+  again: { kind: replay, of: single, duplicates: 0, repeat-after: 6s }
   scraping: { kind: chat, model-tier: XS, prompt-tokens: 100, max-completion-tokens: 60, parameters: { enable_web_search: auto, enable_web_scraping: true } }
   models: { kind: models }
   unlisted: { kind: probe, probe: unlisted-method }

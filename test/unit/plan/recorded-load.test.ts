@@ -103,9 +103,9 @@ describe('the busiest minute of a recorded stage', () => {
     plan.forecast.limits.find(row => row.stage === stage && row.scope === scope)?.perMinute
 
   test('is that of its busiest caller, wherever in the run that is', () => {
-    const spread: readonly Row[] = Array.from({ length: 30 }, (_, index) => [index * 1_000, 'single', index % 3])
+    const distribution: readonly Row[] = Array.from({ length: 30 }, (_, index) => [index * 1_000, 'single', index % 3])
     const crowd: readonly Row[] = Array.from({ length: 20 }, (_, index) => [40_000 + index, 'single', 3])
-    expect(perMinute(planFor([...spread, ...crowd]), 'again', 'rpc')).toBe(20)
+    expect(perMinute(planFor([...distribution, ...crowd]), 'again', 'rpc')).toBe(20)
   })
 
   test('counts only the calls that draw on the limit', () => {

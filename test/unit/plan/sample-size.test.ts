@@ -40,11 +40,11 @@ describe('what is timed', () => {
 
   test('are none beyond a limit', () => {
     // 100 of the 130 that each of four callers sends at once.
-    const burst = 'duration: 10s, shape: burst, size: 130% of tier, beyond-tier: true, mix: { single: 1 }'
+    const burst = 'duration: 10s, shape: burst, size: 130% of tier, exceed-tier: true, mix: { single: 1 }'
     expect(rowOf(burst, 'single')).toMatchObject({ requests: 520, samples: 400 })
     // 500,000 tokens a minute are 7.99 of these calls; a spike to twice of that for a minute leaves room for half of them.
     const spike =
-      'duration: 60s, shape: spike, base: 1/m, peak: 200% of tier, at: 0s, for: 60s, beyond-tier: true, mix: { long: 1 }'
+      'duration: 60s, shape: spike, base: 1/m, peak: 200% of tier, at: 0s, for: 60s, exceed-tier: true, mix: { long: 1 }'
     expect(rowOf(spike, 'long')).toMatchObject({ requests: 64, samples: 32 })
   })
 })

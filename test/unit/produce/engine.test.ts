@@ -190,7 +190,7 @@ test('a search tries what it is told to, for as long as nothing is decided', asy
   let request = 0
   const { drive, observations } = engineOf(
     scenario(
-      'duration: 60s, shape: capacity, from: 10/s, to: 100/s, good: 99%, mix: { rpc: 1 }',
+      'duration: 60s, shape: capacity, from: 10/s, to: 100/s, good-ratio: 99%, mix: { rpc: 1 }',
       'slo: { rpc: { latency: 1s } }',
     ),
     { nextTrial: () => trials[request++] ?? null, isDecided: (_, { index }) => index === 1 },

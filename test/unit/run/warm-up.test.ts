@@ -28,7 +28,7 @@ describe.each(files)('the warm-up of scenarios/%s', file => {
 
   test('neither waits nor reads the keys of anybody nor keeps anything', () => {
     expect(planned.stages.reduce((sum, { durationMs }) => sum + durationMs, 0)).toBeLessThan(500)
-    const waits = Object.values(planned.calls).map(call => (call.kind === 'replay' ? call.againAfterMs : null))
+    const waits = Object.values(planned.calls).map(call => (call.kind === 'replay' ? call.repeatAfterMs : null))
     expect(waits.filter(each => each !== null)).toEqual([])
     expect(planned).toMatchObject({ callers: { keysFile: null }, record: 'none', bounds: { drainMs: 0 } })
   })

@@ -11,18 +11,18 @@ test('a scenario is read with its units as numbers and its names resolved', () =
   const text = `name: whole
 question: Is all of it read?
 target: http://127.0.0.1:8402/api/v1/
-service: { slots: 4, service-time: 50ms, queue: 40 }
+service: { concurrency: 4, service-time: 50ms, queue-length: 40 }
 seed: 7
-callers: { count: 3, tier: partner, keys-file: keys.txt, shared: true, limits: profile }
+callers: { count: 3, tier: partner, keys-file: keys.txt, shared: true, limits-from: profile }
 calls:
-  again: { kind: replay, of: one, concurrent: true, conflicting: 0.1 }
-  one: { kind: rpc, network: solana-mainnet, methods: { getSlot: 2, getSupply: 0.5 }, failing: 0.25 }
+  again: { kind: replay, of: one, concurrent: true, conflict-ratio: 0.1 }
+  one: { kind: rpc, network: solana-mainnet, methods: { getSlot: 2, getSupply: 0.5 }, failure-ratio: 0.25 }
 stages:
   - { name: up, duration: 1m30s, shape: ramp, to: 50% of tier, callers: 2, mix: { again: 1 } }
-  - { name: hit, duration: 2s, shape: burst, size: 4, every: 500ms, beyond-tier: true, mix: { one: 1, again: 2 } }
+  - { name: hit, duration: 2s, shape: burst, size: 4, every: 500ms, exceed-tier: true, mix: { one: 1, again: 2 } }
 slo: { one: { latency: 100ms, lateness: 5ms } }
 budget: { usd: $0.50 }
-limits: { max-in-flight: 10, max-body: 2MiB, drain: 0s, timeouts: { rpc: { total: 2s } } }
+bounds: { max-in-flight: 10, max-body: 2MiB, drain: 0s, timeouts: { rpc: { total: 2s } } }
 record: findings
 thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
 `
@@ -36,19 +36,19 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
     name: 'whole',
     question: 'Is all of it read?',
     target: 'http://127.0.0.1:8402/api/v1',
-    service: { slots: 4, serviceTimeMs: 50, spread: 'constant', queue: 40 },
+    service: { concurrency: 4, serviceTimeMs: 50, distribution: 'constant', queueLength: 40 },
     seed: 7,
-    callers: { count: 3, keys: 1, accountTier: 'partner', shared: true, keysFile: 'keys.txt', limits: 'profile' },
+    callers: { count: 3, keys: 1, accountTier: 'partner', shared: true, keysFile: 'keys.txt', limitsFrom: 'profile' },
     calls: {
       again: {
         kind: 'replay',
         of: { ...one, methods },
         duplicates: 1,
         concurrent: true,
-        conflicting: 0.1,
-        foreign: 0,
-        againAfterMs: null,
-        otherKey: 0,
+        conflictRatio: 0.1,
+        otherCallerRatio: 0,
+        repeatAfterMs: null,
+        otherKeyRatio: 0,
       },
       one: { ...one, methods },
     },
@@ -81,7 +81,7 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
     ],
     slo: { one: { latency: 100, lateness: 5 } },
     budgetUsd: '0.5',
-    limits: {
+    bounds: {
       maxInFlight: 10,
       maxBodyBytes: 2_097_152,
       drainMs: 0,
@@ -123,8 +123,8 @@ test('no usual method writes to a chain', () => {
 test('100% of tier needs no permission, and more needs one', () => {
   const at = (rate: string) => load(validScenario.replace('rate: 80% of tier', `rate: ${rate}`))
   expect(() => at('100% of tier')).not.toThrow()
-  expect(() => at('100.01% of tier')).toThrow('beyond-tier')
-  expect(() => at('100.01% of tier, beyond-tier: true')).not.toThrow()
+  expect(() => at('100.01% of tier')).toThrow('exceed-tier')
+  expect(() => at('100.01% of tier, exceed-tier: true')).not.toThrow()
 })
 
 test('an absolute rate may be all that the limits allow', () => {

@@ -116,7 +116,7 @@ test('an alias bomb is refused and not unfolded', () => {
 })
 
 test('a mapping that contains itself is refused', () => {
-  expect(mistakesOf(`${validScenario}limits: &self { timeouts: *self }\n`)).toHaveLength(1)
+  expect(mistakesOf(`${validScenario}bounds: &self { timeouts: *self }\n`)).toHaveLength(1)
 })
 
 test('brackets without an end are a mistake of the file and not a fault of the program', () => {

@@ -3,9 +3,9 @@ export const validScenario = `name: valid
 callers: { count: 2, tier: default }
 calls:
   chat: { kind: chat, stream: true, model-tier: S, prompt-tokens: 200, max-completion-tokens: 120 }
-  rpc: { kind: rpc-batch, network: ethereum-mainnet, methods: { eth_call: 3 }, size: 10, failing: 1 }
-  single: { kind: rpc, network: base-mainnet, failing: 0.1 }
-  replay: { kind: replay, of: rpc, duplicates: 2, foreign: 0.1 }
+  rpc: { kind: rpc-batch, network: ethereum-mainnet, methods: { eth_call: 3 }, size: 10, failing-items: 1 }
+  single: { kind: rpc, network: base-mainnet, failure-ratio: 0.1 }
+  replay: { kind: replay, of: rpc, duplicates: 2, other-caller-ratio: 0.1 }
   models: { kind: models }
   bad-key: { kind: probe, probe: bad-key }
 stages:

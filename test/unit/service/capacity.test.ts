@@ -10,46 +10,46 @@ import {
 } from '../../../src/service/capacity.ts'
 
 const capacity = (changes: Partial<ServiceCapacity> = {}): ServiceCapacity => ({
-  slots: 2,
+  concurrency: 2,
   serviceTimeMs: 50,
-  spread: 'constant',
-  queue: 1,
+  distribution: 'constant',
+  queueLength: 1,
   ...changes,
 })
 
 describe('slots', () => {
   test('are taken one after the other, and then waited for in the order of coming', () => {
-    const slots = createSlots(capacity({ queue: 10 }), 1)
-    expect([0, 0, 0, 0, 10, 200].map(slots.take)).toEqual([50, 50, 100, 100, 140, 50])
+    const concurrency = createSlots(capacity({ queueLength: 10 }), 1)
+    expect([0, 0, 0, 0, 10, 200].map(concurrency.take)).toEqual([50, 50, 100, 100, 140, 50])
   })
 
   test('are full when all are taken and the queue is as long as it may be, until one is free', () => {
-    const slots = createSlots(capacity(), 1)
-    slots.take(0)
-    slots.take(10)
-    expect(slots.isFull(10)).toBe(false)
-    slots.take(10)
-    expect(slots.isFull(49)).toBe(true)
-    expect(slots.isFull(50)).toBe(false)
+    const concurrency = createSlots(capacity(), 1)
+    concurrency.take(0)
+    concurrency.take(10)
+    expect(concurrency.isFull(10)).toBe(false)
+    concurrency.take(10)
+    expect(concurrency.isFull(49)).toBe(true)
+    expect(concurrency.isFull(50)).toBe(false)
   })
 
   test('without a queue are full as soon as the last of them is taken', () => {
-    const slots = createSlots(capacity({ queue: 0, slots: 1 }), 1)
-    expect(slots.isFull(0)).toBe(false)
-    slots.take(0)
-    expect([slots.isFull(49.9), slots.isFull(50)]).toEqual([true, false])
+    const concurrency = createSlots(capacity({ queueLength: 0, concurrency: 1 }), 1)
+    expect(concurrency.isFull(0)).toBe(false)
+    concurrency.take(0)
+    expect([concurrency.isFull(49.9), concurrency.isFull(50)]).toEqual([true, false])
   })
 
   test('give out no more than slots by service time, however many come', () => {
-    const slots = createSlots(capacity({ slots: 4, serviceTimeMs: 20, queue: 1_000 }), 1)
-    const ends = Array.from({ length: 400 }, (_, index) => index + slots.take(index))
+    const concurrency = createSlots(capacity({ concurrency: 4, serviceTimeMs: 20, queueLength: 1_000 }), 1)
+    const ends = Array.from({ length: 400 }, (_, index) => index + concurrency.take(index))
     expect(Math.max(...ends)).toBeCloseTo((400 / 4) * 20, -1)
   })
 
   test('take times that vary with their mean, the same for the same seed', () => {
     const times = (seed: number) => {
-      const slots = createSlots(capacity({ spread: 'exponential', slots: 1 }), seed)
-      return Array.from({ length: 5_000 }, (_, index) => slots.take(index * 10_000))
+      const concurrency = createSlots(capacity({ distribution: 'exponential', concurrency: 1 }), seed)
+      return Array.from({ length: 5_000 }, (_, index) => concurrency.take(index * 10_000))
     }
     expect(times(7)).toEqual(times(7))
     expect(times(7)).not.toEqual(times(8))
@@ -57,8 +57,8 @@ describe('slots', () => {
   })
 
   test('are never full where the service can do everything', () => {
-    const slots = createSlots(null, 1)
-    expect([slots.take(0), slots.isFull(0)]).toEqual([0, false])
+    const concurrency = createSlots(null, 1)
+    expect([concurrency.take(0), concurrency.isFull(0)]).toEqual([0, false])
   })
 })
 

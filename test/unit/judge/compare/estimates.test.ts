@@ -47,8 +47,8 @@ describe('a percentile', () => {
   test('is none of too few values, nor of values that all lie in a few slices', () => {
     expect(latency(slicesOf({ count: 298 }), 99)).toBeNull()
     expect(latency(slicesOf({ count: 299 }), 99)).not.toBeNull()
-    const atOnce = slicesOf().filter((_, index) => index < 3)
-    expect(latency(atOnce, 50)).toBeNull()
+    const tokensPerWrite = slicesOf().filter((_, index) => index < 3)
+    expect(latency(tokensPerWrite, 50)).toBeNull()
   })
 
   test('lies within its cell by the share of it that is reached', () => {

@@ -46,10 +46,10 @@ export const replayPlan: Extract<Call, { kind: 'replay' }> = {
   of: rpcPlan,
   duplicates: 1,
   concurrent: false,
-  conflicting: 0,
-  foreign: 0,
-  againAfterMs: null,
-  otherKey: 0,
+  conflictRatio: 0,
+  otherCallerRatio: 0,
+  repeatAfterMs: null,
+  otherKeyRatio: 0,
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body, field by field

@@ -43,7 +43,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
       chat: chatPlan,
       rpc: rpcPlan,
       replay: { ...replayPlan, duplicates: 2 },
-      late: { ...replayPlan, againAfterMs: 3_000 },
+      late: { ...replayPlan, repeatAfterMs: 3_000 },
       'of-nobody': { kind: 'probe', probe: 'model-for-payers' },
       'of-the-poor': { kind: 'probe', probe: 'empty-account' },
       race: { ...replayPlan, duplicates: 2, concurrent: true },

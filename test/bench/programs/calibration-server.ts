@@ -1,13 +1,13 @@
-import { startMetronome } from '../../../src/calibration/server.ts'
+import { startCalibrationServer } from '../../../src/calibration/server.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 
 /** The metronome in a process of its own. Arguments: tokens a second, tokens at once. Tells its port by IPC. */
-const [perSecond, atOnce] = process.argv.slice(2)
-const { port } = await startMetronome({
+const [perSecond, tokensPerWrite] = process.argv.slice(2)
+const { port } = await startCalibrationServer({
   clock: systemClock(),
   port: 0,
   perSecond: Number(perSecond),
-  atOnce: Number(atOnce),
+  tokensPerWrite: Number(tokensPerWrite),
 })
 process.send?.({ port })
 process.once('disconnect', () => process.exit())

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest'
-import type { Certificate } from '../../src/calibration/result.ts'
+import type { CalibrationResult } from '../../src/calibration/result.ts'
 import { serveForTest, turnpike } from '../support/turnpike.ts'
 
-const small = ['certify', '--streams', '3', '--tokens', '5', '--seconds', '1']
+const small = ['calibrate', '--streams', '3', '--tokens', '5', '--seconds', '1']
 
 test('a certificate is made over loopback: every token is read, and none before it was written', async () => {
   const { code, stdout, stderr } = await turnpike([...small, '--format', 'json'])
-  const { verdict, misread, turnpike: ours, bare, load }: Certificate = JSON.parse(stdout)
+  const { verdict, tokenCountMismatches, turnpike: ours, raw, load }: CalibrationResult = JSON.parse(stdout)
   // So short a load is too short for a p99 of first tokens, on any machine.
-  expect({ code, verdict, misread, stderr }).toEqual({
+  expect({ code, verdict, tokenCountMismatches, stderr }).toEqual({
     code: 3,
     verdict: 'inconclusive',
-    misread: 0,
+    tokenCountMismatches: 0,
     stderr: expect.any(String),
   })
-  expect(load).toEqual({ streams: 3, perSecond: 50, tokens: 5, atOnce: 1, seconds: 1 })
-  for (const { chunkMs, earliestMs } of [ours, bare]) {
+  expect(load).toEqual({ streams: 3, perSecond: 50, tokens: 5, tokensPerWrite: 1, seconds: 1 })
+  for (const { chunkMs, earliestMs } of [ours, raw]) {
     expect(chunkMs.count).toBeGreaterThan(0)
     expect(earliestMs).toBeGreaterThan(0)
   }
@@ -24,9 +24,9 @@ test('a certificate is made over loopback: every token is read, and none before 
 test.each([
   ['--streams', '0', 'a whole number from 1 to 10000'],
   ['--tokens', '2001', 'a whole number from 2 to 2000'],
-  ['--most', '0', 'milliseconds above 0'],
+  ['--max-p99', '0', 'milliseconds above 0'],
 ])('%s %s is refused, and nothing is started', async (flag, value, expected) => {
-  const { code, stdout, stderr } = await turnpike(['certify', flag, value])
+  const { code, stdout, stderr } = await turnpike(['calibrate', flag, value])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toBe(`${flag}: got ${value}, expected ${expected}\n`)
 })
@@ -34,12 +34,15 @@ test.each([
 test('the metronome says where it is, sends streams to whoever asks, and ends on a signal', async ({
   onTestFinished,
 }) => {
-  const { target, service: metronome } = await serveForTest(['metronome', '--rate', '1000'], onTestFinished)
-  await metronome.said('^C ends it')
+  const { target, service: calibrationServer } = await serveForTest(
+    ['calibration-server', '--rate', '1000'],
+    onTestFinished,
+  )
+  await calibrationServer.said('^C ends it')
   const response = await fetch(`${target}/chat/completions`, { method: 'POST', body: '{"max_completion_tokens":7}' })
   const text = await response.text()
   expect(text.match(/^id: beat [\d.]+ [\d.]+\ndata: \{.*\}$/gm)).toHaveLength(7)
   expect(text).toMatch(/data: \[DONE\]\n\n$/)
-  metronome.child.kill('SIGINT')
-  expect((await metronome.ended).code).toBe(0)
+  calibrationServer.child.kill('SIGINT')
+  expect((await calibrationServer.ended).code).toBe(0)
 })
