@@ -5,19 +5,19 @@ import { type Complaint, isRefusedKey, type Path } from './yaml.ts'
 
 export type SchemaIssue = z.core.$ZodIssue
 
-/** How a schema's issues are put in words, where the schema does not do so itself. */
+/** Messages for the issues of a schema, where the schema has none. */
 export type IssueWords = {
-  /** What would have been right; by default the message of the schema. */
+  /** The expected value; by default the message of the schema. */
   readonly expected?: (issue: SchemaIssue) => string
-  /** What was probably meant; by default the nearest of the allowed words. */
+  /** A suggestion; by default the nearest of the allowed words. */
   readonly hint?: (issue: SchemaIssue, got: unknown) => { readonly hint?: string }
 }
 
-/** What is wrong with `value` by `schema`; nothing about keys that are refused in every file. */
+/** The mistakes of `value` under `schema`, except keys that every file refuses. */
 export function explainIssues(schema: z.ZodType, value: unknown, words: IssueWords = {}): readonly Complaint[] {
   const issues = schema.safeParse(value).error?.issues ?? []
   const complaints = issues.flatMap(issue => explain(issue, schema, value, words))
-  // A key that is missing because it was misspelt is one mistake, told at the key.
+  // A misspelt key is also a missing key. Only the misspelling is reported.
   const misspelt = new Set(complaints.map(({ path, hint }) => `${JSON.stringify(path.slice(0, -1))} ${hint}`))
   return complaints.filter(
     ({ path, got }) =>
@@ -58,7 +58,7 @@ function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: Is
   return [{ path, at: 'value', got: describeValue(got), expected, ...nearestWord(issue, got), ...hint }]
 }
 
-/** Without its kind nothing else of a mapping can be judged, so a slip in that key is looked for. */
+/** Without its discriminator a mapping cannot be checked, so this looks for a misspelling of that key. */
 function misspeltKey(mapping: unknown, key: string): string | undefined {
   return Object.keys(entriesOf(mapping)).find(written => nearest(written, [key]).hint !== undefined)
 }
@@ -94,8 +94,8 @@ function keysAt(schema: unknown, value: unknown, path: Path): readonly string[] 
 }
 
 /**
- * The fields of a mapping that are right, read one by one, so that a mistake in one of them does not hide those of the
- * others. What is no mapping has no fields.
+ * The valid fields of a mapping, parsed one by one, so that a mistake in one field does not hide mistakes in the others.
+ * A value that is not a mapping has no fields.
  */
 export function salvage<S extends z.ZodRawShape>(
   schema: z.ZodObject<S>,
@@ -110,5 +110,5 @@ export function salvage<S extends z.ZodRawShape>(
   return right as Partial<z.output<z.ZodObject<S>>>
 }
 
-/** The entries of a mapping; none of anything else. */
+/** The entries of a mapping; empty for any other value. */
 export const entriesOf = (value: unknown): JsonObject => toObject(value) ?? {}
