@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type JsonObject, toObject } from './json.ts'
 import { describeValue, nearest, oneOf } from './usage-error.ts'
-import { type Complaint, isRefusedKey, type Path } from './yaml.ts'
+import { isRefusedKey, type Path, type SchemaMistake } from './yaml.ts'
 
 export type SchemaIssue = z.core.$ZodIssue
 
@@ -14,18 +14,18 @@ export type IssueWords = {
 }
 
 /** The mistakes of `value` under `schema`, except keys that every file refuses. */
-export function explainIssues(schema: z.ZodType, value: unknown, words: IssueWords = {}): readonly Complaint[] {
+export function explainIssues(schema: z.ZodType, value: unknown, words: IssueWords = {}): readonly SchemaMistake[] {
   const issues = schema.safeParse(value).error?.issues ?? []
-  const complaints = issues.flatMap(issue => explain(issue, schema, value, words))
-  // A misspelt key is also a missing key. Only the misspelling is reported.
-  const misspelt = new Set(complaints.map(({ path, hint }) => `${JSON.stringify(path.slice(0, -1))} ${hint}`))
-  return complaints.filter(
+  const found = issues.flatMap(issue => explain(issue, schema, value, words))
+  // A misspelled key is also a missing key. Only the misspelling is reported.
+  const misspelled = new Set(found.map(({ path, hint }) => `${JSON.stringify(path.slice(0, -1))} ${hint}`))
+  return found.filter(
     ({ path, got }) =>
-      !(got.startsWith('no "') && misspelt.has(`${JSON.stringify(path)} did you mean ${got.slice(3)}?`)),
+      !(got.startsWith('no "') && misspelled.has(`${JSON.stringify(path)} did you mean ${got.slice(3)}?`)),
   )
 }
 
-function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: IssueWords): readonly Complaint[] {
+function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: IssueWords): readonly SchemaMistake[] {
   const path = issue.path as Path
   const expected = words.expected?.(issue) ?? issue.message
   if (issue.code === 'unrecognized_keys') {
@@ -46,11 +46,11 @@ function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: Is
   }
   const got = at(root, path)
   if (got === undefined) {
-    const slip =
-      issue.code === 'invalid_union' ? misspeltKey(at(root, path.slice(0, -1)), String(path.at(-1))) : undefined
-    if (slip !== undefined) {
+    const typo =
+      issue.code === 'invalid_union' ? misspelledKey(at(root, path.slice(0, -1)), String(path.at(-1))) : undefined
+    if (typo !== undefined) {
       const key = `the key "${path.at(-1)}"`
-      return [{ path: [...path.slice(0, -1), slip], at: 'key', got: describeValue(slip), expected: key }]
+      return [{ path: [...path.slice(0, -1), typo], at: 'key', got: describeValue(typo), expected: key }]
     }
     return [{ path: path.slice(0, -1), at: 'value', got: `no "${path.at(-1)}"`, expected }]
   }
@@ -59,7 +59,7 @@ function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: Is
 }
 
 /** Without its discriminator a mapping cannot be checked, so this looks for a misspelling of that key. */
-function misspeltKey(mapping: unknown, key: string): string | undefined {
+function misspelledKey(mapping: unknown, key: string): string | undefined {
   return Object.keys(entriesOf(mapping)).find(written => nearest(written, [key]).hint !== undefined)
 }
 
@@ -97,7 +97,7 @@ function keysAt(schema: unknown, value: unknown, path: Path): readonly string[] 
  * The valid fields of a mapping, parsed one by one, so that a mistake in one field does not hide mistakes in the others.
  * A value that is not a mapping has no fields.
  */
-export function salvage<S extends z.ZodRawShape>(
+export function parseFields<S extends z.ZodRawShape>(
   schema: z.ZodObject<S>,
   value: unknown,
 ): Partial<z.output<z.ZodObject<S>>> {

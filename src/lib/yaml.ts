@@ -18,10 +18,10 @@ import { describeMistake, describeValue, type Mistake, UsageError } from './usag
 export type YamlSource = {
   readonly value: unknown
   /**
-   * Adds line and column to complaints, in the order of the file. Also reports keys that no file may have: repeated
+   * Adds line and column to mistakes, in the order of the file. Also reports keys that no file may have: repeated
    * keys, which the data does not show, and secrets.
    */
-  readonly locate: (complaints: readonly Complaint[]) => readonly Mistake[]
+  readonly locate: (found: readonly SchemaMistake[]) => readonly Mistake[]
 }
 
 /** The name of a kind of file in messages, and a hint where its secrets belong. */
@@ -31,11 +31,11 @@ export type YamlKind = { readonly name: string; readonly secretHint: string }
 export type Path = readonly (string | number)[]
 
 /** A mistake without a line yet. It is about the key at `path`, its value, or the character `at` of its text. */
-export type Complaint = { readonly path: Path; readonly at: 'key' | 'value' | number } & Omit<Mistake, 'where'>
+export type SchemaMistake = { readonly path: Path; readonly at: 'key' | 'value' | number } & Omit<Mistake, 'where'>
 
-export type Complain = (complaint: Complaint) => void
+export type ReportMistake = (mistake: SchemaMistake) => void
 
-type OffsetComplaint = { readonly offset: number } & Omit<Mistake, 'where'>
+type OffsetMistake = { readonly offset: number } & Omit<Mistake, 'where'>
 
 /** The maximum size of a file. */
 const maxBytes = 1_048_576
@@ -66,7 +66,7 @@ function checkLength(file: string, bytes: number): void {
 export function parseYaml(text: string, file: string, kind: YamlKind): YamlSource {
   checkLength(file, Buffer.byteLength(text))
   const lines = new LineCounter()
-  const place = ({ offset, ...mistake }: OffsetComplaint): Mistake => {
+  const place = ({ offset, ...mistake }: OffsetMistake): Mistake => {
     const { line, col } = lines.linePos(offset)
     return { where: `${file}:${Math.max(1, line)}:${Math.max(1, col)}`, ...mistake }
   }
@@ -84,8 +84,8 @@ export function parseYaml(text: string, file: string, kind: YamlKind): YamlSourc
       throw new UsageError(syntaxErrors(problems).map(([offset, message]) => invalid(offset, message)))
     return {
       value: plain(document),
-      locate: complaints => {
-        const located = complaints.map(({ path, at, ...mistake }) => ({
+      locate: found => {
+        const located = found.map(({ path, at, ...mistake }) => ({
           offset: offsetOf(document, text, path, at),
           ...mistake,
         }))
@@ -102,7 +102,7 @@ export function parseYaml(text: string, file: string, kind: YamlKind): YamlSourc
   }
 }
 
-const invalidYaml = (offset: number, message: string, { name }: YamlKind): OffsetComplaint => ({
+const invalidYaml = (offset: number, message: string, { name }: YamlKind): OffsetMistake => ({
   offset,
   got: 'invalid YAML',
   expected: `a ${name}`,
@@ -162,8 +162,8 @@ const isSecretKey = (name: string): boolean => secretKeys.has(name.toLowerCase()
 export const isRefusedKey = (name: string): boolean => isSecretKey(name) || name === '__proto__'
 
 /** The mistakes in the keys of a file. A message never repeats the value of a secret. */
-function checkKeys(document: Document, kind: YamlKind): readonly OffsetComplaint[] {
-  return keysOf(document).flatMap(({ name, offset, repeated }): OffsetComplaint[] => {
+function checkKeys(document: Document, kind: YamlKind): readonly OffsetMistake[] {
+  return keysOf(document).flatMap(({ name, offset, repeated }): OffsetMistake[] => {
     if (isSecretKey(name)) {
       const got = `the key ${describeValue(name)}`
       return [{ offset, got, expected: `no secret in a ${kind.name}`, hint: kind.secretHint }]
@@ -196,7 +196,7 @@ function keysOf(document: Document): readonly YamlKey[] {
 }
 
 /** The offset of the part at `path`, or of the nearest enclosing part if it is missing. */
-function offsetOf(document: Document, text: string, path: Path, at: Complaint['at']): number {
+function offsetOf(document: Document, text: string, path: Path, at: SchemaMistake['at']): number {
   let node: unknown = document.contents
   let offset = startOf(node, 0)
   for (const [depth, step] of path.entries()) {
