@@ -20,20 +20,20 @@ import { calibrationContract } from './server-answers.ts'
 import { measuredWindow, type StreamLoad, streamMs, streamStartsPerSecond } from './stream-load.ts'
 import { collectStamps } from './token-stamps.ts'
 
-/** A load of streams from a metronome. */
+/** A load of streams from the calibration server. */
 export type StreamRun = {
   readonly load: StreamLoad
   readonly target: string
   readonly clock: Clock
   readonly send: Transport
   readonly stop: AbortSignal
-  /** Given, before the first request, what tells when the stages began. */
+  /** Called before the first request, with a function that returns when the stages started. */
   readonly onStart: (loadStartMs: () => number | null) => void
   readonly observe: Sink
 }
 
-/** Carries out a load of streams as any other run, every judge on, with nothing written to a file. */
-export function carryOutStreams(streams: StreamRun): Promise<Report> {
+/** Runs a load of streams like any other run, with every judge, but writes no files. */
+export function runStreams(streams: StreamRun): Promise<Report> {
   const { load, target, clock, send, stop, onStart, observe } = streams
   const scenario = parseScenario(scenarioOf(load), 'streams', calibrationContract)
   const plan = makePlan(scenario, calibrationContract, { seed: 1, target, budgetUsd: null })
@@ -44,7 +44,7 @@ export function carryOutStreams(streams: StreamRun): Promise<Report> {
   return run(unrecordedJob(plan, calibrationContract, info), { ...io, stop, quit: stop, outputs: [output] })
 }
 
-/** Streams begin evenly, and as many end, so that their number does not change once the first have ended. */
+/** Streams start at even intervals, so the number of open streams is constant once the first one has ended. */
 function scenarioOf(load: StreamLoad): string {
   const { streams, tokens, seconds } = load
   return `
@@ -53,24 +53,24 @@ callers: { count: 1 }
 calls: { chat: { kind: chat, stream: true, model-tier: XS, prompt-tokens: 16, max-completion-tokens: ${tokens} } }
 stages:
   - { name: load, duration: ${(streamMs(load) + seconds * 1000).toFixed(0)}ms, shape: constant, rate: ${streamStartsPerSecond(load)}/s, mix: { chat: 1 } }
-limits: { max-in-flight: ${2 * streams + 64} }
+bounds: { max-in-flight: ${2 * streams + 64} }
 record: all
-thresholds: [{ expect: violations == 0, why: The metronome keeps every promise. }]
+thresholds: [{ expect: violations == 0, why: The calibration server keeps every promise. }]
 `
 }
 
-/** Carries out a load of streams and holds the stamps of its observations, on which every report rests, against the beats. */
+/** Runs a load of streams and compares the times in its observations with the stamps of the server. */
 export async function stampStreams(
   run: Omit<StreamRun, 'onStart' | 'observe'> & { readonly originMs: number },
 ): Promise<Pick<CalibrationData, 'turnpike' | 'tokenCountMismatches' | 'run'>> {
   const { load, originMs } = run
-  const noted = new Map<string, TokenStamps>()
+  const stampsById = new Map<string, TokenStamps>()
   let loadStartMs: () => number | null = () => null
   const delays = collectStampDelays(() => measuredWindow(load, originMs + (loadStartMs() ?? Number.NaN)))
   let tokenCountMismatches = 0
-  const { verdict, reasons } = await carryOutStreams({
+  const { verdict, reasons } = await runStreams({
     ...run,
-    send: collectStamps(run.send, (responseId, stamps) => noted.set(responseId, stamps)),
+    send: collectStamps(run.send, (responseId, stamps) => stampsById.set(responseId, stamps)),
     onStart: startMs => {
       loadStartMs = startMs
     },
@@ -78,9 +78,9 @@ export async function stampStreams(
       const { response, outcome } = observation
       const stream = streamOf(observation)
       const responseId = response?.headers['cf-ray'] ?? ''
-      const stamps = noted.get(responseId)
-      noted.delete(responseId)
-      // A stream that failed has its place in the verdict of the run.
+      const stamps = stampsById.get(responseId)
+      stampsById.delete(responseId)
+      // The verdict of the run covers failed streams.
       if (stream === null || stamps === undefined || outcome.kind !== 'answered') return
       const stampsMs = stampsOf(stream, originMs)
       if (stampsMs.length === stamps.writtenMs.length) delays.add(stamps, stampsMs)
@@ -90,7 +90,7 @@ export async function stampStreams(
   return { turnpike: delays.facts(), tokenCountMismatches, run: { verdict, reasons } }
 }
 
-/** The delays of a reader that does nothing but read. */
+/** Measures the delays of a reader that only reads. */
 export async function measureRaw(load: StreamLoad, port: number, stop: AbortSignal): Promise<StampDelaySnapshot> {
   const clock = systemClock()
   const originMs = monotonicOriginMs(clock)
@@ -105,7 +105,7 @@ export async function measureRaw(load: StreamLoad, port: number, stop: AbortSign
   return delays.facts()
 }
 
-/** The delays of Turnpike, over the transport of any run. */
+/** Measures the delays of Turnpike, over its usual transport. */
 export async function measureTurnpike(
   load: StreamLoad,
   port: number,

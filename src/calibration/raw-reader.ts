@@ -4,42 +4,42 @@ import type { TokenStamps } from './result.ts'
 import { type StreamLoad, streamMs, streamStartsPerSecond } from './stream-load.ts'
 import { scanStamps } from './token-stamps.ts'
 
-export type BareReader = {
+export type RawReader = {
   readonly load: StreamLoad
   readonly port: number
   readonly clock: Clock
   readonly stop: AbortSignal
-  /** A stream has ended: its beats, and when each was read, on the clock. */
+  /** Called when a stream has ended: its stamps, and when each was read, on the clock. */
   readonly onStream: (stamps: TokenStamps, readMs: readonly number[]) => void
 }
 
-/** What ends a body that is sent in parts, where the bytes of the last read end with it. */
+/** The end of a chunked body. The last read of a stream ends with it. */
 const bodyEnd = '0\r\n\r\n'
 
 /**
- * The same streams over bare sockets: nothing is read of them but their beats. What remains between written and read is
- * the metronome's, the kernel's, and that of the event loop which wakes for a socket. Rejects where a connection fails.
+ * Reads the same streams over plain sockets, and parses only their stamps. The remaining delay is that of the server, the
+ * kernel and the event loop. Rejects if a connection fails.
  */
-export async function readRawStreams({ load, port, clock, stop, onStream }: BareReader): Promise<void> {
+export async function readRawStreams({ load, port, clock, stop, onStream }: RawReader): Promise<void> {
   const sockets: Socket[] = []
   const free: Socket[] = []
   const startMs = clock.nowMs()
   const perSecond = streamStartsPerSecond(load)
   const streams = Math.round(perSecond * (streamMs(load) / 1000 + load.seconds))
-  const underWay: Promise<void>[] = []
+  const reading: Promise<void>[] = []
   let hasFailed = false
   const body = JSON.stringify({ stream: true, max_completion_tokens: load.tokens })
   const request = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
   const open = (): Socket => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    // Its end is told by the close that follows.
+    // The close event that follows ends the stream.
     socket.on('error', () => socket.destroy())
     sockets.push(socket)
     return socket
   }
 
-  /** Resolves when the stream has ended, however it has. */
+  /** Resolves when the stream has ended or failed. */
   const readStream = (socket: Socket): Promise<void> =>
     new Promise(resolve => {
       const stamps: TokenStamps = { writtenMs: [], lateMs: [] }
@@ -73,10 +73,10 @@ export async function readRawStreams({ load, port, clock, stop, onStream }: Bare
   try {
     for (let index = 0; index < streams && !stop.aborted && !hasFailed; index++) {
       await sleepUntil(clock, startMs + (1000 * index) / perSecond, stop)
-      underWay.push(readStream(free.pop() ?? open()))
+      reading.push(readStream(free.pop() ?? open()))
     }
-    await Promise.all(underWay)
-    if (hasFailed) throw new Error('the metronome closed a connection')
+    await Promise.all(reading)
+    if (hasFailed) throw new Error('the calibration server closed a connection')
   } finally {
     for (const socket of sockets) socket.destroy()
   }

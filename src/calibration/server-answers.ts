@@ -7,7 +7,7 @@ import { stampLine, type TokenStamp } from './token-stamps.ts'
 const unlimited = { requestsPerMinute: 1_000_000_000, tokensPerMinute: 1_000_000_000_000 }
 const tiers = { XS: unlimited, S: unlimited, M: unlimited, L: unlimited }
 
-/** The documented contract with limits that no load of one machine comes near; what the metronome keeps. */
+/** The contract of the calibration server: the documented one, with limits that one machine cannot reach. */
 export const calibrationContract: Contract = {
   ...documented,
   name: 'calibration-server',
@@ -15,19 +15,18 @@ export const calibrationContract: Contract = {
   limits: { ...documented.limits, windowMs: 3_600_000, tokensReset: 'unix-milliseconds' },
 }
 
-/** The texts of the metronome: what it answers, byte for byte, as HTTP/1.1. */
 const { accounts, chat, headerPrefix, models } = calibrationContract
 const { requestsPerMinute, tokensPerMinute } = accounts.default.XS
 const promptTokens = 16
 
-/** The model that is asked for: the first, without a discount. */
+/** The requested model: the first, without a discount. */
 const [model = missing()] = models
 
 function missing(): never {
   throw new RangeError('the contract has no model')
 }
 
-/** As in prose: one in twenty with an escape, and one with a letter beyond ASCII. */
+/** Like prose: one word of twenty has an escape, and one has a letter beyond ASCII. */
 const words =
   ' the|,| of| and| understand|ing| a| to| in| caf\u00e9|.\\n\\n|It| is| that| with| throughput| on|ly| as|.'.split('|')
 
@@ -37,7 +36,7 @@ export type AccountState = {
   readonly requestsLeft: number
   readonly tokensLeft: number
   readonly resetMs: number
-  /** Counts the answers. */
+  /** Number of responses until now. */
   readonly serial: number
 }
 
@@ -57,25 +56,25 @@ const commonHeaders = ({ nowMs, picoUsd, requestsLeft, resetMs, serial }: Accoun
   `x-ratelimit-reset-requests: ${Math.floor(resetMs / 1000)}`,
 ]
 
-/** A whole answer with the limits of an account, of which it names none. */
-export function limitsResponse(standing: AccountState): string {
+/** A complete response for the limits of an account. Its list of limits is empty. */
+export function limitsResponse(account: AccountState): string {
   const body = '{"data":{"rateLimits":[{"apiModelId":"none","rateLimits":[]}]}}'
-  const headers = [...commonHeaders(standing), 'content-type: application/json', `content-length: ${body.length}`]
+  const headers = [...commonHeaders(account), 'content-type: application/json', `content-length: ${body.length}`]
   return `HTTP/1.1 200 OK\r\n${headers.join('\r\n')}\r\n\r\n${body}`
 }
 
-/** The events of one stream, each as a part of a chunked body; the head stands in front of the first. */
+/** The text of one stream: the head with the first event, then each event as a part of a chunked body. */
 export type StreamTexts = {
   readonly opening: string
   readonly tokens: (count: number, stamp: TokenStamp) => string
   readonly closing: string
 }
 
-export function streamTexts(standing: AccountState, tokens: number): StreamTexts {
-  const { nowMs, tokensLeft, resetMs, serial } = standing
+export function streamTexts(account: AccountState, tokens: number): StreamTexts {
+  const { nowMs, tokensLeft, resetMs, serial } = account
   const common = `"id":"chatcmpl-${String(serial).padStart(12, '0')}","object":"${chat.stream.chunkObject}","created":${Math.floor(nowMs / 1000)},"model":"${model.id}"`
   const headers = [
-    ...commonHeaders(standing),
+    ...commonHeaders(account),
     `${headerPrefix}model-id: ${model.id}`,
     `${headerPrefix}model-name: ${model.name}`,
     `x-ratelimit-limit-tokens: ${tokensPerMinute}`,
@@ -88,13 +87,13 @@ export function streamTexts(standing: AccountState, tokens: number): StreamTexts
     `data: {${common},"choices":[{"index":0,"delta":{${delta}},"logprobs":null,"finish_reason":${reason}}]}\n\n`
   const usage = `"usage":{"prompt_tokens":${promptTokens},"completion_tokens":${tokens},"total_tokens":${promptTokens + tokens}}`
   const cost = `"cost":{"usd":${formatPico(costPicoUsd(tokens))},"diem":0}`
-  let said = 0
+  let written = 0
   return {
     opening: `HTTP/1.1 200 OK\r\n${headers.join('\r\n')}\r\n\r\n${part(event('"role":"assistant","content":""', 'null'))}`,
     tokens: (count, stamp) => {
       const line = stampLine(stamp)
       let text = ''
-      for (let i = 0; i < count; i++) text += line + event(`"content":"${words[said++ % words.length]}"`, 'null')
+      for (let i = 0; i < count; i++) text += line + event(`"content":"${words[written++ % words.length]}"`, 'null')
       return part(text)
     },
     closing: `${part(`${event('', '"length"')}data: {${common},"choices":[],${usage},${cost}}\n\ndata: ${chat.stream.doneMarker}\n\n`)}0\r\n\r\n`,
@@ -106,13 +105,13 @@ const part = (text: string): string => `${Buffer.byteLength(text).toString(16)}\
 const openingPicoUsd = pico('1000000')
 const { windowMs } = calibrationContract.limits
 
-/** One account for everybody, with limits that nobody reaches. */
+/** One account for all clients, with limits that none of them reaches. */
 export function createCalibrationAccount(clock: Clock): { readonly draw: (tokens: number) => AccountState } {
   let picoUsd = openingPicoUsd
   let serial = 0
   let resetMs = 0
   let requests = 0
-  let statements = 0
+  let balanceChecks = 0
   let spentTokens = 0
   return {
     draw: tokens => {
@@ -120,12 +119,12 @@ export function createCalibrationAccount(clock: Clock): { readonly draw: (tokens
       if (nowMs >= resetMs) {
         resetMs = Math.ceil((nowMs + windowMs) / 1000) * 1000
         requests = 0
-        statements = 0
+        balanceChecks = 0
         spentTokens = 0
       }
-      const used = tokens > 0 ? ++requests : ++statements
-      // A balance is the one before the request, a remainder the one behind it.
-      const standing: AccountState = {
+      const used = tokens > 0 ? ++requests : ++balanceChecks
+      // The balance is from before the request, the remaining requests are from after it.
+      const state: AccountState = {
         nowMs,
         picoUsd,
         requestsLeft: requestsPerMinute - used,
@@ -135,7 +134,7 @@ export function createCalibrationAccount(clock: Clock): { readonly draw: (tokens
       }
       spentTokens += tokens
       if (tokens > 0) picoUsd -= costPicoUsd(tokens)
-      return standing
+      return state
     },
   }
 }

@@ -6,66 +6,66 @@ export type PaceOptions = {
   readonly clock: Clock
   /** Tokens of each stream. */
   readonly perSecond: number
-  /** Tokens that are written at once, each a chunk of its own. */
+  /** Tokens per write, each a separate chunk. */
   readonly tokensPerWrite: number
 }
 
-/** Takes a text and says whether it can take more. */
+/** Writes a text and returns whether it accepts more. */
 export type WriteText = (text: string) => boolean
 
 export type Pacer = {
-  /** Begins a stream, whose first token is due in one step. */
-  readonly begin: (outlet: WriteText, texts: StreamTexts, tokens: number) => void
+  /** Starts a stream. Its first token is due after one step. */
+  readonly begin: (write: WriteText, texts: StreamTexts, tokens: number) => void
   readonly stop: () => void
 }
 
-/** A stream that is under way. */
-type StreamState = { readonly outlet: WriteText; readonly texts: StreamTexts; tokensLeft: number; dueMs: number }
+/** An open stream. */
+type StreamState = { readonly write: WriteText; readonly texts: StreamTexts; tokensLeft: number; dueMs: number }
 
 /**
- * Writes the tokens of all streams when they are due. Who comes late catches up, so that each stream keeps its pace, and
- * says in the beat how late it was.
+ * Writes the tokens of all streams when they are due. A late stream catches up, so that it keeps its pace. Each stamp
+ * states how late its token is.
  */
 export function createPacer({ clock, perSecond, tokensPerWrite }: PaceOptions): Pacer {
   const stepMs = (1000 * tokensPerWrite) / perSecond
   const originMs = monotonicOriginMs(clock)
-  /** In the order in which they are due. */
-  let voices: StreamState[] = []
+  /** Sorted by due time. */
+  let streams: StreamState[] = []
   let cancel: (() => void) | null = null
 
   const arm = (): void => {
-    const [first] = voices
-    cancel = first === undefined ? null : clock.at(first.dueMs, stamp)
+    const [first] = streams
+    cancel = first === undefined ? null : clock.at(first.dueMs, writeDue)
   }
 
-  const stamp = (): void => {
+  const writeDue = (): void => {
     const nowMs = clock.nowMs()
-    const next = voices.findIndex(({ dueMs }) => dueMs > nowMs)
-    const count = next === -1 ? voices.length : next
-    const goingOn = voices.slice(0, count).filter(write)
-    // Two runs that are nearly in order, which a sort goes through about once.
-    voices = [...voices.slice(count), ...goingOn].sort((a, b) => a.dueMs - b.dueMs)
+    const next = streams.findIndex(({ dueMs }) => dueMs > nowMs)
+    const count = next === -1 ? streams.length : next
+    const unfinished = streams.slice(0, count).filter(writeTokens)
+    // Both parts are nearly sorted, so sorting takes about one pass.
+    streams = [...streams.slice(count), ...unfinished].sort((a, b) => a.dueMs - b.dueMs)
     arm()
   }
 
-  /** Whether the voice goes on. */
-  const write = (voice: StreamState): boolean => {
-    const { outlet, texts, dueMs } = voice
+  /** Writes the due tokens of a stream. Returns whether it has more. */
+  const writeTokens = (stream: StreamState): boolean => {
+    const { write, texts, dueMs } = stream
     const nowMs = clock.nowMs()
-    const count = Math.min(tokensPerWrite, voice.tokensLeft)
-    voice.tokensLeft -= count
-    voice.dueMs += stepMs
+    const count = Math.min(tokensPerWrite, stream.tokensLeft)
+    stream.tokensLeft -= count
+    stream.dueMs += stepMs
     const text = texts.tokens(count, { writtenMs: originMs + nowMs, lateMs: nowMs - dueMs })
-    return outlet(voice.tokensLeft > 0 ? text : text + texts.closing) && voice.tokensLeft > 0
+    return write(stream.tokensLeft > 0 ? text : text + texts.closing) && stream.tokensLeft > 0
   }
 
   return {
-    begin: (outlet, texts, tokens) => {
-      voices.push({ outlet, texts, tokensLeft: tokens, dueMs: clock.nowMs() + stepMs })
+    begin: (write, texts, tokens) => {
+      streams.push({ write, texts, tokensLeft: tokens, dueMs: clock.nowMs() + stepMs })
       if (cancel === null) arm()
     },
     stop: () => {
-      voices = []
+      streams = []
       cancel?.()
     },
   }
@@ -74,11 +74,11 @@ export function createPacer({ clock, perSecond, tokensPerWrite }: PaceOptions): 
 export type PlainRequest = { readonly method: string; readonly body: string }
 
 const headEnd = '\r\n\r\n'
-const longestRequest = 1_048_576
+const maxRequestLength = 1_048_576
 
 /**
- * Takes the bytes of a connection and gives its requests, one after the other. Of HTTP/1.1 it knows what a client of ours
- * sends: a head, and a body of an announced length. False: it is something else, or too long.
+ * Finds the requests in the bytes of a connection. It supports what Turnpike sends: a head, and a body with a
+ * Content-Length. The returned function returns false if a request is too long.
  */
 export function readRequests(onRequest: (request: PlainRequest) => void): (bytes: Buffer) => boolean {
   let text = ''
@@ -88,28 +88,28 @@ export function readRequests(onRequest: (request: PlainRequest) => void): (bytes
       const head = text.slice(0, end)
       const bodyStart = end + headEnd.length
       const bodyEnd = bodyStart + Number(/^content-length: *(\d{1,9})$/im.exec(head)?.[1] ?? 0)
-      if (bodyEnd > longestRequest) return false
+      if (bodyEnd > maxRequestLength) return false
       if (text.length < bodyEnd) break
       const [method = ''] = head.split(' ', 1)
       const body = text.slice(bodyStart, bodyEnd)
       text = text.slice(bodyEnd)
       onRequest({ method, body })
     }
-    return text.length <= longestRequest
+    return text.length <= maxRequestLength
   }
 }
 
 export type CalibrationServer = { readonly port: number; readonly close: () => void }
 
-/** Connections that wait to be accepted: a load of thousands may come while this process has no turn. */
-const mostWaiting = 4_096
-/** A client that reads nothing is cut off. */
-const mostUnreadBytes = 4_194_304
+/** Thousands of connections may arrive before this process accepts the first. */
+const maxWaitingConnections = 4_096
+/** A client with more unread bytes is disconnected. */
+const maxUnreadBytes = 4_194_304
 
 /**
- * A target on loopback that answers each chat request with a stream at an exact pace and says of each token when it was
- * written and how late that was. It keeps every promise that is judged and does next to nothing else, so that what a
- * reader stamps later than was written is the reader's doing, or the kernel's. Port 0 is a free one.
+ * A target on loopback that responds to each chat request with a stream at an exact pace. Each token states when it was
+ * written, and how late. The server keeps every promise that is judged and does little else, so a delay is that of the
+ * reader or the kernel. Port 0 is a free one.
  */
 export function startCalibrationServer({
   port,
@@ -123,10 +123,10 @@ export function startCalibrationServer({
     socket.setNoDelay(true)
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
-    // A client may go away whenever it likes.
+    // A client may disconnect at any time.
     socket.on('error', () => socket.destroy())
     const write = (text: string): boolean => {
-      if (socket.writableLength > mostUnreadBytes) socket.destroy()
+      if (socket.writableLength > maxUnreadBytes) socket.destroy()
       else if (!socket.destroyed) socket.write(text)
       return !socket.destroyed
     }
@@ -146,7 +146,7 @@ export function startCalibrationServer({
   })
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ port, host: '127.0.0.1', backlog: mostWaiting }, () => {
+    server.listen({ port, host: '127.0.0.1', backlog: maxWaitingConnections }, () => {
       const address = server.address()
       resolve({
         port: typeof address === 'object' && address !== null ? address.port : port,
@@ -160,11 +160,11 @@ export function startCalibrationServer({
   })
 }
 
-const usualTokens = 100
-const mostTokens = 100_000
+const defaultTokens = 100
+const maxTokens = 100_000
 
-/** The longest completion that a request allows is the one that it gets. */
+/** The number of tokens of the response: the maximum that the request allows. */
 function tokensIn(body: string): number {
   const [, request] = /"max_completion_tokens":(\d{1,9})\b/.exec(body) ?? []
-  return request === undefined ? usualTokens : Math.min(Math.max(1, Number(request)), mostTokens)
+  return request === undefined ? defaultTokens : Math.min(Math.max(1, Number(request)), maxTokens)
 }

@@ -1,29 +1,29 @@
-/** The load that a certificate is about. */
+/** The load of a calibration. */
 export type StreamLoad = {
-  /** Streams that are open at the same time. */
+  /** Concurrent streams. */
   readonly streams: number
-  /** Tokens of each stream in a second. */
+  /** Tokens per second of each stream. */
   readonly perSecond: number
-  /** Tokens of a stream; with the pace, how long it lasts. */
+  /** Tokens of a stream. With `perSecond`, they give its duration. */
   readonly tokens: number
-  /** Tokens that are written at once, each a chunk of its own. */
+  /** Tokens per write, each a separate chunk. */
   readonly tokensPerWrite: number
-  /** How long it is watched, once that many streams are open. */
+  /** How long to measure once all streams are open. */
   readonly seconds: number
 }
 
-/** More gaps of a stream are not kept. */
+/** An observation keeps no more gaps of a stream. */
 export const maxStreamTokens = 2_000
 
 export const streamMs = ({ tokens, perSecond }: StreamLoad): number => (1000 * tokens) / perSecond
 
-/** Streams that begin in a second, so that `streams` are open once the first of them end. */
+/** Streams to start per second, so that `streams` are open once the first one ends. */
 export const streamStartsPerSecond = (load: StreamLoad): number => (1000 * load.streams) / streamMs(load)
 
-/** Instants on the clock of the machine. */
+/** Instants on the monotonic clock of the machine. */
 export type MeasuredWindow = { readonly fromMs: number; readonly toMs: number }
 
-/** What counts of a load that began at `startMs`: from when all streams are open until no more begin. */
+/** The measured part of a load from `startMs` on: while all streams are open and new ones start. */
 export const measuredWindow = (load: StreamLoad, startMs: number): MeasuredWindow => ({
   fromMs: startMs + streamMs(load),
   toMs: startMs + streamMs(load) + load.seconds * 1000,

@@ -1,49 +1,49 @@
 import type { Transport } from '../produce/transport/transport.ts'
 import type { TokenStamps } from './result.ts'
 
-/** When the metronome wrote a token, on the clock of the machine, and how much later that was than it was to be. */
+/** When the server wrote a token, on the monotonic clock of the machine, and how late that was. */
 export type TokenStamp = { readonly writtenMs: number; readonly lateMs: number }
 
 const decimals = 4
 const unitsPerMs = 10 ** decimals
 
-/** The line of an event that holds its beat: its `id`, by the standard, which no reader of completions asks for. */
+/** The line of an event with its stamp: its `id`, which readers of completions ignore. */
 export const stampLine = ({ writtenMs, lateMs }: TokenStamp): string =>
-  `id: beat ${writtenMs.toFixed(decimals)} ${lateMs.toFixed(decimals)}\n`
+  `id: stamp ${writtenMs.toFixed(decimals)} ${lateMs.toFixed(decimals)}\n`
 
-const opening = Buffer.from('id: beat ')
+const opening = Buffer.from('id: stamp ')
 const [LF, SPACE, POINT, ZERO] = [0x0a, 0x20, 0x2e, 0x30]
 
 /**
- * Finds the beats in the bytes of a stream, however those were cut on the way. Cheaper than to read the events, because
- * it goes on inside the process that is measured; no other line that the metronome writes has this opening in it.
+ * Finds the stamps in the bytes of a stream, however these are split. Parsing the events would cost more, and this runs
+ * in the measured process. No other text of the server contains the opening.
  */
-export function scanStamps(onBeat: (writtenMs: number, lateMs: number) => void): (bytes: Buffer) => void {
+export function scanStamps(onStamp: (writtenMs: number, lateMs: number) => void): (bytes: Buffer) => void {
   let rest: Buffer | null = null
   return bytes => {
     const whole: Buffer = rest === null ? bytes : Buffer.concat([rest, bytes])
     let from = 0
     let at = whole.indexOf(opening)
     while (at !== -1) {
-      from = readBeat(whole, at + opening.length, onBeat)
+      from = readStamp(whole, at + opening.length, onStamp)
       if (from === -1) break
       at = whole.indexOf(opening, from)
     }
-    // A beat may be cut; or the beginning of an opening may stand at the end, unless a line ends there.
+    // Keep a split stamp. Without one, keep the last bytes, since they may start an opening, unless a line ends there.
     if (at !== -1) rest = whole.subarray(at)
     else if (whole.at(-1) === LF) rest = null
     else rest = whole.subarray(Math.max(from, whole.length - opening.length + 1))
   }
 }
 
-/** Gives where the line ends; -1 where it does not. Both numbers have all of their decimals. */
-function readBeat(bytes: Buffer, start: number, onBeat: (writtenMs: number, lateMs: number) => void): number {
+/** Returns the end of the line; -1 if it is missing. Both numbers always have all decimals. */
+function readStamp(bytes: Buffer, start: number, onStamp: (writtenMs: number, lateMs: number) => void): number {
   let written = 0
   let units = 0
   for (let at = start; at < bytes.length; at++) {
     const byte = bytes[at] ?? LF
     if (byte === LF) {
-      onBeat(written / unitsPerMs, units / unitsPerMs)
+      onStamp(written / unitsPerMs, units / unitsPerMs)
       return at
     }
     if (byte === SPACE) {
@@ -54,7 +54,7 @@ function readBeat(bytes: Buffer, start: number, onBeat: (writtenMs: number, late
   return -1
 }
 
-/** Sends as `send` does and notes the beats of each stream, by the id that the metronome gives its answer. */
+/** Wraps `send` to collect the stamps of each stream, by the id of its response. */
 export function collectStamps(send: Transport, note: (responseId: string, stamps: TokenStamps) => void): Transport {
   return async (request, signal) => {
     const { onStreamBytes } = request
@@ -64,7 +64,7 @@ export function collectStamps(send: Transport, note: (responseId: string, stamps
       stamps.writtenMs.push(writtenMs)
       stamps.lateMs.push(lateMs)
     })
-    // What is measured comes first, so that looking for beats delays the next chunk and not this one.
+    // The measured code runs first, so that finding stamps delays the next chunk and not this one.
     const read = (bytes: Buffer, atMs: number) => {
       onStreamBytes(bytes, atMs)
       scan(bytes)

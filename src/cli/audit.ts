@@ -17,7 +17,7 @@ export async function auditCommand(values: Values): Promise<number> {
   return exitCodeOf(report)
 }
 
-/** Without some of the charges, the balances would seem to be wrong. */
+/** Refuses an incomplete recording: without some of the charges, the balances would seem wrong. */
 async function judgeCompleteLog(job: JudgeJob, file: string): Promise<WorkerResult> {
   const { skipped, ...result } = await judgeLog(job, file)
   assertComplete(file, skipped)

@@ -3,18 +3,18 @@ import { fileURLToPath } from 'node:url'
 import type { ServiceSpec } from '../plan/plan.ts'
 import { capacityFlags } from './service.ts'
 
-/** A server that this program runs in a process of its own. */
-export type OwnProcess = { readonly port: number; readonly stop: () => void }
+/** A server that this program runs in a child process. */
+export type ChildServer = { readonly port: number; readonly stop: () => void }
 
-/** Starts this program once more, with a command that serves; it ends with this one, however this one ends. */
-export function startOwnProcess(command: string, flags: readonly string[]): Promise<OwnProcess> {
+/** Starts this program again as a child process, with a command that serves. The child exits when this process does. */
+export function startChildServer(command: string, flags: readonly string[]): Promise<ChildServer> {
   const child = fork(fileURLToPath(new URL('../main.js', import.meta.url)), [command, '--port', '0', ...flags], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     execArgv: [],
   })
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('exit', code => reject(new Error(`turnpike ${command} ended with ${code} before it was ready`)))
+    child.once('exit', code => reject(new Error(`turnpike ${command} exited with ${code} before it was ready`)))
     child.once('message', message => {
       const { port } = message as { readonly port: number }
       resolve({ port, stop: () => void (child.connected && child.disconnect()) })
@@ -24,14 +24,14 @@ export function startOwnProcess(command: string, flags: readonly string[]): Prom
 
 export type EmbeddedService = { readonly baseUrl: string; readonly stop: () => void }
 
-/** Starts the reference service in a process of its own, which ends with this one, however this one ends. */
+/** Starts the reference service as a child process. */
 export async function startEmbeddedService(options: {
   readonly seed: number
   readonly profile: string | null
   readonly service: ServiceSpec | null
 }): Promise<EmbeddedService> {
-  const laidOver = options.profile === null ? [] : ['--profile', options.profile]
-  const flags = ['--seed', String(options.seed), ...capacityFlags(options.service), ...laidOver]
-  const { port, stop } = await startOwnProcess('service', flags)
+  const profileFlags = options.profile === null ? [] : ['--profile', options.profile]
+  const flags = ['--seed', String(options.seed), ...capacityFlags(options.service), ...profileFlags]
+  const { port, stop } = await startChildServer('service', flags)
   return { baseUrl: `http://127.0.0.1:${port}/api/v1`, stop }
 }

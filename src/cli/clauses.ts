@@ -2,15 +2,15 @@ import { unjudgedClauses } from '../contract/clauses/not-judged.ts'
 import { clauseIds, clauses } from '../contract/clauses.ts'
 import { plainTable } from '../lib/text-layout.ts'
 import { readReport } from '../storage/run-directory.ts'
-import { exitCodes, texts, type Values } from './flags.ts'
+import { exitCodes, listFlag, type Values } from './flags.ts'
 
 export async function clausesCommand(values: Values): Promise<number> {
-  const directories = texts(values, 'run-dirs')
+  const directories = listFlag(values, 'run-dirs')
   process.stdout.write(`${directories.length === 0 ? list() : coverage(directories)}\n`)
   return exitCodes.pass
 }
 
-/** All clauses, and the sentences of the document that no run judges. */
+/** All clauses, and the sentences of the document that no run judges, with the reason. */
 function list(): string {
   const judged = clauseIds.map(id => {
     const { section, text, judges, source, needs } = clauses[id]
@@ -26,7 +26,7 @@ function list(): string {
   return plainTable([], [...judged, ...excused], Number.POSITIVE_INFINITY)
 }
 
-/** What all of the runs together judged. */
+/** The number of judgements of each clause over all runs. */
 function coverage(directories: readonly string[]): string {
   const tallies = directories.flatMap(directory => readReport(directory).clauses)
   const rows = clauseIds.map(id => {

@@ -4,29 +4,29 @@ import { commands } from './commands.ts'
 import type { Command } from './flags.ts'
 import { version } from './flags.ts'
 
-const epilogue = `Exit codes: 0 pass, 1 fail, 2 usage or configuration, 3 inconclusive, 70 a fault of ours, 130 interrupted.
-The report goes to stdout, progress and log to stderr.`
+const epilogue = `Exit codes: 0 pass, 1 fail, 2 usage or configuration, 3 inconclusive, 70 internal error, 130 interrupted.
+The report goes to stdout; progress and notes go to stderr.`
 
-/** Reads the command line, runs the command, and gives the exit code. */
+/** Parses the command line, runs the command, and returns the exit code. */
 export async function runCli(args: readonly string[]): Promise<number> {
   let exitCode = 0
   const parser = yargs([...args])
     .scriptName('turnpike')
-    // Mistakes are told in one language, whatever that of the machine is.
+    // Messages are in English on every machine.
     .locale('en')
     .usage(
-      '$0 <command>\n\nLoad-tests metered, rate-limited APIs, and judges every answer by what the service documents.',
+      '$0 <command>\n\nLoad-tests metered, rate-limited APIs and checks every response against the documented contract.',
     )
     .version(version)
     .epilogue(epilogue)
     .strict()
-    .demandCommand(1, 'Name a command; --help lists them.')
+    .demandCommand(1, 'Missing command. Run `turnpike --help` for a list.')
     .wrap(100)
     .help()
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message, cause) => {
-      throw cause ?? new UsageError({ where: 'command line', got: message, expected: 'what --help shows' })
+      throw cause ?? new UsageError({ where: 'command line', got: message, expected: 'a command as --help lists it' })
     })
   for (const command of commands) {
     add(parser, command, code => {

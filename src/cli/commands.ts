@@ -52,7 +52,7 @@ export const commands: readonly Command[] = [
       quiet: { type: 'boolean', describe: 'Print warnings only', default: false },
       log: {
         type: 'string',
-        describe: 'Format of progress and notes on stderr',
+        describe: 'Format of progress and notes',
         choices: ['text', 'json'],
         default: 'text',
       },
@@ -62,10 +62,10 @@ export const commands: readonly Command[] = [
   },
   {
     usage: 'plan <scenario>',
-    describe: 'Show what a scenario would send, spend and prove',
+    describe: 'Show what a scenario will send, spend and prove',
     arguments: { scenario },
     flags: {
-      target: { ...target, describe: `${target.describe}; asked for its limits` },
+      target: { ...target, describe: `${target.describe}, to discover its limits` },
       seed,
       'budget-usd': budget,
       profile,
@@ -100,7 +100,7 @@ export const commands: readonly Command[] = [
   },
   {
     usage: 'clauses [run-dirs..]',
-    describe: 'List the clauses and their judges, or what runs covered',
+    describe: 'List all clauses, or how runs covered them',
     arguments: { 'run-dirs': { ...runDirectory, array: true } },
     flags: {},
     run: async values => (await import('./clauses.ts')).clausesCommand(values),

@@ -7,21 +7,21 @@ import { recordedLimits } from '../plan/limits.ts'
 import { type ComparisonFormat, comparisonRenderers } from '../report/render/renderers.ts'
 import { readComparedRun } from '../storage/recorded-run.ts'
 import { writeComparison } from '../storage/run-directory.ts'
-import { exitCodes, text, texts, type Values } from './flags.ts'
-import type { Draft } from './load-plan.ts'
-import { show, stdoutPage } from './print.ts'
+import { exitCodes, listFlag, text, type Values } from './flags.ts'
+import type { DraftPlan } from './load-plan.ts'
+import { print, stdoutLayout } from './print.ts'
 
 /**
- * The runs that a run is to be compared with, read before anything is sent; null: the flags name none. Throws a UsageError
- * where they are of another plan, even if the target grants what it granted then.
+ * Reads the baselines of a run before anything is sent; null if the flags name none. Throws a UsageError if a baseline has
+ * a different plan, even with the same limits of the target.
  */
 export async function baselinesOf(
   values: Values,
-  drafts: readonly Draft[],
+  drafts: readonly DraftPlan[],
   contract: Contract,
 ): Promise<Baselines | null> {
   const criteria = criteriaOf(values)
-  const paths = texts(values, 'baseline')
+  const paths = listFlag(values, 'baseline')
   const [draft, ...others] = drafts
   if (paths.length === 0 || draft === undefined) return null
   if (others.length > 0) {
@@ -36,39 +36,43 @@ export async function baselinesOf(
   return { runs, criteria }
 }
 
-/** Throws a UsageError where the target now grants something else, and rates with it are other ones. */
+/** Throws a UsageError if the target now has different limits, and so the plan has different rates. */
 export function assertStillComparable(baselines: Baselines | null, intent: JudgedPlan): void {
   for (const baseline of baselines?.runs ?? []) assertComparable(baseline, intent.plan.scenario, intent)
 }
 
 export const criteriaOf = (values: Values): Criteria => ({
-  minEffect: share(values, 'min-effect', defaultCriteria.minEffect, 0.001),
-  noiseFloor: share(values, 'noise-floor', defaultCriteria.noiseFloor, 0),
+  minEffect: shareFlag(values, 'min-effect', defaultCriteria.minEffect, 0.001),
+  noiseFloor: shareFlag(values, 'noise-floor', defaultCriteria.noiseFloor, 0),
 })
 
-const most = 0.5
+const maxShare = 0.5
 
-function share(values: Values, flag: string, usual: number, least: number): number {
-  const said = text(values, flag)
-  if (said === null) return usual
-  const [, percent] = /^(\d+(?:\.\d+)?) ?%$/.exec(said) ?? []
+function shareFlag(values: Values, flag: string, fallback: number, min: number): number {
+  const written = text(values, flag)
+  if (written === null) return fallback
+  const [, percent] = /^(\d+(?:\.\d+)?) ?%$/.exec(written) ?? []
   const value = Number(percent) / 100
-  if (value >= least && value <= most) return value
-  const expected = `a share from ${least * 100}% to ${most * 100}%, such as ${usual * 100}%`
-  throw new UsageError({ where: `--${flag}`, got: JSON.stringify(said), expected })
+  if (value >= min && value <= maxShare) return value
+  const expected = `a share from ${min * 100}% to ${maxShare * 100}%, such as ${fallback * 100}%`
+  throw new UsageError({ where: `--${flag}`, got: JSON.stringify(written), expected })
 }
 
-/** The last of the directories is the run, those before it are its baselines. */
+/** Compares the last run directory with the baselines before it. */
 export async function compareCommand(values: Values): Promise<number> {
   const criteria = criteriaOf(values)
-  const paths = texts(values, 'run-dirs')
+  const paths = listFlag(values, 'run-dirs')
   if (paths.length < 2) {
-    throw new UsageError({ where: 'command line', got: 'one run', expected: 'baselines, and behind them the run' })
+    throw new UsageError({
+      where: 'command line',
+      got: 'one run',
+      expected: 'at least one baseline, and after it the run',
+    })
   }
   const recorded = await Promise.all(paths.map(readComparedRun))
   assertDistinct(recorded)
   const last = recorded.at(-1)
-  if (last === undefined) throw new Error('there are two runs at least')
+  if (last === undefined) throw new Error('at least two runs were read')
   const baselines = recorded.slice(0, -1)
   for (const baseline of baselines) assertComparable(baseline, last.path, last)
   const comparison = compareRuns(baselines, last, criteria)
@@ -80,5 +84,5 @@ export async function compareCommand(values: Values): Promise<number> {
 
 function showComparison(comparison: Comparison, values: Values): void {
   const format = (text(values, 'format') ?? 'text') as ComparisonFormat
-  show(comparisonRenderers[format].render(comparison, stdoutPage()), format)
+  print(comparisonRenderers[format].render(comparison, stdoutLayout()), format)
 }

@@ -1,22 +1,21 @@
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../lib/usage-error.ts'
 
-/** A flag or an argument, in the words of yargs. */
+/** A flag or an argument, in the format of yargs. */
 export type Flag = {
   readonly type: 'string' | 'number' | 'boolean'
   readonly describe: string
   readonly default?: string | number | boolean
   readonly choices?: readonly string[]
   readonly array?: boolean
-  /** How help calls the value. */
   readonly requiresArg?: boolean
 }
 
 export type Values = Readonly<Record<string, unknown>>
 
-/** One line of the table of commands. The work is loaded only when the command is called. */
+/** One row of the table of commands. The code of a command is loaded only when it runs. */
 export type Command = {
-  /** As yargs wants it: `report <run-dir>`. */
+  /** In the format of yargs: `report <run-dir>`. */
   readonly usage: string
   readonly describe: string
   readonly arguments: Readonly<Record<string, Flag>>
@@ -25,38 +24,38 @@ export type Command = {
   readonly run: (values: Values) => Promise<number>
 }
 
-/** What a program ends with. */
 export const exitCodes = { pass: 0, fail: 1, usage: 2, inconclusive: 3, fault: 70, interrupted: 130 } as const
 
-/** The value of a flag that was given, as text. */
+/** The value of a text flag; null if it was not given. */
 export const text = (values: Values, name: string): string | null => {
   const value = values[name]
   return typeof value === 'string' ? value : null
 }
 
-/** The value of a flag that was given, as a number. A value that is none is NaN. */
+/** The value of a number flag; null if it was not given, NaN if it is not a number. */
 export const number = (values: Values, name: string): number | null => {
   const value = values[name]
   return typeof value === 'number' ? value : null
 }
 
-export const texts = (values: Values, name: string): readonly string[] => {
+/** The values of a repeatable flag. */
+export const listFlag = (values: Values, name: string): readonly string[] => {
   const value = values[name]
   return Array.isArray(value) ? value.map(String) : typeof value === 'string' ? [value] : []
 }
 
-/** The value of a flag that is a whole number within bounds; `least` where it was not given. Throws a UsageError. */
-export function wholeNumber(
+/** The value of an integer flag; `min` if it was not given. Throws a UsageError if it is out of bounds. */
+export function integerFlag(
   values: Values,
   name: string,
-  { least, most }: { readonly least: number; readonly most: number },
+  { min, max }: { readonly min: number; readonly max: number },
 ): number {
-  const value = number(values, name) ?? least
-  if (Number.isSafeInteger(value) && value >= least && value <= most) return value
+  const value = number(values, name) ?? min
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return value
   throw new UsageError({
     where: `--${name}`,
     got: String(value),
-    expected: `a whole number from ${least} to ${most}`,
+    expected: `a whole number from ${min} to ${max}`,
   })
 }
 

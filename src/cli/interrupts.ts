@@ -3,11 +3,11 @@ export type Interrupts = {
   readonly stop: AbortSignal
   /** Aborted by the second. */
   readonly quit: AbortSignal
-  readonly onFirst: (tell: () => void) => void
+  readonly onFirst: (notify: () => void) => void
   readonly dispose: () => void
 }
 
-/** The first signal asks for an orderly end, the second for an end now. */
+/** The first signal requests an orderly stop, the second an immediate one. */
 export function listenForInterrupts(): Interrupts {
   const stop = new AbortController()
   const quit = new AbortController()
@@ -17,7 +17,7 @@ export function listenForInterrupts(): Interrupts {
   return {
     stop: stop.signal,
     quit: quit.signal,
-    onFirst: tell => stop.signal.addEventListener('abort', tell, { once: true }),
+    onFirst: notify => stop.signal.addEventListener('abort', notify, { once: true }),
     dispose: () => {
       process.off('SIGINT', onSignal)
       process.off('SIGTERM', onSignal)

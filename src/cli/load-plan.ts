@@ -13,17 +13,17 @@ import { loadScenario } from '../scenario/load-scenario.ts'
 import { readRecording } from '../storage/recorded-run.ts'
 import { number, text, type Values } from './flags.ts'
 
-/** The contract that the flags name. */
+/** The documented contract, or the one of `--profile`. */
 export function contractOf(values: Values): Contract {
   const profile = text(values, 'profile')
   return profile === null ? documented : loadProfile(profile)
 }
 
-/** A plan as it is before the target was asked, and how it is made again when that has said what it grants. */
-export type Draft = { readonly plan: Plan; readonly replan: (granted: PublishedLimits) => Plan }
+/** A plan before limit discovery, and how to make it again with the limits that the target published. */
+export type DraftPlan = { readonly plan: Plan; readonly replan: (publishedLimits: PublishedLimits) => Plan }
 
 /** The plan of a scenario file under the flags. */
-export async function draftPlan(file: string, contract: Contract, values: Values): Promise<Draft> {
+export async function draftPlan(file: string, contract: Contract, values: Values): Promise<DraftPlan> {
   const overrides = {
     seed: number(values, 'seed'),
     target: text(values, 'target'),
@@ -33,25 +33,25 @@ export async function draftPlan(file: string, contract: Contract, values: Values
   const recordings = new Map<string, Recording>()
   for (const stage of scenario.stages)
     if (stage.shape === 'recorded') recordings.set(stage.name, await readRecording(stage.name, stage))
-  const replan = (granted: PublishedLimits) =>
-    makePlan(scenario, contract, overrides, { recordings, publishedLimits: granted })
+  const replan = (publishedLimits: PublishedLimits) =>
+    makePlan(scenario, contract, overrides, { recordings, publishedLimits })
   return { plan: replan(notDiscovered), replan }
 }
 
-/** Throws a UsageError before anything is sent, where a plan could spend what nobody has allowed. */
-export function assertAffordable(plan: Plan): void {
-  const refusal = refusalOf(plan)
-  if (refusal === null) return
-  // Who has no budget yet learns from the forecast how much it should be.
+/** Throws a UsageError, before anything is sent, if a plan could spend more than its budget. */
+export function assertWithinBudget(plan: Plan): void {
+  const mistake = budgetMistake(plan)
+  if (mistake === null) return
+  // The forecast shows which budget the run needs.
   if (plan.budgetUsd === null) process.stderr.write(`${describePlan(plan)}\n`)
-  throw new UsageError(refusal)
+  throw new UsageError(mistake)
 }
 
 /**
- * Why a plan must not be carried out; null when it may. Money is never spent unasked: a target that is not on this machine
- * needs a budget, and a plan that could exceed its budget is refused.
+ * Why a plan must not run; null if it may. Turnpike never spends money without permission: a target that is not on this
+ * machine needs a budget, and a plan that could exceed its budget is refused.
  */
-export function refusalOf({ target, budgetUsd, forecast }: Plan): Mistake | null {
+export function budgetMistake({ target, budgetUsd, forecast }: Plan): Mistake | null {
   if (target !== null && !isLoopback(target)) {
     if (budgetUsd === null)
       return {
@@ -63,10 +63,14 @@ export function refusalOf({ target, budgetUsd, forecast }: Plan): Mistake | null
       return {
         where: 'forecast',
         got: 'a model without a known price',
-        expected: 'prices in the profile, so that the budget can be kept',
+        expected: 'its price in the profile, so that the budget can be enforced',
       }
   }
   if (budgetUsd !== null && forecast.worstUsd !== null && pico(forecast.worstUsd) > pico(budgetUsd))
-    return { where: 'budget', got: `$${budgetUsd}`, expected: `at least $${forecast.worstUsd}, the forecast at worst` }
+    return {
+      where: 'budget',
+      got: `$${budgetUsd}`,
+      expected: `at least $${forecast.worstUsd}, the worst case of the forecast`,
+    }
   return null
 }

@@ -16,9 +16,9 @@ import { pushedWords } from '../report/sections/harness.ts'
 import { text, type Values } from './flags.ts'
 import { showReport } from './print.ts'
 
-/** Where the flags want a run to be shown beside the terminal; null: nowhere. */
+/** The outputs that the flags request, besides the terminal; null for none. */
 export type OutputFlags = {
-  /** Where `/metrics` is served. */
+  /** The address of `/metrics`. */
   readonly metrics: Address | null
   readonly remoteWrite: Receiver | null
   readonly pushgateway: Receiver | null
@@ -26,7 +26,7 @@ export type OutputFlags = {
 
 type Address = { readonly host: string; readonly port: number }
 
-/** The flags, with credentials from the environment. Throws a UsageError. */
+/** Reads the flags, and credentials from the environment. Throws a UsageError. */
 export function outputFlags(values: Values, environment: Readonly<Record<string, string | undefined>>): OutputFlags {
   const receiver = (flag: string, variable: string) => {
     const address = text(values, flag)
@@ -53,12 +53,12 @@ export type RunOutputs = {
   readonly outputs: readonly Output[]
   /** Whether one of them reads the gauges. */
   readonly gauges: boolean
-  /** Writes a line for a person, unless the run is to be quiet. */
+  /** Writes a note, unless `--quiet` is set. */
   readonly log: (line: string) => void
   readonly close: () => Promise<void>
 }
 
-/** Creates the outputs that the flags ask for, and notes what the run is about to do. Throws a UsageError. */
+/** Creates the outputs that the flags request, and writes notes about the run. Throws a UsageError. */
 export async function createOutputs(
   plan: Plan,
   info: RunInfo,
@@ -97,12 +97,12 @@ export async function createOutputs(
     finish: async report => showReport(report, path, values),
     close: async () => {},
   }
-  // Each has finished what it does at once before the next is told: progress is erased before the report is printed.
+  // The order matters: progress is erased before the report is printed.
   const all = [isShown ? progress : null, print, gitHubOutput, scrape, remoteWrite, pushgateway]
   const outputs = all.filter(output => output !== null)
   return {
     outputs,
-    // Nobody reads them but Prometheus.
+    // Only Prometheus reads gauges.
     gauges: scrape !== null || remoteWrite !== null,
     log,
     close: async () => {
@@ -111,17 +111,17 @@ export async function createOutputs(
   }
 }
 
-/** What a reader of the rates should know. */
+/** The target, the run and its limits. */
 function openingNotes(plan: Plan, info: RunInfo, path: string): readonly string[] {
   const { target, scenario, seed, limits } = plan
-  const others = differingLimits(limits)
+  const differing = differingLimits(limits)
   const aboutLimits =
     limits.discovery.kind === 'failed'
       ? [`Limits are ${describeLimits(limits)}.`]
-      : others.length === 0
+      : differing.length === 0
         ? []
         : [
-            `The target grants other limits than the profile: ${others.join(', ')} a minute. Rates go by the ${limits.by}.`,
+            `The target publishes different limits than the profile: ${differing.join(', ')} per minute. Rates use those of the ${limits.by}.`,
           ]
   return [
     target === null ? `Started a reference service at ${info.target}.` : `The target is ${info.target}.`,
@@ -138,12 +138,12 @@ const scrapeOutput = (address: Address, source: Parameters<typeof createScrapeOu
 
 type Notes = {
   readonly log: RunOutputs['log']
-  /** Writes a line even where the run is to be quiet. */
+  /** Writes a line, even with `--quiet`. */
   readonly warn: (line: string) => void
   readonly isQuiet: boolean
 }
 
-/** Whatever becomes of what is pushed, the verdict stays what it is. */
+/** Problems with a receiver never change the verdict. */
 function linkTo(receiver: Receiver, name: string, clock: Clock, { log, warn, isQuiet }: Notes): ReceiverLink {
   const { address } = receiver
   const transport = undiciTransport({ baseUrl: new URL(address).origin, clock, maxConnections: 1 })
@@ -158,8 +158,8 @@ function linkTo(receiver: Receiver, name: string, clock: Clock, { log, warn, isQ
     },
     tell: counts => {
       const words = `${pushedWords(counts)} (${address})`
-      // A run that is not quiet has noted long ago why.
-      const why = isQuiet && firstNote !== null ? `. It began with: ${firstNote}` : ''
+      // Without --quiet, the first note was already written.
+      const why = isQuiet && firstNote !== null ? `. First problem: ${firstNote}` : ''
       if (counts.lostSamples === 0) log(words)
       else warn(`Warning: ${words}${why}`)
     },

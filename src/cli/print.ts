@@ -4,28 +4,28 @@ import type { Report } from '../report/document.ts'
 import { type Format, renderers } from '../report/render/renderers.ts'
 import { exitCodes, text, type Values } from './flags.ts'
 
-const widestColumns = 120
+const maxColumns = 120
 
 /** Writes the report to stdout, in the format that the flags name. */
 export function showReport(report: Report, directory: string | null, values: Values): void {
   const format = (text(values, 'format') ?? 'text') as Format
-  show(renderers[format](report, { ...stdoutPage(), directory }), format)
+  print(renderers[format](report, { ...stdoutLayout(), directory }), format)
 }
 
-/** What programs read stays as it is; on a page of GitHub, people read. */
-export function show(rendered: string, format: Format): void {
+/** On GitHub Actions, escapes workflow commands in formats for people. */
+export function print(rendered: string, format: Format): void {
   process.stdout.write(
     isGitHubActions() && (format === 'text' || format === 'markdown') ? escapeWorkflowCommands(rendered) : rendered,
   )
 }
 
-export function stdoutPage(): Page {
+export function stdoutLayout(): Page {
   const { stdout } = process
-  const columns = Math.min(stdout.columns ?? 100, widestColumns)
+  const columns = Math.min(stdout.columns ?? 100, maxColumns)
   return { columns, colour: stdout.isTTY === true && process.env.NO_COLOR === undefined }
 }
 
-/** The verdict as an exit code. An interrupted run says so, whatever it had found. */
+/** The exit code for a verdict. An interrupted run has its own, whatever the verdict. */
 export function exitCodeOf({ verdict, run }: Report): number {
   return run.ended === 'interrupted' ? exitCodes.interrupted : exitCodes[verdict]
 }

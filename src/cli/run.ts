@@ -14,20 +14,20 @@ import { startThread } from '../run/threads.ts'
 import { assertNoRun, createRunDirectory } from '../storage/run-directory.ts'
 import { startEmbeddedService } from './child-process.ts'
 import { assertStillComparable, baselinesOf } from './compare.ts'
-import { exitCodes, number, text, texts, type Values, version } from './flags.ts'
+import { exitCodes, listFlag, number, text, type Values, version } from './flags.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { assertAffordable, contractOf, type Draft, draftPlan } from './load-plan.ts'
+import { assertWithinBudget, contractOf, type DraftPlan, draftPlan } from './load-plan.ts'
 import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
 import { exitCodeOf } from './print.ts'
 
 export async function runCommand(values: Values): Promise<number> {
   const contract = contractOf(values)
-  // All scenarios are read before the first is run: a mistake in the last must not come after an hour.
-  const drafts: Draft[] = []
-  for (const file of texts(values, 'scenarios')) drafts.push(await draftPlan(file, contract, values))
+  // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
+  const drafts: DraftPlan[] = []
+  for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, contract, values))
   for (const { plan } of drafts) {
-    assertAffordable(plan)
-    assertDivisible(plan, workersOf(values))
+    assertWithinBudget(plan)
+    assertShardable(plan, workersOf(values))
   }
   const flags = outputFlags(values, process.env)
   const baselines = await baselinesOf(values, drafts, contract)
@@ -40,13 +40,13 @@ export async function runCommand(values: Values): Promise<number> {
   return worstExitCode(codes)
 }
 
-/** One exit code for several runs: a failure is worse than an inconclusive run. */
+/** The exit code of several runs. A failed run is worse than an inconclusive one. */
 function worstExitCode(codes: readonly number[]): number {
   const order = [exitCodes.interrupted, exitCodes.fail, exitCodes.inconclusive]
   return order.find(code => codes.includes(code)) ?? exitCodes.pass
 }
 
-/** What all runs of one command line have in common. */
+/** The values that all runs of one command line share. */
 type Invocation = {
   readonly contract: Contract
   readonly values: Values
@@ -55,8 +55,8 @@ type Invocation = {
   readonly several: boolean
 }
 
-/** Runs a scenario against the target of its plan, or else against a reference service that it starts. */
-async function runDraft(draft: Draft, invocation: Invocation): Promise<number> {
+/** Runs a scenario against the target of its plan, or against a reference service that it starts. */
+async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<number> {
   const { plan } = draft
   const { values, several } = invocation
   const runId = newRunId()
@@ -79,21 +79,21 @@ async function runDraft(draft: Draft, invocation: Invocation): Promise<number> {
 
 async function runAgainst(
   target: string,
-  draft: Draft,
+  draft: DraftPlan,
   runId: string,
   path: string,
   { callers, specialKeys }: Keys,
   { contract, values, flags, baselines }: Invocation,
 ): Promise<number> {
-  // The limits that a target grants decide the rates, and so what the run could spend.
+  // The published limits decide the rates, and so the cost.
   const plan = draft.replan(await discoverLimits(target, callers, draft.plan, contract))
-  assertAffordable(plan)
+  assertWithinBudget(plan)
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
   const info: RunInfo = { turnpike: 2, runId, version, target, startedAtMs: clock.wallMs() }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
-  onFirst(() => log('Interrupted: waiting for what is under way. Once more to quit.'))
+  onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
   try {
     const workers = workersOf(values)
     const directory = await createRunDirectory(path, { plan, contract }, workers)
@@ -106,10 +106,9 @@ async function runAgainst(
   }
 }
 
-/** How many workers are to share a run. */
 const workersOf = (values: Values): number => number(values, 'workers') ?? 1
 
-function assertDivisible(plan: Plan, workers: number): void {
+function assertShardable(plan: Plan, workers: number): void {
   const { max, reason } = maxShards(plan)
   if (Number.isSafeInteger(workers) && workers >= 1 && workers <= max) return
   throw new UsageError({
@@ -119,7 +118,7 @@ function assertDivisible(plan: Plan, workers: number): void {
   })
 }
 
-/** A time that sorts, and enough chance to tell two runs of one second apart. */
+/** A sortable time, and random digits for runs that start in the same second. */
 function newRunId(): string {
   const stamp = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')
   return `${stamp}Z-${randomBytes(3).toString('hex')}`

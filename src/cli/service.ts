@@ -16,15 +16,14 @@ import type { Lie } from '../service/lies/lie.ts'
 import { allLies, lieByName } from '../service/lies/lies.ts'
 import { startServer } from '../service/server.ts'
 import { createService } from '../service/service.ts'
-import { exitCodes, number, text, texts, type Values, wholeNumber } from './flags.ts'
+import { exitCodes, integerFlag, listFlag, number, text, type Values } from './flags.ts'
 import { contractOf } from './load-plan.ts'
 
 /**
- * Waits for as long as a server is wanted. One that this program has started itself tells it the port and ends with it,
- * however it ends; a signal to the whole group is then the other's to handle. One that a person has started says what it
- * is and ends on a signal.
+ * Waits until a server should stop. A child of Turnpike sends its port to the parent, stops when the parent exits, and
+ * leaves signals to it. A server that a user started prints `lines` and stops on a signal.
  */
-export function serveUntilTold(port: number, lines: readonly string[]): Promise<void> {
+export function serveUntilSignal(port: number, lines: readonly string[]): Promise<void> {
   return new Promise(resolve => {
     if (process.send !== undefined) {
       process.send({ port })
@@ -38,27 +37,27 @@ export function serveUntilTold(port: number, lines: readonly string[]): Promise<
   })
 }
 
-const longestServiceMs = 600_000
+const maxServiceTimeMs = 600_000
 
-/** What the flags say that the reference service can do at once; null: everything. Throws a UsageError. */
+/** The capacity of the reference service from the flags; null for unlimited. Throws a UsageError. */
 export function serviceCapacity(values: Values): ServiceCapacity | null {
-  const concurrency = given(values, 'concurrency', { least: 1, most: 100_000 })
+  const concurrency = optionalInteger(values, 'concurrency', { min: 1, max: 100_000 })
   const serviceTime = text(values, 'service-time')
-  const queueLength = given(values, 'queue-length', { least: 0, most: 1_000_000 })
+  const queueLength = optionalInteger(values, 'queue-length', { min: 0, max: 1_000_000 })
   if (concurrency === null && serviceTime === null && queueLength === null) return null
   if (concurrency === null)
     throw new UsageError({ where: '--concurrency', got: 'nothing', expected: 'a number of concurrent requests' })
   const serviceTimeMs = parseDuration(serviceTime ?? '')
-  if (serviceTimeMs === null || serviceTimeMs <= 0 || serviceTimeMs > longestServiceMs) {
+  if (serviceTimeMs === null || serviceTimeMs <= 0 || serviceTimeMs > maxServiceTimeMs) {
     const got = serviceTime === null ? 'nothing' : JSON.stringify(serviceTime)
     throw new UsageError({ where: '--service-time', got, expected: 'the processing time of a request, such as 20ms' })
   }
-  // Any other word has been refused with the rest of the command line.
+  // The parser has refused any other word.
   const distribution = latencyDistributionKinds.find(each => each === text(values, 'distribution')) ?? 'constant'
   return { concurrency, serviceTimeMs, distribution, queueLength: queueLength ?? concurrency }
 }
 
-/** The same as flags, for a service that a run starts. */
+/** The capacity as flags, for a service that a run starts. */
 export const capacityFlags = (plan: ServiceSpec | null): readonly string[] =>
   plan === null
     ? []
@@ -67,11 +66,11 @@ export const capacityFlags = (plan: ServiceSpec | null): readonly string[] =>
         ...['--distribution', plan.distribution, '--queue-length', String(plan.queueLength)],
       ]
 
-const given = (
+const optionalInteger = (
   values: Values,
   name: string,
-  bounds: { readonly least: number; readonly most: number },
-): number | null => (number(values, name) === null ? null : wholeNumber(values, name, bounds))
+  bounds: { readonly min: number; readonly max: number },
+): number | null => (number(values, name) === null ? null : integerFlag(values, name, bounds))
 
 export async function serviceCommand(values: Values): Promise<number> {
   if (values['list-lies'] === true) {
@@ -82,28 +81,28 @@ export async function serviceCommand(values: Values): Promise<number> {
   const service = createService({
     contract: contractOf(values),
     clock: systemClock(),
-    seed: wholeNumber(values, 'seed', { least: 0, most: Number.MAX_SAFE_INTEGER }),
+    seed: integerFlag(values, 'seed', { min: 0, max: Number.MAX_SAFE_INTEGER }),
     openingBalanceUsd: amount(values, 'opening-balance', '10'),
     openingBalanceDiem: amount(values, 'opening-balance-diem', '0'),
     timing: timingOf(values),
     capacity: serviceCapacity(values),
-    lies: texts(values, 'lie').map(knownLie),
-    faults: faultsOf(texts(values, 'fault')),
+    lies: listFlag(values, 'lie').map(knownLie),
+    faults: faultsOf(listFlag(values, 'fault')),
   })
   const host = text(values, 'host') ?? '127.0.0.1'
   const server = await startServer({
     service,
     host,
-    port: wholeNumber(values, 'port', { least: 0, most: 65_535 }),
+    port: integerFlag(values, 'port', { min: 0, max: 65_535 }),
   }).catch(cause => {
     const got = String((cause as NodeJS.ErrnoException).code)
     if (got === 'ENOTFOUND' || got === 'EADDRNOTAVAIL' || got === 'EAI_AGAIN')
       throw new UsageError({ where: '--host', got: JSON.stringify(host), expected: 'an address of this machine' })
     throw new UsageError({ where: '--port', got, expected: 'a free port' })
   })
-  await serveUntilTold(server.port, [
-    `The reference service is at http://${host}:${server.port}/api/v1 (^C ends it).`,
-    'Any key such as ref_default_anna or ref_partner_bob is an account.',
+  await serveUntilSignal(server.port, [
+    `The reference service is at http://${host}:${server.port}/api/v1 (^C stops it).`,
+    'Each key such as ref_default_anna or ref_partner_bob has an account.',
   ])
   await server.close()
   return exitCodes.pass
@@ -124,24 +123,28 @@ function knownLie(name: string): Lie {
 function faultsOf(written: readonly string[]): readonly Fault[] {
   const expected = `a status and a probability, such as 503:0.05; statuses are ${faultStatuses.join(', ')}`
   const faults = written.map(text => {
-    const [, said, share] = /^(\d{3}):(0?\.\d+|[01])$/.exec(text) ?? []
-    const status = faultStatuses.find(each => String(each) === said)
+    const [, code, share] = /^(\d{3}):(0?\.\d+|[01])$/.exec(text) ?? []
+    const status = faultStatuses.find(each => String(each) === code)
     if (status === undefined) throw new UsageError({ where: '--fault', got: JSON.stringify(text), expected })
     return { status, probability: Number(share) }
   })
   const total = faults.reduce((sum, { probability }) => sum + probability, 0)
   if (total <= 1) return faults
-  throw new UsageError({ where: '--fault', got: `${total} in all`, expected: 'probabilities of at most 1 in all' })
+  throw new UsageError({
+    where: '--fault',
+    got: `a sum of ${total}`,
+    expected: 'probabilities with a sum of at most 1',
+  })
 }
 
 function timingOf(values: Values): ServiceLatency {
   const { ttftMs, itlMs, rpcMs } = defaultLatency
-  const share = number(values, 'slowdown') ?? 0
-  if (!(share > -1 && share <= 100))
+  const ratio = number(values, 'slowdown') ?? 0
+  if (!(ratio > -1 && ratio <= 100))
     throw new UsageError({
       where: '--slowdown',
-      got: String(share),
-      expected: 'a share above -1, such as 0.1 for 10 %',
+      got: String(ratio),
+      expected: 'a ratio above -1 and at most 100, such as 0.1 for 10 %',
     })
   const timing = {
     ...defaultLatency,
@@ -149,21 +152,21 @@ function timingOf(values: Values): ServiceLatency {
     itlMs: milliseconds(values, 'itl', itlMs),
     rpcMs: milliseconds(values, 'rpc-latency', rpcMs),
   }
-  return scaleLatency(timing, share)
+  return scaleLatency(timing, ratio)
 }
 
-function milliseconds(values: Values, name: string, usual: number): number {
-  const value = number(values, name) ?? usual
+function milliseconds(values: Values, name: string, fallback: number): number {
+  const value = number(values, name) ?? fallback
   if (value >= 0 && value <= 600_000) return value
   throw new UsageError({ where: `--${name}`, got: String(value), expected: 'milliseconds from 0 to 600000' })
 }
 
-function amount(values: Values, name: string, usual: string): string {
-  const decimal = text(values, name) ?? usual
+function amount(values: Values, name: string, fallback: string): string {
+  const decimal = text(values, name) ?? fallback
   try {
     if (pico(decimal) >= 0n) return decimal
   } catch {
-    // Told below, in the words of the flag.
+    // Not a decimal: reported below.
   }
   throw new UsageError({ where: `--${name}`, got: JSON.stringify(decimal), expected: 'an amount, such as 10' })
 }

@@ -1,20 +1,20 @@
 export type Batch<Item> = {
   readonly add: (item: Item) => void
-  /** Handles all waiting items. To be called before anything is read that `handle` writes. */
+  /** Handles all waiting items. Call it before reading anything that `handle` writes. */
   readonly flush: () => void
 }
 
-/** Calls `work` when there is time for it; `hasTime` tells it whether there still is. */
+/** Calls `work` when there is time for it. `hasTime` is false once that time is over. */
 export type Defer = (work: (hasTime: () => boolean) => void) => void
 
-const tokensPerWrite: Defer = work => work(() => true)
-/** The share of waiting items that is handled even without time, so that fewer wait than arrive in eight turns. */
+const immediately: Defer = work => work(() => true)
+/** The share of waiting items that each turn handles even without time. It bounds the backlog to the arrivals of eight turns. */
 const minShare = 1 / 8
-/** How many items are handled between two questions for time. */
+/** Items between two checks of the time. */
 const itemsPerCheck = 4
 
-/** Handles items in their order, once `size` of them wait and `defer` calls for it; by default at once. */
-export function createBatch<Item>(size: number, handle: (item: Item) => void, defer = tokensPerWrite): Batch<Item> {
+/** Handles items in order, when `size` of them wait and `defer` calls back. By default that is immediately. */
+export function createBatch<Item>(size: number, handle: (item: Item) => void, defer = immediately): Batch<Item> {
   let waiting: Item[] = []
   let isDeferred = false
   const take = (count: number) => {
@@ -42,12 +42,12 @@ export function createBatch<Item>(size: number, handle: (item: Item) => void, de
   }
 }
 
-/** How long timers and sockets may have to wait for deferred work. */
+/** The maximum time that deferred work may delay timers and sockets. */
 const sliceMs = 1
 
 /**
- * Defers work to the turn after the next one of the event loop: by then everything that has arrived is read, and the
- * requests that follow from it are written.
+ * Defers work to the turn of the event loop after the next one. By then, everything that has arrived is read, and the
+ * resulting requests are written.
  */
 export const whenIdle: Defer = work => {
   setImmediate(() =>

@@ -8,7 +8,7 @@ export type Clock = {
   readonly wallMs: () => number
   /** Calls `wake` once, at or after `dueMs`, and never before `at` has returned. The result cancels it. */
   readonly at: (dueMs: number, wake: () => void) => Cancel
-  /** As `at`, but less late, for events whose time is measured. It costs up to two milliseconds of CPU. */
+  /** Like `at`, but less late, for events whose time is measured. It costs up to two milliseconds of CPU. */
   readonly atPrecisely: (dueMs: number, wake: () => void) => Cancel
 }
 
@@ -34,7 +34,7 @@ export function systemClock(): Clock {
 /** A timer of one millisecond may fire after two. */
 const coarseMs = 2
 
-/** Sleeps while a timer cannot be late; waits for the rest in turns of the event loop, which serves everything else. */
+/** Uses a timer while it cannot be late, then polls once per turn of the event loop, so that other work goes on. */
 function wakePrecisely(nowMs: () => number, dueMs: number, wake: () => void): Cancel {
   const wait = (): Cancel => {
     const leftMs = dueMs - nowMs()
@@ -57,7 +57,7 @@ function wakePrecisely(nowMs: () => number, dueMs: number, wake: () => void): Ca
 export const sleepUntil = (clock: Clock, dueMs: number, signal?: AbortSignal): Promise<void> =>
   sleep(clock.at, dueMs, signal)
 
-/** As `sleepUntil`, but with `atPrecisely`. */
+/** Like `sleepUntil`, but with `atPrecisely`. */
 export const sleepPreciselyUntil = (clock: Clock, dueMs: number, signal?: AbortSignal): Promise<void> =>
   sleep(clock.atPrecisely, dueMs, signal)
 
@@ -77,9 +77,9 @@ function sleep(at: Clock['at'], dueMs: number, signal: AbortSignal | undefined):
 const maxReadings = 64
 
 /**
- * The origin of `clock` on the machine's monotonic clock, in milliseconds. All processes of a machine share that clock, so
- * times of two processes can be compared after this is added to each. The error is at most half of the shortest time in
- * which both clocks can be read, about a microsecond.
+ * The origin of `clock` on the machine's monotonic clock, in milliseconds. All processes of a machine share that clock.
+ * So times of two processes are comparable after each adds its origin. The error is at most half of the shortest time
+ * that reading both clocks takes, about a microsecond.
  */
 export function monotonicOriginMs(clock: Clock): number {
   let narrowestMs = Number.POSITIVE_INFINITY
@@ -102,7 +102,7 @@ export const epochOf = (clock: Clock): Epoch => {
   return { machineMs: monotonicOriginMs(clock), wallMs: clock.wallMs() - clock.nowMs() }
 }
 
-/** A clock with this epoch, for another thread: it always shows the same time as the clock that the epoch is of. */
+/** A clock with this epoch, for another thread. It always shows the same time as the original clock. */
 export function clockFromEpoch({ machineMs, wallMs }: Epoch): Clock {
   const own = systemClock()
   const aheadMs = monotonicOriginMs(own) - machineMs
@@ -116,7 +116,7 @@ export function clockFromEpoch({ machineMs, wallMs }: Epoch): Clock {
 }
 
 export type EventLoopMonitor = {
-  /** How late the event loop was so far, in milliseconds. */
+  /** The delay of the event loop until now, in milliseconds. */
   readonly delayMs: () => { readonly p99: number; readonly max: number }
   readonly stop: () => void
 }

@@ -1,7 +1,7 @@
-/** Printed in place of a value that is not there. */
+/** Printed in place of a missing value. */
 export const NO_VALUE = '–'
 
-/** `850 µs`, `12.3 ms`, `412 ms`, `1.24 s`, `2m05s`: three digits, for people. */
+/** `850 µs`, `12.3 ms`, `412 ms`, `1.24 s`, `2m05s`: three significant digits. */
 export function formatDuration(ms: number | null): string {
   if (ms === null) return NO_VALUE
   if (ms < 0) return `-${formatDuration(-ms)}`
@@ -13,16 +13,16 @@ export function formatDuration(ms: number | null): string {
   return `${Math.floor(seconds / 3600)}h${twoDigits(Math.floor((seconds % 3600) / 60))}m`
 }
 
-/** `12,345`; a fraction keeps three digits. */
+/** `12,345`; a fraction has three significant digits. */
 export function count(value: number | null): string {
   if (value === null) return NO_VALUE
   return Number.isInteger(value) ? groupThousands(String(value)) : threeDigits(value)
 }
 
-/** A whole number that may be too large for a float, or be followed by decimals. */
+/** Takes text, since the number may be too large for a float. Decimals are not grouped. */
 export const groupThousands = (decimal: string): string => decimal.replace(/\B(?<![.,]\d*)(?=(\d{3})+(?!\d))/g, ',')
 
-/** `98.2 %`. Never rounded to 100 % or to 0 % when it is not. */
+/** `98.2 %`. Rounding never yields 100 % or 0 % for any other value. */
 export function formatRatio(value: number | null): string {
   if (value === null) return NO_VALUE
   const percent = value * 100
@@ -38,7 +38,7 @@ export const formatRate = (perSecond: number | null): string =>
 
 export type Unit = 'ms' | 'count' | 'ratio' | 'per-second' | 'credits' | 'usd'
 
-/** More digits than elsewhere, so that a value beside its bound does not look equal to it. */
+/** More digits than elsewhere, so that a value and its bound do not look equal. */
 export function formatExact(value: number, unit: Unit): string {
   switch (unit) {
     case 'ms':
@@ -59,7 +59,7 @@ export function formatExact(value: number, unit: Unit): string {
 export const plural = (value: number, noun: string, nouns = `${noun}s`): string =>
   `${count(value)} ${value === 1 ? noun : nouns}`
 
-/** Three significant digits, without an exponent; whole numbers keep all of theirs. */
+/** Three significant digits without an exponent; numbers from 100 on keep all digits before the point. */
 export function threeDigits(value: number): string {
   const magnitude = Math.abs(value)
   if (magnitude >= 99.95) return String(Math.round(value))

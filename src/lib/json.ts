@@ -1,6 +1,6 @@
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Whether a value is an object with members: no array, and not null. */
+/** Whether a value is an object, but neither an array nor null. */
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -9,7 +9,7 @@ export const toObject = (value: unknown): JsonObject | null => (isObject(value) 
 
 export const isPresent = (value: unknown): boolean => value !== undefined && value !== null
 
-/** The value of a JSON text; undefined, which no JSON text has, where it is malformed. */
+/** The value of a JSON text; undefined if it is malformed, since no JSON text has that value. */
 export function parseJson(body: Buffer | string): unknown {
   try {
     return JSON.parse(typeof body === 'string' ? body : body.toString('utf8'))
@@ -18,12 +18,12 @@ export function parseJson(body: Buffer | string): unknown {
   }
 }
 
-/** Null when the text is no JSON, or no object. */
+/** Null if the text is not a JSON object. */
 export const parseObject = (text: string): JsonObject | null => toObject(parseJson(text))
 
 /**
- * The value, with long texts (256 characters), long lists and objects (32 members) and deep ones (6 levels) cut: a
- * service may send anything, and this is kept.
+ * Truncates texts to 256 characters, lists and objects to 32 members, and nesting to 6 levels. A service may send
+ * anything, and the result stays in memory.
  */
 export function boundJson(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return value.slice(0, 256)
@@ -33,7 +33,7 @@ export function boundJson(value: unknown, depth = 0): unknown {
   return boundMembers(value, depth)
 }
 
-/** An object whose members are cut like that. */
+/** Applies `boundJson` to an object. */
 export const boundMembers = (value: object, depth = 0): JsonObject =>
   Object.fromEntries(
     Object.entries(value)
@@ -41,7 +41,7 @@ export const boundMembers = (value: object, depth = 0): JsonObject =>
       .map(([name, member]) => [name.slice(0, 256), boundJson(member, depth + 1)]),
   )
 
-/** Whether a Content-Type names JSON, whatever its parameters. */
+/** Whether a Content-Type is JSON, with any parameters. */
 export function isJson(contentType: string | undefined): boolean {
   if (contentType === undefined) return false
   if (contentType === 'application/json') return true
@@ -49,5 +49,5 @@ export function isJson(contentType: string | undefined): boolean {
   return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() === 'application/json'
 }
 
-/** The same data, of which nothing can be changed: for the type that a zod schema infers. */
+/** A type with every level readonly, for types that zod infers. */
 export type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T

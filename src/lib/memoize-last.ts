@@ -1,6 +1,6 @@
 /**
- * The same function, which remembers its last call: several judges ask the same of one response, and a run has one
- * contract. For functions whose equal arguments give equal values. It keeps one value, so it needs no bound.
+ * Caches the last call of a pure function. Several judges compute the same value for one response, and a run has one
+ * contract. The cache holds one value, so it needs no bound.
  */
 export function memoizeLast<Key, Value, Context = void>(
   make: (key: Key, context: Context) => Value,

@@ -1,12 +1,12 @@
 import { isDecimal } from './numbers.ts'
 
 /**
- * Money as integers of 10⁻¹² of a unit ("pico"), because a token costs less than a nano-dollar and floats do not
- * reconcile. A name says the currency (`picoUsd`, `picoDiem`); amounts of different currencies are never added.
+ * Money as integers of 10⁻¹² units ("pico"), because a token costs less than a nano-dollar and sums of floats are not
+ * exact. Names state the currency (`picoUsd`, `picoDiem`). Amounts of different currencies are never added.
  */
 const PICO_DIGITS = 12
 
-/** `"0.0000125"`, `1.25e-5` or `"-3"` as pico-units; null when it is no plain decimal or needs more than 12 decimals. */
+/** `"0.0000125"`, `1.25e-5` or `"-3"` as pico-units; null if it is not a decimal number or needs more than 12 decimals. */
 export function parsePico(value: string | number): bigint | null {
   return (typeof value === 'string' ? shortPico(value) : null) ?? anyPico(value)
 }
@@ -14,14 +14,14 @@ export function parsePico(value: string | number): bigint | null {
 /** The number of digits that a double holds exactly. */
 const maxDigits = 15
 /** The value of the last digit, by the number of decimals. */
-const worths = Array.from({ length: PICO_DIGITS + 1 }, (_, decimals) => 10n ** BigInt(PICO_DIGITS - decimals))
+const digitValues = Array.from({ length: PICO_DIGITS + 1 }, (_, decimals) => 10n ** BigInt(PICO_DIGITS - decimals))
 
-/** A short decimal without sign and exponent, as in nearly all headers; null for any other text. */
+/** A short decimal without sign and exponent, like nearly all header values; null for any other text. */
 function shortPico(text: string): bigint | null {
   if (text.length > maxDigits || !isDecimal(text)) return null
   const point = text.indexOf('.')
-  const worth = worths[point < 0 ? 0 : text.length - 1 - point]
-  return worth === undefined ? null : BigInt(withoutPoint(text)) * worth
+  const digitValue = digitValues[point < 0 ? 0 : text.length - 1 - point]
+  return digitValue === undefined ? null : BigInt(withoutPoint(text)) * digitValue
 }
 
 function withoutPoint(decimal: string): number {
@@ -45,7 +45,7 @@ function anyPico(value: string | number): bigint | null {
   return sign === '-' ? -amount : amount
 }
 
-/** As `parsePico`, for text of our own: throws a RangeError instead of returning null. */
+/** Like `parsePico` for trusted text: throws a RangeError instead of returning null. */
 export function pico(value: string | number): bigint {
   const amount = parsePico(value)
   if (amount === null) throw new RangeError(`not a decimal amount: ${value}`)

@@ -1,6 +1,6 @@
 /**
- * Random numbers that depend on a seed and a name, and on nothing else: a new stream never disturbs another, so a
- * change of rate cannot change a prompt. The generator is sfc32 (Chris Doty-Humphrey, PractRand).
+ * Random numbers that depend only on a seed and a name. Streams are independent, so a change of a rate cannot change a
+ * prompt. The generator is sfc32 (Chris Doty-Humphrey, PractRand).
  */
 export type Random = {
   /** Uniform in [0, 1). */

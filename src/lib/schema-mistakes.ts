@@ -1,31 +1,31 @@
 import { z } from 'zod'
 import { type JsonObject, toObject } from './json.ts'
 import { describeValue, nearest, oneOf } from './usage-error.ts'
-import { type Complaint, isRefusedKey, type Path } from './yaml.ts'
+import { isRefusedKey, type Path, type SchemaMistake } from './yaml.ts'
 
 export type SchemaIssue = z.core.$ZodIssue
 
-/** How a schema's issues are put in words, where the schema does not do so itself. */
+/** Messages for the issues of a schema, where the schema has none. */
 export type IssueWords = {
-  /** What would have been right; by default the message of the schema. */
+  /** The expected value; by default the message of the schema. */
   readonly expected?: (issue: SchemaIssue) => string
-  /** What was probably meant; by default the nearest of the allowed words. */
+  /** A suggestion; by default the nearest of the allowed words. */
   readonly hint?: (issue: SchemaIssue, got: unknown) => { readonly hint?: string }
 }
 
-/** What is wrong with `value` by `schema`; nothing about keys that are refused in every file. */
-export function explainIssues(schema: z.ZodType, value: unknown, words: IssueWords = {}): readonly Complaint[] {
+/** The mistakes of `value` under `schema`, except keys that every file refuses. */
+export function explainIssues(schema: z.ZodType, value: unknown, words: IssueWords = {}): readonly SchemaMistake[] {
   const issues = schema.safeParse(value).error?.issues ?? []
-  const complaints = issues.flatMap(issue => explain(issue, schema, value, words))
-  // A key that is missing because it was misspelt is one mistake, told at the key.
-  const misspelt = new Set(complaints.map(({ path, hint }) => `${JSON.stringify(path.slice(0, -1))} ${hint}`))
-  return complaints.filter(
+  const found = issues.flatMap(issue => explain(issue, schema, value, words))
+  // A misspelled key is also a missing key. Only the misspelling is reported.
+  const misspelled = new Set(found.map(({ path, hint }) => `${JSON.stringify(path.slice(0, -1))} ${hint}`))
+  return found.filter(
     ({ path, got }) =>
-      !(got.startsWith('no "') && misspelt.has(`${JSON.stringify(path)} did you mean ${got.slice(3)}?`)),
+      !(got.startsWith('no "') && misspelled.has(`${JSON.stringify(path)} did you mean ${got.slice(3)}?`)),
   )
 }
 
-function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: IssueWords): readonly Complaint[] {
+function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: IssueWords): readonly SchemaMistake[] {
   const path = issue.path as Path
   const expected = words.expected?.(issue) ?? issue.message
   if (issue.code === 'unrecognized_keys') {
@@ -46,11 +46,11 @@ function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: Is
   }
   const got = at(root, path)
   if (got === undefined) {
-    const slip =
-      issue.code === 'invalid_union' ? misspeltKey(at(root, path.slice(0, -1)), String(path.at(-1))) : undefined
-    if (slip !== undefined) {
+    const typo =
+      issue.code === 'invalid_union' ? misspelledKey(at(root, path.slice(0, -1)), String(path.at(-1))) : undefined
+    if (typo !== undefined) {
       const key = `the key "${path.at(-1)}"`
-      return [{ path: [...path.slice(0, -1), slip], at: 'key', got: describeValue(slip), expected: key }]
+      return [{ path: [...path.slice(0, -1), typo], at: 'key', got: describeValue(typo), expected: key }]
     }
     return [{ path: path.slice(0, -1), at: 'value', got: `no "${path.at(-1)}"`, expected }]
   }
@@ -58,8 +58,8 @@ function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: Is
   return [{ path, at: 'value', got: describeValue(got), expected, ...nearestWord(issue, got), ...hint }]
 }
 
-/** Without its kind nothing else of a mapping can be judged, so a slip in that key is looked for. */
-function misspeltKey(mapping: unknown, key: string): string | undefined {
+/** Without its discriminator a mapping cannot be checked, so this looks for a misspelling of that key. */
+function misspelledKey(mapping: unknown, key: string): string | undefined {
   return Object.keys(entriesOf(mapping)).find(written => nearest(written, [key]).hint !== undefined)
 }
 
@@ -94,10 +94,10 @@ function keysAt(schema: unknown, value: unknown, path: Path): readonly string[] 
 }
 
 /**
- * The fields of a mapping that are right, read one by one, so that a mistake in one of them does not hide those of the
- * others. What is no mapping has no fields.
+ * The valid fields of a mapping, parsed one by one, so that a mistake in one field does not hide mistakes in the others.
+ * A value that is not a mapping has no fields.
  */
-export function salvage<S extends z.ZodRawShape>(
+export function parseFields<S extends z.ZodRawShape>(
   schema: z.ZodObject<S>,
   value: unknown,
 ): Partial<z.output<z.ZodObject<S>>> {
@@ -110,5 +110,5 @@ export function salvage<S extends z.ZodRawShape>(
   return right as Partial<z.output<z.ZodObject<S>>>
 }
 
-/** The entries of a mapping; none of anything else. */
+/** The entries of a mapping; empty for any other value. */
 export const entriesOf = (value: unknown): JsonObject => toObject(value) ?? {}

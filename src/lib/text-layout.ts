@@ -11,7 +11,7 @@ export type TableCell = { readonly text: string; readonly style?: Style; readonl
 export const paint = (page: Page, style: Style | undefined, text: string): string =>
   page.colour && style !== undefined ? styleText(style, text, { validateStream: false }) : text
 
-/** Text from outside on one line: it must not move the cursor, color the terminal or reverse the text. */
+/** Untrusted text on one line: it must not move the cursor, color the terminal or reverse the text. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 
 export function clip(text: string, columns: number): string {
@@ -21,13 +21,13 @@ export function clip(text: string, columns: number): string {
     : `${characters.slice(0, Math.max(0, columns - 1)).join('')}…`
 }
 
-/** Words on as many lines as needed, each indented by `indent` blanks; the first line starts with `lead`. */
+/** Wraps words to the page, each line indented by `indent` blanks. The first line starts with `lead`. */
 export function wrap(page: Page, text: string, indent: number, lead = ''): readonly string[] {
   const width = Math.max(20, page.columns - indent)
   return wrapWords(text, width, lead).map(line => ' '.repeat(indent) + clip(line, width))
 }
 
-/** Words on lines of at most `width` characters; a longer word has a line of its own; `lead` starts the first line and indents the others. */
+/** Lines of at most `width` characters; a longer word gets its own line. `lead` starts the first line and indents the others. */
 function wrapWords(text: string, width: number, lead = ''): readonly string[] {
   const lines: string[] = []
   let line = lead
@@ -42,7 +42,7 @@ function wrapWords(text: string, width: number, lead = ''): readonly string[] {
   return [...lines, line]
 }
 
-/** One line a row; a column is as wide as its widest cell, and text that does not fit the page is clipped. */
+/** One line per row. Each column has the width of its widest cell; text beyond the page width is clipped. */
 export function table(page: Page, indent: number, rows: readonly (readonly TableCell[])[]): readonly string[] {
   const widths = columnWidths(rows)
   return rows.map(row => {
@@ -53,7 +53,7 @@ export function table(page: Page, indent: number, rows: readonly (readonly Table
       const width = Math.min(widths[column] ?? 0, left - gap.length)
       if (width <= 0) return
       const fitted = clip(text, width)
-      // Blanks stay outside of the style, so that those at the end of a line can be cut off.
+      // Blanks stay outside of the style, so that trailing ones can be removed.
       const blanks = ' '.repeat(width - [...fitted].length)
       const painted = paint(page, style, fitted)
       line += gap + (align === 'right' ? blanks + painted : painted + blanks)
@@ -77,18 +77,17 @@ export const heading = (page: Page, text: string): readonly string[] => ['', pai
 
 export const rightCell = (text: string): TableCell => ({ text, align: 'right' })
 
-/** The width of a plain table, unless another is given. */
-const usualColumns = 96
+/** The default width of a plain table. */
+const defaultColumns = 96
 
 /**
- * The table for terminals without styles: rows below an optional header (none: an empty list), each column as wide as
- * its widest cell. A column of numbers is aligned to the right. The last column is wrapped where a line would be longer
- * than `columns`; nothing is cut.
+ * A table without styles. An empty header is omitted. Columns of numbers are aligned to the right. The last column is
+ * wrapped so that lines have at most `columns` characters; nothing is clipped.
  */
 export function plainTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
-  columns = usualColumns,
+  columns = defaultColumns,
 ): string {
   const all = header.length === 0 ? rows : [header, ...rows]
   const last = Math.max(0, ...all.map(row => row.length)) - 1

@@ -1,6 +1,6 @@
 import { closestMatch } from 'leven'
 
-/** A mistake of the person who runs the program: what was read, where, and what would have been right. */
+/** A mistake of the user: what was read, where, and what was expected. */
 export type Mistake = {
   /** `file:line:column`, or the name of a flag or an environment variable. */
   readonly where: string
@@ -26,7 +26,7 @@ export function describeMistake({ where, got, expected, hint }: Mistake): string
   return `${where}: got ${got}, expected ${expected}${hint === undefined ? '' : `; ${hint}`}`
 }
 
-/** `{ hint: 'did you mean "rpc"?' }` when one of the words is near enough, else an empty object: to be spread. */
+/** `{ hint: 'did you mean "rpc"?' }` if one of the words is similar, else an empty object. Spread it into a mistake. */
 export function nearest(word: string, words: readonly string[]): { readonly hint?: string } {
   const match = closestMatch(word, [...words], { maxDistance: Math.max(2, Math.floor(word.length / 2)) })
   return match === undefined ? {} : { hint: `did you mean "${match}"?` }
@@ -37,16 +37,16 @@ export function oneOf(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 }
 
-/** Longer lists are not spelled out; the nearest word is. */
+/** Longer lists are not printed; only the nearest word is. */
 const maxWordsListed = 12
 
-/** A word that is none of `words`, which are the `what`: `got "rpcc", expected the name of a call: chat or rpc; …`. */
+/** A mistake for a word that is not in `words`: `got "rpcc", expected the name of a call: chat or rpc; …`. */
 export function unknownWord(word: string, words: readonly string[], what: string): Omit<Mistake, 'where'> {
   const listed = words.length > 0 && words.length <= maxWordsListed
   return { got: describeValue(word), expected: listed ? `${what}: ${oneOf(words)}` : what, ...nearest(word, words) }
 }
 
-/** A value of a file, as a message names it: short, on one line. */
+/** A value of a file for a message: short, on one line. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'an empty value'

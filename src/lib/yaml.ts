@@ -14,42 +14,42 @@ import {
 } from 'yaml'
 import { describeMistake, describeValue, type Mistake, UsageError } from './usage-error.ts'
 
-/** A YAML file as plain data that remembers where each part of it was written. */
+/** A YAML file as plain data that knows the position of each part. */
 export type YamlSource = {
   readonly value: unknown
   /**
-   * Gives complaints their line and column, in the order of the file. Adds those about keys that no file may have:
-   * repeated ones, which the data does not show, and secrets.
+   * Adds line and column to mistakes, in the order of the file. Also reports keys that no file may have: repeated
+   * keys, which the data does not show, and secrets.
    */
-  readonly locate: (complaints: readonly Complaint[]) => readonly Mistake[]
+  readonly locate: (found: readonly SchemaMistake[]) => readonly Mistake[]
 }
 
-/** What a kind of file is called in messages, and where its secrets belong. */
+/** The name of a kind of file in messages, and a hint where its secrets belong. */
 export type YamlKind = { readonly name: string; readonly secretHint: string }
 
-/** Where something is in a file, as keys and indices from its root. */
+/** The position of a value in a file: keys and indices from its root. */
 export type Path = readonly (string | number)[]
 
-/** A mistake before it has a line: whether the key at `path` is wrong, its value, or the character `at` of its text. */
-export type Complaint = { readonly path: Path; readonly at: 'key' | 'value' | number } & Omit<Mistake, 'where'>
+/** A mistake without a line yet. It is about the key at `path`, its value, or the character `at` of its text. */
+export type SchemaMistake = { readonly path: Path; readonly at: 'key' | 'value' | number } & Omit<Mistake, 'where'>
 
-export type Complain = (complaint: Complaint) => void
+export type ReportMistake = (mistake: SchemaMistake) => void
 
-type OffsetComplaint = { readonly offset: number } & Omit<Mistake, 'where'>
+type OffsetMistake = { readonly offset: number } & Omit<Mistake, 'where'>
 
-/** The largest file that is read. */
+/** The maximum size of a file. */
 const maxBytes = 1_048_576
 
-/** How many nodes aliases may stand for, so that a file of a few lines cannot fill the memory. */
+/** The maximum number of nodes that aliases expand to, so that a file of a few lines cannot fill the memory. */
 const maxAliasCount = 100
 
-/** One slip of indentation is many errors to a parser; those after the first few are its consequences. */
+/** One wrong indentation causes many parser errors; those after the first few are consequences. */
 const maxSyntaxErrors = 5
 
-/** The text of `file`. Throws a UsageError when it cannot be read or is too long. */
+/** The text of `file`. Throws a UsageError if it cannot be read or is too long. */
 export function readYaml(file: string, { name }: YamlKind): string {
   try {
-    // The size is checked before the file is read, so that a wrong path to a huge file costs nothing.
+    // Checking the size first makes a wrong path to a huge file cheap.
     checkLength(file, statSync(file).size)
     return readFileSync(file, 'utf8')
   } catch (cause) {
@@ -62,11 +62,11 @@ function checkLength(file: string, bytes: number): void {
   if (bytes > maxBytes) throw new UsageError({ where: file, got: `${bytes} bytes`, expected: `at most ${maxBytes}` })
 }
 
-/** `text`, which was read from `file`, as data. Throws a UsageError when it is no YAML. */
+/** Parses `text`, the content of `file`. Throws a UsageError if it is not valid YAML. */
 export function parseYaml(text: string, file: string, kind: YamlKind): YamlSource {
   checkLength(file, Buffer.byteLength(text))
   const lines = new LineCounter()
-  const place = ({ offset, ...mistake }: OffsetComplaint): Mistake => {
+  const place = ({ offset, ...mistake }: OffsetMistake): Mistake => {
     const { line, col } = lines.linePos(offset)
     return { where: `${file}:${Math.max(1, line)}:${Math.max(1, col)}`, ...mistake }
   }
@@ -84,25 +84,25 @@ export function parseYaml(text: string, file: string, kind: YamlKind): YamlSourc
       throw new UsageError(syntaxErrors(problems).map(([offset, message]) => invalid(offset, message)))
     return {
       value: plain(document),
-      locate: complaints => {
-        const located = complaints.map(({ path, at, ...mistake }) => ({
+      locate: found => {
+        const located = found.map(({ path, at, ...mistake }) => ({
           offset: offsetOf(document, text, path, at),
           ...mistake,
         }))
         const mistakes = [...located, ...checkKeys(document, kind)].sort((a, b) => a.offset - b.offset).map(place)
-        // What an alias repeats is wrong in one place only.
+        // A mistake that an alias repeats is reported once.
         return [...new Map(mistakes.map(mistake => [describeMistake(mistake), mistake])).values()]
       },
     }
   } catch (cause) {
     if (cause instanceof AliasError) throw new UsageError(invalid(cause.offset, cause.message))
-    // The parser is recursive: a file of brackets alone exhausts the stack.
+    // The parser is recursive, so a file of many brackets exhausts the stack.
     if (cause instanceof RangeError) throw new UsageError(invalid(0, nestedTooDeeply))
     throw cause
   }
 }
 
-const invalidYaml = (offset: number, message: string, { name }: YamlKind): OffsetComplaint => ({
+const invalidYaml = (offset: number, message: string, { name }: YamlKind): OffsetMistake => ({
   offset,
   got: 'invalid YAML',
   expected: `a ${name}`,
@@ -116,7 +116,7 @@ const clearer: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   RESOURCE_EXHAUSTION: nestedTooDeeply,
 }
 
-/** In the order of the file; of several at one place, the first is the clearest. */
+/** In the order of the file. Of several errors at one position, the first is the clearest. */
 function syntaxErrors(problems: readonly YAMLError[]): readonly (readonly [offset: number, message: string])[] {
   const byOffset = new Map<number, string>()
   for (const { pos, code, message } of problems) {
@@ -137,7 +137,7 @@ function plain(document: Document): unknown {
   } catch (cause) {
     const [first] = aliases
     if (!(cause instanceof ReferenceError) || first === undefined) throw cause
-    throw new AliasError(`its aliases stand for more than ${maxAliasCount} nodes`, first)
+    throw new AliasError(`its aliases expand to more than ${maxAliasCount} nodes`, first)
   }
 }
 
@@ -155,20 +155,20 @@ const secretKeys = new Set([
   'bearer',
 ])
 
-/** A key under which people write a secret, in any spelling. */
+/** Whether people use this key for a secret, in any spelling. */
 const isSecretKey = (name: string): boolean => secretKeys.has(name.toLowerCase().replace(/[-_]/g, ''))
 
-/** A key that is refused in every file, so that no schema needs to complain about it as well. */
+/** Whether every file refuses this key, so that no schema has to. */
 export const isRefusedKey = (name: string): boolean => isSecretKey(name) || name === '__proto__'
 
-/** What is wrong with the keys of a file. A message never repeats the value of a secret. */
-function checkKeys(document: Document, kind: YamlKind): readonly OffsetComplaint[] {
-  return keysOf(document).flatMap(({ name, offset, repeated }): OffsetComplaint[] => {
+/** The mistakes in the keys of a file. A message never repeats the value of a secret. */
+function checkKeys(document: Document, kind: YamlKind): readonly OffsetMistake[] {
+  return keysOf(document).flatMap(({ name, offset, repeated }): OffsetMistake[] => {
     if (isSecretKey(name)) {
       const got = `the key ${describeValue(name)}`
       return [{ offset, got, expected: `no secret in a ${kind.name}`, hint: kind.secretHint }]
     }
-    // JavaScript gives this key a meaning of its own: an assignment to it is lost without an error.
+    // In JavaScript, an assignment to this key is silently lost.
     if (name === '__proto__')
       return [{ offset, got: describeValue(name), expected: 'a name of letters, digits and hyphens' }]
     return repeated
@@ -177,7 +177,7 @@ function checkKeys(document: Document, kind: YamlKind): readonly OffsetComplaint
   })
 }
 
-/** A key, and whether the same key was there before in its mapping. */
+/** A key, and whether its mapping has the same key before it. */
 type YamlKey = { readonly name: string; readonly offset: number; readonly repeated: boolean }
 
 function keysOf(document: Document): readonly YamlKey[] {
@@ -195,14 +195,14 @@ function keysOf(document: Document): readonly YamlKey[] {
   return keys
 }
 
-/** The offset of the part at `path`; of the nearest part around it when it is not there. */
-function offsetOf(document: Document, text: string, path: Path, at: Complaint['at']): number {
+/** The offset of the part at `path`, or of the nearest enclosing part if it is missing. */
+function offsetOf(document: Document, text: string, path: Path, at: SchemaMistake['at']): number {
   let node: unknown = document.contents
   let offset = startOf(node, 0)
   for (const [depth, step] of path.entries()) {
     if (isAlias(node)) node = node.resolve(document)
     if (isMap(node)) {
-      // Of equal keys the last one's value is used.
+      // Of equal keys, the last one applies.
       const pair = node.items.findLast(item => nameOf(item.key) === String(step))
       if (pair === undefined) return offset
       const keyOffset = startOf(pair.key, offset)
@@ -218,7 +218,7 @@ function offsetOf(document: Document, text: string, path: Path, at: Complaint['a
   return typeof at === 'number' ? offset + offsetWithin(node, text, at) : offset
 }
 
-/** 0, the start, for a text that was written with escapes or over several lines: it has no columns of its own. */
+/** 0 for a text with escapes or several lines, since its characters have no columns of their own. */
 function offsetWithin(node: unknown, text: string, at: number): number {
   if (!isScalar(node) || typeof node.value !== 'string' || !node.range) return 0
   const start = text.slice(node.range[0], node.range[1]).indexOf(node.value)

@@ -72,8 +72,7 @@ type UsageCurve = {
  * candidate starts the usage is a quadratic function of the start, so checking those and the peak between them is exact.
  */
 function busiestWindow(curves: readonly UsageCurve[], windowMs: number): number {
-  const amount = (startMs: number) =>
-    curves.reduce((sum, { used: taken }) => sum + taken(startMs, startMs + windowMs), 0)
+  const amount = (startMs: number) => curves.reduce((sum, { used }) => sum + used(startMs, startMs + windowMs), 0)
   const starts = Float64Array.from(new Set(curves.flatMap(curve => curve.starts(windowMs)))).sort()
   const isStepped = curves.every(curve => curve.isStepped)
   let max = 0

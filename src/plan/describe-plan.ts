@@ -21,10 +21,10 @@ export function describePlan(plan: Plan): string {
   return [
     heading(plan),
     section('Stages', stagesTable(plan)),
-    section('Limits, by the profile and by the target', limitsTable(plan.limits)),
+    section('Limits of the profile and of the target', limitsTable(plan.limits)),
     section('Limits of one caller', usageTable(plan)),
-    section('Failures of one caller, on purpose', failuresTable(plan)),
-    section('Requests, as expected', requestsTable(plan)),
+    section('Expected failures of one caller', failuresTable(plan)),
+    section('Expected requests', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
   ]
     .filter(part => part !== '')
@@ -38,17 +38,17 @@ const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
 function heading(plan: Plan): string {
   const { scenario, question, seed, target, service, profile, callers, limits, budgetUsd, forecast } = plan
   const { credits, worstUsd, durationMs, requests } = forecast
-  const worst = worstUsd === null ? 'unknown, since a price is not known' : `$${worstUsd}`
-  const keys = callers.keysEach === 1 ? '' : `, ${callers.keysEach} keys each`
+  const worst = worstUsd === null ? 'unknown, since a price is missing' : `$${worstUsd}`
+  const keys = callers.keysEach === 1 ? '' : `, ${callers.keysEach} keys per caller`
   const shared = callers.shared ? ', shared with others' : ''
   const facts = [
-    ['target', target ?? `a reference service of our own${serviceCapacity(service)}`],
+    ['target', target ?? `embedded reference service${serviceCapacity(service)}`],
     ['profile', profile],
     ['callers', `${callers.names.length} of tier ${callers.accountTier}${keys}${shared}`],
     ['limits', describeLimits(limits)],
     ['seed', String(seed)],
     ['duration', seconds(durationMs)],
-    ['forecast', `${count(requests)} requests, ${count(credits)} credits, at worst ${worst}`],
+    ['forecast', `${count(requests)} requests, ${count(credits)} credits, worst case ${worst}`],
     ['budget', budgetUsd === null ? 'none' : `$${budgetUsd}${overBudget(worstUsd, budgetUsd)}`],
   ]
   const title = question === null ? scenario : `${scenario}: ${question}`
@@ -59,17 +59,17 @@ function serviceCapacity(service: Plan['service']): string {
   if (service === null) return ''
   const { concurrency, serviceTimeMs, distribution, queueLength } = service
   const perSecond = Number(((concurrency * 1_000) / serviceTimeMs).toPrecision(4))
-  return `: ${concurrency} slots, ${seconds(serviceTimeMs)} each (${distribution}), so ${perSecond}/s; ${queueLength} may wait`
+  return `: concurrency ${concurrency}, ${seconds(serviceTimeMs)} per request (${distribution}), so ${perSecond}/s; queue length ${queueLength}`
 }
 
 function overBudget(worstUsd: string | null, budgetUsd: string): string {
   if (worstUsd === null || Number(worstUsd) <= Number(budgetUsd)) return ''
-  return ', less than the forecast at worst: the run may stop early'
+  return ', below the worst case: the run may stop early'
 }
 
 function stagesTable({ stages }: Plan): string {
   return plainTable(
-    ['stage', 'from', 'lasts', 'callers', 'load'],
+    ['stage', 'start', 'duration', 'callers', 'load'],
     stages.map(stage => [
       stage.name,
       seconds(stage.startMs),
@@ -93,7 +93,7 @@ function usageTable({ forecast: { limits }, stages, calls }: Plan): string {
   })
   if (shown.length === 0) return ''
   return plainTable(
-    ['stage', 'scope', 'peak a minute', 'busiest minute', 'limit', 'used'],
+    ['stage', 'scope', 'peak per minute', 'busiest minute', 'limit', 'used'],
     shown.map(row => {
       const stage = stages.find(({ name }) => name === row.stage)
       const peak = stage === undefined ? null : peakPerMinute(stage, row.scope, calls)
@@ -103,7 +103,7 @@ function usageTable({ forecast: { limits }, stages, calls }: Plan): string {
         peak === null ? '' : count(peak),
         count(row.perMinute),
         count(row.limit),
-        `${Math.round(share(row) * 100)}%${row.perMinute > row.limit * (1 + 1e-9) ? ', over' : ''}`,
+        `${Math.round(share(row) * 100)}%${row.perMinute > row.limit * (1 + 1e-9) ? ', exceeded' : ''}`,
       ]
     }),
   )
@@ -113,9 +113,9 @@ function failuresTable({ forecast: { failures } }: Plan): string {
   const [first] = failures
   if (first === undefined) return ''
   return plainTable(
-    ['stage', `in ${seconds(first.windowMs)}`, 'tolerated', ''],
+    ['stage', `per ${seconds(first.windowMs)}`, 'tolerated', ''],
     failures.map(({ stage, expected, tolerated, isMeant }) => {
-      const over = isMeant ? 'beyond it on purpose' : 'over: if that is meant, "exceed-failure-limit: true" says so'
+      const over = isMeant ? 'exceeded on purpose' : 'exceeded; if intended, set "exceed-failure-limit: true"'
       return [stage, count(expected), count(tolerated), expected > tolerated ? over : '']
     }),
   )
@@ -164,26 +164,26 @@ const count = (value: number): string =>
 
 /** In one line: which limits rates use, and what the target published. */
 export function describeLimits({ by, discovery, scopes }: LimitsPlan): string {
-  if (discovery.kind === 'not-asked') return `of the profile: ${discovery.why}`
-  const who = `asked as ${discovery.caller}`
-  if (discovery.kind === 'failed') return `of the profile: ${who}, the target did not say (${discovery.why})`
-  const others = scopes.filter(differs).length
-  const said = others === 0 ? 'they are those of the profile' : `${others} of them not as in the profile`
+  if (discovery.kind === 'not-asked') return `from the profile: ${discovery.why}`
+  const { caller } = discovery
+  if (discovery.kind === 'failed') return `from the profile: discovery as ${caller} failed (${discovery.why})`
+  const count = scopes.filter(differs).length
+  const differing = count === 0 ? 'none differs' : count === 1 ? '1 differs' : `${count} differ`
   return by === 'target'
-    ? `of the target, as far as it says: ${who}, ${said}`
-    : `of the profile, as the scenario wants it: ${who}, the target says ${others === 0 ? 'the same' : `${others} otherwise`}`
+    ? `from the target (caller ${caller}); ${differing} from the profile`
+    : `from the profile, by "limits-from"; ${differing} at the target (caller ${caller})`
 }
 
 /** Each limit by the profile and by the target; empty if the target published none. */
 function limitsTable({ discovery, scopes }: LimitsPlan): string {
   if (discovery.kind !== 'answered' || scopes.length === 0) return ''
   return plainTable(
-    ['a minute', 'profile', 'target', 'rates go by', ''],
+    ['per minute', 'profile', 'target', 'rates use', ''],
     scopes.map(row => [
       row.scope,
       amount(row.profile),
       amount(row.target),
-      row.from === null ? 'nothing' : `the ${row.from}`,
+      row.from === null ? 'neither' : `the ${row.from}`,
       differs(row) ? 'differs' : '',
     ]),
   )
@@ -203,27 +203,27 @@ const differs = ({ profile, target }: Row): boolean => profile !== null && targe
 
 const amount = (perMinute: number | null): string => (perMinute === null ? '–' : perMinute.toLocaleString('en'))
 
-/** The load of a stage in words: `poisson 12.8/s (64/min a caller): chat 25%, rpc 75%`. */
+/** The load of a stage as text: `poisson 12.8/s (64/min per caller): chat 25%, rpc 75%`. */
 export function describeLoad(stage: StagePlan): string {
   const { load } = stage
   switch (load.model) {
     case 'sequence':
       return `in sequence: ${describeSequence(load.calls)}`
     case 'closed':
-      return `${load.users} users, thinking ${seconds(load.thinkMs)}: ${describeMix(load.mix)}`
+      return `${load.users} users, think time ${seconds(load.thinkMs)}: ${describeMix(load.mix)}`
     case 'saturate':
-      return `${load.connections} connections kept busy, at most ${load.maxCalls} calls: ${describeMix(load.mix)}`
+      return `${load.connections} busy connections, at most ${load.maxCalls} calls: ${describeMix(load.mix)}`
     case 'capacity': {
       const { fromPerSecond, toPerSecond, goodRatio, precision, confirmMs, confirmSamples } = load.search
       const each = digits((toPerSecond * 60) / stage.callers)
-      const range = `from ${digits(fromPerSecond)} to ${digits(toPerSecond)}/s at most (${each}/min a caller)`
-      const proof = `confirmed over ${seconds(confirmMs)} and ${confirmSamples} answers a call`
-      const goal = `for what stays ${exactPercent(goodRatio)} good, to ${exactPercent(precision)}`
+      const range = `from ${digits(fromPerSecond)} to ${digits(toPerSecond)}/s (${each}/min per caller)`
+      const proof = `confirmed over ${seconds(confirmMs)} and ${confirmSamples} responses per call`
+      const goal = `for ${exactPercent(goodRatio)} good responses, precision ${exactPercent(precision)}`
       return `search ${range} ${goal}, ${proof}: ${describeMix(load.mix)}`
     }
     case 'open': {
       const peak = peakPerSecond(stage)
-      const each = peak === null || peak === 0 ? '' : ` (${digits((peak * 60) / stage.callers)}/min a caller)`
+      const each = peak === null || peak === 0 ? '' : ` (${digits((peak * 60) / stage.callers)}/min per caller)`
       const mix = load.mix.length === 0 ? '' : `: ${describeMix(load.mix)}`
       return `${describeShape(load.shape, stage.durationMs)}${each}${mix}`
     }
@@ -239,7 +239,7 @@ function describeShape(shape: Shape, durationMs: number): string {
       return `ramp ${digits(shape.fromPerSecond)} to ${digits(shape.toPerSecond)}/s`
     case 'stairs': {
       const { fromPerSecond, toPerSecond, steps, rampMs } = shape
-      const ramps = rampMs === 0 ? '' : `, ${seconds(rampMs)} from each to the next`
+      const ramps = rampMs === 0 ? '' : `, ramps of ${seconds(rampMs)}`
       return `stairs ${digits(fromPerSecond)} to ${digits(toPerSecond)}/s in ${steps} levels${ramps}`
     }
     case 'spike': {
@@ -251,8 +251,8 @@ function describeShape(shape: Shape, durationMs: number): string {
     case 'burst':
       return `burst of ${shape.size}${shape.everyMs < durationMs ? ` every ${seconds(shape.everyMs)}` : ''}`
     case 'recorded': {
-      const stage = shape.stage === null ? '' : `, its stage ${shape.stage}`
-      const speed = shape.speed === 1 ? '' : `, ${digits(shape.speed)} times as fast`
+      const stage = shape.stage === null ? '' : `, stage ${shape.stage}`
+      const speed = shape.speed === 1 ? '' : `, speed ${digits(shape.speed)}`
       return `recorded in ${shape.run}${stage}${speed}`
     }
     case 'pause':
@@ -275,7 +275,7 @@ const seconds = (ms: number): string => (ms > 0 && ms < 1_000 ? `${digits(ms)} m
 /** Three significant digits. */
 const digits = (value: number): string => String(Number(value.toPrecision(3)))
 
-/** Consecutive equal calls once, with their count: `3 x chat, rpc`. */
+/** Groups consecutive equal calls: `3 x chat, rpc`. */
 function describeSequence(calls: readonly string[]): string {
   const runs: { readonly call: string; times: number }[] = []
   for (const call of calls) {
@@ -307,12 +307,12 @@ export function sampleSizeWarning(
     })
   const sum = (of: typeof rows) => of.reduce((all, { samples }) => all + samples, 0)
   const needed = samplesToProve(measure.of.percent)
-  const [sure, expected] = [sum(rows.filter(({ isAtMost }) => !isAtMost)), sum(rows)]
-  if (sure - 2 * Math.sqrt(sure) >= needed) return null
+  const [certain, expected] = [sum(rows.filter(({ isAtMost }) => !isAtMost)), sum(rows)]
+  if (certain - 2 * Math.sqrt(certain) >= needed) return null
   const verdict = expected < needed ? 'cannot be proved' : 'may not be proved'
   const found =
-    sure === expected ? `${expected} are expected` : `${expected} at most are expected, as answers set the pace`
-  return `${verdict}: it takes ${needed} samples, and ${found}`
+    certain === expected ? `${expected} expected` : `at most ${expected} expected, since responses set the pace`
+  return `${verdict}: needs ${needed} samples, ${found}`
 }
 
 /** Token timings exist in streams only, and a stream of n tokens has at most n − 1 gaps. */
@@ -327,5 +327,5 @@ function confirmationWarning(stage: StagePlan | undefined): string | null {
   if (stage?.load.model !== 'capacity') return null
   const { search } = stage.load
   const ms = (trialArrivals(search, 'confirm', search.toPerSecond) * 1_000) / search.toPerSecond
-  return ms <= stage.durationMs ? null : `cannot be proved: to confirm the highest rate takes ${seconds(ms)}`
+  return ms <= stage.durationMs ? null : `cannot be proved: confirming the highest rate takes ${seconds(ms)}`
 }

@@ -9,7 +9,7 @@ export type PublishedLimits =
   | { readonly kind: 'answered'; readonly caller: string; readonly perMinute: ReadonlyMap<string, number> }
 
 /** For a plan that is only printed. */
-export const notDiscovered: PublishedLimits = { kind: 'not-asked', why: 'the target is asked when a run begins' }
+export const notDiscovered: PublishedLimits = { kind: 'not-asked', why: 'a run discovers those of the target' }
 
 /** Every limit of a scenario by the profile and by the target, and which of the two applies. */
 export function planLimits(

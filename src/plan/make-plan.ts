@@ -30,9 +30,9 @@ export function makePlan(
   scenario: Scenario,
   contract: Contract,
   overrides: Overrides,
-  { recordings, publishedLimits: granted }: PlanInputs = noInputs,
+  { recordings, publishedLimits }: PlanInputs = noInputs,
 ): Plan {
-  const { limitOf, ...limits } = planLimits(scenario, contract, granted)
+  const { limitOf, ...limits } = planLimits(scenario, contract, publishedLimits)
   const { count, keys, accountTier, shared, keysFile } = scenario.callers
   const target = targetOf(overrides.target) ?? scenario.target
   checkSaturated(scenario, target)
@@ -79,8 +79,8 @@ function targetOf(target: string | null): string | null {
 function checkSaturated({ stages }: Scenario, target: string | null): void {
   const stage = stages.find(({ shape }) => shape === 'saturate')
   if (stage === undefined || target === null || new URL(target).protocol === 'http:') return
-  const expected = 'an http: target, for connections that are kept busy verify no certificate'
-  throw new UsageError({ where: `target of the stage ${stage.name}`, got: target, expected })
+  const expected = 'an http: target, since a saturate stage does not verify certificates'
+  throw new UsageError({ where: `target of stage ${stage.name}`, got: target, expected })
 }
 
 function budgetOf(budgetUsd: string | null): string | null {
@@ -156,15 +156,15 @@ function loadOf(stage: Exclude<Stage, Recorded>, perMinuteOfCaller: number | nul
       }
     }
     case 'capacity': {
-      const { goodRatio: good, precision, trialMs, confirmMs, spacing, coolDownMs, mix } = stage
+      const { goodRatio, precision, trialMs, confirmMs, spacing, coolDownMs, mix } = stage
       const search = {
         fromPerSecond: arrivalsPerSecond(stage.from, perMinuteOfCaller, stage.callers),
         toPerSecond: arrivalsPerSecond(stage.to, perMinuteOfCaller, stage.callers),
-        goodRatio: good,
+        goodRatio,
         precision,
         trialMs,
         confirmMs,
-        confirmSamples: samplesToProve(good * 100),
+        confirmSamples: samplesToProve(goodRatio * 100),
         mix: mixShares(mix),
       }
       return { model: 'capacity', search, spacing, coolDownMs, mix }

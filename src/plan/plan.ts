@@ -124,7 +124,7 @@ export type Shape =
       readonly rampUpMs: number
       readonly rampDownMs: number
     }
-  /** `size` arrivals at once, at the start of the stage and then every `everyMs`. */
+  /** `size` simultaneous arrivals, at the start of the stage and then every `everyMs`. */
   | { readonly kind: 'burst'; readonly size: number; readonly everyMs: number }
   /** The arrivals of another run, packed by `packArrivals`. Their calls are indices into the mix. */
   | {
@@ -213,7 +213,7 @@ export type SearchTerms = {
   readonly precision: number
   readonly trialMs: number
   readonly confirmMs: number
-  /** Responses to each call that a confirmation needs to prove `good`. */
+  /** Responses to each call that a confirmation needs to prove `goodRatio`. */
   readonly confirmSamples: number
   /** The share of each call among the arrivals. They add up to 1. */
   readonly mix: Readonly<Record<string, number>>

@@ -40,18 +40,18 @@ export function recordedLoad(
   const unknown = mix.flatMap(([known]) => (Object.hasOwn(calls, known) ? [] : [known]))
   const where = `stage ${name}`
   const of = `run ${runId}`
-  if (count === 0) throw new UsageError({ where, got: `no arrivals in ${of}`, expected: 'a run that sent something' })
+  if (count === 0) throw new UsageError({ where, got: `no arrivals in ${of}`, expected: 'a run with requests' })
   if (unknown.length > 0)
     throw new UsageError({
       where,
-      got: `calls of ${of} that this scenario has not: ${unknown.join(', ')}`,
-      expected: 'a call of each name under "calls"',
+      got: `calls in ${of} that the scenario lacks: ${unknown.join(', ')}`,
+      expected: 'each of them under "calls"',
     })
   if (callersNeeded > callers.count)
     throw new UsageError({
       where,
       got: `${callersNeeded} callers in ${of}`,
-      expected: `at most ${callers.count}, which is callers.count`,
+      expected: `at most ${callers.count}, the value of callers.count`,
     })
   const positions = new Map(mix.map(([known], position) => [known, position]))
   const packed = packArrivals(

@@ -45,13 +45,13 @@ export function usersOfShard(
   users: number,
   stage: StagePlan,
   plan: Pick<Plan, 'calls' | 'callers'>,
-  share: Shard,
+  shard: Shard,
 ): number {
   const { firstCaller, callers } = stage
-  const workers = Array.from({ length: callers }, (_, index) => shardOf(firstCaller + index, plan, share.workers))
+  const workers = Array.from({ length: callers }, (_, index) => shardOf(firstCaller + index, plan, shard.workers))
   const seats = users < callers ? [...new Set(workers)].toSorted((a, b) => a - b) : workers
   return seats.reduce(
-    (sum, worker, seat) => sum + (worker === share.worker ? splitEvenly(users, seat, seats.length) : 0),
+    (sum, worker, seat) => sum + (worker === shard.worker ? splitEvenly(users, seat, seats.length) : 0),
     0,
   )
 }
@@ -68,10 +68,10 @@ export function maxShards(plan: ShardingInput): { readonly max: number; readonly
     usesOtherCallers(calls) && count > 1
       ? {
           max: Math.floor(count / 2),
-          reason: `${count} callers, who try the idempotency keys of each other in pairs`,
+          reason: `${count} callers, who use each other's idempotency keys in pairs`,
         }
-      : { max: count, reason: `${count} callers, each of whom belongs to one worker` },
-    { max: bounds.maxInFlight, reason: `a most of ${bounds.maxInFlight} requests in flight` },
+      : { max: count, reason: `${count} callers, and each belongs to one worker` },
+    { max: bounds.maxInFlight, reason: `at most ${bounds.maxInFlight} requests in flight` },
     ...stages.flatMap(stage => shardLimits(stage)),
   ]
   return limits.reduce((lowest, limit) => (limit.max < lowest.max ? limit : lowest))
@@ -80,12 +80,12 @@ export function maxShards(plan: ShardingInput): { readonly max: number; readonly
 function shardLimits({ name, load }: StagePlan): readonly { readonly max: number; readonly reason: string }[] {
   switch (load.model) {
     case 'closed':
-      return [{ max: load.users, reason: `${load.users} users in the stage ${name}` }]
+      return [{ max: load.users, reason: `${load.users} users in stage ${name}` }]
     case 'saturate':
-      return [{ max: load.connections, reason: `${load.connections} connections in the stage ${name}` }]
+      return [{ max: load.connections, reason: `${load.connections} connections in stage ${name}` }]
     case 'capacity':
       // The next trial depends on all responses to the trials before it.
-      return [{ max: 1, reason: `a search for the capacity of its target, in the stage ${name}` }]
+      return [{ max: 1, reason: `a capacity search in stage ${name}, which needs one worker` }]
     default:
       return []
   }

@@ -18,12 +18,12 @@ import {
 const network = textField('a network slug such as ethereum-mainnet').describe('Slug of the blockchain network.')
 const methods = weightsField('method names')
   .optional()
-  .describe('Weight of each method. Left out on an EVM network: how often real applications use them.')
+  .describe('Weight of each method. Default on EVM networks: the mix of real applications.')
 
 export const callSchemas = {
   chat: mapping({
     kind: z.literal('chat'),
-    stream: flagField.default(true).describe('Whether the answer is asked for as a stream of tokens.'),
+    stream: flagField.default(true).describe('Whether to request a stream of tokens.'),
     'model-tier': z
       .enum(modelTiers, { error: oneOf(modelTiers) })
       .optional()
@@ -31,28 +31,22 @@ export const callSchemas = {
     model: textField('the id of a model')
       .optional()
       .describe('The id of a model of the profile. Give this or "model-tier".'),
-    deprecated: flagField
-      .default(false)
-      .describe('Whether a deprecated model of the tier is preferred, where the profile has one.'),
-    'prompt-tokens': integerField(1, 1_000_000).describe(
-      'Length of each prompt in tokens, as near as can be told beforehand.',
-    ),
+    deprecated: flagField.default(false).describe('Prefer a deprecated model of the tier, if the profile has one.'),
+    'prompt-tokens': integerField(1, 1_000_000).describe('Approximate length of each prompt in tokens.'),
     'max-completion-tokens': integerField(1, 1_000_000)
       .optional()
-      .describe("The most tokens that an answer may have. Left out: it is not sent, and the model's own bound holds."),
-    body: jsonObjectField('request members')
+      .describe("Maximum tokens of a completion. Default: not sent, so the model's own maximum applies."),
+    body: jsonObjectField('request fields')
       .optional()
-      .describe('Further members of the request, over those that it has, such as logprobs or messages.'),
+      .describe('Additional or overriding fields of the request, such as logprobs or messages.'),
     parameters: jsonObjectField('service-specific options')
       .optional()
-      .describe('Service-specific options, over those that are always sent; null leaves one out.'),
-    suffix: textField('options behind the name of the model')
+      .describe('Service-specific options, which override the default ones; null omits one.'),
+    suffix: textField('options after the name of the model')
       .optional()
-      .describe("Options behind the model's name: enable_web_search=auto."),
+      .describe('Options after the name of the model, such as enable_web_search=auto.'),
     'accept-encoding': textField('an encoding such as gzip').optional().describe('The value of Accept-Encoding.'),
-    'same-prompt': flagField
-      .default(false)
-      .describe('Whether every prompt of the call is the same, as a cache likes it.'),
+    'same-prompt': flagField.default(false).describe('Send the same prompt every time, so that caches can serve it.'),
   }).describe('A chat completion.'),
   rpc: mapping({
     kind: z.literal('rpc'),
@@ -72,42 +66,42 @@ export const callSchemas = {
   replay: mapping({
     kind: z.literal('replay'),
     of: textField('the name of an rpc or rpc-batch call').describe('The rpc or rpc-batch call that is repeated.'),
-    duplicates: integerField(0, 20).default(1).describe('Further requests with the key and the body of the first.'),
-    concurrent: flagField.default(false).describe('Whether the duplicates race with the first request.'),
+    duplicates: integerField(0, 20).default(1).describe('Additional requests with the key and body of the first.'),
+    concurrent: flagField.default(false).describe('Send the duplicates concurrently with the first request.'),
     'conflict-ratio': probabilityField()
       .default(0)
-      .describe('Probability that one request with the same key and another body follows.'),
+      .describe('Probability of one more request with the same key and a different body.'),
     'other-key-ratio': probabilityField()
       .default(0)
-      .describe('Probability that another key of the same account follows with the same body.'),
+      .describe('Probability of one more request with the same body and another API key of the account.'),
     'other-caller-ratio': probabilityField()
       .default(0)
-      .describe('Probability that another caller follows with the same key and the same body.'),
+      .describe('Probability that another caller sends the same key and body.'),
     'repeat-after': durationField
       .optional()
-      .describe('So long after that the same key and body once more, within the lifetime of the key or past it.'),
+      .describe('Delay of one more request with the same key and body, within the lifetime of the key or after it.'),
   }).describe('An RPC request that is sent again with the same idempotency key.'),
   models: mapping({ kind: z.literal('models') }).describe('The list of models.'),
   networks: mapping({ kind: z.literal('networks') }).describe('The list of networks.'),
-  'rate-limits': mapping({ kind: z.literal('rate-limits') }).describe("The caller's own limits."),
+  'rate-limits': mapping({ kind: z.literal('rate-limits') }).describe('The limits of the caller.'),
   'rate-limit-logs': mapping({ kind: z.literal('rate-limit-logs') }).describe(
-    'Which requests of the caller hit a limit.',
+    'The log of requests of the caller that hit a limit.',
   ),
   resource: mapping({
     kind: z.literal('resource'),
     resource: textField('the name of a resource of the profile').describe(
-      'What is neither chat nor RPC, by its name in the profile: embeddings, image, characters and so on.',
+      'Name of the resource in the profile: embeddings, image, characters and so on.',
     ),
-    body: jsonObjectField('request members')
+    body: jsonObjectField('request fields')
       .optional()
-      .describe('Further members of the request, over those that the profile gives it.'),
-    page: integerField(1, 1_000_000).optional().describe('The page of a list that is asked for, from 1.'),
-    limit: integerField(1, 1_000_000).optional().describe('How many items of a list are asked for at once.'),
+      .describe('Fields of the request that override those of the profile.'),
+    page: integerField(1, 1_000_000).optional().describe('The requested page of a list, from 1.'),
+    limit: integerField(1, 1_000_000).optional().describe('The requested number of items per page.'),
   }).describe('A request of a resource that is neither chat nor RPC.'),
   probe: mapping({
     kind: z.literal('probe'),
     probe: z.enum(probeNames, { error: 'the name of a probe' }).describe('The crafted request.'),
-  }).describe('A crafted request that the service must refuse in a documented way.'),
+  }).describe('A crafted request with a documented response, mostly a refusal.'),
 } as const
 
 type CallKind = keyof typeof callSchemas
@@ -140,7 +134,7 @@ export type Call =
       readonly promptTokens: number
       /** The maximum number of tokens of one choice. */
       readonly maxCompletionTokens: number
-      /** Whether the request states that maximum. Otherwise it is the one of the model. */
+      /** Whether the request states that maximum. Otherwise, the maximum of the model applies. */
       readonly isBounded: boolean
       /** null if only a prompt and a maximum are sent. */
       readonly options: ChatOptions | null

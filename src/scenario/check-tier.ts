@@ -1,7 +1,7 @@
 import type { AccountTier, Contract } from '../contract/contract.ts'
 import { entriesOf } from '../lib/schema-mistakes.ts'
 import { describeValue } from '../lib/usage-error.ts'
-import type { Complain, Path } from '../lib/yaml.ts'
+import type { Path, ReportMistake } from '../lib/yaml.ts'
 import type { Call } from './call-schema.ts'
 import type { Mix } from './fields.ts'
 import type { Calls } from './resolve-calls.ts'
@@ -18,7 +18,13 @@ export type StageContext = {
 }
 
 /** Reports load above the limits of the callers, unless the stage exceeds them on purpose. */
-export function checkTier(path: Path, written: unknown, stage: Stage, context: StageContext, complain: Complain): void {
+export function checkTier(
+  path: Path,
+  written: unknown,
+  stage: Stage,
+  context: StageContext,
+  report: ReportMistake,
+): void {
   if (!('mix' in stage) || context.accountTier === undefined) return
   const calls = callsOf(stage.mix, context)
   // Without knowing all calls, the rate cannot be checked. The unknown ones are already reported.
@@ -31,18 +37,18 @@ export function checkTier(path: Path, written: unknown, stage: Stage, context: S
   const perMinute = tierRatePerMinute(stage.mix, calls, profileLimits(context.accountTier, context.contract))
   for (const [key, share] of sharesOf(stage)) {
     if (perMinute !== null || share === null) continue
-    complain({ ...field(key, source[key]), expected: 'an absolute amount, since no call of the mix is limited' })
+    report({ ...field(key, source[key]), expected: 'an absolute amount, since no call of the mix has a limit' })
   }
   if (perMinute === null) return
-  const beyond = source['exceed-tier'] === true
+  const mayExceed = source['exceed-tier'] === true
   if (stage.shape === 'burst') {
-    checkBurst(stage, perMinute, beyond, problem => complain({ ...field('size', source.size), ...problem }))
+    checkBurst(stage, perMinute, mayExceed, problem => report({ ...field('size', source.size), ...problem }))
   }
   const max = (perMinute * stage.callers) / 60
   for (const [key, rate] of ratesOf(stage)) {
-    if (beyond || arrivalsPerSecond(rate, perMinute, stage.callers) <= max * (1 + 1e-9)) continue
+    if (mayExceed || arrivalsPerSecond(rate, perMinute, stage.callers) <= max * (1 + 1e-9)) continue
     const limit = rate.kind === 'of-tier' ? '100% of tier' : `${readable(max)}/s, which is 100% of tier`
-    complain({ ...field(key, source[key]), expected: `at most ${limit}, or "exceed-tier: true"` })
+    report({ ...field(key, source[key]), expected: `at most ${limit}, or "exceed-tier: true"` })
   }
 }
 
@@ -51,17 +57,17 @@ type Burst = Stage & { readonly shape: 'burst' }
 function checkBurst(
   { size, everyMs, durationMs, callers }: Burst,
   perMinute: number,
-  beyond: boolean,
-  complain: (problem: { readonly expected: string }) => void,
+  mayExceed: boolean,
+  report: (problem: { readonly expected: string }) => void,
 ): void {
   const arrivals = size.kind === 'absolute' ? size.arrivals : burstArrivals(size.share, perMinute, callers)
   if (arrivals === 0)
-    complain({ expected: `a share that is at least one arrival of a caller's ${readable(perMinute)}` })
+    report({ expected: `a share that gives each caller at least one arrival: 100% of tier is ${readable(perMinute)}` })
   const every = everyMs ?? durationMs
   const burstsPerWindow = Math.ceil(Math.min(durationMs, 60_000) / every)
-  if (beyond || arrivals * burstsPerWindow <= perMinute * callers * (1 + 1e-9)) return
-  const often = burstsPerWindow === 1 ? '' : ` in ${burstsPerWindow} bursts a minute`
-  complain({
+  if (mayExceed || arrivals * burstsPerWindow <= perMinute * callers * (1 + 1e-9)) return
+  const often = burstsPerWindow === 1 ? '' : ` in ${burstsPerWindow} bursts per minute`
+  report({
     expected: `at most ${Math.floor(perMinute * callers * (1 + 1e-9))} arrivals${often}, which is 100% of tier, or "exceed-tier: true"`,
   })
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parseBytes, parseDuration, parsePercent, parseRate, parseShareOfTier, parseUsd, type Rate } from './units.ts'
 
 /**
- * The field types of a scenario. The error message of every rule says what was expected, so that it completes the sentence
+ * The field types of a scenario. Every error message states what was expected and completes the sentence
  * "got …, expected …".
  */
 const maxPerSecond = 100_000

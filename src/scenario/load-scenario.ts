@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
-import { entriesOf, explainIssues, type SchemaIssue, salvage } from '../lib/schema-mistakes.ts'
+import { entriesOf, explainIssues, parseFields, type SchemaIssue } from '../lib/schema-mistakes.ts'
 import { describeValue, UsageError } from '../lib/usage-error.ts'
-import { type Complaint, parseYaml, readYaml } from '../lib/yaml.ts'
+import { parseYaml, readYaml, type SchemaMistake } from '../lib/yaml.ts'
 import { durationText } from './fields.ts'
 import { resolveCalls, withNamedProbes } from './resolve-calls.ts'
 import { resolveStages } from './resolve-stages.ts'
@@ -24,23 +24,23 @@ export function parseScenario(text: string, file: string, contract: Contract): S
   if (source.value === null)
     throw new UsageError({ where: `${file}:1:1`, got: 'an empty file', expected: 'a scenario' })
 
-  const complaints: Complaint[] = [...explainIssues(scenarioSchema, source.value, { hint: hintFor })]
-  const complain = (complaint: Complaint) => void complaints.push(complaint)
+  const found: SchemaMistake[] = [...explainIssues(scenarioSchema, source.value, { hint: hintFor })]
+  const report = (mistake: SchemaMistake) => void found.push(mistake)
   const written = entriesOf(source.value)
-  const callers = salvage(callersSchema, written.callers)
-  const calls = withNamedProbes(resolveCalls(written.calls, callers, contract, complain), written.stages)
+  const callers = parseFields(callersSchema, written.callers)
+  const calls = withNamedProbes(resolveCalls(written.calls, callers, contract, report), written.stages)
   const context = { calls, callers: callers.count, accountTier: callers.tier, contract }
-  const stages = resolveStages(written.stages, context, complain)
+  const stages = resolveStages(written.stages, context, report)
   const stageNames = (Array.isArray(written.stages) ? written.stages : []).map(stage => String(entriesOf(stage).name))
-  const slo = resolveSlo(written.slo, calls, complain)
-  const thresholds = resolveThresholds(written.thresholds, { calls, stages, stageNames }, complain)
+  const slo = resolveSlo(written.slo, calls, report)
+  const thresholds = resolveThresholds(written.thresholds, { calls, stages, stageNames }, report)
   const address = scenarioSchema.shape.target.safeParse(written.target).data
   const target =
     address === undefined
       ? null
-      : checkTarget(address, problem => complain({ path: ['target'], at: 'value', ...problem }))
+      : checkTarget(address, problem => report({ path: ['target'], at: 'value', ...problem }))
 
-  const mistakes = source.locate(complaints)
+  const mistakes = source.locate(found)
   if (mistakes.length > 0) throw new UsageError(mistakes)
   return {
     ...settingsSchema.parse(source.value),
@@ -61,19 +61,19 @@ function complete<T>(value: T | null): T {
 type TargetProblem = { readonly got: string; readonly expected: string; readonly hint?: string }
 
 /** A base address without a trailing slash, or null if it is reported. The report never repeats a password. */
-export function checkTarget(target: string, complain: (problem: TargetProblem) => void): string | null {
+export function checkTarget(target: string, report: (problem: TargetProblem) => void): string | null {
   const expected = 'an http or https address such as http://127.0.0.1:8402/api/v1'
   const url = URL.canParse(target) ? new URL(target) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    complain({ got: describeValue(target), expected })
+    report({ got: describeValue(target), expected })
     return null
   }
   if (url.username !== '' || url.password !== '') {
-    complain({ got: 'an address with a user name or a password', expected, hint: 'set TURNPIKE_KEYS for secrets' })
+    report({ got: 'an address with a user name or a password', expected, hint: 'set TURNPIKE_KEYS for secrets' })
     return null
   }
   if (url.search !== '' || url.hash !== '') {
-    complain({ got: describeValue(target), expected: `${expected}, without ? and #` })
+    report({ got: describeValue(target), expected: `${expected}, without ? and #` })
     return null
   }
   return url.href.replace(/\/+$/, '')

@@ -3,9 +3,9 @@ import type { ChatOptions } from '../contract/chat-options.ts'
 import { type Contract, type Model, resourceOf } from '../contract/contract.ts'
 import { probeNames } from '../contract/probes.ts'
 import { usualEvmMethods } from '../contract/rpc-methods.ts'
-import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
+import { entriesOf, parseFields } from '../lib/schema-mistakes.ts'
 import { unknownWord } from '../lib/usage-error.ts'
-import type { Complain, Path } from '../lib/yaml.ts'
+import type { Path, ReportMistake } from '../lib/yaml.ts'
 import { type Call, callSchemas, type RpcCall } from './call-schema.ts'
 import { namesInSequence } from './stage-schema.ts'
 
@@ -20,55 +20,51 @@ export function resolveCalls(
     'keys-per-caller': keys,
   }: { readonly count?: number | undefined; readonly 'keys-per-caller'?: number | undefined },
   contract: Contract,
-  complain: Complain,
+  report: ReportMistake,
 ): Calls {
   const written = Object.entries(entriesOf(value))
   const calls = new Map<string, Call | null>(
-    written.map(([name, call]) => [name, resolveCall(['calls', name], call, contract, complain)]),
+    written.map(([name, call]) => [name, resolveCall(['calls', name], call, contract, report)]),
   )
   // A replay may repeat a call that follows it in the file, so replays are resolved last.
   for (const [name, call] of written) {
     if (!isReplay(call)) continue
     const path = ['calls', name]
-    calls.set(name, resolveReplay(path, call, entriesOf(value), calls, complain))
-    const { 'other-caller-ratio': otherCallerRatio = 0, 'other-key-ratio': otherKeyRatio = 0 } = salvage(
+    calls.set(name, resolveReplay(path, call, entriesOf(value), calls, report))
+    const { 'other-caller-ratio': otherCallerRatio = 0, 'other-key-ratio': otherKeyRatio = 0 } = parseFields(
       callSchemas.replay,
       call,
     )
     const expectNone = (key: string, got: number, expected: string) =>
-      complain({ path: [...path, key], at: 'value', got: String(got), expected })
+      report({ path: [...path, key], at: 'value', got: String(got), expected })
     if (otherCallerRatio > 0 && count === 1)
-      expectNone('other-caller-ratio', otherCallerRatio, '0, since there is only one caller')
+      expectNone('other-caller-ratio', otherCallerRatio, '0, since "callers" has a count of 1')
     if (otherKeyRatio > 0 && keys === 1)
-      expectNone(
-        'other-key-ratio',
-        otherKeyRatio,
-        '0, since callers have one key each: see "keys-per-caller" of "callers"',
-      )
+      expectNone('other-key-ratio', otherKeyRatio, '0, since "keys-per-caller" of "callers" is 1')
   }
   return calls
 }
 
-function resolveCall(path: Path, value: unknown, contract: Contract, complain: Complain): Call | null {
+function resolveCall(path: Path, value: unknown, contract: Contract, report: ReportMistake): Call | null {
   const kind = entriesOf(value).kind
   switch (kind) {
     case 'chat':
-      return resolveChat(path, value, contract, complain)
+      return resolveChat(path, value, contract, report)
     case 'rpc': {
-      const { 'failure-ratio': failing } = salvage(callSchemas.rpc, value)
-      return resolveRpc(path, value, null, failing, contract, complain)
+      const { 'failure-ratio': failing } = parseFields(callSchemas.rpc, value)
+      return resolveRpc(path, value, null, failing, contract, report)
     }
     case 'rpc-batch':
-      return resolveBatch(path, value, contract, complain)
+      return resolveBatch(path, value, contract, report)
     case 'models':
     case 'networks':
     case 'rate-limits':
     case 'rate-limit-logs':
       return { kind }
     case 'resource':
-      return resolveResource(path, value, contract, complain)
+      return resolveResource(path, value, contract, report)
     case 'probe': {
-      const { probe } = salvage(callSchemas.probe, value)
+      const { probe } = parseFields(callSchemas.probe, value)
       return probe === undefined ? null : { kind, probe }
     }
     default:
@@ -76,27 +72,27 @@ function resolveCall(path: Path, value: unknown, contract: Contract, complain: C
   }
 }
 
-function resolveResource(path: Path, value: unknown, contract: Contract, complain: Complain): Call | null {
-  const { resource: name, body = {}, page = null, limit = null } = salvage(callSchemas.resource, value)
+function resolveResource(path: Path, value: unknown, contract: Contract, report: ReportMistake): Call | null {
+  const { resource: name, body = {}, page = null, limit = null } = parseFields(callSchemas.resource, value)
   if (name === undefined) return null
   const resource = resourceOf(contract, name)
   if (resource !== null) return { kind: 'resource', resource: name, draws: resource.draws, body, page, limit }
   const word = unknownWord(name, Object.keys(contract.resources), `a resource of the profile "${contract.name}"`)
-  complain({ path: [...path, 'resource'], at: 'value', ...word })
+  report({ path: [...path, 'resource'], at: 'value', ...word })
   return null
 }
 
-function resolveBatch(path: Path, value: unknown, contract: Contract, complain: Complain): RpcCall | null {
-  const { size, 'failing-items': failing } = salvage(callSchemas['rpc-batch'], value)
+function resolveBatch(path: Path, value: unknown, contract: Contract, report: ReportMistake): RpcCall | null {
+  const { size, 'failing-items': failing } = parseFields(callSchemas['rpc-batch'], value)
   const max = contract.rpc.batchLimit
   if (size !== undefined && size > max) {
-    complain({ path: [...path, 'size'], at: 'value', got: String(size), expected: `a whole number from 1 to ${max}` })
+    report({ path: [...path, 'size'], at: 'value', got: String(size), expected: `a whole number from 1 to ${max}` })
   }
   if (size !== undefined && failing !== undefined && failing > size) {
     const expected = `at most ${size}, the size of the batch`
-    complain({ path: [...path, 'failing-items'], at: 'value', got: String(failing), expected })
+    report({ path: [...path, 'failing-items'], at: 'value', got: String(failing), expected })
   }
-  const call = resolveRpc(path, value, size ?? null, failing, contract, complain)
+  const call = resolveRpc(path, value, size ?? null, failing, contract, report)
   return size === undefined ? null : call
 }
 
@@ -106,31 +102,31 @@ function resolveRpc(
   batchSize: number | null,
   failing: number | undefined,
   contract: Contract,
-  complain: Complain,
+  report: ReportMistake,
 ): RpcCall | null {
-  const { network, methods } = salvage(callSchemas.rpc, value)
+  const { network, methods } = parseFields(callSchemas.rpc, value)
   const written = entriesOf(value)
   if (network === undefined) return null
   const chain = Object.hasOwn(contract.rpc.networks, network) ? contract.rpc.networks[network] : undefined
   if (chain === undefined) {
     const word = unknownWord(network, Object.keys(contract.rpc.networks), `a network of the profile "${contract.name}"`)
-    complain({ path: [...path, 'network'], at: 'value', ...word })
+    report({ path: [...path, 'network'], at: 'value', ...word })
     return null
   }
   const allowed = Object.keys(contract.rpc.methods[chain.family])
   if (written.methods === undefined) {
-    const usual = chain.family === 'evm' ? usualEvmMethods.filter(([method]) => allowed.includes(method)) : []
-    if (usual.length === 0) {
-      const expected = `weights of methods, since ${network} is of the family ${chain.family} and has no usual ones`
-      complain({ path, at: 'value', got: 'no "methods"', expected })
+    const defaults = chain.family === 'evm' ? usualEvmMethods.filter(([method]) => allowed.includes(method)) : []
+    if (defaults.length === 0) {
+      const expected = `weights of methods, since ${network} (${chain.family}) has no default`
+      report({ path, at: 'value', got: 'no "methods"', expected })
       return null
     }
-    return failing === undefined ? null : { kind: 'rpc', network, methods: usual, batchSize, failing }
+    return failing === undefined ? null : { kind: 'rpc', network, methods: defaults, batchSize, failing }
   }
   const unknown = Object.keys(entriesOf(written.methods)).filter(method => !allowed.includes(method))
   for (const method of unknown) {
     const word = unknownWord(method, allowed, `a method on the allow-list of ${network}`)
-    complain({ path: [...path, 'methods', method], at: 'key', ...word })
+    report({ path: [...path, 'methods', method], at: 'key', ...word })
   }
   if (methods === undefined || failing === undefined || unknown.length > 0) return null
   return { kind: 'rpc', network, methods, batchSize, failing }
@@ -141,7 +137,7 @@ function resolveReplay(
   value: unknown,
   written: Readonly<Record<string, unknown>>,
   calls: Calls,
-  complain: Complain,
+  report: ReportMistake,
 ): Call | null {
   const {
     of,
@@ -151,7 +147,7 @@ function resolveReplay(
     'other-caller-ratio': otherCallerRatio,
     'other-key-ratio': otherKeyRatio,
     'repeat-after': repeatAfterMs = null,
-  } = salvage(callSchemas.replay, value)
+  } = parseFields(callSchemas.replay, value)
   if (of === undefined) return null
   // An original with a mistake is already reported, and its kind is unknown.
   const original = calls.get(of)
@@ -159,14 +155,14 @@ function resolveReplay(
   const repeatable = Object.keys(written).filter(name => isRpc(written[name]))
   if (original?.kind !== 'rpc') {
     const word = unknownWord(of, repeatable, 'the name of an rpc or rpc-batch call')
-    complain({ path: [...path, 'of'], at: 'value', ...word })
+    report({ path: [...path, 'of'], at: 'value', ...word })
     return null
   }
   if (duplicates === undefined || concurrent === undefined) return null
   if (conflictRatio === undefined || otherCallerRatio === undefined || otherKeyRatio === undefined) return null
   if (repeatAfterMs !== null && repeatAfterMs > maxRepeatAfterMs) {
-    const expected = `at most ${maxRepeatAfterMs / 1000}s, since the run waits for it`
-    complain({ path: [...path, 'repeat-after'], at: 'value', got: `${repeatAfterMs / 1000}s`, expected })
+    const expected = `at most ${maxRepeatAfterMs / 1000}s`
+    report({ path: [...path, 'repeat-after'], at: 'value', got: `${repeatAfterMs / 1000}s`, expected })
     return null
   }
   if (
@@ -176,7 +172,7 @@ function resolveReplay(
     otherKeyRatio === 0 &&
     repeatAfterMs === null
   ) {
-    complain({
+    report({
       path,
       at: 'value',
       got: 'a replay without a repetition',
@@ -212,14 +208,14 @@ export function withNamedProbes(calls: Calls, stages: unknown): Calls {
 }
 
 /** Resolves a chat call; null if it has a mistake. */
-export function resolveChat(path: Path, value: unknown, contract: Contract, complain: Complain): Call | null {
-  const call = salvage(callSchemas.chat, value)
+export function resolveChat(path: Path, value: unknown, contract: Contract, report: ReportMistake): Call | null {
+  const call = parseFields(callSchemas.chat, value)
   const { 'prompt-tokens': promptTokens, 'max-completion-tokens': requested = null, stream } = call
-  const model = modelOf(path, value, contract, complain)
+  const model = modelOf(path, value, contract, report)
   if (model === null) return null
   if (requested !== null && requested > model.maxCompletionTokens) {
-    const expected = `at most ${model.maxCompletionTokens}, the most of ${model.id}`
-    complain({ path: [...path, 'max-completion-tokens'], at: 'value', got: String(requested), expected })
+    const expected = `at most ${model.maxCompletionTokens}, the maximum of ${model.id}`
+    report({ path: [...path, 'max-completion-tokens'], at: 'value', got: String(requested), expected })
     return null
   }
   if (promptTokens === undefined || stream === undefined) return null
@@ -236,16 +232,16 @@ export function resolveChat(path: Path, value: unknown, contract: Contract, comp
   }
 }
 
-function modelOf(path: Path, value: unknown, contract: Contract, complain: Complain): Model | null {
-  const { 'model-tier': tier, model: id, deprecated = false } = salvage(callSchemas.chat, value)
+function modelOf(path: Path, value: unknown, contract: Contract, report: ReportMistake): Model | null {
+  const { 'model-tier': tier, model: id, deprecated = false } = parseFields(callSchemas.chat, value)
   const written = entriesOf(value)
   const expected = 'either "model" or "model-tier"'
   if (written.model !== undefined && written['model-tier'] !== undefined) {
-    complain({ path: [...path, 'model-tier'], at: 'key', got: '"model-tier" beside "model"', expected })
+    report({ path: [...path, 'model-tier'], at: 'key', got: 'both "model-tier" and "model"', expected })
     return null
   }
   if (written.model === undefined && written['model-tier'] === undefined) {
-    complain({ path, at: 'value', got: 'no "model" and no "model-tier"', expected })
+    report({ path, at: 'value', got: 'no "model" and no "model-tier"', expected })
     return null
   }
   const candidates = contract.models.filter(known => (tier === undefined ? known.id === id : known.tier === tier))
@@ -255,11 +251,11 @@ function modelOf(path: Path, value: unknown, contract: Contract, complain: Compl
   if (id !== undefined) {
     const ids = contract.models.map(known => known.id)
     const word = unknownWord(id, ids, `a model of the profile "${contract.name}"`)
-    complain({ path: [...path, 'model'], at: 'value', ...word })
+    report({ path: [...path, 'model'], at: 'value', ...word })
   } else if (tier !== undefined) {
     const tiers = [...new Set(contract.models.map(each => each.tier))]
     const word = unknownWord(tier, tiers, `a tier with a model in the profile "${contract.name}"`)
-    complain({ path: [...path, 'model-tier'], at: 'value', ...word })
+    report({ path: [...path, 'model-tier'], at: 'value', ...word })
   }
   return null
 }

@@ -1,7 +1,7 @@
 import { probeNames } from '../contract/probes.ts'
-import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
+import { entriesOf, parseFields } from '../lib/schema-mistakes.ts'
 import { describeValue, unknownWord } from '../lib/usage-error.ts'
-import type { Complain, Path } from '../lib/yaml.ts'
+import type { Path, ReportMistake } from '../lib/yaml.ts'
 import type { Call } from './call-schema.ts'
 import { checkTier, type StageContext } from './check-tier.ts'
 import type { Calls } from './resolve-calls.ts'
@@ -9,29 +9,29 @@ import { type LoadShape, loadReaders, parseSequenceEntry, type Stage, stageSchem
 import { arrivalsPerSecond, profileLimits, tierRatePerMinute } from './tier-rate.ts'
 
 /** Resolves the stages. Reports those that do not fit the calls, the callers or their limits. */
-export function resolveStages(value: unknown, context: StageContext, complain: Complain): readonly (Stage | null)[] {
+export function resolveStages(value: unknown, context: StageContext, report: ReportMistake): readonly (Stage | null)[] {
   const names = new Set<unknown>()
   return (Array.isArray(value) ? value : []).map((written: unknown, index) => {
     const path = ['stages', index]
     const { name } = entriesOf(written)
     if (name !== undefined && names.has(name)) {
-      const expected = 'a name that no other stage has'
-      complain({ path: [...path, 'name'], at: 'value', got: `a second stage ${describeValue(name)}`, expected })
+      const expected = 'a unique name'
+      report({ path: [...path, 'name'], at: 'value', got: `a second stage ${describeValue(name)}`, expected })
     }
     names.add(name)
-    const named = checkNames(path, written, context.calls, complain)
-    const stage = resolveStage(path, written, context, complain)
+    const named = checkNames(path, written, context.calls, report)
+    const stage = resolveStage(path, written, context, report)
     // With an unknown call, the load of the stage is unknown too.
     if (stage === null || !named) return null
-    checkTier(path, written, stage, context, complain)
-    checkSaturation(path, stage, context.calls, complain)
-    if (stage.shape === 'capacity') checkCapacity(path, written, stage, context, complain)
+    checkTier(path, written, stage, context, report)
+    checkSaturation(path, stage, context.calls, report)
+    if (stage.shape === 'capacity') checkCapacity(path, written, stage, context, report)
     return stage
   })
 }
 
 /** Whether a stage names known calls only; reports the others. */
-function checkNames(path: Path, written: unknown, calls: Calls, complain: Complain): boolean {
+function checkNames(path: Path, written: unknown, calls: Calls, report: ReportMistake): boolean {
   const what = 'the name of a call'
   const names = [...calls.keys()]
   const { mix, calls: sequence } = entriesOf(written)
@@ -39,7 +39,7 @@ function checkNames(path: Path, written: unknown, calls: Calls, complain: Compla
   for (const name of Object.keys(entriesOf(mix))) {
     if (calls.has(name)) continue
     named = false
-    complain({ path: [...path, 'mix', name], at: 'key', ...unknownWord(name, names, what) })
+    report({ path: [...path, 'mix', name], at: 'key', ...unknownWord(name, names, what) })
   }
   for (const [index, entry] of (Array.isArray(sequence) ? sequence : []).entries()) {
     if (typeof entry !== 'string') continue
@@ -47,12 +47,12 @@ function checkNames(path: Path, written: unknown, calls: Calls, complain: Compla
     if (calls.has(name)) continue
     named = false
     const known = [...new Set([...names, ...probeNames])]
-    complain({ path: [...path, 'calls', index], at: 'value', ...unknownWord(name, known, `${what} or of a probe`) })
+    report({ path: [...path, 'calls', index], at: 'value', ...unknownWord(name, known, 'the name of a call or probe') })
   }
   return named
 }
 
-function resolveStage(path: Path, written: unknown, context: StageContext, complain: Complain): Stage | null {
+function resolveStage(path: Path, written: unknown, context: StageContext, report: ReportMistake): Stage | null {
   const { shape } = entriesOf(written)
   if (shape === 'recorded') return resolveRecorded(written, context)
   const {
@@ -61,20 +61,20 @@ function resolveStage(path: Path, written: unknown, context: StageContext, compl
     callers: requested,
     'first-caller': firstCaller = 0,
     'exceed-failure-limit': beyondFailures = false,
-  } = salvage(stageSchemas.sequence, written)
+  } = parseFields(stageSchemas.sequence, written)
   const count = context.callers
   if (count !== undefined && firstCaller >= count) {
     const expected = `at most ${count - 1}, the last of ${count} callers`
-    complain({ path: [...path, 'first-caller'], at: 'value', got: String(firstCaller), expected })
+    report({ path: [...path, 'first-caller'], at: 'value', got: String(firstCaller), expected })
     return null
   }
   if (count !== undefined && requested !== undefined && firstCaller + requested > count) {
-    const left = firstCaller === 0 ? 'the count of callers' : `the callers from ${firstCaller} on`
+    const left = firstCaller === 0 ? 'the number of callers' : `the number of callers from ${firstCaller} on`
     const expected = `at most ${count - firstCaller}, ${left}`
-    complain({ path: [...path, 'callers'], at: 'value', got: String(requested), expected })
+    report({ path: [...path, 'callers'], at: 'value', got: String(requested), expected })
     return null
   }
-  if (!isLoadShape(shape) || !checkTimes(path, written, complain)) return null
+  if (!isLoadShape(shape) || !checkTimes(path, written, report)) return null
   const load = loadReaders[shape](written)
   const callers = requested ?? (count === undefined ? undefined : count - firstCaller)
   if (name === undefined || durationMs === undefined || callers === undefined || load === null) return null
@@ -82,7 +82,7 @@ function resolveStage(path: Path, written: unknown, context: StageContext, compl
 }
 
 function resolveRecorded(written: unknown, { callers }: StageContext): Stage | null {
-  const { name, 'exceed-failure-limit': beyondFailures = false } = salvage(stageSchemas.recorded, written)
+  const { name, 'exceed-failure-limit': beyondFailures = false } = parseFields(stageSchemas.recorded, written)
   const load = loadReaders.recorded(written)
   if (name === undefined || callers === undefined || load === null) return null
   return { name, callers, firstCaller: 0, beyondFailures, ...load }
@@ -92,34 +92,34 @@ const isLoadShape = (shape: unknown): shape is LoadShape =>
   typeof shape === 'string' && shape !== 'recorded' && Object.hasOwn(loadReaders, shape)
 
 /** Whether the times of a stage fit together; reports those that do not. */
-function checkTimes(path: Path, written: unknown, complain: Complain): boolean {
+function checkTimes(path: Path, written: unknown, report: ReportMistake): boolean {
   switch (entriesOf(written).shape) {
     case 'burst': {
-      const { every: everyMs } = salvage(stageSchemas.burst, written)
+      const { every: everyMs } = parseFields(stageSchemas.burst, written)
       if (everyMs === undefined || everyMs >= 10) return true
-      complain({ path: [...path, 'every'], at: 'value', got: `${everyMs}ms`, expected: 'at least 10ms' })
+      report({ path: [...path, 'every'], at: 'value', got: `${everyMs}ms`, expected: 'at least 10ms' })
       return false
     }
     case 'stairs': {
-      const { duration: durationMs, steps, ramp: rampMs = 0 } = salvage(stageSchemas.stairs, written)
+      const { duration: durationMs, steps, ramp: rampMs = 0 } = parseFields(stageSchemas.stairs, written)
       if (durationMs === undefined || steps === undefined || (steps - 1) * rampMs < durationMs) return true
       const max = Math.ceil(durationMs / (steps - 1)) - 1
       const expected = `at most ${max}ms, so that ${steps} levels fit into ${durationMs}ms`
-      complain({ path: [...path, 'ramp'], at: 'value', got: `${rampMs}ms`, expected })
+      report({ path: [...path, 'ramp'], at: 'value', got: `${rampMs}ms`, expected })
       return false
     }
     case 'spike': {
-      const { duration: durationMs, at: atMs, for: forMs, ...ramps } = salvage(stageSchemas.spike, written)
+      const { duration: durationMs, at: atMs, for: forMs, ...ramps } = parseFields(stageSchemas.spike, written)
       const { 'ramp-up': rampUpMs = 0, 'ramp-down': rampDownMs = 0 } = ramps
       if (atMs === undefined || forMs === undefined || durationMs === undefined) return false
       if (atMs < rampUpMs) {
-        const expected = `at least ${rampUpMs}ms, the ramp up to it`
-        complain({ path: [...path, 'at'], at: 'value', got: `${atMs}ms`, expected })
+        const expected = `at least ${rampUpMs}ms, the duration of "ramp-up"`
+        report({ path: [...path, 'at'], at: 'value', got: `${atMs}ms`, expected })
         return false
       }
       if (atMs + forMs + rampDownMs <= durationMs) return true
-      const expected = `at most ${durationMs - atMs - rampDownMs}ms, which is left of the stage`
-      complain({ path: [...path, 'for'], at: 'value', got: `${forMs}ms`, expected })
+      const expected = `at most ${durationMs - atMs - rampDownMs}ms, to end within the stage`
+      report({ path: [...path, 'for'], at: 'value', got: `${forMs}ms`, expected })
       return false
     }
     default:
@@ -133,7 +133,7 @@ function checkCapacity(
   written: unknown,
   stage: Extract<Stage, { readonly shape: 'capacity' }>,
   { calls, accountTier, contract }: StageContext,
-  complain: Complain,
+  report: ReportMistake,
 ): void {
   const source = entriesOf(written)
   const { mix, from, to, trialMs, confirmMs, durationMs, callers } = stage
@@ -143,18 +143,18 @@ function checkCapacity(
     if (!call) return
     known[name] = call
     const mustFail = call.kind === 'probe' || (call.kind === 'replay' && call.conflictRatio > 0)
-    const expected = 'calls that are to succeed: no probe, and no replay that conflicts'
-    if (mustFail) complain({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
+    const expected = 'calls that should succeed: no probe, and no replay with conflicts'
+    if (mustFail) report({ path: [...path, 'mix', name], at: 'key', got: describeValue(name), expected })
   }
   if (trialMs + confirmMs > durationMs) {
-    const expected = `at least ${(trialMs + confirmMs) / 1_000}s, a trial and a confirmation`
-    complain({ path: [...path, 'duration'], at: 'value', got: describeValue(source.duration), expected })
+    const expected = `at least ${(trialMs + confirmMs) / 1_000}s, for a trial and a confirmation`
+    report({ path: [...path, 'duration'], at: 'value', got: describeValue(source.duration), expected })
   }
   if (accountTier === undefined) return
   const perMinute = tierRatePerMinute(mix, known, profileLimits(accountTier, contract))
   const [low, high] = [from, to].map(rate => arrivalsPerSecond(rate, perMinute, callers))
   if (low === undefined || high === undefined || !(low >= high)) return
-  complain({
+  report({
     path: [...path, 'from'],
     at: 'value',
     got: describeValue(source.from),
@@ -163,18 +163,18 @@ function checkCapacity(
 }
 
 /** Reports a saturate stage with calls that it cannot send, or with fewer calls than connections. */
-function checkSaturation(path: Path, stage: Stage, calls: Calls, complain: Complain): void {
+function checkSaturation(path: Path, stage: Stage, calls: Calls, report: ReportMistake): void {
   if (stage.shape !== 'saturate') return
   if (stage.maxCalls < stage.connections) {
     const expected = `at least ${stage.connections}, one for each connection`
-    complain({ path: [...path, 'max-calls'], at: 'value', got: String(stage.maxCalls), expected })
+    report({ path: [...path, 'max-calls'], at: 'value', got: String(stage.maxCalls), expected })
   }
   for (const [name] of stage.mix) {
     const call = calls.get(name)
     const unfit = call ? unfitReason(call) : null
     if (unfit === null) continue
-    const expected = 'calls of one request that is to succeed and has one whole answer, for they follow without a pause'
-    complain({ path: [...path, 'mix', name], at: 'key', got: `${name}, ${unfit}`, expected })
+    const expected = 'calls of a single request that should succeed, without a stream'
+    report({ path: [...path, 'mix', name], at: 'key', got: `${name}, ${unfit}`, expected })
   }
 }
 
@@ -182,13 +182,13 @@ function checkSaturation(path: Path, stage: Stage, calls: Calls, complain: Compl
 function unfitReason(call: Call): string | null {
   switch (call.kind) {
     case 'chat':
-      return call.stream ? 'which is streamed' : null
+      return call.stream ? 'which is a stream' : null
     case 'rpc':
       return call.failing > 0 ? 'which fails on purpose' : null
     case 'replay':
       return 'which is several requests'
     case 'probe':
-      return 'which is to be refused'
+      return 'which must be refused'
     case 'resource':
       return 'which is a resource'
     case 'models':

@@ -1,6 +1,6 @@
-import { entriesOf, salvage } from '../lib/schema-mistakes.ts'
+import { entriesOf, parseFields } from '../lib/schema-mistakes.ts'
 import { describeValue, oneOf, unknownWord } from '../lib/usage-error.ts'
-import type { Complain, Path } from '../lib/yaml.ts'
+import type { Path, ReportMistake } from '../lib/yaml.ts'
 import type { Call } from './call-schema.ts'
 import type { Calls } from './resolve-calls.ts'
 import { sloSchema, thresholdSchema } from './schema.ts'
@@ -14,18 +14,22 @@ type Summary = {
 }
 
 /** Resolves the thresholds. Reports those that do not parse, and those that can never have data in this scenario. */
-export function resolveThresholds(value: unknown, summary: Summary, complain: Complain): readonly (Threshold | null)[] {
+export function resolveThresholds(
+  value: unknown,
+  summary: Summary,
+  report: ReportMistake,
+): readonly (Threshold | null)[] {
   return (Array.isArray(value) ? value : []).map((written: unknown, index) => {
     const path = ['thresholds', index, 'expect']
-    const { expect: expression, why } = salvage(thresholdSchema, written)
+    const { expect: expression, why } = parseFields(thresholdSchema, written)
     if (expression === undefined) return null
     const parsed = parseThreshold(expression, [...summary.calls.keys()], summary.stageNames)
     if (!('measure' in parsed)) {
-      for (const problem of parsed) complain({ path, ...problem })
+      for (const problem of parsed) report({ path, ...problem })
       return null
     }
     const threshold = ofSearch({ expression, why: why ?? '', ...parsed }, summary)
-    checkSampled(path, threshold, summary, complain)
+    checkSampled(path, threshold, summary, report)
     return threshold
   })
 }
@@ -34,15 +38,15 @@ export function resolveThresholds(value: unknown, summary: Summary, complain: Co
 export function resolveSlo(
   value: unknown,
   calls: Calls,
-  complain: Complain,
+  report: ReportMistake,
 ): Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>> {
   const names = [...calls.keys()]
   return Object.fromEntries(
     Object.entries(entriesOf(value)).map(([name, written]) => {
       if (!calls.has(name)) {
-        complain({ path: ['slo', name], at: 'key', ...unknownWord(name, names, 'the name of a call') })
+        report({ path: ['slo', name], at: 'key', ...unknownWord(name, names, 'the name of a call') })
       }
-      const read = salvage(sloSchema, written)
+      const read = parseFields(sloSchema, written)
       const bounds: Partial<Record<Timing, number>> = {}
       for (const timing of timings) {
         const call = calls.get(name)
@@ -50,8 +54,8 @@ export function resolveSlo(
         if (bound === undefined) continue
         bounds[timing] = bound
         if (!call || hasTiming(call, timing)) continue
-        const expected = `${oneOf(timings.filter(each => hasTiming(call, each)))}, since ${name} is no streamed chat call`
-        complain({ path: ['slo', name, timing], at: 'key', got: describeValue(timing), expected })
+        const expected = `${oneOf(timings.filter(each => hasTiming(call, each)))}, since ${name} is not a streamed chat call`
+        report({ path: ['slo', name, timing], at: 'key', got: describeValue(timing), expected })
       }
       return [name, bounds]
     }),
@@ -69,14 +73,14 @@ const searchesOf = (stages: readonly (Stage | null)[]): readonly string[] =>
   stages.flatMap(stage => (stage?.shape === 'capacity' ? [stage.name] : []))
 
 /** Reports a threshold that can never have data. */
-function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summary, complain: Complain): void {
+function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summary, report: ReportMistake): void {
   const { measure, call: name, stage: stageName, expression } = threshold
   const at = (word: string) => Math.max(0, expression.indexOf(` ${word}`) + 1)
   if (measure.kind === 'timing') {
     const candidates = name === null ? [...calls.values()] : [calls.get(name) ?? null]
     if (candidates.every(call => call !== null && !hasTiming(call, measure.timing))) {
-      const expected = `a time that ${name === null ? 'the calls have' : `${name} has`}: latency, service-time or lateness`
-      complain({ path, at: at(measure.timing), got: describeValue(measure.timing), expected })
+      const expected = `a timing of ${name === null ? 'the calls' : name}: latency, service-time or lateness`
+      report({ path, at: at(measure.timing), got: describeValue(measure.timing), expected })
     }
   }
   if (stages.includes(null)) return
@@ -84,17 +88,17 @@ function checkSampled(path: Path, threshold: Threshold, { calls, stages }: Summa
     const searches = searchesOf(stages)
     const expected =
       searches.length === 0 ? 'a stage of shape "capacity"' : `"in" and a stage of shape "capacity": ${oneOf(searches)}`
-    complain({ path, at: 0, got: stageName === null ? 'no stage' : describeValue(stageName), expected })
+    report({ path, at: 0, got: stageName === null ? 'no stage' : describeValue(stageName), expected })
     return
   }
   if (name === null) return
   const senders = stages.flatMap(stage => (stage !== null && sends(stage, name) ? [stage.name] : []))
   if (senders.length === 0) {
-    const expected = 'a call that some stage sends'
-    complain({ path, at: at(name), got: describeValue(name), expected })
+    const expected = 'a call that a stage sends'
+    report({ path, at: at(name), got: describeValue(name), expected })
   } else if (stageName !== null && !senders.includes(stageName)) {
     const expected = `a stage that sends ${name}: ${oneOf(senders)}`
-    complain({ path, at: expression.lastIndexOf(` ${stageName}`) + 1, got: describeValue(stageName), expected })
+    report({ path, at: expression.lastIndexOf(` ${stageName}`) + 1, got: describeValue(stageName), expected })
   }
 }
 

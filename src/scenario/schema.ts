@@ -22,49 +22,49 @@ const records = ['all', 'findings', 'none'] as const
 const distributions = ['constant', 'exponential'] as const
 
 const serviceSchema = mapping({
-  concurrency: integerField(1, 100_000).describe('So many requests are carried out at a time.'),
-  'service-time': durationField.describe('How long a request takes its slot.'),
+  concurrency: integerField(1, 100_000).describe('Maximum concurrent requests.'),
+  'service-time': durationField.describe('Processing time of a request.'),
   distribution: z
     .enum(distributions, { error: oneOf(distributions) })
     .default('constant')
-    .describe('Whether each takes as long, or they vary.'),
-  'queue-length': integerField(0, 1_000_000).describe('So many more wait for a slot; beyond them is 503.'),
+    .describe('Distribution of the processing time.'),
+  'queue-length': integerField(0, 1_000_000).describe('Requests that may wait; further ones get a 503.'),
 })
 
 export const callersSchema = mapping({
-  count: integerField(1, 10_000).describe('How many callers there are: accounts with limits of their own.'),
+  count: integerField(1, 10_000).describe('Number of callers. Each is an account with its own limits.'),
   tier: z
     .enum(accountTiers, { error: oneOf(accountTiers) })
     .default('default')
-    .describe('The account tier of the callers, which decides their limits.'),
+    .describe('Account tier of the callers, which decides their limits.'),
   'keys-per-caller': integerField(1, 16)
     .default(1)
-    .describe('How many API keys of one account a caller uses, in turn.'),
+    .describe('API keys per caller, used in turn. All belong to one account.'),
   'keys-file': textField('the path of a file')
     .optional()
-    .describe(
-      'A file with the API keys of one account a line, from the working directory. Never write a key into a scenario.',
-    ),
+    .describe('Path of a file with one account per line: its API keys. Never write a key into a scenario.'),
   'limits-from': z
     .enum(limitsOf, { error: oneOf(limitsOf) })
     .default('target')
     .describe(
-      'Whose limits "of tier" means: what the target grants, as far as it says so, or what the profile says. Judged is by the profile.',
+      'The limits that "of tier" refers to: those that the target publishes, or those of the profile. The profile always judges.',
     ),
   shared: flagField.default(false).describe('Whether others use the same accounts during the run.'),
 })
 
 const timeouts = mapping({
-  connect: durationField.optional().describe('Until a connection is made.'),
-  headers: durationField.optional().describe('Until the headers of the answer have arrived.'),
-  idle: durationField.optional().describe('The longest silence within a body.'),
-  total: durationField.optional().describe('From the send to the last byte.'),
+  connect: durationField.optional().describe('Maximum time to connect.'),
+  headers: durationField.optional().describe('Maximum time until the response headers arrive.'),
+  idle: durationField.optional().describe('Maximum silence within a body.'),
+  total: durationField.optional().describe('Maximum time from sending to the last byte.'),
 }).optional()
 
 const boundsSchema = mapping({
-  'max-in-flight': integerField(1, 100_000).optional().describe('More requests at once are dropped and counted.'),
-  'max-body': bytesField.optional().describe('The longest body that is read.'),
-  drain: durationOrZeroField.optional().describe('How long a run waits for the last answers.'),
+  'max-in-flight': integerField(1, 100_000)
+    .optional()
+    .describe('Maximum requests in flight. Further ones are dropped and counted.'),
+  'max-body': bytesField.optional().describe('Maximum size of a response body.'),
+  drain: durationOrZeroField.optional().describe('How long a run waits for requests in flight at its end.'),
   timeouts: mapping({ chat: timeouts, rpc: timeouts, control: timeouts }).optional(),
 })
 
@@ -75,51 +75,49 @@ export const sloSchema = mapping(
 
 export const thresholdSchema = mapping({
   expect: textField('a condition such as p(95) ttft of chat < 400ms').describe(
-    'A condition on the summary, such as "p(95) ttft of chat in steady < 400ms" or "violations == 0".',
+    'A condition on the results, such as "p(95) ttft of chat in steady < 400ms" or "violations == 0".',
   ),
   why: textField('the reason for the threshold').describe(
-    'The reason, which is printed when the condition does not hold.',
+    'The reason, which the report prints if the threshold fails.',
   ),
 })
 
-const budgetSchema = mapping({ usd: usdField.describe('The run never spends more than this.') })
+const budgetSchema = mapping({ usd: usdField.describe('Maximum spend of the run in USD.') })
 
 export const scenarioSchema = mapping({
-  name: nameField.describe('What reports call the scenario.'),
+  name: nameField.describe('Name of the scenario in reports.'),
   question: textField('the question that the run answers').optional().describe('The question that the run answers.'),
-  target: textField('an http or https address').optional().describe('Base address of the service, version included.'),
+  target: textField('an http or https address').optional().describe('Base URL of the service, with its version.'),
   service: serviceSchema
     .optional()
-    .describe('What the reference service can do at once, where no target is given; left out: everything.'),
-  seed: integerField(0, Number.MAX_SAFE_INTEGER).optional().describe('Decides every random choice of the run.'),
-  callers: callersSchema.describe('Who is calling.'),
+    .describe('Capacity of the embedded reference service, if there is no target. Default: unlimited.'),
+  seed: integerField(0, Number.MAX_SAFE_INTEGER).optional().describe('Random seed.'),
+  callers: callersSchema.describe('The accounts that send the requests.'),
   calls: z
     .record(nameField, callSchema, { error: 'a mapping of names to calls' })
     .refine(calls => Object.keys(calls).length > 0, 'a mapping of names to calls, at least one')
-    .describe('What is sent, by name.'),
+    .describe('The calls to send, by name.'),
   stages: z
     .array(stageSchema, { error: 'a list of stages' })
     .min(1, { error: 'a list of stages, at least one' })
     .max(1_000, { error: 'a list of stages, at most 1000' })
-    .describe('When it is sent: stretches of load, one after the other.'),
+    .describe('The load: stages in sequence.'),
   slo: z
     .record(z.string(), sloSchema, { error: 'a mapping of call names to times' })
     .optional()
-    .describe('By call, the longest time at which an answer is still good.'),
-  budget: budgetSchema.optional().describe('What the run may spend.'),
-  bounds: boundsSchema
-    .optional()
-    .describe('Limits that Turnpike sets itself: requests in flight, body size, timeouts.'),
+    .describe('The maximum times of a good response, by call.'),
+  budget: budgetSchema.optional().describe('The maximum spend.'),
+  bounds: boundsSchema.optional().describe('Bounds of Turnpike itself: requests in flight, body size, timeouts.'),
   record: z
     .enum(records, { error: oneOf(records) })
     .default('all')
-    .describe('Which observations are kept.'),
+    .describe('Which observations to record.'),
   thresholds: z
     .array(thresholdSchema, { error: 'a list of thresholds' })
     .max(1_000, { error: 'a list of thresholds, at most 1000' })
     .default([])
-    .describe('What must hold for the run to pass.'),
-}).describe('A Turnpike scenario: one question, the load that answers it, and what must hold.')
+    .describe('Conditions for the run to pass.'),
+}).describe('A Turnpike scenario: a question, the load to answer it, and thresholds.')
 
 /** The JSON Schema of a scenario file, for editors. */
 export function scenarioJsonSchema(): object {
@@ -127,8 +125,8 @@ export function scenarioJsonSchema(): object {
 }
 
 /**
- * The settings of a valid file, with the names and units of the code. A null is what the file leaves open, for the plan to
- * decide. Calls, stages, SLOs and thresholds are resolved against the contract and against each other.
+ * The settings of a valid file, with the names and units of the code. A null means that the plan decides. Calls, stages,
+ * SLOs and thresholds are resolved separately, against the contract and each other.
  */
 export const settingsSchema = scenarioSchema.transform(
   ({ name, question = null, service, seed = null, callers, budget, bounds, record }) => ({

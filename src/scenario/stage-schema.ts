@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { salvage } from '../lib/schema-mistakes.ts'
+import { parseFields } from '../lib/schema-mistakes.ts'
 import { oneOf } from '../lib/usage-error.ts'
 import {
   burstSizeField,
@@ -20,22 +20,22 @@ import {
 const maxSequenceLength = 10_000
 
 const every = {
-  name: nameField.describe('What reports call the stage.'),
-  duration: durationField.describe('How long the stage lasts.'),
+  name: nameField.describe('Name of the stage in reports.'),
+  duration: durationField.describe('Duration of the stage.'),
 }
 const callers = integerField(1, 10_000)
   .optional()
-  .describe('So many callers take part; left out: all from the first one on.')
-const firstCaller = integerField(0, 9_999).default(0).describe('The first caller who takes part, counted from 0.')
+  .describe('Number of callers in the stage. Default: all from the first one on.')
+const firstCaller = integerField(0, 9_999).default(0).describe('First caller of the stage, counted from 0.')
 const taking = {
   callers,
   'first-caller': firstCaller,
   'exceed-failure-limit': flagField
     .default(false)
-    .describe('Allows more failures than the service tolerates, to see its callers blocked.'),
+    .describe('Allows more failures than the service tolerates, to test that it blocks callers.'),
 }
 const mix = weightsField('call names', {
-  description: 'Weight of each call: its share of the arrivals is its weight in the sum.',
+  description: 'Weight of each call. Its share of the arrivals is its weight divided by the sum.',
 })
 const paced = {
   ...every,
@@ -43,7 +43,7 @@ const paced = {
   mix,
   'exceed-tier': flagField
     .default(false)
-    .describe("Allows a rate above the callers' own limits, to see them enforced."),
+    .describe('Allows a rate above the limits of the callers, to test that the service enforces them.'),
 }
 
 const spacings = ['even', 'poisson'] as const
@@ -52,104 +52,94 @@ export const stageSchemas = {
   constant: mapping({
     ...paced,
     shape: z.literal('constant'),
-    rate: rateField.describe('Arrivals of all callers together: 20/s, 20/m, or a share of what the tier allows.'),
+    rate: rateField.describe('Arrivals of all callers together: 20/s, 20/m, or a share of the tier.'),
   }).describe('Evenly spaced arrivals.'),
   poisson: mapping({
     ...paced,
     shape: z.literal('poisson'),
-    rate: rateField.describe('Mean arrivals of all callers together: 20/s, 20/m, or a share of what the tier allows.'),
-  }).describe('Arrivals at random moments, as of callers who do not know of each other.'),
+    rate: rateField.describe('Mean arrivals of all callers together: 20/s, 20/m, or a share of the tier.'),
+  }).describe('Random arrivals, like those of independent users.'),
   ramp: mapping({
     ...paced,
     shape: z.literal('ramp'),
-    from: rateOrZeroField.default({ kind: 'absolute', perSecond: 0 }).describe('The first rate; left out: 0.'),
-    to: rateField.describe('The last rate.'),
-  }).describe('A rate that rises or falls evenly.'),
+    from: rateOrZeroField.default({ kind: 'absolute', perSecond: 0 }).describe('First rate. Default: 0.'),
+    to: rateField.describe('Last rate.'),
+  }).describe('A rate that rises or falls linearly.'),
   stairs: mapping({
     ...paced,
     shape: z.literal('stairs'),
-    from: rateOrZeroField.describe('The rate of the first level.'),
-    to: rateField.describe('The rate of the last level.'),
-    steps: integerField(2, 100).describe('How many levels there are, each as long as the others.'),
-    ramp: durationOrZeroField
-      .optional()
-      .describe('How long the rate takes from one level to the next; left out: it jumps.'),
-  }).describe('Levels of a constant rate, each higher, or lower, than the one before by the same amount.'),
+    from: rateOrZeroField.describe('Rate of the first level.'),
+    to: rateField.describe('Rate of the last level.'),
+    steps: integerField(2, 100).describe('Number of levels of equal duration.'),
+    ramp: durationOrZeroField.optional().describe('Duration of the ramp between levels. Default: none.'),
+  }).describe('Levels of constant rate in equal steps, rising or falling.'),
   spike: mapping({
     ...paced,
     shape: z.literal('spike'),
-    base: rateOrZeroField.describe('The rate before and after the peak.'),
-    peak: rateField.describe('The rate of the peak.'),
-    at: durationOrZeroField.describe('When the peak is reached, from the start of the stage.'),
-    for: durationField.describe('How long the peak lasts, without its ramps.'),
-    'ramp-up': durationOrZeroField
-      .optional()
-      .describe('How long before the peak the rate begins to change; left out: it jumps.'),
-    'ramp-down': durationOrZeroField
-      .optional()
-      .describe('How long the rate takes back to the base; left out: it jumps.'),
+    base: rateOrZeroField.describe('Rate before and after the peak.'),
+    peak: rateField.describe('Rate of the peak.'),
+    at: durationOrZeroField.describe('Start of the peak, from the start of the stage.'),
+    for: durationField.describe('Duration of the peak, without its ramps.'),
+    'ramp-up': durationOrZeroField.optional().describe('Duration of the ramp before the peak. Default: none.'),
+    'ramp-down': durationOrZeroField.optional().describe('Duration of the ramp after the peak. Default: none.'),
   }).describe('A base rate with one peak.'),
   burst: mapping({
     ...paced,
     shape: z.literal('burst'),
     size: burstSizeField.describe(
-      "Arrivals at once: a number for all callers together, or a share of one window's allowance.",
+      'Simultaneous arrivals: a number for all callers together, or a share of the limit per window.',
     ),
-    every: durationField.optional().describe('Left out: one burst, at the start of the stage.'),
-  }).describe('Many arrivals at once.'),
+    every: durationField.optional().describe('Interval between bursts. Default: one burst, at the start of the stage.'),
+  }).describe('Simultaneous arrivals.'),
   recorded: mapping({
     name: every.name,
     'exceed-failure-limit': taking['exceed-failure-limit'],
     shape: z.literal('recorded'),
-    run: textField('the directory of a run').describe('The directory of a run, from the working directory.'),
+    run: textField('the directory of a run').describe('Path of a run directory.'),
     stage: textField('the name of a stage of that run')
       .optional()
-      .describe('Only this stage of it; left out: all of them.'),
-    speed: speedField.default(1).describe('How many times as fast as it was.'),
-  }).describe('What another run sent, when it was due there: the same calls by the same callers.'),
+      .describe('Only this stage of the run. Default: all stages.'),
+    speed: speedField.default(1).describe('Speed factor.'),
+  }).describe('Repeats the arrivals of another run: the same calls by the same callers.'),
   pause: mapping({ ...every, shape: z.literal('pause') }).describe('No arrivals.'),
   capacity: mapping({
     ...paced,
-    duration: durationField.describe('The longest that the search may take.'),
+    duration: durationField.describe('Maximum duration of the search.'),
     shape: z.literal('capacity'),
-    from: rateField.describe('The rate to begin with, of all callers together.'),
-    to: rateField.describe('The highest rate to be tried, of all callers together.'),
-    'good-ratio': shareField(50, 100, '99%').describe('The share of the answers to each call that must be good.'),
+    from: rateField.describe('First rate, of all callers together.'),
+    to: rateField.describe('Highest rate to try, of all callers together.'),
+    'good-ratio': shareField(50, 100, '99%').describe('Share of the responses to each call that must be good.'),
     precision: shareField(0, 50, '3%')
       .default(0.03)
-      .describe('How far the lowest rate that breaks may lie above the highest that holds; left out: 3%.'),
-    trial: durationField.default(3_000).describe('How long a rate is tried; left out: 3s.'),
-    confirm: durationField
-      .default(10_000)
-      .describe('How long the rate that was found has to hold, at least; left out: 10s.'),
+      .describe('Maximum distance between the highest sustained and the lowest exceeded rate. Default: 3%.'),
+    trial: durationField.default(3_000).describe('Duration of a trial. Default: 3s.'),
+    confirm: durationField.default(10_000).describe('Minimum duration of the confirmation. Default: 10s.'),
     'cool-down': durationOrZeroField
       .default(1_000)
-      .describe('How long nothing is sent before a rate that is not higher than the last; left out: 1s.'),
+      .describe('Pause before a trial whose rate is not higher than the last one. Default: 1s.'),
     spacing: z
       .enum(spacings, { error: oneOf(spacings) })
       .default('even')
-      .describe('Whether arrivals are evenly spaced, or at random moments.'),
-  }).describe('Searches for the highest rate at which answers stay good.'),
+      .describe('Whether arrivals are evenly spaced or random.'),
+  }).describe('Searches for the highest rate at which responses stay good.'),
   closed: mapping({
     ...every,
     ...taking,
     mix,
     shape: z.literal('closed'),
-    users: integerField(1, 100_000).describe('How many call, wait for the answer, think, and call again.'),
-    think: durationOrZeroField.optional().describe('Pause between an answer and the next call; left out: none.'),
-  }).describe('A fixed number of users who wait for their answers. A slow service is called less often.'),
+    users: integerField(1, 100_000).describe(
+      'Number of users. Each sends a request, waits for the response, thinks, and repeats.',
+    ),
+    think: durationOrZeroField.optional().describe('Pause between a response and the next request. Default: none.'),
+  }).describe('A fixed number of users who wait for responses. A slow service gets fewer requests.'),
   saturate: mapping({
     ...every,
     ...taking,
     mix,
     shape: z.literal('saturate'),
-    connections: integerField(1, 1_024).describe('How many connections are kept busy.'),
-    'max-calls': integerField(1, 100_000_000).describe(
-      'The stage ends after so many calls: what it may cost is known before.',
-    ),
-  }).describe(
-    'Connections that send their next call as soon as they have an answer, as fast as the target can. For an http: target only.',
-  ),
+    connections: integerField(1, 1_024).describe('Number of busy connections.'),
+    'max-calls': integerField(1, 100_000_000).describe('Maximum number of calls, which bounds the cost.'),
+  }).describe('Connections that send the next call as soon as they have a response. For http: targets only.'),
   sequence: mapping({
     ...every,
     ...taking,
@@ -162,7 +152,7 @@ export const stageSchemas = {
         calls => expandSequence(calls).length <= maxSequenceLength,
         `a list of call names, at most ${maxSequenceLength} with repetitions`,
       )
-      .describe('Names of calls or of probes, in their order; "20 x name" stands for so many of it in a row.'),
+      .describe('Names of calls or probes, in order. "20 x name" repeats one 20 times.'),
   }).describe('Each caller sends the calls once, in order, one at a time.'),
 } as const
 
@@ -208,7 +198,7 @@ export const namesInSequence = (entries: unknown): readonly string[] =>
     typeof entry === 'string' ? [parseSequenceEntry(entry).name] : [],
   )
 
-/** A mistake in one of these fields does not affect what else is read of a stage. */
+/** A mistake in one of these fields does not affect the load of a stage. */
 const commonKeys: readonly string[] = [
   'name',
   'duration',
@@ -226,7 +216,7 @@ const loadReader =
     make: (fields: Omit<z.output<z.ZodObject<S>>, CommonKey>) => Load,
   ) =>
   (written: unknown): Load | null => {
-    const fields = salvage(schema, written)
+    const fields = parseFields(schema, written)
     const isComplete = Object.entries(schema.shape).every(
       ([key, field]) => key in fields || field instanceof z.ZodOptional || commonKeys.includes(key),
     )

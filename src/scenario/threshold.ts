@@ -141,7 +141,7 @@ function readMeasure({ next, fail }: Cursor): MeasureDraft | null {
     const word = next()
     const timing = timings.find(each => each === word.text)
     if (timing !== undefined) return { kind: 'timing', timing, of: aggregate }
-    return fail(word, `a time: ${oneOf(timings)}`, nearest(word.text, timings))
+    return fail(word, `a timing: ${oneOf(timings)}`, nearest(word.text, timings))
   }
   if (token.text === 'credits' || token.text === 'spend' || token.text === 'capacity') return { kind: token.text }
   const count = readCount(token.text)
@@ -174,7 +174,7 @@ function readOperator({ next, fail }: Cursor, measure: MeasureDraft, selection: 
   if (operator !== undefined) return operator
   if (isOfWholeRun(measure)) {
     const isSelection = token.text === 'of' || token.text === 'in'
-    const hint = isSelection ? { hint: 'this measure is known for the whole run only' } : {}
+    const hint = isSelection ? { hint: 'this measure applies to the whole run only' } : {}
     return fail(token, `one of ${oneOf(operators)}`, hint)
   }
   const before = selection.in !== null ? '' : selection.of !== null ? '"in" or ' : '"of", "in" or '

@@ -57,7 +57,7 @@ async function delayOf(load: StreamLoad): Promise<readonly Figure[]> {
   const cells = [p50, p90, p99, p999, max].map(ms => (ms ?? Number.NaN).toFixed(2).padStart(9))
   console.log(`\nWritten to stamped, ${load.streams} streams of ${load.perSecond}/s, ${count} chunks`)
   console.log(`   p50 ms   p90 ms   p99 ms p99.9 ms   max ms\n${cells.join('')}`)
-  console.log(`  the metronome itself was ${turnpike.metronomeMs.p99?.toFixed(2)} ms late (p99)`)
+  console.log(`  the metronome itself was ${turnpike.serverLatenessMs.p99?.toFixed(2)} ms late (p99)`)
   const name = `written to stamped, ${load.streams} streams of ${load.perSecond}/s`
   return [
     { name: `${name}, p50`, value: p50 ?? Number.NaN, unit: 'ms', aim: { kind: 'at-most', bound: 1 } },

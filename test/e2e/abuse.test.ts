@@ -14,7 +14,7 @@ ${stages}
 
 const forty = Array.from({ length: 40 }, () => 'refused').join(', ')
 
-describe('a run is not blocked for what it means to be refused', () => {
+describe('a run with deliberate refusals is not blocked', () => {
   test('in a sequence, which waits until its caller may fail again', async () => {
     const { report, observations } = await virtualRun({
       scenario: scenario(`  - { name: list, duration: 70s, shape: sequence, calls: [${forty}] }`),
@@ -35,7 +35,7 @@ describe('a run is not blocked for what it means to be refused', () => {
     expect(report.load.latenessMs.max).toBe(0)
   })
 
-  test('in an open stage, which drops what it holds back, and counts it', async () => {
+  test('in an open stage, which drops and counts excess requests', async () => {
     const { report, observations } = await virtualRun({
       scenario: scenario(
         '  - { name: mixed, duration: 10s, shape: constant, rate: 10/s, mix: { refused: 1, "cheap": 1 }, exceed-tier: true }',
@@ -55,16 +55,14 @@ describe('a run that is blocked', () => {
   const burst = (more: string) =>
     `  - { name: burst, duration: 2s, shape: burst, size: 50, callers: 1, exceed-tier: true, ${more}mix: { large: 1 } }`
 
-  test('proves nothing, when it did not mean to be', async () => {
+  test('is inconclusive, unless the scenario intends it', async () => {
     const { report } = await virtualRun({ scenario: scenario(burst('')) })
     expect(report.findings).toEqual([])
     expect(report.verdict).toBe('inconclusive')
-    expect(report.reasons).toEqual([
-      '10 answers said that the caller had failed too often and was blocked: what was measured is the block.',
-    ])
+    expect(report.reasons).toEqual([expect.stringMatching(/^10 .*\bblock\b/)])
   })
 
-  test('proves what it can, when it did', async () => {
+  test('can pass if the scenario intends it', async () => {
     const { report } = await virtualRun({ scenario: scenario(burst('exceed-failure-limit: true, ')) })
     expect([report.verdict, report.load.blocked]).toEqual(['pass', 0])
   })

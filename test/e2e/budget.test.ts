@@ -10,11 +10,11 @@ calls:
   rpc: { kind: rpc-batch, network: ethereum-mainnet, size: 10 }
 stages: [{ name: all, duration: 20s, shape: constant, rate: 4/s, mix: { chat: 1, rpc: 1 } }]
 budget: { usd: ${usd} }
-thresholds: [{ expect: violations == 0, why: Each is a broken promise. }]
+thresholds: [{ expect: violations == 0, why: The service documents each rule. }]
 `
 
 describe('a budget', () => {
-  test('that is reached ends the run as inconclusive, with what was learnt, and is not exceeded', async () => {
+  test('that is reached makes the run inconclusive, keeps its results, and is not exceeded', async () => {
     const { report } = await virtualRun({ scenario: scenario('0.005') })
     expect(report.run.ended).toBe('budget-reached')
     expect(report.verdict).toBe('inconclusive')

@@ -9,11 +9,11 @@ calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber
 service: { concurrency: 1, service-time: 400ms, queue-length: 1 }
 stages: [{ name: rush, duration: 1s, shape: burst, size: 4, mix: { rpc: 1 } }]
 thresholds:
-  - { expect: violations == 0, why: A busy service keeps its word. }
-  - { expect: min service-time of rpc >= 400ms, why: A slot is taken for so long. }
+  - { expect: violations == 0, why: A busy service must follow its document. }
+  - { expect: min service-time of rpc >= 400ms, why: This is the processing time. }
 `
 
-test('the service that a run starts has the capacity that the scenario gives it', async () => {
+test('the embedded service has the capacity of the scenario', async () => {
   const folder = freshDirectory()
   const file = join(folder, 'busy.yaml')
   writeFileSync(file, scenario)

@@ -4,13 +4,13 @@ import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 
-test('an audit refuses a record that leaves something out, for it would accuse the balances', async () => {
+test('audit refuses an incomplete recording, which would make balances seem wrong', async () => {
   const out = freshDirectory()
   await turnpike(['run', 'test/e2e/short.yaml', '--out', out, '--quiet'])
   const record = join(out, 'observations.ndjson.gz')
-  appendFileSync(record, gzipSync('{"leftOut":3}\n'))
+  appendFileSync(record, gzipSync('{"skipped":3}\n'))
   const audit = await turnpike(['audit', out])
   expect(audit.code).toBe(2)
   expect(audit.stderr).toContain(record)
-  expect(audit.stderr).toContain('leaves out 3 observations')
+  expect(audit.stderr).toContain('3 observations')
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startTurnpike } from '../support/turnpike.ts'
 
-test('a reader who hangs up at once changes neither what is done nor the exit code', async () => {
+test('a reader that closes the pipe immediately does not change the exit code', async () => {
   const { child, ended } = startTurnpike(['clauses'])
   child.stdout?.destroy()
   const { code, stderr } = await ended

@@ -21,11 +21,11 @@ function listen(server: Server, onTestFinished: Finished): Promise<string> {
   })
 }
 
-/** Progress once a hundred requests were sent: on a busy machine the first lines come before the load does. */
+/** Progress after a hundred requests. On a busy machine, the first lines appear before the load. */
 const underLoad = /sent=\d{3}/
 
-describe.concurrent('a run against the reference service that it starts itself', () => {
-  test('passes, leaves its directory, and an audit of the record comes to the same report', async () => {
+describe.concurrent('a run against the embedded reference service', () => {
+  test('passes, writes its directory, and an audit yields the same report', async () => {
     const out = freshDirectory()
     const run = await turnpike(['run', scenario, '--out', out])
     expect(run.stderr).toContain('Started a reference service')
@@ -51,8 +51,8 @@ describe.concurrent('a run against the reference service that it starts itself',
   })
 })
 
-describe.concurrent('a run that is watched', () => {
-  test('shows Prometheus what it has counted so far, on this machine only', async ({ onTestFinished }) => {
+describe.concurrent('a run with outputs', () => {
+  test('serves its counts to Prometheus, on this machine only', async ({ onTestFinished }) => {
     const run = startForTest(
       ['run', 'test/e2e/long.yaml', '--out', freshDirectory(), '--metrics', ':0'],
       onTestFinished,
@@ -66,7 +66,7 @@ describe.concurrent('a run that is watched', () => {
     expect(sample('turnpike_run_info')).toBe(1)
   })
 
-  test('writes its notes as JSON lines when it is told to', async () => {
+  test('writes its notes as JSON lines with --log json', async () => {
     const { stderr, code } = await turnpike(['run', scenario, '--out', freshDirectory(), '--log', 'json'])
     expect(code).toBe(0)
     const lines = stderr
@@ -77,8 +77,8 @@ describe.concurrent('a run that is watched', () => {
   })
 })
 
-describe.concurrent('a run against a target that does not behave', () => {
-  test('a lie is named by its clause, with a request that can be sent again', async ({ onTestFinished }) => {
+describe.concurrent('a run against a faulty target', () => {
+  test('reports a lie by its clause, with a request to repeat', async ({ onTestFinished }) => {
     const { target } = await serveForTest(['service', '--lie', 'failed-item-in-full'], onTestFinished)
     const out = freshDirectory()
     const { code, stdout } = await turnpike(['run', scenario, '--target', target, '--out', out])
@@ -93,7 +93,7 @@ describe.concurrent('a run against a target that does not behave', () => {
     expect(JSON.parse(lines[0] ?? '').clause).toBe('rpc.batch.error-price')
   })
 
-  test('nobody there is inconclusive, at once', async () => {
+  test('is inconclusive without a target, immediately', async () => {
     const out = freshDirectory()
     const { code, stdout } = await turnpike(['run', scenario, '--target', 'http://127.0.0.1:9/api/v1', '--out', out])
     expect(code).toBe(3)
@@ -101,7 +101,7 @@ describe.concurrent('a run against a target that does not behave', () => {
     expect(reportIn(out).run.ended).toBe('target-unreachable')
   })
 
-  test('a target that does not speak HTTP is inconclusive', async ({ onTestFinished }) => {
+  test('is inconclusive if the target does not speak HTTP', async ({ onTestFinished }) => {
     const target = await listen(
       createServer(socket => socket.on('error', () => {}).on('data', () => socket.end('\0\x01 what?\r\n'))),
       onTestFinished,
@@ -112,7 +112,7 @@ describe.concurrent('a run against a target that does not behave', () => {
     expect(reportIn(out).load.failures).toEqual({ protocol: 3 })
   })
 
-  test('a target that answers everything with a page breaks its promises', async ({ onTestFinished }) => {
+  test('fails if the target responds with a page', async ({ onTestFinished }) => {
     const page = createHttpServer((request, response) => {
       request.resume().on('end', () => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hello</p>'))
     })
@@ -122,8 +122,8 @@ describe.concurrent('a run against a target that does not behave', () => {
     expect(reportIn(out).findings.map(finding => finding.clause)).toContain('chat.stream.content-type')
   })
 
-  test.for<readonly string[]>([['--rehearsal'], ['--no-warm-up']])(
-    'nothing but the load comes to the target and into the report: %s',
+  test.for<readonly string[]>([['--warm-up'], ['--no-warm-up']])(
+    'sends only the load to the target, and reports only the load: %s',
     async (flags, { onTestFinished }) => {
       let requests = 0
       const page = createHttpServer((request, response) => {
@@ -134,12 +134,12 @@ describe.concurrent('a run against a target that does not behave', () => {
       const target = await listen(page, onTestFinished)
       await turnpike(['run', scenario, ...flags, '--target', target, '--out', out])
       const { load } = reportIn(out)
-      // One request had asked for the limits before.
+      // One request discovered the limits.
       expect(requests).toBe(load.sent + 1)
     },
   )
 
-  test('a target that dies on the way leaves a readable run, and no verdict', async ({ onTestFinished }) => {
+  test('is inconclusive and readable if the target dies', async ({ onTestFinished }) => {
     const { target, service } = await serveForTest(['service'], onTestFinished)
     const out = freshDirectory()
     const run = startForTest(['run', 'test/e2e/long.yaml', '--target', target, '--out', out], onTestFinished)
@@ -153,8 +153,8 @@ describe.concurrent('a run against a target that does not behave', () => {
   })
 })
 
-describe.concurrent('a run that is ended from outside', () => {
-  test('one signal drains: the report is written, the exit code is 130', async ({ onTestFinished }) => {
+describe.concurrent('a run that receives a signal', () => {
+  test('drains on the first: it writes the report and exits with 130', async ({ onTestFinished }) => {
     const out = freshDirectory()
     const run = startForTest(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
     await run.said(underLoad)
@@ -169,7 +169,7 @@ describe.concurrent('a run that is ended from outside', () => {
     expect(report.findings).toEqual([])
   })
 
-  test('two signals end it at once, with what is known', async ({ onTestFinished }) => {
+  test('stops immediately on the second, with a report', async ({ onTestFinished }) => {
     const out = freshDirectory()
     const run = startForTest(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
     await run.said(underLoad)
@@ -180,7 +180,7 @@ describe.concurrent('a run that is ended from outside', () => {
     expect(reportIn(out).run.ended).toBe('interrupted')
   })
 
-  test('a kill leaves a record that can be judged, and takes the service along', async ({ onTestFinished }) => {
+  test('leaves a readable recording after a kill, and its service exits', async ({ onTestFinished }) => {
     const out = freshDirectory()
     const run = startForTest(['run', 'test/e2e/long.yaml', '--out', out], onTestFinished)
     await run.said(underLoad)
@@ -198,7 +198,7 @@ describe.concurrent('a run that is ended from outside', () => {
 })
 
 describe.concurrent('a mistake of the user', () => {
-  test('in a scenario is one line with its place, and nothing is made', async () => {
+  test('in a scenario is one line with its position, and creates nothing', async () => {
     const out = join(freshDirectory(), 'run')
     const { code, stderr, stdout } = await turnpike(['run', 'test/e2e/mistaken.yaml', '--out', out])
     expect(code).toBe(2)
@@ -207,7 +207,7 @@ describe.concurrent('a mistake of the user', () => {
     expect(() => readdirSync(out)).toThrow()
   })
 
-  test('a target elsewhere without a budget is refused, after the forecast', async () => {
+  test('is a remote target without a budget, refused after the forecast', async () => {
     const { code, stderr } = await turnpike(['run', scenario, '--target', 'https://api.example.invalid/api/v1'], {
       TURNPIKE_KEYS: 'a,b,c',
     })
@@ -216,7 +216,7 @@ describe.concurrent('a mistake of the user', () => {
     expect(stderr).toMatch(/--budget-usd: got nothing, expected a budget/)
   })
 
-  test('a directory that holds a run is not written over, and the service that was started for it ends', async () => {
+  test('is a directory that holds a run, which is not overwritten', async () => {
     const out = freshDirectory()
     await turnpike(['run', scenario, '--target', 'http://127.0.0.1:9/api/v1', '--out', out])
     const { code, stderr } = await turnpike(['run', scenario, '--out', out])

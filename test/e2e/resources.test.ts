@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type Lie, lie } from '../../src/service/lies/lie.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
-/** Four more images than a caller may ask for in a minute, and then the next minute. */
+/** Four images above the limit of each caller for a minute, and then the next minute. */
 const scenario = `name: images
 callers: { count: 2 }
 calls: { image: { kind: resource, resource: image } }
@@ -16,7 +16,7 @@ async function findings(...lies: readonly Lie[]): Promise<readonly string[]> {
   return report.findings.map(({ clause }) => clause)
 }
 
-test('an honest service that turns images away beyond their limit is spared', async () => {
+test('a service that rejects images above their limit passes', async () => {
   const { report, observations } = await virtualRun({ scenario })
   expect(report.findings).toEqual([])
   expect(
@@ -28,7 +28,7 @@ test('an honest service that turns images away beyond their limit is spared', as
   expect(observations.filter(({ outcome }) => outcome.kind === 'answered' && outcome.status === 429)).toHaveLength(8)
 })
 
-test('a service that turns no image away is accused of it', async () => {
+test('a service that never rejects images fails', async () => {
   expect(await findings(lie('images-for-all', 'Images are not limited.', () => ({ admits: () => true })))).toContain(
     'limit.requests.enforced',
   )

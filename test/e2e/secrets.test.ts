@@ -8,19 +8,19 @@ import { freshDirectory, serveForTest, startTurnpike, turnpike } from '../suppor
 
 const scenario = 'test/e2e/short.yaml'
 
-/** As it is, in the address of a page, in hex, and in base64 wherever it may stand within what was encoded. */
+/** The secret as plain text, URL-encoded, in hex, and in base64 at any offset of the encoded text. */
 function formsOf(secret: string): readonly string[] {
   const base64 = (['base64', 'base64url'] as const).flatMap(encoding =>
     [0, 1, 2].map(before => {
       const text = Buffer.from(`${'.'.repeat(before)}${secret}`).toString(encoding)
-      // The first and the last characters hang on what stands beside the secret.
+      // The first and last characters depend on the neighbors of the secret.
       return text.slice(before === 0 ? 0 : 4, -4)
     }),
   )
   return [secret, encodeURIComponent(secret), Buffer.from(secret).toString('hex'), ...base64]
 }
 
-/** Every file of the directory, whole. */
+/** The content of every file of the directory. */
 const textsIn = (directory: string): readonly string[] =>
   readdirSync(directory).map(name => {
     const bytes = readFileSync(join(directory, name))
@@ -29,10 +29,10 @@ const textsIn = (directory: string): readonly string[] =>
 
 function expectNoneOf(secrets: readonly string[], texts: readonly string[]): void {
   for (const form of secrets.flatMap(formsOf))
-    for (const text of texts) if (text.includes(form)) expect.fail(`${form} stands in ${text.slice(0, 200)}`)
+    for (const text of texts) if (text.includes(form)) expect.fail(`${form} is in ${text.slice(0, 200)}`)
 }
 
-test('the forms of a secret are found in what was made of it', () => {
+test('expectNoneOf finds every form of a secret', () => {
   const secret = 'sk+hush/alpha=93&x'
   const made = [
     `Bearer ${secret}`,
@@ -44,20 +44,18 @@ test('the forms of a secret are found in what was made of it', () => {
   expectNoneOf([secret], ['Bearer $TURNPIKE_KEY'])
 })
 
-test('no key stands in anything that a run, its findings, its metrics or a comparison leave behind', async ({
-  onTestFinished,
-}) => {
+test('no key is in any output of a run: files, findings, metrics and comparison', async ({ onTestFinished }) => {
   const lying = ['service', '--lie', 'failed-item-in-full', '--fault', '503:0.2']
   const { target } = await serveForTest(lying, onTestFinished)
   const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario })
   const out = freshDirectory()
   const keys = ['ref_default_hush-alpha-93', 'ref_default_hush-beta-93', 'ref_default_hush-gamma-93']
-  const [unpaying, empty] = ['ref_free-user_hush-delta-93', 'ref_zero-balance_hush-epsilon-93']
+  const [freeUser, zeroBalance] = ['ref_free-user_hush-delta-93', 'ref_zero-balance_hush-epsilon-93']
   const flags = ['--target', target, '--out', out, '--baseline', baseline, '--metrics', ':0']
   const run = startTurnpike(['run', scenario, ...flags], {
     TURNPIKE_KEYS: keys.join(','),
-    TURNPIKE_FREE_USER_KEY: unpaying,
-    TURNPIKE_ZERO_BALANCE_KEY: empty,
+    TURNPIKE_FREE_USER_KEY: freeUser,
+    TURNPIKE_ZERO_BALANCE_KEY: zeroBalance,
     GITHUB_ACTIONS: 'true',
   })
   onTestFinished(() => void run.child.kill('SIGKILL'))
@@ -68,7 +66,7 @@ test('no key stands in anything that a run, its findings, its metrics or a compa
   await run.said('/metrics')
   const endpoint = /http:\S+\/metrics/.exec(notes)?.[0] ?? ''
   let metrics = ''
-  // Before the first answer there is nothing to show; behind the run nobody answers, which ends the test.
+  // Before the first response there are no metrics. After the run the endpoint is closed, so fetch fails the test.
   while (!metrics.includes('turnpike_requests_total{')) metrics = await (await fetch(endpoint)).text()
   const { code, stdout, stderr } = await run.ended
   expect(code).toBe(1)
@@ -82,10 +80,10 @@ test('no key stands in anything that a run, its findings, its metrics or a compa
   expect(textsIn(compared)).toHaveLength(4)
   expect(stderr).toContain('::error')
   const shown = [stdout, stderr, comparison.stdout, comparison.stderr, metrics]
-  expectNoneOf([...keys, unpaying, empty], [...written, ...textsIn(compared), ...shown])
+  expectNoneOf([...keys, freeUser, zeroBalance], [...written, ...textsIn(compared), ...shown])
 }, 40_000)
 
-test('nor one of signs that an address or a page would have to encode', async ({ onTestFinished }) => {
+test('nor is a key with characters that URLs and HTML encode', async ({ onTestFinished }) => {
   const target = createServer((_, response) =>
     response.writeHead(401, { 'content-type': 'application/json' }).end('{}'),
   )

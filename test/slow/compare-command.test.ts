@@ -65,7 +65,7 @@ describe('turnpike compare', () => {
   test.each([
     ['runs of different plans', ['base-1', 'other'], /other: calls\.\S+: got .*, expected .*, as in the baseline/],
     ['a run with itself', ['base-1', 'base-1'], /got run .*base-1, as in .*base-1, expected another run/],
-    ['a single run', ['base-1'], /got one run, expected baselines, and behind them the run/],
+    ['a single run', ['base-1'], /got one run, expected at least one baseline, and after it the run/],
     ['what is no run', ['base-1', 'none'], /none\/plan\.json: got ENOENT, expected a run directory/],
   ])('refuses %s with 2', async (_, names, words) => {
     const { code, stderr, stdout } = await turnpike(['compare', ...names.map(of)])

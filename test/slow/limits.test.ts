@@ -126,7 +126,7 @@ describe.concurrent('nobody is asked', () => {
     const file = scenarioFile()
     writeFileSync(file, `target: ${target}\n${readFileSync(file, 'utf8')}`)
     const plan = await planOf([file])
-    expect(plan.limits.discovery).toEqual({ kind: 'not-asked', why: 'the target is asked when a run begins' })
+    expect(plan.limits.discovery).toEqual({ kind: 'not-asked', why: 'a run discovers those of the target' })
     expect(request).toEqual([])
   }, 60_000)
 

@@ -158,6 +158,6 @@ const noWallets = 'Callers have API keys; to sign for a wallet, and to pay, is s
 
 /** Every sentence of the document that no run judges, and why not. */
 export const unjudgedClauses: Readonly<Record<string, UnjudgedClause>> = Object.fromEntries([
-  ...Object.entries(unobservable).map(([id, [section, text, because]]) => [id, { section, text, status: 'unobservable', because }] as const),
-  ...Object.entries(later).map(([id, [section, text]]) => [id, { section, text, status: 'later', because: noWallets }] as const),
+  ...Object.entries(unobservable).map(([id, [section, text, reason]]) => [id, { section, text, status: 'unobservable', reason }] as const),
+  ...Object.entries(later).map(([id, [section, text]]) => [id, { section, text, status: 'later', reason: noWallets }] as const),
 ])

@@ -1,4 +1,4 @@
-import { carryOutStreams, stampStreams } from '../../../src/calibration/calibrate.ts'
+import { runStreams, stampStreams } from '../../../src/calibration/calibrate.ts'
 import { monotonicOriginMs, systemClock } from '../../../src/lib/clock.ts'
 import { streamOf } from '../../../src/observation/observation.ts'
 import { undiciTransport } from '../../../src/produce/transport/undici.ts'
@@ -24,7 +24,7 @@ async function carryOutCounted() {
   const patient = { ...clock, atPrecisely: clock.at }
   let chunks = 0
   let used = process.cpuUsage()
-  const { verdict, reasons } = await carryOutStreams({
+  const { verdict, reasons } = await runStreams({
     ...run,
     clock: patient,
     onStart: () => {

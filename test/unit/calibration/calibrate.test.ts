@@ -6,13 +6,13 @@ import { monotonicOriginMs } from '../../../src/lib/clock.ts'
 import type { Exchange, Transport } from '../../../src/produce/transport/transport.ts'
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts'
 
-// Both sides read it once to know when the clock began, and real time would pass between the two readings.
+// Server and client each read this once for the origin of the clock. Real time would pass between the two.
 beforeEach(() => void vi.spyOn(process.hrtime, 'bigint').mockReturnValue(1_000_000_000n))
 afterEach(() => void vi.restoreAllMocks())
 
 const load = { streams: 10, perSecond: 50, tokens: 10, tokensPerWrite: 1, seconds: 7 }
 
-/** The metronome without sockets: each text comes `delayMs` after it was written. `spoil` may change it on the way. */
+/** The calibration server without sockets: each text arrives `delayMs` after the write. `spoil` may change it on the way. */
 function wire(clock: ManualClock, delayMs: number, spoil = (text: string): string => text): Transport {
   const account = createCalibrationAccount(clock)
   const pacer = createPacer({ clock, perSecond: load.perSecond, tokensPerWrite: load.tokensPerWrite })
@@ -30,15 +30,15 @@ function wire(clock: ManualClock, delayMs: number, spoil = (text: string): strin
       }
       const texts = streamTexts(account.draw(load.tokens), load.tokens)
       const [head = '', ...first] = texts.opening.split('\r\n\r\n')
-      const bring = (text: string): void => {
+      const deliver = (text: string): void => {
         onStreamBytes?.(
           Buffer.from(spoil(text.replaceAll(/(^|\r\n)[0-9a-f]+\r\n/g, '').replaceAll('\r\n', ''))),
           clock.nowMs(),
         )
         if (text.endsWith('0\r\n\r\n')) end(head, '')
       }
-      bring(first.join('\r\n\r\n'))
-      pacer.begin(text => clock.at(clock.nowMs() + delayMs, () => bring(text)) !== null, texts, load.tokens)
+      deliver(first.join('\r\n\r\n'))
+      pacer.begin(text => clock.at(clock.nowMs() + delayMs, () => deliver(text)) !== null, texts, load.tokens)
     })
 }
 
@@ -58,8 +58,8 @@ function stamp(delayMs: number, spoil?: (text: string) => string) {
   return clock.run(stampStreams({ load, target: 'http://127.0.0.1:1/api/v1', clock, originMs, send, stop }))
 }
 
-describe('streams that go through every judge', () => {
-  test('are stamped as much later as they took, and the metronome keeps every promise', async () => {
+describe('stampStreams', () => {
+  test('measures the delay of each token, and the calibration server passes every judge', async () => {
     const { turnpike, tokenCountMismatches, run } = await stamp(3)
     expect(run).toMatchObject({ verdict: 'pass' })
     expect(tokenCountMismatches).toBe(0)
@@ -70,13 +70,13 @@ describe('streams that go through every judge', () => {
       expect(delay.max).toBeCloseTo(3, 2)
     }
     expect(turnpike.gapMs.max).toBeCloseTo(0, 2)
-    expect(turnpike.metronomeMs.max).toBe(0)
+    expect(turnpike.serverLatenessMs.max).toBe(0)
   })
 
-  test('are said to be misread where a token is lost on its way', async () => {
+  test('counts streams with a lost token', async () => {
     let seen = 0
     const { tokenCountMismatches } = await stamp(1, text =>
-      text.includes('id: beat') && ++seen % 10 === 0 ? text.replace('"content"', '"contend"') : text,
+      text.includes('id: stamp') && ++seen % 10 === 0 ? text.replace('"content"', '"contend"') : text,
     )
     expect(tokenCountMismatches).toBeGreaterThan(0)
   })

@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 const load = { streams: 4, perSecond: 500, tokens: 20, tokensPerWrite: 3, seconds: 0.1 }
 const stop = new AbortController().signal
 
-test('reads every token of every stream, in the order of their writing', async ({ onTestFinished }) => {
+test('reads every token of every stream, in order', async ({ onTestFinished }) => {
   const clock = systemClock()
   const calibrationServer = await startCalibrationServer({ clock, port: 0, ...load })
   onTestFinished(calibrationServer.close)
@@ -24,11 +24,11 @@ test('reads every token of every stream, in the order of their writing', async (
   })
   expect(streams.map(writtenMs => writtenMs.length)).toEqual(streams.map(() => load.tokens))
   expect(streams.every(writtenMs => writtenMs.every((ms, index) => ms >= (writtenMs[index - 1] ?? 0)))).toBe(true)
-  // As many as begin in the time that it takes to open all, and to watch them.
+  // 100 starts per second, for 40 ms of opening and 100 ms of measuring.
   expect(streams).toHaveLength(14)
 })
 
-test('says so where a connection is closed before its stream has ended', async ({ onTestFinished }) => {
+test('rejects if the server closes a connection before the end of a stream', async ({ onTestFinished }) => {
   const server = createServer(socket => socket.on('data', () => socket.destroy()))
   onTestFinished(() => void server.close())
   const port = await new Promise<number>(resolve => {
@@ -38,5 +38,5 @@ test('says so where a connection is closed before its stream has ended', async (
     })
   })
   const reading = readRawStreams({ load, port, clock: systemClock(), stop, onStream: () => {} })
-  await expect(reading).rejects.toThrow('the metronome closed a connection')
+  await expect(reading).rejects.toThrow('the calibration server closed a connection')
 })

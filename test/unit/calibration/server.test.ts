@@ -9,26 +9,26 @@ type Written = { readonly atMs: number; readonly lateMs: number }
 const texts = (tokens: number): StreamTexts =>
   streamTexts({ nowMs: 0, picoUsd: 0n, requestsLeft: 1, tokensLeft: 1, resetMs: 0, serial: 1 }, tokens)
 
-/** What an outlet is given: a beat for each token, and whether the stream has ended. */
-function listen(clock: ManualClock) {
+/** Collects the written stamps, and whether the stream has ended. */
+function collect(clock: ManualClock) {
   const stamps: Written[] = []
   let isEnded = false
-  const outlet = (text: string) => {
+  const write = (text: string) => {
     scanStamps((_, lateMs) => stamps.push({ atMs: clock.nowMs(), lateMs }))(Buffer.from(text))
     isEnded = text.endsWith('0\r\n\r\n')
     return true
   }
-  return { stamps, outlet, isEnded: () => isEnded }
+  return { stamps, write, isEnded: () => isEnded }
 }
 
-describe('each stream keeps its pace', () => {
-  test('from the step behind its beginning on, to its last token, and then ends', async () => {
+describe('createPacer', () => {
+  test('writes the first token after one step, then one per step, and ends the stream', async () => {
     const clock = manualClock()
     const pacer = createPacer({ clock, perSecond: 50, tokensPerWrite: 1 })
-    const [first, second] = [listen(clock), listen(clock)]
-    pacer.begin(first.outlet, texts(3), 3)
+    const [first, second] = [collect(clock), collect(clock)]
+    pacer.begin(first.write, texts(3), 3)
     await clock.advanceTo(7)
-    pacer.begin(second.outlet, texts(2), 2)
+    pacer.begin(second.write, texts(2), 2)
     await clock.advanceTo(59)
     expect(first.isEnded()).toBe(false)
     await clock.advanceTo(1_000)
@@ -37,20 +37,20 @@ describe('each stream keeps its pace', () => {
     expect([first.isEnded(), second.isEnded()]).toEqual([true, true])
   })
 
-  test('with several tokens at once, at a step that is so much longer', async () => {
+  test('lengthens the step for several tokens per write', async () => {
     const clock = manualClock()
-    const { stamps, outlet } = listen(clock)
-    createPacer({ clock, perSecond: 50, tokensPerWrite: 4 }).begin(outlet, texts(6), 6)
+    const { stamps, write } = collect(clock)
+    createPacer({ clock, perSecond: 50, tokensPerWrite: 4 }).begin(write, texts(6), 6)
     await clock.advanceTo(1_000)
     expect(stamps.map(({ atMs }) => atMs)).toEqual([80, 80, 80, 80, 160, 160])
   })
 
-  test('or says how late it is, and catches up', async () => {
+  test('catches up when late, and states the lateness in the stamps', async () => {
     const clock = manualClock()
-    // A machine that wakes whoever sleeps at the next whole 50 ms only.
-    const drowsy = { ...clock, at: (dueMs: number, wake: () => void) => clock.at(Math.ceil(dueMs / 50) * 50, wake) }
-    const { stamps, outlet } = listen(clock)
-    createPacer({ clock: drowsy, perSecond: 50, tokensPerWrite: 1 }).begin(outlet, texts(4), 4)
+    // A machine with timers of 50 ms resolution.
+    const coarse = { ...clock, at: (dueMs: number, wake: () => void) => clock.at(Math.ceil(dueMs / 50) * 50, wake) }
+    const { stamps, write } = collect(clock)
+    createPacer({ clock: coarse, perSecond: 50, tokensPerWrite: 1 }).begin(write, texts(4), 4)
     await clock.advanceTo(1_000)
     expect(stamps).toEqual([
       { atMs: 50, lateMs: 30 },
@@ -60,14 +60,14 @@ describe('each stream keeps its pace', () => {
     ])
   })
 
-  test('unless nobody listens any more', async () => {
+  test('stops a stream when write returns false', async () => {
     const clock = manualClock()
     let written = 0
-    const outlet = () => {
+    const write = () => {
       written++
       return false
     }
-    createPacer({ clock, perSecond: 50, tokensPerWrite: 1 }).begin(outlet, texts(9), 9)
+    createPacer({ clock, perSecond: 50, tokensPerWrite: 1 }).begin(write, texts(9), 9)
     await clock.advanceTo(1_000)
     expect(written).toBe(1)
   })
@@ -81,7 +81,7 @@ function read(pieces: readonly Buffer[]) {
   return { taken: pieces.every(push), found }
 }
 
-test('requests on one connection are found one after the other, wherever their bytes are cut', () => {
+test('readRequests finds all requests of a connection, however the bytes are split', () => {
   const expected = [
     { method: 'POST', body: '{"a"' },
     { method: 'GET', body: '' },
@@ -91,8 +91,8 @@ test('requests on one connection are found one after the other, wherever their b
 })
 
 test.each([
-  ['announces more', 'POST /a HTTP/1.1\r\ncontent-length: 99999999\r\n\r\n'],
-  ['never ends its head', 'x'.repeat(1_100_000)],
-])('who %s than is taken is not listened to', (_, text) => {
+  ['a body that is too long', 'POST /a HTTP/1.1\r\ncontent-length: 99999999\r\n\r\n'],
+  ['a head without an end', 'x'.repeat(1_100_000)],
+])('readRequests rejects %s', (_, text) => {
   expect(read([Buffer.from(text)])).toEqual({ taken: false, found: [] })
 })

@@ -15,15 +15,15 @@ function scan(pieces: readonly Buffer[]) {
   return found
 }
 
-test('the beats of a whole answer are found, and nothing else in it, wherever it is cut', () => {
-  const standing = { nowMs: 0, picoUsd: 0n, requestsLeft: 1, tokensLeft: 1, resetMs: 0, serial: 7 }
-  const texts = streamTexts(standing, 3)
+test('scanStamps finds exactly the stamps of a response, however it is split', () => {
+  const account = { nowMs: 0, picoUsd: 0n, requestsLeft: 1, tokensLeft: 1, resetMs: 0, serial: 7 }
+  const texts = streamTexts(account, 3)
   const response = Buffer.from(texts.opening + stamps.map(stamp => texts.tokens(1, stamp)).join('') + texts.closing)
   for (let at = 0; at <= response.length; at++)
     expect(scan([response.subarray(0, at), response.subarray(at)])).toEqual(stamps)
   expect(scan([...response].map(byte => Buffer.from([byte])))).toEqual(stamps)
 })
 
-test('a beat is one line of an event', () => {
+test('a stamp is one line of an event', () => {
   expect(stamps.map(stampLine).join('')).toMatch(/^(id: [^\n]+\n){3}$/)
 })

@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runCli } from '../../../src/cli/cli.ts'
 import { commands } from '../../../src/cli/commands.ts'
-import { exitCodes, number, text, texts, version } from '../../../src/cli/flags.ts'
+import { exitCodes, listFlag, number, text, version } from '../../../src/cli/flags.ts'
 import { exitCodeOf } from '../../../src/cli/print.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import type { Report } from '../../../src/report/document.ts'
 
-const said: string[] = []
+const printed: string[] = []
 beforeEach(() => {
-  said.length = 0
+  printed.length = 0
   vi.stubEnv('LC_ALL', 'en_US.UTF-8')
-  vi.spyOn(console, 'log').mockImplementation(line => void said.push(`${line}\n`))
-  vi.spyOn(process.stdout, 'write').mockImplementation(line => said.push(`${line}`) > 0)
+  vi.spyOn(console, 'log').mockImplementation(line => void printed.push(`${line}\n`))
+  vi.spyOn(process.stdout, 'write').mockImplementation(line => printed.push(`${line}`) > 0)
 })
 afterEach(() => {
   vi.restoreAllMocks()
@@ -21,41 +21,41 @@ afterEach(() => {
 const names = commands.map(({ usage }) => usage.split(' ')[0] ?? '')
 
 describe('--help', () => {
-  test('lists every command, and the exit codes', async () => {
+  test('lists every command and exit code', async () => {
     expect(await runCli(['--help'])).toBe(exitCodes.pass)
-    await expect(said.join('')).toMatchFileSnapshot('./help.txt')
+    await expect(printed.join('')).toMatchFileSnapshot('./help.txt')
   })
 
-  test.each(names)('of %s lists every flag and argument of it', async name => {
+  test.each(names)('of %s lists every flag and argument', async name => {
     expect(await runCli([name, '--help'])).toBe(exitCodes.pass)
     const command = commands.find(({ usage }) => usage.split(' ')[0] === name)
-    for (const flag of Object.keys(command?.flags ?? {})) expect(said.join('')).toContain(`--${flag}`)
+    for (const flag of Object.keys(command?.flags ?? {})) expect(printed.join('')).toContain(`--${flag}`)
     for (const [argument, { describe: what }] of Object.entries(command?.arguments ?? {})) {
-      expect(said.join('')).toContain(argument)
-      expect(said.join('')).toContain(what)
+      expect(printed.join('')).toContain(argument)
+      expect(printed.join('')).toContain(what)
     }
   })
 })
 
-test('--version is that of the package', async () => {
+test('--version prints the version of the package', async () => {
   await runCli(['--version'])
-  expect(said.join('').trim()).toBe(version)
+  expect(printed.join('').trim()).toBe(version)
   expect(version).toMatch(/^\d+\.\d+\.\d+/)
 })
 
 describe('a mistake on the command line', () => {
   test.each([
-    ['no command', [], 'Name a command'],
+    ['no command', [], 'Missing command'],
     ['an unknown command', ['rum'], 'rum'],
     ['an unknown flag', ['clauses', '--sead', '3'], 'sead'],
     ['a missing argument', ['report'], 'Not enough non-option arguments'],
-    ['a format that there is not', ['report', 'x', '--format', 'pdf'], 'pdf'],
-    ['an argument too many', ['schema', 'x'], 'x'],
+    ['an unknown format', ['report', 'x', '--format', 'pdf'], 'pdf'],
+    ['an extra argument', ['schema', 'x'], 'x'],
   ])('is a usage error: %s', async (_, args, words) => {
     const mistake = await runCli(args).catch(cause => cause)
     expect(mistake).toBeInstanceOf(UsageError)
     expect(mistake.message).toContain(words)
-    expect(said).toEqual([])
+    expect(printed).toEqual([])
   })
 })
 
@@ -73,38 +73,42 @@ describe('the exit code of a report', () => {
     ['pass', 'interrupted', 130],
     ['fail', 'interrupted', 130],
     ['fail', 'truncated', 1],
-  ] as const)('of %s, %s, is %i', (verdict, ended, code) => {
+  ] as const)('for %s, %s is %i', (verdict, ended, code) => {
     expect(exitCodeOf(reportOf(verdict, ended))).toBe(code)
   })
 
-  test('is one of those that --help lists', async () => {
+  test('is in the list of --help', async () => {
     await runCli(['--help'])
-    for (const code of Object.values(exitCodes)) expect(said.join('')).toMatch(new RegExp(`\\b${code}\\s`))
+    for (const code of Object.values(exitCodes)) expect(printed.join('')).toMatch(new RegExp(`\\b${code}\\s`))
   })
 })
 
 describe('the table of commands', () => {
-  test('has no two commands of one name', () => {
+  test('has unique names', () => {
     expect(new Set(names).size).toBe(names.length)
   })
 
-  test('says what each command, argument and flag is for', () => {
+  test('describes each command, argument and flag with at most 60 characters', () => {
     const flags = commands.flatMap(command => Object.values({ ...command.flags, ...command.arguments }))
-    expect([...commands, ...flags].filter(({ describe: what }) => !/^[A-Z]/.test(what))).toEqual([])
+    expect([...commands, ...flags].filter(({ describe: what }) => !/^[A-Z].{0,59}$/.test(what))).toEqual([])
   })
 
-  test('works: schema prints a JSON Schema, and clauses the clauses', async () => {
+  test('runs the commands: schema prints a JSON Schema, and clauses the clauses', async () => {
     expect(await runCli(['schema'])).toBe(0)
-    expect(JSON.parse(said.join(''))).toMatchObject({ type: 'object' })
-    said.length = 0
+    expect(JSON.parse(printed.join(''))).toMatchObject({ type: 'object' })
+    printed.length = 0
     expect(await runCli(['clauses'])).toBe(0)
-    expect(said.join('')).toContain('rpc.batch.error-price')
+    expect(printed.join('')).toContain('rpc.batch.error-price')
   })
 })
 
-test('the value of a flag is read as what it is, and nothing else', () => {
+test('text, number and listFlag read only values of their type', () => {
   const values = { seed: 7, profile: 'p.yaml', lie: ['a', 'b'], one: 'a' }
   expect([text(values, 'profile'), text(values, 'seed'), text(values, 'absent')]).toEqual(['p.yaml', null, null])
   expect([number(values, 'seed'), number(values, 'profile')]).toEqual([7, null])
-  expect([texts(values, 'lie'), texts(values, 'one'), texts(values, 'absent')]).toEqual([['a', 'b'], ['a'], []])
+  expect([listFlag(values, 'lie'), listFlag(values, 'one'), listFlag(values, 'absent')]).toEqual([
+    ['a', 'b'],
+    ['a'],
+    [],
+  ])
 })

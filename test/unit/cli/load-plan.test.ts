@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { assertAffordable } from '../../../src/cli/load-plan.ts'
+import { assertWithinBudget } from '../../../src/cli/load-plan.ts'
 import { documented } from '../../../src/contract/documented.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 
-describe('what a run may spend', () => {
-  const said: string[] = []
+describe('assertWithinBudget', () => {
+  const printed: string[] = []
   beforeEach(() => {
-    said.length = 0
-    vi.spyOn(process.stderr, 'write').mockImplementation(text => said.push(`${text}`) > 0)
+    printed.length = 0
+    vi.spyOn(process.stderr, 'write').mockImplementation(text => printed.push(`${text}`) > 0)
   })
   afterEach(() => {
     vi.restoreAllMocks()
@@ -27,45 +27,45 @@ stages:
     ...makePlan(parseScenario(scenario, 's.yaml', documented), documented, { seed: null, target, budgetUsd }),
     ...more,
   })
-  const away = 'https://api.example.com/api/v1'
+  const remote = 'https://api.example.com/api/v1'
 
-  test('is 60 calls of 20 credits, at worst', () => {
+  test('compares the worst case: here 60 calls of 20 credits', () => {
     expect(planFor(null, null).forecast.worstUsd).toBe('0.00075')
   })
 
   test.each([null, 'http://127.0.0.1:8402', 'http://[::1]:8402', 'http://localhost:8402'])(
-    'is anything at %s: it is nobody’s money',
+    'needs no budget at %s',
     target => {
-      expect(() => assertAffordable(planFor(target, null))).not.toThrow()
+      expect(() => assertWithinBudget(planFor(target, null))).not.toThrow()
     },
   )
 
-  test('needs a budget anywhere else, and the forecast is shown', () => {
-    expect(() => assertAffordable(planFor(away, null))).toThrow(
+  test('needs a budget for any other host, and prints the forecast', () => {
+    expect(() => assertWithinBudget(planFor(remote, null))).toThrow(
       '--budget-usd: got nothing, expected a budget, because api.example.com is not on this machine',
     )
-    expect(said.join('')).toContain('spending')
+    expect(printed.join('')).toContain('spending')
   })
 
-  test.each(['http://127.0.0.1.evil.com', 'http://0.0.0.0:8402'])('needs a budget at %s', target => {
-    expect(() => assertAffordable(planFor(target, null))).toThrow('expected a budget')
+  test.each(['http://127.0.0.1.evil.com', 'http://0.0.0.0:8402'])('needs a budget for %s', target => {
+    expect(() => assertWithinBudget(planFor(target, null))).toThrow('expected a budget')
   })
 
-  test('may be all of the budget and not a pico-dollar more', () => {
-    expect(() => assertAffordable(planFor(away, '0.00075'))).not.toThrow()
-    expect(() => assertAffordable(planFor(away, '0.000749999999'))).toThrow(
-      'budget: got $0.000749999999, expected at least $0.00075, the forecast at worst',
+  test('accepts a worst case equal to the budget, and nothing above', () => {
+    expect(() => assertWithinBudget(planFor(remote, '0.00075'))).not.toThrow()
+    expect(() => assertWithinBudget(planFor(remote, '0.000749999999'))).toThrow(
+      'budget: got $0.000749999999, expected at least $0.00075, the worst case of the forecast',
     )
   })
 
-  test('is held to a budget on this machine, too', () => {
-    expect(() => assertAffordable(planFor(null, '0.0001'))).toThrow('the forecast at worst')
+  test('enforces a budget on this machine too', () => {
+    expect(() => assertWithinBudget(planFor(null, '0.0001'))).toThrow('the worst case of the forecast')
   })
 
-  test('is refused where a price is not known: no budget could be kept', () => {
-    const { forecast } = planFor(away, '5')
-    const plan = planFor(away, '5', { forecast: { ...forecast, worstUsd: null } })
-    expect(() => assertAffordable(plan)).toThrow('a model without a known price')
-    expect(() => assertAffordable({ ...plan, target: null })).not.toThrow()
+  test('refuses an unknown price, since the budget could not be enforced', () => {
+    const { forecast } = planFor(remote, '5')
+    const plan = planFor(remote, '5', { forecast: { ...forecast, worstUsd: null } })
+    expect(() => assertWithinBudget(plan)).toThrow('a model without a known price')
+    expect(() => assertWithinBudget({ ...plan, target: null })).not.toThrow()
   })
 })

@@ -12,12 +12,12 @@ const mistakeIn = (values: Readonly<Record<string, unknown>>): string => {
   return 'none'
 }
 
-describe('the capacity of the reference service', () => {
-  test('is none without a flag', () => {
+describe('serviceCapacity', () => {
+  test('is null without a flag', () => {
     expect(serviceCapacity({ distribution: 'constant' })).toBeNull()
   })
 
-  test('is slots and how long each is taken; as many may wait as are carried out', () => {
+  test('has a queue as long as the concurrency by default', () => {
     expect(serviceCapacity({ concurrency: 4, 'service-time': '20ms' })).toEqual({
       concurrency: 4,
       serviceTimeMs: 20,
@@ -26,28 +26,28 @@ describe('the capacity of the reference service', () => {
     })
   })
 
-  test('is the same for a service that a run starts', () => {
+  test('reads the flags that capacityFlags writes', () => {
     const plan = { concurrency: 3, serviceTimeMs: 12.5, distribution: 'exponential', queueLength: 0 } as const
     const [, concurrency, , serviceTime, , distribution, , queueLength] = capacityFlags(plan)
     const values = {
       concurrency: Number(concurrency),
       'service-time': serviceTime,
       distribution,
-      queueLength: Number(queueLength),
+      'queue-length': Number(queueLength),
     }
     expect(serviceCapacity(values)).toEqual(plan)
     expect(capacityFlags(null)).toEqual([])
   })
 
   test.each([
-    [{ queueLength: 3 }, '--concurrency: got nothing'],
+    [{ 'queue-length': 3 }, '--concurrency: got nothing'],
     [{ concurrency: 3 }, '--service-time: got nothing'],
     [{ concurrency: 3, 'service-time': '20' }, '--service-time: got "20"'],
     [{ concurrency: 3, 'service-time': '0ms' }, '--service-time: got "0ms"'],
     [{ concurrency: 0, 'service-time': '20ms' }, '--concurrency: got 0'],
     [{ concurrency: 1.5, 'service-time': '20ms' }, '--concurrency: got 1.5'],
-    [{ concurrency: 1, 'service-time': '20ms', queueLength: -1 }, '--queue-length: got -1'],
-  ])('%j is a mistake', (values, words) => {
+    [{ concurrency: 1, 'service-time': '20ms', 'queue-length': -1 }, '--queue-length: got -1'],
+  ])('refuses %j', (values, words) => {
     expect(mistakeIn(values)).toContain(words)
   })
 })

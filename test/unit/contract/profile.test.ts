@@ -145,7 +145,7 @@ describe('a mistake in a profile', () => {
       return `l${level}: &l${level} [${items}]`
     })
     expect(mistakesOf(levels.join('\n'))).toEqual([
-      expect.stringMatching(/^p\.yaml:2:\d+: got invalid YAML, .* its aliases stand for more than 100 nodes$/),
+      expect.stringMatching(/^p\.yaml:2:\d+: got invalid YAML, .* its aliases expand to more than 100 nodes$/),
     ])
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createBatch, whenIdle } from '../../../src/lib/batches.ts'
 
-test('items are handled so many at a time, each once and in order', () => {
+test('createBatch handles items in batches, each once and in order', () => {
   const handled: number[] = []
   const batch = createBatch<number>(3, item => handled.push(item))
   const seen = [1, 2, 3, 4, 5, 6, 7].map(item => {
@@ -14,7 +14,7 @@ test('items are handled so many at a time, each once and in order', () => {
   expect(handled).toEqual([1, 2, 3, 4, 5, 6, 7])
 })
 
-test('what is added while others are handled comes behind them', () => {
+test('items added during a batch are handled after it', () => {
   const handled: string[] = []
   const batch = createBatch<string>(2, item => {
     handled.push(item)
@@ -26,9 +26,9 @@ test('what is added while others are handled comes behind them', () => {
   expect(handled).toEqual(['a', 'b', 'c'])
 })
 
-describe('what is put off', () => {
-  /** A batch of two at least, with work that waits for `turn`. */
-  function putOff(count: number) {
+describe('a deferred batch', () => {
+  /** A batch of at least two, whose work waits for `turn`. */
+  function deferredBatch(count: number) {
     const handled: number[] = []
     const works: ((hasTime: () => boolean) => void)[] = []
     const batch = createBatch<number>(
@@ -45,8 +45,8 @@ describe('what is put off', () => {
     return { handled, works, batch, turn }
   }
 
-  test('is handled in turns, as much as there is time for', () => {
-    const { handled, works, batch, turn } = putOff(9)
+  test('handles as many items per turn as time permits', () => {
+    const { handled, works, batch, turn } = deferredBatch(9)
     expect([handled.length, works.length]).toEqual([0, 1])
     expect([turn(0), turn(1), works.length]).toEqual([4, 9, 0])
     batch.add(9)
@@ -56,26 +56,26 @@ describe('what is put off', () => {
     expect(handled).toEqual([...Array(11).keys()])
   })
 
-  test('cannot pile up, though there never is time', () => {
-    const { batch, handled, turn } = putOff(0)
-    let most = 0
+  test('has a bounded backlog, even without time', () => {
+    const { batch, handled, turn } = deferredBatch(0)
+    let maxBacklog = 0
     for (let round = 0, item = 0; round < 200; round++) {
       for (const end = item + 64; item < end; item++) batch.add(item)
       turn(0)
-      most = Math.max(most, item - handled.length)
+      maxBacklog = Math.max(maxBacklog, item - handled.length)
     }
-    expect(most).toBeLessThan(64 * 8)
+    expect(maxBacklog).toBeLessThan(64 * 8)
   })
 
-  test('is all handled where somebody reads what comes of it', () => {
-    const { batch, handled, turn, works } = putOff(9)
+  test('handles everything on flush', () => {
+    const { batch, handled, turn, works } = deferredBatch(9)
     batch.flush()
     expect(handled).toHaveLength(9)
     expect([turn(9), works.length]).toEqual([9, 0])
   })
 })
 
-test('work comes behind what this turn of the event loop still brings', async () => {
+test('whenIdle runs work after the rest of this turn of the event loop', async () => {
   const order: string[] = []
   await new Promise<void>(resolve => {
     whenIdle(() => {
@@ -87,7 +87,7 @@ test('work comes behind what this turn of the event loop still brings', async ()
   expect(order).toEqual(['sent in the same turn', 'work'])
 })
 
-test('the time that it has comes to an end', async () => {
+test('whenIdle limits the time of work', async () => {
   const spentMs = await new Promise<number>(resolve => {
     whenIdle(hasTime => {
       const startedMs = performance.now()

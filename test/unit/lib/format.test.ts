@@ -44,12 +44,12 @@ test.each([
   [0.5, '0.5'],
 ])('quantity: a count of %s is %s', (value, text) => expect(count(value)).toBe(text))
 
-test('quantity: large credits keep every digit, and decimals are not grouped', () => {
+test('groupThousands keeps every digit and does not group decimals', () => {
   expect(groupThousands('12345678901234567890')).toBe('12,345,678,901,234,567,890')
   expect(groupThousands('1234.56789')).toBe('1,234.56789')
 })
 
-test('quantity: a value is shown with digits enough to stand beside its bound', () => {
+test('formatExact shows enough digits to compare a value with its bound', () => {
   expect(formatExact(400.04, 'ms')).toBe('400.04 ms')
   expect(formatExact(0.010004, 'ratio')).toBe('1.0004 %')
   expect(formatExact(12_345.678, 'per-second')).toBe('12345.678/s')
@@ -57,13 +57,13 @@ test('quantity: a value is shown with digits enough to stand beside its bound', 
   expect(formatExact(40, 'credits')).toBe('40')
 })
 
-test('quantity: three digits have no exponent', () => {
+test('threeDigits has no exponent', () => {
   expect(threeDigits(0.0000000625)).toBe('0.000000062500'.replace(/0+$/, ''))
   expect(threeDigits(1234.5)).toBe('1235')
   expect(formatRate(12.345)).toBe('12.3/s')
 })
 
-test('quantity: one of a thing is one thing', () => {
+test('plural uses the singular for one', () => {
   expect([plural(1, 'request'), plural(2, 'request'), plural(0, 'discrepancy', 'discrepancies')]).toEqual([
     '1 request',
     '2 requests',

@@ -7,17 +7,17 @@ describe('an object', () => {
     expect(toObject(value)).toBeNull()
   })
 
-  test('is read from a text, which may be no JSON or none of an object', () => {
+  test('is null for a text that is not a JSON object', () => {
     expect(parseObject('{"a":[1]}')).toEqual({ a: [1] })
     expect(['[1]', 'null', '{"a":', ''].map(parseObject)).toEqual([null, null, null, null])
   })
 })
 
-test('a text that is no JSON is told from one that says null', () => {
+test('parseJson distinguishes malformed text from null', () => {
   expect([parseJson('null'), parseJson(Buffer.from('"a"')), parseJson('nul')]).toEqual([null, 'a', undefined])
 })
 
-test('what is long, wide or deep is cut', () => {
+test('boundJson truncates long, wide and deep values', () => {
   expect(boundJson('a'.repeat(300))).toBe('a'.repeat(256))
   expect(boundJson(Array.from({ length: 40 }, (_, index) => index))).toHaveLength(32)
   const wide = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`${index}`.padEnd(300, 'k'), index]))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { memoizeLast } from '../../../src/lib/memoize-last.ts'
 
-test('what is asked for again at once is not made again', () => {
+test('memoizeLast reuses the value of the last call', () => {
   let made = 0
   const wordsOf = memoizeLast((text: string) => {
     made++
@@ -11,12 +11,12 @@ test('what is asked for again at once is not made again', () => {
   expect(made).toBe(1)
 })
 
-test('another key, or the same one in another context, gets what is its own', () => {
+test('memoizeLast computes a new value for another key or context', () => {
   const sum = memoizeLast((a: number, b: number) => a + b)
   expect([sum(1, 2), sum(1, 3), sum(2, 3), sum(1, 2)]).toEqual([3, 4, 5, 3])
 })
 
-test('a value that is null is remembered as well', () => {
+test('memoizeLast caches null', () => {
   let made = 0
   const nothing = memoizeLast((_: object) => {
     made++

@@ -56,13 +56,13 @@ describe('parsePico', () => {
     expect(parsePico(value)).toBeNull()
   })
 
-  test('gives nothing for the noise of a double: 0.1 + 0.2 is no amount of twelve decimals', () => {
+  test('returns null for 0.1 + 0.2, which needs more than twelve decimals', () => {
     expect(parsePico(0.1 + 0.2)).toBeNull()
     expect(pico('0.1') + pico('0.2')).toBe(pico('0.3'))
   })
 })
 
-test('pico throws where parsePico gives nothing', () => {
+test('pico throws if parsePico returns null', () => {
   expect(() => pico('ten')).toThrow(RangeError)
   expect(pico('10')).toBe(10_000_000_000_000n)
 })
@@ -80,7 +80,7 @@ describe('formatPico', () => {
     expect(formatPico(amount)).toBe(expected)
   })
 
-  test('is read back as the same amount, whatever it is', () => {
+  test('round-trips any amount', () => {
     const random = randomStream(1, 'amounts')
     for (let round = 0; round < 2_000; round++) {
       const digits = Array.from({ length: 1 + random.int(30) }, () => random.int(10)).join('')
@@ -105,7 +105,7 @@ describe('roundPico', () => {
     expect(roundPico(pico(amount), decimals)).toBe(expected)
   })
 
-  test('is never further away than half of the last digit', () => {
+  test('has an error of at most half of the last digit', () => {
     const random = randomStream(2, 'amounts')
     for (let round = 0; round < 2_000; round++) {
       const amount = BigInt(random.int(2 ** 32)) * (random.int(2) === 0 ? 1n : -1n)
@@ -117,6 +117,6 @@ describe('roundPico', () => {
   })
 })
 
-test('distance has no sign', () => {
+test('absDifference has no sign', () => {
   expect([absDifference(3n, 5n), absDifference(5n, 3n), absDifference(-2n, 2n)]).toEqual([2n, 2n, 4n])
 })

@@ -22,12 +22,12 @@ const texts = [
   '1,5',
 ]
 
-test.each(texts)('%j is a number, or is none, as the pattern has it', text => {
+test.each(texts)('agrees with the pattern for %j', text => {
   expect(isWholeNumber(text)).toBe(/^\d+$/.test(text))
   expect(isDecimal(text)).toBe(/^\d+(\.\d+)?$/.test(text))
 })
 
-test('so is any row of digits and points', () => {
+test('agrees with the pattern for random digits and points', () => {
   const random = randomStream(1, 'number-text')
   for (let round = 0; round < 5_000; round++) {
     const text = Array.from({ length: random.int(7) }, () => '059..-'[random.int(6)]).join('')

@@ -11,7 +11,7 @@ function correlation(a: readonly number[], b: readonly number[]): number {
   return covariance / Math.sqrt(variance(a, meanA) * variance(b, meanB))
 }
 
-/** Of 16 equal bins: with 15 degrees of freedom more than 44.3 comes once in ten thousand times. */
+/** Chi-squared of 16 equal bins. With 15 degrees of freedom, values above 44.3 have a probability of 1 in 10,000. */
 function chiSquare(values: readonly number[]): number {
   const bins = new Array<number>(16).fill(0)
   for (const value of values) bins[Math.floor(value * 16)] = (bins[Math.floor(value * 16)] ?? 0) + 1
@@ -20,7 +20,7 @@ function chiSquare(values: readonly number[]): number {
 }
 
 describe('a stream', () => {
-  test('is the same for the same seed and name, today and next year', () => {
+  test('is the same for the same seed and name, in every version', () => {
     expect(draw(randomStream(1, 'arrivals'), 50)).toEqual(draw(randomStream(1, 'arrivals'), 50))
     expect(draw(randomStream(42, 'golden'), 3)).toMatchInlineSnapshot(`
       [
@@ -38,7 +38,7 @@ describe('a stream', () => {
     expect(chiSquare(values)).toBeLessThan(44.3)
   })
 
-  test('is uniform in its first number over names that differ in their last digits, as those of prompts do', () => {
+  test('has uniform first numbers for names that differ in their last digits, like those of prompts', () => {
     const firsts = Array.from({ length: 50_000 }, (_, id) => randomStream(1, `prompt/${id}`).next())
     expect(chiSquare(firsts)).toBeLessThan(44.3)
     expect(Math.abs(correlation(firsts.slice(1), firsts.slice(0, -1)))).toBeLessThan(0.02)
@@ -53,7 +53,7 @@ describe('a stream', () => {
     expect(Math.abs(correlation(a, b))).toBeLessThan(0.03)
   })
 
-  test('is not disturbed by another that is drawn from in between', () => {
+  test('does not depend on draws from other streams', () => {
     const alone = draw(randomStream(3, 'a'), 4)
     const [a, b] = [randomStream(3, 'a'), randomStream(3, 'b')]
     const beside = Array.from({ length: 4 }, () => {
@@ -64,7 +64,7 @@ describe('a stream', () => {
   })
 })
 
-test('int gives every integer below its bound, and no other', () => {
+test('int returns every integer below its bound, and no other', () => {
   const random = randomStream(1, 'dice')
   expect([...new Set(Array.from({ length: 500 }, () => random.int(6)))].sort()).toEqual([0, 1, 2, 3, 4, 5])
 })
@@ -82,7 +82,7 @@ test('exponential has mean 1 and variance 1, and is never infinite', () => {
 })
 
 describe('weighted', () => {
-  test('chooses in proportion to weights that need not add up to one', () => {
+  test('chooses in proportion to weights of any sum', () => {
     const random = randomStream(1, 'mix')
     const counts = { a: 0, b: 0, c: 0 }
     for (let round = 0; round < 60_000; round++) {
@@ -99,7 +99,7 @@ describe('weighted', () => {
     expect(counts.c / 60_000).toBeCloseTo(1 / 6, 2)
   })
 
-  test('never chooses what has no weight', () => {
+  test('never chooses a weight of 0', () => {
     const random = randomStream(1, 'mix')
     const chosen = Array.from({ length: 5_000 }, () =>
       random.weighted([
@@ -111,7 +111,7 @@ describe('weighted', () => {
     expect(new Set(chosen)).toEqual(new Set(['always']))
   })
 
-  test('draws one number, however many choices there are: a new choice shifts no later draw', () => {
+  test('draws one number for any number of choices, so a new choice does not shift later draws', () => {
     const [few, many] = [randomStream(1, 'mix'), randomStream(1, 'mix')]
     few.weighted([['a', 1]])
     many.weighted([
@@ -122,7 +122,7 @@ describe('weighted', () => {
     expect(few.next()).toBe(many.next())
   })
 
-  test.each([[[]], [[['a', 0] as const]]])('refuses choices of which none has weight: %j', choices => {
+  test.each([[[]], [[['a', 0] as const]]])('throws without a positive weight: %j', choices => {
     expect(() => randomStream(1, 'mix').weighted(choices)).toThrow(RangeError)
   })
 })

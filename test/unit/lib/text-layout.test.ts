@@ -26,7 +26,7 @@ describe('a plain table', () => {
     )
   })
 
-  test('wraps its last column and cuts nothing', () => {
+  test('wraps its last column without clipping', () => {
     expect(plainTable([], [['key', 'one two three fourteen-characters']], 13)).toBe(
       ['key  one two', '     three', '     fourteen-characters'].join('\n'),
     )
@@ -42,7 +42,7 @@ describe('a plain table', () => {
 })
 
 describe('text on a page', () => {
-  test('is wrapped below its lead, and a word that is too long is clipped', () => {
+  test('wraps below its lead, and clips a word that is too long', () => {
     expect(wrap(page, 'some words that do not fit abcdefghijklmnopqrstuvwxyz', 2, '- ')).toEqual([
       '  - some words that do',
       '    not fit',
@@ -50,7 +50,7 @@ describe('text on a page', () => {
     ])
   })
 
-  test('in a table is clipped where the page ends', () => {
+  test('is clipped at the page width in a table', () => {
     expect(table(page, 2, [[{ text: 'name' }, { text: 'a value that is too long' }]])).toEqual(['  name  a value tha…'])
   })
 })

@@ -4,18 +4,18 @@ import { describeMistake, nearest, oneOf, UsageError } from '../../../src/lib/us
 const mistake = { where: 'a.yaml:3:5', got: '"rpcc"', expected: 'chat, rpc or replay' }
 
 describe('describeMistake', () => {
-  test('is one line: where, what, and what would have been right', () => {
+  test('is one line: where, got and expected', () => {
     expect(describeMistake(mistake)).toBe('a.yaml:3:5: got "rpcc", expected chat, rpc or replay')
   })
 
-  test('ends with the hint, if there is one', () => {
+  test('ends with the hint, if any', () => {
     const line = describeMistake({ ...mistake, hint: 'did you mean "rpc"?' })
     expect(line).toBe('a.yaml:3:5: got "rpcc", expected chat, rpc or replay; did you mean "rpc"?')
   })
 })
 
 describe('UsageError', () => {
-  test('tells every mistake on a line of its own', () => {
+  test('has one line per mistake', () => {
     const error = new UsageError([mistake, { ...mistake, where: '--seed' }])
     expect(error.message.split('\n')).toEqual([
       'a.yaml:3:5: got "rpcc", expected chat, rpc or replay',
@@ -24,7 +24,7 @@ describe('UsageError', () => {
     expect(error.mistakes).toHaveLength(2)
   })
 
-  test('is told apart from a fault of ours by its class and its name', () => {
+  test('has its own class and name, unlike a crash', () => {
     const error: unknown = new UsageError(mistake)
     expect(error).toBeInstanceOf(UsageError)
     expect(error).toMatchObject({ name: 'UsageError', mistakes: [mistake] })
@@ -43,11 +43,11 @@ describe('nearest', () => {
     expect(nearest(word, words)).toEqual({ hint: `did you mean "${meant}"?` })
   })
 
-  test.each(['embeddings', 'zzzzz'])('guesses nothing for %s', word => {
+  test.each(['embeddings', 'zzzzz'])('has no hint for %s', word => {
     expect(nearest(word, words)).toEqual({})
   })
 
-  test('guesses nothing among no words', () => {
+  test('has no hint without words', () => {
     expect(nearest('chat', [])).toEqual({})
   })
 })

@@ -5,14 +5,14 @@ import { planOf } from './plan-of.ts'
 const limit = (plan: Plan, stage: string, scope: string) =>
   plan.forecast.limits.find(row => row.stage === stage && row.scope === scope)
 
-describe('the failures that a stage means to cause', () => {
-  test('are those of its worst half minute, wherever that is', () => {
+describe('expected failures of a stage', () => {
+  test('are those of its worst half minute, at any time', () => {
     const refused = 'mix: { unlisted: 1 }'
     const plan = planOf({
       even: `duration: 60s, shape: constant, rate: 24/m, ${refused}`,
       spike: `duration: 3m, shape: spike, base: 0/s, peak: 48/m, at: 80s, for: 20s, ${refused}`,
     })
-    // Of four callers: 12 and 16 refusals.
+    // 12 and 16 refusals of four callers.
     expect(plan.forecast.failures.map(({ stage, expected }) => [stage, expected])).toEqual([
       ['even', 3],
       ['spike', 4],
@@ -21,23 +21,23 @@ describe('the failures that a stage means to cause', () => {
 })
 
 describe('the busiest minute of one caller', () => {
-  test('of a stage that is longer is a minute at its rate', () => {
+  test('of a longer stage is a minute at its rate', () => {
     const plan = planOf({ a: 'duration: 5m, shape: constant, rate: 80% of tier, mix: { s: 1 }' })
     expect(limit(plan, 'a', 'chat:ref-small-24b')).toMatchObject({ perMinute: 60, limit: 75 })
   })
 
-  test('of a shorter stage is what it sends', () => {
+  test('of a shorter stage is all of it', () => {
     const plan = planOf({ a: 'duration: 20s, shape: poisson, rate: 80% of tier, mix: { s: 1 }' })
     expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(20)
   })
 
-  test('of a rising ramp is its last', () => {
+  test('of a rising ramp is its last minute', () => {
     const plan = planOf({ a: 'duration: 2m, shape: ramp, to: 4/s, mix: { s: 1 }' })
     // From 2/s to 4/s in the last minute, 180 arrivals of 4 callers.
     expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(45)
   })
 
-  test('of stairs is their last level, and of a spike is around its peak', () => {
+  test('of stairs is their last level, of a spike the time around its peak', () => {
     const stairs = 'duration: 4m, shape: stairs, from: 1/s, to: 4/s, steps: 4, mix: { s: 1 }'
     expect(limit(planOf({ a: stairs }), 'a', 'chat:ref-small-24b')?.perMinute).toBe(60)
     const spike = 'duration: 5m, shape: spike, base: 1/s, peak: 4/s, at: 2m, for: 30s, mix: { s: 1 }'
@@ -45,14 +45,14 @@ describe('the busiest minute of one caller', () => {
     expect(limit(planOf({ a: spike }), 'a', 'chat:ref-small-24b')?.perMinute).toBe(37.5)
   })
 
-  test('of bursts holds those that fit into 60 s, and not the one after', () => {
+  test('of bursts excludes the burst after exactly 60 s', () => {
     const plan = planOf({ a: 'duration: 5m, shape: burst, size: 20, every: 20s, mix: { s: 1 }' })
     expect(limit(plan, 'a', 'chat:ref-small-24b')?.perMinute).toBe(15)
   })
 
-  test('counts tokens as a service does, prompt and completion', () => {
+  test('counts estimated tokens of prompt and completion', () => {
     const plan = planOf({ a: 'duration: 10s, shape: constant, rate: 4/s, mix: { s: 1 }' })
-    // Ten calls of a caller, 260 + 120 tokens each.
+    // Ten calls per caller, 260 + 120 tokens each.
     expect(limit(plan, 'a', 'chat:ref-small-24b tokens')).toMatchObject({ perMinute: 3_800, limit: 750_000 })
   })
 
@@ -63,7 +63,7 @@ describe('the busiest minute of one caller', () => {
     expect(limit(plan, '(run)', 'chat:ref-small-24b')?.perMinute).toBe(55)
   })
 
-  test('of the whole run finds the summit between two ramps', () => {
+  test('of the whole run finds the peak between two ramps', () => {
     const plan = planOf(
       {
         up: 'duration: 60s, shape: ramp, to: 1/s, mix: { s: 1 }',
@@ -71,12 +71,12 @@ describe('the busiest minute of one caller', () => {
       },
       { count: 1 },
     )
-    // The window that ends where the rate has fallen to that of its beginning: t/60 = 1 − t/30, t = 20.
+    // The rate at the end of the window equals that at its start: t/60 = 1 − t/30, t = 20.
     // Area: (60² − 20²)/120 + 20 − 20²/60 = 40.
     expect(limit(plan, '(run)', 'chat:ref-small-24b')?.perMinute).toBeCloseTo(40, 1)
   })
 
-  test('of a sequence is what one caller sends', () => {
+  test('of a sequence is all that one caller sends', () => {
     const plan = planOf({
       a: 'duration: 1s, shape: sequence, callers: 3, calls: [single, batch, replay, models]',
     })

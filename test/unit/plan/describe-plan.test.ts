@@ -5,7 +5,7 @@ import { makePlan } from '../../../src/plan/make-plan.ts'
 import { loadScenario } from '../../../src/scenario/load-scenario.ts'
 import { noFlags, planOf } from './plan-of.ts'
 
-test('a plan reads as its stages, its limits, its requests and its thresholds', () => {
+test('describePlan prints stages, limits, requests and thresholds', () => {
   const plan = planOf(
     {
       rise: 'duration: 500ms, shape: ramp, to: 50% of tier, mix: { s: 1 }',
@@ -27,45 +27,45 @@ thresholds:
   expect(`\n${describePlan(plan)}`).toBe(`
 worked: Does it read well?
 
-  target    a reference service of our own
+  target    embedded reference service
   profile   documented
   callers   4 of tier default
-  limits    of the profile: the target is asked when a run begins
+  limits    from the profile: a run discovers those of the target
   seed      1
   duration  102 s
-  forecast  3,408 requests, 72,843 credits, at worst $0.268314
-  budget    $0.01, less than the forecast at worst: the run may stop early
+  forecast  3,408 requests, 72,843 credits, worst case $0.268314
+  budget    $0.01, below the worst case: the run may stop early
 
 Stages
 
-  stage     from   lasts  callers  load
-  rise       0 s  500 ms        4  ramp 0 to 2.5/s (37.5/min a caller): s 100%
-  steady  500 ms    90 s        4  poisson 6.17/s (92.6/min a caller): s 33%, batch 56%, replay
-                                   11%
-  over    90.5 s     5 s        2  burst of 1300 every 4 s: xs 100%
-  idle    95.5 s     2 s        4  pause
-  users   97.5 s     1 s        4  8 users, thinking 100 ms: models 100%
-  list    98.5 s     3 s        1  in sequence: models, single
+  stage    start  duration  callers  load
+  rise       0 s    500 ms        4  ramp 0 to 2.5/s (37.5/min per caller): s 100%
+  steady  500 ms      90 s        4  poisson 6.17/s (92.6/min per caller): s 33%, batch 56%,
+                                     replay 11%
+  over    90.5 s       5 s        2  burst of 1300 every 4 s: xs 100%
+  idle    95.5 s       2 s        4  pause
+  users   97.5 s       1 s        4  8 users, think time 100 ms: models 100%
+  list    98.5 s       3 s        1  in sequence: models, single
 
 Limits of one caller
 
-  stage      scope               peak a minute  busiest minute  limit  used
-  rise       chat:ref-small-24b             38            0.16     75  0%
-  steady     chat:ref-small-24b             31              31     75  41%
-  steady     rpc                            90              90    100  90%
-  over       chat:ref-nano-3b                            1,300    500  260%, over
-  list       rpc                                             1    100  1%
-  whole run  chat:ref-small-24b                             31     75  41%
-  whole run  rpc                                            90    100  90%
-  whole run  chat:ref-nano-3b                            1,300    500  260%, over
+  stage      scope               peak per minute  busiest minute  limit  used
+  rise       chat:ref-small-24b               38            0.16     75  0%
+  steady     chat:ref-small-24b               31              31     75  41%
+  steady     rpc                              90              90    100  90%
+  over       chat:ref-nano-3b                              1,300    500  260%, exceeded
+  list       rpc                                               1    100  1%
+  whole run  chat:ref-small-24b                               31     75  41%
+  whole run  rpc                                              90    100  90%
+  whole run  chat:ref-nano-3b                              1,300    500  260%, exceeded
 
-Failures of one caller, on purpose
+Expected failures of one caller
 
-  stage   in 30 s  tolerated
-  steady        1         20
-  over        800         20  over: if that is meant, "exceed-failure-limit: true" says so
+  stage   per 30 s  tolerated
+  steady         1         20
+  over         800         20  exceeded; if intended, set "exceed-failure-limit: true"
 
-Requests, as expected
+Expected requests
 
   stage   call    requests  per second  provable
   rise    s              1           2  no percentile
@@ -80,13 +80,13 @@ Requests, as expected
 Thresholds
 
   p(95) ttft of s in rise < 1s
-    cannot be proved: it takes 59 samples, and 1 are expected
+    cannot be proved: needs 59 samples, 1 expected
   p(95) ttft of s in steady < 1s
   violations == 0
 `)
 })
 
-test('stairs and spikes read as what they do', () => {
+test('describeLoad describes stairs and spikes', () => {
   const plan = planOf({
     jumps: 'duration: 9s, shape: stairs, from: 20% of tier, to: 100% of tier, steps: 5, mix: { s: 1 }',
     climbs: 'duration: 9s, shape: stairs, from: 0/s, to: 1/s, steps: 3, ramp: 500ms, mix: { s: 1 }',
@@ -94,61 +94,64 @@ test('stairs and spikes read as what they do', () => {
     soft: 'duration: 9s, shape: spike, base: 1/s, peak: 5/s, at: 2s, for: 3s, ramp-up: 1s, ramp-down: 500ms, mix: { s: 1 }',
   })
   expect(plan.stages.map(describeLoad)).toEqual([
-    'stairs 1 to 5/s in 5 levels (75/min a caller): s 100%',
-    'stairs 0 to 1/s in 3 levels, 500 ms from each to the next (15/min a caller): s 100%',
-    'spike from 1 to 5/s at 2 s for 3 s (75/min a caller): s 100%',
-    'spike from 1 to 5/s at 2 s for 3 s, ramps of 1 s and 500 ms (75/min a caller): s 100%',
+    'stairs 1 to 5/s in 5 levels (75/min per caller): s 100%',
+    'stairs 0 to 1/s in 3 levels, ramps of 500 ms (15/min per caller): s 100%',
+    'spike from 1 to 5/s at 2 s for 3 s (75/min per caller): s 100%',
+    'spike from 1 to 5/s at 2 s for 3 s, ramps of 1 s and 500 ms (75/min per caller): s 100%',
   ])
 })
 
-test('a plan without limits, thresholds and prices has no empty sections', () => {
+test('describePlan omits empty sections', () => {
   const text = describePlan(planOf({ a: 'duration: 1s, shape: constant, rate: 5/s, mix: { models: 1 }' }))
   expect(text).not.toContain('Limits')
   expect(text).not.toContain('Thresholds')
   expect(text).toContain('budget    none')
 })
 
-test('a threshold that chance may leave without proof is told apart from one that cannot be proved', () => {
+test('a threshold that chance may leave without proof differs from one that cannot be proved', () => {
   const thresholds = 'thresholds: [{ expect: p(95) latency of models < 1s, why: A reason. }]'
   const of = (size: number) =>
     describePlan(planOf({ a: `duration: 1s, shape: burst, size: ${size}, mix: { models: 1 }` }, { more: thresholds }))
-  expect(of(58)).toContain('cannot be proved: it takes 59 samples, and 58 are expected')
-  expect(of(60)).toContain('may not be proved: it takes 59 samples, and 60 are expected')
+  expect(of(58)).toContain('cannot be proved: needs 59 samples, 58 expected')
+  expect(of(60)).toContain('may not be proved: needs 59 samples, 60 expected')
   expect(of(80)).not.toContain('proved')
 })
 
-test('gaps between tokens are as many samples as tokens', () => {
+test('each gap between tokens is a sample', () => {
   const thresholds = 'thresholds: [{ expect: p(99) itl of s < 1s, why: A reason. }]'
   const text = describePlan(planOf({ a: 'duration: 1s, shape: burst, size: 4, mix: { s: 1 }' }, { more: thresholds }))
   expect(text).not.toContain('proved')
 })
 
-test.each(['smoke', 'chat-only', 'rpc-only'])('no line about %s is longer than 100 columns', name => {
+test.each(['smoke', 'chat-only', 'rpc-only'])('the plan of %s has lines of at most 100 columns', name => {
   const plan = makePlan(loadScenario(`scenarios/${name}.yaml`, documented), documented, noFlags)
   for (const line of describePlan(plan).split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
 
-test('of connections that are kept busy it says how many calls they may send, and no rate', () => {
+test('a saturate stage has a maximum of calls and no rate', () => {
   const flood = 'duration: 10s, shape: saturate, connections: 8, max-calls: 300, mix: { models: 3, xs: 1 }'
   const plan = describePlan(planOf({ flood }))
-  expect(plan).toContain('8 connections kept busy, at most 300 calls: models 75%, xs 25%')
+  expect(plan).toContain('8 busy connections, at most 300 calls: models 75%, xs 25%')
   expect(plan).toMatch(/flood {2}models +225 +at best p95\n/)
-  // All of them may come within a minute.
+  // All calls may be sent within one minute.
   expect(plan).toMatch(/flood +chat:ref-nano-3b +19 +500 +4%\n/)
   expect(plan).toContain('forecast  300 requests')
 })
 
-test('a search reads as its range, what it asks for, and how it is proved; its forecast is the most that it could send', () => {
+test('a capacity stage states its range, its goal and its proof; its forecast is the maximum', () => {
   const search =
     'duration: 60s, shape: capacity, from: 1/s, to: 50% of tier, good-ratio: 99.9%, precision: 2%, mix: { xs: 3, models: 1 }'
   const more = `service: { concurrency: 4, service-time: 20ms, queue-length: 8 }
 thresholds: [{ expect: capacity >= 5/s, why: A wish. }]`
   const plan = planOf({ search }, { more })
   const text = describePlan(plan)
-  expect(text).toContain('a reference service of our own: 4 slots, 20 ms each (constant), so 200/s; 8 may wait')
-  expect(text.replace(/\s+/g, ' ')).toContain(
-    'search from 1 to 22.2/s at most (333/min a caller) for what stays 99.9% good, to 2%, confirmed over 10 s and 2995 answers a call: xs 75%, models 25%',
+  const words = text.replace(/\s+/g, ' ')
+  expect(words).toContain(
+    'embedded reference service: concurrency 4, 20 ms per request (constant), so 200/s; queue length 8',
   )
-  expect(text).toContain('capacity >= 5/s\n    cannot be proved: to confirm the highest rate takes 569 s')
+  expect(words).toContain(
+    'search from 1 to 22.2/s (333/min per caller) for 99.9% good responses, precision 2%, confirmed over 10 s and 2995 responses per call: xs 75%, models 25%',
+  )
+  expect(text).toContain('capacity >= 5/s\n    cannot be proved: confirming the highest rate takes 569 s')
   expect(plan.forecast.requests).toBe(Math.round((60 * 4 * 0.5 * 500) / 0.75 / 60))
 })

@@ -21,7 +21,7 @@ describe('expected requests', () => {
       20 + 12 + 4,
     ],
     ['of one burst are its size', 'duration: 5s, shape: burst, size: 12, mix: { s: 1 }', 12],
-    ['of bursts are all that begin in the stage', 'duration: 5s, shape: burst, size: 4, every: 2s, mix: { s: 1 }', 12],
+    ['of bursts are all that start in the stage', 'duration: 5s, shape: burst, size: 4, every: 2s, mix: { s: 1 }', 12],
     ['do not count a burst that is due at the end', 'duration: 4s, shape: burst, size: 4, every: 2s, mix: { s: 1 }', 8],
     ['of a pause are none', 'duration: 4s, shape: pause', 0],
     [
@@ -29,18 +29,18 @@ describe('expected requests', () => {
       'duration: 4s, shape: sequence, callers: 3, calls: [s, models, s]',
       9,
     ],
+    ['of closed users are their maximum', 'duration: 5s, shape: closed, users: 8, think: 100ms, mix: { s: 1 }', 400],
     [
-      'of closed users are the most that they can send',
-      'duration: 5s, shape: closed, users: 8, think: 100ms, mix: { s: 1 }',
-      400,
+      'of users without think time assume responses after 10 ms',
+      'duration: 1s, shape: closed, users: 2, mix: { s: 1 }',
+      200,
     ],
-    ['of users who do not think take 10 ms an answer', 'duration: 1s, shape: closed, users: 2, mix: { s: 1 }', 200],
     ['of replays count every repetition', 'duration: 20s, shape: constant, rate: 1/s, mix: { replay: 1 }', 75],
   ])('%s', (_, stage, requests) => {
     expect(requestsOf(stage)).toBe(Math.round(requests))
   })
 
-  test('are shared out by weight, and add up to the total', () => {
+  test('are split by weight and add up to the total', () => {
     const { forecast } = planOf({
       only: 'duration: 10s, shape: constant, rate: 4/s, mix: { s: 3, batch: 1, models: 4 }',
     })
@@ -69,19 +69,19 @@ describe('expected credits', () => {
     expect(creditsOf('single: 1', discounted)).toBe(185)
   })
 
-  test('of a replay are those of the original and of the foreign request', () => {
+  test('of a replay are those of the original and of the other caller', () => {
     // (1 + 0.5) · 20 = 30.
     expect(creditsOf('replay: 1')).toBe(300)
   })
 
-  test('of a request that comes again are those of another one where its key has expired by then', () => {
+  test('of a late repeat count twice if its key has expired', () => {
     const again = 'duration: 10s, shape: constant, rate: 1/s, mix: { again: 1 }'
     const contract = { ...documented, idempotency: { ...documented.idempotency, ttlMs: 4_000 } }
     expect(planOf({ only: again }).forecast).toMatchObject({ credits: 200, requests: 20 })
     expect(planOf({ only: again }, { contract }).forecast).toMatchObject({ credits: 400, requests: 20 })
   })
 
-  test('of a probe that is to be refused are none, and else those of the dearest call', () => {
+  test('of a probe are those of the most expensive call, or none if it must be refused', () => {
     const plan = planOf({
       only: 'duration: 1s, shape: sequence, callers: 1, calls: [batch-too-long, key-of-one-character]',
     })
@@ -94,11 +94,11 @@ describe('expected credits', () => {
   })
 })
 
-describe('the worst spend', () => {
+describe('the maximum cost', () => {
   const worstOf = (mix: string, contract: Contract = documented) =>
     planOf({ only: `duration: 10s, shape: constant, rate: 1/s, mix: { ${mix} }` }, { contract }).forecast.worstUsd
 
-  test('of what searches and scrapes is that of a search and of every page, on top of the tokens', () => {
+  test('of searching and scraping adds a search and every page to the tokens', () => {
     expect(Number(worstOf('scraping: 1')) - Number(worstOf('xs: 1'))).toBeCloseTo(10 * 6 * 0.01, 9)
     const search = { ...documented.chat.search, usdPerLookup: null }
     const open = { ...documented, chat: { ...documented.chat, search } }
@@ -106,8 +106,8 @@ describe('the worst spend', () => {
     expect(worstOf('xs: 1', open)).not.toBeNull()
   })
 
-  test('of a chat call is a prompt of 5 % and 50 tokens more, and a completion of full length', () => {
-    // 260 tokens at $0.50 and 120 at $2 for a million are $0.00013 + $0.00024 a call.
+  test('of a chat call assumes 5 % and 50 more prompt tokens, and the longest completion', () => {
+    // 260 tokens at $0.50 and 120 at $2 per million are $0.00013 + $0.00024 per call.
     expect(worstOf('s: 1')).toBe('0.0037')
   })
 
@@ -120,7 +120,7 @@ describe('the worst spend', () => {
     expect(worstOf('s: 1, batch: 1')).toBe('0.00256875')
   })
 
-  test('is unknown when a model that is sent has no price, and known when it is not sent', () => {
+  test('is unknown only if a model in use has no price', () => {
     const models = documented.models.map(model => (model.tier === 'S' ? { ...model, usdPerMillion: null } : model))
     expect(worstOf('s: 1', { ...documented, models })).toBeNull()
     expect(worstOf('xs: 1', { ...documented, models })).not.toBeNull()
@@ -150,7 +150,7 @@ describe('the provable percentile', () => {
 describe('resources', () => {
   const stage = 'duration: 60s, shape: sequence, callers: 1, calls: [image, image, video, characters]'
 
-  test('draw on the limit of their kind, and cost at most what the contract says', () => {
+  test('use the limit of their kind, and cost at most what the contract states', () => {
     const plan = planOf({ only: stage })
     expect(limit(plan, 'only', 'image')).toMatchObject({ perMinute: 2, limit: 20 })
     expect(limit(plan, 'only', 'video-queue')).toMatchObject({ limit: 40 })
@@ -158,14 +158,14 @@ describe('resources', () => {
     expect(plan.forecast.worstUsd).toBe('5.5')
   })
 
-  test('without a known price leave the forecast without one', () => {
+  test('without a known price make the cost unknown', () => {
     const { image } = documented.resources
     if (image === undefined) throw new Error('no image')
     const contract = { ...documented, resources: { ...documented.resources, image: { ...image, worstUsd: null } } }
     expect(planOf({ only: stage }, { contract }).forecast.worstUsd).toBeNull()
   })
 
-  test('without a documented limit are in no row of limits', () => {
+  test('without a documented limit have no row of limits', () => {
     const none = { ...documented.resourceLimits.default, 'video-queue': null }
     const contract = { ...documented, resourceLimits: { ...documented.resourceLimits, default: none } }
     expect(limit(planOf({ only: stage }, { contract }), 'only', 'video-queue')).toBeUndefined()

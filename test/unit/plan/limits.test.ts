@@ -11,42 +11,45 @@ const answered = (perMinute: Readonly<Record<string, number>>): PublishedLimits 
   perMinute: new Map(Object.entries(perMinute)),
 })
 const only = { only: 'duration: 60s, shape: constant, rate: 90% of tier, mix: { s: 1 }' }
-const planBy = (granted: PublishedLimits, limits = 'target', stages: Readonly<Record<string, string>> = only): Plan =>
-  planOf(stages, { granted, callers: `limits-from: ${limits}` })
+const planBy = (
+  publishedLimits: PublishedLimits,
+  limits = 'target',
+  stages: Readonly<Record<string, string>> = only,
+): Plan => planOf(stages, { publishedLimits, callers: `limits-from: ${limits}` })
 const limitIn = ({ forecast }: Plan, scope: string) =>
   forecast.limits.find(row => row.stage === 'only' && row.scope === scope)?.limit
 
-describe('rates of tier', () => {
-  test('go by what the target grants', () => {
+describe('rates "of tier"', () => {
+  test('use the limits of the target', () => {
     const plan = planBy(answered({ [small]: 40 }))
     expect(perSecondOf(plan) * 60).toBeCloseTo(0.9 * 40 * 4, 9)
     expect(limitIn(plan, small)).toBe(40)
   })
 
-  test('go by its tokens where these are nearer', () => {
-    // 380 tokens a call, as they are counted: ten calls a minute.
+  test('use the token limit if it is reached first', () => {
+    // 380 estimated tokens per call: ten calls per minute.
     const plan = planBy(answered({ [small]: 40, [`${small} tokens`]: 3_800 }))
     expect(perSecondOf(plan) * 60).toBeCloseTo(0.9 * 10 * 4, 9)
     expect(limitIn(plan, `${small} tokens`)).toBe(3_800)
   })
 
-  test('go by the profile where the scenario says so, whatever the target grants', () => {
+  test('use the limits of the profile if the scenario requests that', () => {
     const plan = planBy(answered({ [small]: 40 }), 'profile')
     expect(perSecondOf(plan) * 60).toBeCloseTo(0.9 * 75 * 4, 9)
     expect(limitIn(plan, small)).toBe(75)
   })
 
   test.each<readonly [string, PublishedLimits]>([
-    ['says nothing of that model', answered({ 'chat:another': 1 })],
-    ['did not say', { kind: 'failed', caller: 'c0', why: 'it answered with 404' }],
-    ['was not asked', { kind: 'not-asked', why: 'a reason' }],
-  ])('go by the profile where the target %s', (_, granted) => {
-    const plan = planBy(granted)
+    ['publishes no limit of that model', answered({ 'chat:another': 1 })],
+    ['did not respond', { kind: 'failed', caller: 'c0', why: 'it answered with 404' }],
+    ['got no request', { kind: 'not-asked', why: 'a reason' }],
+  ])('use the limits of the profile if the target %s', (_, published) => {
+    const plan = planBy(published)
     expect(perSecondOf(plan) * 60).toBeCloseTo(0.9 * 75 * 4, 9)
     expect(plan.limits.scopes).toContainEqual({ scope: small, profile: 75, target: null, from: 'profile' })
   })
 
-  test('of every shape do so', () => {
+  test('use them in every shape', () => {
     const mix = 'mix: { s: 1 }'
     const plan = planBy(answered({ [small]: 60 }), 'target', {
       ramp: `duration: 9s, shape: ramp, from: 10% of tier, to: 20% of tier, ${mix}`,
@@ -66,12 +69,12 @@ describe('rates of tier', () => {
 })
 
 describe('the plan', () => {
-  test('says of each limit what both say, and whose it goes by', () => {
+  test('states each limit of profile and target, and which applies', () => {
     const mix = 'mix: { s: 1, single: 1, image: 1 }'
     const plan = planBy(answered({ [small]: 60, [`${small} tokens`]: 750_000 }), 'target', {
       only: `duration: 60s, shape: constant, rate: 10% of tier, ${mix}`,
     })
-    expect(plan.limits).toMatchObject({ by: 'target', request: { kind: 'answered', caller: 'c0' } })
+    expect(plan.limits).toMatchObject({ by: 'target', discovery: { kind: 'answered', caller: 'c0' } })
     expect(plan.limits.scopes.filter(({ scope }) => /small|rpc|image/.test(scope))).toEqual([
       { scope: small, profile: 75, target: 60, from: 'target' },
       { scope: `${small} tokens`, profile: 750_000, target: 750_000, from: 'target' },
@@ -81,44 +84,42 @@ describe('the plan', () => {
     expect(JSON.parse(JSON.stringify(plan))).toEqual(plan)
   })
 
-  test('prints both, and what differs', () => {
+  test('prints both limits, and which differ', () => {
     const text = describePlan(planBy(answered({ [small]: 60, [`${small} tokens`]: 750_000 })))
-    expect(text).toContain('limits    of the target, as far as it says: asked as c0, 1 of them not as in the profile\n')
+    expect(text).toContain('limits    from the target (caller c0); 1 differs from the profile\n')
     expect(text).toMatch(/chat:ref-small-24b +75 +60 +the target +differs\n/)
     expect(text).toMatch(/chat:ref-small-24b tokens +750,000 +750,000 +the target\n/)
     expect(text).toMatch(/rpc +100 +– +the profile\n/)
   })
 
-  test('hides no difference where rates go by the profile', () => {
+  test('prints differences even if rates use the profile', () => {
     const text = describePlan(planBy(answered({ [small]: 60 }), 'profile'))
-    expect(text).toContain(
-      'limits    of the profile, as the scenario wants it: asked as c0, the target says 1 otherwise\n',
-    )
+    expect(text).toContain('limits    from the profile, by "limits-from"; 1 differs at the target (caller c0)\n')
     expect(text).toMatch(/chat:ref-small-24b +75 +60 +the profile +differs\n/)
   })
 
-  test('says why nobody knows what the target grants', () => {
+  test('states why the limits of the target are unknown', () => {
     const failed = describePlan(planBy({ kind: 'failed', caller: 'c0', why: 'it answered with 404' }))
-    expect(failed).toContain('limits    of the profile: asked as c0, the target did not say (it answered with 404)\n')
-    expect(failed).not.toContain('by the target')
+    expect(failed).toContain('limits    from the profile: discovery as c0 failed (it answered with 404)\n')
+    expect(failed).not.toContain('rates use')
   })
 })
 
-describe('what a run was granted', () => {
+describe('recordedLimits', () => {
   test.each<PublishedLimits>([
     answered({ [small]: 60, [`${small} tokens`]: 9_000 }),
     { kind: 'failed', caller: 'c0', why: 'it answered with 404' },
-  ])('by its plan makes the same plan again: %j', granted => {
-    const plan = planBy(granted)
+  ])('reproduces the plan from %j', published => {
+    const plan = planBy(published)
     expect(planBy(recordedLimits(JSON.parse(JSON.stringify(plan.limits))))).toEqual(plan)
   })
 
-  test('by a plan without limits is nothing: nobody was asked then', () => {
+  test('of a plan without limits are not discovered', () => {
     expect(recordedLimits(undefined)).toEqual(notDiscovered)
   })
 })
 
-describe('an answer to the question for limits', () => {
+describe('parseLimits', () => {
   const entry = (apiModelId: unknown, ...rateLimits: readonly unknown[]) => ({ apiModelId, rateLimits })
   const limitsIn = (...rateLimits: readonly unknown[]) => {
     const read = parseLimits({ data: { rateLimits } })
@@ -127,7 +128,7 @@ describe('an answer to the question for limits', () => {
   const requests = (amount: unknown) => ({ type: 'RPM', amount })
   const tokens = (amount: unknown) => ({ type: 'TPM', amount })
 
-  test('gives the requests and the tokens of each model', () => {
+  test('reads the requests and the tokens of each model', () => {
     expect(limitsIn(entry('a', requests(20), tokens(500_000)), entry('b', requests(7.5)))).toEqual({
       'chat:a': 20,
       'chat:a tokens': 500_000,
@@ -135,14 +136,14 @@ describe('an answer to the question for limits', () => {
     })
   })
 
-  test('may say more than is understood', () => {
+  test('ignores unknown limits and fields', () => {
     const daily = { type: 'RPD', amount: 1_000 }
     const more = { ...entry('a', requests(20), daily), note: 'x' }
     expect(limitsIn(more, { rateLimits: [requests(3)] }, entry('video'), null, 'text')).toEqual({ 'chat:a': 20 })
   })
 
   test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 6_000_001, '20', null, undefined, {}, [20]])(
-    'with a limit of %j says nothing of it',
+    'ignores a limit of %j',
     amount => {
       expect(limitsIn(entry('a', requests(amount), tokens(9)))).toEqual({ 'chat:a tokens': 9 })
     },
@@ -158,11 +159,11 @@ describe('an answer to the question for limits', () => {
     { data: { rateLimits: [] } },
     { data: { rateLimits: [[], 1, { apiModelId: 'a', rateLimits: 'none' }, { apiModelId: 4, rateLimits: [] }] } },
     { rateLimits: [entry('a', requests(1))] },
-  ])('that is %j holds no limits', body => {
+  ])('finds no limits in %j', body => {
     expect(parseLimits(body)).toBeNull()
   })
 
-  test('names a model as it likes: one called __proto__ changes nothing', () => {
+  test('accepts a model with the name __proto__', () => {
     const body = JSON.parse(
       '{"data":{"rateLimits":[{"apiModelId":"__proto__","rateLimits":[{"type":"RPM","amount":5}]}]}}',
     )

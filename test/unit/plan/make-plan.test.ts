@@ -7,34 +7,34 @@ const constant = (share: string, mix: string) =>
 const tierOf = (mix: string, count = 1) =>
   Number((perSecondOf(planOf({ only: constant('100%', mix) }, { count })) * 60).toPrecision(12))
 
-describe('100% of tier, in arrivals a minute of one caller', () => {
+describe('100% of tier, in arrivals per minute of one caller', () => {
   test('of a chat call is the request limit of its model', () => {
     expect(tierOf('s: 1')).toBe(75)
     expect(tierOf('xs: 1')).toBe(500)
   })
 
-  test('of long chat calls is the token limit of their model, which is nearer', () => {
-    // 500,000 tokens a minute; a call is 50,000 tokens, 5 % and 50 more as a service counts them, and 10,000.
+  test('of long chat calls is the token limit of their model, which they reach first', () => {
+    // 500,000 tokens per minute. A call has an estimated 1.05 * 50,000 + 50 prompt tokens and 10,000 completion tokens.
     expect(tierOf('long: 1')).toBeCloseTo(500_000 / 62_550, 9)
   })
 
-  test('of RPC calls is the RPC limit, whether they are batches or not', () => {
+  test('of RPC calls is the RPC limit, for batches too', () => {
     expect(tierOf('batch: 1, single: 3')).toBeCloseTo(100, 12)
   })
 
-  test('of replays counts their repetitions, and the foreign ones of the other callers', () => {
-    // 1 + 2 duplicates + 0.25 conflicting + 0.5 foreign = 3.75 requests an arrival.
+  test('of replays counts their repetitions, and those by other callers', () => {
+    // 1 + 2 duplicates + 0.25 conflicts + 0.5 by another caller = 3.75 requests per arrival.
     expect(tierOf('replay: 1', 2)).toBeCloseTo((2 * 100) / 3.75, 9)
   })
 
-  test('of a mix is bound by the call that reaches its limit first', () => {
-    // Of 8 arrivals 3 are S-chats: 75 / (3/8) = 200. Five are batches: 100 / (5/8) = 160.
+  test('of a mix depends on the call that reaches its limit first', () => {
+    // 3 of 8 arrivals are S-chats: 75 / (3/8) = 200. Five are batches: 100 / (5/8) = 160.
     expect(tierOf('s: 3, batch: 5')).toBe(160)
     // With 4 and 4: 75 / (1/2) = 150, 100 / (1/2) = 200.
     expect(tierOf('s: 4, batch: 4')).toBe(150)
   })
 
-  test('is not lowered by calls that no limit counts', () => {
+  test('ignores calls without a limit', () => {
     expect(tierOf('s: 1, models: 1')).toBe(150)
   })
 
@@ -43,7 +43,7 @@ describe('100% of tier, in arrivals a minute of one caller', () => {
     expect(perSecondOf(planOf({ only: `callers: 2, ${constant('100%', 's: 1')}` }, { count: 3 })) * 60).toBe(150)
   })
 
-  test('is scaled by the share and not rounded', () => {
+  test('scales with the share, without rounding', () => {
     expect(perSecondOf(planOf({ only: constant('80%', 's: 1') }, { count: 1 }))).toBe(1)
     expect(perSecondOf(planOf({ only: constant('1%', 's: 1') }, { count: 1 }))).toBe(0.0125)
   })
@@ -60,7 +60,7 @@ describe('the plan', () => {
     expect(JSON.parse(JSON.stringify(plan))).toEqual(plan)
   })
 
-  test('starts each stage where the one before it ends', () => {
+  test('starts each stage at the end of the previous one', () => {
     const plan = planOf({
       a: 'duration: 1.5s, shape: pause',
       b: 'duration: 2s, shape: pause',
@@ -91,7 +91,7 @@ describe('the plan', () => {
     expect(plan.stages.map(({ load }) => load)).toEqual([
       { model: 'open', shape: { kind: 'ramp', fromPerSecond: 0.5, toPerSecond: 5 }, mix: s },
       { model: 'open', shape: { kind: 'poisson', perSecond: 2 }, mix: s },
-      // 130 % of 7.99 is 10.39 a caller: 11, since less than a whole one more would not exceed the limit.
+      // 130 % of 7.99 is 10.39 per caller, rounded up to 11 so that it exceeds the limit.
       { model: 'open', shape: { kind: 'burst', size: 22, everyMs: 9_000 }, mix: [['long', 1]] },
       { model: 'open', shape: { kind: 'burst', size: 3, everyMs: 2_000 }, mix: [['single', 1]] },
       { model: 'open', shape: { kind: 'stairs', fromPerSecond: 1, toPerSecond: 5, steps: 5, rampMs: 1_000 }, mix: s },
@@ -110,7 +110,7 @@ describe('the plan', () => {
     ])
   })
 
-  test('has bursts of whole arrivals for each caller, within the tier when the share is', () => {
+  test('rounds bursts to whole arrivals per caller, within the tier if the share is', () => {
     const sizeOf = (share: string, callers: number) => {
       const stage = `duration: 1s, shape: burst, size: ${share} of tier, exceed-tier: true, mix: { s: 1 }`
       const load = planOf({ only: stage }, { count: callers }).stages[0]?.load
@@ -122,7 +122,7 @@ describe('the plan', () => {
     expect(sizeOf('20%', 1)).toBe(15)
   })
 
-  test('decides what the scenario leaves open', () => {
+  test('fills in defaults', () => {
     const plan = planOf({ a: 'duration: 1s, shape: pause' })
     expect(plan).toMatchObject({ schema: 1, seed: 1, target: null, budgetUsd: null, question: null, record: 'all' })
     expect(plan.callers).toMatchObject({ accountTier: 'default', shared: false, keysFile: null })
@@ -138,7 +138,7 @@ describe('the plan', () => {
     })
   })
 
-  test('keeps what the scenario says, one timeout among defaults included', () => {
+  test('keeps the values of the scenario, even a single timeout', () => {
     const bounds = 'bounds: { max-in-flight: 8, max-body: 64KiB, drain: 0s, timeouts: { rpc: { total: 5s } } }'
     const plan = planOf({ a: 'duration: 1s, shape: pause' }, { more: `seed: 7\nrecord: none\n${bounds}` })
     expect(plan).toMatchObject({ seed: 7, record: 'none' })
@@ -151,12 +151,12 @@ describe('flags', () => {
   const stages = { a: 'duration: 1s, shape: pause' }
   const more = 'seed: 7\ntarget: http://one/v1\nbudget: { usd: 1 }'
 
-  test('win over the scenario', () => {
+  test('override the scenario', () => {
     const plan = planOf(stages, { more, flags: { seed: 0, target: 'http://two/v1/', budgetUsd: '$0.50' } })
     expect(plan).toMatchObject({ seed: 0, target: 'http://two/v1', budgetUsd: '0.5' })
   })
 
-  test('that are silent leave the scenario as it is', () => {
+  test('that are not given leave the scenario unchanged', () => {
     expect(planOf(stages, { more })).toMatchObject({ seed: 7, target: 'http://one/v1', budgetUsd: '1' })
   })
 
@@ -169,22 +169,22 @@ describe('flags', () => {
     ],
     [{ ...noFlags, budgetUsd: '-1' }, '--budget-usd: got "-1", expected an amount of dollars above 0, such as 0.25'],
     [{ ...noFlags, budgetUsd: '0' }, '--budget-usd: got "0", expected an amount of dollars above 0, such as 0.25'],
-  ])('with a mistake are refused: %j', (flags, message) => {
+  ])('with a mistake throw: %j', (flags, message) => {
     expect(() => planOf(stages, { flags })).toThrow(UsageError)
     expect(() => planOf(stages, { flags })).toThrow(message)
   })
 })
 
-describe('a stage that saturates', () => {
+describe('a saturate stage', () => {
   const stages = { flood: 'duration: 1s, shape: saturate, connections: 8, max-calls: 300, mix: { models: 1 }' }
   const at = (target: string) => () => planOf(stages, { flags: { ...noFlags, target } })
 
-  test('is for targets without a certificate, for nobody would verify it', () => {
+  test('refuses an https target, since it does not verify certificates', () => {
     expect(at('https://api.example.com/v1')).toThrow(
       new UsageError({
-        where: 'target of the stage flood',
+        where: 'target of stage flood',
         got: 'https://api.example.com/v1',
-        expected: 'an http: target, for connections that are kept busy verify no certificate',
+        expected: 'an http: target, since a saturate stage does not verify certificates',
       }),
     )
     expect(at('http://127.0.0.1:8402/api/v1')).not.toThrow()

@@ -6,7 +6,7 @@ import type { Plan } from '../../../src/plan/plan.ts'
 import type { Recordings } from '../../../src/plan/recorded-load.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 
-/** What the flags say when nobody gave one. */
+/** No flag given. */
 export const noFlags: Overrides = { seed: null, target: null, budgetUsd: null }
 
 const callsFor = (callers: number) => `
@@ -34,7 +34,7 @@ export function planOf(
     contract = documented,
     flags = noFlags,
     recordings = new Map(),
-    granted = notDiscovered,
+    publishedLimits = notDiscovered,
     callers = 'tier: default',
   }: {
     readonly count?: number
@@ -42,17 +42,17 @@ export function planOf(
     readonly contract?: Contract
     readonly flags?: Overrides
     readonly recordings?: Recordings
-    readonly granted?: PublishedLimits
-    /** A further key of the callers. */
+    readonly publishedLimits?: PublishedLimits
+    /** Another key of `callers`. */
     readonly callers?: string
   } = {},
 ): Plan {
   const lines = Object.entries(stages).map(([name, stage]) => `  - { name: ${name}, ${stage} }`)
   const text = `name: worked\ncallers: { count: ${count}, ${callers} }\ncalls:${callsFor(count)}stages:\n${lines.join('\n')}\n${more}`
-  return makePlan(parseScenario(text, 's.yaml', contract), contract, flags, { recordings, publishedLimits: granted })
+  return makePlan(parseScenario(text, 's.yaml', contract), contract, flags, { recordings, publishedLimits })
 }
 
-/** Arrivals a second of all callers in the only stage. */
+/** Arrivals per second of all callers in the only stage. */
 export function perSecondOf(plan: Plan): number {
   const load = plan.stages[0]?.load
   if (load?.model !== 'open' || load.shape.kind !== 'constant') throw new Error('the stage has no constant rate')

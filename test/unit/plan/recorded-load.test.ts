@@ -40,7 +40,7 @@ describe('a recorded stage', () => {
     [59_999, 'single', 1],
   ]
 
-  test('has the arrivals of its run: when, what and by whom', () => {
+  test('has the due times, calls and callers of its run', () => {
     expect(arrivalsOf(planFor(rows))).toEqual([
       [0, 's', 3],
       [0.125, 'models', 0],
@@ -50,7 +50,7 @@ describe('a recorded stage', () => {
     ])
   })
 
-  test('is shared out among workers, who send all of it together', () => {
+  test('is split among workers without loss', () => {
     const plan = planFor(rows)
     const [stage] = plan.stages
     if (stage === undefined) throw new Error('no stage')
@@ -60,19 +60,19 @@ describe('a recorded stage', () => {
     expect(together.map(({ dueMs, call, caller }) => [dueMs, call, caller])).toEqual(arrivalsOf(plan))
   })
 
-  test('begins where the stage before it ends, and lasts as long as its run did', () => {
+  test('starts at the end of the previous stage and lasts as long as its run', () => {
     const plan = planFor(rows, '', { before: 'duration: 5s, shape: pause' })
     expect(plan.stages[1]).toMatchObject({ startMs: 5_000, durationMs: 60_000, callers: 4, firstCaller: 0 })
     expect(arrivalsOf(plan)[0]?.[0]).toBe(0)
   })
 
-  test('at twice the speed takes half of the time', () => {
+  test('takes half the time at speed 2', () => {
     const plan = planFor(rows, ', speed: 2')
     expect(plan.stages[0]?.durationMs).toBe(30_000)
     expect(arrivalsOf(plan).map(([dueMs]) => dueMs)).toEqual([0, 0.063, 500.031, 29_999.5])
   })
 
-  test('is expected to send what it will send', () => {
+  test('has an exact forecast', () => {
     const { forecast } = planFor([...rows, [59_999.5, 'replay', 2]])
     expect(forecast.calls.map(({ call, requests }) => [call, requests])).toEqual([
       ['s', 2],
@@ -82,18 +82,18 @@ describe('a recorded stage', () => {
     ])
   })
 
-  test('can be counted between any two instants', () => {
+  test('counts arrivals between any two instants', () => {
     const [stage] = planFor(rows).stages
     if (stage === undefined) throw new Error('no stage')
     const between = (fromMs: number, toMs: number) => arrivalsBetween(stage, fromMs, toMs)
     expect([between(0, 60_000), between(0, 1_000), between(0.125, 59_999), between(1_001, 2_000)]).toEqual([4, 2, 2, 0])
   })
 
-  test('survives JSON, and reads as whose arrivals it has', () => {
+  test('survives JSON, and describes its recording', () => {
     const plan = planFor(rows, ', stage: steady, speed: 2')
     expect(arrivalsOf(JSON.parse(JSON.stringify(plan)))).toEqual(arrivalsOf(plan))
     expect(plan.stages.map(describeLoad)).toEqual([
-      'recorded in r1, its stage steady, 2 times as fast: s 50%, models 25%, single 25%',
+      'recorded in r1, stage steady, speed 2: s 50%, models 25%, single 25%',
     ])
   })
 })
@@ -102,62 +102,62 @@ describe('the busiest minute of a recorded stage', () => {
   const perMinute = (plan: Plan, stage: string, scope: string) =>
     plan.forecast.limits.find(row => row.stage === stage && row.scope === scope)?.perMinute
 
-  test('is that of its busiest caller, wherever in the run that is', () => {
-    const distribution: readonly Row[] = Array.from({ length: 30 }, (_, index) => [index * 1_000, 'single', index % 3])
+  test('is that of its busiest caller, at any time of the run', () => {
+    const spread: readonly Row[] = Array.from({ length: 30 }, (_, index) => [index * 1_000, 'single', index % 3])
     const crowd: readonly Row[] = Array.from({ length: 20 }, (_, index) => [40_000 + index, 'single', 3])
-    expect(perMinute(planFor([...distribution, ...crowd]), 'again', 'rpc')).toBe(20)
+    expect(perMinute(planFor([...spread, ...crowd]), 'again', 'rpc')).toBe(20)
   })
 
-  test('counts only the calls that draw on the limit', () => {
+  test('counts only calls with that limit', () => {
     const rows: readonly Row[] = [0, 1, 2, 3, 4].map(offsetMs => [offsetMs, offsetMs < 2 ? 'single' : 's', 0])
     const plan = planFor(rows)
     expect(perMinute(plan, 'again', 'rpc')).toBe(2)
     expect(perMinute(plan, 'again', 'chat:ref-small-24b')).toBe(3)
   })
 
-  test('adds up with that of the stages around it', () => {
+  test('adds the arrivals of neighboring stages', () => {
     const rows: readonly Row[] = Array.from({ length: 10 }, (_, index) => [index * 100, 'single', 2])
     const plan = planFor(rows, '', { before: 'duration: 10s, shape: constant, rate: 4/s, mix: { single: 1 }' })
     expect(perMinute(plan, '(run)', 'rpc')).toBe(20)
   })
 
-  test('leaves out of a minute what is an instant too late for it', () => {
+  test('excludes an arrival exactly one minute later', () => {
     const rows: readonly Row[] = [0, 30_000, 59_999.999, 60_000].map(offsetMs => [offsetMs, 'single', 0])
     expect(perMinute(planFor(rows), 'again', 'rpc')).toBe(3)
   })
 
-  test('is looked at over failures, too', () => {
+  test('also applies to expected failures', () => {
     const rows: readonly Row[] = Array.from({ length: 25 }, (_, index) => [20_000 + index * 100, 'unlisted', 1])
     expect(planFor(rows).forecast.failures).toMatchObject([{ stage: 'again', expected: 25, tolerated: 20 }])
   })
 })
 
-describe('a run that does not fit', () => {
-  test('has calls that the scenario has not, which are listed', () => {
+describe('recordedLoad throws if the run', () => {
+  test('has calls that the scenario lacks, and lists them', () => {
     const rows: readonly Row[] = [
       [0, 'chat', 0],
       [1, 's', 0],
       [2, 'toString', 0],
     ]
     expect(() => planFor(rows)).toThrow(
-      'stage again: got calls of run r1 that this scenario has not: chat, toString, expected a call of each name under "calls"',
+      'stage again: got calls in run r1 that the scenario lacks: chat, toString, expected each of them under "calls"',
     )
   })
 
   test('has more callers than the scenario', () => {
     expect(() => planFor([[0, 's', 4]])).toThrow(
-      'stage again: got 5 callers in run r1, expected at most 4, which is callers.count',
+      'stage again: got 5 callers in run r1, expected at most 4, the value of callers.count',
     )
   })
 
-  test('has sent nothing', () => {
-    expect(() => planFor([])).toThrow('stage again: got no arrivals in run r1, expected a run that sent something')
+  test('sent nothing', () => {
+    expect(() => planFor([])).toThrow('stage again: got no arrivals in run r1, expected a run with requests')
   })
 })
 
 const unpacked = (arrivals: readonly PackedArrival[]) => [...unpackArrivals(packArrivals(arrivals))]
 
-test('arrivals come out as they went in, to the microsecond, however far they are from each other', () => {
+test('packing preserves arrivals to the microsecond, at any distance', () => {
   const weekMs = 7 * 86_400_000
   const arrivals = [
     { offsetMs: 0, call: 0, caller: 0 },
@@ -171,17 +171,17 @@ test('arrivals come out as they went in, to the microsecond, however far they ar
   expect(unpacked([])).toEqual([])
 })
 
-test('what is rounded does not add up: after a day at 8.3 a second each is within half a microsecond', () => {
+test('rounding errors do not accumulate: after a day at 8.3/s they stay within half a microsecond', () => {
   const arrivals = Array.from({ length: 717_120 }, (_, k) => ({ offsetMs: (k * 1_000) / 8.3, call: 0, caller: k % 16 }))
-  let most = 0
+  let maxError = 0
   let k = 0
   for (const { offsetMs } of unpackArrivals(packArrivals(arrivals)))
-    most = Math.max(most, Math.abs(offsetMs - (k++ * 1_000) / 8.3))
+    maxError = Math.max(maxError, Math.abs(offsetMs - (k++ * 1_000) / 8.3))
   expect(k).toBe(717_120)
-  expect(most).toBeLessThan(0.000_501)
+  expect(maxError).toBeLessThan(0.000_501)
 })
 
-test('a hundred thousand arrivals at random are less than half a megabyte of text', () => {
+test('100,000 random arrivals pack into less than 600 kB of text', () => {
   const random = randomStream(3, 'packed')
   let offsetMs = 0
   const arrivals = Array.from({ length: 100_000 }, () => {
@@ -191,7 +191,7 @@ test('a hundred thousand arrivals at random are less than half a megabyte of tex
   expect(packArrivals(arrivals).length).toBeLessThan(500_000 * 1.2)
 })
 
-test('the same arrivals are the same text', () => {
+test('packing is deterministic', () => {
   const arrivals = [{ offsetMs: 1.5, call: 1, caller: 2 }]
   expect(packArrivals(arrivals)).toBe(packArrivals(arrivals))
 })

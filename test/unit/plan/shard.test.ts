@@ -27,15 +27,15 @@ const shapes: readonly Shape[] = [
 ]
 const open = (shape: Shape): Load => ({ model: 'open', shape, mix })
 
-/** Callers in their order, and each caller's arrivals in theirs; a place is a worker's own matter. */
+/** Sorts arrivals by id and removes `seq`, which differs between workers. */
 const asOne = (arrivals: readonly Arrival[]) => arrivals.map(({ seq: _, ...rest }) => rest).toSorted(byId)
 const byId = (a: { readonly id: number }, b: { readonly id: number }) => a.id - b.id
-const shares = (workers: number) => Array.from({ length: workers }, (_, worker) => ({ worker, workers }))
+const shardsOf = (workers: number) => Array.from({ length: workers }, (_, worker) => ({ worker, workers }))
 
 describe('the workers of an open stage', () => {
   const cases = shapes.flatMap(shape => counts.map(workers => ({ shape, kind: shape.kind, workers })))
 
-  test.each(cases)('send the whole schedule together, to the last digit: $kind, $workers', ({ shape, workers }) => {
+  test.each(cases)('together send exactly the schedule of one worker: $kind, $workers', ({ shape, workers }) => {
     const plan = planFor(14, 5)
     const stages = [
       stageOf(open(shape), { callers: 14 }),
@@ -43,10 +43,10 @@ describe('the workers of an open stage', () => {
     ]
     const of = (source: ReturnType<typeof createArrivalSource>) => stages.flatMap(stage => [...source.open(stage)])
     const single = of(createArrivalSource(plan))
-    const shards = shares(workers).map(share => of(createArrivalSource(plan, share)))
+    const shards = shardsOf(workers).map(shard => of(createArrivalSource(plan, shard)))
     expect(asOne(shards.flat())).toEqual(asOne(single))
     for (const shard of shards) {
-      // Each has places of its own, without a gap, in the order of the schedule.
+      // Each worker numbers its requests without gaps, in the order of the schedule.
       let next = 0
       for (const { seq, steps } of shard) {
         expect(seq).toBe(next)
@@ -60,7 +60,7 @@ describe('the workers of an open stage', () => {
 })
 
 describe('the workers of a closed stage', () => {
-  test('have each caller send what it sends anyway', () => {
+  test('do not change what each caller sends', () => {
     const plan = planFor(6)
     const stage = stageOf({ model: 'closed', users: 6, thinkMs: 0, mix }, { callers: 6 })
     const first = (source: ReturnType<typeof createArrivalSource>, arrivals: number) => {
@@ -68,20 +68,20 @@ describe('the workers of a closed stage', () => {
       return Array.from({ length: arrivals }, () => next(0))
     }
     const single = first(createArrivalSource(plan), 60)
-    const shards = shares(3).flatMap(share => first(createArrivalSource(plan, share), 20))
+    const shards = shardsOf(3).flatMap(shard => first(createArrivalSource(plan, shard), 20))
     expect(asOne(shards)).toEqual(asOne(single))
   })
 
   const stage = (users: number, more: Partial<StagePlan> = {}) =>
     stageOf({ model: 'closed', users, thinkMs: 0, mix }, { callers: 12, ...more })
 
-  test.each([1, 2, 5, 11, 12, 13, 100])('divide %d users without loss, and none is without a caller', users => {
+  test.each([1, 2, 5, 11, 12, 13, 100])('divide %d users without loss, and each user has a caller', users => {
     for (const workers of counts) {
       for (const more of [{}, { callers: 3, firstCaller: 4 }]) {
         const plan = planFor(12)
-        const divided = shares(workers).map(share => ({
-          users: usersOfShard(users, stage(users, more), plan, share),
-          callers: callersOfShard(stage(users, more), ownsCaller(plan, share)).length,
+        const divided = shardsOf(workers).map(shard => ({
+          users: usersOfShard(users, stage(users, more), plan, shard),
+          callers: callersOfShard(stage(users, more), ownsCaller(plan, shard)).length,
         }))
         expect(divided.reduce((sum, each) => sum + each.users, 0)).toBe(users)
         expect(divided.filter(each => each.users > 0 && each.callers === 0)).toEqual([])
@@ -92,30 +92,30 @@ describe('the workers of a closed stage', () => {
 })
 
 describe('callers', () => {
-  test('belong to one worker each, and to all of them alike', () => {
+  test('belong to one worker each, in even numbers', () => {
     const plan = { ...planFor(10), calls: { rpc } }
     for (const workers of counts) {
       const owners = plan.callers.names.map((_, caller) => shardOf(caller, plan, workers))
-      const sizes = shares(workers).map(({ worker }) => owners.filter(owner => owner === worker).length)
+      const sizes = shardsOf(workers).map(({ worker }) => owners.filter(owner => owner === worker).length)
       expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1)
     }
   })
 
-  test.each([2, 3, 4, 5, 9, 10])('of %d have a neighbour who is somebody else and in the same worker', count => {
+  test.each([2, 3, 4, 5, 9, 10])('of %d are paired with another caller of the same worker', count => {
     const plan = planFor(count)
     for (let workers = 1; workers <= maxShards({ ...plan, stages: [], bounds }).max; workers++) {
       const owners = new Set(plan.callers.names.map((_, caller) => shardOf(caller, plan, workers)))
       expect(owners.size).toBe(workers)
       for (const caller of plan.callers.names.keys()) {
-        const neighbour = pairedCallerOf(caller, count)
-        expect(neighbour).not.toBe(caller)
-        expect(plan.callers.names[neighbour]).toBeDefined()
-        expect(shardOf(neighbour, plan, workers)).toBe(shardOf(caller, plan, workers))
+        const paired = pairedCallerOf(caller, count)
+        expect(paired).not.toBe(caller)
+        expect(plan.callers.names[paired]).toBeDefined()
+        expect(shardOf(paired, plan, workers)).toBe(shardOf(caller, plan, workers))
       }
     }
   })
 
-  test('who are alone are their own neighbour', () => {
+  test('without a partner are paired with themselves', () => {
     expect(pairedCallerOf(0, 1)).toBe(0)
   })
 })
@@ -128,26 +128,26 @@ const bounds = {
   timeouts: { chat: timeouts, rpc: timeouts, control: timeouts },
 }
 
-describe('a plan can be divided among', () => {
-  const most = (named: Readonly<Record<string, Call>>, stages: readonly StagePlan[] = [], maxInFlight = 512) =>
+describe('maxShards', () => {
+  const maxOf = (named: Readonly<Record<string, Call>>, stages: readonly StagePlan[] = [], maxInFlight = 512) =>
     maxShards({ ...planFor(9), calls: named, stages, bounds: { ...bounds, maxInFlight } })
 
-  test('as many workers as it has callers', () => {
-    expect(most({ rpc }).max).toBe(9)
+  test('is the number of callers', () => {
+    expect(maxOf({ rpc }).max).toBe(9)
   })
 
-  test('half as many where callers try the keys of each other', () => {
-    expect(most(calls).max).toBe(4)
+  test('is half of that if callers use keys of each other', () => {
+    expect(maxOf(calls).max).toBe(4)
   })
 
-  test('no more than there are users of a closed stage, or requests in flight', () => {
+  test('is at most the number of closed users, and of requests in flight', () => {
     const few = stageOf({ model: 'closed', users: 2, thinkMs: 0, mix }, { name: 'few' })
-    expect(most({ rpc }, [stageOf(steady(1)), few])).toEqual({ max: 2, reason: '2 users in the stage few' })
-    expect(most({ rpc }, [], 3).max).toBe(3)
+    expect(maxOf({ rpc }, [stageOf(steady(1)), few])).toEqual({ max: 2, reason: '2 users in stage few' })
+    expect(maxOf({ rpc }, [], 3).max).toBe(3)
   })
 })
 
-test('what is divided is not lost, and no part is more than one larger than another', () => {
+test('splitEvenly loses nothing, and its parts differ by at most one', () => {
   for (const total of [0, 1, 5, 512])
     for (const parts of counts) {
       const each = Array.from({ length: parts }, (_, index) => splitEvenly(total, index, parts))

@@ -7,7 +7,7 @@ import { validScenario } from './valid-scenario.ts'
 const load = (text: string, contract = documented) => parseScenario(text, 's.yaml', contract)
 const callOf = (name: string, text = validScenario, contract = documented) => load(text, contract).calls[name]
 
-test('a scenario is read with its units as numbers and its names resolved', () => {
+test('loading converts units to numbers and resolves names', () => {
   const text = `name: whole
 question: Is all of it read?
 target: http://127.0.0.1:8402/api/v1/
@@ -102,13 +102,13 @@ thresholds: [{ expect: mean latency of one in hit < 1s, why: A reason. }]
   })
 })
 
-test('a chat call is of the first model of its tier, or of the model that it names', () => {
+test('a chat call uses its model, or the first model of its tier', () => {
   expect(callOf('chat')).toMatchObject({ model: 'ref-small-24b', modelTier: 'S', stream: true })
   const named = validScenario.replace('model-tier: S', 'model: ref-large-235b')
   expect(callOf('chat', named)).toMatchObject({ model: 'ref-large-235b', modelTier: 'L' })
 })
 
-test('without methods an EVM call has the usual ones, as far as they are on the allow-list', () => {
+test('an EVM call without methods gets the default ones on the allow-list', () => {
   expect(callOf('single')).toMatchObject({ methods: usualEvmMethods })
   const { eth_call: _, ...evm } = documented.rpc.methods.evm
   const contract = { ...documented, rpc: { ...documented.rpc, methods: { ...documented.rpc.methods, evm } } }
@@ -116,19 +116,19 @@ test('without methods an EVM call has the usual ones, as far as they are on the 
   expect(callOf('single', text, contract)).toMatchObject({ methods: usualEvmMethods.slice(1) })
 })
 
-test('no usual method writes to a chain', () => {
+test('no default method writes to a chain', () => {
   expect(usualEvmMethods.filter(([method]) => /send|sign/i.test(method))).toEqual([])
 })
 
-test('100% of tier needs no permission, and more needs one', () => {
+test('only rates above 100% of tier need permission', () => {
   const at = (rate: string) => load(validScenario.replace('rate: 80% of tier', `rate: ${rate}`))
   expect(() => at('100% of tier')).not.toThrow()
   expect(() => at('100.01% of tier')).toThrow('exceed-tier')
   expect(() => at('100.01% of tier, exceed-tier: true')).not.toThrow()
 })
 
-test('an absolute rate may be all that the limits allow', () => {
-  // Of a partner's S-chats 150 a minute are allowed: 5 a second of two callers.
+test('an absolute rate may equal the limits', () => {
+  // A partner may send 150 S-chats per minute, so two callers may send 5 per second.
   const at = (rate: string) =>
     load(
       validScenario
@@ -140,7 +140,7 @@ test('an absolute rate may be all that the limits allow', () => {
   expect(() => at('301/m')).toThrow('expected at most 5/s, which is 100% of tier')
 })
 
-test('anchors save repetition', () => {
+test('anchors and aliases work', () => {
   const text = validScenario
     .replace('mix: { chat', 'mix: &usual { chat')
     .replace(
@@ -151,12 +151,12 @@ test('anchors save repetition', () => {
   expect(more).toMatchObject({ shape: 'closed', mix: steady !== undefined && 'mix' in steady ? steady.mix : null })
 })
 
-test('the size of a batch is bounded by the profile', () => {
+test('the profile bounds the size of a batch', () => {
   const contract = { ...documented, rpc: { ...documented.rpc, batchLimit: 5 } }
   expect(() => callOf('rpc', validScenario, contract)).toThrow('got 10, expected a whole number from 1 to 5')
 })
 
-test('a merge key gives a call what another has, but for what it says itself', () => {
+test('a merge key copies the fields of another call, which the call may override', () => {
   const calls = `calls:
   one: &one { kind: chat, stream: false, model-tier: XS, prompt-tokens: 5, max-completion-tokens: 8 }
   two: { <<: *one, prompt-tokens: 6, body: { n: 2 } }

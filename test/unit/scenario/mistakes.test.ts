@@ -6,12 +6,12 @@ import { UsageError } from '../../../src/lib/usage-error.ts'
 import { loadScenario, parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { validScenario } from './valid-scenario.ts'
 
-/** What is said of a text, line by line; nothing of a scenario without a mistake. */
+/** The messages for a text, by line; none for a valid scenario. */
 function mistakesOf(text: string): readonly string[] {
-  return said(() => parseScenario(text, 's.yaml', documented))
+  return messagesOf(() => parseScenario(text, 's.yaml', documented))
 }
 
-function said(load: () => unknown): readonly string[] {
+function messagesOf(load: () => unknown): readonly string[] {
   try {
     load()
     return []
@@ -21,7 +21,7 @@ function said(load: () => unknown): readonly string[] {
   }
 }
 
-/** The cases of mistakes.txt, which explains itself. */
+/** The cases of mistakes.txt. Its first line describes the format. */
 const cases = readFileSync(new URL('mistakes.txt', import.meta.url), 'utf8')
   .trim()
   .split('\n\n')
@@ -32,23 +32,23 @@ const cases = readFileSync(new URL('mistakes.txt', import.meta.url), 'utf8')
     return { what, from: marked('-').join('\n'), to: marked('+').join('\n'), text: marked('!') }
   })
 
-test('the scenario that the cases start from has no mistake', () => {
+test('the scenario of all cases is valid', () => {
   expect(mistakesOf(validScenario)).toEqual([])
 })
 
-test.each(cases)('$what is told in one line, with its place', ({ from, to, text }) => {
+test.each(cases)('reports $what with its position', ({ from, to, text }) => {
   expect(validScenario).toContain(from)
   expect(text).not.toEqual([])
   expect(mistakesOf(validScenario.replace(from, to))).toEqual(text)
 })
 
-test('what stands behind a secret key is never said', () => {
+test('no message contains the value of a secret key', () => {
   const secrets = cases.filter(({ to }) => to.includes('sk-very-secret'))
   expect(secrets.length).toBeGreaterThan(2)
   for (const { text } of secrets) expect(text.join('\n')).not.toContain('very-secret')
 })
 
-test('all mistakes of a file are told at once, in the order of their lines', () => {
+test('all mistakes of a file are reported together, in order of lines', () => {
   const text = validScenario
     .replace('why: A reason.', 'why: ""')
     .replace('rpc: 5', 'rcp: 5')
@@ -64,18 +64,18 @@ test('all mistakes of a file are told at once, in the order of their lines', () 
   ])
 })
 
-test('a mistake in one field of a call does not hide those in the others', () => {
+test('a mistake in one field of a call does not hide mistakes in others', () => {
   const text = validScenario.replace('model-tier: S, prompt-tokens: 200', 'model: nope, prompt-tokens: many')
   expect(mistakesOf(text)).toHaveLength(2)
 })
 
-test('a call with a mistake is no unknown call to those who name it', () => {
+test('a call with a mistake is not reported as unknown', () => {
   expect(mistakesOf(validScenario.replace('kind: rpc-batch', 'kind: rpc-btach'))).toEqual([
     's.yaml:5:16: got "rpc-btach", expected chat, rpc, rpc-batch, replay, models, networks, rate-limits, rate-limit-logs, resource or probe; did you mean "rpc-batch"?',
   ])
 })
 
-test('a mistake behind an anchor is told once, where it is, however many aliases repeat it', () => {
+test('a mistake that aliases repeat is reported once, at its anchor', () => {
   const text = validScenario
     .replace('mix: { chat: 3, rpc: 5, replay: 1 }', 'mix: &usual { chat: 3, caht: 5 }')
     .replace(
@@ -85,7 +85,7 @@ test('a mistake behind an anchor is told once, where it is, however many aliases
   expect(mistakesOf(text).map(line => line.split(' got')[0])).toEqual(['s.yaml:11:94:'])
 })
 
-test('the column of a threshold in quotes is inside the quotes, and of a folded one at its start', () => {
+test('a mistake in a quoted threshold has its own column; in a folded one, the column of its start', () => {
   expect(mistakesOf(validScenario.replace('"p(95) ttft of chat < 400ms"', "'faild == 0'"))[0]).toMatch(
     /^s.yaml:16:16: /,
   )
@@ -101,17 +101,17 @@ test.each([
   ['a file of comments', '# nothing\n', 's.yaml:1:1: got an empty file, expected a scenario'],
   ['a list', '- 1', 's.yaml:1:1: got a list, expected a mapping'],
   ['a word', 'word', 's.yaml:1:1: got "word", expected a mapping'],
-])('%s is no scenario', (_, text, line) => {
+])('%s is not a scenario', (_, text, line) => {
   expect(mistakesOf(text)).toEqual([line])
 })
 
-test('an alias bomb is refused and not unfolded', () => {
+test('an alias bomb is refused without expanding it', () => {
   const bomb = Array.from(
     { length: 12 },
     (_, i) => `k${i}: &a${i} [${`${i === 0 ? '1' : `*a${i - 1}`},`.repeat(9)}]`,
   ).join('\n')
   expect(mistakesOf(bomb)).toEqual([
-    's.yaml:2:10: got invalid YAML, expected a scenario; its aliases stand for more than 100 nodes',
+    's.yaml:2:10: got invalid YAML, expected a scenario; its aliases expand to more than 100 nodes',
   ])
 })
 
@@ -119,25 +119,25 @@ test('a mapping that contains itself is refused', () => {
   expect(mistakesOf(`${validScenario}bounds: &self { timeouts: *self }\n`)).toHaveLength(1)
 })
 
-test('brackets without an end are a mistake of the file and not a fault of the program', () => {
+test('unclosed brackets are a mistake of the file, not a crash', () => {
   const lines = mistakesOf(`name: ${'['.repeat(20_000)}`)
   expect(lines.length).toBeLessThanOrEqual(5)
   expect(lines[0]).toMatch(/^s.yaml:1:\d+: got invalid YAML, expected a scenario; it is nested too deeply$/)
 })
 
-test('a file that cannot be read is told by its name', () => {
+test('an unreadable file is reported by name', () => {
   const file = '/nonexistent/scenario.yaml'
-  expect(said(() => loadScenario(file, documented))).toEqual([
+  expect(messagesOf(() => loadScenario(file, documented))).toEqual([
     `${file}: got ENOENT: no such file or directory, stat '${file}', expected a readable scenario file (YAML)`,
   ])
-  expect(said(() => loadScenario('/', documented))[0]).toMatch(/^\/: got EISDIR/)
+  expect(messagesOf(() => loadScenario('/', documented))[0]).toMatch(/^\/: got EISDIR/)
 })
 
-test('a text of more than a mebibyte is refused', () => {
+test('a text of more than 1 MiB is refused', () => {
   expect(mistakesOf(`#${'x'.repeat(1_048_576)}`)).toEqual(['s.yaml: got 1048577 bytes, expected at most 1048576'])
 })
 
-test('however a scenario is mangled, what is said of it is lines with a place, in order', () => {
+test('a mangled scenario yields only messages with positions, in order', () => {
   const random = randomStream(1, 'mangle')
   const strange = [
     '',

@@ -7,7 +7,7 @@ const chat = (more: object) =>
     throw new Error(JSON.stringify(problem))
   })
 
-test('a chat call with nothing but a bound has no options', () => {
+test('a chat call with only a bound has no options', () => {
   expect(chat({ 'max-completion-tokens': 9 })).toMatchObject({ maxCompletionTokens: 9, isBounded: true, options: null })
 })
 
@@ -18,17 +18,17 @@ test.each([
   [{ body: { max_tokens: 1.5 } }, 8192],
   [{ body: { max_tokens: 1 } }, 1],
   [{ body: { max_tokens: 100_000 } }, 8192],
-])('without a bound of its own %j may give %i tokens', (more, tokens) => {
+])('without its own bound, %j allows %i tokens', (more, tokens) => {
   expect(chat(more)).toMatchObject({ maxCompletionTokens: tokens, isBounded: false })
 })
 
-test('a deprecated model is preferred where it is asked for, and the profile has one of that tier', () => {
+test('"deprecated" selects a deprecated model, if the tier has one', () => {
   expect(chat({ 'model-tier': 'XS' })).toMatchObject({ model: 'ref-nano-3b' })
   expect(chat({ 'model-tier': 'XS', deprecated: true })).toMatchObject({ model: 'ref-nano-1b' })
   expect(chat({ deprecated: true })).toMatchObject({ model: 'ref-small-24b' })
 })
 
-test('whatever a call asks beside prompt and bound is among its options', () => {
+test('options contain everything except prompt and bound', () => {
   const more = { body: { n: 2 }, parameters: { disable_thinking: true }, suffix: 'a=b', 'accept-encoding': 'gzip' }
   expect(chat({ ...more, 'same-prompt': true })).toMatchObject({
     options: { body: more.body, parameters: more.parameters, suffix: 'a=b', encoding: 'gzip', samePrompt: true },

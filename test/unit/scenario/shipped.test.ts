@@ -7,13 +7,13 @@ import { loadScenario } from '../../../src/scenario/load-scenario.ts'
 import { scenarioJsonSchema } from '../../../src/scenario/schema.ts'
 
 const noFlags = { seed: null, target: null, budgetUsd: null }
-/** Stages that exceed a limit on purpose, and the whole run for each limit that they exceed. */
+/** Stages that exceed a limit on purpose, and the whole run for each such limit. */
 const beyond: Readonly<Record<string, readonly string[]>> = {
   smoke: ['chat-limit', 'rpc-limit', '(run)', '(run)'],
   'abuse-block': ['rate-limited', '(run)'],
   'rate-limit': ['up-to-chat', 'up-to-rpc', '(run)', '(run)'],
 }
-/** Those that wait for a window to be over, that may search for so long, or that need values enough. */
+/** Scenarios that wait for the end of a window, search for a rate, or need many samples. */
 const longestMs: Readonly<Record<string, number>> = { 'rate-limit': 110_000, capacity: 110_000, nightly: 160_000 }
 
 const files = readdirSync('scenarios').filter(file => file.endsWith('.yaml'))
@@ -27,39 +27,39 @@ describe.each(files)('scenarios/%s', file => {
     expect(scenario.question).toMatch(/\?$/)
   })
 
-  test('is over within a minute, unless it has a reason', () => {
+  test('lasts at most a minute, with listed exceptions', () => {
     expect(plan.forecast.durationMs).toBeLessThan(longestMs[scenario.name] ?? 60_000)
   })
 
-  test('costs at worst less than half of its budget', () => {
+  test('costs less than half of its budget in the worst case', () => {
     expect(Number(plan.forecast.worstUsd)).toBeLessThan(Number(plan.budgetUsd) / 2)
   })
 
-  test('sends enough to prove each of its thresholds', () => {
+  test('sends enough requests to prove each threshold', () => {
     expect(
       plan.thresholds.map(threshold => sampleSizeWarning(plan, threshold)).filter(problem => problem !== null),
     ).toEqual([])
   })
 
-  test('stays within every limit but where it says that it does not', () => {
+  test('stays within every limit, except on purpose', () => {
     const over = plan.forecast.limits.filter(({ perMinute, limit }) => perMinute > limit)
     expect(over.map(({ stage }) => stage)).toEqual(beyond[scenario.name] ?? [])
   })
 
-  test('asks for violations, refusals and failures to be none', () => {
+  test('has thresholds on violations, unexpected-429 and failures', () => {
     const expressions = scenario.thresholds.map(({ expression }) => expression)
     expect(expressions).toEqual(expect.arrayContaining(['violations == 0', 'unexpected-429 == 0', 'failed == 0']))
   })
 })
 
-test('smoke has fewer deliberate refusals of a caller than the 20 that would have it blocked', () => {
+test('smoke provokes at most 20 refusals per caller, so that none is blocked', () => {
   const { stages, forecast } = makePlan(loadScenario('scenarios/smoke.yaml', documented), documented, noFlags)
   const bursts = forecast.limits.filter(({ stage, perMinute, limit }) => stage.endsWith('-limit') && perMinute > limit)
   expect(bursts.map(({ stage, perMinute, limit }) => [stage, perMinute - limit])).toEqual([
     ['chat-limit', 6],
     ['rpc-limit', 5],
   ])
-  // The bursts and the probes are of callers who take part in nothing else, so their refusals do not add up.
+  // The callers of bursts and probes do nothing else, so their refusals do not add up.
   const taken = stages.filter(
     ({ load }) => load.model === 'sequence' || (load.model === 'open' && load.shape.kind === 'burst'),
   )
@@ -70,7 +70,7 @@ test('smoke has fewer deliberate refusals of a caller than the 20 that would hav
   expect(stages.flatMap(({ load }) => (load.model === 'sequence' ? load.calls : [])).length).toBeLessThan(20)
 })
 
-test('the schema for editors is that of the program', () => {
+test('scenario.schema.json is up to date', () => {
   const file = 'scenarios/scenario.schema.json'
   const current = `${JSON.stringify(scenarioJsonSchema(), null, 2)}\n`
   expect(readFileSync(file, 'utf8'), `write the output of "turnpike schema" to ${file}`).toBe(current)

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { expandSequence, namesInSequence } from '../../../src/scenario/stage-schema.ts'
 
-test('a name stands for one turn, and a number before it for so many', () => {
+test('expandSequence repeats names with a count', () => {
   expect(expandSequence(['a', '3 x b', '2 × c', '2x d'])).toEqual(['a', 'b', 'b', 'b', 'c', 'c', 'd', 'd'])
 })
 
-test.each(['0 x a', '-1 x a', '10000 x a', '3 x', '3 a', 'x a', '1.5 x a'])('%s is nothing but a name', entry => {
+test.each(['0 x a', '-1 x a', '10000 x a', '3 x', '3 a', 'x a', '1.5 x a'])('%s is a plain name', entry => {
   expect(expandSequence([entry])).toEqual([entry])
 })
 
-test('what is no text has no name', () => {
+test('namesInSequence ignores values that are not text', () => {
   expect(namesInSequence(['a', 3, null, '2 x b'])).toEqual(['a', 'b'])
   expect(namesInSequence({ a: 1 })).toEqual([])
 })

@@ -51,12 +51,12 @@ test('spaces around operators do not matter', () => {
   expect(parse('p(95) ttft of chat<400ms')).toEqual(spaced)
 })
 
-test('a problem is at the character where the wrong word begins, however much space is before it', () => {
+test('a mistake has the index of the wrong word, even after several spaces', () => {
   expect(parse('failed    of  caht == 0')).toMatchObject([{ at: 14, got: '"caht"' }])
   expect(parse('failed == ')).toMatchObject([{ at: 9, got: 'the end of the expression' }])
 })
 
-test('every expression that is cut short has a problem, and it is at most behind the end', () => {
+test('every truncated expression has a mistake, at most at its end', () => {
   const whole = 'p(99.9) service-time of chat in steady <= 1m30s'
   const words = whole.split(' ')
   for (let count = 0; count < words.length; count++) {

@@ -24,7 +24,7 @@ describe('durations', () => {
     ['1.005s', 1_005],
     ['0.1m', 6_000],
     ['0s', 0],
-  ])('%s is %d ms, to the last digit', (text, ms) => {
+  ])('%s is exactly %d ms', (text, ms) => {
     expect(parseDuration(text)).toBe(ms)
   })
 
@@ -45,11 +45,11 @@ describe('durations', () => {
     's',
     '١s',
     '0x5s',
-  ])('%j is no duration', text => {
+  ])('%j is not a duration', text => {
     expect(parseDuration(text)).toBeNull()
   })
 
-  test('a duration written in parts is the sum of its parts', () => {
+  test('a duration is the sum of its parts', () => {
     for (const [h, m, s, ms] of times(
       () => [random.int(50), random.int(90), random.int(90), random.int(2_000)] as const,
     )) {
@@ -64,7 +64,7 @@ describe('durations', () => {
     }
   })
 
-  test('a hint keeps the number and the unit that was meant', () => {
+  test('a hint keeps the number and the intended unit', () => {
     const hint = (written: unknown) => durationHint(written).hint
     expect(hint('5 sec')).toBe('did you mean "5s"?')
     expect(hint('5 minutes')).toBe('did you mean "5m"?')
@@ -78,7 +78,7 @@ describe('durations', () => {
 })
 
 describe('rates', () => {
-  test('20 a minute is one every three seconds, and not rounded', () => {
+  test('20 per minute is not rounded', () => {
     expect(parseRate('20/m')).toEqual({ kind: 'absolute', perSecond: 20 / 60 })
     expect(parseRate('8.3/s')).toEqual({ kind: 'absolute', perSecond: 8.3 })
     expect(parseRate('1/h')).toEqual({ kind: 'absolute', perSecond: 1 / 3_600 })
@@ -102,17 +102,17 @@ describe('rates', () => {
     '80%  of tier',
     '80% of tiers',
     'of tier',
-  ])('%j is no rate', text => {
+  ])('%j is not a rate', text => {
     expect(parseRate(text)).toBeNull()
   })
 
-  test('every rate reads as the rate that it is in another unit', () => {
+  test('rates in different units are equal', () => {
     for (const perMinute of times(() => random.int(100_000))) {
       expect(parseRate(`${perMinute * 60}/h`)).toEqual(parseRate(`${perMinute}/m`))
     }
   })
 
-  test('a number too large to count with is no rate', () => {
+  test('a number that overflows is not a rate', () => {
     expect(parseRate(`${'9'.repeat(400)}/s`)).toBeNull()
     expect(parseShareOfTier(`${'9'.repeat(400)}% of tier`)).toBeNull()
     expect(parseDuration(`${'9'.repeat(400)}h`)).toBeNull()
@@ -132,7 +132,7 @@ describe('amounts', () => {
   })
 
   test.each(['$', '-1', '$-1', 'ten', '0.25 USD', '€1', '1e-13', Number.NaN, Number.POSITIVE_INFINITY])(
-    '%j is no amount',
+    '%j is not an amount',
     written => {
       expect(parseUsd(written)).toBeNull()
     },
@@ -148,11 +148,11 @@ describe('amounts', () => {
     expect(parseBytes(written)).toBe(bytes)
   })
 
-  test.each(['2', '2mb', '2 MiB', '0.3B', '-1kB', 1.5, -1])('%j is no size', written => {
+  test.each(['2', '2mb', '2 MiB', '0.3B', '-1kB', 1.5, -1])('%j is not a size', written => {
     expect(parseBytes(written)).toBeNull()
   })
 
-  test('a per cent is a hundredth, and its sign is needed', () => {
+  test('a percentage needs its sign', () => {
     expect(parsePercent('1%')).toBe(0.01)
     expect(parsePercent('99.9%')).toBe(0.999)
     expect(parsePercent('1')).toBeNull()

@@ -1,4 +1,4 @@
-/** A scenario without a mistake, into which tests put one. */
+/** A valid scenario, into which tests insert mistakes. */
 export const validScenario = `name: valid
 callers: { count: 2, tier: default }
 calls:
