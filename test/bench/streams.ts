@@ -66,7 +66,7 @@ async function delayOf(load: StreamLoad): Promise<readonly Figure[]> {
 }
 
 async function onMetronome<T>(client: string, load: StreamLoad, ...flags: readonly string[]): Promise<T> {
-  const calibrationServer = startChild('./programs/metronome.js', [String(load.perSecond), String(load.tokensPerWrite)])
+  const calibrationServer = startChild('./programs/calibration-server.js', [String(load.perSecond), String(load.tokensPerWrite)])
   const { port } = (await calibrationServer.said) as { readonly port: number }
   try {
     return await runChild<T>(client, [String(port), JSON.stringify(load), ...flags])
