@@ -278,9 +278,9 @@ function judge(expression: string, result: Partial<CapacityResult>) {
   return [judged?.verdict, judged?.value]
 }
 
-const found = { status: 'found', perSecond: 80 } as const
-const unreached = { status: 'above-range', perSecond: 180 } as const
-const below = { status: 'below-range', perSecond: null, fromPerSecond: 40 } as const
+const found = { status: 'found', ratePerSecond: 80 } as const
+const unreached = { status: 'above-range', ratePerSecond: 180 } as const
+const below = { status: 'below-range', ratePerSecond: null, fromPerSecond: 40 } as const
 
 describe('a threshold on a capacity', () => {
   test('is about what was confirmed', () => {

@@ -33,14 +33,14 @@ describe('verdict: fail', () => {
       })
     expect(withCount(2)).toMatchObject({
       verdict: 'fail',
-      message: ['2 billing discrepancies "billed-twice", $0.0000125 in all.'],
+      reasons: ['2 billing discrepancies "billed-twice", $0.0000125 in all.'],
     })
     expect(withCount(0).verdict).toBe('pass')
   })
   test('when a threshold was crossed', () => {
     expect(judgedRunOf([anObservation()], { thresholds: [result('fail')] })).toMatchObject({
       verdict: 'fail',
-      message: ['Threshold crossed: p(95) latency of batch < 400ms: p(95) was 1 ms.'],
+      reasons: ['Threshold crossed: p(95) latency of batch < 400ms: p(95) was 1 ms.'],
     })
   })
   test('outranks what is in doubt, which is listed behind it', () => {
@@ -67,21 +67,21 @@ describe('verdict: inconclusive', () => {
     ['target-unreachable', 'No answer came from the target http://127.0.0.1:8080/api/v1.'],
     ['budget-reached', 'The budget was reached after 10 s, and the run ended early.'],
     ['truncated', 'The record of the run ends after 10 s without an end, as after a kill.'],
-  ] as const)('when the run ended as %s', (ended, message) => {
+  ] as const)('when the run ended as %s', (ended, reason) => {
     expect(judgedRunOf([anObservation()], { ended })).toMatchObject({
       verdict: 'inconclusive',
-      message: [message],
+      reasons: [reason],
     })
   })
   test('when nothing was sent', () => {
-    expect(judgedRunOf([])).toMatchObject({ verdict: 'inconclusive', message: ['Nothing was sent.'] })
+    expect(judgedRunOf([])).toMatchObject({ verdict: 'inconclusive', reasons: ['Nothing was sent.'] })
   })
   test('when nothing was answered, even where failures are allowed', () => {
     expect(
       judgedRunOf([failed(), failed()], { plan: planWith(on('failed')), thresholds: [result('pass')] }),
     ).toMatchObject({
       verdict: 'inconclusive',
-      message: ['None of 2 requests was answered.'],
+      reasons: ['None of 2 requests was answered.'],
     })
   })
   test('when a threshold is', () => {
@@ -90,7 +90,7 @@ describe('verdict: inconclusive', () => {
   test('when requests failed or arrivals were dropped, and no threshold says how many may', () => {
     expect(judgedRunOf([anObservation(), failed(), dropped()])).toMatchObject({
       verdict: 'inconclusive',
-      message: [
+      reasons: [
         '1 request failed (connection-lost 1), and no threshold says how many may.',
         '1 arrival was dropped and never sent, and no threshold says how many may be.',
       ],
@@ -103,13 +103,13 @@ describe('verdict: inconclusive', () => {
         judgedRunOf(observations, { plan: planWith(on('failed', changes)), thresholds: [result('pass')] }),
       ).toMatchObject({
         verdict: 'inconclusive',
-        message: ['1 request failed (connection-lost 2), and no threshold says how many may.'],
+        reasons: ['1 request failed (connection-lost 2), and no threshold says how many may.'],
       })
   })
   test('when nothing was judged', () => {
     expect(judgedRunOf([anObservation()], { clauses: createFindingLog().tallies() })).toMatchObject({
       verdict: 'inconclusive',
-      message: ['Nothing was judged: no clause was exercised and the plan has no threshold.'],
+      reasons: ['Nothing was judged: no clause was exercised and the plan has no threshold.'],
     })
   })
 })
@@ -118,7 +118,7 @@ describe('verdict: pass', () => {
   test('when all that was judged was kept, and it says how much that is', () => {
     expect(judgedRunOf([anObservation()], { thresholds: [result('pass')] })).toMatchObject({
       verdict: 'pass',
-      message: ['1 answer judged: 1 clause kept, 1 threshold held, no discrepancy.'],
+      reasons: ['1 answer judged: 1 clause kept, 1 threshold held, no discrepancy.'],
     })
   })
   test('when thresholds say how many may fail and be dropped', () => {

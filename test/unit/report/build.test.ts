@@ -98,7 +98,7 @@ test('report: findings and discrepancies bring the evidence that was kept, and f
   expect(report.findings).toMatchObject([
     {
       clause: 'rpc.credits.amount',
-      check: 'rpc-credits',
+      judge: 'rpc-credits',
       count: 2,
       message: 'got 1, expected 2',
       examples: [

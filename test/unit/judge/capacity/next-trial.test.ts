@@ -60,13 +60,13 @@ describe('a search', () => {
   test('says no more than that the highest rate holds, where nothing broke', () => {
     const { past, conclusion } = follow(terms({ toPerSecond: 90 }), () => 'sustained')
     expect(rates(past)).toEqual([10, 20, 40, 80, 90, 90])
-    expect(conclusion).toEqual({ status: 'above-range', perSecond: 90, message: 'sustained' })
+    expect(conclusion).toEqual({ status: 'above-range', perSecond: 90, reason: 'sustained' })
   })
 
   test('says that not even the lowest rate holds when that broke twice', () => {
     const { past, conclusion } = follow(terms(), () => 'slo-missed')
     expect(rates(past)).toEqual([10, 10])
-    expect(conclusion).toEqual({ status: 'below-range', perSecond: null, message: 'slo-missed' })
+    expect(conclusion).toEqual({ status: 'below-range', perSecond: null, reason: 'slo-missed' })
   })
 
   test('does not take a trial that the harness spoiled for one of the two', () => {
@@ -106,16 +106,16 @@ describe('what is not the target', () => {
 
   test('is never given out as a rate of the target', () => {
     const { conclusion } = follow(terms(), trial => (trial.perSecond > 70 ? 'harness-saturated' : 'sustained'))
-    expect(conclusion).toEqual({ status: 'harness-limited', perSecond: null, message: 'harness-saturated' })
+    expect(conclusion).toEqual({ status: 'harness-limited', perSecond: null, reason: 'harness-saturated' })
   })
 
   test('ends the search, where rate limits gave way first or callers are about to be blocked', () => {
     const at = (outcome: TrialOutcome) =>
       follow(terms(), trial => (trial.perSecond > 30 ? outcome : 'sustained')).conclusion
-    expect(at('rate-limited')).toEqual({ status: 'limited-by-tier', perSecond: null, message: 'rate-limited' })
-    expect(at('blocked')).toEqual({ status: 'inconclusive', perSecond: null, message: 'blocked' })
-    expect(at('failure-limit')).toEqual({ status: 'inconclusive', perSecond: null, message: 'failure-limit' })
-    expect(at('unfinished')).toEqual({ status: 'inconclusive', perSecond: null, message: 'unfinished' })
+    expect(at('rate-limited')).toEqual({ status: 'limited-by-tier', perSecond: null, reason: 'rate-limited' })
+    expect(at('blocked')).toEqual({ status: 'inconclusive', perSecond: null, reason: 'blocked' })
+    expect(at('failure-limit')).toEqual({ status: 'inconclusive', perSecond: null, reason: 'failure-limit' })
+    expect(at('unfinished')).toEqual({ status: 'inconclusive', perSecond: null, reason: 'unfinished' })
   })
 })
 

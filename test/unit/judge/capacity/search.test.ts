@@ -50,7 +50,7 @@ const resultOf = (...given: Parameters<typeof searched>) => searched(...given).r
 describe('what a search adds up to', () => {
   test('is each trial with its rates, and what was confirmed', () => {
     const result = resultOf([good, good, good])
-    expect(result).toMatchObject({ status: 'above-range', perSecond: 40 })
+    expect(result).toMatchObject({ status: 'above-range', ratePerSecond: 40 })
     expect(result?.trials.map(({ offeredPerSecond, outcome }) => [offeredPerSecond, outcome])).toEqual([
       [20, 'sustained'],
       [40, 'sustained'],
@@ -101,17 +101,17 @@ describe('what a search adds up to', () => {
 
 describe('the target is told apart from the rest', () => {
   test('slow answers are its own', () => {
-    expect(resultOf([slow, slow])).toMatchObject({ status: 'below-range', perSecond: null })
+    expect(resultOf([slow, slow])).toMatchObject({ status: 'below-range', ratePerSecond: null })
   })
 
   test('what was sent late is not, and gives no number', () => {
     const result = resultOf([late, late])
-    expect(result).toMatchObject({ status: 'harness-limited', perSecond: null })
+    expect(result).toMatchObject({ status: 'harness-limited', ratePerSecond: null })
     expect(result?.reason).toMatch(/^Turnpike itself sent too late at 20\/s/)
   })
 
   test('refusals by rate limits are not', () => {
-    expect(resultOf([good, refusing])).toMatchObject({ status: 'limited-by-tier', perSecond: null })
+    expect(resultOf([good, refusing])).toMatchObject({ status: 'limited-by-tier', ratePerSecond: null })
   })
 
   test('answers of the abuse block are not', () => {
@@ -170,11 +170,11 @@ describe('a search that goes on', () => {
 
   test('comes to nothing where the run ended in a trial, or before the next', () => {
     const cut = searched([good, good], [null, 10])
-    expect(cut.results(false)[0]).toMatchObject({ status: 'inconclusive', perSecond: null })
+    expect(cut.results(false)[0]).toMatchObject({ status: 'inconclusive', ratePerSecond: null })
     expect(cut.results(false)[0]?.trials[1]?.outcome).toBe('unfinished')
     expect(resultOf([good])).toMatchObject({
       status: 'inconclusive',
-      message: expect.stringMatching(/^Time, or the run/),
+      reason: expect.stringMatching(/^Time, or the run/),
     })
   })
 })

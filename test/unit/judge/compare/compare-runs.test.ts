@@ -160,7 +160,7 @@ describe('a comparison cannot tell', () => {
       verdict: 'cannot-tell',
       base: null,
       run: null,
-      message: 'too few values, or too close together: 200',
+      reason: 'too few values, or too close together: 200',
     })
   })
 

@@ -14,7 +14,7 @@ describe.each(['text', 'html', 'markdown'] as const)('a search in %s', format =>
     expect(text).toContain('78.7/s')
     expect(text).toContain('held for 10 s')
     expect(text).toContain('too many bad answers, 115/480')
-    expect(text).toContain('confirm: held')
+    expect(text).toContain('confirm: sustained')
   })
 
   test('shows no number where none was confirmed', () => {

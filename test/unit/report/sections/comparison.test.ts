@@ -112,7 +112,7 @@ describe('a report with a comparison', () => {
   })
 
   test('says first what fails, and what is in doubt behind it', () => {
-    const doubtful = { ...passingReport, verdict: 'inconclusive', message: ['Nothing was judged.'] } as const
+    const doubtful = { ...passingReport, verdict: 'inconclusive', reasons: ['Nothing was judged.'] } as const
     expect(withComparison(doubtful, regressed).reasons.at(-1)).toBe('Nothing was judged.')
     expect(withComparison(doubtful, regressed).verdict).toBe('fail')
   })

@@ -16,5 +16,5 @@ export const hostileComparison = (hostile: string): Comparison => ({
   scenario: hostile,
   run: { ...regressed.run, id: hostile, target: hostile },
   baselines: regressed.baselines.map(each => ({ ...each, id: hostile, target: hostile, startedAt: hostile })),
-  rows: regressed.rows.map(row => ({ ...row, call: hostile, stage: hostile, message: hostile })),
+  rows: regressed.rows.map(row => ({ ...row, call: hostile, stage: hostile, reason: hostile })),
 })
