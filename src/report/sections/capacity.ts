@@ -18,7 +18,7 @@ function resultBlocks(result: CapacityResult): readonly Block[] {
     {
       kind: 'text',
       look: 'headline',
-      text: [toned('strong', toned(tone, words)), toned('quiet', ['in ', code(stage)])],
+      text: [toned(tone, toned('strong', words)), toned('quiet', ['in ', code(stage)])],
     },
     { kind: 'text', text: reason, isNested: true },
     ...charts(result, words),

@@ -61,14 +61,15 @@ const inOnly = (media: readonly Medium[], blocks: readonly Block[]): readonly Bl
 
 function sectionHead(comparison: Comparison): readonly Block[] {
   const { verdict } = comparison
-  const outcome = { ...toned(outcomeTone(verdict), outcomeWords[verdict]), verdict: outcomeStatus[verdict] }
+  const words = toned('strong', outcomeWords[verdict])
+  const outcome = { ...toned(outcomeTone(verdict), words), verdict: outcomeStatus[verdict] }
   const criteria = toned('quiet', criteriaWords(comparison))
   return [
     { kind: 'heading', id: 'comparison', text: 'Against the baseline' },
     {
       kind: 'text',
       look: 'headline',
-      text: [toned('strong', outcome), criteria],
+      text: [outcome, criteria],
     },
   ]
 }

@@ -75,7 +75,7 @@ describe('a comparison does not flag', () => {
     expect(comparison.rows.filter(({ verdict }) => verdict === 'regressed')).toEqual([])
   })
 
-  test('runs that vary as baselines vary among themselves', () => {
+  test('a run within the noise between the baselines', () => {
     const factors = [0.92, 1.07, 0.97, 1.09, 0.95]
     const varying = factors.map((factor, index) => simulatedRun({ seed: 200 + index, factor }))
     expect(compare({ factor: 1.08 }, varying).verdict).not.toBe('regressed')
@@ -83,7 +83,7 @@ describe('a comparison does not flag', () => {
     expect(compare({ factor: 1.08 }, varying.slice(2, 3)).verdict).toBe('regressed')
   })
 
-  test('calls it improved when it is quicker', () => {
+  test('a faster run, which it calls improved', () => {
     const comparison = compare({ factor: 0.85 })
     expect(comparison.verdict).toBe('improved')
     expect(comparison.reasons[0]).toContain('chat in steady improved: latency p50 -')

@@ -34,7 +34,7 @@ describe('native histograms', () => {
       const bucket = Math.ceil(Math.log2(ms / 1000) * 2 ** nativeSchema)
       expected.set(bucket, (expected.get(bucket) ?? 0) + 1)
     }
-    // A value is kept to a thousandth, so that one near a bound may have gone to the bucket beside.
+    // Values are stored to 0.1 %, so one near a boundary may be in the neighboring bucket.
     let strays = 0
     for (const [bucket, count] of bucketsOf(native)) {
       const near = (expected.get(bucket - 1) ?? 0) + (expected.get(bucket) ?? 0) + (expected.get(bucket + 1) ?? 0)
