@@ -18,66 +18,65 @@ import { createSeries, type Series } from './metrics/series.ts'
 import { createSlices, type Slices } from './metrics/slices.ts'
 import { type RunVerdict, reachVerdict, type VerdictInput } from './verdict.ts'
 
-/** What a run is judged by. */
+/** The inputs of judging a run. */
 export type JudgeJob = { readonly plan: Plan; readonly contract: Contract; readonly head: RunInfo }
 
-/** What the judge of one worker found, and the end of the worker's log; null: the log was cut off before that. */
+/** The result of the judge of one worker, and the footer of its log; null: the log is truncated. */
 export type WorkerResult = { readonly facts: JudgeResult; readonly end: LogFooter | null }
 
-/** A run with its verdict: all that its report and its outputs are made of. */
+/** A run with its verdict: the input of its report and its outputs. */
 export type JudgedRun = VerdictInput &
   RunVerdict & {
     readonly head: RunInfo
     readonly load: LoadTotals
     readonly series: Series
-    /** What other runs can be compared with. */
+    /** For comparisons with other runs. */
     readonly slices: Slices
     readonly limits: readonly LimitResult[]
-    /** By their `seq`: observations that an example cites, as far as the judges kept them. */
+    /** Observations that an example cites, by request id, as far as the judges stored them. */
     readonly citedObservations: ReadonlyMap<number, Observation>
   }
 
-/** The load of a run, over all calls and stages, and what the harness says of itself. */
+/** The load of a run over all calls and stages, and the figures of Turnpike itself. */
 type LoadTotals = {
   /** Requests that the plan forecast. */
   readonly planned: number
-  /** Requests handed to the transport: `answered` and `failed` add up to it. The system calls are among them. */
+  /** Requests handed to the transport: `answered` plus `failed`, including system calls. */
   readonly sent: number
   /** Complete responses, of any status. */
   readonly answered: number
   readonly failed: number
   /** Arrivals that were due and never sent. */
   readonly dropped: number
-  /** Arrivals for which there were no credentials. */
+  /** Arrivals without credentials. */
   readonly skipped: number
   readonly failures: Readonly<Record<string, number>>
-  /** Responses of the abuse block, in stages that did not intend to cause it. */
+  /** Responses of the abuse block, in stages that do not provoke it. */
   readonly blocked: number
   readonly latenessMs: Percentiles
   readonly eventLoopDelayMs: EventLoopDelay | null
   /** Observations that were judged but not recorded, because the disk was too slow. */
   readonly notRecorded: number
-  /** Of the remote write, until the run ended; null: there was none. */
+  /** Remote write until the run ended; null: there was none. */
   readonly pushed: PushCounts | null
-  /** One for each worker, in their order. */
+  /** One for each worker, in order. */
   readonly workers: readonly WorkerTotals[]
 }
 
-/** How far apart workers began tells how far apart their callers were. */
 type WorkerTotals = {
   /** From 1. */
   readonly worker: number
   readonly callers: number
-  /** Its log has no end. */
+  /** Its log has no footer. */
   readonly lost: boolean
-  /** When it began its first stage, in milliseconds on the clock of the run; null: it did not, or did not say so. */
+  /** The start of its first stage, in milliseconds on the clock of the run; null: unknown, or it never started. */
   readonly startedMs: number | null
   readonly sent: number
   readonly latenessMs: Percentiles
   readonly eventLoopDelayMs: EventLoopDelay | null
 }
 
-/** Judges the log of a worker again; of a log that is not there, nothing. `leftOut`: observations that it lacks. */
+/** Judges the log of a worker again; a missing log counts as empty. `skipped`: observations that the log lacks. */
 export async function judgeLog(job: JudgeJob, file: string): Promise<WorkerResult & { skipped: number }> {
   const judge = createJudge(job.plan, job.contract, job.head)
   let end: LogFooter | null = null
@@ -90,13 +89,13 @@ export async function judgeLog(job: JudgeJob, file: string): Promise<WorkerResul
   return { facts: judge.finish(end !== null), end, skipped }
 }
 
-/** The result of a worker that left nothing. */
+/** The result of a worker without a log. */
 export const emptyResult = ({ plan, contract, head }: JudgeJob): WorkerResult => ({
   facts: createJudge(plan, contract, head).finish(false),
   end: null,
 })
 
-/** The verdict on a run, once, over the results of all of its workers, in their order. No caller is of two of them. */
+/** Judges a run by the results of all its workers, in order. Workers share no caller. */
 export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly WorkerResult[]): JudgedRun {
   const all = results.map(({ facts }) => facts)
   const view = mergeSnapshots(plan, all)
@@ -159,7 +158,7 @@ export function loadTotals(
   }
 }
 
-/** Where a stage intends to have its callers blocked, they may still be blocked in the system stages. */
+/** If a stage provokes blocks, its callers may still be blocked in the system stages. */
 function unintendedBlocks({ stages }: Plan, blocks: BlockCounts): number {
   const intended = stages.filter(({ beyondFailures }) => beyondFailures).map(({ name }) => name)
   return Object.entries(blocks)
@@ -167,13 +166,13 @@ function unintendedBlocks({ stages }: Plan, blocks: BlockCounts): number {
     .reduce((sum, [, count]) => sum + count, 0)
 }
 
-/** How the run ended: each worker wrote down the same. Null where all were killed, and not one worker alone. */
+/** How the run ended; all footers agree. Null if one is missing, unless the run ended because a worker was lost. */
 function endOf(ends: readonly (LogFooter | null)[]): LogFooter | null {
   const known = ends.find(end => end !== null) ?? null
   return known?.ended === 'worker-lost' || !ends.includes(null) ? known : null
 }
 
-/** The longest of all workers: each has an event loop of its own. */
+/** The maximum over all workers; each has its own event loop. */
 function maxDelay(ends: readonly LogFooter[]): EventLoopDelay | null {
   const delays = ends.flatMap(end => end.eventLoopDelayMs ?? [])
   if (delays.length === 0) return null

@@ -24,57 +24,57 @@ import type { RunExtent } from './metrics/timings.ts'
 import { evaluateThresholds, type ThresholdResult } from './thresholds.ts'
 
 /**
- * Judges the observations of one worker: every check, audit and metric, fed by one sink. It is read in three ways only,
- * each of which first judges what still waits: `snapshot`, and the two questions of a search.
+ * Judges the observations of one worker: one sink feeds every check, audit and metric. Each reading method (`snapshot`,
+ * `nextTrial`, `isDecided`, `finish`) first judges the observations that wait in the batch.
  */
 export type Judge = {
-  /** Takes an observation, which may be judged a little later, together with others. */
+  /** Adds an observation. It may be judged a little later, in a batch. */
   readonly add: Sink
-  /** The next trial of a search; null: it has come to its conclusion. Asked when nothing of it is in flight. */
+  /** The next trial of a search; null: it is finished. To be called when none of its requests is in flight. */
   readonly nextTrial: (stage: string) => Trial | null
-  /** Whether the outcome of the current trial is already certain. */
+  /** Whether the outcome of the current trial is certain. */
   readonly isDecided: (stage: string, trial: Trial) => boolean
   readonly snapshot: () => JudgeSnapshot
   /**
-   * Judges what was still open. To be called once, after the last observation. `isComplete`: false for a record that was
-   * cut off.
+   * Judges everything that is still open. To be called once, after the last observation. `isComplete`: false for a
+   * truncated recording.
    */
   readonly finish: (isComplete: boolean) => JudgeResult
 }
 
-/** What the judges of some callers know so far, as plain data: a thread can send it to another. */
+/** The results so far for some callers, as plain data that threads can exchange. */
 export type JudgeSnapshot = {
   readonly metrics: MetricsSnapshot
   readonly docket: FindingLogSnapshot
   readonly audits: AuditSnapshot
-  /** What searches have found, if the run ends by itself and if not. */
+  /** The results of searches, if the run ends by itself and if not. */
   readonly capacity: { readonly complete: readonly CapacityResult[]; readonly cutShort: readonly CapacityResult[] }
-  /** The latest instant of any observation, on the clock of the run. */
+  /** The latest instant of all observations, on the clock of the run. */
   readonly latestMs: number
 }
 
-/** All that judges know in the end. The results of several workers, who have no caller in common, add up to those of the run. */
+/** The final results of one worker. Workers share no caller, so their results add up to those of the run. */
 export type JudgeResult = JudgeSnapshot & {
   readonly memories: CrossWorkerState
   readonly series: SeriesSnapshot
   readonly slices: SlicesSnapshot
-  /** Observations that examples cite, by their `seq`, as far as they were kept. */
+  /** Observations that examples cite, by request id, as far as they were stored. */
   readonly citedObservations: ReadonlyMap<number, Observation>
 }
 
 export type JudgeOptions = {
-  /** Puts judging off to when it is in nobody's way; missing: it is done as soon as a batch is full. */
+  /** Defers judging to idle time; missing: a full batch is judged immediately. */
   readonly defer?: Defer
-  /** Called with each observation once it is judged. `isCited`: an example of a finding cites it. */
+  /** Called with each judged observation. `isCited`: an example of a finding cites it. */
   readonly onJudged?: (observation: Observation, isCited: boolean) => void
 }
 
 /**
- * Judging takes more code than fits into the nearest caches, and so does sending: by turns, each evicts the other. Judged
- * together, this many observations take half the time that they take one by one.
+ * The code for judging and the code for sending do not fit into the CPU caches together. Judged in batches of this size,
+ * observations take half the time.
  */
 const batchSize = 32
-/** More than all examples of all judges can cite. */
+/** More than the examples of all judges can cite. */
 const maxCited = 50_000
 
 export function createJudge(
@@ -104,13 +104,13 @@ export function createJudge(
     searches.add(observation)
     latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
     const isCited = docket.cites(observation.id)
-    if (isCited) keep(observation)
+    if (isCited) storeCited(observation)
     onJudged(observation, isCited)
   }
 
-  function keep(observation: Observation): void {
+  function storeCited(observation: Observation): void {
     cited.set(observation.id, observation)
-    // An example gives way to an earlier one that is found later.
+    // An example is dropped if a later observation gives an earlier one.
     if (cited.size > maxCited) for (const id of cited.keys()) if (!docket.cites(id)) cited.delete(id)
   }
 
@@ -151,19 +151,19 @@ export function createJudge(
   }
 }
 
-/** What can be read off a run, as of a snapshot. */
+/** The readings of a run, as of a snapshot. */
 export type RunView = {
   readonly metrics: RunMetrics
   readonly docket: Pick<FindingLog, 'tallies' | 'violations'>
   readonly audits: { readonly billing: () => Billing; readonly limits: () => readonly LimitResult[] }
-  /** What searches have found; `complete`: whether the run has ended by itself. */
+  /** The results of searches; `complete`: the run has ended by itself. */
   readonly capacity: (complete: boolean) => readonly CapacityResult[]
   readonly thresholds: () => readonly ThresholdResult[]
 }
 
 export type MergedView = RunView & { readonly docket: FindingLog; readonly audits: MergedAudits }
 
-/** Reads the snapshots of all workers as those of one; no caller is in two of them. */
+/** Merges the snapshots of all workers into one. Workers share no caller. */
 export function mergeSnapshots(plan: Plan, snapshots: readonly JudgeSnapshot[]): MergedView {
   const metrics = createMetrics(plan)
   const docket = createFindingLog()

@@ -13,7 +13,7 @@ export type Status = 'pass' | 'fail' | 'inconclusive'
 
 export type ThresholdResult = {
   readonly expression: string
-  /** null where none can be stated. */
+  /** null: there is none. */
   readonly value: number | null
   readonly operator: Operator
   readonly bound: number
@@ -42,20 +42,20 @@ function evaluate(threshold: Threshold, metrics: RunMetrics, totals: RunTotals):
   const required = `${operator} ${formatExact(bound, unit)}`
   if (value === null) return result('inconclusive', `${measured.message} (required ${required}; n = ${samples})`)
 
-  const holds = compare(value, operator, bound)
-  const sentence = `${subject} was ${formatExact(value, unit)}, ${holds ? '' : 'not '}${required} (n = ${samples})`
-  const doubt =
+  const isMet = compare(value, operator, bound)
+  const sentence = `${subject} was ${formatExact(value, unit)}, ${isMet ? '' : 'not '}${required} (n = ${samples})`
+  const openReason =
     latenessReason(threshold, metrics) ??
     stallReason(threshold, totals.eventLoopDelayMs) ??
     truncatedReason(threshold, measured, totals) ??
     capacityRangeReason(threshold, value, totals)
-  if (doubt !== null) return result('inconclusive', `${sentence}, but ${doubt}`)
-  return result(holds ? 'pass' : 'fail', sentence)
+  if (openReason !== null) return result('inconclusive', `${sentence}, but ${openReason}`)
+  return result(isMet ? 'pass' : 'fail', sentence)
 }
 
 /**
- * A run that did not end by itself has done less than it was to do, and it cancelled requests on its own account. Then
- * what became of requests proves nothing, and of what only ever grows just that which more of it cannot undo.
+ * A run that did not end by itself sent less than planned, and cancelled requests itself. Then outcomes of requests
+ * prove nothing. A total that only grows proves what further growth cannot change.
  */
 function truncatedReason({ operator, bound }: Threshold, measured: MeasuredValue, totals: RunTotals): string | null {
   if (totals.complete || measured.value === null || measured.grows === 'neither') return null
@@ -64,12 +64,12 @@ function truncatedReason({ operator, bound }: Threshold, measured: MeasuredValue
   return 'the run did not end by itself'
 }
 
-/** A capacity that is known to lie in a range proves only what is the same at both of its ends. */
+/** If only a range of the capacity is known, both ends must decide the threshold the same way. */
 function capacityRangeReason(threshold: Threshold, value: number, { capacity }: RunTotals): string | null {
   const { measure, operator, bound } = threshold
-  const upTo = measure.kind === 'capacity' ? capacityUpperBound(threshold, capacity) : null
-  if (upTo === null || compare(value, operator, bound) === compare(upTo, operator, bound)) return null
-  return rangeReason(upTo)
+  const max = measure.kind === 'capacity' ? capacityUpperBound(threshold, capacity) : null
+  if (max === null || compare(value, operator, bound) === compare(max, operator, bound)) return null
+  return rangeReason(max)
 }
 
 function compare(value: number, operator: Operator, bound: number): boolean {
@@ -89,16 +89,16 @@ function compare(value: number, operator: Operator, bound: number): boolean {
   }
 }
 
-/** What a threshold may be about and the observations alone do not tell, and how far the run went. */
+/** Totals of the run that thresholds need in addition to the metrics, and how far the run went. */
 export type RunTotals = RunExtent & {
   readonly violations: number
   readonly discrepancies: number
   readonly unexpected429: number
-  /** Claimed by the answers, over the whole run. */
+  /** Claimed by the responses, over the whole run. */
   readonly credits: bigint | number
   readonly picoUsd: bigint
   readonly capacity: readonly CapacityResult[]
-  /** Of the whole run; null where it is not known, as while the run goes. */
+  /** Of the whole run; null: unknown, for example during the run. */
   readonly eventLoopDelayMs: EventLoopDelay | null
 }
 
@@ -106,7 +106,7 @@ function measure(threshold: Threshold, metrics: RunMetrics, totals: RunTotals): 
   const { measure } = threshold
   switch (measure.kind) {
     case 'timing': {
-      // The program's own stages are the service's answers to us and no part of a call, but they are part of our duty.
+      // System stages belong to no call, but Turnpike's lateness includes them.
       const wholeRun = measure.timing === 'lateness' && threshold.stage === null && threshold.call === null
       const stats = wholeRun ? metrics.all() : metrics.select(threshold)
       const subject = `${describeAggregate(measure.of)} ${measure.timing}${describeSelection(threshold)}`
@@ -133,7 +133,7 @@ function measureTiming(subject: string, of: Aggregate, histogram: Histogram): Me
   const needed = of.kind === 'percentile' ? samplesFor(of.percent) : 1
   const largest = histogram.maxMs()
   if (largest === null) return { ...base, value, message: `${subject} has no value: nothing was measured` }
-  const enough = Number.isFinite(needed) ? `it takes ${needed} values` : 'no number of values is enough'
+  const enough = Number.isFinite(needed) ? `it needs ${needed} values` : 'no number of values is enough'
   return {
     ...base,
     value,
@@ -157,7 +157,7 @@ function aggregate(of: Aggregate, histogram: Histogram): number | null {
 function measureTotal(subject: string, value: number, unit: Unit, metrics: RunMetrics): MeasuredValue {
   const samples = metrics.all().sent
   const base = { subject, samples, unit, grows: 'only' } as const
-  return samples === 0 ? { ...base, value: null, message: 'nothing was sent' } : { ...base, value }
+  return samples === 0 ? { ...base, value: null, message: 'no request was sent' } : { ...base, value }
 }
 
 function measureCount(
@@ -177,13 +177,13 @@ function measureCount(
   const none = (message: string): MeasuredValue => ({ ...base, value: null, message })
 
   if (isTotal(count) && (selection.call !== null || selection.stage !== null))
-    return none(`${count.kind} are known for the whole run only`)
-  if (samples === 0 || (stats.sent === 0 && count.kind !== 'dropped')) return none(`${subject}: nothing was sent`)
+    return none(`${count.kind} exist only for the whole run`)
+  if (samples === 0 || (stats.sent === 0 && count.kind !== 'dropped')) return none(`${subject}: no request was sent`)
   const total = totalOf(count, stats, totals)
   if (kind === 'count') return { ...base, value: total }
   if (kind === 'ratio') return { ...base, value: total / samples }
   const value = perSecond(total, metrics.activeMs(selection, totals))
-  return value === null ? none(`${subject} has no rate: it has no stage with a duration`) : { ...base, value }
+  return value === null ? none(`${subject} has no rate: none of its stages has a duration`) : { ...base, value }
 }
 
 const isTotal = (count: Count): boolean =>
@@ -209,15 +209,15 @@ const describeAggregate = (of: Aggregate): string => (of.kind === 'percentile' ?
 const describeSelection = ({ call, stage }: Selection): string =>
   `${call === null ? '' : ` of ${call}`}${stage === null ? '' : ` in ${stage}`}`
 
-/** The number that a threshold is about, or why there is none. */
+/** The value that a threshold compares, or why there is none. */
 type MeasuredValue = {
   readonly subject: string
   /** Of the value and of the bound. */
   readonly unit: Unit
   readonly samples: number
   /**
-   * How it moves while a run goes on. `only`: it never falls. `both`: it goes by what became of requests, so that
-   * requests which were cancelled or never sent distort it. `neither`: a statistic of those that were answered.
+   * How it changes during a run. `only`: it never falls. `both`: it depends on the outcomes of requests, so cancelled and
+   * unsent requests distort it. `neither`: a statistic of the answered requests.
    */
   readonly grows: 'only' | 'both' | 'neither'
 } & ({ readonly value: number } | { readonly value: null; readonly message: string })
@@ -225,8 +225,8 @@ type MeasuredValue = {
 type Selected = Pick<Threshold, 'call' | 'stage'>
 
 /**
- * Arrivals a second that a search has confirmed, those of one call by its share of the mix. Where not even the lowest
- * rate held it is 0: no rate that was tried is sustained. No value where the search came to nothing.
+ * The rate that a search has confirmed; for one call, its share of the mix. 0 if the target did not sustain the lowest
+ * rate. No value if the search found nothing.
  */
 function measureCapacity(threshold: Selected, results: readonly CapacityResult[]): MeasuredValue {
   const { call, stage } = threshold
@@ -234,7 +234,7 @@ function measureCapacity(threshold: Selected, results: readonly CapacityResult[]
   const subject = `capacity${call === null ? '' : ` of ${call}`}${stage === null ? '' : ` in ${stage}`}`
   const samples = result?.trials.reduce((sum, { arrivals }) => sum + arrivals, 0) ?? 0
   const base = { subject, samples, unit: 'per-second', grows: 'neither' } as const
-  if (result === undefined) return { ...base, value: null, message: `${subject} has no value: nothing was searched` }
+  if (result === undefined) return { ...base, value: null, message: `${subject} has no value: there was no search` }
   const share = call === null ? 1 : (result.mix[call] ?? 0)
   const perSecond = result.status === 'below-range' ? 0 : result.ratePerSecond
   if (perSecond === null) return { ...base, value: null, message: `${subject} was not found: ${result.reason}` }
@@ -242,18 +242,17 @@ function measureCapacity(threshold: Selected, results: readonly CapacityResult[]
 }
 
 /**
- * Up to where the capacity may lie, from the value of the threshold on; null where the value is the capacity itself. A
- * search that was bounded from above knows no more than that the capacity is not lower, and one that broke at once no more
- * than that it is lower than where it began.
+ * The upper end of the range in which the capacity lies; null: the value is the capacity itself. `above-range` means that
+ * the capacity is at least the highest rate, `below-range` that it is below the lowest.
  */
 function capacityUpperBound({ call, stage }: Selected, results: readonly CapacityResult[]): number | null {
   const result = results.find(each => each.stage === stage)
   if (result?.status === 'above-range') return Number.POSITIVE_INFINITY
   if (result?.status !== 'below-range') return null
   const share = call === null ? 1 : (result.mix[call] ?? 0)
-  // It is less than that rate itself.
+  // The range excludes the rate itself.
   return result.fromPerSecond * share * (1 - Number.EPSILON)
 }
 
-const rangeReason = (upTo: number): string =>
-  upTo === Number.POSITIVE_INFINITY ? 'no higher rate was tried' : `no rate below ${formatRate(upTo)} was tried`
+const rangeReason = (max: number): string =>
+  max === Number.POSITIVE_INFINITY ? 'no higher rate was tried' : `no rate below ${formatRate(max)} was tried`

@@ -11,15 +11,15 @@ import type { Status, ThresholdResult } from './thresholds.ts'
 
 export type RunVerdict = {
   readonly verdict: Status
-  /** Why, in sentences; never empty. */
+  /** Sentences; never empty. */
   readonly reasons: readonly string[]
 }
 
-/** All of a run that bears on its verdict. */
+/** Everything that decides the verdict on a run. */
 export type VerdictInput = {
   readonly plan: Plan
   readonly head: Pick<RunInfo, 'target'>
-  /** How the run ended. `truncated`: its log has no end, as after a kill. */
+  /** How the run ended. `truncated`: its log has no footer, for example after a kill. */
   readonly ended: LogFooter['ended'] | 'truncated'
   readonly durationMs: number
   readonly metrics: RunMetrics
@@ -29,7 +29,7 @@ export type VerdictInput = {
     readonly failed: number
     readonly dropped: number
     readonly failures: Readonly<Record<string, number>>
-    /** Responses of the abuse block, in stages that did not intend to cause it. */
+    /** Responses of the abuse block, in stages that do not provoke it. */
     readonly blocked: number
     readonly workers: readonly {
       /** From 1. */
@@ -48,30 +48,30 @@ export type VerdictInput = {
 }
 
 /**
- * Fail outranks inconclusive: a violation that was seen stays one, however the run ended. The reasons to doubt follow
- * the failures, for they say what else was not established.
+ * Fail outranks inconclusive: an observed violation remains one, however the run ended. The inconclusive reasons follow
+ * the failures.
  */
 export function reachVerdict(run: VerdictInput): RunVerdict {
   const failures = failReasons(run)
-  const doubts = inconclusiveReasons(run)
-  if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...doubts] }
-  if (doubts.length > 0) return { verdict: 'inconclusive', reasons: doubts }
+  const open = inconclusiveReasons(run)
+  if (failures.length > 0) return { verdict: 'fail', reasons: [...failures, ...open] }
+  if (open.length > 0) return { verdict: 'inconclusive', reasons: open }
   return { verdict: 'pass', reasons: [passSummary(run)] }
 }
 
 /**
- * The verdict on a run that must be no worse than its baselines: a regression is a failure. Where the comparison cannot
+ * The verdict on a run that must be no worse than its baselines: a regression is a failure. If the comparison cannot
  * tell, the run is inconclusive, unless it fails anyway.
  */
 export function withComparison(run: RunVerdict, comparison: Comparison): RunVerdict {
   const added = outcomeStatus[comparison.verdict]
   const order = ['fail', 'inconclusive', 'pass'] as const
   const verdict = order.find(status => status === run.verdict || status === added) ?? run.verdict
-  const kept = run.verdict === 'pass' && added !== 'pass' ? [] : run.reasons
-  const reasons = comparison.reasons.map(reason => `Against the baseline: ${reason}`)
-  // Failures come first, doubts after them.
-  const message = added === 'fail' && run.verdict === 'inconclusive' ? [...reasons, ...kept] : [...kept, ...reasons]
-  return { verdict, reasons: message }
+  const own = run.verdict === 'pass' && added !== 'pass' ? [] : run.reasons
+  const compared = comparison.reasons.map(reason => `Against the baseline: ${reason}`)
+  // Failures come before inconclusive reasons.
+  const reasons = added === 'fail' && run.verdict === 'inconclusive' ? [...compared, ...own] : [...own, ...compared]
+  return { verdict, reasons }
 }
 
 function failReasons({ findings, billing, thresholds }: VerdictInput): readonly string[] {
@@ -84,7 +84,7 @@ function failReasons({ findings, billing, thresholds }: VerdictInput): readonly 
       .filter(({ count }) => count > 0)
       .map(
         ({ kind, count, amountUsd }) =>
-          `${plural(count, 'billing discrepancy', 'billing discrepancies')} "${kind}", $${amountUsd} in all.`,
+          `${plural(count, 'billing discrepancy', 'billing discrepancies')} "${kind}", $${amountUsd} in total.`,
       ),
     ...ofVerdict(thresholds, 'fail', 'crossed'),
   ]
@@ -97,59 +97,63 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
   const judged = thresholds.length > 0 || clauses.some(clause => clause.judged > 0)
   return [
     ended === 'complete' ? null : endings[ended](run),
-    load.sent === 0 ? 'Nothing was sent.' : null,
-    load.sent > 0 && load.answered === 0 ? `None of ${plural(load.sent, 'request')} was answered.` : null,
+    load.sent === 0 ? 'No request was sent.' : null,
+    load.sent > 0 && load.answered === 0 ? `None of ${plural(load.sent, 'request')} got a complete response.` : null,
     load.blocked > 0
-      ? `${plural(load.blocked, 'answer')} said that the caller had failed too often and was blocked: what was measured is the block.`
+      ? `${plural(load.blocked, 'response')} came from the abuse block, so these results describe the block and not the service.`
       : null,
-    ...ofVerdict(thresholds, 'inconclusive', 'not established'),
-    failed > 0 ? `${plural(failed, 'request')} failed${failureCounts(run)}, and no threshold says how many may.` : null,
+    ...ofVerdict(thresholds, 'inconclusive', 'inconclusive'),
+    failed > 0
+      ? `${plural(failed, 'request')} failed${failureCounts(run)}, and the scenario has no threshold for failures.`
+      : null,
     dropped > 0
-      ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and no threshold says how many may be.`
+      ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and the scenario has no threshold for drops.`
       : null,
     ...unconfirmedSearches(run),
-    load.answered > 0 && !judged ? 'Nothing was judged: no clause was exercised and the plan has no threshold.' : null,
+    load.answered > 0 && !judged
+      ? 'Nothing was judged: no clause was exercised, and the scenario has no threshold.'
+      : null,
   ].filter(reason => reason !== null)
 }
 
 const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run: VerdictInput) => string>> = {
   interrupted: ({ durationMs }) => `The run was interrupted after ${formatDuration(durationMs)}.`,
-  'target-unreachable': ({ head }) => `No answer came from the target ${head.target}.`,
-  unauthorized: ({ head }) => `The target ${head.target} refused every key with 401.`,
+  'target-unreachable': ({ head }) => `The target ${head.target} never responded.`,
+  unauthorized: ({ head }) => `The target ${head.target} rejected every key with 401.`,
   'budget-reached': ({ durationMs }) =>
-    `The budget was reached after ${formatDuration(durationMs)}, and the run ended early.`,
+    `The run reached its budget after ${formatDuration(durationMs)} and ended early.`,
   'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${formatDuration(run.durationMs)}.`,
-  truncated: ({ durationMs }) =>
-    `The record of the run ends after ${formatDuration(durationMs)} without an end, as after a kill.`,
+  truncated: ({ durationMs }) => `The recording stops at ${formatDuration(durationMs)}; the run was probably killed.`,
 }
 
 function lostWorkers({ load: { workers } }: VerdictInput): string {
   const lost = workers.filter(({ lost }) => lost)
   const callers = lost.reduce((sum, worker) => sum + worker.callers, 0)
   const sent = lost.reduce((sum, worker) => sum + worker.sent, 0)
-  const who = `${lost.length === 1 ? 'Worker' : 'Workers'} ${lost.map(({ worker }) => worker).join(', ')}`
-  const known = `of what ${plural(callers, 'caller')} did there, ${plural(sent, 'request is', 'requests are')} known.`
-  return `${who} of ${workers.length} in the harness ${lost.length === 1 ? 'was' : 'were'} lost: ${known}`
+  const [noun, possessive] = lost.length === 1 ? ['Worker', 'its'] : ['Workers', 'their']
+  const names = `${noun} ${lost.map(({ worker }) => worker).join(', ')} of ${workers.length}`
+  const recovered = `${plural(sent, 'request')} of ${possessive} ${plural(callers, 'caller')}`
+  return `${names} crashed. ${recovered} ${sent === 1 ? 'was' : 'were'} recovered.`
 }
 
 const unconfirmedStatuses: readonly CapacityResult['status'][] = ['limited-by-tier', 'harness-limited', 'inconclusive']
 
-/** Searches that confirmed no rate, except those that a threshold already speaks of. */
+/** Searches that confirmed no rate, except those that a threshold already reports. */
 function unconfirmedSearches({ plan, capacity, thresholds }: VerdictInput): readonly string[] {
-  const told = plan.thresholds.filter(
+  const reported = plan.thresholds.filter(
     ({ measure }, index) => measure.kind === 'capacity' && thresholds[index]?.verdict === 'inconclusive',
   )
   return capacity
-    .filter(({ status, stage }) => unconfirmedStatuses.includes(status) && !told.some(each => each.stage === stage))
-    .map(({ stage, reason }) => `No capacity was found in ${stage}: ${reason}`)
+    .filter(({ status, stage }) => unconfirmedStatuses.includes(status) && !reported.some(each => each.stage === stage))
+    .map(({ stage, reason }) => `The search in ${stage} found no capacity: ${reason}`)
 }
 
 const ofVerdict = (thresholds: readonly ThresholdResult[], verdict: Status, word: string): readonly string[] =>
   thresholds.filter(t => t.verdict === verdict).map(t => `Threshold ${word}: ${t.expression}: ${t.message}.`)
 
 /**
- * Failures or drops that no threshold of the plan is about, and no search, to which they are an answer. A threshold
- * without a stage covers the system stages too.
+ * Failures or drops that no threshold of the plan covers and no search provoked. A threshold without a stage covers the
+ * system stages too.
  */
 function uncovered({ plan, load, metrics, capacity }: VerdictInput, kind: 'failed' | 'dropped'): number {
   const about = plan.thresholds.filter(({ measure }) => 'count' in measure && measure.count.kind === kind)
@@ -172,7 +176,7 @@ function failureCounts({ load: { failures } }: VerdictInput): string {
 }
 
 function passSummary({ load, clauses, thresholds }: VerdictInput): string {
-  const kept = clauses.filter(clause => clause.verdict === 'pass').length
-  const held = thresholds.length === 0 ? '' : `, ${plural(thresholds.length, 'threshold')} held`
-  return `${plural(load.answered, 'answer')} judged: ${plural(kept, 'clause')} kept${held}, no discrepancy.`
+  const passed = clauses.filter(clause => clause.verdict === 'pass').length
+  const met = thresholds.length === 0 ? '' : `, ${plural(thresholds.length, 'threshold')} met`
+  return `${plural(load.answered, 'response')} checked: ${plural(passed, 'clause')} passed${met}, no billing discrepancy.`
 }

@@ -1,9 +1,9 @@
 import type { Status } from './document.ts'
 
-/** What a page can be rendered as. */
+/** The media that a page can be rendered for. */
 export type Medium = 'text' | 'markdown' | 'html'
 
-/** Words on one line. They may hold anything that a target said: each renderer escapes them. */
+/** Words on one line. They may contain text of the target; each renderer escapes them. */
 export type Words = string | StyledWords | readonly Words[]
 
 export type Tone = 'good' | 'bad' | 'doubtful' | 'quiet' | 'strong'
@@ -11,18 +11,18 @@ export type Tone = 'good' | 'bad' | 'doubtful' | 'quiet' | 'strong'
 type StyledWords = {
   readonly words: Words
   readonly tone?: Tone
-  /** A name, shown exactly as it is. */
+  /** A name, shown verbatim. */
   readonly isCode?: true
-  /** Put in front as a sign, where the medium has signs. */
+  /** Markdown shows it as a sign before the words. */
   readonly verdict?: Status
 }
 
-/** The same words everywhere, or those of each medium. Where a medium has none, it shows nothing. */
+/** The same words in every medium, or words by medium; a medium without words shows nothing. */
 export type Content = Words | { readonly [M in Medium]?: Words }
 
 /**
- * A page is a list of blocks: each section of a report adds its own, and each renderer shows all of them. Sections write
- * `Content`; renderers see the words for their medium.
+ * A page is a list of blocks: each section of a report adds blocks, and each renderer shows them. Sections write
+ * `Content`; renderers get the words for their medium.
  */
 export type Block<C = Content> = (
   | Heading<C>
@@ -35,38 +35,36 @@ export type Block<C = Content> = (
 ) &
   Shown
 
-/** The media that show a block or a row; all of them where it is left out. */
+/** The media that show a block or a row; missing: all. */
 type Shown = { readonly in?: readonly Medium[] }
 
 export type Heading<C = Content> = {
   readonly kind: 'heading'
   readonly text: C
-  /** The anchor of the section that begins here. A heading without one is the title of the page. */
+  /** The anchor of the section that starts here. A heading without one is the title of the page. */
   readonly id?: string
-  /** Of a title: what the page concludes. */
+  /** Of a title: the result of the page. */
   readonly verdict?: { readonly status: Status; readonly words: C }
-  /** Shown on the line of the heading, in text only. */
-  readonly beside?: string
 }
 
 export type Text<C = Content> = {
   readonly kind: 'text'
   readonly text: C
-  /** `headline`: in text a row of cells, each in its own style. */
+  /** `headline`: a list of parts. Text shows them as cells, each in its own style; the others join them with a blank. */
   readonly look?: 'question' | 'headline' | 'small' | 'facts'
   /** In text: indented by one more step. */
   readonly isNested?: true
-  /** In text: after an empty line. */
+  /** In text: preceded by an empty line. */
   readonly afterGap?: true
 }
 
 export type List<C = Content> = {
   readonly kind: 'list'
   readonly items: readonly C[]
-  /** The name of each item, on a page. */
+  /** The name of each item, for the look `terms`. */
   readonly terms?: readonly string[]
-  /** `reasons`: of many, a page shows the first and folds the rest. `lines`: lines of one paragraph. */
-  readonly look: 'reasons' | 'counts' | 'lines' | 'terms'
+  /** `reasons`: an HTML page shows the first ones and folds the rest. */
+  readonly look: 'reasons' | 'counts' | 'terms'
   readonly afterGap?: true
 }
 
@@ -75,23 +73,21 @@ export type Table<C = Content> = {
   readonly kind: 'table'
   readonly columns: readonly Column<C>[]
   readonly rows: readonly Row<C>[]
-  /** In text: without the line of titles. */
-  readonly isBare?: true
   /** In text: indented by one more step. */
   readonly isNested?: true
-  /** On a page as narrow as a phone, each row becomes a card. */
+  /** On a narrow HTML page, each row becomes a card. */
   readonly folds?: true
 }
 
 export type Column<C = Content> = {
-  /** The media that have a title show the column, even if the title is empty. */
+  /** Every medium with a title shows the column, even if the title is empty. */
   readonly title: C
   readonly align?: 'right'
-  /** On a page: its words may take several lines. */
+  /** In HTML: words may wrap. */
   readonly wraps?: true
-  /** In text: where the lines are too long, the columns of the highest priority number are left out first. */
+  /** In text: if lines are too long, the columns with the highest number are left out first. */
   readonly priority?: number
-  /** In text: in characters. */
+  /** In text, in characters. */
   readonly maxWidth?: number
 }
 
@@ -108,25 +104,25 @@ export type Row<C = Content> = Shown & {
 export type FindingBlock = {
   readonly kind: 'finding'
   readonly name: string
-  /** The section of the document, or the ledger; empty where the place of the block says it. */
+  /** The section of the document, or the ledger. */
   readonly where: string
   readonly tally: string
-  /** What documentation says, and what was seen. */
+  /** The sentence of the document; null: there is none. `seen`: what was observed instead. */
   readonly text: string | null
   readonly seen: string | null
-  /** `seq` of each request that the first example cites. */
+  /** Ids of the requests that the first example cites. */
   readonly requests: readonly number[]
   readonly evidence: readonly { readonly lines: readonly string[]; readonly curl: string | null }[]
 }
 
-/** Folded until the reader opens it; left out of text. */
+/** Folded until the reader opens it; text leaves it out. */
 export type Details<C = Content> = {
   readonly kind: 'details'
   readonly summary: string
   readonly blocks: readonly Block<C>[]
 }
 
-/** Drawn on a page, and left out elsewhere. */
+/** Drawn in HTML only. */
 export type Chart = TimeChart | RateChart | HeatMapChart | LanesChart | TilesChart | DotsChart
 
 type Color = 'blue' | 'teal' | 'amber' | 'red' | 'green' | 'violet' | 'grey'
@@ -141,10 +137,10 @@ export type Curve = {
   readonly name: string
   readonly color: Color
   readonly stroke?: 'dashed' | 'dotted' | 'thin'
-  /** Filled down to the base line. */
+  /** Filled down to the baseline. */
   readonly filled?: boolean
   readonly stepMs: number
-  /** Whether a value belongs to the end of its step, as a running total does; otherwise to its middle. */
+  /** Whether a value belongs to the end of its step, like a running total; otherwise to the middle. */
   readonly atEnd?: boolean
   readonly values: readonly (number | null)[]
 }
@@ -156,11 +152,11 @@ export type TimeChart = Titled & {
   readonly stages: readonly StageBand[]
   readonly curves: readonly Curve[]
   readonly format: (value: number) => string
-  /** Said instead of the plot where all values are 0, or there are none. */
+  /** Shown instead of the plot if there are no values or all are 0. */
   readonly silence: string
 }
 
-/** Values against the rates at which they were seen. */
+/** Values against the rates at which they were observed. */
 export type RateChart = Titled & {
   readonly draw: 'rate'
   readonly trials: readonly { readonly perSecond: number; readonly color: Color; readonly text: string }[]
@@ -168,14 +164,14 @@ export type RateChart = Titled & {
   readonly meanings: Readonly<Partial<Record<Color, string>>>
   /** One value for each trial; null: none. */
   readonly curves: readonly Pick<Curve, 'name' | 'color' | 'values'>[]
-  /** Whether a line shows where a value is the rate itself. */
+  /** Whether a line marks the points where the value equals the rate. */
   readonly hasDiagonal: boolean
   /** A rate that is marked; null: none. */
   readonly mark: { readonly perSecond: number; readonly label: string } | null
   readonly format: (value: number) => string
 }
 
-/** How many values there were of each size (rows, `perOctave` for each doubling from `fromMs`) in each step of time. */
+/** The number of values of each size (rows: `perOctave` for each doubling from `fromMs`) in each step of time. */
 export type HeatMapChart = Titled & {
   readonly draw: 'heat-map'
   readonly endMs: number
@@ -186,26 +182,26 @@ export type HeatMapChart = Titled & {
   readonly counts: readonly (readonly number[])[]
 }
 
-/** Lanes below each other, over one axis. */
+/** Lanes below each other, with one axis. */
 export type LanesChart = Titled & {
   readonly draw: 'lanes'
-  /** `plain`: without labels. All are in the unit of the marks; `log` and `time` in milliseconds. */
+  /** In the unit of the marks; `log` and `time` are in milliseconds, `plain` has no labels. */
   readonly axis: { readonly scale: 'plain' | 'log' | 'time'; readonly from: number; readonly to: number }
   readonly height: number
-  /** Whether the names of the lanes are long. */
+  /** The names of the lanes are long. */
   readonly isWide?: true
   readonly lanes: readonly Lane[]
 }
 
 export type Lane = {
   readonly name: Words
-  /** What the lane shows, for readers who do not see it. */
+  /** A description for screen readers. */
   readonly label: string
   readonly end: Words
   readonly marks: readonly Mark[]
 }
 
-/** Positions are in the unit of the axis, heights are shares of the height of a lane. */
+/** Positions are in the unit of the axis; heights are shares of the lane's height. */
 export type Mark =
   | { readonly mark: 'shade'; readonly from: number; readonly to: number }
   | { readonly mark: 'bar'; readonly from: number; readonly to: number; readonly share: number; readonly text: string }
@@ -215,7 +211,7 @@ export type Mark =
   | { readonly mark: 'tick'; readonly at: number; readonly look: 'mark' | 'base' }
   | { readonly mark: 'refusal'; readonly at: number; readonly isUnexpected: boolean; readonly text: string }
 
-/** The numbers that stand for a whole run. */
+/** The main numbers of a run. */
 export type TilesChart = { readonly draw: 'tiles'; readonly tiles: readonly Tile[] }
 
 export type Tile = {
@@ -227,7 +223,7 @@ export type Tile = {
   readonly tone: Tone | null
 }
 
-/** A dot for each thing, by row. */
+/** One dot for each item, by row. */
 export type DotsChart = {
   readonly draw: 'dots'
   readonly rows: readonly {
@@ -236,7 +232,7 @@ export type DotsChart = {
   }[]
 }
 
-/** What a medium shows of a page: without the blocks, columns and rows that it leaves out. */
+/** The blocks of a page in one medium, without the blocks, columns and rows that the medium leaves out. */
 export const blocksIn = (medium: Medium, blocks: readonly Block[]): readonly Block<Words>[] =>
   blocks.filter(block => isIn(medium, block)).flatMap(block => blockIn(medium, block) ?? [])
 
@@ -277,7 +273,7 @@ function blockIn(medium: Medium, block: Block): Block<Words> | null {
 
 const isIn = (medium: Medium, { in: media }: Shown): boolean => media === undefined || media.includes(medium)
 
-/** null: the medium shows nothing. */
+/** null: the medium shows nothing of it. */
 const wordsIn = (medium: Medium, content: Content): Words | null =>
   isWords(content) ? content : (content[medium] ?? null)
 
@@ -299,7 +295,7 @@ export const code = (words: string): StyledWords => ({ words, isCode: true })
 
 export const toned = (tone: Tone, words: Words): StyledWords => ({ words, tone })
 
-/** The tone of what has this status. */
+/** The tone of each verdict. */
 export const statusTones: Readonly<Record<Status, Tone>> = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' }
 
 /** `requests 17, 18`. */

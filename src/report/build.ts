@@ -10,10 +10,10 @@ import { describeLoad } from '../plan/describe-plan.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
 import type { CallFacts, Evidence, PlanFacts, Report, ReportedExample, ReportedFinding } from './document.ts'
 
-/** What is known of a request, by its `seq`; null: nothing, and then an example lists it without evidence. */
+/** The evidence of a request, by its id; null: none, and the example lists only its id. */
 type EvidenceOf = (id: number) => Evidence | null
 
-/** The report of a run. `comparison`: with its baselines; null: it has none. */
+/** The report of a run. `comparison`: with its baselines; null: there are none. */
 export function buildReport(judged: JudgedRun, comparison: Comparison | null, evidenceOf: EvidenceOf): Report {
   const { plan, head, ended, durationMs, metrics, billing, findings } = judged
   const { scenario, question, seed, profile } = plan
@@ -67,7 +67,7 @@ function reportedFinding(finding: Finding, evidenceOf: EvidenceOf): ReportedFind
   }
 }
 
-/** Requests with a command to send them again by hand: of the first example only. */
+/** Requests with a command to send them again, in the first example only. */
 const maxCommands = 6
 
 function reportedExamples(examples: readonly Example[], evidenceOf: EvidenceOf): readonly ReportedExample[] {
@@ -85,8 +85,8 @@ const withoutCommand = (evidence: Evidence): Evidence =>
   evidence.request === null ? evidence : { ...evidence, request: { ...evidence.request, curl: null } }
 
 /**
- * Each call that was due, in the order of the plan: first over all stages, then by stage. None of the program's own.
- * A probe is to be refused, so that no answer to it is good: whether it was refused as promised is for its clause to say.
+ * Each call that was due, in plan order: first over all stages, then by stage. System calls are left out. A probe has no
+ * goodput: its documented response is a refusal, and its clause judges that.
  */
 function callFacts(plan: Plan, metrics: RunMetrics, extent: RunExtent): readonly CallFacts[] {
   const seen = metrics.cells().filter(cell => !isSystemStage(cell.stage))
@@ -127,13 +127,13 @@ function facts(call: string, stage: string | null, stats: RequestStats, activeMs
   }
 }
 
-/** In the given order; what is not in it comes last, in its own. */
+/** In the given order; other values come last, in their own order. */
 function sortedLike(order: readonly string[], values: readonly string[]): readonly string[] {
   const rank = (value: string) => (order.includes(value) ? order.indexOf(value) : order.length)
   return values.toSorted((a, b) => rank(a) - rank(b))
 }
 
-/** Of the plan, what a reader of the report wants to see; all of it is in `plan.json`. */
+/** The parts of the plan that the report shows; `plan.json` has all of it. */
 function planFacts({ callers, budgetUsd, forecast, stages, calls, slo }: Plan): PlanFacts {
   const { requests, durationMs, credits, worstUsd } = forecast
   return {

@@ -10,21 +10,21 @@ export type { CapacityResult, TrialResult } from '../judge/capacity/result.ts'
 export type { Percentiles } from '../judge/metrics/histogram.ts'
 export type { Status, ThresholdResult } from '../judge/thresholds.ts'
 
-/** A name of ours. Any string is read, since an older or a later report may have names that this version does not know. */
+/** A name. Any string is accepted, because older or later reports may have names that this version lacks. */
 const nameOf = <Name extends string>() => z.string() as unknown as z.ZodType<Name>
 
-const decimal = z.string().meta({ description: 'A decimal number, so that no float rounds it.' })
-/** A number of things. */
+const decimal = z.string().meta({ description: 'A decimal number as a string, so that it is exact.' })
+/** A count. */
 export const tally = z.number().int().nonnegative()
 const millis = z.number().nullable()
-const perSecond = z.number().nullable().meta({ description: 'A second; null where it has no value.' })
+const perSecond = z.number().nullable().meta({ description: 'Per second; null: no value.' })
 const status = z.enum(['pass', 'fail', 'inconclusive'])
 
 const percentiles = z
   .object({ count: tally, mean: millis, p50: millis, p90: millis, p95: millis, p99: millis, p999: millis, max: millis })
-  .meta({ id: 'Percentiles', description: 'Milliseconds; null where the sample is too small to bound it.' })
+  .meta({ id: 'Percentiles', description: 'Milliseconds; null: too few samples to bound it.' })
 
-/** What a bug report needs: the request without its secret, and the response. Headers and body are bounded. */
+/** For a bug report: the request without its secret, and the response. Headers and body are bounded. */
 const evidence = z
   .object({
     id: tally,
@@ -37,21 +37,24 @@ const evidence = z
         path: z.string(),
         headers: z.record(z.string(), z.string()),
         body: z.string().nullable(),
-        // A replay follows the command of the request that it repeats, and the key of a second caller is in
+        // A replay needs the command of the original request before it. The key of a second caller is in
         // TURNPIKE_OTHER_KEY. null: the command is too long, or other requests of the finding have one.
-        curl: z.string().nullable().meta({ description: 'Sends the request again, with the key in TURNPIKE_KEY.' }),
+        curl: z
+          .string()
+          .nullable()
+          .meta({ description: 'A command that sends the request again, with the key from TURNPIKE_KEY.' }),
       })
       .nullable(),
     outcome: z.string(),
     headers: z.record(z.string(), z.string()),
-    /** The beginning of the body. */
+    /** The start of the body. */
     body: z.string(),
     dueMs: z.number(),
     sentMs: millis,
     headersMs: millis,
     endMs: millis,
   })
-  .meta({ id: 'Evidence', description: 'One request and what came back. Instants are milliseconds since the start.' })
+  .meta({ id: 'Evidence', description: 'One request and its response. Instants are milliseconds since the start.' })
 
 const example = z
   .object({ requestIds: z.array(tally), message: z.string(), evidence: z.array(evidence) })
@@ -67,7 +70,7 @@ const run = z.object({
   profile: z.string(),
   startedAt: z.string().meta({ description: 'ISO 8601, UTC.' }),
   durationMs: z.number(),
-  /** `truncated`: the log of the run has no end, as after a kill. */
+  /** `truncated`: the log of the run has no footer, for example after a kill. */
   ended: z.enum([
     'complete',
     'interrupted',
@@ -81,13 +84,13 @@ const run = z.object({
 
 const delay = z.object({ p99: z.number(), max: z.number() })
 
-/** What a worker says about itself. */
+/** One worker. */
 const worker = z.object({
   worker: z.number().meta({ description: 'From 1.' }),
   callers: tally,
-  /** The worker ended without a result. */
+  /** The worker crashed. */
   lost: z.boolean(),
-  /** When its first stage started, in milliseconds on the clock of the run; null: it is not known, or it never started. */
+  /** When its first stage started, in milliseconds on the clock of the run; null: unknown, or it never started. */
   startedMs: z.number().nullable(),
   sent: tally,
   latenessMs: percentiles,
@@ -97,23 +100,23 @@ const worker = z.object({
 const load = z.object({
   /** Requests that the plan forecast. */
   planned: z.number(),
-  /** Requests that the transport took: `answered` plus `failed`. Turnpike's own requests are included. */
+  /** Requests handed to the transport: `answered` plus `failed`, including system calls. */
   sent: tally,
   /** Complete responses, of any status. */
   answered: tally,
   failed: tally,
   /** Arrivals that were due and never sent. */
   dropped: tally,
-  /** Arrivals that need credentials which the user did not give. */
+  /** Arrivals without credentials. */
   skipped: tally.default(0),
-  /** Responses of the abuse block, in stages that did not mean to cause it. */
+  /** Responses of the abuse block, in stages that do not provoke it. */
   blocked: tally.default(0),
   failures: z.record(z.string(), tally),
   latenessMs: percentiles,
   eventLoopDelayMs: delay.nullable(),
-  /** Observations that were judged and not recorded, because the disk was too slow. */
+  /** Observations that were judged but not recorded, because the disk was too slow. */
   notRecorded: tally.default(0),
-  /** Remote write until the report was made; null: there was none. */
+  /** Remote write, until the report was made; null: there was none. */
   pushed: z.object({ takenSamples: tally, lostSamples: tally, failures: tally }).nullable().default(null),
   workers: z.array(worker).default([]),
 })
@@ -123,7 +126,7 @@ const call = z.object({
   stage: z.string().nullable().meta({ description: 'null: over all stages.' }),
   /** Requests sent: the sum of `statuses`, plus `failed`. */
   count: tally,
-  /** Complete responses by status; `other` where there were too many distinct ones. */
+  /** Complete responses by status; `other` sums up statuses beyond the maximum. */
   statuses: z.record(z.string(), tally),
   failed: tally,
   dropped: tally,
@@ -196,15 +199,15 @@ const threshold = z.object({
   why: z.string(),
 })
 
-/** What a stage found about the capacity of its target. */
+/** The result of a search for the capacity of the target. */
 const capacity = z.object({
   stage: z.string(),
   status: z.enum(['found', 'above-range', 'below-range', 'limited-by-tier', 'harness-limited', 'inconclusive']),
-  ratePerSecond: perSecond.meta({ description: 'Arrivals of all callers that were confirmed; null where none were.' }),
+  ratePerSecond: perSecond.meta({ description: 'Confirmed arrivals of all callers per second; null: none.' }),
   reason: z.string(),
   fromPerSecond: z.number(),
   toPerSecond: z.number(),
-  mix: z.record(z.string(), z.number()).meta({ description: 'Of each call among the arrivals.' }),
+  mix: z.record(z.string(), z.number()).meta({ description: 'The share of each call of the arrivals.' }),
   goodRatio: z.number(),
   precision: z.number(),
   confirmation: z.object({ percent: z.number(), samples: tally, latencyMs: millis }).nullable(),
@@ -224,21 +227,21 @@ const capacity = z.object({
         'unfinished',
       ]),
       arrivals: tally,
-      planned: tally.meta({ description: 'Arrivals, had the trial not been ended early.' }),
+      planned: tally.meta({ description: 'Arrivals of the whole trial, if it had not ended early.' }),
       achievedPerSecond: perSecond,
       goodputPerSecond: perSecond,
       goodRatio: z.number().nullable(),
       latencyMs: percentiles,
-      refused: tally.meta({ description: 'Answers with 429.' }),
-      overloaded: tally.meta({ description: 'Answers with 503.' }),
+      refused: tally.meta({ description: 'Responses with 429.' }),
+      overloaded: tally.meta({ description: 'Responses with 503.' }),
       failed: tally,
       dropped: tally,
-      inFlightGrowthPerSecond: perSecond.meta({ description: 'Requests in flight that came to be more each second.' }),
+      inFlightGrowthPerSecond: perSecond.meta({ description: 'The growth of the requests in flight, per second.' }),
     }),
   ),
 })
 
-/** What the run was to send, in words where people read it. */
+/** The planned load. */
 const plan = z.object({
   callers: z.object({ count: tally, tier: z.string(), shared: z.boolean() }),
   budgetUsd: decimal.nullable(),
@@ -254,7 +257,7 @@ const plan = z.object({
       startMs: z.number(),
       durationMs: z.number(),
       callers: tally,
-      load: z.string().meta({ description: 'In words.' }),
+      load: z.string().meta({ description: 'A sentence.' }),
     }),
   ),
   calls: z.array(z.object({ call: z.string(), kind: z.string(), slo: z.record(z.string(), z.number()) })),
@@ -262,7 +265,7 @@ const plan = z.object({
 
 const times = z
   .object({ stepMs: z.number(), p50: z.array(millis), p95: z.array(millis), max: z.array(millis) })
-  .meta({ id: 'TimesSeries', description: 'Milliseconds, one value for each stepMs; up to 12 % coarse.' })
+  .meta({ id: 'TimesSeries', description: 'Milliseconds, one value for each stepMs, precise to 12 %.' })
 
 const series = z
   .object({
@@ -273,7 +276,7 @@ const series = z
     sent: z.array(tally),
     answered: z.array(tally),
     failed: z.array(tally),
-    refused: z.array(tally).meta({ description: 'Answers with 429.' }),
+    refused: z.array(tally).meta({ description: 'Responses with 429.' }),
     latenessMs: z.array(z.number()),
     calls: z.array(
       z.object({
@@ -309,17 +312,17 @@ const series = z
       }),
     ),
   })
-  .meta({ description: 'The run over time: column i of a list begins i × stepMs after the start.' })
+  .meta({ description: 'The run over time: column i of a list starts i × stepMs after the start.' })
 
 /**
- * The form of `report.json`, for programs that read it. Changes only ever add members; a member that older reports lack
- * has a default. The published `docs/report.schema.json` is generated from it.
+ * The schema of `report.json`. It only gains members; a member that older reports lack has a default.
+ * `docs/report.schema.json` is generated from it.
  */
 export const reportSchema = z
   .object({
     schema: z.literal(1),
     verdict: status,
-    /** Why, in sentences; at least one. */
+    /** Sentences; at least one. */
     reasons: z.array(z.string()).min(1),
     run,
     load,
@@ -329,20 +332,20 @@ export const reportSchema = z
     clauses: z.array(clause),
     findings: z.array(finding),
     thresholds: z.array(threshold),
-    /** One for each stage that searched for a capacity. */
+    /** One for each stage that searches for a capacity. */
     capacity: z.array(capacity).default([]),
-    /** null: an older version wrote the report. The same holds for `series`. */
+    /** null, like `series`: an older version wrote the report. */
     plan: plan.nullable().default(null),
     series: series.nullable().default(null),
     /** null: the run was not compared. */
     comparison: comparisonSchema.nullable().default(null),
   })
-  .meta({ title: 'The report of a run of Turnpike', description: 'report.json; changes only ever add.' })
+  .meta({ title: 'The report of a Turnpike run', description: 'report.json. Later versions only add members.' })
 
-/** For programs that read reports in other languages. A member that a later version adds is no mistake. */
+/** For other programs. It allows members that later versions add. */
 export const reportJsonSchema = (): unknown => z.toJSONSchema(reportSchema, { io: 'input' })
 
-/** What a run found, as `report.json` has it. */
+/** The content of `report.json`. */
 export type Report = DeepReadonly<z.infer<typeof reportSchema>>
 
 export type RunFacts = Report['run']

@@ -13,7 +13,7 @@ import { loadSection, planSection } from './sections/load.ts'
 import { summarySection } from './sections/summary.ts'
 import { thresholdsSection } from './sections/thresholds.ts'
 
-/** In their order on the page. A new section is one file, and one line here. */
+/** In page order. A new section is one file and one line here. */
 const sections: readonly ((report: Report) => readonly Block[])[] = [
   summarySection,
   findingsSection,
@@ -30,5 +30,5 @@ const sections: readonly ((report: Report) => readonly Block[])[] = [
   harnessSection,
 ]
 
-/** A report as people read it, whatever it is rendered as. */
+/** The page of a report, for every renderer. */
 export const reportPage = (report: Report): readonly Block[] => sections.flatMap(section => section(report))

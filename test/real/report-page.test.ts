@@ -15,7 +15,7 @@ import { regressed } from '../unit/report/sections/comparisons.ts'
 const widths = [390, 1_440] as const
 const schemes = ['light', 'dark'] as const
 
-/** What a page did that no report may do. */
+/** A page, and everything it did that no report may do. */
 type Watched = { readonly page: Page; readonly faults: readonly string[] }
 
 describeWith('chromium', 'the page of a report in a real browser', () => {
@@ -42,10 +42,10 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     }
     for (const [name, report] of Object.entries(pages)) write(name, renderHtml(report))
     write('comparison', comparisonRenderers.html.render(regressed))
-    const nobody = join(folder, 'nobody')
-    const flags = ['--target', 'http://127.0.0.1:9/api/v1', '--out', nobody, '--quiet']
+    const unreached = join(folder, 'unreached')
+    const flags = ['--target', 'http://127.0.0.1:9/api/v1', '--out', unreached, '--quiet']
     expect((await turnpike(['run', scenario, ...flags])).code).toBe(3)
-    files.set('unreached', join(nobody, 'report.html'))
+    files.set('unreached', join(unreached, 'report.html'))
 
     function write(name: string, page: string) {
       const file = join(folder, `${name}.html`)
@@ -71,7 +71,7 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
   const names = ['passing', 'failing', 'hostile', 'unreached', 'searching', 'compared', 'comparison']
   describe.each(names)('%s', name => {
     test.each(widths.flatMap(width => schemes.map(scheme => [width, scheme] as const)))(
-      'asks nothing of the network, has no error, and fits %i pixels (%s)',
+      'uses no network, has no error, and fits %i pixels (%s)',
       async (width, scheme) => {
         const { page, faults } = await open(name, width, scheme)
         const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
@@ -81,7 +81,7 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
         expect(faults).toEqual([])
         expect(wider).toBeLessThanOrEqual(0)
         expect(cut).toBe(0)
-        // Were the style sheet refused, there would be none.
+        // Without its style sheet, the page would have another background.
         expect(background).toBe(scheme === 'dark' ? 'rgb(13, 17, 23)' : 'rgb(246, 247, 249)')
       },
     )
@@ -92,7 +92,7 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     [name, 1_440, 'dark', titles] as const,
   ])
   test.each(drawn)(
-    'every chart of %s has ink at %i pixels (%s)',
+    'every chart of %s draws data at %i pixels (%s)',
     async (name, width, scheme, expectedTitles) => {
       const { page } = await open(name, width, scheme)
       const figures = await page.locator('figure:has(.chart)').all()
@@ -107,13 +107,13 @@ describeWith('chromium', 'the page of a report in a real browser', () => {
     90_000,
   )
 
-  test('it can be printed', async () => {
+  test('prints as a PDF', async () => {
     const { page } = await open('failing', 1_440, 'dark')
     const pdf = await page.pdf({ format: 'A4' })
     await page.emulateMedia({ media: 'print' })
     const layout = await page.evaluate(`getComputedStyle(document.querySelector('section')).display`)
     await page.close()
-    // At the end of a sheet Chromium lays the rows of a grid over one another.
+    // At a page break, Chromium draws the rows of a grid over one another.
     expect(layout).toBe('block')
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-')
     expect(pdf.length).toBeGreaterThan(50_000)
@@ -125,7 +125,7 @@ const expected = {
     'Offered and achieved rate',
     'In flight',
     'All latencies',
-    'How latencies are distributed',
+    'Distribution of latencies',
     'Time to first token: chat',
     'Between chunks: chat',
     'Dollars spent',
@@ -133,10 +133,10 @@ const expected = {
     'Windows of each caller',
   ],
   searching: ['Goodput', 'Latency', 'Offered and achieved rate', 'All latencies', 'Dollars spent'],
-  comparison: ['How much has changed'],
+  comparison: ['Changes'],
 }
 
-/** Of the tables that fold into cards on a phone, those that have something out of sight all the same. */
+/** The number of tables that should fold into cards on a phone, but are cut off. */
 const cutTables = `[...document.querySelectorAll('.cards')]
   .filter(table => table.scrollWidth > table.parentElement.clientWidth).length`
 
@@ -146,7 +146,7 @@ async function picturesOf(figures: readonly Locator[]): Promise<readonly string[
   return pictures
 }
 
-/** Takes away what was measured, and leaves axes, grid and stages. */
+/** Removes the data, and keeps axes, grid and stages. */
 const removeMarks = `document
   .querySelectorAll('.chart path, .chart circle, .chart .cell, .chart [class*="f-"], .chart .refusal')
   .forEach(mark => mark.remove())`

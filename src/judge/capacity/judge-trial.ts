@@ -3,9 +3,8 @@ import type { SearchTerms, Trial } from '../../plan/plan.ts'
 import type { QueueTrend } from './queue-growth.ts'
 
 /**
- * What came of a trial. The rate held, or it broke: by its answers, or since requests piled up. Or nothing is known of the
- * target: it refused by its rate limits, this program was late or at its bound of requests in flight, callers were
- * blocked or about to be, or the run ended.
+ * The outcome of a trial. The target sustained the rate; or it did not (`slo-missed`, `queue-growing`); or the trial is
+ * inconclusive: rate limits, Turnpike's own lateness or limit, blocked callers, or the end of the run.
  */
 export type TrialOutcome =
   | 'sustained'
@@ -18,33 +17,33 @@ export type TrialOutcome =
   | 'failure-limit'
   | 'unfinished'
 
-/** What was seen of a trial, so far. */
+/** The observations of a trial so far. */
 export type TrialSnapshot = {
   /** Arrivals that were due, sent or not. */
   readonly arrivals: number
   readonly calls: Readonly<Record<string, CallTally>>
-  /** Requests that were sent so late that the answer may have been bad for that. */
+  /** Requests sent so late that the lateness may have made the response bad. */
   readonly late: number
-  /** Answers of the abuse block. */
+  /** Responses of the abuse block. */
   readonly blocked: number
-  /** Arrivals that were held back, so that their callers would not be blocked. */
+  /** Arrivals not sent, to keep their callers from being blocked. */
   readonly heldBack: number
-  /** Arrivals that were due with too many requests in flight. */
+  /** Arrivals not sent, because too many requests were in flight. */
   readonly crowdedOut: number
-  /** Arrivals that were not sent since the run was over. */
+  /** Arrivals not sent, because the run had ended. */
   readonly cutOff: number
   readonly queue: QueueTrend | null
 }
 
-/** Requests of one call: good and bad ones, and those that a rate limit refused. */
+/** Requests of one call: good, bad, and rejected by a rate limit. */
 export type CallTally = { readonly good: number; readonly bad: number; readonly refused: number }
 
-/** open: it goes on · over: all of its requests have ended · broken-off: the run ended in it */
+/** open: in progress · over: all of its requests have ended · broken-off: the run ended during it */
 export type TrialState = 'open' | 'over' | 'broken-off'
 
 /**
- * What came of a trial; null where that is open. While it goes on, only that is said which no further answer could undo,
- * but for a growing queue, which is not waited for to become long.
+ * The outcome of a trial; null: undecided. During a trial, an outcome is certain: no further response could change it. The
+ * exception is a growing queue, which ends the trial before the queue gets long.
  */
 export function judgeTrial(
   trial: Trial,
@@ -54,9 +53,9 @@ export function judgeTrial(
 ): TrialOutcome | null {
   const { arrivals, calls, late, blocked, heldBack, crowdedOut, cutOff, queue } = seen
   const max = trial.purpose === 'confirm' ? maxFailuresAllowed : maxFailuresByChance
-  const isTooMany = (count: number, seen: number, share: number) => {
+  const isTooMany = (count: number, total: number, share: number) => {
     if (count === 0) return false
-    const of = state === 'open' ? Math.max(seen, trial.arrivals * share) : seen
+    const of = state === 'open' ? Math.max(total, trial.arrivals * share) : total
     return count > max(of, 1 - terms.goodRatio)
   }
   const anyCall = (count: (tally: CallTally) => number) =>
@@ -73,18 +72,18 @@ export function judgeTrial(
   if (cutOff > 0 || (state === 'broken-off' && arrivals < trial.arrivals)) return 'unfinished'
   if (queue !== null && isQueueGrowing(queue, trial, terms, state)) return 'queue-growing'
   if (state === 'open') return null
-  // It was ended before its time for what it showed then, whatever the rest of its answers made of that.
+  // It was ended early for a growing queue, which the remaining responses may hide again.
   return arrivals < trial.arrivals ? 'queue-growing' : 'sustained'
 }
 
-/** One time in a hundred chance exceeds the first with nine steps, and one in a thousand, since it is asked often, the other. */
+/** By chance, nine steps exceed `over` once in 100 trials. `open` is checked often, so its chance is one in 1,000. */
 const deviationsFrom = { over: 2.9, open: 4.3 }
-/** A queue that grows by less than this part of the precision takes longer to matter than anything here lasts. */
+/** A queue that grows by less than this part of the precision does not matter within any trial. */
 const negligible = 1 / 4
 
 /**
- * Whether more came than went. Of a rate that is tried it has to be shown, by steps that a queue without a trend does not
- * take. One that is to be confirmed fails by the look of it: a queue that only strayed costs it no more than the precision.
+ * Whether arrivals outnumbered completions. A tried rate needs proof: steps that a queue without a trend does not take. A
+ * confirmation fails on weaker evidence, because a false alarm costs only the precision.
  */
 function isQueueGrowing(
   growth: QueueTrend,
@@ -100,12 +99,12 @@ function isQueueGrowing(
   return inFlightPerSecond > max && deviations > deviationsFrom.over
 }
 
-/** How often a trial that has its bad answers by chance is taken for one that exceeds the capacity, at most. */
+/** The maximum probability that bad responses by chance count as exceeding the capacity. */
 const falseAlarm = 0.05
 
 /**
- * The most bad answers among `of` that do not yet show that more than `share` of all are bad: that many or more come by
- * chance more often than one time in twenty, where just that share is bad.
+ * The maximum number of bad responses among `of` that is consistent with a bad share of `share`: if exactly that share is
+ * bad, at least this number occurs with a probability of more than 5 %.
  */
 export function maxFailuresByChance(of: number, share: number): number {
   if (share <= 0 || of <= 0) return 0
@@ -114,14 +113,14 @@ export function maxFailuresByChance(of: number, share: number): number {
   let logOfExactly = of * Math.log1p(-share)
   for (let bad = 0; bad < of; bad++) {
     below += Math.exp(logOfExactly)
-    // From `bad + 1` on is what is left of all chances.
+    // 1 - below is the probability of `bad + 1` or more.
     if (1 - below < falseAlarm) return bad
     logOfExactly += Math.log((of - bad) / (bad + 1)) + Math.log(share) - Math.log1p(-share)
   }
   return of
 }
 
-/** The most bad answers among `of` at which not more than `share` of these very answers are bad. */
+/** The maximum number of bad responses among `of` that does not exceed `share` of these responses. */
 export const maxFailuresAllowed = (of: number, share: number): number => Math.floor(of * share + 1e-9)
 
 export const exceedsCapacity = (outcome: TrialOutcome): boolean =>

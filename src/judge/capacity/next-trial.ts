@@ -5,14 +5,15 @@ import { exceedsCapacity, isHarnessLimit, type TrialOutcome } from './judge-tria
 
 export type TrialRecord = { readonly trial: Trial; readonly outcome: TrialOutcome }
 
-/** What a search comes to. Only what was confirmed is a rate of the target's. */
+/** The result of a search. Only a confirmed rate is a result about the target. */
 export type SearchConclusion = {
   /**
-   * found: it holds, and a little more does not · not-reached: the highest rate holds · below-lowest: not even the lowest
-   * does · limited-by-tier, harness-limited: something else gave way first · inconclusive: the search could not go on
+   * found: the target sustains the rate, and not a little more · above-range: it sustains the highest rate · below-range:
+   * it does not sustain the lowest · limited-by-tier, harness-limited: another limit came first · inconclusive: the search
+   * could not continue
    */
   readonly status: 'found' | 'above-range' | 'below-range' | 'limited-by-tier' | 'harness-limited' | 'inconclusive'
-  /** The rate that was confirmed; null where none was. */
+  /** The confirmed rate; null: none. */
   readonly perSecond: number | null
   /** The outcome that decided it. */
   readonly reason: TrialOutcome
@@ -27,9 +28,9 @@ const factor = 2
 export const maxTrials = 100
 
 /**
- * What comes after the trials so far: doubles the rate until it breaks, halves the distance between what held and what
- * broke until that is within the precision, and confirms; what cannot be confirmed is lowered by the precision. What the
- * harness itself invalidates is tried once more, and then bounds the search from above.
+ * The next step after the trials so far. The search doubles the rate until the target does not sustain it, then bisects
+ * down to the precision, and confirms. It lowers an unconfirmed rate by the precision. It repeats a trial that Turnpike
+ * itself invalidated once; if that fails again, the rate is an upper bound of the search.
  */
 export function nextTrial(terms: SearchTerms, past: readonly TrialRecord[]): NextStep {
   const last = past.at(-1)
@@ -71,18 +72,21 @@ function afterConfirmation(
 }
 
 function narrow(terms: SearchTerms, past: readonly TrialRecord[]): NextStep {
-  const held = Math.max(...past.filter(({ outcome }) => outcome === 'sustained').map(({ trial }) => trial.perSecond))
-  const above = past.filter(({ outcome }) => outcome !== 'sustained').filter(({ trial }) => trial.perSecond > held)
-  // Of the lowest rate, what came of it at last.
+  const sustained = Math.max(
+    ...past.filter(({ outcome }) => outcome === 'sustained').map(({ trial }) => trial.perSecond),
+  )
+  const above = past.filter(({ outcome }) => outcome !== 'sustained').filter(({ trial }) => trial.perSecond > sustained)
+  // The last outcome of the lowest rate.
   const bound = above.toReversed().toSorted((a, b) => a.trial.perSecond - b.trial.perSecond)[0]
   if (bound === undefined) {
-    if (held >= terms.toPerSecond) return tryAt(terms, past, 'confirm', held)
-    return tryAt(terms, past, 'raise', Math.min(terms.toPerSecond, held * factor))
+    if (sustained >= terms.toPerSecond) return tryAt(terms, past, 'confirm', sustained)
+    return tryAt(terms, past, 'raise', Math.min(terms.toPerSecond, sustained * factor))
   }
   const { perSecond } = bound.trial
-  if (perSecond > held * (1 + terms.precision)) return tryAt(terms, past, 'narrow', Math.sqrt(held * perSecond))
+  if (perSecond > sustained * (1 + terms.precision))
+    return tryAt(terms, past, 'narrow', Math.sqrt(sustained * perSecond))
   return exceedsCapacity(bound.outcome)
-    ? tryAt(terms, past, 'confirm', held)
+    ? tryAt(terms, past, 'confirm', sustained)
     : conclude('harness-limited', null, bound.outcome)
 }
 
@@ -98,7 +102,7 @@ function tryAt(
   }
 }
 
-const conclude = (status: SearchConclusion['status'], perSecond: number | null, message: TrialOutcome): NextStep => ({
+const conclude = (status: SearchConclusion['status'], perSecond: number | null, reason: TrialOutcome): NextStep => ({
   kind: 'conclusion',
-  conclusion: { status, perSecond, reason: message },
+  conclusion: { status, perSecond, reason },
 })

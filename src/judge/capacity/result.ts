@@ -3,66 +3,66 @@ import type { SearchTerms, Trial } from '../../plan/plan.ts'
 import type { Percentiles } from '../metrics/histogram.ts'
 
 import { exceedsCapacity, isHarnessLimit, type TrialOutcome } from './judge-trial.ts'
-import type { SearchConclusion } from './next-trial.ts'
+import { maxTrials, type SearchConclusion } from './next-trial.ts'
 
-/** What a stage has found out about the capacity of its target. */
+/** The result of a search for the capacity of the target. */
 export type CapacityResult = {
   readonly stage: string
   readonly status: SearchConclusion['status']
-  /** Arrivals a second of all callers that were confirmed; null where none were. */
+  /** The confirmed arrivals per second of all callers; null: none. */
   readonly ratePerSecond: number | null
   readonly reason: string
   readonly fromPerSecond: number
   readonly toPerSecond: number
-  /** Of each call among the arrivals; together they are 1. */
+  /** The share of each call of the arrivals; the sum is 1. */
   readonly mix: Readonly<Record<string, number>>
-  /** The share of the answers to each call that had to be good, and how near the rate had to be found. */
+  /** The share of good responses that each call needs, and the precision of the rate. */
   readonly goodRatio: number
   readonly precision: number
-  /** Of the trial that confirmed the rate: the latency that `percent` % of its answers do not exceed. */
+  /** Of the trial that confirmed the rate: the latency that `percent` % of its responses do not exceed. */
   readonly confirmation: {
     readonly percent: number
     readonly samples: number
     readonly latencyMs: number | null
   } | null
-  /** In the order in which they were made. */
+  /** In chronological order. */
   readonly trials: readonly TrialResult[]
 }
 
-/** One rate, and what came of it. */
+/** One rate, and its outcome. */
 export type TrialResult = {
   readonly purpose: Trial['purpose']
   readonly offeredPerSecond: number
   readonly outcome: TrialOutcome
-  /** Arrivals that were due; `planned` are those that would have been, had the trial not been ended early. */
+  /** Arrivals that were due; `planned`: arrivals of the whole trial, if it had not ended early. */
   readonly arrivals: number
   readonly planned: number
   readonly achievedPerSecond: number | null
   readonly goodputPerSecond: number | null
   readonly goodRatio: number | null
   readonly latencyMs: Percentiles
-  /** Answers with 429 and with 503; requests without an answer; arrivals that were never sent. */
+  /** Responses with 429 and with 503; requests without a response; arrivals that were never sent. */
   readonly refused: number
   readonly overloaded: number
   readonly failed: number
   readonly dropped: number
-  /** Requests in flight that came to be more each second; null where there is too little to tell. */
+  /** The growth of the requests in flight, per second; null: too few requests. */
   readonly inFlightGrowthPerSecond: number | null
 }
 
-/** Whether a trial showed that the target does not sustain its rate. */
+/** Whether the rate of a trial exceeded the capacity of the target. */
 export const wasExceeded = ({ outcome }: Pick<TrialResult, 'outcome'>): boolean => exceedsCapacity(outcome)
 
-/** What came of a trial, in a few words. */
+/** The outcome of a trial, in a few words. */
 export const trialLabels: Readonly<Record<TrialOutcome, string>> = {
   sustained: 'sustained',
-  'slo-missed': 'too many bad answers',
+  'slo-missed': 'too many bad responses',
   'queue-growing': 'the queue grew',
-  'rate-limited': 'refused by rate limits',
+  'rate-limited': 'rejected by rate limits',
   'harness-late': 'sent too late',
-  'harness-saturated': 'too many in flight',
-  blocked: 'callers were blocked',
-  'failure-limit': 'callers about to be blocked',
+  'harness-saturated': 'max-in-flight reached',
+  blocked: 'callers blocked',
+  'failure-limit': 'callers close to a block',
   unfinished: 'not finished',
 }
 
@@ -73,7 +73,7 @@ export function capacityLabel({ status, ratePerSecond, fromPerSecond }: Capacity
   return status === 'below-range' ? `less than ${formatRate(fromPerSecond)}` : 'not found'
 }
 
-/** What a search has come to, in a sentence or two. */
+/** The result of a search, in one sentence or two. */
 export function conclusionText(
   { status, perSecond, reason }: SearchConclusion,
   trials: readonly TrialResult[],
@@ -83,43 +83,45 @@ export function conclusionText(
   const proof = last === undefined ? '' : `${formatRatio(last.goodRatio)} good of ${count(last.arrivals)} arrivals`
   switch (status) {
     case 'found':
-      return `${formatRate(perSecond)} held for ${confirmedFor(last)}, ${proof}${exceededAbove(trials, perSecond ?? 0)}.`
+      return `The target sustained ${formatRate(perSecond)} for ${confirmedFor(last)}, ${proof}${exceededAbove(trials, perSecond ?? 0)}.`
     case 'above-range':
-      return `At least ${formatRate(perSecond)}, which held for ${confirmedFor(last)}, ${proof}. No more was tried.`
+      return `The target sustained ${formatRate(perSecond)} for ${confirmedFor(last)}, ${proof}. No higher rate was tried.`
     case 'below-range':
-      return `Less than ${formatRate(fromPerSecond)}, the lowest rate that was tried: ${trialLabels[reason]}, ${proof}.`
+      return `The target did not sustain ${formatRate(fromPerSecond)}, the lowest rate: ${trialLabels[reason]}, ${proof}.`
     case 'limited-by-tier':
-      return `The rate limits of the callers came first: at ${formatRate(last?.offeredPerSecond ?? null)} ${count(last?.refused ?? 0)} answers were 429. ${sustainedText(trials)}`
+      return `The rate limits of the callers came first: at ${formatRate(last?.offeredPerSecond ?? null)}, ${count(last?.refused ?? 0)} responses were 429. ${sustainedText(trials)}`
     case 'harness-limited':
-      return `${harnessLimits[reason === 'harness-saturated' ? 'full' : 'late']} at ${harnessLimitAt(trials)}, so that nothing is known of the target there. ${sustainedText(trials)}`
+      return `${harnessLimitText(reason, harnessLimitAt(trials))} ${sustainedText(trials)}`
     case 'inconclusive':
-      return `${inconclusiveText(reason)} between ${formatRate(fromPerSecond)} and ${formatRate(toPerSecond)}. ${sustainedText(trials)}`
+      return `${inconclusiveText(reason)} before a rate between ${formatRate(fromPerSecond)} and ${formatRate(toPerSecond)} was confirmed. ${sustainedText(trials)}`
   }
 }
 
-const harnessLimits = {
-  full: 'The bound on requests in flight (limits: max-in-flight) was reached',
-  late: 'Turnpike itself sent too late',
-} as const
+const harnessLimitText = (reason: TrialOutcome, rate: string): string =>
+  reason === 'harness-saturated'
+    ? `Turnpike reached its own limit (max-in-flight) at ${rate}; raise it to test the target beyond that rate.`
+    : `Turnpike itself sent too late at ${rate}; use a faster machine or more workers to test the target at that rate.`
 
-function inconclusiveText(message: TrialOutcome): string {
-  if (message === 'blocked') return 'Callers were blocked for failing too often, and the search ended'
-  if (message === 'failure-limit') return 'Callers would have been blocked for failing too often, and the search ended'
-  if (message === 'unfinished') return 'Time, or the run, was over before a rate was confirmed'
-  return 'No rate was confirmed in as many trials as there may be'
+function inconclusiveText(reason: TrialOutcome): string {
+  if (reason === 'blocked') return 'The service blocked callers for too many failures'
+  if (reason === 'failure-limit') return 'Callers came close to a block for too many failures'
+  if (reason === 'unfinished') return 'The stage ended'
+  return `The search reached its limit of ${maxTrials} trials`
 }
 
-/** The lowest rate at which the harness was at its own limit. */
+/** The lowest rate at which Turnpike reached a limit of its own. */
 const harnessLimitAt = (trials: readonly TrialResult[]): string =>
   formatRate(Math.min(...trials.filter(({ outcome }) => isHarnessLimit(outcome)).map(each => each.offeredPerSecond)))
 
-/** What held without having been confirmed: no capacity, but more than nothing. */
+/** The highest sustained rate that was not confirmed, and so is no capacity. */
 function sustainedText(trials: readonly TrialResult[]): string {
-  const held = Math.max(
+  const highest = Math.max(
     0,
     ...trials.filter(({ outcome }) => outcome === 'sustained').map(each => each.offeredPerSecond),
   )
-  return held === 0 ? 'No rate held.' : `${formatRate(held)} held in a trial, unconfirmed.`
+  return highest === 0
+    ? 'No rate was sustained.'
+    : `The target sustained ${formatRate(highest)} in a trial, which was not confirmed.`
 }
 
 const confirmedFor = (last: TrialResult | undefined): string =>
@@ -129,5 +131,7 @@ function exceededAbove(trials: readonly TrialResult[], perSecond: number): strin
   const [lowest] = trials
     .filter(({ outcome, offeredPerSecond }) => exceedsCapacity(outcome) && offeredPerSecond > perSecond)
     .toSorted((a, b) => a.offeredPerSecond - b.offeredPerSecond)
-  return lowest === undefined ? '' : `; ${formatRate(lowest.offeredPerSecond)} did not: ${trialLabels[lowest.outcome]}`
+  return lowest === undefined
+    ? ''
+    : `; it did not sustain ${formatRate(lowest.offeredPerSecond)}: ${trialLabels[lowest.outcome]}`
 }

@@ -14,15 +14,15 @@ import { type CapacityResult, conclusionText, type TrialResult } from './result.
 
 export type CapacitySearch = {
   readonly add: Sink
-  /** What to try next in a stage; asked when none of its requests is in flight. */
+  /** The next step in a stage. To be called when none of its requests is in flight. */
   readonly next: (stage: string) => NextStep
-  /** What is clear already of a trial that goes on; null: nothing. */
+  /** The outcome of a running trial, if it is certain; else null. */
   readonly soFar: (stage: string, trial: Trial) => TrialOutcome | null
-  /** `complete`: whether the run has ended by itself. */
+  /** `complete`: the run has ended by itself. */
   readonly results: (complete: boolean) => readonly CapacityResult[]
 }
 
-/** A fold over the observations of searches, which it replays: each trial follows from the outcome of those before it. */
+/** A fold over the observations of searches. It replays each search: a trial follows from the outcomes before it. */
 export function createCapacitySearch(plan: Plan, contract: Contract): CapacitySearch {
   const searches = new Map(
     plan.stages.flatMap(({ name, load }) =>
@@ -56,7 +56,7 @@ export function createCapacitySearch(plan: Plan, contract: Contract): CapacitySe
   }
 }
 
-/** Goes through a search once more, trial by trial, as far as anything was seen of it. */
+/** Replays a search trial by trial, as far as there are observations. */
 function replayTrials(
   terms: SearchTerms,
   folds: readonly TrialFold[],
@@ -75,13 +75,13 @@ function replayTrials(
 
 function resultOf(stage: string, terms: SearchTerms, folds: readonly TrialFold[], complete: boolean): CapacityResult {
   const { past, next } = replayTrials(terms, folds, complete)
-  // A search that knows what it would try next, and did not, had no time left for it.
+  // If the search has a next trial that did not take place, the time was over.
   const conclusion: SearchConclusion =
     next.kind === 'conclusion' ? next.conclusion : { status: 'inconclusive', perSecond: null, reason: 'unfinished' }
   const { fromPerSecond, toPerSecond, goodRatio, precision, mix } = terms
-  const trials = past.flatMap((tried, index) => {
+  const trials = past.flatMap((record, index) => {
     const fold = folds[index]
-    return fold === undefined ? [] : [trialResult(tried, fold)]
+    return fold === undefined ? [] : [trialResult(record, fold)]
   })
   const confirmed = conclusion.perSecond === null ? undefined : folds[past.length - 1]
   return {
@@ -109,10 +109,10 @@ function trialResult({ trial, outcome }: TrialRecord, fold: TrialFold): TrialRes
   const { statuses, sent, answered, failed, dropped, timing } = fold.stats()
   const { arrivals, queue } = fold.snapshot('ended')
   const good = fold.good()
-  // Between n instants there are n − 1 gaps: one more is what the first of them took.
+  // n arrivals have n − 1 gaps; the additional gap is for the first one.
   const seconds = fold.workedMs() / 1000 + 1 / trial.perSecond
   const due = sent + dropped
-  /** What is several requests, as a replay is, counts as the one arrival that was offered. */
+  /** An arrival of several requests, such as a replay, counts once. */
   const perSecond = (count: number) => (answered === 0 ? null : (count * arrivals) / due / seconds)
   return {
     purpose: trial.purpose,
@@ -132,20 +132,20 @@ function trialResult({ trial, outcome }: TrialRecord, fold: TrialFold): TrialRes
   }
 }
 
-/** What a trial adds up to. */
+/** Sums over a trial. */
 type TrialFold = {
   readonly add: Sink
-  /** While it goes on, its queue is looked at only as far as all is known of it. */
+  /** During a trial, only the complete part of its queue is evaluated. */
   readonly snapshot: (state: 'open' | 'ended') => TrialSnapshot
   readonly stats: () => RequestStats
   readonly good: () => number
-  /** Milliseconds in which the trial was worked off: as long as it was offered, or as its answers took to come. */
+  /** The time in which the target worked off the trial: that of the arrivals or of the responses, whichever is longer. */
   readonly workedMs: () => number
 }
 
-/** Requests whose instants are kept; where there are more, every second is given up, again and again. */
+/** Requests whose instants are stored. Beyond that, every second one is dropped, repeatedly. */
 const maxTimedRequests = 1_024
-/** What comes last is left out of the time in which answers came: one that is stuck says nothing of the rate of the others. */
+/** The last 5 % of the responses are left out of the time, because a stuck one does not show the rate of the others. */
 const stragglersFrom = 0.95
 
 function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
@@ -154,17 +154,17 @@ function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
   const counts = { arrivals: 0, late: 0, blocked: 0, heldBack: 0, crowdedOut: 0, cutOff: 0 }
   let timed: TimedRequest[] = []
   let stride = 1
-  let passed = 0
+  let ended = 0
   let maxMs = 0
   let lastEndMs = Number.NEGATIVE_INFINITY
   let [firstDueMs, lastDueMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  /** A live view asks for all trials of a search again and again, and few of them have changed. */
-  let ended: TrialSnapshot | null = null
+  /** Live views read all trials repeatedly, and few have changed. */
+  let finalSnapshot: TrialSnapshot | null = null
 
-  const keep = ({ dueMs, sentMs, endMs }: Observation) => {
+  const store = ({ dueMs, sentMs, endMs }: Observation) => {
     if (sentMs === null || endMs === null) return
     maxMs = Math.max(maxMs, endMs - dueMs)
-    if (passed++ % stride !== 0) return
+    if (ended++ % stride !== 0) return
     timed.push({ dueMs, sentMs, endMs })
     if (timed.length < maxTimedRequests) return
     timed = timed.filter((_, index) => index % 2 === 0)
@@ -187,7 +187,7 @@ function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
 
   return {
     add: o => {
-      ended = null
+      finalSnapshot = null
       const { call, outcome, dueMs, endMs } = o
       const cell = cells.get(call) ?? createRequestStats(slo[call] ?? {})
       cells.set(call, cell)
@@ -205,13 +205,13 @@ function createTrialFold(slo: Plan['slo'], contract: Contract): TrialFold {
       if ((latenessMs(o) ?? 0) > maxLatenessMs(slo[call]?.latency ?? null)) counts.late++
       if (outcome.kind === 'failed' && outcome.reason === 'cancelled') counts.cutOff++
       else tally(o)
-      // What is refused at once was in no queue.
-      if (outcome.kind === 'failed' || isSuccess(o)) keep(o)
+      // An immediate rejection was in no queue.
+      if (outcome.kind === 'failed' || isSuccess(o)) store(o)
     },
     snapshot: state => {
       if (state === 'open') return snapshotUntil(lastEndMs - maxMs)
-      ended ??= snapshotUntil(lastDueMs)
-      return ended
+      finalSnapshot ??= snapshotUntil(lastDueMs)
+      return finalSnapshot
     },
     stats: () => mergeStats([...cells.values()].map(({ stats }) => stats)),
     good: () => Object.values(calls).reduce((sum, { good }) => sum + good, 0),

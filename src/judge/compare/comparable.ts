@@ -4,21 +4,20 @@ import type { Plan } from '../../plan/plan.ts'
 import type { ComparedRun } from './compare-runs.ts'
 import type { Criteria } from './comparison.ts'
 
-/** What a run was to do, and what it was judged by. */
+/** The plan of a run, and the contract that judged it. */
 export type JudgedPlan = { readonly plan: Plan; readonly contract: Contract }
 
-/** A run that was read from the directory `path`, to be compared. */
+/** A run for a comparison, read from the directory `path`. */
 export type RecordedComparedRun = ComparedRun & JudgedPlan & { readonly path: string }
 
-/** The runs that a run must be no worse than. */
+/** The runs that a run must not be worse than. */
 export type Baselines = { readonly runs: readonly RecordedComparedRun[]; readonly criteria: Criteria }
 
 type PlanDifference = { readonly path: string; readonly base: string; readonly run: string }
 
 /**
- * In what two runs were to do something else, so that their numbers are not of the same thing. Target and seed may differ,
- * and so may name, question, budget, thresholds and what is recorded; of the contract, its name and how things are
- * spelled there.
+ * The differences that make two runs incomparable. These may differ: target, seed, name, question, budget, thresholds and
+ * recording; in the contract, its name and the spelling of names.
  */
 export const planDifferences = (base: JudgedPlan, run: JudgedPlan): readonly PlanDifference[] =>
   differences(comparedParts(base), comparedParts(run), '')
@@ -41,7 +40,7 @@ function comparedParts({ plan, contract }: JudgedPlan) {
   }
 }
 
-/** Leaf by leaf, by their paths. */
+/** All differing leaves, with their paths. */
 function differences(base: unknown, run: unknown, path: string): readonly PlanDifference[] {
   if (isBranch(base) && isBranch(run) && Array.isArray(base) === Array.isArray(run)) {
     const keys = [...new Set([...Object.keys(base), ...Object.keys(run)])]
@@ -59,13 +58,13 @@ const shown = (value: unknown): string => (value === undefined ? 'nothing' : JSO
 
 const maxDifferences = 20
 
-/** Throws a UsageError where runs were to do different things, and says in what they differ. */
+/** Throws a UsageError with the differences if the plans of two runs differ. */
 export function assertComparable(baseline: RecordedComparedRun, path: string, run: JudgedPlan): void {
   const found = planDifferences(baseline, run)
   if (found.length === 0) return
   const shown = found.slice(0, maxDifferences).map(mistakeOf)
   const left = found.length - shown.length
-  const rest = { where: path, got: `${left} more differences`, expected: `what the baseline ${baseline.path} did` }
+  const rest = { where: path, got: `${left} more differences`, expected: `the plan of the baseline ${baseline.path}` }
   throw new UsageError(left === 0 ? shown : [...shown, rest])
 
   function mistakeOf({ path: at, base, run: value }: PlanDifference) {
@@ -81,7 +80,7 @@ const maxValueLength = 200
 const truncateValue = (value: string): string =>
   value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value
 
-/** Throws a UsageError where a run is given twice: against itself nothing ever changes, and nothing varies. */
+/** Throws a UsageError if a run is given twice: compared with itself, it shows neither changes nor noise. */
 export function assertDistinct(runs: readonly RecordedComparedRun[]): void {
   runs.forEach(({ path, info }, index) => {
     const twin = runs.slice(0, index).find(other => other.info.id === info.id)

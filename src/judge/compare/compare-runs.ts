@@ -6,7 +6,7 @@ import type { ChangeVerdict, ComparedRow, ComparedRunInfo, Comparison, Criteria,
 import { type ComparedMeasure, inconclusiveReason, measuresOf, type RunCell } from './measures.ts'
 import { benjaminiHochberg, type CompletedTest, type TestResult, testMeasure } from './significance.ts'
 
-/** What is known of a run that is compared. */
+/** A run of a comparison. */
 export type ComparedRun = {
   readonly info: ComparedRunInfo
   readonly plan: Plan
@@ -17,8 +17,7 @@ export type ComparedRun = {
 }
 
 /**
- * Compares a run with others of the same plan. A baseline that proves nothing itself is left out, as long as there is one
- * that does.
+ * Compares a run with others of the same plan. Inconclusive and incomplete baselines are left out, unless all are.
  */
 export function compareRuns(baselines: readonly ComparedRun[], run: ComparedRun, criteria: Criteria): Comparison {
   const fit = baselines.filter(({ isComplete, verdict }) => isComplete && verdict !== 'inconclusive')
@@ -36,7 +35,7 @@ export function compareRuns(baselines: readonly ComparedRun[], run: ComparedRun,
   }
 }
 
-/** Each call in each stage in which it was due anywhere, in the order of the plan. */
+/** Each call in each stage where any run has data of it, in plan order. */
 function testRows(baselines: readonly ComparedRun[], run: ComparedRun, criteria: Criteria): readonly TestedRow[] {
   const { stages, calls } = run.plan
   return stages.flatMap(({ name: stage }) =>
@@ -45,9 +44,9 @@ function testRows(baselines: readonly ComparedRun[], run: ComparedRun, criteria:
       const ofBaselines = baselines.map(baseline => cellOf(baseline, call, stage))
       const allSlices = ofBaselines.map(({ slices }) => slices)
       return measuresOf(kind === 'probe').flatMap(measure => {
-        const doubt = (baseMs: number) =>
+        const openReason = (baseMs: number) =>
           inconclusiveReason(measure, ofRun, ofBaselines, { baseMs, minEffect: criteria.minEffect })
-        const tested = testMeasure(measure, ofRun.slices, allSlices, criteria, doubt)
+        const tested = testMeasure(measure, ofRun.slices, allSlices, criteria, openReason)
         return tested === null ? [] : [{ call, stage, measure, tested }]
       })
     }),
@@ -68,27 +67,27 @@ type TestedRow = {
 }
 
 /**
- * How often anything at all may be believed to be worse where nothing has changed, and as often for better: 5 % together.
- * Times rise and fall together, so that they support each other; among what has nothing to do with them they would not.
+ * The accepted rate of false regressions if nothing has changed, and the same for improvements: 5 % in total. Times are
+ * correlated and support each other, so they are tested apart from the other measures.
  */
 const falseDiscoveryRates = { times: 0.04, others: 0.01 }
-/** A row is `unchanged` when a worsening of this many times the minimal effect is excluded. */
+/** A row is `unchanged` if a worsening by this multiple of the minimum effect is excluded. */
 const excluded = 2
 
-/** All rows together decide which of them may be believed: among many numbers some look changed by chance alone. */
+/** All rows together decide which are significant, because among many numbers some seem changed by chance. */
 function classifyRows(rows: readonly TestedRow[]): readonly ComparedRow[] {
   const made = (isTime: boolean): readonly CompletedTest[] =>
     rows
       .filter(({ measure }) => (measure.kind === 'time') === isTime)
       .flatMap(({ tested: { test } }) => (test.kind === 'made' ? [test] : []))
   const [ofTimes, ofOthers] = [made(true), made(false)]
-  const believedOf = (chance: (test: CompletedTest) => number): ReadonlySet<CompletedTest> =>
+  const significantBy = (chance: (test: CompletedTest) => number): ReadonlySet<CompletedTest> =>
     new Set([
       ...benjaminiHochberg(ofTimes, chance, falseDiscoveryRates.times),
       ...benjaminiHochberg(ofOthers, chance, falseDiscoveryRates.others),
     ])
-  const worse = believedOf(({ chanceOfWorse }) => chanceOfWorse)
-  const better = believedOf(({ chanceOfBetter }) => chanceOfBetter)
+  const worse = significantBy(({ chanceOfWorse }) => chanceOfWorse)
+  const better = significantBy(({ chanceOfBetter }) => chanceOfBetter)
 
   const verdictOf = (test: CompletedTest): ChangeVerdict => {
     if (worse.has(test) && test.worse >= 1) return 'regressed'
@@ -110,12 +109,12 @@ function classifyRows(rows: readonly TestedRow[]): readonly ComparedRow[] {
   }
 }
 
-/** Sentences of one sort; the rest is in the rows. */
+/** Sentences of one kind; the rows have the rest. */
 const maxSentences = 10
 
 /**
- * A single row that has regressed is a regression. Nothing is established where of some call no time can be told at all:
- * that one row or another cannot be told, such as a p99 of few values, is in the nature of rows.
+ * One regressed row is a regression. The result is `cannot-tell` if no time at all of some call is conclusive. Single
+ * inconclusive rows, such as a p99 of few values, are normal.
  */
 function compareVerdict(
   rows: readonly ComparedRow[],
@@ -127,7 +126,7 @@ function compareVerdict(
     baselines.skipped === 0
       ? []
       : [
-          `${plural(baselines.skipped, 'baseline')} proved nothing and ${baselines.skipped === 1 ? 'was' : 'were'} left out.`,
+          `${plural(baselines.skipped, 'baseline')} ${baselines.skipped === 1 ? 'was' : 'were'} inconclusive or incomplete, and left out.`,
         ]
   const changed = (verdict: ChangeVerdict) =>
     sentences(
@@ -137,8 +136,8 @@ function compareVerdict(
   const regressions = changed('regressed')
   if (regressions.length > 0) return { verdict: 'regressed', reasons: [...regressions, ...aside] }
   if (!isComplete) return { verdict: 'cannot-tell', reasons: ['The run did not end by itself.', ...aside] }
-  const untold = inconclusiveCalls(rows)
-  if (untold.length > 0) return { verdict: 'cannot-tell', reasons: [...untold, ...aside] }
+  const open = inconclusiveCalls(rows)
+  if (open.length > 0) return { verdict: 'cannot-tell', reasons: [...open, ...aside] }
   if (rows.length === 0) return { verdict: 'cannot-tell', reasons: ['There is nothing to compare.', ...aside] }
   const improvements = changed('improved')
   if (improvements.length > 0) return { verdict: 'improved', reasons: [...improvements, ...aside] }
@@ -147,7 +146,10 @@ function compareVerdict(
   const against = plural(baselines.used, 'baseline')
   return {
     verdict: 'unchanged',
-    reasons: [`Against ${against} ${same} of ${plural(rows.length, 'number')} are not worse by ${max}.`, ...aside],
+    reasons: [
+      `For ${same} of ${plural(rows.length, 'number')}, a worsening by ${max} against ${against} is excluded.`,
+      ...aside,
+    ],
   }
 }
 
@@ -173,27 +175,27 @@ const shownEffect = (effect: Effect | null): string =>
 export const formatChange = (value: number, kind: Effect['kind']): string =>
   `${formatSigned(value, kind)} ${kind === 'relative' ? '%' : 'points'}`
 
-/** The same without its unit. */
+/** The same without the unit. */
 export function formatSigned(value: number, kind: Effect['kind']): string {
   const shown = Number((value * 100).toFixed(kind === 'relative' ? 1 : 2))
   return shown === 0 ? '±0' : `${shown < 0 ? '' : '+'}${shown}`
 }
 
 /**
- * Calls of which no time can be told in any stage. One that is too rare for any percentile is not missed, unless it was
- * common before.
+ * Calls without a conclusive time in any stage. Calls too rare for any percentile are ignored, unless the baselines have
+ * times of them.
  */
 function inconclusiveCalls(rows: readonly ComparedRow[]): readonly string[] {
   const times = rows.filter(({ unit }) => unit === 'ms')
   const calls = [...new Set(times.map(({ call }) => call))]
-  const untold = calls.flatMap(call => {
+  const open = calls.flatMap(call => {
     const ofCall = times.filter(row => row.call === call && row.base !== null)
     if (ofCall.some(({ verdict }) => verdict !== 'cannot-tell')) return []
     const [best] = ofCall.toSorted((a, b) => intervalWidth(a) - intervalWidth(b))
     if (best === undefined) return []
-    return [`Of ${call} no time can be told. ${best.measure} in ${best.stage}: ${best.reason}.`]
+    return [`No time of ${call} is conclusive. ${best.measure} in ${best.stage}: ${best.reason}.`]
   })
-  if (untold.length > 0 || times.length === 0 || times.some(({ base }) => base !== null)) return untold
+  if (open.length > 0 || times.length === 0 || times.some(({ base }) => base !== null)) return open
   return ['There are too few values to compare any time.']
 }
 

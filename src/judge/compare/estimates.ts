@@ -2,15 +2,15 @@ import { samplesFor } from '../metrics/histogram.ts'
 import { type BucketCounts, type Slice, type SlicedTiming, timeBuckets } from '../metrics/slices.ts'
 
 /**
- * A number of one run, and how well the run shows it. What lies near together in time is alike, so that slices are counted
- * as independent and never the values in them.
+ * A number of one run, with its uncertainty. Values close in time are correlated, so slices count as independent, and the
+ * values in them do not.
  */
 export type Estimate = {
-  /** As it is reported. */
+  /** For the report. */
   readonly value: number
-  /** As it is compared: its logarithm, where changes are relative. */
+  /** For the comparison: the logarithm of the value if changes are relative. */
   readonly point: number
-  /** Of the point, as far as the run itself shows. */
+  /** Of the point, within the run. */
   readonly variance: number
   /** Degrees of freedom of that variance. */
   readonly freedom: number
@@ -18,13 +18,13 @@ export type Estimate = {
 
 type Amount = (slice: Slice) => number
 
-/** Of fewer slices with values in them it cannot be said how steady they are. */
+/** Fewer slices with values do not show how steady they are. */
 const minSlices = 4
 
-/** Of fewer values how surely they show a percentile cannot be said either. */
+/** Fewer values do not show the uncertainty of a percentile. */
 const minValues = 100
 
-/** A percentile of a timing in ms; null where there are too few values to bound it. */
+/** A percentile of a timing in ms; null: too few values to bound it. */
 export function estimatePercentile(slices: readonly Slice[], timing: SlicedTiming, percent: number): Estimate | null {
   const all = sumBuckets(slices.map(({ times }) => times[timing] ?? []))
   const count = countOf(all)
@@ -35,7 +35,7 @@ export function estimatePercentile(slices: readonly Slice[], timing: SlicedTimin
   const values = (slice: Slice) => countOf(slice.times[timing] ?? [])
   const found = ratioOf(slices, below, values)
   if (found === null) return null
-  // How far the share below the percentile may be off says how far the percentile may be (Woodruff's interval).
+  // Woodruff's interval: the error of the share below the percentile gives the error of the percentile.
   const off = Math.sqrt(Math.max(found.variance, (share * (1 - share)) / count))
   const margin = 0.5 / count
   const low = quantilePosition(all, Math.max(margin, share - off))
@@ -45,19 +45,19 @@ export function estimatePercentile(slices: readonly Slice[], timing: SlicedTimin
   return { value, point: Math.log(value), variance: deviation ** 2, freedom: found.freedom }
 }
 
-/** A rate per second of the time that the stage lasted. */
+/** A rate per second of the duration of the stage. */
 export function estimateRate(slices: readonly Slice[], count: Amount): Estimate | null {
   const seconds = (slice: Slice) => slice.activeMs / 1000
   const found = ratioOf(slices, count, seconds)
   if (found === null) return null
   const { total, of, ratio, variance, freedom } = found
-  // Half of one for none: its logarithm is very low and very uncertain.
+  // For zero, half an event: a very low logarithm with a large variance.
   const shown = total === 0 ? 0.5 / of : ratio
   const relative = total === 0 ? 2 : variance / ratio ** 2
   return { value: ratio, point: Math.log(shown), variance: relative, freedom }
 }
 
-/** The share of those that are so, from 0 to 1. One of each kind is added, lest a few be taken for never. */
+/** A share from 0 to 1. One of each kind is added, so that rare does not count as never. */
 export function estimateShare(slices: readonly Slice[], count: Amount, among: Amount): Estimate | null {
   const found = ratioOf(slices, count, among)
   if (found === null) return null
@@ -66,7 +66,7 @@ export function estimateShare(slices: readonly Slice[], count: Amount, among: Am
   return { value: ratio, point, variance: Math.max(variance, (point * (1 - point)) / (of + 2)), freedom }
 }
 
-/** What one of them costs on average; null where there are too few to say. */
+/** A mean; null: too few values. */
 export function estimateMean(slices: readonly Slice[], amount: Amount, among: Amount): Estimate | null {
   const found = ratioOf(slices, amount, among)
   if (found === null || found.of < samplesFor(50)) return null
@@ -74,7 +74,7 @@ export function estimateMean(slices: readonly Slice[], amount: Amount, among: Am
   return { value: ratio, point: Math.log(ratio), variance: ratio === 0 ? 0 : variance / ratio ** 2, freedom }
 }
 
-/** Σ amount ÷ Σ among, and its variance by how far each slice is from it; null where too few slices hold any. */
+/** Σ amount ÷ Σ among, and its variance by the deviations of the slices; null: too few slices with values. */
 function ratioOf(slices: readonly Slice[], amount: Amount, among: Amount) {
   const used = slices.filter(slice => among(slice) > 0)
   if (used.length < minSlices) return null
@@ -86,10 +86,10 @@ function ratioOf(slices: readonly Slice[], amount: Amount, among: Amount) {
   return { total, of, ratio, variance: (squares * used.length) / freedom / of ** 2, freedom }
 }
 
-/** A position on the scale of buckets; between whole numbers it lies within a bucket. */
+/** A position on the scale of buckets; fractions are inside a bucket. */
 type Position = number
 
-/** The position below which this share of the values lies; the values of a bucket are taken to be spread evenly over it. */
+/** The position with this share of the values below it, interpolated within a bucket. */
 export function quantilePosition(buckets: BucketCounts, share: number): Position {
   let left = share * countOf(buckets)
   for (const [bucket, count] of buckets) {

@@ -22,19 +22,19 @@ export type ComparedMeasure = {
   readonly unit: Unit
   readonly better: 'lower' | 'higher'
   /**
-   * Times and rates hang on the machine and on the harness as well as on the target, shares and prices on the target
-   * alone. Shares are compared by their difference, all others by their ratio.
+   * Times and rates depend on the target, the machine and Turnpike; shares and prices only on the target. Shares are
+   * compared by their difference, all others by their ratio.
    */
   readonly kind: 'time' | 'rate' | 'share' | 'price'
-  /** Of a time, which percentile of it; else null. */
+  /** The percentile of a time; else null. */
   readonly percent: number | null
-  /** null: there are too few values to say. */
+  /** null: too few values. */
   readonly estimate: (slices: readonly Slice[]) => Estimate | null
-  /** How many values there are of it. */
+  /** The number of values. */
   readonly values: (slices: readonly Slice[]) => number
 }
 
-/** Everything that a call is compared by. A probe is to be refused, and so has no goodput. */
+/** The measures of a call. A probe has no goodput, because its response is a refusal. */
 export const measuresOf = (isProbe: boolean): readonly ComparedMeasure[] =>
   isProbe ? measures.filter(measure => measure !== goodput) : measures
 
@@ -96,14 +96,14 @@ const measures: readonly ComparedMeasure[] = [
   goodput,
   share('failures', ({ failed, faulty }) => failed + faulty),
   share('refusals', ({ refused }) => refused),
-  price('credits a call', 'credits', ({ claimedCredits }) => Number(claimedCredits)),
-  price('cost a call', 'usd', ({ claimedUsd }) => Number(claimedUsd)),
+  price('credits per call', 'credits', ({ claimedCredits }) => Number(claimedCredits)),
+  price('cost per call', 'usd', ({ claimedUsd }) => Number(claimedUsd)),
 ]
 
-/** What a call did in a stage, in a run of which this is known. */
+/** A call in a stage of a run. */
 export type RunCell = {
   readonly slices: readonly Slice[]
-  /** Arrivals of the stage, of whatever call, that were never sent. */
+  /** Arrivals of all calls of the stage that were never sent. */
   readonly dropped: number
   /** Whether the run ended by itself. */
   readonly isComplete: boolean
@@ -111,9 +111,8 @@ export type RunCell = {
 }
 
 /**
- * Why a number is in doubt before it is looked at: the run did not do what it was to do, or what it shows may be the harness's
- * own doing. One that is late sends another load than the planned one and reads late what has come; one that drops
- * arrivals spares the target. null: there is no doubt.
+ * Why a number is inconclusive whatever its value: the run deviated from its plan, or Turnpike affected the number.
+ * Lateness changes the load and delays the reading of responses; dropped arrivals spare the target. null: neither.
  */
 export function inconclusiveReason(
   measure: ComparedMeasure,
@@ -131,7 +130,7 @@ export function inconclusiveReason(
   return measure.percent === null ? null : latenessReason(measure.percent, run, baselines, material)
 }
 
-/** By the same percentile: what a median cannot show of the answers, a few late sendings cannot change either. */
+/** Compares lateness at the same percentile, because a few late requests do not change a median. */
 function latenessReason(
   percent: number,
   run: RunCell,
@@ -141,12 +140,12 @@ function latenessReason(
   const late = latenessPercentileMs(run, percent)
   const lateBefore = baselines.map(baseline => latenessPercentileMs(baseline, percent))
   const latest = Math.max(late, ...lateBefore)
-  const tolerated = maxLatenessMs(baseMs)
-  if (latest > tolerated)
-    return `the harness was late: p${percent} ${formatDuration(latest)}, tolerated ${formatDuration(tolerated)}`
+  const max = maxLatenessMs(baseMs)
+  if (latest > max)
+    return `Turnpike was late: lateness p${percent} ${formatDuration(latest)}, limit ${formatDuration(max)}`
   const before = mean(lateBefore)
   if (Math.abs(late - before) <= baseMs * minEffect) return null
-  return `the harness was not as late as before: p${percent} ${formatDuration(late)}, was ${formatDuration(before)}`
+  return `the lateness of Turnpike changed: p${percent} ${formatDuration(late)}, baseline ${formatDuration(before)}`
 }
 
 function latenessPercentileMs({ slices }: RunCell, percent: number): number {

@@ -3,40 +3,40 @@ import type { ComparedRow, Criteria, Effect } from './comparison.ts'
 import { type Estimate, mean } from './estimates.ts'
 import type { ComparedMeasure } from './measures.ts'
 
-/** What one number says by itself; which of them may be believed, all of them together decide. */
+/** The test of one number. All tests together decide which are significant. */
 export type TestResult = Pick<ComparedRow, 'base' | 'run' | 'effect'> & {
   readonly test:
     | CompletedTest
-    /** Free before and charged now, or the other way round: no chance makes that. */
+    /** Free before and charged now, or the reverse: not by chance. */
     | { readonly kind: 'plain'; readonly verdict: 'improved' | 'regressed' }
     | { readonly kind: 'none'; readonly reason: string }
 }
 
 export type CompletedTest = {
   readonly kind: 'made'
-  /** The chance of seeing so much of it if nothing has changed. */
+  /** The p-values: the probability of this effect if nothing has changed. */
   readonly chanceOfWorse: number
   readonly chanceOfBetter: number
-  /** By how much it is worse, and the most by which it may be, in units of the smallest change that matters. */
+  /** How much worse it is, and its upper bound, in units of the minimum effect. */
   readonly worse: number
   readonly atMostWorse: number
 }
 
-/** On each side of an effect, the chance that it lies beyond. */
+/** The probability that the effect is beyond one end of its interval. */
 const beyond = 0.05
-/** What of the minimal effect a difference between ratios must be: 1 percentage point for 5 %. */
+/** The minimum difference of shares, as a part of the minimum effect: 1 percentage point for 5 %. */
 const shareForRatios = 0.2
 
 /**
- * Holds a number of the run against the same of its baselines. `doubt` says why the number itself is in doubt, where it is.
- * null: neither the run nor its baselines have anything of it.
+ * Tests a number of the run against its baselines. `openReason` gives a reason why the number is inconclusive anyway.
+ * Returns null if neither the run nor its baselines have values.
  */
 export function testMeasure(
   measure: ComparedMeasure,
   run: readonly Slice[],
   baselines: readonly (readonly Slice[])[],
   criteria: Criteria,
-  doubt: (base: number) => string | null,
+  openReason: (base: number) => string | null,
 ): TestResult | null {
   const cells = [run, ...baselines]
   if (cells.every(slices => measure.values(slices) === 0)) return null
@@ -49,16 +49,16 @@ export function testMeasure(
     return {
       ...values,
       effect: null,
-      test: { kind: 'none', reason: `too few values, or too close together: ${min}` },
+      test: { kind: 'none', reason: `too few values, or too close in time: ${min}` },
     }
   }
-  const message = doubt(base)
+  const open = openReason(base)
   if (measure.kind === 'price' && (base === 0 || ofRun.value === 0)) {
     if (base === ofRun.value) return null
-    if (message !== null) return { ...values, effect: null, test: { kind: 'none', reason: message } }
+    if (open !== null) return { ...values, effect: null, test: { kind: 'none', reason: open } }
     return { ...values, effect: null, test: { kind: 'plain', verdict: base === 0 ? 'regressed' : 'improved' } }
   }
-  return { ...values, ...testShift(measure, ofRun, known, criteria, message) }
+  return { ...values, ...testShift(measure, ofRun, known, criteria, open) }
 }
 
 function testShift(
@@ -66,13 +66,13 @@ function testShift(
   run: Estimate,
   baselines: readonly Estimate[],
   { minEffect, noiseFloor }: Criteria,
-  doubt: string | null,
+  openReason: string | null,
 ): Pick<TestResult, 'effect' | 'test'> {
   const { kind, better } = measure
   const { shift, error, freedom } = estimateEffect(run, baselines, noiseFloor * noisiness(measure))
   const margin = error === 0 ? 0 : tQuantile(beyond, freedom) * error
   const effect = effectOf(kind, shift, margin)
-  if (doubt !== null) return { effect, test: { kind: 'none', reason: doubt } }
+  if (openReason !== null) return { effect, test: { kind: 'none', reason: openReason } }
   const worse = better === 'lower' ? shift : -shift
   const t = shift === 0 ? 0 : worse / error
   const matters = kind === 'share' ? minEffect * shareForRatios : Math.log1p(minEffect)
@@ -89,8 +89,8 @@ function testShift(
 }
 
 /**
- * How much more than a median it varies from run to run. Whether a run meets with none or with three moments at which all
- * stands still decides its p99, and no run shows how many there could have been.
+ * How much more than a median a measure varies from run to run. The number of stalls in a run decides its p99, and no
+ * single run shows how much that number varies.
  */
 function noisiness({ kind, percent }: ComparedMeasure): number {
   if (kind === 'share' || kind === 'price') return 0
@@ -105,15 +105,15 @@ function effectOf(kind: ComparedMeasure['kind'], shift: number, margin: number):
     : { kind: 'relative', value: Math.expm1(value), low: Math.expm1(low), high: Math.expm1(high) }
 }
 
-/** Of what is compared by its ratio the geometric mean, so that base and effect make the run. */
+/** For ratios the geometric mean, so that base × effect gives the run. */
 function baseValue({ kind }: ComparedMeasure, baselines: readonly Estimate[]): number {
   const isRelative = kind !== 'share' && baselines.every(({ value }) => value > 0)
   return isRelative ? Math.exp(mean(baselines.map(({ point }) => point))) : mean(baselines.map(({ value }) => value))
 }
 
-/** How far a run is from its baselines, and how far it would be if nothing had changed. */
+/** The distance of a run from its baselines, and its standard error. */
 type EffectEstimate = {
-  /** The mean of the baselines, on the scale on which points are compared. */
+  /** The mean of the baselines, on the scale of the points. */
   readonly basePoint: number
   readonly shift: number
   /** Standard error of the shift. */
@@ -121,13 +121,12 @@ type EffectEstimate = {
   readonly freedom: number
 }
 
-/** The noise floor counts as much as this many runs, beside what baselines show. */
+/** The noise floor weighs this many runs, in addition to the baselines. */
 const runsOfFloor = 4
 
 /**
- * A run is one draw from the runs that there could have been, and varies more than its own slices show: by the machine,
- * the neighbours, the hour. So it is taken to vary by what its slices show and the noise floor on top, or by what the
- * baselines among each other show, whichever is more.
+ * Runs vary more than the slices of one run show: by the machine, the neighbors, the hour. So the variance of a run is that
+ * of its slices plus the noise floor, or that between the baselines, whichever is larger.
  */
 export function estimateEffect(run: Estimate, baselines: readonly Estimate[], noiseFloor: number): EffectEstimate {
   const points = baselines.map(({ point }) => point)
@@ -160,7 +159,7 @@ export function estimateEffect(run: Estimate, baselines: readonly Estimate[], no
 
 type VarianceEstimate = { readonly variance: number; readonly freedom: number }
 
-/** The floor is stated, not measured, and so adds certainty about the variance (Satterthwaite). */
+/** The floor is given, not measured, so it adds degrees of freedom (Satterthwaite). */
 function withFloor(variance: number, freedom: number, floor: number): VarianceEstimate {
   const sum = variance + floor ** 2
   return { variance: sum, freedom: variance === 0 ? Number.POSITIVE_INFINITY : freedom * (sum / variance) ** 2 }
@@ -168,14 +167,13 @@ function withFloor(variance: number, freedom: number, floor: number): VarianceEs
 
 function pooledFreedom(parts: readonly VarianceEstimate[]): number {
   const sum = parts.reduce((total, { variance }) => total + variance, 0)
-  const doubt = parts.reduce((total, { variance, freedom }) => total + variance ** 2 / freedom, 0)
-  return doubt === 0 ? Number.POSITIVE_INFINITY : sum ** 2 / doubt
+  const uncertainty = parts.reduce((total, { variance, freedom }) => total + variance ** 2 / freedom, 0)
+  return uncertainty === 0 ? Number.POSITIVE_INFINITY : sum ** 2 / uncertainty
 }
 
 /**
- * Which of many tests may be believed: by Benjamini and Hochberg, so that of those that are believed no more than `share`
- * are wrong on average, and where nothing has changed at all, any is believed in no more than `share` of all cases. Both
- * hold for tests that rise and fall together, as those of one run do.
+ * The significant tests, by Benjamini and Hochberg: on average, at most `share` of them are wrong. If nothing has changed,
+ * any test is significant in at most `share` of all cases. Both hold for correlated tests, like those of one run.
  */
 export function benjaminiHochberg<Test>(
   tests: readonly Test[],
@@ -187,7 +185,7 @@ export function benjaminiHochberg<Test>(
   return ascending.slice(0, last + 1)
 }
 
-/** The chance that a value of Student's t exceeds `t`. The degrees of freedom may be infinite. */
+/** The probability that Student's t exceeds `t`. The degrees of freedom may be infinite. */
 export function tSurvival(t: number, freedom: number): number {
   if (t < 0) return 1 - tSurvival(-t, freedom)
   if (t === Number.POSITIVE_INFINITY) return 0
@@ -195,7 +193,7 @@ export function tSurvival(t: number, freedom: number): number {
   return incompleteBeta(bounded / (bounded + t * t), bounded / 2, 0.5) / 2
 }
 
-/** The value that is exceeded with the chance `tail`, below one half. */
+/** The value that Student's t exceeds with the probability `tail`, which is below 0.5. */
 export function tQuantile(tail: number, freedom: number): number {
   let low = 0
   let high = 1
@@ -210,11 +208,11 @@ export function tQuantile(tail: number, freedom: number): number {
 
 const maxFreedom = 1e6
 
-/** The regularized incomplete beta function, by its continued fraction in the form of Lentz. */
+/** The regularized incomplete beta function, by Lentz's continued fraction. */
 function incompleteBeta(x: number, a: number, b: number): number {
   if (x <= 0) return 0
   if (x >= 1) return 1
-  // The fraction converges quickly on this side only.
+  // The fraction converges quickly only on this side.
   if (x > (a + 1) / (a + b + 2)) return 1 - incompleteBeta(1 - x, b, a)
   const front = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x)) / a
   const awayFromZero = (value: number) => (Math.abs(value) < 1e-300 ? 1e-300 : value)
@@ -238,7 +236,7 @@ function incompleteBeta(x: number, a: number, b: number): number {
 
 const maxTerms = 10_000
 
-/** Stirling's series, which is exact enough from 10 on; below, the recurrence leads there. */
+/** Stirling's series is precise enough from 10; the recurrence shifts smaller values there. */
 function logGamma(x: number): number {
   let shift = 0
   let z = x

@@ -6,7 +6,7 @@ import { chargeOf, expectedCharge } from '../audits/ledger/charge.ts'
 import { priceListOf } from '../checks/price-list.ts'
 import { claimedCredits } from '../checks/rpc-credits.ts'
 
-/** What was charged for one call on one network; `none` for a call that has no network. All in pico-USD or credits. */
+/** The charges of one call on one network (`none`: it has no network), in pico-USD and credits. */
 type ChargeGauge = {
   readonly call: string
   readonly network: string
@@ -16,10 +16,10 @@ type ChargeGauge = {
   readonly claimedPicoUsd: bigint
 }
 
-/** What the latest answer said of a balance: as it was before its request. null: nothing was said. */
+/** The balance that the latest response states, as it was before its request; null: not stated. */
 type BalanceGauge = { readonly caller: string; readonly usd: number | null; readonly diem: number | null }
 
-/** What the latest answer said of a limit. null: nothing was said. */
+/** The remaining usage that the latest response states; null: not stated. */
 type RemainingGauge = {
   readonly caller: string
   readonly scope: string
@@ -29,15 +29,15 @@ type RemainingGauge = {
 }
 
 /**
- * A fold for live views of a run: what the report has in total, by call and by caller. It keeps the headers of a response as
- * they came, and reads them when a snapshot is taken. Bounded by the calls and callers of the plan.
+ * A fold for live views: totals of the report, by call and by caller. It stores headers as received and parses them only
+ * for a snapshot. Memory is bounded by the calls and callers of the plan.
  */
 type Gauges = GaugeViews & { readonly add: Sink; readonly snapshot: () => GaugeSnapshot }
 
 /** The values of the gauges, as plain data. */
 export type GaugeSnapshot = { readonly [Name in keyof GaugeViews]: ReturnType<GaugeViews[Name]> }
 
-/** Of gauges that have no caller in common. */
+/** Merges gauges that share no caller. */
 export function mergeGauges(parts: readonly GaugeSnapshot[]): GaugeSnapshot {
   const charges = new Map<string, ChargeGauge>()
   for (const gauge of parts.flatMap(part => part.charges)) {
@@ -65,7 +65,7 @@ export type GaugeViews = {
   readonly charges: () => readonly ChargeGauge[]
   readonly balances: () => readonly BalanceGauge[]
   readonly remaining: () => readonly RemainingGauge[]
-  /** Answers by caller that were the abuse block's. */
+  /** Responses of the abuse block, by caller. */
   readonly blocks: () => ReadonlyMap<string, number>
 }
 
@@ -104,8 +104,8 @@ export function createGauges(contract: Contract): Gauges {
       sums.claimedCredits += claimedCredits(response, contract) ?? 0n
   }
 
-  /** Answers come in the order of their ends; what counts is which of them was written last. */
-  function addStatements(observation: Observation, shownMs: number) {
+  /** Observations arrive in the order in which they ended; the response that the target wrote last counts. */
+  function addLatest(observation: Observation, shownMs: number) {
     const { caller, request, response } = observation
     if (response === null) return
     const { headers } = response
@@ -114,7 +114,7 @@ export function createGauges(contract: Contract): Gauges {
       if (known === undefined) balances.set(caller, { shownMs, headers })
       else if (known.shownMs <= shownMs) Object.assign(known, { shownMs, headers })
     }
-    // Which limit a probe draws on is for the judges to decide.
+    // The judges decide which limit a probe uses.
     if (headers['x-ratelimit-remaining-requests'] === undefined || request.kind === 'probe') return
     const ofCaller = limits.get(caller) ?? new Map<string, LatestOfLimit>()
     limits.set(caller, ofCaller)
@@ -155,7 +155,7 @@ export function createGauges(contract: Contract): Gauges {
       addCharge(observation)
       const { response, headersMs, endMs, caller } = observation
       if (response === null) return
-      addStatements(observation, headersMs ?? endMs ?? 0)
+      addLatest(observation, headersMs ?? endMs ?? 0)
       if (isAbuseBlock(response, contract)) blocks.set(caller, (blocks.get(caller) ?? 0) + 1)
     },
   }

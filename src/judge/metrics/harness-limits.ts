@@ -5,14 +5,14 @@ import { type Histogram, percentileMs } from './histogram.ts'
 
 import type { RunMetrics } from './request-stats.ts'
 
-/** Any process that does other things as well may be this late. */
+/** Every process may be this late. */
 const minToleratedMs = 20
 const toleratedShareOfBound = 0.1
 
 /**
- * Why a bound on a time proves nothing: the harness sent so late that the load was not the planned one, and the time is
- * partly its own. It is measured by the aggregate that the bound is about: what a p95 cannot show of the answers, a few
- * late sendings cannot change either. Meeting and missing the bound are both in doubt. A bound on lateness is about just that.
+ * Why a bound on a time is inconclusive: Turnpike sent so late that the load was not the planned one, and its lateness is
+ * part of the time. Lateness is measured by the aggregate of the bound, because a few late requests cannot change a p95.
+ * Passes and failures are equally uncertain. Bounds on lateness itself are exempt.
  */
 export function latenessReason(threshold: Threshold, metrics: RunMetrics): string | null {
   const { measure, bound } = threshold
@@ -20,22 +20,22 @@ export function latenessReason(threshold: Threshold, metrics: RunMetrics): strin
   const { name, ms } = aggregateOf(metrics.select(threshold).timing('lateness'), measure.of)
   const tolerated = maxLatenessMs(bound)
   if (ms === null || ms <= tolerated) return null
-  return `the harness did not keep its schedule: lateness ${name} ${formatDuration(ms)}, tolerated ${formatDuration(tolerated)}`
+  return `Turnpike was late: lateness ${name} ${formatDuration(ms)}, limit ${formatDuration(tolerated)}`
 }
 
 /**
- * Why a bound on a time proves nothing although all was sent on time, or in its own time, as closed users do: the process
- * stalled for so long that answers waited to be read. Its p99 stands for every percentile, its maximum for a maximum.
+ * Why a bound on a time is inconclusive even though requests were sent on time: the process stalled, and responses waited
+ * to be read. The p99 of the event-loop delay is used for every percentile, its maximum for a maximum.
  */
 export function stallReason({ measure, bound }: Threshold, delay: EventLoopDelay | null): string | null {
   if (measure.kind !== 'timing' || measure.timing === 'lateness' || delay === null) return null
   const [name, ms] = measure.of.kind === 'max' ? ['max', delay.max] : ['p99', delay.p99]
   const tolerated = maxLatenessMs(bound)
   if (ms <= tolerated) return null
-  return `the harness was deaf at times: event loop delay ${name} ${formatDuration(ms)}, tolerated ${formatDuration(tolerated)}`
+  return `Turnpike stalled: event-loop delay ${name} ${formatDuration(ms)}, limit ${formatDuration(tolerated)}`
 }
 
-/** How late a request may be sent, if its time has this bound; null: it has none. */
+/** How late a request may be sent, by the bound on its time; null: there is none. */
 export const maxLatenessMs = (boundMs: number | null): number =>
   Math.max(minToleratedMs, (boundMs ?? 0) * toleratedShareOfBound)
 

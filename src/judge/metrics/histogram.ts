@@ -5,23 +5,23 @@ import { samplesToProve } from '../../plan/sample-size.ts'
 export type Histogram = {
   readonly count: () => number
   readonly clamped: () => number
-  /** Not rounded to a bucket but to a nanosecond, so that no order of adding changes it; 0 where nothing was recorded. */
+  /** Rounded to nanoseconds, not to buckets, so that the order of additions does not matter; 0 if empty. */
   readonly sumMs: () => number
-  /** Exact; null where nothing was recorded. */
+  /** Exact; null if empty. */
   readonly minMs: () => number | null
   readonly maxMs: () => number | null
-  /** The smallest value that `percent` % of the values do not exceed, up to 0.1 % too high; null where nothing was. */
+  /** The smallest value that `percent` % of the values do not exceed, up to 0.1 % too high; null if empty. */
   readonly atPercentile: (percent: number) => number | null
-  /** How many values are at most each of the boundaries, which ascend. */
+  /** For each boundary, the number of values up to it. The boundaries ascend. */
   readonly countsUpTo: (boundariesMs: readonly number[]) => readonly number[]
-  /** Visits each bucket that is not empty, by its index. */
+  /** Visits each non-empty bucket by its index. */
   readonly eachBucket: (visit: (index: number, count: number) => void) => void
   readonly snapshot: () => HistogramSnapshot
 }
 
-/** All that a histogram holds, to be added to another: plain data. */
+/** The content of a histogram as plain data, for merging. */
 export type HistogramSnapshot = {
-  /** The index of each bucket that is not empty, and after it how many values it holds. */
+  /** Pairs: the index of a non-empty bucket, then its count. */
   readonly buckets: Uint32Array
   readonly count: number
   readonly clamped: number
@@ -31,9 +31,9 @@ export type HistogramSnapshot = {
 }
 
 export type MutableHistogram = Histogram & {
-  /** Values out of range are clamped to it and counted as `clamped`; what is no number at all is left out. */
+  /** Values out of range are clamped, and counted as `clamped`; NaN is left out. */
   readonly record: (ms: number) => void
-  /** Adds all that another one holds. */
+  /** Adds the content of another one. */
   readonly merge: (snapshot: HistogramSnapshot) => void
 }
 
@@ -50,7 +50,7 @@ export function createHistogram(): MutableHistogram {
   let maxMs = Number.NEGATIVE_INFINITY
 
   const eachBucket = (visit: (index: number, count: number) => void) => {
-    // Most of the range is above everything that was recorded.
+    // Most of the range is above the largest value.
     const last = hdr.totalCount === 0 ? -1 : bucketOf(Math.round(maxMs * US_PER_MS))
     for (let index = 0; index <= last; index++) {
       const count = hdr.getCountAtIndex(index)
@@ -86,7 +86,7 @@ export function createHistogram(): MutableHistogram {
     maxMs: () => (hdr.totalCount === 0 ? null : maxMs),
     atPercentile: percent => {
       if (hdr.totalCount === 0) return null
-      // A bucket is answered with its upper end, which may lie above every value that it holds.
+      // HdrHistogram returns the upper end of a bucket, which may exceed every value in it.
       return Math.max(minMs, Math.min(maxMs, hdr.getValueAtPercentile(percent) / US_PER_MS))
     },
     countsUpTo: boundariesMs => {
@@ -114,8 +114,8 @@ const bucketsPerOctave = hdrBuckets.subBucketHalfCount
 const octaveBits = Math.log2(bucketsPerOctave)
 
 /**
- * The index of the bucket that holds this whole number of microseconds. HdrHistogram finds the same one with two powers and
- * a logarithm, which take most of the time of recording a value.
+ * The index of the bucket for a whole number of microseconds. HdrHistogram computes the same index with two powers and a
+ * logarithm, which would take most of the time of recording a value.
  */
 export function bucketOf(us: number): number {
   const octave = Math.max(0, 31 - octaveBits - Math.clz32(us))
@@ -124,10 +124,10 @@ export function bucketOf(us: number): number {
 
 export const emptyHistogram: Histogram = createHistogram()
 
-/** The lowest whole number of microseconds that the bucket of this index holds. */
+/** The lowest whole number of microseconds in the bucket of this index. */
 export const bucketFloorUs = (index: number): number => hdrBuckets.valueFromIndex(index)
 
-/** What all of them hold, as of now. */
+/** The current content of all of them, in one. */
 export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   const [first, ...rest] = histograms.filter(histogram => histogram.count() > 0)
   if (first === undefined) return emptyHistogram
@@ -137,7 +137,7 @@ export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   return merged
 }
 
-/** Milliseconds. A percentile that so few samples cannot bound is null; so is everything where there are none. */
+/** Milliseconds. Percentiles that the samples cannot bound are null; without samples, everything is null. */
 export type Percentiles = {
   readonly count: number
   readonly mean: number | null
@@ -149,11 +149,11 @@ export type Percentiles = {
   readonly max: number | null
 }
 
-/** How many samples it takes to bound the percentile; no number of them bounds the largest or the smallest possible value. */
+/** The number of samples needed to bound a percentile; infinite for p0 and p100. */
 export const samplesFor = (percent: number): number =>
   percent > 0 && percent < 100 ? samplesToProve(percent) : Number.POSITIVE_INFINITY
 
-/** null: there are too few samples to say. */
+/** null: too few samples. */
 export function percentileMs(histogram: Histogram, percent: number): number | null {
   return histogram.count() < samplesFor(percent) ? null : histogram.atPercentile(percent)
 }

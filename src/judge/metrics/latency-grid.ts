@@ -2,7 +2,7 @@ import { samplesFor } from './histogram.ts'
 import { createLogBuckets } from './log-buckets.ts'
 import type { Timeline } from './timeline.ts'
 
-/** Milliseconds over time, a value for each `stepMs`, which may be several columns: null where there are too few to say. */
+/** Milliseconds over time, one value for each `stepMs` (one or more columns); null: too few samples. */
 export type TimesSeries = {
   readonly stepMs: number
   readonly p50: readonly (number | null)[]
@@ -10,14 +10,14 @@ export type TimesSeries = {
   readonly max: readonly (number | null)[]
 }
 
-/** How many values there were of each size: `counts[i]` of at least `fromMs × 2^(i / perOctave)` and below the next. */
+/** Number of values by size: `counts[i]` counts from `fromMs × 2^(i / perOctave)` up to the next. */
 export type LatencyDistribution = {
   readonly fromMs: number
   readonly perOctave: number
   readonly counts: readonly number[]
 }
 
-/** How times were distributed in each column of a timeline: good for pictures, up to 12 % coarse. */
+/** The distribution of times in each column of a timeline, for charts: up to 12 % coarse. */
 export type LatencyGrid = {
   readonly add: (column: number, ms: number) => void
   readonly series: () => TimesSeries
@@ -33,12 +33,12 @@ export type LatencyGridSnapshot = {
   readonly maxima: Float64Array
 }
 
-/** The rows of a grid, in milliseconds: the lowest begins at 64 µs, the highest ends above two minutes. */
+/** The rows of a grid: the lowest starts at 64 µs, the highest ends above two minutes. */
 const rows = createLogBuckets(0.064, 6, 21 * 6)
 
 const enoughForMedian = 12
 const minPoints = 12
-/** A p95 is worth wider points as long as these are many. */
+/** Points may become wider for a p95 if at least this many remain. */
 const enoughForP95 = 80
 const manyPoints = 90
 
@@ -62,7 +62,7 @@ export function createLatencyGrid(timeline: Timeline): LatencyGrid {
       left -= each
       return left <= 0
     })
-    // The values of a row are taken to be spread evenly over it, or else a curve would go in steps.
+    // Interpolates within a row; otherwise curves would have steps.
     const above = (left - 0.5) / Math.max(1, counts[row] ?? 0)
     return roundTo3Digits(Math.min(rows.floorOf(row + 1 + above), slowest(from, to)))
   }
@@ -73,7 +73,7 @@ export function createLatencyGrid(timeline: Timeline): LatencyGrid {
     return max
   }
 
-  /** How many columns to take together, so that most points hold enough values for a median, or even for a p95. */
+  /** How many columns to join, so that most points have enough values for a median, or even for a p95. */
   const width = (): number => {
     const columns = Array.from({ length: timeline.columns() }, (_, column) => maxima.at(column) > 0)
     const used = columns.filter(Boolean).length
@@ -115,7 +115,7 @@ export function createLatencyGrid(timeline: Timeline): LatencyGrid {
   }
 }
 
-/** Without the empty rows below and above. */
+/** Drops the empty rows at both ends. */
 function trimmed(counts: readonly number[]): LatencyDistribution {
   const first = Math.max(
     0,
@@ -131,7 +131,7 @@ function trimmed(counts: readonly number[]): LatencyDistribution {
 
 export const roundTo3Digits = (value: number): number => Number(value.toPrecision(3))
 
-/** Row *i* of a column counts what took at least `fromMs × 2^(i / perOctave)`, and less than the next row. */
+/** Row *i* of a column counts times from `fromMs × 2^(i / perOctave)` up to the next row. */
 export type Heatmap = {
   readonly stepMs: number
   readonly fromMs: number
@@ -142,7 +142,7 @@ export type Heatmap = {
 const maxHeatmapColumns = 120
 const rowsPerHeatmapRow = 2
 
-/** Wide columns and high rows, so that there is something in each. */
+/** Wide columns and high rows, so that most cells are not empty. */
 export function heatmapOf(grids: readonly LatencyGrid[], columns: number, stepMs: number): Heatmap {
   const height = rows.count / rowsPerHeatmapRow
   const across = Math.max(1, Math.ceil(columns / maxHeatmapColumns))

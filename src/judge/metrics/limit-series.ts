@@ -2,23 +2,23 @@ import { isWholeNumber } from '../../lib/numbers.ts'
 import type { Observation } from '../../observation/observation.ts'
 import type { Timeline, TimeRow } from './timeline.ts'
 
-/** What one caller used of one limit over time, as the answers said, and when it was refused. */
+/** Usage of one limit by one caller over time, as the responses state it, and its rejections. */
 export type LimitSeries = {
   readonly caller: string
   /** `chat:<model>` or `rpc`. */
   readonly scope: string
-  /** As the answers said; null where they did not. */
+  /** As the responses state it; null: not stated. */
   readonly limit: number | null
-  /** Most requests of the window that were used by then; null: no answer said so. */
+  /** The highest usage of the window in each column; null: no response stated it. */
   readonly used: readonly (number | null)[]
-  /** When a 429 came, and to which request: the first `mostRefusals`. */
+  /** Instants and request ids of the first `maxRefusals` responses with 429. */
   readonly refusedMs: readonly number[]
   readonly refusedIds: readonly number[]
 }
 
 type LimitSeriesFold = {
   readonly add: (o: Observation) => void
-  /** Those that were refused first, then those that used most of their limit. */
+  /** Limits with rejections first, then by their highest usage. */
   readonly series: () => readonly LimitSeries[]
   readonly snapshot: () => readonly LimitSeriesSnapshot[]
   readonly merge: (snapshot: readonly LimitSeriesSnapshot[], columnOf: (theirs: number) => number) => void
@@ -32,7 +32,7 @@ const maxRefusals = 200
 
 type MutableLimitSeries = {
   readonly caller: string
-  /** The model that a chat names; nothing of what the RPC proxy limits. */
+  /** The model of a chat; empty for the RPC proxy. */
   readonly model: string
   readonly used: TimeRow
   readonly refusedMs: number[]
@@ -54,7 +54,7 @@ export function createLimitSeries(timeline: Timeline): LimitSeriesFold {
     const series: MutableLimitSeries = {
       caller,
       model,
-      // One more than was used, so that nothing is told from none.
+      // Stored plus one, so that 0 means: no value.
       used: timeline.maxima(),
       refusedMs: [],
       refusedIds: [],

@@ -1,16 +1,16 @@
 import { bucketFloorUs, type Histogram } from './histogram.ts'
 
-/** Buckets that each are wider than the one below by the same factor: `perOctave` of them from a value to its double. */
+/** Buckets that grow by a constant factor: `perOctave` buckets from a value to its double. */
 type LogBuckets = {
   readonly perOctave: number
   /** Bucket *i* holds values from `floorOf(i)` up to the floor of the next one. Values outside go to the first or last. */
   readonly count: number
   readonly bucketOf: (value: number) => number
-  /** The lower end of a bucket; a fraction gives a value inside of it. */
+  /** The lower end of a bucket; a fraction gives a value inside it. */
   readonly floorOf: (bucket: number) => number
 }
 
-/** Buckets that begin at `from`. A value that is no number must not come here. */
+/** Buckets that start at `from`. Values must not be NaN. */
 export function createLogBuckets(from: number, perOctave: number, count: number): LogBuckets {
   return {
     perOctave,
@@ -26,26 +26,26 @@ export function createLogBuckets(from: number, perOctave: number, count: number)
 const octavesAbove = (from: number, value: number): number => Math.log2(value / from)
 
 /**
- * A histogram as Prometheus keeps it whole: the bucket *i* holds values in seconds above `growth ** (i - 1)` and up to
- * `growth ** i`, where `growth` is 2 to the power of `2 ** -schema`.
+ * A native histogram of Prometheus: bucket *i* holds values in seconds above `growth ** (i - 1)` and up to `growth ** i`.
+ * `growth` is 2 to the power of `2 ** -schema`.
  */
 export type NativeHistogram = {
   readonly schema: number
-  /** Seconds up to which a value counts as none. */
+  /** Values up to this many seconds count as zero. */
   readonly zeroThreshold: number
   readonly zeroCount: number
   readonly count: number
   readonly sumSeconds: number
-  /** Stretches of buckets without a gap: how far each begins after the end of the one before, the first after 0. */
+  /** Runs of consecutive buckets: `offset` is the gap after the previous run; for the first one, the start. */
   readonly spans: readonly { readonly offset: number; readonly length: number }[]
-  /** What each bucket of the spans holds more than the one before it. */
+  /** The difference between the counts of each bucket and the previous one. */
   readonly deltas: readonly number[]
 }
 
-/** Buckets that grow by 2.2 %: what is read from them is off by no more. */
+/** Buckets grow by 2.2 %, which bounds the error of quantiles. */
 export const nativeSchema = 5
 const nativePerOctave = 2 ** nativeSchema
-/** Values are kept in whole microseconds. */
+/** Values are whole microseconds. */
 const zeroThresholdSeconds = 0.5e-6
 
 export function nativeHistogram(histogram: Histogram): NativeHistogram {
@@ -80,14 +80,14 @@ export function nativeHistogram(histogram: Histogram): NativeHistogram {
   }
 }
 
-/** By the bucket of the histogram: one that lies in two native buckets belongs to the lower one, as with a scrape. */
+/** A histogram bucket that spans two native buckets belongs to the lower one, as in a scrape. */
 const nativeBuckets: (number | null)[] = []
 
 function nativeBucketOf(hdrBucket: number): number | null {
   const known = nativeBuckets[hdrBucket]
   if (known !== undefined) return known
   const us = bucketFloorUs(hdrBucket)
-  // A native bucket holds its upper end and not its lower one. Added to 0, for the ceiling of a little less is -0.
+  // A native bucket includes its upper end, not its lower one. Adding 0 turns -0 into 0.
   const bucket = us === 0 ? null : 0 + Math.ceil(octavesAbove(1e6, us) * nativePerOctave)
   nativeBuckets[hdrBucket] = bucket
   return bucket

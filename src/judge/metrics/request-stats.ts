@@ -25,29 +25,29 @@ import {
 /** A fold over observations. Memory is bounded by the calls and stages of the plan, not by the observations. */
 export type RunMetrics = {
   readonly add: Sink
-  /** As of now. Stages of the program's own count only where they are asked for by name. */
+  /** As of now. System stages count only if selected by name. */
   readonly select: (selection: Selection) => RequestStats
-  /** Everything, the program's own stages included: what the harness did, not how the service fared. */
+  /** Everything, including system stages: for figures about Turnpike, not about the service. */
   readonly all: () => RequestStats
-  /** One for each call and stage that was seen, stage by stage. */
+  /** One for each observed call and stage, stage by stage. */
   readonly cells: () => readonly MetricsCell[]
-  /** Milliseconds that the stages of a rate lasted; null where it has none. */
+  /** The duration of the stages of a rate, in milliseconds; null: there are none. */
   readonly activeMs: (selection: Selection, extent: RunExtent) => number | null
   readonly snapshot: () => MetricsSnapshot
   readonly merge: (snapshot: MetricsSnapshot) => void
 }
 
-/** What a fold has come to, as plain data; another one can go on from there, or add up several. */
+/** The state of a fold as plain data, for merging. */
 export type MetricsSnapshot = {
   readonly cells: readonly { readonly call: string; readonly stage: string; readonly stats: RequestStatsSnapshot }[]
-  /** Infinite as long as nothing was due in a stage. */
+  /** Infinite until something was due in a stage. */
   readonly loadStartMs: number
   readonly lastEndMs: ReadonlyMap<string, number>
 }
 
 export type MetricsCell = { readonly call: string; readonly stage: string; readonly stats: RequestStats }
 
-/** Names that the plan does not know; they share one cell when there are more than `maxUnknownNames` of them. */
+/** Names that are not in the plan. Beyond `maxUnknownNames`, they share one cell. */
 export const OTHER_NAME = '(other)'
 const maxUnknownNames = 16
 
@@ -70,8 +70,8 @@ export function createMetrics(plan: Plan): RunMetrics {
     return cell
   }
 
-  // The program's own requests come before the stages and take as long as they take: the first stage began where the
-  // earliest arrival of a stage says that it did.
+  // System calls precede the stages and take any time, so the earliest arrival of a stage defines when the first stage
+  // started.
   let loadStartMs = Number.POSITIVE_INFINITY
   const lastEndMs = new Map<string, number>()
   const stageStartMs = new Map(plan.stages.map(stage => [stage.name, stage.startMs]))
@@ -122,33 +122,33 @@ function boundNames(known: readonly string[]): (name: string) => string {
   }
 }
 
-/** What a set of observations adds up to. */
+/** Sums over a set of observations. */
 export type RequestStats = {
-  /** Requests handed to the transport: the answered and the failed. */
+  /** Requests handed to the transport: answered plus failed. */
   readonly sent: number
-  /** Complete answers, of any status. */
+  /** Complete responses, of any status. */
   readonly answered: number
   readonly failed: number
   /** Arrivals that were due and never sent. */
   readonly dropped: number
-  /** Arrivals for which nobody had given the credentials; they are not among the dropped. */
+  /** Arrivals without credentials; not included in `dropped`. */
   readonly skipped: number
   readonly good: number
   readonly statuses: ReadonlyMap<number, number>
   readonly failures: ReadonlyMap<string, number>
-  /** Of complete 2xx answers that said how many they were, and how many answers that is. */
+  /** Of complete 2xx responses that state their tokens, and the number of these responses. */
   readonly outputTokens: number
   readonly respondsWithTokens: number
-  /** Of complete 2xx answers, but for lateness, which is of everything sent. Empty where nothing was recorded. */
+  /** Of complete 2xx responses; lateness is of everything sent. Empty if there are none. */
   readonly timing: (timing: Timing) => Histogram
 }
 
-/** Figures as plain data, to be added to others. */
+/** Plain data, for merging. */
 type RequestStatsSnapshot = Omit<RequestStats, 'timing'> & {
   readonly histograms: ReadonlyMap<Timing, HistogramSnapshot>
 }
 
-/** Figures that grow. Histograms are made when first needed. */
+/** Histograms are created on first use. */
 export type MutableStats = {
   readonly stats: RequestStats
   readonly add: (o: Observation) => void
@@ -156,7 +156,7 @@ export type MutableStats = {
   readonly merge: (snapshot: RequestStatsSnapshot) => void
 }
 
-/** What statuses beyond `maxStatuses` distinct ones are counted as. */
+/** Counts statuses beyond `maxStatuses` distinct ones. */
 const OTHER_STATUS = 0
 const maxStatuses = 32
 
@@ -282,7 +282,7 @@ function addStatus(statuses: Map<number, number>, status: number, by: number): v
   addCount(statuses, statuses.has(status) || statuses.size < maxStatuses ? status : OTHER_STATUS, by)
 }
 
-/** Ascending, as JSON and people expect, with what had to be summed up last. */
+/** Ascending; the sum of the other statuses comes last. */
 export function statusCounts(statuses: ReadonlyMap<number, number>): Readonly<Record<string, number>> {
   const known = [...statuses].filter(([status]) => status !== OTHER_STATUS).toSorted(([a], [b]) => a - b)
   const other = statuses.get(OTHER_STATUS)

@@ -17,8 +17,8 @@ import { createTimeline, type TimelineSnapshot, type TimeRow } from './timeline.
 import { gapsMs, isSuccess, timingMs } from './timings.ts'
 
 /**
- * A run over time, for pictures: column *i* of each list is from `i × stepMs` to the next, on the clock of the run. What
- * was due, and how long it took, stands where it was due; answers stand where they ended. Without the program's own calls.
+ * A run over time, for charts: column *i* of each list is from `i × stepMs` to the next, on the clock of the run. Arrivals
+ * and latencies are in the column of the due time, responses in the column of their end. System calls are left out.
  */
 export type Series = {
   readonly stepMs: number
@@ -28,13 +28,13 @@ export type Series = {
   readonly sent: readonly number[]
   readonly answered: readonly number[]
   readonly failed: readonly number[]
-  /** Answers with 429; they are among the answered. */
+  /** Responses with 429; included in `answered`. */
   readonly refused: readonly number[]
-  /** The longest in each column. */
+  /** The maximum of each column. */
   readonly latenessMs: readonly number[]
-  /** Calls with complete 2xx answers, those with most of them first. `null`: it has no such value. */
+  /** Calls with complete 2xx responses, by descending count. null: the call has no such times. */
   readonly calls: readonly CallSeries[]
-  /** Latencies of all calls: for each column, how many there were of each size. */
+  /** Latencies of all calls: for each column, the number of each size. */
   readonly heatmap: Heatmap
   readonly spend: SpendSeries
   readonly limits: readonly LimitSeries[]
@@ -51,14 +51,14 @@ export type CallSeries = {
 
 type SeriesFold = {
   readonly add: (o: Observation) => void
-  /** Where the ledger says what was spent when. */
+  /** The ledger reports spending here. */
   readonly spend: SpendListener
   readonly series: () => Series
   readonly snapshot: () => SeriesSnapshot
   readonly merge: (snapshot: SeriesSnapshot) => void
 }
 
-/** What a fold has come to, as plain data; another one can go on from there, or add up several. */
+/** The state of a fold as plain data, for merging. */
 export type SeriesSnapshot = {
   readonly timeline: TimelineSnapshot
   readonly rows: readonly Float64Array[]
@@ -122,7 +122,7 @@ export function createSeries(plan: Plan): SeriesFold {
 
   return {
     add: o => {
-      // The later instant first: it may make the columns wider, and then the other one is in another column.
+      // The later instant first: it may widen the columns, which changes the column of the earlier one.
       const endColumn = timeline.columnOf(Math.max(o.dueMs, o.endMs ?? o.dueMs))
       const dueColumn = timeline.columnOf(o.dueMs)
       if (endColumn < 0 || dueColumn < 0) return
@@ -216,7 +216,7 @@ const none = new Float64Array()
 
 const byName = (a: string, b: string): number => (a < b ? -1 : 1)
 
-/** The first calls of the plan; probes come last, for they are to be refused. */
+/** The first calls of the plan; probes come last, because their responses are refusals. */
 function shownCalls({ calls }: Plan): ReadonlySet<string> {
   const names = Object.keys(calls)
   const probes = new Set(names.filter(name => calls[name]?.kind === 'probe'))

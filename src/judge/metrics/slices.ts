@@ -10,16 +10,16 @@ import { claimedCredits } from '../checks/rpc-credits.ts'
 import { createLogBuckets } from './log-buckets.ts'
 import { gapsMs, isSuccess, meetsSlo, timingMs } from './timings.ts'
 
-/** Timings that runs are compared by, and the lateness that may invalidate them. */
+/** The timings that comparisons use, and the lateness that may invalidate them. */
 const slicedTimings = ['latency', 'service-time', 'ttft', 'tpot', 'icl', 'lateness'] as const satisfies Timing[]
 export type SlicedTiming = (typeof slicedTimings)[number]
 
-/** Two neighboring buckets are 0.5 % apart. */
+/** Neighboring buckets are 0.5 % apart. */
 export const cellsPerOctave = 128
 /** The buckets of the times in a slice, in microseconds: from 1 µs to an hour. */
 export const timeBuckets = createLogBuckets(1, cellsPerOctave, Math.ceil(Math.log2(3_600_000_000) * cellsPerOctave) + 1)
 
-/** How many values each bucket holds, for the buckets that hold any, in ascending order: `[[bucket, count], …]`. */
+/** The counts of the non-empty buckets, ascending: `[[bucket, count], …]`. */
 export type BucketCounts = readonly (readonly [bucket: number, count: number])[]
 
 const count = z.number().int().nonnegative()
@@ -29,9 +29,9 @@ const bucketCounts = z
   .meta({ description: 'Cell i, and how many values of 2^(i ÷ cellsPerOctave) µs up to the next cell; ascending.' })
 
 const sliceSchema = z.object({
-  /** The slice is from `index × stage duration ÷ slicesPerStage` on, on the clock of the run. */
+  /** The slice starts at `index × stage duration ÷ slicesPerStage`, on the clock of the run. */
   index: z.number().int(),
-  /** How much of the stage lies in it. */
+  /** How much of the stage the slice covers. */
   activeMs: z.number().nonnegative(),
   sent: count,
   answered: count,
@@ -48,8 +48,8 @@ const sliceSchema = z.object({
 })
 
 /**
- * `slices.json`: what a run was, call by call and stage by stage, in slices of time, by which runs are compared. Counts
- * and sums, so that what several workers recorded of one run adds up slice by slice and bucket by bucket.
+ * `slices.json`: a run by call, stage and slice of time, for comparisons. It has only counts and sums, so that the data of
+ * several workers add up slice by slice and bucket by bucket.
  */
 export const slicesSchema = z.object({
   schema: z.literal(1),
@@ -58,12 +58,12 @@ export const slicesSchema = z.object({
 })
 
 export type Slices = DeepReadonly<z.infer<typeof slicesSchema>>
-/** What was due within a slice of a stage, and what became of it. */
+/** The arrivals that were due in a slice of a stage, and their outcomes. */
 export type Slice = DeepReadonly<z.infer<typeof sliceSchema>>
 
-/** A slice is short beside a stage and long beside a request, so that a stage shows how steady it was. */
+/** A slice is much shorter than a stage and longer than a request, so that slices show how steady a stage was. */
 const slicesPerStage = 20
-/** Two more, since the first and the last may be parts of one. What is due in none of these was not due within its stage. */
+/** Two more, because the first and the last may be partial. An arrival in none of these was not due within its stage. */
 const maxSlices = 22
 
 type SliceCounts = Omit<z.infer<typeof sliceSchema>, 'claimedCredits' | 'claimedUsd' | 'times'>
@@ -80,7 +80,7 @@ type SlicesFold = {
   readonly merge: (snapshot: SlicesSnapshot) => void
 }
 
-/** What a fold has come to, as plain data; another one can go on from there, or add up several. */
+/** The state of a fold as plain data, for merging. */
 export type SlicesSnapshot = {
   /** By stage, by call, by the index of the slice. */
   readonly found: ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<number, MutableSlice>>>
@@ -92,7 +92,7 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
   const stages = new Map(plan.stages.map(stage => [stage.name, stage]))
   const order = Object.keys(plan.calls)
   const found = new Map<string, Map<string, Map<number, MutableSlice>>>()
-  // As in the metrics: the first stage began where the earliest arrival of a stage says that it did.
+  // As in the metrics: the earliest arrival of a stage defines when the first stage started.
   let loadStartMs = Number.POSITIVE_INFINITY
 
   function sliceOf(stage: string, call: string, index: number): MutableSlice | null {
@@ -135,7 +135,7 @@ export function createSlices(plan: Plan, contract: Contract): SlicesFold {
         return ofStage.map(([call, slices]) => ({
           call,
           stage,
-          // One in which nothing was due is a part of the stage, too.
+          // A slice without arrivals is part of the stage too.
           slices: Array.from({ length: last - first + 1 }, (_, position) => {
             const index = first + position
             return finished({ ...(slices.get(index) ?? emptySlice(index)), activeMs: Math.max(0, overlapMs(index)) })
@@ -175,7 +175,7 @@ function addTo(slice: MutableSlice, o: Observation, slo: Plan['slo'][string], co
 function record({ times }: MutableSlice, timing: SlicedTiming, ms: number | null): void {
   if (ms === null || Number.isNaN(ms)) return
   const buckets = getOrAdd(times, timing, () => new Map<number, number>())
-  // A clock that is read twice may seem to have gone back by less than it can tell.
+  // Two readings of a clock may differ by less than its resolution, even backwards.
   const bucket = ms > 0 ? timeBuckets.bucketOf(ms * 1000) : 0
   buckets.set(bucket, (buckets.get(bucket) ?? 0) + 1)
 }

@@ -2,13 +2,13 @@ import { formatPico } from '../../lib/money.ts'
 import type { LedgerAmounts, SpendListener } from '../audits/audit.ts'
 import { maxColumns, type Timeline, type TimeRow } from './timeline.ts'
 
-/** What the ledger had come to by the end of each column: decimals, from the beginning of the run. */
+/** The totals of the ledger at the end of each column, since the start of the run, as decimals. */
 export type SpendSeries = {
   readonly expectedCredits: readonly string[]
   readonly claimedCredits: readonly string[]
   readonly expectedUsd: readonly string[]
   readonly claimedUsd: readonly string[]
-  /** null as long as some caller was never shown a balance. */
+  /** null until every caller got a balance. */
   readonly billedUsd: readonly (string | null)[]
 }
 
@@ -18,7 +18,7 @@ type SpendSeriesFold = SpendListener & {
   readonly merge: (snapshot: SpendSnapshot, columnOf: (theirs: number) => number) => void
 }
 
-/** What came in each column, and how many accounts there are. */
+/** The amounts of each column, and the number of accounts. */
 export type SpendSnapshot = {
   readonly sums: readonly (readonly bigint[])[]
   readonly firstShown: Float64Array
@@ -76,7 +76,7 @@ export function createSpendSeries(timeline: Timeline): SpendSeriesFold {
   }
 }
 
-/** A sum for each column, exact however large. */
+/** A sum for each column, exact at any size. */
 function createSums(timeline: Timeline) {
   let sums: bigint[] = []
   timeline.onHalving(() => {
@@ -91,7 +91,7 @@ function createSums(timeline: Timeline) {
   }
   return {
     put,
-    /** Everything up to the end of each column. */
+    /** The running totals at the end of each column. */
     running: (): readonly bigint[] => {
       let total = 0n
       return Array.from({ length: timeline.columns() }, (_, column) => {

@@ -1,4 +1,4 @@
-/** The most columns that a run is shown in. */
+/** The maximum number of columns of a run. */
 export const maxColumns = 600
 const finestStepMs = 1_000
 
@@ -10,36 +10,36 @@ export type TimeRow = {
   readonly merge: (snapshot: Float64Array, columnOf: (theirs: number) => number) => void
 }
 
-/** Counts for each column of time and each row of something else. */
+/** Counts by column of time and by row. */
 type TimeMatrix = {
   readonly add: (column: number, row: number) => void
   readonly at: (column: number, row: number) => number
-  /** All rows of the first column, of the second, and so on. */
+  /** All rows of the first column, then of the second, and so on. */
   readonly snapshot: () => Uint32Array
   readonly merge: (snapshot: Uint32Array, columnOf: (theirs: number) => number) => void
 }
 
-/** How far a timeline has come; what stands in its columns is with its tracks and grids. */
+/** The state of a timeline; the values of its columns are in its rows and matrices. */
 export type TimelineSnapshot = { readonly stepMs: number; readonly columns: number }
 
 /**
- * The time of a run in columns of one second, at most `mostColumns` of them: where a run goes on for longer, two columns
- * become one, again and again. So memory is fixed, and a record that is read again comes to the same columns.
+ * The time of a run in columns of one second, at most `maxColumns`. Each time a run exceeds them, pairs of columns are
+ * joined. So memory is fixed, and reading a recording again gives the same columns.
  */
 export type Timeline = {
-  /** A column for an instant on the clock of the run; -1 where it is no instant. It holds until the next call. */
+  /** The column of an instant on the clock of the run; -1: no valid instant. It is valid until the next call. */
   readonly columnOf: (ms: number) => number
   readonly columns: () => number
   readonly stepMs: () => number
-  /** Values of a column, and columns that become one, are added up. */
+  /** Adds up the values of a column, and joined columns. */
   readonly sums: () => TimeRow
-  /** The largest value; 0 where there is none. */
+  /** Keeps the largest value; 0: there is none. */
   readonly maxima: () => TimeRow
   readonly matrix: (rows: number) => TimeMatrix
-  /** Called with the number of each column from which on two become one. */
+  /** Called each time pairs of columns are joined. */
   readonly onHalving: (halve: () => void) => void
   readonly snapshot: () => TimelineSnapshot
-  /** Makes room for all that another timeline has come to; gives the column of each of its columns. */
+  /** Extends this timeline to the end of another one; gives the column for each column of the other one. */
   readonly merge: (snapshot: TimelineSnapshot) => (theirs: number) => number
 }
 
@@ -114,7 +114,7 @@ export function createTimeline(): Timeline {
     onHalving: halve => void halvings.push(halve),
     snapshot: () => ({ stepMs, columns }),
     merge: snapshot => {
-      // The end of its last column: it has come too far for a finer step than its own.
+      // The end of its last column, which rules out a finer step than its own.
       if (snapshot.columns > 0) columnOf(snapshot.columns * snapshot.stepMs - 1)
       return theirs => Math.floor((theirs * snapshot.stepMs) / stepMs)
     },

@@ -4,13 +4,13 @@ import { is2xx } from '../../observation/response.ts'
 import { isSystemStage, type Plan, type StagePlan, type Timing, timings } from '../../plan/plan.ts'
 import { isCount } from '../checks/completion.ts'
 
-/** Timings with one value an answer; lateness belongs to the request and the gaps are many. */
+/** Timings with one value per response. Lateness belongs to the request; a response has many gaps. */
 export const requestTimings = ['latency', 'service-time', 'ttft', 'ttfct', 'tpot'] as const satisfies readonly Timing[]
 export const gapTimings = ['itl', 'icl'] as const satisfies readonly Timing[]
 type RequestTiming = (typeof requestTimings)[number]
 type GapTiming = (typeof gapTimings)[number]
 
-/** Milliseconds, of a complete answer with a 2xx status; null where it has no such value. */
+/** Milliseconds, of a complete 2xx response; null: it has no such value. */
 export function timingMs(timing: RequestTiming, o: Observation): number | null {
   switch (timing) {
     case 'latency':
@@ -26,11 +26,11 @@ export function timingMs(timing: RequestTiming, o: Observation): number | null {
   }
 }
 
-/** null where the answer was no stream, or where a gap cannot be said to be one between tokens. */
+/** null: the response is no stream, or its gaps may not be gaps between tokens. */
 export function gapsMs(timing: GapTiming, o: Observation): readonly number[] | null {
   const stream = streamOf(o)
   if (stream === null) return null
-  // Only where the service counts as many tokens as there were chunks did each chunk hold exactly one.
+  // Each chunk held exactly one token only if the service counts as many tokens as chunks.
   return timing === 'icl' || stream.tokenChunks === outputTokens(o) ? stream.gapsMs : null
 }
 
@@ -38,8 +38,8 @@ const sinceSentMs = (o: Observation, instantMs: number | null): number | null =>
   instantMs === null || o.sentMs === null ? null : instantMs - o.sentMs
 
 /**
- * (last token − first token) ÷ (output tokens − 1): the first chunk is taken as one token. A stream that came in one
- * chunk shows no pace, whatever its number of tokens; 0 would flatter it.
+ * (last token − first token) ÷ (output tokens − 1); the first chunk counts as one token. A stream in one chunk has no
+ * value, because 0 would be too good.
  */
 function tpotMs(o: Observation): number | null {
   const stream = streamOf(o)
@@ -49,14 +49,14 @@ function tpotMs(o: Observation): number | null {
   return (stream.lastTokenMs - stream.firstTokenMs) / (tokens - 1)
 }
 
-/** By timing: the longest time, in milliseconds, at which an answer is still good. */
+/** By timing: the longest time in milliseconds at which a response is still good. */
 export type Slo = Readonly<Partial<Record<Timing, number>>>
 
 export const isSuccess = (o: Observation): boolean => o.outcome.kind === 'answered' && is2xx(o.outcome.status)
 
 /**
- * A complete 2xx answer that met every SLO of its call. A timing without a value is not met, for silence is not
- * success, unless there was nothing to wait for after the first token.
+ * A complete 2xx response that met every SLO of its call. A timing without a value misses its SLO, unless there was
+ * nothing to wait for after the first token.
  */
 export const meetsSlo = (o: Observation, slo: Slo): boolean =>
   isSuccess(o) && timings.every(timing => meetsBound(o, timing, slo[timing]))
@@ -68,25 +68,25 @@ function meetsBound(o: Observation, timing: Timing, boundMs: number | undefined)
   return value === null ? timing === 'tpot' && hasNoPace(o) : value <= boundMs
 }
 
-/** Whether the answer is known to have had no second token, or to have come in one chunk. */
+/** Whether the response certainly had no second token, or came in one chunk. */
 const hasNoPace = (o: Observation): boolean => {
   const tokens = outputTokens(o)
   const stream = streamOf(o)
   return stream !== null && tokens !== null && (tokens < 2 || stream.tokenChunks === 1)
 }
 
-/** What a figure is about: one call or all (null), in one stage or in the whole run (null). */
+/** The subject of a figure: one call or all (null), in one stage or in the whole run (null). */
 export type Selection = { readonly call: string | null; readonly stage: string | null }
 
-/** How far a run went: whether it ended by itself and, if not, when on its clock. */
+/** How far a run went: whether it ended by itself, and when on its clock. */
 export type RunExtent = { readonly complete: boolean; readonly elapsedMs: number }
 
-/** On the clock of the run: when the first stage began, and when the last request of each stage had ended. */
+/** On the clock of the run: when the first stage started, and when the last request of each stage ended. */
 type LoadTimes = { readonly loadStartMs: number; readonly lastEndMs: ReadonlyMap<string, number> }
 
 /**
- * Milliseconds of the stages in which the call takes part; null where there are none, and then there is no rate. A run
- * that was cut short did only a part of them, and a stage that saturates the target is over with its last call.
+ * Milliseconds of the stages in which the call takes part; null: there are none, and so no rate. A run that ended early
+ * covers only a part of them. A stage that saturates the target ends with its last call.
  */
 export function activeMs(plan: Plan, selection: Selection, extent: RunExtent, seen: LoadTimes): number | null {
   const { loadStartMs, lastEndMs } = seen
@@ -98,7 +98,7 @@ export function activeMs(plan: Plan, selection: Selection, extent: RunExtent, se
   const stages = plan.stages
     .filter(stage => (selection.stage === null ? !isSystemStage(stage.name) : stage.name === selection.stage))
     .filter(stage => takesPart(stage, selection.call))
-  // The trials of a search have rates of their own; all of them together have none.
+  // Each trial of a search has its own rate; the search as a whole has none.
   if (stages.some(({ load }) => load.model === 'capacity')) return null
   const ms = stages.reduce((sum, stage) => sum + doneMs(stage), 0)
   return ms > 0 ? ms : null
@@ -112,7 +112,7 @@ function takesPart({ load }: StagePlan, call: string | null): boolean {
   return load.mix.some(([name, weight]) => weight > 0 && (call === null || name === call))
 }
 
-/** `usage.completion_tokens` as the response stated it; null where it stated none, or no count. */
+/** `usage.completion_tokens` of the response; null: missing or no count. */
 export function outputTokens(o: Observation): number | null {
   const body = o.response?.body
   const usage = body?.kind === 'stream' ? body.stream.usage : body?.kind === 'json' ? toObject(body.value)?.usage : null

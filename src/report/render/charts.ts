@@ -18,7 +18,7 @@ import { type Html, html, nothing } from './markup.ts'
 const secondSteps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400]
 const maxTimeTicks = 6
 
-/** Where time is marked on an axis that ends at `endMs`. */
+/** The marks of a time axis that ends at `endMs`. */
 export function timeTicks(endMs: number): readonly number[] {
   const step =
     1_000 * (secondSteps.find(seconds => endMs / (1_000 * seconds) <= maxTimeTicks) ?? Math.ceil(endMs / 6_000))
@@ -40,7 +40,7 @@ export function valueTicks(max: number): readonly number[] {
 const logSteps = [[1], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]]
 const minLogTicks = 2
 
-/** Round values in milliseconds, from `fromMs` to `toMs`: powers of ten, and what is between them where they are too few. */
+/** Round values in milliseconds, from `fromMs` to `toMs`: powers of ten, and values between if these are too few. */
 export function logTicks(fromMs: number, toMs: number): readonly number[] {
   const power = (ms: number) => Math.floor(Math.log10(ms) + 1e-9)
   const powers = Array.from({ length: power(toMs) - power(fromMs) + 1 }, (_, index) => 10 ** (power(fromMs) + index))
@@ -57,7 +57,7 @@ export const percent = (share: number): string => `${Number((share * 100).toFixe
 
 export const pixels = (value: number): string => String(Number(value.toFixed(2)))
 
-/** A drawing as SVG, or as elements of a page. `inline` shows words. Lines stretch with the page; text and points do not. */
+/** A chart as SVG or HTML. Lines stretch with the page; text and points do not. */
 export function drawChart(chart: Chart, inline: (words: Words) => Html): Html {
   switch (chart.draw) {
     case 'time':
@@ -75,7 +75,7 @@ export function drawChart(chart: Chart, inline: (words: Words) => Html): Html {
   }
 }
 
-/** The width of a plot in its own units; it is stretched to whatever there is. */
+/** The width of a plot in its own units; it stretches to the available width. */
 const unitWidth = 1_000
 const maxStrips = 120
 
@@ -124,7 +124,7 @@ const valueAxis = (ticks: readonly number[], y: (value: number) => number, forma
       html`<line class="${tick === 0 ? 'base' : 'grid'}" x1="0" x2="100%" y1="${pixels(y(tick))}" y2="${pixels(y(tick))}"/><text x="-8" y="${pixels(y(tick) + 4)}" text-anchor="end">${format(tick)}</text>`,
   )}`
 
-/** The labels below a plot, at shares of its width. The last one is kept within it. */
+/** The labels below a plot, at shares of its width. The last one ends inside the plot. */
 const axis = (ticks: readonly { readonly at: number; readonly label: string }[], height: number): Html =>
   html`${ticks.map(
     ({ at, label }) =>
@@ -173,7 +173,7 @@ function curvePath(curve: Curve, endMs: number, height: number, y: (value: numbe
 
 const xOf = (point: string | undefined): string => point?.split(' ')[0] ?? '0'
 
-/** A value between two that are missing is no line. */
+/** Points for values without neighbors, which no line would show. */
 const lonePoints = (curve: Curve, endMs: number, y: (value: number) => number): Html =>
   html`${curve.values.map((value, index) =>
     value === null || (curve.values[index - 1] ?? null) !== null || (curve.values[index + 1] ?? null) !== null
@@ -181,7 +181,7 @@ const lonePoints = (curve: Curve, endMs: number, y: (value: number) => number): 
       : html`<circle class="f-${curve.color}" r="2.5" cx="${percent(Math.min(timeOf(curve, index), endMs) / endMs)}" cy="${pixels(y(value))}"/>`,
   )}`
 
-/** A pointer reads values from them: a tall strip for each step, with the values of all curves. */
+/** Tooltips: a strip for each step, with the values of all curves. */
 function strips(curves: readonly Curve[], endMs: number, height: number, format: (value: number) => string): Html {
   const [first] = curves
   if (first === undefined) return nothing
@@ -260,7 +260,7 @@ function heatMap({ title, note, endMs, stages, stepMs, fromMs, perOctave, counts
   const cells = counts.map((column, index) =>
     column.map((value, row) => {
       if (value === 0) return null
-      // The root, so that a single response can still be seen beside a thousand.
+      // The square root keeps a single response visible next to a thousand.
       const strength = 0.18 + 0.82 * Math.sqrt(value / max)
       const top = pixels(heatHeight - (row + 1) * height)
       return html`<rect class="cell" fill-opacity="${pixels(strength)}" x="${percent((index * stepMs) / endMs)}" width="${width}" y="${top}" height="${pixels(height)}"><title>${value} from ${formatDuration(fromMs * 2 ** (row / perOctave))}</title></rect>`

@@ -3,7 +3,7 @@ const dark = `
   --blue: #6aa7ff; --teal: #3fc7b4; --amber: #f0a94b; --red: #ff7b72; --green: #4fc46a; --violet: #b899ff;
   --pass: #12351f; --fail: #451a1a; --inconclusive: #3d2c0b; --code: #0d1117; --shade: #6aa7ff47;`
 
-/** The whole look of the report: light and dark, a phone, a screen and a sheet of paper. */
+/** The style of all pages: light and dark, phone, screen and print. */
 export const css = `
 :root { color-scheme: light dark;
   --page: #f6f7f9; --card: #fff; --text: #16191f; --quiet: #5b6472; --line: #e1e5eb; --faint: #f1f3f6;
@@ -44,7 +44,7 @@ header.inconclusive .verdict { background: var(--inconclusive); }
 #capacity .headline { font-size: 17px; } #capacity .headline b { font-size: 28px; letter-spacing: -.02em; }
 .tile dd.note { font-size: 12.5px; font-weight: 400; letter-spacing: 0; color: var(--quiet); }
 .bad { color: var(--red); } .good { color: var(--green); } .doubtful { color: var(--amber); }
-/* A shade stands where there is more to scroll to: what covers it moves with the content, it itself does not. */
+/* A shade at an edge means: scroll for more. Its cover moves with the content; the shade does not. */
 .wide { overflow-x: auto; margin: 0 -6px; padding: 0 6px; background: linear-gradient(90deg, var(--card) 40%, transparent) left / 40px 100% local,
   linear-gradient(270deg, var(--card) 40%, transparent) right / 40px 100% local, linear-gradient(90deg, var(--shade), transparent) left / 14px 100%,
   linear-gradient(270deg, var(--shade), transparent) right / 14px 100%; background-repeat: no-repeat; }
@@ -121,7 +121,7 @@ figcaption .quiet { font-size: 12.5px; }
   table { font-size: 9.5px; } th { white-space: normal; font-size: 9px; } th, td { padding: 4px 5px; } .tile dd { font-size: 17px; }
   .tiles { grid-template-columns: repeat(auto-fit, minmax(88px, 1fr)); gap: 6px; } .tile { padding: 6px 10px; border-radius: 6px; }
   .tile dt, .tile dd.note { font-size: 9.5px; } #capacity .headline b { font-size: 20px; }
-  /* At the end of a sheet, a grid lays one of its rows over another. */
+  /* At a page break, Chromium draws the rows of a grid over one another. */
   main, section, header, .charts, .finding { display: block; } main > *, section > *, header > *, .finding > * { margin-top: 10px; }
   .charts > figure { display: inline-grid; width: 49%; vertical-align: bottom; } .charts > figure:nth-child(even) { margin-left: 2%; }
   .charts > figure:only-child { width: 100%; }
@@ -130,6 +130,6 @@ figcaption .quiet { font-size: 12.5px; }
   pre { max-height: none; } .wide, pre { background: none; overflow: visible; }
   details:not(.aside)::details-content { content-visibility: visible; display: block; }
   .finding .aside:not([open]) { display: none; }
-  .aside:not([open]) > summary::after { content: " (unfold it to have it printed)"; }
+  .aside:not([open]) > summary::after { content: " (unfold to print)"; }
 }
 `

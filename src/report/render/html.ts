@@ -8,20 +8,21 @@ import {
   plainWords,
   requestList,
   type Table,
+  type Text,
   type Words,
 } from '../blocks.ts'
 import { drawChart } from './charts.ts'
 import { css } from './html-style.ts'
 import { type Html, html, nothing, styleSheet } from './markup.ts'
 
-/** More of them are there to unfold. */
+/** The rest is folded. */
 const maxReasons = 8
 /** The first findings are open. */
 const maxOpen = 3
-/** A longer command is in the run directory. */
+/** Longer commands are only in the run directory. */
 const maxCommand = 6_000
 
-/** Nothing is loaded and nothing runs: the one style sheet is known by its digest. */
+/** No network, no script; the digest allows the one style sheet. */
 const policy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(css).digest('base64')}'`,
@@ -30,7 +31,7 @@ const policy = [
   "form-action 'none'",
 ].join('; ')
 
-/** One file that opens anywhere, without a network and without a script. */
+/** One file that opens offline and without scripts. */
 export function renderHtmlPage(blocks: readonly Block[]): string {
   const sections = sectionsOf(blocksIn('html', blocks))
   const [title] = sections.flatMap(({ heading }) => heading ?? [])
@@ -48,7 +49,7 @@ ${sections.map(section)}</main></body></html>
 type ShownBlock = Block<Words>
 type Section = { readonly heading: Heading<Words> | null; readonly body: ShownBlock[] }
 
-/** A section begins with its heading. Tiles stand between sections. */
+/** A section starts with its heading. Tiles are between sections. */
 function sectionsOf(blocks: readonly ShownBlock[]): readonly Section[] {
   const sections: Section[] = []
   for (const block of blocks) {
@@ -66,7 +67,7 @@ function section({ heading, body }: Section): Html {
   return html`<header class="${verdict?.status ?? ''}"><span class="verdict">${inline(verdict?.words ?? '')}</span><h1>${inline(text)}</h1>\n${bodyOf(body)}</header>\n`
 }
 
-/** Charts that stand side by side share a grid. */
+/** Adjacent charts share a grid. */
 function bodyOf(blocks: readonly ShownBlock[]): Html {
   const findings = blocks.filter(block => block.kind === 'finding')
   const parts: Html[] = []
@@ -92,7 +93,7 @@ function markupOf(block: Exclude<ShownBlock, FindingBlock>): Html {
     case 'heading':
       return html`<h3>${inline(block.text)}</h3>`
     case 'text':
-      return html`<p class="${block.look === 'small' ? 'small quiet' : (block.look ?? '')}">${inline(block.text)}</p>\n`
+      return html`<p class="${block.look === 'small' ? 'small quiet' : (block.look ?? '')}">${textOf(block)}</p>\n`
     case 'list':
       return list(block)
     case 'table':
@@ -102,6 +103,10 @@ function markupOf(block: Exclude<ShownBlock, FindingBlock>): Html {
     case 'chart':
       return drawChart(block.chart, inline)
   }
+}
+
+function textOf({ look, text }: Text<Words>): Html {
+  return look === 'headline' ? html`${[text].flat().map(part => html`${inline(part)} `)}` : inline(text)
 }
 
 function list({ items, look, terms = [] }: List<Words>): Html {
@@ -124,7 +129,7 @@ function table({ columns, rows, folds }: Table<Words>): Html {
   const lines = rows.map(({ cells }) => {
     const line = cells.map((words, index) => {
       const { title = '', align } = columns[index] ?? {}
-      // On a phone the title stands before the value.
+      // On a phone the title precedes the value.
       const label = folds && align === 'right' ? html` data-is="${plainWords(title)}"` : nothing
       return html`<td class="${classes[index] ?? ''}"${label}>${inline(words)}</td>`
     })
@@ -136,12 +141,12 @@ ${lines}</tbody></table></div>\n`
 
 function finding({ name, where, tally, text, seen, requests, evidence }: FindingBlock, isOpen: boolean): Html {
   const texts = [
-    ['says', text],
-    ['seen', seen],
+    ['documented', text],
+    ['observed', seen],
   ].filter(([, text]) => text !== null)
   const shown = evidence.map(({ lines, curl }) => {
-    const command = (curl?.length ?? 0) > maxCommand ? 'The command is in findings.ndjson.' : curl
-    const again = html`<details class="aside"><summary>Send it again</summary><pre class="command">${command}</pre></details>`
+    const command = (curl?.length ?? 0) > maxCommand ? 'See findings.ndjson for the command.' : curl
+    const again = html`<details class="aside"><summary>Command to send it again</summary><pre class="command">${command}</pre></details>`
     return html`<pre>${lines.join('\n')}</pre>${curl === null ? nothing : again}`
   })
   const proof = html`<details${isOpen ? html` open` : nothing}><summary>Evidence: ${requestList(requests)}</summary>${shown}</details>`

@@ -7,7 +7,7 @@ import { rowWords } from '../sections/comparison.ts'
 import { evidenceLines, shownEvidence } from '../sections/findings.ts'
 import { escaped, xmlElement } from './markup.ts'
 
-/** `error`: it could not be established. CI tools do not count it as a pass. */
+/** `error`: inconclusive. CI tools do not count it as a pass. */
 type Result = { readonly kind: 'failure' | 'error' | 'skipped'; readonly message: string; readonly text: string } | null
 
 type Case = { readonly name: string; readonly result: Result }
@@ -15,12 +15,12 @@ type Suite = { readonly name: string; readonly cases: readonly Case[] }
 
 const maxMessage = 500
 const maxText = 12_000
-/** Of all texts together: the cases beyond it have none. */
+/** Of all texts together; the cases after that have no text. */
 const maxTexts = 2_000_000
-/** A longer command is in the run directory. */
+/** Longer commands are only in the run directory. */
 const maxCommand = 4_000
 
-/** For CI tools: the verdict, clauses, thresholds and discrepancies as test cases, in the format of Jenkins. */
+/** For CI tools, in the format of Jenkins: the verdict, clauses, thresholds and discrepancies as test cases. */
 export function renderJunit(report: Report): string {
   const seconds = (report.run.durationMs / 1000).toFixed(3)
   const suites = bounded([
@@ -36,8 +36,8 @@ export function renderJunit(report: Report): string {
     const timestamp = report.run.startedAt.slice(0, 19)
     const tallied = { name, ...tally(own), skipped: countOf(own, 'skipped'), time, timestamp }
     const classname = `${report.run.scenario}.${name}`
-    const children = own.map(({ name: said, result }) => {
-      const attributes = { name: said, classname, time: index === 0 ? seconds : '0.000' }
+    const children = own.map(({ name: caseName, result }) => {
+      const attributes = { name: caseName, classname, time: index === 0 ? seconds : '0.000' }
       return `\n    ${xmlElement('testcase', attributes, resultXml(result))}`
     })
     return `\n  ${xmlElement('testsuite', tallied, [...children, '\n  '])}`
@@ -72,7 +72,7 @@ function runSuite({ verdict, reasons, run }: Report): Suite {
   return { name: 'run', cases: [{ name: 'verdict', result }] }
 }
 
-/** One suite for each chapter of the document, so that it is easy to find on a CI page. */
+/** One suite for each chapter of the document. */
 function clauseSuites(report: Report): readonly Suite[] {
   const chapterOf = (section: string) => section.split('.')[0] ?? section
   const chapters = [...new Set(report.clauses.map(({ section }) => chapterOf(section)))]
@@ -88,9 +88,9 @@ function clauseSuites(report: Report): readonly Suite[] {
         const message = `${plural(violated, 'violation')}: ${findings[0]?.message ?? ''}`
         const texts = findings.map(({ section, text, judge, count, message, examples }) =>
           [
-            `§${section} says: ${text}`,
+            `documented (§${section}): ${text}`,
             `${plural(count, 'violation')}, judged by ${judge}`,
-            `seen: ${message}`,
+            `observed: ${message}`,
             ...exampleLines(examples[0], `${id} ${message}`),
           ].join('\n'),
         )
@@ -110,22 +110,23 @@ function thresholdResult({ verdict, message, why }: ThresholdResult): Result {
   return { kind: verdict === 'fail' ? 'failure' : 'error', message, text }
 }
 
-/** A case for each kind of discrepancy, found or not, so that CI tools keep its history. */
+/** A case for each kind of discrepancy, found or not, so that CI tools show its history. */
 function billingSuite({ billing, load }: Report): Suite {
-  const nothing: Result = load.answered === 0 ? { kind: 'skipped', message: 'nothing was answered', text: '' } : null
+  const unexercised: Result =
+    load.answered === 0 ? { kind: 'skipped', message: 'no request was answered', text: '' } : null
   const cases = discrepancyKinds.map(kind => {
     const found = billing.discrepancies.find(discrepancy => discrepancy.kind === kind && discrepancy.count > 0)
-    if (found === undefined) return { name: kind, result: nothing }
-    const message = `${plural(found.count, 'discrepancy', 'discrepancies')}, $${found.amountUsd} in all`
+    if (found === undefined) return { name: kind, result: unexercised }
+    const message = `${plural(found.count, 'discrepancy', 'discrepancies')}, $${found.amountUsd} in total`
     const [example] = found.examples
-    const seen =
-      example === undefined ? [] : [`seen: ${example.message}`, ...exampleLines(example, `${kind} credits cost`)]
-    return { name: kind, result: { kind: 'failure', message, text: [message, ...seen].join('\n') } as const }
+    const observed =
+      example === undefined ? [] : [`observed: ${example.message}`, ...exampleLines(example, `${kind} credits cost`)]
+    return { name: kind, result: { kind: 'failure', message, text: [message, ...observed].join('\n') } as const }
   })
   return { name: 'billing', cases }
 }
 
-/** Where no change can be told, the case is skipped: if there are too many of them, the verdict is an error. */
+/** A case without a conclusion is skipped; whether too many are, the verdict decides. */
 function comparisonSuites({ comparison }: Report): readonly Suite[] {
   if (comparison === null) return []
   const cases = comparison.rows.map((row): Case => {
@@ -133,8 +134,8 @@ function comparisonSuites({ comparison }: Report): readonly Suite[] {
     const { base, run, effect, range } = rowWords(row)
     if (row.verdict === 'cannot-tell') return { name, result: { kind: 'skipped', message: row.reason, text: '' } }
     if (row.verdict !== 'regressed') return { name, result: null }
-    const message = `regressed ${effect}: ${run}, was ${base}`
-    return { name, result: { kind: 'failure', message, text: `${message}\n${range} with 95 % confidence` } }
+    const message = `regressed ${effect}: ${run}, baseline ${base}`
+    return { name, result: { kind: 'failure', message, text: `${message}\n95 % interval: ${range}` } }
   })
   return [{ name: 'comparison', cases }]
 }
@@ -151,20 +152,20 @@ function exampleLines(example: ReportedExample | undefined, about: string): read
 
 function command(curl: string | null | undefined): readonly string[] {
   if (curl === null || curl === undefined) return []
-  return [curl.length > maxCommand ? '$ (the command is in findings.ndjson)' : `$ ${curl}`]
+  return [curl.length > maxCommand ? '$ (see findings.ndjson for the command)' : `$ ${curl}`]
 }
 
-/** With unique names, and with texts that are short enough, each and together. */
+/** Makes the names unique, and bounds each text and their sum. */
 function bounded(suites: readonly Suite[]): readonly Suite[] {
   let left = maxTexts
   return suites.map(({ name, cases }) => {
     const used = new Map<string, number>()
     return {
       name,
-      cases: cases.map(({ name: said, result }) => {
-        const times = (used.get(said) ?? 0) + 1
-        used.set(said, times)
-        const unique = times === 1 ? said : `${said} (${times})`
+      cases: cases.map(({ name: caseName, result }) => {
+        const times = (used.get(caseName) ?? 0) + 1
+        used.set(caseName, times)
+        const unique = times === 1 ? caseName : `${caseName} (${times})`
         if (result === null) return { name: unique, result }
         const text = shorten(result.text, Math.min(maxText, left))
         left -= text.length
@@ -174,5 +175,5 @@ function bounded(suites: readonly Suite[]): readonly Suite[] {
   })
 }
 
-const shorten = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, Math.max(0, most))}… (the rest is in report.json)`
+const shorten = (text: string, max: number): string =>
+  text.length <= max ? text : `${text.slice(0, Math.max(0, max))}… (the rest is in report.json)`

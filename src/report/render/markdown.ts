@@ -6,24 +6,25 @@ import {
   type List,
   requestList,
   type Table,
+  type Text,
   type Words,
 } from '../blocks.ts'
 import type { Status } from '../document.ts'
 
 type Lines = readonly string[]
 
-/** GitHub refuses a summary of a step that is larger than 1 MiB. */
+/** GitHub refuses a larger summary of a step: 1 MiB. */
 export const longestMarkdownBytes = 1024 * 1024
-/** Of one section, so that there is room for the others. */
+/** Of one section, to leave room for the others. */
 const maxSectionBytes = 700_000
-/** A longer command is in the run directory. */
+/** Longer commands are only in the run directory. */
 const maxCommand = 4_000
-/** Of a table or a list. */
+/** Of one table or list. */
 const maxRows = 300
 
 const signs: Readonly<Record<Status, string>> = { pass: '✅', fail: '❌', inconclusive: '⚠️' }
 
-/** For the summary of a CI step and for pasting. At most `longestMarkdownBytes`; sections beyond it are left out. */
+/** For the summary of a CI step, and for pasting. Sections beyond `longestMarkdownBytes` are left out. */
 export function renderMarkdownPage(blocks: readonly Block[]): string {
   const sections: Block<Words>[][] = []
   for (const block of blocksIn('markdown', blocks)) {
@@ -36,7 +37,7 @@ export function renderMarkdownPage(blocks: readonly Block[]): string {
 
 const text = (lines: Lines): string => `${lines.join('\n')}\n`
 
-/** The parts with an empty line between them. Those that do not fit are left out, and counted at the end. */
+/** The parts, separated by empty lines. Parts that do not fit are left out, and the last line states their number. */
 function fitting(parts: readonly Lines[], maxBytes: number, noun: string): Lines {
   const kept: string[] = []
   let left = maxBytes
@@ -57,7 +58,7 @@ function blockLines(block: Block<Words>): Lines {
     case 'heading':
       return headingLines(block)
     case 'text':
-      return [block.look === 'question' ? `_${inline(block.text)}_` : inline(block.text)]
+      return [textLine(block)]
     case 'list':
       return listLines(block)
     case 'table':
@@ -76,9 +77,14 @@ function headingLines({ text: title, verdict }: Heading<Words>): Lines {
   return [`## ${signs[verdict.status]} ${inline(verdict.words)}: ${inline(title)}`]
 }
 
-function listLines({ items, look }: List<Words>): Lines {
-  const lead = look === 'lines' ? '' : '- '
-  return [...items.slice(0, maxRows).map(item => `${lead}${inline(item)}`), ...omitted(items.length)]
+function textLine({ look, text: words }: Text<Words>): string {
+  if (look === 'headline') return [words].flat().map(inline).join(' ')
+  return look === 'question' ? `_${inline(words)}_` : inline(words)
+}
+
+function listLines({ items, terms }: List<Words>): Lines {
+  const name = (index: number) => (terms === undefined ? '' : `${terms[index]}: `)
+  return [...items.slice(0, maxRows).map((item, index) => `- ${name(index)}${inline(item)}`), ...omitted(items.length)]
 }
 
 function tableLines({ columns, rows }: Table<Words>): Lines {
@@ -103,13 +109,13 @@ function findingLines({ name, where, tally, text, seen, requests, evidence }: Fi
   return [
     `**${code(name)}** ${where}: ${tally}`,
     '',
-    ...(text === null ? [] : [`- says: ${plainText(text)}`]),
-    ...(seen === null ? [] : [`- seen: ${plainText(seen)}`, '']),
+    ...(text === null ? [] : [`- documented: ${plainText(text)}`]),
+    ...(seen === null ? [] : [`- observed: ${plainText(seen)}`, '']),
     ...(blocks.length === 0 ? [] : details(cited, blocks)),
   ]
 }
 
-/** Unfolded by a click. The blank lines make what is inside Markdown again. */
+/** A click unfolds it. Between the empty lines, GitHub renders Markdown. */
 const details = (summary: string, lines: Lines): Lines => [
   '<details>',
   `<summary>${summary}</summary>`,
@@ -128,12 +134,12 @@ function inline(words: Words): string {
   return tone === 'strong' ? `**${shown}**` : shown
 }
 
-/** What has a meaning in Markdown, or in the HTML that it may hold. */
+/** Characters with a meaning in Markdown, or in the HTML inside it. */
 const marks = /[\\`*_[\]<>&|~#!]/g
 
 /**
- * Words from outside as one line of plain text: no markup, no link, no mention. `https:` and `www.` lose the sign by
- * which GitHub knows them, and a blank of no width follows each @.
+ * Untrusted words as one line of plain text: no markup, no link, no mention. Escapes break `https:` and `www.`, by which
+ * GitHub recognizes links, and a zero-width space follows each @.
  */
 const plainText = (words: string): string =>
   words
@@ -143,14 +149,14 @@ const plainText = (words: string): string =>
     .replace(/www\./gi, word => `${word.slice(0, 3)}\\.`)
     .replaceAll('@', '@\u200B')
 
-/** As it is, on one line. */
+/** Verbatim, on one line. */
 function code(words: string): string {
   const line = words.replace(unfit, ' ').replaceAll('|', '\u00A6')
   const fence = '`'.repeat(longestRun(line) + 1)
   return line.includes('`') ? `${fence} ${line} ${fence}` : `${fence}${line}${fence}`
 }
 
-/** As it is, on lines of its own. No text can end the block, since its fence is longer than any run of it. */
+/** Verbatim lines. No text can end the block, because the fence is longer than every run of backticks in it. */
 function codeBlock(lines: Lines, language: string): Lines {
   const safe = lines.map(line => line.replace(unfit, ' '))
   const fence = '`'.repeat(Math.max(3, longestRun(safe.join('\n')) + 1))

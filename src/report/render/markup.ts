@@ -1,4 +1,4 @@
-/** Markup that `html` or `element` made, and nothing else, so that no text can be taken for it. */
+/** Markup made by `html`. Text has another type, so that it cannot be mistaken for markup. */
 export type Html = { readonly markup: string }
 
 type HtmlPart = Html | string | number | null | readonly HtmlPart[]
@@ -11,21 +11,21 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&apos;',
 }
 
-/** What XML 1.0 cannot hold, with halves of surrogate pairs, and what could hide or reverse the text beside it. */
+/** Characters that XML 1.0 cannot hold, halves of surrogate pairs, and controls that could hide or reverse text. */
 const unfit = /[^\P{C}\n\t\p{Co}]/gu
 
-/** Text for an element, or for a quoted attribute, of HTML or XML. */
+/** Text for an element or a quoted attribute of HTML or XML. */
 export const escaped = (text: string): string =>
   text.replace(unfit, '\uFFFD').replace(/[&<>"']/g, sign => entities[sign] ?? sign)
 
-/** Whatever is filled in is text, in an element or in a quoted attribute, unless it is markup itself. */
+/** A template. Inserted values are escaped, for an element or a quoted attribute, unless they are markup. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html => ({
   markup: strings.map((fixed, index) => (index === 0 ? '' : written(parts[index - 1] ?? null)) + fixed).join(''),
 })
 
 export const nothing: Html = { markup: '' }
 
-/** The style sheet of a document, which no part of a report gets into. */
+/** The style sheet of a document. Nothing of a report may be in it. */
 export const styleSheet = (css: string): Html => ({ markup: `<style>${css}</style>` })
 
 function written(part: HtmlPart): string {
@@ -35,15 +35,15 @@ function written(part: HtmlPart): string {
   return 'markup' in part ? part.markup : part.map(written).join('')
 }
 
-/** An element of XML. An attribute that is null is left out. `children` are XML already. */
+/** An XML element. Attributes that are null are left out. `children` must be XML. */
 export function xmlElement(
   name: string,
   attributes: Readonly<Record<string, string | number | null>>,
   children: readonly string[] = [],
 ): string {
-  const said = Object.entries(attributes)
+  const pairs = Object.entries(attributes)
     .filter(([, value]) => value !== null)
     .map(([attribute, value]) => ` ${attribute}="${escaped(String(value).replace(/\s+/g, ' '))}"`)
     .join('')
-  return children.length === 0 ? `<${name}${said}/>` : `<${name}${said}>${children.join('')}</${name}>`
+  return children.length === 0 ? `<${name}${pairs}/>` : `<${name}${pairs}>${children.join('')}</${name}>`
 }

@@ -10,15 +10,15 @@ import { renderMarkdownPage } from './markdown.ts'
 import { renderTextPage } from './text.ts'
 
 type TextOptions = Page & {
-  /** Where the rest of the evidence is; null: nowhere. */
+  /** The run directory, which holds the rest of the evidence; null: there is none. */
   readonly directory: string | null
 }
 
 type Renderer = (report: Report, options: TextOptions) => string
 
-/** For a terminal: the verdict, why, and then what it rests on. */
+/** For a terminal: the verdict and its reasons first. */
 export function renderText(report: Report, { directory, ...page }: TextOptions): string {
-  const rest = directory === null ? '' : `\nEverything that was kept is in ${oneLine(directory)}\n`
+  const rest = directory === null ? '' : `\nAll files of this run: ${oneLine(directory)}\n`
   return renderTextPage(reportPage(report), page) + rest
 }
 
@@ -26,17 +26,17 @@ export const renderHtml = (report: Report): string => renderHtmlPage(reportPage(
 
 export const renderMarkdown = (report: Report): string => renderMarkdownPage(reportPage(report))
 
-/** The verdict and why, where there is no room for more. */
+/** The verdict and its reasons only, for when there is no room for more. */
 export const renderMarkdownHead = (report: Report): string => renderMarkdownPage(summarySection(report))
 
-/** The machine contract: members in the order of the schema, two blanks, a newline at the end; lists of numbers on one line. */
+/** Members in the order of the schema, indented by two blanks, with a final newline; lists of numbers on one line. */
 export const renderJson = (report: Report): string =>
   `${JSON.stringify(report, null, 2).replace(plainList, list => list.replace(/\s+/g, ' '))}\n`
 
-/** A list of numbers, nulls and decimals. Strings hold no line breaks in JSON, so that none can look like one. */
+/** A list of numbers, nulls and decimals. JSON strings contain no line breaks, so that none can match. */
 const plainList = /\[\n\s+(?:(?:-?\d[\d.e+-]*|"-?\d[\d.]*"|null),?\s+)+\]/g
 
-/** What `turnpike report --format` knows. A new format is one file and one line. */
+/** The formats of `turnpike report --format`. A new format is one file and one line here. */
 export const renderers = {
   text: renderText,
   json: renderJson,
@@ -47,7 +47,7 @@ export const renderers = {
 
 export type Format = keyof typeof renderers
 
-/** What `turnpike compare --format` knows, and the file of each in the directory that `--out` names. */
+/** The formats of `turnpike compare --format`, and their files in the `--out` directory. */
 export const comparisonRenderers = {
   text: { file: 'comparison.txt', render: (comparison, page) => renderTextPage(comparisonPage(comparison), page) },
   json: { file: 'comparison.json', render: comparison => `${JSON.stringify(comparison, null, 2)}\n` },

@@ -16,6 +16,7 @@ import {
   type Column,
   type FindingBlock,
   type Heading,
+  type List,
   plainWords,
   statusTones,
   type Table,
@@ -26,13 +27,13 @@ import {
 
 type Lines = readonly string[]
 
-/** What stands below the heading of a section is indented by as much. */
+/** The content of a section is indented by this many columns. */
 const step = 2
 
-/** A longer command is in the run directory, where it can be copied as a whole. */
+/** Longer commands are only in the run directory. */
 const maxCommand = 1_500
 
-/** For a terminal. No line is wider than the page, but for commands that are to be pasted. */
+/** For a terminal. No line is wider than the page, except commands, which must stay whole to be pasted. */
 export function renderTextPage(blocks: readonly Block[], page: Page): string {
   let indent = 0
   const lines = blocksIn('text', blocks).flatMap(block => {
@@ -48,10 +49,8 @@ function blockLines(block: Block<Words>, page: Page, indent: number): Lines {
       return headingLines(block, page)
     case 'text':
       return textLines(block, page, indent)
-    case 'list': {
-      const [at, lead] = block.look === 'reasons' ? [indent + step, '- '] : [indent, '']
-      return [...gap(block), ...block.items.flatMap(item => wrap(page, plainWords(item), at, lead))]
-    }
+    case 'list':
+      return [...gap(block), ...listLines(block, page, indent)]
     case 'table':
       return tableLines(block, page)
     case 'finding':
@@ -64,14 +63,22 @@ function blockLines(block: Block<Words>, page: Page, indent: number): Lines {
 
 const gap = ({ afterGap }: { readonly afterGap?: true }): Lines => (afterGap ? [''] : [])
 
-function headingLines({ text, verdict, beside }: Heading<Words>, page: Page): Lines {
-  const name: TableCell = { text: plainWords(text), style: 'bold' }
-  if (verdict !== undefined) {
-    const words = plainWords(verdict.words).toUpperCase()
-    return table(page, 0, [[{ text: words, style: styles[statusTones[verdict.status]] }, name]])
-  }
-  if (beside !== undefined) return ['', ...table(page, 0, [[name, { text: beside }]])]
-  return heading(page, name.text)
+function headingLines({ text, verdict }: Heading<Words>, page: Page): Lines {
+  const name = plainWords(text)
+  if (verdict === undefined) return heading(page, name)
+  const words = plainWords(verdict.words).toUpperCase()
+  return table(page, 0, [
+    [
+      { text: words, style: styles[statusTones[verdict.status]] },
+      { text: name, style: 'bold' },
+    ],
+  ])
+}
+
+function listLines({ items, look, terms = [] }: List<Words>, page: Page, indent: number): Lines {
+  if (look === 'reasons') return items.flatMap(item => wrap(page, plainWords(item), indent + step, '- '))
+  const width = Math.max(0, ...terms.map(term => term.length + step))
+  return items.flatMap((item, index) => wrap(page, plainWords(item), indent, (terms[index] ?? '').padEnd(width)))
 }
 
 function textLines(block: Text<Words>, page: Page, indent: number): Lines {
@@ -85,19 +92,21 @@ function tableLines(block: Table<Words>, page: Page): Lines {
   const { rows } = block
   const [titles = '', ...body] = table(page, indentOf(block), fittingCells(block, block.columns, page))
   const lines = rows.flatMap(({ group, notes = [] }, index) => [
-    ...(group === undefined || group === rows[index - 1]?.group ? [] : ['', ...wrap(page, group, step)]),
+    ...(group === undefined || group === rows[index - 1]?.group
+      ? []
+      : [...(index === 0 ? [] : ['']), ...wrap(page, group, step)]),
     body[index] ?? '',
     ...notes.flatMap(({ text, lead }) => wrap(page, text, indentOf(block) + step, lead)),
   ])
-  return block.isBare ? lines : [paint(page, 'dim', titles.trimEnd()), ...lines]
+  return [paint(page, 'dim', titles.trimEnd()), ...lines]
 }
 
 type Cells = readonly (readonly TableCell[])[]
 
-/** The titles and the rows, without the columns that do not fit the page. */
+/** Titles and rows, without the columns that do not fit the page. */
 function fittingCells(block: Table<Words>, shown: readonly Column<Words>[], page: Page): Cells {
   const cells = [
-    shown.map(column => columnCell(column, block.isBare ? '' : column.title)),
+    shown.map(column => columnCell(column, column.title)),
     ...block.rows.map(row => shown.map(column => columnCell(column, row.cells[block.columns.indexOf(column)] ?? ''))),
   ]
   const last = Math.max(0, ...shown.map(({ priority = 0 }) => priority))
@@ -117,14 +126,13 @@ function columnCell({ align, maxWidth }: Column<Words>, words: Words): TableCell
 
 const indentOf = ({ isNested }: Table<Words>): number => (isNested ? 2 * step : step)
 
-/** Without its command, each line of evidence is cut to the width of the page. */
+/** Lines of evidence are cut to the width of the page; commands are not. */
 function findingLines({ name, where, tally, text, seen, requests, evidence }: FindingBlock, page: Page): Lines {
-  const place = where === '' ? [] : [{ text: where }]
   const cited = requests.length < 2 ? '' : ` (requests ${requests.join(', ')})`
   return [
-    ...table(page, step, [[{ text: name, style: 'red' }, ...place, { text: tally }]]),
-    ...(text === null ? [] : wrap(page, text, 2 * step, 'says ')),
-    ...(seen === null ? [] : wrap(page, seen + cited, 2 * step, 'seen ')),
+    ...table(page, step, [[{ text: name, style: 'red' }, { text: where }, { text: tally }]]),
+    ...(text === null ? [] : wrap(page, text, 2 * step, 'documented  ')),
+    ...(seen === null ? [] : wrap(page, seen + cited, 2 * step, 'observed    ')),
     ...evidence.flatMap(({ lines, curl }) => [
       ...lines.map(line => `    ${paint(page, 'dim', clip(line, page.columns - 2 * step))}`),
       ...(curl === null ? [] : [`    $ ${curl.length > maxCommand ? commandElsewhere : oneLine(curl)}`]),
@@ -132,7 +140,7 @@ function findingLines({ name, where, tally, text, seen, requests, evidence }: Fi
   ]
 }
 
-const commandElsewhere = '(the command is in findings.ndjson)'
+const commandElsewhere = '(see findings.ndjson for the command)'
 
 const styles: Readonly<Record<Tone, Style>> = {
   good: 'green',
@@ -142,7 +150,7 @@ const styles: Readonly<Record<Tone, Style>> = {
   strong: 'bold',
 }
 
-/** Words in the style of all of them: a cell has one. */
+/** A cell has one style: that of the outermost words. */
 function cell(words: Words): TableCell {
   const tone = typeof words === 'object' && 'words' in words ? words.tone : undefined
   return { text: plainWords(words), ...(tone === undefined ? {} : { style: styles[tone] }) }

@@ -1,30 +1,24 @@
 import type { Series } from '../../judge/metrics/series.ts'
 import { count, groupThousands, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
-import { type Block, type Content, type Curve, chart, right, toned } from '../blocks.ts'
+import { type Block, type Curve, chart, right, toned } from '../blocks.ts'
 import type { Report } from '../document.ts'
-import { billingDiscrepancies } from './findings.ts'
 import { endOf } from './load.ts'
 
-/** What our price list expects, what the responses claimed, and what left the balances. */
+/** The cost by our price list, the cost that the responses claimed, and the decrease of the balances. */
 export function billingSection({ billing, series }: Report): readonly Block[] {
-  const { expectedCredits, expectedUsd, claimedCredits, claimedUsd, billedUsd, discrepancies } = billing
-  const credits = (value: string): Content => {
-    const grouped = groupThousands(value)
-    return { text: grouped, markdown: value, html: grouped }
-  }
+  const { expectedCredits, expectedUsd, claimedCredits, claimedUsd, billedUsd } = billing
   return [
     { kind: 'heading', id: 'money', text: 'Credits and money' },
     {
       kind: 'table',
       columns: [{ title: '' }, right('credits'), right('USD')],
       rows: [
-        { cells: ['expected, by our tariff', credits(expectedCredits), dollars(expectedUsd)] },
-        { cells: ['claimed by the answers', credits(claimedCredits), dollars(claimedUsd)] },
+        { cells: ['expected, by the price list', groupThousands(expectedCredits), dollars(expectedUsd)] },
+        { cells: ['claimed, by the responses', groupThousands(claimedCredits), dollars(claimedUsd)] },
         { cells: ['billed, by the balances', '', dollars(billedUsd)] },
       ],
     },
-    ...billingDiscrepancies(discrepancies),
-    { kind: 'text', look: 'small', text: { html: conclusion(billing) } },
+    { kind: 'text', look: 'small', text: conclusion(billing) },
     ...(series === null ? [] : spendCharts(series)),
   ]
 }
@@ -41,8 +35,8 @@ function conclusion({ billedUsd, discrepancies }: Report['billing']) {
   return toned(
     'quiet',
     billedUsd === null
-      ? 'Not every caller was shown its balance, so that what was billed is not known.'
-      : 'No discrepancy between what was claimed and what left the balances.',
+      ? 'The billed amount is unknown, because not every caller got a balance.'
+      : 'No discrepancy between the claimed costs and the balances.',
   )
 }
 
@@ -58,7 +52,7 @@ function spendCharts(series: Series): readonly Block[] {
     chart({
       ...shared,
       title: 'Dollars spent',
-      note: 'since the beginning of the run',
+      note: 'since the start of the run',
       format: value => (value === 0 ? '0' : `$${threeDigits(value)}`),
       silence: 'Nothing was spent.',
       curves: [
@@ -70,7 +64,7 @@ function spendCharts(series: Series): readonly Block[] {
     chart({
       ...shared,
       title: 'Credits spent',
-      note: 'of the RPC proxy, since the beginning of the run',
+      note: 'of the RPC proxy, since the start of the run',
       format: count,
       silence: 'No credits were spent.',
       curves: [

@@ -1,108 +1,73 @@
 import { count, formatDuration, formatRatio, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
-import { type Block, type Column, code, type Medium, type Row, toned } from '../blocks.ts'
+import { type Block, code, type Row, right, toned } from '../blocks.ts'
 import type { CallFacts, Report } from '../document.ts'
 
 /** How the requests of a call, or of several calls, ended. */
 type Ends = Pick<CallFacts, 'statuses' | 'failed' | 'dropped'>
 
-type CallColumn = {
-  /** By medium, for those that show the column. */
-  readonly titles: { readonly [M in Medium]?: string }
-  readonly value: (facts: CallFacts) => string
-  /** The media that leave the column out where no call has a value for it. */
-  readonly optionalIn: readonly Medium[]
-  readonly priority: number
-}
+type CallColumn = readonly [title: string, value: (facts: CallFacts) => string, priority: number]
 
-/** In every medium: only text leaves it out where it is empty. */
-const figure = (title: string, value: CallColumn['value'], priority = 0): CallColumn => ({
-  titles: { text: title, markdown: title, html: title },
-  value,
-  optionalIn: ['text'],
-  priority,
-})
+const sentColumn: CallColumn = ['sent', facts => count(facts.count), 0]
 
-/** Of streams and their tokens, which many runs do not have. */
-const ofStreams = (titles: CallColumn['titles'], value: CallColumn['value'], priority: number): CallColumn => ({
-  titles,
-  value,
-  optionalIn: ['text', 'html'],
-  priority,
-})
-
-const allColumns: readonly CallColumn[] = [
-  { ...figure('sent', facts => count(facts.count)), optionalIn: [] },
-  figure('latency p50', facts => formatDuration(facts.latencyMs.p50)),
-  figure('p95', facts => formatDuration(facts.latencyMs.p95)),
-  figure('p99', facts => formatDuration(facts.latencyMs.p99), 3),
-  { ...figure('slowest', facts => formatDuration(facts.latencyMs.max)), titles: { html: 'slowest' } },
-  ofStreams({ text: 'ttft p50', markdown: 'TTFT p50', html: 'TTFT p50' }, facts => formatDuration(facts.ttftMs.p50), 1),
-  ofStreams({ text: 'p95', markdown: 'p95', html: 'p95' }, facts => formatDuration(facts.ttftMs.p95), 4),
-  ofStreams({ text: 'tpot p50', html: 'TPOT p50' }, facts => formatDuration(facts.tpotMs.p50), 5),
-  ofStreams({ text: 'icl p95' }, facts => formatDuration(facts.iclMs.p95), 6),
-  ofStreams({ text: 'tokens/s', html: 'tokens/s' }, facts => digits(facts.outputTokensPerSecond), 2),
-  { ...figure('good/s', facts => digits(facts.goodputPerSecond), 7), titles: { text: 'good/s', html: 'good/s' } },
-  figure('good', facts => formatRatio(facts.goodRatio), 1),
+/** A column without any value is left out. */
+const valueColumns: readonly CallColumn[] = [
+  ['latency p50', facts => formatDuration(facts.latencyMs.p50), 0],
+  ['p95', facts => formatDuration(facts.latencyMs.p95), 0],
+  ['p99', facts => formatDuration(facts.latencyMs.p99), 3],
+  ['max', facts => formatDuration(facts.latencyMs.max), 8],
+  ['TTFT p50', facts => formatDuration(facts.ttftMs.p50), 1],
+  ['p95', facts => formatDuration(facts.ttftMs.p95), 4],
+  ['TPOT p50', facts => formatDuration(facts.tpotMs.p50), 5],
+  ['ICL p95', facts => formatDuration(facts.iclMs.p95), 6],
+  ['tokens/s', facts => digits(facts.outputTokensPerSecond), 2],
+  ['good/s', facts => digits(facts.goodputPerSecond), 7],
+  ['good', facts => formatRatio(facts.goodRatio), 1],
 ]
 
 const digits = (perSecond: number | null): string => (perSecond === null ? NO_VALUE : threeDigits(perSecond))
 
 const maxName = 24
 
-/** Each call over all stages, then by stage where it has several; all probes in one row, except in Markdown. */
+/** Each call over all stages, then by stage if it has several; all probes in one row. */
 export function callsSection({ calls }: Report): readonly Block[] {
   if (calls.length === 0) return []
   const isOneOfSeveral = (facts: CallFacts) => calls.filter(({ call }) => call === facts.call).length > 2
   const shown = calls.filter(facts => !isProbe(facts) && (facts.stage === null || isOneOfSeveral(facts)))
   const probes = calls.filter(facts => isProbe(facts) && facts.stage === null)
-  const columns = allColumns.map(({ titles, optionalIn, value, priority }): Column => {
-    const isEmpty = shown.every(facts => value(facts) === NO_VALUE)
-    const left = Object.entries(titles).filter(([medium]) => !isEmpty || !optionalIn.includes(medium as Medium))
-    return { priority, align: 'right', title: Object.fromEntries(left) }
-  })
-  const all = totalOf(probes)
-  const title = plural(probes.length, 'probe')
+  const columns = [sentColumn, ...valueColumns.filter(([, value]) => shown.some(facts => value(facts) !== NO_VALUE))]
   return [
     { kind: 'heading', id: 'calls', text: 'Calls' },
     {
       kind: 'table',
       columns: [
-        { title: { text: '', markdown: 'call', html: '' }, maxWidth: maxName },
-        ...columns,
-        { title: { markdown: 'ended', html: 'ended' }, wraps: true },
+        { title: 'call', maxWidth: maxName },
+        ...columns.map(([title, , priority]) => ({ ...right(title), priority })),
+        { title: { markdown: 'outcomes', html: 'outcomes' }, wraps: true },
       ],
       rows: [
-        ...shown.map(callRow),
-        ...probes.map((probe): Row => ({ ...callRow(probe), in: ['markdown'] })),
-        ...(probes.length === 0 ? [] : [probesRow(title, all)]),
+        ...shown.map(facts => callRow(facts, columns)),
+        ...(probes.length === 0 ? [] : [probesRow(probes, columns)]),
       ],
     },
-    ...(probes.length === 0
-      ? []
-      : ([
-          { kind: 'text', in: ['text'], text: toned('strong', `${title}, ${count(all.count)} sent`) },
-          { kind: 'text', in: ['text'], text: endsOf(all), isNested: true },
-        ] as const)),
   ]
 }
 
-function callRow(facts: CallFacts): Row {
+function callRow(facts: CallFacts, columns: readonly CallColumn[]): Row {
   const { call, stage } = facts
-  const values = allColumns.map(({ value }) => value(facts))
+  const values = columns.map(([, value]) => value(facts))
   const ends = endsOf(facts)
-  if (stage === null)
-    return {
-      cells: [{ text: toned('strong', call), markdown: code(call), html: toned('strong', call) }, ...values, ends],
-      notes: [{ text: ends }],
-    }
-  const name = { text: `  in ${stage}`, html: toned('quiet', `\u2003in ${stage}`) }
-  return { cells: [name, ...values, ends], in: ['text', 'html'] }
+  if (stage === null) return { cells: [toned('strong', code(call)), ...values, ends], notes: [{ text: ends }] }
+  return { cells: [toned('quiet', `\u2003in ${stage}`), ...values, ends] }
 }
 
-const probesRow = (title: string, all: ReturnType<typeof totalOf>): Row => ({
-  cells: [toned('strong', title), count(all.count), ...allColumns.slice(1).map(() => ''), endsOf(all)],
-  in: ['html'],
-})
+function probesRow(probes: readonly CallFacts[], columns: readonly CallColumn[]): Row {
+  const all = totalOf(probes)
+  const ends = endsOf(all)
+  return {
+    cells: [toned('strong', plural(probes.length, 'probe')), count(all.count), ...columns.slice(1).map(() => ''), ends],
+    notes: [{ text: ends }],
+  }
+}
 
 const endsOf = ({ statuses, failed, dropped }: Ends): string =>
   [
@@ -111,10 +76,10 @@ const endsOf = ({ statuses, failed, dropped }: Ends): string =>
     ...(dropped > 0 ? [`dropped × ${count(dropped)}`] : []),
   ].join(', ')
 
-/** No response to a probe is good or bad by itself: its clause says what was promised. */
+/** A response to a probe is neither good nor bad: the clause of the probe decides. */
 const isProbe = ({ goodRatio }: CallFacts): boolean => goodRatio === null
 
-/** There may be dozens of probes, each sent once or twice: how all of them ended says enough. */
+/** There may be dozens of probes, each sent once or twice; their outcomes together are enough. */
 function totalOf(probes: readonly CallFacts[]): Ends & Pick<CallFacts, 'count'> {
   const sum = (of: (facts: CallFacts) => number) => probes.reduce((total, facts) => total + of(facts), 0)
   const statuses = [...new Set(probes.flatMap(facts => Object.keys(facts.statuses)))].toSorted()

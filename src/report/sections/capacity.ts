@@ -4,7 +4,7 @@ import { count, formatDuration, formatRate, formatRatio, NO_VALUE } from '../../
 import { type Block, chart, code, right, type Table, type Tone, toned } from '../blocks.ts'
 import type { CapacityResult, Report, TrialResult } from '../document.ts'
 
-/** What searches have found: goodput and latency against the offered rate, and each rate that they tried. */
+/** The result of each search: goodput and latency against the offered rate, and each trial. */
 export function capacitySection({ capacity }: Report): readonly Block[] {
   if (capacity.length === 0) return []
   return [{ kind: 'heading', id: 'capacity', text: 'Capacity' }, ...capacity.flatMap(resultBlocks)]
@@ -18,13 +18,9 @@ function resultBlocks(result: CapacityResult): readonly Block[] {
     {
       kind: 'text',
       look: 'headline',
-      text: {
-        text: [toned('strong', stage), toned(tone, words)],
-        markdown: [toned('strong', [code(stage), `: ${words}.`]), ` ${reason}`],
-        html: [toned('strong', toned(tone, words)), ' ', toned('quiet', `in ${stage}`)],
-      },
+      text: [toned(tone, toned('strong', words)), toned('quiet', ['in ', code(stage)])],
     },
-    { kind: 'text', text: { text: reason, html: reason }, isNested: true },
+    { kind: 'text', text: reason, isNested: true },
     ...charts(result, words),
     trialTable(trials),
   ]
@@ -40,14 +36,14 @@ function charts({ trials, ratePerSecond }: CapacityResult, words: string): reado
       color: colors[toneOf(trial)],
       text: `${formatRate(trial.offeredPerSecond)}: ${trialWords(trial)}`,
     })),
-    meanings: { green: 'sustained', red: 'broke', amber: 'says nothing of the target' },
+    meanings: { green: 'sustained', red: 'exceeded', amber: 'inconclusive' },
     mark: ratePerSecond === null ? null : { perSecond: ratePerSecond, label: words },
   } as const
   return [
     chart({
       ...shared,
       title: 'Goodput',
-      note: 'good answers a second against arrivals a second; on the dashed line all are good',
+      note: 'good responses per second against arrivals per second; the dashed line: all are good',
       hasDiagonal: true,
       format: formatRate,
       curves: [{ name: 'goodput', color: 'blue', values: trials.map(trial => trial.goodputPerSecond) }],
@@ -55,7 +51,7 @@ function charts({ trials, ratePerSecond }: CapacityResult, words: string): reado
     chart({
       ...shared,
       title: 'Latency',
-      note: 'of complete 2xx answers, against arrivals a second',
+      note: 'of complete 2xx responses, against arrivals per second',
       hasDiagonal: false,
       format: value => (value === 0 ? '0' : formatDuration(value)),
       curves: [
@@ -76,32 +72,31 @@ const columns: readonly (readonly [title: string, value: (trial: TrialResult) =>
   ['p99', trial => formatDuration(trial.latencyMs.p99)],
   ['503', trial => count(trial.overloaded)],
   ['429', trial => count(trial.refused)],
-  ['piled up', trial => formatRate(trial.inFlightGrowthPerSecond)],
+  ['in-flight growth', trial => formatRate(trial.inFlightGrowthPerSecond)],
 ]
 
-/** On a page the outcome stands beside the rate: on a phone the other columns are out of sight. */
+/** The outcome comes second: a phone shows only the first columns. Columns without any value are left out. */
 function trialTable(trials: readonly TrialResult[]): Table {
-  const isNothing = (value: (trial: TrialResult) => string) =>
-    trials.every(trial => ['0', NO_VALUE].includes(value(trial)))
+  const shown = columns.filter(([, value]) => trials.some(trial => !['0', NO_VALUE].includes(value(trial))))
   return {
     kind: 'table',
     isNested: true,
     columns: [
       right('offered'),
-      { title: { html: 'what came of it' }, wraps: true },
-      ...columns.map(([title, value]) =>
-        right(title === 'achieved' || isNothing(value) ? { markdown: title, html: title } : title),
-      ),
-      { title: { text: '', markdown: '' } },
+      { title: 'outcome', wraps: true },
+      ...shown.map(([title], index) => ({ ...right(title), priority: index === 0 ? 1 : 0 })),
     ],
-    rows: trials.map(trial => {
-      const words = toned(toneOf(trial), trialWords(trial))
-      return { cells: [formatRate(trial.offeredPerSecond), words, ...columns.map(([, value]) => value(trial)), words] }
-    }),
+    rows: trials.map(trial => ({
+      cells: [
+        formatRate(trial.offeredPerSecond),
+        toned(toneOf(trial), trialWords(trial)),
+        ...shown.map(([, value]) => value(trial)),
+      ],
+    })),
   }
 }
 
-/** `held`, `confirm: held`, or `too many bad answers, 115/480` where the trial was ended after 115 of 480 arrivals. */
+/** `sustained`, `confirm: sustained`, or `too many bad responses, 115/480` if the trial ended after 115 of 480 arrivals. */
 function trialWords({ purpose, outcome, arrivals, planned }: TrialResult): string {
   const words = purpose === 'confirm' ? 'confirm: ' : ''
   const early = arrivals < planned ? `, ${count(arrivals)}/${count(planned)}` : ''

@@ -4,33 +4,27 @@ import type { Report } from '../document.ts'
 
 type Verdict = Report['clauses'][number]['verdict']
 
-const labels: Readonly<Record<Verdict, string>> = { pass: 'kept', fail: 'broken', 'not-exercised': 'not exercised' }
+const labels: Readonly<Record<Verdict, string>> = { pass: 'passed', fail: 'failed', 'not-exercised': 'not exercised' }
 const tones: Readonly<Record<Verdict, Tone>> = { pass: 'good', fail: 'bad', 'not-exercised': 'quiet' }
 
-/** How much of the interface document the run covered: each clause as a dot by section, then all by name. */
+/** How much of the interface document the run exercised: each clause as a dot by section, then all by name. */
 export function clausesSection({ clauses }: Report): readonly Block[] {
   const of = (verdict: Verdict) => clauses.filter(clause => clause.verdict === verdict)
-  const judgements = plural(
+  const checks = plural(
     clauses.reduce((sum, clause) => sum + clause.judged, 0),
-    'judgement',
+    'check',
   )
   const [passed, failed, left] = [of('pass'), of('fail'), of('not-exercised')]
-  const counts = `${passed.length} kept, ${failed.length} broken, ${left.length} not exercised`
-  const pageCounts: Words = [
-    toned(passed.length > 0 ? 'good' : 'quiet', `${passed.length} kept`),
+  const counts: Words = [
+    toned(passed.length > 0 ? 'good' : 'quiet', `${passed.length} passed`),
     ', ',
-    toned(failed.length > 0 ? 'bad' : 'quiet', `${failed.length} broken`),
-    `, ${left.length} not exercised by this run, in ${judgements}.`,
+    toned(failed.length > 0 ? 'bad' : 'quiet', `${failed.length} failed`),
+    `, ${left.length} not exercised; ${checks}.`,
   ]
   const sections = [...new Set(clauses.map(({ section }) => section))].toSorted(bySection)
   return [
-    {
-      kind: 'heading',
-      id: 'clauses',
-      text: { text: 'Clauses', markdown: 'Clauses', html: 'Clauses of the interface document' },
-      beside: `${passed.length} pass, ${failed.length} fail, ${left.length} not exercised (${judgements})`,
-    },
-    { kind: 'text', look: 'small', text: { markdown: `${counts} (${judgements})`, html: pageCounts } },
+    { kind: 'heading', id: 'clauses', text: 'Clauses' },
+    { kind: 'text', look: 'small', text: counts },
     chart({
       draw: 'dots',
       rows: sections.map(section => ({
@@ -39,7 +33,7 @@ export function clausesSection({ clauses }: Report): readonly Block[] {
           .filter(clause => clause.section === section)
           .map(({ id, verdict, judged }) => ({
             tone: tones[verdict],
-            text: `${id}: ${labels[verdict]}, ${plural(judged, 'judgement')}`,
+            text: `${id}: ${labels[verdict]}, ${plural(judged, 'check')}`,
           })),
       })),
     }),
@@ -56,7 +50,7 @@ export function clausesSection({ clauses }: Report): readonly Block[] {
       blocks: [
         {
           kind: 'table',
-          columns: [{ title: 'clause' }, { title: '§' }, { title: '' }, right('judged'), right('violated')],
+          columns: [{ title: 'clause' }, { title: '§' }, { title: '' }, right('checks'), right('violations')],
           rows: clauses.map(({ id, section, verdict, judged, violated }) => ({
             cells: [code(id), section, toned(tones[verdict], labels[verdict]), count(judged), count(violated)],
           })),

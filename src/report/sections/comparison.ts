@@ -25,47 +25,31 @@ const outcomeWords: Readonly<Record<ChangeVerdict, string>> = {
 
 const outcomeTone = (outcome: ChangeVerdict) => statusTones[outcomeStatus[outcome]]
 
-/** A section of a report: what has changed first, then the rest. */
+/** The section of a report: changes first, then the rest. */
 export function comparisonSection({ comparison }: Report): readonly Block[] {
   if (comparison === null) return []
   const changed = comparison.rows.filter(isChanged)
   return [...sectionHead(comparison), ...changes(comparison, changed), counts(comparison), ...unchanged(comparison)]
 }
 
-/** A page of its own. In text it has every number that can be told, also those that have not changed. */
+/** A separate page. In text it lists every conclusive number, because text has no details to unfold. */
 export function comparisonPage(comparison: Comparison): readonly Block[] {
   const { verdict, scenario, reasons, run, baselines, rows } = comparison
-  const words = outcomeWords[verdict]
-  const names = baselines.flatMap(({ id }) => [' ', code(id)])
-  const runs = [run, ...baselines]
   return [
-    { kind: 'heading', text: scenario, verdict: { status: outcomeStatus[verdict], words } },
+    { kind: 'heading', text: scenario, verdict: { status: outcomeStatus[verdict], words: outcomeWords[verdict] } },
     { kind: 'list', look: 'reasons', items: reasons },
     {
-      kind: 'text',
-      look: 'facts',
-      afterGap: true,
-      text: {
-        text: toned('quiet', `run ${run.id} · ${criteriaWords(comparison)}`),
-        markdown: ['run ', code(run.id), ' · baselines', ...names, ` · ${criteriaWords(comparison)}`],
-      },
-    },
-    ...baselines.map(({ id, startedAt }): Block => {
-      const text = toned('quiet', `baseline ${id} from ${startedAt}`)
-      return { kind: 'text', look: 'facts', text: { text } }
-    }),
-    {
       kind: 'list',
-      in: ['html'],
       look: 'terms',
-      terms: runs.map((_, index) => (index === 0 ? 'run' : 'baseline')),
-      items: runs.map(({ id, startedAt, target, version }) => [
-        toned('strong', id),
-        ` from ${startedAt}, against ${target}, turnpike ${version}`,
+      afterGap: true,
+      terms: ['run', ...baselines.map(() => 'baseline')],
+      items: [run, ...baselines].map(({ id, startedAt, target, version }) => [
+        code(id),
+        ` from ${startedAt}, target ${target}, turnpike ${version}`,
       ]),
     },
-    ...inOnly(['html'], sectionHead(comparison)),
-    ...inOnly(['text'], [rowTable(rows.filter(isTold))]),
+    ...sectionHead(comparison),
+    ...inOnly(['text'], [rowTable(rows.filter(isConclusive))]),
     ...inOnly(['markdown', 'html'], changes(comparison, rows.filter(isChanged))),
     { ...counts(comparison), afterGap: true },
     ...unchanged(comparison),
@@ -77,18 +61,15 @@ const inOnly = (media: readonly Medium[], blocks: readonly Block[]): readonly Bl
 
 function sectionHead(comparison: Comparison): readonly Block[] {
   const { verdict } = comparison
-  const outcome = { ...toned(outcomeTone(verdict), outcomeWords[verdict]), verdict: outcomeStatus[verdict] }
+  const words = toned('strong', outcomeWords[verdict])
+  const outcome = { ...toned(outcomeTone(verdict), words), verdict: outcomeStatus[verdict] }
   const criteria = toned('quiet', criteriaWords(comparison))
   return [
     { kind: 'heading', id: 'comparison', text: 'Against the baseline' },
     {
       kind: 'text',
       look: 'headline',
-      text: {
-        text: [outcome, criteria],
-        markdown: [outcome, ', ', criteria],
-        html: [toned('strong', outcome), ' ', criteria],
-      },
+      text: [outcome, criteria],
     },
   ]
 }
@@ -114,24 +95,22 @@ function counts({ rows }: Comparison): Extract<Block, { kind: 'list' }> {
 
 function unchanged({ rows }: Comparison): readonly Block[] {
   const others = rows.filter(row => !isChanged(row))
-  const summary = 'What has not changed, and what cannot be told'
+  const summary = 'Unchanged, and cannot tell'
   return others.length === 0 ? [] : [{ kind: 'details', summary, blocks: [rowTable(others)] }]
 }
 
 const rowTable = (rows: readonly ComparedRow[]): Table => ({
   kind: 'table',
-  isBare: true,
   folds: true,
   columns: [
     { title: '' },
     { title: { markdown: 'call', html: 'call' } },
     { title: 'measure' },
     right('baseline'),
-    { title: { text: '' } },
     right('run'),
     right('effect'),
-    { title: 'with 95 % confidence', wraps: true },
-    { title: { markdown: 'sure', html: 'sure' } },
+    { title: '95 % interval', wraps: true },
+    right('confidence'),
   ],
   rows: rows.map(tableRow),
 })
@@ -139,27 +118,23 @@ const rowTable = (rows: readonly ComparedRow[]): Table => ({
 function tableRow(row: ComparedRow): Row {
   const { call, stage, measure, verdict, reason } = row
   const { base, run, effect, range, confidence } = rowWords(row)
-  const words = outcomeWords[verdict]
-  const outcome = { ...toned(outcomeTone(verdict), words), verdict: outcomeStatus[verdict] }
-  const reach = reason === '' ? range : reason
-  const certain = confidence === '' ? range : `${range}, ${confidence} sure`
+  const tone = verdict === 'unchanged' ? 'quiet' : outcomeTone(verdict)
   return {
     group: cellOf(row),
     cells: [
-      { text: outcome, markdown: outcome, html: verdict === 'unchanged' ? toned('quiet', words) : outcome },
+      { ...toned(tone, outcomeWords[verdict]), verdict: outcomeStatus[verdict] },
       { markdown: [code(call), ' in ', code(stage)], html: [call, toned('quiet', ` in ${stage}`)] },
       measure,
       base,
-      '→',
       run,
       effect,
-      { text: toned('quiet', certain), markdown: reach, html: reach },
+      reason === '' ? range : reason,
       confidence,
     ],
   }
 }
 
-/** The numbers of a row, as people read them. */
+/** The numbers of a row, formatted. */
 export function rowWords(row: ComparedRow) {
   const { unit, base, run, effect, confidence } = row
   const shown = (value: number | null) => (value === null ? NO_VALUE : formatExact(Number(value.toPrecision(4)), unit))
@@ -169,43 +144,43 @@ export function rowWords(row: ComparedRow) {
     effect: effect === null ? NO_VALUE : formatChange(effect.value, effect.kind),
     range:
       effect === null ? '' : `${formatSigned(effect.low, effect.kind)} … ${formatChange(effect.high, effect.kind)}`,
-    // Where nothing has changed, the range says how sure that is.
+    // If nothing changed, the range alone shows how certain that is.
     confidence:
       confidence === null || !isChanged(row) ? '' : confidence > 0.9995 ? '> 99.9 %' : formatRatio(confidence),
   }
 }
 
-/** What the comparison goes by. */
+/** The criteria of the comparison. */
 function criteriaWords({ baselines, criteria: { minEffect, noiseFloor } }: Comparison): string {
-  return `against ${plural(baselines.length, 'baseline')} · what matters is ${formatRatio(minEffect)} · a run varies by ${formatRatio(noiseFloor)} at least`
+  return `${plural(baselines.length, 'baseline')} · minimum effect ${formatRatio(minEffect)} · noise floor ${formatRatio(noiseFloor)}`
 }
 
 const cellOf = ({ call, stage }: ComparedRow): string => `${call} in ${stage}`
 
 const isChanged = ({ verdict }: ComparedRow): boolean => verdict === 'regressed' || verdict === 'improved'
 
-const isTold = ({ verdict }: ComparedRow): boolean => verdict !== 'cannot-tell'
+const isConclusive = ({ verdict }: ComparedRow): boolean => verdict !== 'cannot-tell'
 
 const maxLanes = 24
-/** A larger effect ends at the edge: otherwise nothing else could be seen. */
+/** A larger effect is cut at the edge; otherwise all others would be invisible. */
 const maxEffect = 2
 const colors = { pass: 'green', fail: 'red', inconclusive: 'amber' } as const
 
-/** How much each number has changed, with its range, over the shade of what does not matter. */
+/** The change of each number, with its range. Changes below the minimum effect are shaded. */
 function effectChart({ rows, criteria: { minEffect } }: Comparison): readonly Block[] {
-  const told = rows
-    .filter(isTold)
+  const conclusive = rows
+    .filter(isConclusive)
     .flatMap(row => (row.effect?.kind === 'relative' ? [{ row, effect: row.effect }] : []))
-  const shown = told.toSorted((a, b) => Number(isChanged(b.row)) - Number(isChanged(a.row))).slice(0, maxLanes)
+  const shown = conclusive.toSorted((a, b) => Number(isChanged(b.row)) - Number(isChanged(a.row))).slice(0, maxLanes)
   if (shown.length === 0) return []
   const farthest = Math.max(2 * minEffect, ...shown.flatMap(({ effect: { low, high } }) => [-low, high]))
   const max = Math.min(maxEffect, farthest)
   const clamped = (effect: number) => Math.max(-max, Math.min(max, effect))
-  const left = told.length > shown.length ? `; ${shown.length} of ${told.length}` : ''
+  const left = conclusive.length > shown.length ? `; ${shown.length} of ${conclusive.length} shown` : ''
   const lanes: LanesChart = {
     draw: 'lanes',
-    title: 'How much has changed',
-    note: `the point with its 95 % range; in the shade no change matters; to the right it is more${left}`,
+    title: 'Changes',
+    note: `each change with its 95 % interval; right: more; shaded: below the minimum effect${left}`,
     axis: { scale: 'plain', from: -max / 0.96, to: max / 0.96 },
     height: 22,
     isWide: true,

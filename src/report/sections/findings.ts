@@ -1,18 +1,12 @@
 import { formatDuration, plural } from '../../lib/format.ts'
 import { isSystemStage } from '../../plan/plan.ts'
 
-import { type Block, type FindingBlock, requestList } from '../blocks.ts'
+import type { Block, FindingBlock } from '../blocks.ts'
 import type { Evidence, Report, ReportedDiscrepancy, ReportedExample, ReportedFinding } from '../document.ts'
 
-/** Text lists discrepancies in the section on billing instead. */
 export function findingsSection({ findings, billing: { discrepancies } }: Report): readonly Block[] {
-  const shown: readonly Block[] = [
-    ...findings.map(findingBlock),
-    ...discrepancies.map(each => ({ ...discrepancyBlock(each), in: ['markdown', 'html'] }) as const),
-  ]
-  if (shown.length === 0) return []
-  const text = findings.length === 0 ? { markdown: 'Findings', html: 'Findings' } : 'Findings'
-  return [{ kind: 'heading', id: 'findings', text }, ...shown]
+  const shown = [...findings.map(findingBlock), ...discrepancies.map(discrepancyBlock)]
+  return shown.length === 0 ? [] : [{ kind: 'heading', id: 'findings', text: 'Findings' }, ...shown]
 }
 
 function findingBlock(finding: ReportedFinding): FindingBlock {
@@ -22,7 +16,7 @@ function findingBlock(finding: ReportedFinding): FindingBlock {
     name: clause,
     where: `§${section}`,
     tally: `${plural(count, 'violation')}, judged by ${judge}`,
-    text: text,
+    text,
     seen: message,
     ...proof(examples[0], `${clause} ${message}`),
   }
@@ -33,20 +27,12 @@ function discrepancyBlock({ kind, count, amountUsd, examples }: ReportedDiscrepa
     kind: 'finding',
     name: kind,
     where: 'in the ledger',
-    tally: `${plural(count, 'discrepancy', 'discrepancies')}, $${amountUsd} in all`,
+    tally: `${plural(count, 'discrepancy', 'discrepancies')}, $${amountUsd} in total`,
     text: null,
     seen: examples[0]?.message ?? null,
     ...proof(examples[0], `${kind} credits cost`),
   }
 }
-
-/** The discrepancies below the sums of billing, where text has them. */
-export const billingDiscrepancies = (discrepancies: readonly ReportedDiscrepancy[]): readonly Block[] =>
-  discrepancies.map(discrepancy => {
-    const block = discrepancyBlock(discrepancy)
-    const seen = block.seen === null ? null : `${block.seen} (${requestList(block.requests)})`
-    return { ...block, where: '', seen, requests: [], in: ['text'] }
-  })
 
 const proof = (example: ReportedExample | undefined, about: string): Pick<FindingBlock, 'requests' | 'evidence'> => ({
   requests: example?.requestIds ?? [],
@@ -59,8 +45,8 @@ const proof = (example: ReportedExample | undefined, about: string): Pick<Findin
 const maxEvidence = 2
 
 /**
- * The requests of an example that are worth showing. Turnpike's own balance checks often begin and end an example; what
- * happened is between them.
+ * The requests of an example that a report shows. Turnpike's own balance checks often come first and last in an example;
+ * the violation is between them.
  */
 export function shownEvidence(example: ReportedExample | undefined): readonly Evidence[] {
   const all = example?.evidence ?? []
@@ -68,7 +54,7 @@ export function shownEvidence(example: ReportedExample | undefined): readonly Ev
   return (ofCalls.length > 0 ? ofCalls : all).slice(0, maxEvidence)
 }
 
-/** A request and its response, as far as they matter for `about`. The target's words are unchanged: renderers escape them. */
+/** A request, and the parts of its response that concern `about`. Renderers escape the target's text. */
 export function evidenceLines(evidence: Evidence, about: string): readonly string[] {
   const { id, caller, call, stage, request, outcome, headers, body, sentMs, endMs } = evidence
   const took = sentMs === null || endMs === null ? '' : ` after ${formatDuration(endMs - sentMs)}`
@@ -85,7 +71,7 @@ export function evidenceLines(evidence: Evidence, about: string): readonly strin
 
 const maxHeaders = 6
 
-/** Any server sends them, and a violation is seldom about them. */
+/** Every server sends them, and few violations are about them. */
 const commonHeaders = new Set([
   'connection',
   'content-encoding',
@@ -99,12 +85,12 @@ const commonHeaders = new Set([
   'vary',
 ])
 
-/** The service finds the request in its own logs by these. */
+/** The operator of the service finds the request in its logs by these. */
 const identifyingHeaders = new Set(['cf-ray', 'x-request-id'])
 
 /**
- * The headers that a violation is about, best match first, and those that identify the request. Where the words of the
- * violation match no header, as when one is missing: all headers that are not common.
+ * The headers that a violation is about, best match first, and those that identify the request. If the words of the
+ * violation match no header, for example because one is missing: all headers that are not common.
  */
 export function relevantHeaders(
   headers: Readonly<Record<string, string>>,
@@ -123,7 +109,7 @@ export function relevantHeaders(
   )
 }
 
-/** In the singular, so that `credits` and `credit` match. */
+/** Lower case and singular, so that `credits` and `credit` match. */
 const wordsOf = (text: string): readonly string[] =>
   text
     .toLowerCase()

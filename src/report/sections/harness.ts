@@ -1,62 +1,37 @@
 import type { Series } from '../../judge/metrics/series.ts'
 import { count, formatDuration, NO_VALUE, plural } from '../../lib/format.ts'
-import { type Block, type Content, chart } from '../blocks.ts'
+import { type Block, chart } from '../blocks.ts'
 import type { LoadFacts, Report } from '../document.ts'
 import { coarsely, endOf } from './load.ts'
 
-/** What the harness says about itself. */
+/** The facts about Turnpike itself: what it sent, how late it was, and whether its recording is complete. */
 export function harnessSection(report: Report): readonly Block[] {
-  const { load, series } = report
-  const sentences = workerLines(load).map(line => ({ text: line, markdown: `${line}.` }))
+  const { series } = report
+  const facts = factsOf(report)
   return [
-    { kind: 'heading', id: 'harness', text: 'The harness itself' },
-    { kind: 'list', look: 'lines', items: lines(report) },
-    ...sentences.map(text => ({ kind: 'text', text }) as const),
-    pageFacts(load),
+    { kind: 'heading', id: 'harness', text: 'Turnpike itself' },
+    { kind: 'list', look: 'terms', terms: facts.map(([term]) => term), items: facts.map(([, words]) => words) },
     ...(series === null ? [] : [latenessChart(series)]),
   ]
 }
 
-/** The same facts in sentences, for text and Markdown. */
-function lines({ load, calls }: Report): readonly Content[] {
-  const { planned, sent, answered, failed, dropped, skipped } = load
-  const ends = `${count(answered)} answered, ${count(failed)} failed`
-  const leftOutWords = skipped === 0 ? '' : `, ${count(skipped)} left out for want of credentials`
+function factsOf({ load, calls }: Report): readonly (readonly [term: string, words: string])[] {
+  const { planned, sent, answered, failed, dropped, skipped, notRecorded, pushed } = load
   const ofCalls = calls.filter(facts => facts.stage === null).reduce((sum, facts) => sum + facts.count, 0)
-  const own = sent > ofCalls ? ` (${count(sent - ofCalls)} the program's own)` : ''
-  const forecast = `${count(planned)} forecast`
-  const times = `ateness ${latenessWords(load)}; event loop delay ${delayWords(load)}`
+  const own = sent > ofCalls ? `, including ${plural(sent - ofCalls, 'system call')}` : ''
+  const skippedWords = skipped === 0 ? '' : `, ${count(skipped)} skipped for lack of credentials`
   return [
-    {
-      text: `${count(sent)} requests sent${own}, ${forecast}; ${ends}${failureWords(load)}, ${count(dropped)} dropped${leftOutWords}`,
-      markdown: `${plural(sent, 'request')} sent, ${forecast}; ${ends}, ${count(dropped)} dropped.`,
-    },
-    { text: `l${times}`, markdown: `L${times}.` },
-    ...[recordGap(load), load.pushed === null ? null : pushedWords(load.pushed)]
-      .filter(line => line !== null)
-      .map(line => ({ text: line, markdown: `${line}.` })),
-  ]
-}
-
-function pageFacts(load: LoadFacts): Block {
-  const { planned, sent, answered, failed, dropped, pushed } = load
-  const gap = recordGap(load)
-  const facts: readonly (readonly [term: string, words: string])[] = [
-    ['requests', `${count(sent)} sent, ${count(planned)} forecast`],
-    ['ends', `${count(answered)} answered, ${count(failed)} failed${failureWords(load)}, ${count(dropped)} dropped`],
+    ['requests', `${count(sent)} sent${own}, ${count(planned)} forecast`],
+    [
+      'outcomes',
+      `${count(answered)} answered, ${count(failed)} failed${failureWords(load)}, ${count(dropped)} dropped${skippedWords}`,
+    ],
     ['lateness', latenessWords(load)],
-    ['event loop delay', delayWords(load)],
-    ...(gap === null ? [] : [['record', gap] as const]),
+    ['event-loop delay', delayWords(load)],
+    ...(notRecorded === 0 ? [] : [['recording', recordingGap(notRecorded)] as const]),
     ...(pushed === null ? [] : [['remote write', pushedWords(pushed)] as const]),
-    ...workerLines(load).map((line, index) => [index === 0 ? 'workers' : '', line] as const),
+    ...workerFacts(load),
   ]
-  return {
-    kind: 'list',
-    in: ['html'],
-    look: 'terms',
-    terms: facts.map(([term]) => term),
-    items: facts.map(([, words]) => words),
-  }
 }
 
 /** ` (connection-lost × 2, idle-timeout × 1)`. */
@@ -71,26 +46,24 @@ const latenessWords = ({ latenessMs: { p50, p99, max } }: Pick<LoadFacts, 'laten
 const delayWords = ({ eventLoopDelayMs: delay }: LoadFacts): string =>
   delay === null ? NO_VALUE : `p99 ${formatDuration(delay.p99)}, max ${formatDuration(delay.max)}`
 
-/** What a reader must know about a recording that is not complete; null: it is. */
-const recordGap = ({ notRecorded }: LoadFacts): string | null =>
-  notRecorded === 0
-    ? null
-    : `${plural(notRecorded, 'observation was', 'observations were')} judged but left out of the record: the disk did not keep up`
+const recordingGap = (notRecorded: number): string =>
+  `${plural(notRecorded, 'observation was', 'observations were')} judged but not recorded, because the disk was too slow`
 
-/** `12,345 samples pushed, 40 lost; 2 pushes not taken`. */
+/** `12,345 samples pushed, 40 lost; 2 pushes failed`. */
 export const pushedWords = ({ takenSamples, lostSamples, failures }: NonNullable<LoadFacts['pushed']>): string =>
-  `${plural(takenSamples, 'sample')} pushed, ${lostSamples} lost; ${plural(failures, 'push', 'pushes')} not taken`
+  `${plural(takenSamples, 'sample')} pushed, ${lostSamples} lost; ${plural(failures, 'push', 'pushes')} failed`
 
-/** What each worker says about itself, and how far apart they started; nothing where one worker did everything. */
-function workerLines({ workers }: LoadFacts): readonly string[] {
+/** What each worker did, and how far apart they started; nothing if there was only one. */
+function workerFacts({ workers }: LoadFacts): readonly (readonly [term: string, words: string])[] {
   if (workers.length < 2) return []
-  const began = workers.flatMap(({ startedMs }) => startedMs ?? [])
-  const skew = began.length < 2 ? NO_VALUE : formatDuration(Math.max(...began) - Math.min(...began))
+  const started = workers.flatMap(({ startedMs }) => startedMs ?? [])
+  const skew = started.length < 2 ? NO_VALUE : formatDuration(Math.max(...started) - Math.min(...started))
   return [
-    `${plural(workers.length, 'worker')}, which began ${skew} apart`,
+    ['workers', `${workers.length}, started ${skew} apart`],
     ...workers.map(worker => {
-      const lost = worker.lost ? 'lost; known of it: ' : ''
-      return `worker ${worker.worker}: ${lost}${plural(worker.callers, 'caller')}, ${count(worker.sent)} sent, lateness ${latenessWords(worker)}`
+      const lost = worker.lost ? 'crashed; recovered: ' : ''
+      const words = `${lost}${plural(worker.callers, 'caller')}, ${count(worker.sent)} sent, lateness ${latenessWords(worker)}`
+      return [`worker ${worker.worker}`, words] as const
     }),
   ]
 }
@@ -99,7 +72,7 @@ const latenessChart = (series: Series): Block =>
   chart({
     draw: 'time',
     title: 'Lateness',
-    note: 'the longest time from due to sent in each step: what the harness itself adds',
+    note: 'the longest time from due to sent in each step; Turnpike adds it to the latency',
     endMs: endOf(series),
     height: 130,
     stages: series.stages,

@@ -8,7 +8,7 @@ type CallSeries = Series['calls'][number]
 
 /** Calls with fewer responses are not drawn. */
 const minResponses = 5
-/** A burst has fewer: its distribution says everything. */
+/** A burst has fewer; its distribution is enough. */
 const minPoints = 3
 
 /** Latencies over time and by size; then times to the first token, and gaps between the chunks of a stream. */
@@ -16,8 +16,10 @@ export function latencySection({ series, calls }: Report): readonly Block[] {
   if (series === null) return []
   const shown = series.calls.filter(call => call.count >= minResponses)
   const streams = series.calls.flatMap(({ call, ttftMs, iclMs }) => [
-    ...(ttftMs === null ? [] : [timesChart(series, `Time to first token: ${call}`, ttftMs, 'from the sending')]),
-    ...(iclMs === null ? [] : [timesChart(series, `Between chunks: ${call}`, iclMs, 'of all its streams together')]),
+    ...(ttftMs === null
+      ? []
+      : [timesChart(series, `Time to first token: ${call}`, ttftMs, 'from sending the request')]),
+    ...(iclMs === null ? [] : [timesChart(series, `Between chunks: ${call}`, iclMs, 'of all its streams')]),
   ])
   return [
     ...(shown.length === 0 ? [] : latencies(series, shown, calls)),
@@ -28,14 +30,14 @@ export function latencySection({ series, calls }: Report): readonly Block[] {
 
 function latencies(series: Series, shown: readonly CallSeries[], calls: readonly CallFacts[]): readonly Block[] {
   const hasHeat = (series.heatmap.counts[0]?.length ?? 0) > 0
-  const note = 'Of complete 2xx answers, from when each was due, and shown where it was due.'
+  const note = 'Of complete 2xx responses, counted from the due time and drawn at the due time.'
   const hasCourse = ({ latencyMs: { max } }: CallSeries) => max.filter(value => value !== null).length >= minPoints
   return [
     { kind: 'heading', id: 'latency', text: { html: 'Latency' } },
     { kind: 'text', look: 'small', text: { html: note } },
     ...(hasHeat ? [heatMap(series)] : []),
     distributions(shown, calls),
-    ...shown.filter(hasCourse).map(call => timesChart(series, call.call, call.latencyMs, `${call.count} answers`)),
+    ...shown.filter(hasCourse).map(call => timesChart(series, call.call, call.latencyMs, `${call.count} responses`)),
   ]
 }
 
@@ -43,7 +45,7 @@ const heatMap = (series: Series): Block =>
   chart({
     draw: 'heat-map',
     title: 'All latencies',
-    note: 'the darker, the more answers took so long; the scale is logarithmic',
+    note: 'darker: more responses; the scale is logarithmic',
     endMs: endOf(series),
     stages: series.stages,
     ...series.heatmap,
@@ -68,13 +70,13 @@ function timesChart(series: Series, title: string, times: CallSeries['latencyMs'
   })
 }
 
-/** One lane for each call, on one logarithmic axis, with its percentiles where the sample bounds them. */
+/** One lane for each call, on one logarithmic axis, with the percentiles that the sample bounds. */
 function distributions(shown: readonly CallSeries[], calls: readonly CallFacts[]): Block {
   const ends = shown.map(({ latencies: { fromMs, perOctave, counts } }) => fromMs * 2 ** (counts.length / perOctave))
   return chart({
     draw: 'lanes',
-    title: 'How latencies are distributed',
-    note: 'lines: p50, p95 and p99, where the sample bounds them',
+    title: 'Distribution of latencies',
+    note: 'lines: p50, p95 and p99, if there are enough responses',
     axis: { scale: 'log', from: Math.min(...shown.map(({ latencies }) => latencies.fromMs)), to: Math.max(...ends) },
     height: 46,
     lanes: shown.map(call => distribution(call, calls)),
@@ -89,7 +91,7 @@ function distribution({ call, count, latencies }: CallSeries, calls: readonly Ca
   return {
     name: call,
     label: `Distribution of ${call}`,
-    end: `${count} answers${facts === undefined || facts.p50 === null ? '' : `, p50 ${formatDuration(facts.p50)}`}`,
+    end: `${count} responses${facts === undefined || facts.p50 === null ? '' : `, p50 ${formatDuration(facts.p50)}`}`,
     marks: [
       ...latencies.counts.flatMap((value, row) =>
         value === 0

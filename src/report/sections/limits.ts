@@ -10,7 +10,7 @@ type LimitLane = Series['limits'][number]
 /** The judge whose findings cite unexpected refusals. */
 const limiter = 'rate-limits'
 
-/** The limits of all callers of one scope together, and the windows of each caller. */
+/** The limits of each scope over all callers, and the windows of each caller. */
 export function limitsSection(report: Report): readonly Block[] {
   const { limits, series } = report
   if (limits.length === 0) return []
@@ -22,10 +22,10 @@ export function limitsSection(report: Report): readonly Block[] {
       kind: 'table',
       folds: true,
       columns: [
-        { title: { text: '', markdown: 'limit', html: 'limit' }, wraps: true },
+        { title: 'scope', wraps: true },
         { title: 'tier', wraps: true },
         right('callers'),
-        right({ text: 'limit', html: 'allowed' }),
+        right('limit'),
         ...['accepted', '429', 'unexpected 429', 'missing 429'].map(right),
       ],
       rows: scopes.map(scopeRow),
@@ -52,7 +52,7 @@ function scopeRow(uses: readonly LimitUse[]): Row {
   }
 }
 
-/** `50 per 1m00s`; a range where callers were told different limits. */
+/** `50 per 1m00s`; a range if the responses stated different limits. */
 function allowed(uses: readonly LimitUse[]): string {
   const limits = uses.map(use => use.limit).filter(value => value !== null)
   if (limits.length === 0) return NO_VALUE
@@ -65,12 +65,12 @@ function windows({ limits, findings }: Report, series: Series): readonly Block[]
   if (shown.length === 0) return []
   const cited = findings.filter(({ judge }) => judge === limiter).flatMap(({ examples }) => examples)
   const unexpected = new Set(cited.flatMap(({ requestIds }) => requestIds))
-  const left = limits.length > shown.length ? ` The ${shown.length} busiest of ${limits.length}.` : ''
+  const left = limits.length > shown.length ? `; the ${shown.length} busiest of ${limits.length}` : ''
   return [
     chart({
       draw: 'lanes',
       title: 'Windows of each caller',
-      note: `how much of the limit was used, as the answers said; each line is a 429, red where it is known to have been unexpected.${left}`,
+      note: `usage as the responses state it; each line is a 429; those certainly unexpected are red${left}`,
       axis: { scale: 'time', from: 0, to: endOf(series) },
       height: 30,
       lanes: shown.map(lane => {
@@ -91,7 +91,7 @@ function callerLane(
   const unexpected = use?.unexpected429 ?? 0
   const peak = Math.max(0, ...used.map(value => value ?? 0))
   const max = Math.max(1, limit ?? 0, peak)
-  // What was used stays used until its window is over, although no response says so again.
+  // Usage lasts until its window ends, even if no later response states it.
   let last = { value: 0, column: Number.NEGATIVE_INFINITY }
   const held = used.map((value, column) => {
     if (value !== null) last = { value, column }

@@ -3,28 +3,28 @@ import { count, formatDuration, plural, threeDigits } from '../../lib/format.ts'
 import { type Block, type Curve, chart, right, toned } from '../blocks.ts'
 import type { PlanFacts, Report } from '../document.ts'
 
-/** What the run was to send. */
+/** The load that the run was to send. */
 export function planSection({ plan }: Report): readonly Block[] {
   if (plan === null) return []
   const { callers, budgetUsd, forecast, stages, calls } = plan
   const slos = calls.flatMap(({ call, slo }) =>
     Object.entries(slo).map(([timing, ms]) => `${call} ${timing} ≤ ${formatDuration(ms)}`),
   )
-  const cost = forecast.worstUsd === null ? 'of unknown cost' : `$${forecast.worstUsd} at worst`
+  const cost = forecast.worstUsd === null ? 'unknown cost' : `at most $${forecast.worstUsd}`
   const facts = {
     callers: `${count(callers.count)} of tier ${callers.tier}${callers.shared ? ', shared with others' : ''}`,
     forecast: `${count(forecast.requests)} requests, ${count(forecast.credits)} credits, ${cost}`,
     budget: budgetUsd === null ? 'none' : `$${budgetUsd}`,
     calls: callNames(calls),
-    'a good answer': slos.length === 0 ? 'a complete 2xx answer' : slos.join(', '),
+    'a good response': slos.length === 0 ? 'a complete 2xx response' : slos.join(', '),
   }
   return [
-    { kind: 'heading', id: 'plan', text: { html: 'The plan' } },
+    { kind: 'heading', id: 'plan', text: { html: 'Plan' } },
     {
       kind: 'table',
       in: ['html'],
       folds: true,
-      columns: [{ title: 'stage' }, right('from'), right('lasts'), right('callers'), { title: 'load', wraps: true }],
+      columns: [{ title: 'stage' }, right('from'), right('duration'), right('callers'), { title: 'load', wraps: true }],
       rows: stages.map(stage => ({
         cells: [
           toned('strong', stage.name),
@@ -39,7 +39,7 @@ export function planSection({ plan }: Report): readonly Block[] {
   ]
 }
 
-/** Probes by number alone: there may be dozens. */
+/** Probes are only counted, because there may be dozens. */
 function callNames(calls: PlanFacts['calls']): string {
   const probes = calls.filter(({ kind }) => kind === 'probe').length
   const named = calls
@@ -48,13 +48,13 @@ function callNames(calls: PlanFacts['calls']): string {
   return [...named, ...(probes === 0 ? [] : [plural(probes, 'probe')])].join(', ')
 }
 
-/** The end of the charts over time: that of the last column. */
+/** Where charts over time end: at the end of the last column. */
 export const endOf = ({ stepMs, due }: Series): number => Math.max(1, due.length) * stepMs
 
-/** More points than this are noise at the width of a page. */
+/** At the width of a page, more points would be noise. */
 const maxPoints = 150
 
-/** Where there are many columns, neighbors become one. */
+/** Joins neighboring columns if there are more than `maxPoints`. */
 export function coarsely(
   { stepMs }: Series,
   values: readonly number[],
@@ -65,7 +65,7 @@ export function coarsely(
   return { stepMs: stepMs * across, values: points.map(from => join(values.slice(from, from + across))) }
 }
 
-/** What was offered, and what was achieved. */
+/** The offered and the achieved rate, and the requests in flight. */
 export function loadSection({ series }: Report): readonly Block[] {
   if (series === null) return []
   const { stepMs, stages, due, answered, refused, failed, dropped } = series
@@ -74,7 +74,7 @@ export function loadSection({ series }: Report): readonly Block[] {
   const optional = [
     { name: 'refused with 429', color: 'amber', values: refused },
     { name: 'failed', color: 'red', values: failed },
-    { name: 'dropped, never sent', color: 'violet', values: dropped },
+    { name: 'dropped (never sent)', color: 'violet', values: dropped },
   ] as const
   const shared = { draw: 'time', endMs: endOf(series), stages, height: 200 } as const
   return [
@@ -82,7 +82,7 @@ export function loadSection({ series }: Report): readonly Block[] {
     chart({
       ...shared,
       title: 'Offered and achieved rate',
-      note: 'requests per second: offered when due, achieved when answered',
+      note: 'requests per second: offered by due time, achieved by response time',
       format: value => `${threeDigits(value)}/s`,
       silence: 'Nothing was due.',
       curves: [
@@ -96,9 +96,9 @@ export function loadSection({ series }: Report): readonly Block[] {
     chart({
       ...shared,
       title: 'In flight',
-      note: 'sent and not ended, the most at the end of a step',
+      note: 'sent and not ended, at the end of each step; the maximum of joined steps',
       format: count,
-      silence: 'Nothing was under way at the end of any step.',
+      silence: 'No request was in flight at the end of any step.',
       curves: [
         {
           name: 'requests',

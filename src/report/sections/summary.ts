@@ -2,13 +2,7 @@ import { count, formatDuration, formatRate, formatRatio, NO_VALUE, plural, three
 import { type Block, code, type Tile, toned, type Words } from '../blocks.ts'
 import type { CapacityResult, Report, Status } from '../document.ts'
 
-const markdownVerdicts: Readonly<Record<Status, string>> = {
-  pass: 'pass',
-  fail: 'FAIL',
-  inconclusive: 'INCONCLUSIVE',
-}
-
-/** The verdict, why, and the numbers that stand for the whole run. */
+/** The verdict, its reasons, and the main numbers of the run. */
 export function summarySection(report: Report): readonly Block[] {
   const { verdict, reasons, run } = report
   const facts: readonly (readonly [string, Words])[] = [
@@ -22,11 +16,7 @@ export function summarySection(report: Report): readonly Block[] {
     `${formatDuration(run.durationMs)} from ${run.startedAt} · turnpike ${run.version}`,
   ]
   return [
-    {
-      kind: 'heading',
-      text: run.scenario,
-      verdict: { status: verdict, words: { text: verdict, markdown: markdownVerdicts[verdict], html: verdict } },
-    },
+    { kind: 'heading', text: run.scenario, verdict: { status: verdict, words: verdict } },
     ...(run.question === null ? [] : [{ kind: 'text', look: 'question', text: run.question } as const]),
     { kind: 'list', look: 'reasons', items: reasons },
     { kind: 'text', look: 'facts', text: toned('quiet', words), afterGap: true },
@@ -38,41 +28,41 @@ function tiles({ load, clauses, calls, billing, thresholds, findings, run, capac
   const all = calls.filter(({ stage, goodRatio }) => stage === null && goodRatio !== null)
   const due = all.reduce((sum, { count: sent, dropped }) => sum + sent + dropped, 0)
   const good = all.reduce((sum, { goodRatio, count: sent, dropped }) => sum + (goodRatio ?? 0) * (sent + dropped), 0)
-  const kept = clauses.filter(({ verdict }) => verdict === 'pass').length
+  const passed = clauses.filter(({ verdict }) => verdict === 'pass').length
   const exercised = clauses.filter(({ verdict }) => verdict !== 'not-exercised').length
   const those = (status: Status) => thresholds.filter(({ verdict }) => verdict === status).length
   const violations = findings.reduce((sum, finding) => sum + finding.count, 0)
   return [
     ...capacity.map(capacityTile),
     {
-      name: 'answers',
+      name: 'responses',
       value: count(load.answered),
       note: `${count(load.failed)} failed, ${count(load.dropped)} dropped`,
       tone: load.answered === 0 ? 'bad' : null,
     },
     {
-      name: 'good answers',
+      name: 'good responses',
       value: due === 0 ? NO_VALUE : formatRatio(good / due),
-      note: 'of all that was due',
+      note: 'of all arrivals',
       tone: null,
     },
     {
-      name: 'clauses kept',
-      value: String(kept),
+      name: 'clauses passed',
+      value: String(passed),
       of: String(exercised),
-      note: exercised === 0 ? 'nothing was judged' : plural(violations, 'violation'),
-      tone: kept < exercised ? 'bad' : exercised === 0 ? 'doubtful' : null,
+      note: exercised === 0 ? 'nothing was checked' : plural(violations, 'violation'),
+      tone: passed < exercised ? 'bad' : exercised === 0 ? 'doubtful' : null,
     },
     {
-      name: 'thresholds held',
+      name: 'thresholds met',
       value: String(those('pass')),
       of: String(thresholds.length),
-      note: 'of this scenario',
+      note: 'of the scenario',
       tone: those('fail') > 0 ? 'bad' : those('inconclusive') > 0 ? 'doubtful' : null,
     },
     { name: 'claimed', value: `$${threeDigits(Number(billing.claimedUsd))}`, ...billed(billing) },
     {
-      name: 'took',
+      name: 'duration',
       value: formatDuration(run.durationMs),
       note: run.ended.replaceAll('-', ' '),
       tone: run.ended === 'complete' ? null : 'doubtful',
@@ -82,8 +72,8 @@ function tiles({ load, clauses, calls, billing, thresholds, findings, run, capac
 
 function billed({ billedUsd, discrepancies }: Report['billing']): Pick<Tile, 'note' | 'tone'> {
   const kinds = discrepancies.length
-  if (kinds > 0) return { note: plural(kinds, 'sort of discrepancy', 'sorts of discrepancy'), tone: 'bad' }
-  return { note: billedUsd === null ? 'billed is not known' : 'no discrepancy', tone: null }
+  if (kinds > 0) return { note: plural(kinds, 'kind of discrepancy', 'kinds of discrepancy'), tone: 'bad' }
+  return { note: billedUsd === null ? 'billed amount unknown' : 'no discrepancy', tone: null }
 }
 
 function capacityTile({ stage, status, ratePerSecond, fromPerSecond }: CapacityResult): Tile {

@@ -23,17 +23,17 @@ const end: LogFooter = {
   pushed: null,
 }
 
-/** What so many workers would have seen of a run, each in the order in which it ended, with places of its own. */
+/** Splits the observations of a run among workers, each with its own sequence numbers. */
 function shards({ plan, observations }: Run, workers: number): readonly (readonly Observation[])[] {
   const callers = plan.callers.names.length
   return Array.from({ length: workers }, (_, worker) => {
     const own = observations.filter(({ id }) => shardOf(id % callers, plan, workers) === worker)
-    const places = new Map(own.toSorted((a, b) => a.seq - b.seq).map(({ id }, seq) => [id, seq]))
-    return own.map(observation => ({ ...observation, seq: places.get(observation.id) ?? 0 }))
+    const seqs = new Map(own.toSorted((a, b) => a.seq - b.seq).map(({ id }, seq) => [id, seq]))
+    return own.map(observation => ({ ...observation, seq: seqs.get(observation.id) ?? 0 }))
   })
 }
 
-/** As facts come from a thread: copied. */
+/** Copies the result, as between threads. */
 function judge({ plan, head }: Run, observations: readonly Observation[]): WorkerResult {
   const judged = createJudge(plan, documented, head)
   for (const observation of observations) judged.add(observation)
@@ -48,11 +48,11 @@ async function reportBy(run: Run, workers: number): Promise<Report> {
   return made.report
 }
 
-/** All but what workers say of themselves. */
-const ofTheService = ({ load: { workers: _, ...load }, ...report }: Report) => ({ ...report, load })
+/** The report without the data of the workers. */
+const withoutWorkers = ({ load: { workers: _, ...load }, ...report }: Report) => ({ ...report, load })
 
 describe.each(['none', 'failed-item-in-full', 'charged-twice', 'remaining-never-falls', 'replay-charged-again'])(
-  'the report of several workers is that of one, to the last digit: %s',
+  'the report of several workers equals the report of one, to the last digit: %s',
   lie => {
     const lies = [lieByName(lie)].filter(found => found !== undefined)
     const running = virtualRun({ scenario: 'scenarios/smoke.yaml', lies })
@@ -60,13 +60,13 @@ describe.each(['none', 'failed-item-in-full', 'charged-twice', 'remaining-never-
     test.each([2, 3, 4])('%d workers', async workers => {
       const run = await running
       const [alone, together] = [await reportBy(run, 1), await reportBy(run, workers)]
-      expect(ofTheService(together)).toEqual(ofTheService(alone))
-      expect(JSON.stringify(ofTheService(together))).toBe(JSON.stringify(ofTheService(alone)))
+      expect(withoutWorkers(together)).toEqual(withoutWorkers(alone))
+      expect(JSON.stringify(withoutWorkers(together))).toBe(JSON.stringify(withoutWorkers(alone)))
       expect(together.load.workers).toHaveLength(workers)
       expect(together.load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(alone.load.sent)
     })
 
-    test('and so are the slices that runs are compared by', async () => {
+    test('the slices are equal too', async () => {
       const run = await running
       const slicesBy = (workers: number) =>
         judgeRun(

@@ -18,7 +18,7 @@ export const findingLogOf = (violations: number) => {
   return findingLog
 }
 
-/** A run of these observations that ended by itself after 10 s; what judges found of it comes with `changes`. */
+/** A run of these observations that ended by itself after 10 s. `changes` overrides the results of judges. */
 export function judgedRunOf(observations: readonly Observation[], changes: Partial<JudgedRun> = {}): JudgedRun {
   const plan = changes.plan ?? aPlan()
   const metrics = createMetrics(plan)

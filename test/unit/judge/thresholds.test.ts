@@ -51,9 +51,9 @@ const count = (
   count: { kind: of },
 })
 
-describe('thresholds: a bound on a time', () => {
+describe('a threshold on a time', () => {
   const under = (bound: number, measure = p(95, 'latency')) => aThreshold({ measure, operator: '<', bound })
-  test('passes when it holds, and says the number, the bound and n', () => {
+  test('passes if it is met, and states the value, the bound and n', () => {
     expect(judged(under(101), times(59, anObservation()))).toEqual({
       expression: 'as written',
       why: 'because it matters',
@@ -65,7 +65,7 @@ describe('thresholds: a bound on a time', () => {
       message: 'p(95) latency was 100 ms, < 101 ms (n = 59)',
     })
   })
-  test('fails when it is crossed', () => {
+  test('fails if it is crossed', () => {
     const result = judged(under(100), times(59, anObservation()))
     expect(result).toMatchObject({ verdict: 'fail', message: 'p(95) latency was 100 ms, not < 100 ms (n = 59)' })
   })
@@ -73,18 +73,18 @@ describe('thresholds: a bound on a time', () => {
     expect(judged(under(100), [])).toMatchObject({ verdict: 'inconclusive', value: null })
     expect(judged(under(100, p(95, 'ttft')), times(99, anObservation()))).toMatchObject({ verdict: 'inconclusive' })
   })
-  test.each([101, 1])('is inconclusive with too few samples, whether it holds or not (%i ms)', bound => {
+  test.each([101, 1])('is inconclusive with too few samples, whether it is met or not (%i ms)', bound => {
     const result = judged(under(bound), times(58, anObservation()))
     expect(result).toMatchObject({ verdict: 'inconclusive', value: null })
     expect(result.message).toBe(
-      `p(95) latency cannot be bounded: it takes 59 values, the largest was 100 ms (required < ${bound} ms; n = 58)`,
+      `p(95) latency cannot be bounded: it needs 59 values, the largest was 100 ms (required < ${bound} ms; n = 58)`,
     )
   })
-  test('errors do not flatter it', () => {
+  test('ignores the times of error responses', () => {
     const fast = times(941, respondedWith(429, { endMs: 2 }))
     expect(judged(under(100), [...fast, ...times(59, anObservation())]).verdict).toBe('fail')
   })
-  test('is about its call and its stage only', () => {
+  test('covers only its call and its stage', () => {
     const slow = times(100, anObservation({ call: 'rpc', endMs: 9000 }))
     const own = times(100, anObservation({ stage: '(opening)', endMs: 9000 }))
     const observations = [...slow, ...own, ...times(59, anObservation())]
@@ -93,7 +93,7 @@ describe('thresholds: a bound on a time', () => {
   })
 })
 
-describe('thresholds: a harness that was late proves nothing about a time', () => {
+describe('a threshold on a time is inconclusive if Turnpike was late', () => {
   const late = (ms: number) => times(300, anObservation({ dueMs: 0, sentMs: ms, endMs: ms + 50 }))
   const under = (bound: number, measure = p(95, 'latency')) => aThreshold({ measure, operator: '<', bound })
   test.each([
@@ -102,52 +102,52 @@ describe('thresholds: a harness that was late proves nothing about a time', () =
     ['40 ms late, a bound of 400 ms', 40, 400, 'pass'],
     ['41 ms late, a bound of 400 ms', 41, 400, 'inconclusive'],
   ] as const)('%s: %s', (_, ms, bound, verdict) => expect(judged(under(bound), late(ms)).verdict).toBe(verdict))
-  test('says how late it was', () => {
+  test('states the lateness and its limit', () => {
     expect(judged(under(400), late(41)).message).toBe(
-      'p(95) latency was 91 ms, < 400 ms (n = 300), but the harness did not keep its schedule: lateness p95 41 ms, tolerated 40 ms',
+      'p(95) latency was 91 ms, < 400 ms (n = 300), but Turnpike was late: lateness p95 41 ms, limit 40 ms',
     )
   })
-  test('one late request of a hundred spoils a bound on the maximum, and none on the p95', () => {
+  test('one late request of 100 invalidates a threshold on the maximum, and none on the p95', () => {
     const observations = [...times(99, anObservation()), anObservation({ sentMs: 90 })]
     expect(judged(under(200), observations).verdict).toBe('pass')
     const max = { kind: 'timing', timing: 'latency', of: { kind: 'max' } } as const
     expect(judged(under(200, max), observations).verdict).toBe('inconclusive')
   })
-  test('a bound on the mean is spoilt by a late mean', () => {
+  test('a late mean invalidates a threshold on the mean', () => {
     const mean = { kind: 'timing', timing: 'latency', of: { kind: 'mean' } } as const
     expect(judged(under(200, mean), late(21)).verdict).toBe('inconclusive')
     expect(judged(under(200, mean), late(20)).verdict).toBe('pass')
   })
-  test('a bound on lateness is judged all the same, the program’s own stages included', () => {
+  test('a threshold on lateness is judged anyway, including system stages', () => {
     const own = times(99, anObservation({ stage: '(opening)', sentMs: 50, endMs: 60 }))
     expect(judged(under(20, p(95, 'lateness')), own).verdict).toBe('fail')
     expect(judged(under(60, p(95, 'lateness')), own).verdict).toBe('pass')
   })
   test.each([
-    ['deaf for 20 ms at times, a bound of 200 ms', p(95, 'latency'), { p99: 20, max: 90 }, 200, 'pass'],
-    ['deaf for 21 ms at times, a bound of 200 ms', p(95, 'latency'), { p99: 21, max: 90 }, 200, 'inconclusive'],
-    ['deaf for 21 ms at times, a bound of 210 ms', p(95, 'latency'), { p99: 21, max: 90 }, 210, 'pass'],
-    ['deaf for 21 ms at times, a bound that is crossed', p(95, 'latency'), { p99: 21, max: 90 }, 60, 'inconclusive'],
-    ['deaf for 90 ms once, a p95', p(95, 'latency'), { p99: 1, max: 90 }, 200, 'pass'],
+    ['stalls of 20 ms, a bound of 200 ms', p(95, 'latency'), { p99: 20, max: 90 }, 200, 'pass'],
+    ['stalls of 21 ms, a bound of 200 ms', p(95, 'latency'), { p99: 21, max: 90 }, 200, 'inconclusive'],
+    ['stalls of 21 ms, a bound of 210 ms', p(95, 'latency'), { p99: 21, max: 90 }, 210, 'pass'],
+    ['stalls of 21 ms, a bound that is crossed', p(95, 'latency'), { p99: 21, max: 90 }, 60, 'inconclusive'],
+    ['one stall of 90 ms, a p95', p(95, 'latency'), { p99: 1, max: 90 }, 200, 'pass'],
     ['a bound on lateness', p(95, 'lateness'), { p99: 900, max: 900 }, 200, 'pass'],
   ] as const)('%s: %s', (_, measure, eventLoopDelayMs, bound, verdict) =>
     expect(judged(under(bound, measure), times(300, anObservation()), { eventLoopDelayMs }).verdict).toBe(verdict),
   )
-  test('one long deafness spoils a bound on the maximum, and it is said', () => {
+  test('one long stall invalidates a threshold on the maximum, with the reason', () => {
     const max = { kind: 'timing', timing: 'latency', of: { kind: 'max' } } as const
     const result = judged(under(200, max), times(9, anObservation()), { eventLoopDelayMs: { p99: 1, max: 90 } })
     expect(result.message).toBe(
-      'max latency was 100 ms, < 200 ms (n = 9), but the harness was deaf at times: event loop delay max 90 ms, tolerated 20 ms',
+      'max latency was 100 ms, < 200 ms (n = 9), but Turnpike stalled: event-loop delay max 90 ms, limit 20 ms',
     )
   })
-  test('a bound on a count does not care', () => {
+  test('a threshold on a count is unaffected', () => {
     expect(judged(aThreshold({ measure: count('count', 'failed'), operator: '==', bound: 0 }), late(500)).verdict).toBe(
       'pass',
     )
   })
 })
 
-describe('thresholds: counts, ratios and rates', () => {
+describe('thresholds on counts, ratios and rates', () => {
   const mixed = [
     ...times(6, anObservation()),
     ...times(2, respondedWith(429)),
@@ -174,36 +174,36 @@ describe('thresholds: counts, ratios and rates', () => {
     expect(judged(exactly(measure, value), mixed)).toMatchObject({ value, verdict: 'pass' })
     expect(judged(exactly(measure, value + 1), mixed)).toMatchObject({ value, verdict: 'fail' })
   })
-  test('are inconclusive where nothing was sent, even those that zero would satisfy', () => {
+  test('are inconclusive if no request was sent, even if zero would meet them', () => {
     for (const kind of ['count', 'ratio', 'per-second'] as const)
       expect(judged(exactly(count(kind, 'failed'), 0), []).verdict).toBe('inconclusive')
     expect(judged(exactly(count('ratio', 'good'), 0), [dropped()]).verdict).toBe('inconclusive')
   })
-  test('arrivals that were all dropped were dropped', () => {
+  test('count drops even if all arrivals were dropped', () => {
     expect(judged(aThreshold({ measure: count('ratio', 'dropped'), bound: 0.01 }), [dropped()]).verdict).toBe('fail')
   })
-  test('a rate needs a stage with a duration', () => {
+  test('on a rate need a stage with a duration', () => {
     const threshold = { ...exactly(count('per-second', 'sent'), 1), stage: 'elsewhere' }
     expect(judged(threshold, [anObservation({ stage: 'elsewhere' })]).verdict).toBe('inconclusive')
   })
 })
 
-describe('thresholds: totals of the run', () => {
+describe('thresholds on totals of the run', () => {
   const none = (kind: 'violations' | 'discrepancies' | 'unexpected-429') =>
     aThreshold({ measure: { kind: 'count', count: { kind } }, operator: '==', bound: 0 })
   test.each([
     ['violations', { violations: 1 }],
     ['discrepancies', { discrepancies: 1 }],
     ['unexpected-429', { unexpected429: 1 }],
-  ] as const)('%s are counted, and not found where there are none', (kind, changes) => {
+  ] as const)('%s are counted', (kind, changes) => {
     expect(judged(none(kind), [streamed()], changes).verdict).toBe('fail')
     expect(judged(none(kind), [streamed()]).verdict).toBe('pass')
     expect(judged(none(kind), []).verdict).toBe('inconclusive')
   })
-  test('are not known of one call', () => {
+  test('do not exist for one call', () => {
     expect(judged({ ...none('violations'), call: 'chat' }, [streamed()]).verdict).toBe('inconclusive')
   })
-  test('credits and dollars are compared exactly', () => {
+  test('compare credits and dollars exactly', () => {
     const credits = aThreshold({ measure: { kind: 'credits' }, operator: '<=', bound: 40 })
     expect(judged(credits, [streamed()], { credits: 40n })).toMatchObject({ value: 40, verdict: 'pass' })
     expect(judged(credits, [streamed()], { credits: 41 })).toMatchObject({ value: 41, verdict: 'fail' })
@@ -216,37 +216,47 @@ describe('thresholds: totals of the run', () => {
   })
 })
 
-describe('thresholds: a run that was cut short', () => {
+describe('thresholds on a run that ended early', () => {
   const short = { complete: false, elapsedMs: 5000 }
   const status: Measure = { kind: 'count', count: { kind: 'status', status: 500 } }
   const cases: readonly (readonly [string, Threshold, readonly Observation[], Status])[] = [
     [
-      'too few sent is our doing',
+      'too few requests were sent because the run ended',
       aThreshold({ measure: count('count', 'sent'), operator: '>=', bound: 9 }),
       [streamed()],
       'inconclusive',
     ],
     [
-      'so are cancelled requests',
+      'requests failed because the run cancelled them',
       aThreshold({ measure: count('count', 'failed'), operator: '==', bound: 0 }),
       [failed()],
       'inconclusive',
     ],
     [
-      'a low rate too',
+      'a low rate is inconclusive too',
       aThreshold({ measure: count('per-second', 'good'), operator: '>', bound: 5 }),
       [streamed()],
       'inconclusive',
     ],
     [
-      'what has happened stays',
+      'a status that occurred remains',
       aThreshold({ measure: status, operator: '==', bound: 0 }),
       [respondedWith(500)],
       'fail',
     ],
-    ['what has not may yet', aThreshold({ measure: status, operator: '==', bound: 0 }), [streamed()], 'inconclusive'],
-    ['enough is enough', aThreshold({ measure: status, operator: '>=', bound: 1 }), [respondedWith(500)], 'pass'],
-    ['a time is a time', aThreshold({ measure: p(50, 'latency'), bound: 9 }), times(9, streamed()), 'fail'],
+    [
+      'a status that did not occur may still occur',
+      aThreshold({ measure: status, operator: '==', bound: 0 }),
+      [streamed()],
+      'inconclusive',
+    ],
+    [
+      'a reached minimum remains reached',
+      aThreshold({ measure: status, operator: '>=', bound: 1 }),
+      [respondedWith(500)],
+      'pass',
+    ],
+    ['a time is judged as usual', aThreshold({ measure: p(50, 'latency'), bound: 9 }), times(9, streamed()), 'fail'],
   ]
   test.each(cases)('%s', (_, threshold, observations, verdict) => {
     expect(judged(threshold, observations, short).verdict).toBe(verdict)
@@ -260,7 +270,7 @@ test.each([
   ['>=', 'fail', 'pass', 'pass'],
   ['==', 'fail', 'pass', 'fail'],
   ['!=', 'pass', 'fail', 'pass'],
-] as const)('thresholds: the operator %s below, at and above the bound', (operator, ...verdicts) => {
+] as const)('the operator %s below, at and above the bound', (operator, ...verdicts) => {
   const threshold = aThreshold({ measure: count('count', 'sent'), operator, bound: 2 })
   expect([1, 2, 3].map(n => judged(threshold, times(n, streamed())).verdict)).toEqual(verdicts)
 })
@@ -278,35 +288,35 @@ function judge(expression: string, result: Partial<CapacityResult>) {
   return [judged?.verdict, judged?.value]
 }
 
-const found = { status: 'found', perSecond: 80 } as const
-const unreached = { status: 'above-range', perSecond: 180 } as const
-const below = { status: 'below-range', perSecond: null, fromPerSecond: 40 } as const
+const found = { status: 'found', ratePerSecond: 80 } as const
+const aboveRange = { status: 'above-range', ratePerSecond: 180 } as const
+const belowRange = { status: 'below-range', ratePerSecond: null, fromPerSecond: 40 } as const
 
 describe('a threshold on a capacity', () => {
-  test('is about what was confirmed', () => {
+  test('uses the confirmed rate', () => {
     expect(judge('capacity in search >= 80/s', found)).toEqual(['pass', 80])
     expect(judge('capacity in search > 80/s', found)).toEqual(['fail', 80])
   })
 
-  test('of one call is about its share of the mix', () => {
+  test('of one call uses its share of the mix', () => {
     expect(judge('capacity of chat in search >= 60/s', found)).toEqual(['pass', 60])
     expect(judge('capacity of rpc in search >= 60/s', found)).toEqual(['fail', 20])
   })
 
-  test('is decided by the highest rate that was tried where that alone decides it', () => {
-    expect(judge('capacity in search >= 150/s', unreached)).toEqual(['pass', 180])
-    expect(judge('capacity in search < 150/s', unreached)).toEqual(['fail', 180])
-    expect(judge('capacity in search >= 200/s', unreached)).toEqual(['inconclusive', 180])
+  test('above the range is conclusive if the highest rate decides it', () => {
+    expect(judge('capacity in search >= 150/s', aboveRange)).toEqual(['pass', 180])
+    expect(judge('capacity in search < 150/s', aboveRange)).toEqual(['fail', 180])
+    expect(judge('capacity in search >= 200/s', aboveRange)).toEqual(['inconclusive', 180])
   })
 
-  test('fails where not even the lowest rate held and that is less than it asks for', () => {
-    expect(judge('capacity in search >= 40/s', below)).toEqual(['fail', 0])
-    expect(judge('capacity of chat in search >= 30/s', below)).toEqual(['fail', 0])
-    expect(judge('capacity in search >= 39/s', below)).toEqual(['inconclusive', 0])
+  test('below the range fails if the lowest rate is not above the bound', () => {
+    expect(judge('capacity in search >= 40/s', belowRange)).toEqual(['fail', 0])
+    expect(judge('capacity of chat in search >= 30/s', belowRange)).toEqual(['fail', 0])
+    expect(judge('capacity in search >= 39/s', belowRange)).toEqual(['inconclusive', 0])
   })
 
   test.each(['limited-by-tier', 'harness-limited', 'inconclusive'] as const)(
-    'is open after a search that was %s',
+    'is inconclusive after a search that was %s',
     status => {
       expect(judge('capacity in search >= 1/s', { status, ratePerSecond: null })).toEqual(['inconclusive', null])
     },

@@ -12,19 +12,19 @@ const result = (verdict: ThresholdResult['verdict']): ThresholdResult => {
   return { ...first, verdict, message: 'p(95) was 1 ms' }
 }
 const planWith = (...thresholds: Threshold[]): Plan => aPlan({ thresholds })
-const on = (kind: 'failed' | 'dropped', changes: Partial<Threshold> = {}) =>
+const thresholdOn = (kind: 'failed' | 'dropped', changes: Partial<Threshold> = {}) =>
   aThreshold({ measure: { kind: 'ratio', count: { kind } }, ...changes })
 
 describe('verdict: fail', () => {
   const { tallies, findings } = findingLogOf(2)
-  test('when a clause was violated', () => {
+  test('if a clause was violated', () => {
     const report = judgedRunOf([anObservation()], { clauses: tallies(), findings: findings() })
     expect(report.verdict).toBe('fail')
     expect(report.reasons).toEqual([
       "2 violations of rpc.credits.amount (§4.3): Credits are the chain's base credits times the multiplier of the method's tier, summed over a batch.",
     ])
   })
-  test('when there is a discrepancy, but not when it was found zero times', () => {
+  test('if there is a discrepancy, but not if its count is 0', () => {
     const [discrepancy] = failingReport.billing.discrepancies
     if (discrepancy === undefined) throw new Error('the fixture has a discrepancy')
     const withCount = (count: number) =>
@@ -33,17 +33,17 @@ describe('verdict: fail', () => {
       })
     expect(withCount(2)).toMatchObject({
       verdict: 'fail',
-      message: ['2 billing discrepancies "billed-twice", $0.0000125 in all.'],
+      reasons: ['2 billing discrepancies "billed-twice", $0.0000125 in total.'],
     })
     expect(withCount(0).verdict).toBe('pass')
   })
-  test('when a threshold was crossed', () => {
+  test('if a threshold was crossed', () => {
     expect(judgedRunOf([anObservation()], { thresholds: [result('fail')] })).toMatchObject({
       verdict: 'fail',
-      message: ['Threshold crossed: p(95) latency of batch < 400ms: p(95) was 1 ms.'],
+      reasons: ['Threshold crossed: p(95) latency of batch < 400ms: p(95) was 1 ms.'],
     })
   })
-  test('outranks what is in doubt, which is listed behind it', () => {
+  test('outranks inconclusive; the inconclusive reasons follow the failures', () => {
     const report = judgedRunOf([failed()], {
       findings: findings(),
       ended: 'interrupted',
@@ -55,7 +55,7 @@ describe('verdict: fail', () => {
       'Threshold crosse',
       'The run was inte',
       'None of 1 reques',
-      'Threshold not es',
+      'Threshold inconc',
       '1 request failed',
     ])
   })
@@ -64,69 +64,95 @@ describe('verdict: fail', () => {
 describe('verdict: inconclusive', () => {
   test.each([
     ['interrupted', 'The run was interrupted after 10 s.'],
-    ['target-unreachable', 'No answer came from the target http://127.0.0.1:8080/api/v1.'],
-    ['budget-reached', 'The budget was reached after 10 s, and the run ended early.'],
-    ['truncated', 'The record of the run ends after 10 s without an end, as after a kill.'],
-  ] as const)('when the run ended as %s', (ended, message) => {
+    ['target-unreachable', 'The target http://127.0.0.1:8080/api/v1 never responded.'],
+    ['budget-reached', 'The run reached its budget after 10 s and ended early.'],
+    ['truncated', 'The recording stops at 10 s; the run was probably killed.'],
+  ] as const)('if the run ended as %s', (ended, reason) => {
     expect(judgedRunOf([anObservation()], { ended })).toMatchObject({
       verdict: 'inconclusive',
-      message: [message],
+      reasons: [reason],
     })
   })
-  test('when nothing was sent', () => {
-    expect(judgedRunOf([])).toMatchObject({ verdict: 'inconclusive', message: ['Nothing was sent.'] })
+  test('if workers crashed, with the number of recovered requests', () => {
+    const worker = { worker: 1, callers: 6, sent: 60, lost: false, startedMs: 0, eventLoopDelayMs: null }
+    const reasonsWith = (...lost: readonly boolean[]) => {
+      const { load } = judgedRunOf([anObservation()])
+      const workers = lost.map((isLost, index) => ({
+        ...worker,
+        worker: index + 1,
+        lost: isLost,
+        latenessMs: load.latenessMs,
+      }))
+      return judgedRunOf([anObservation()], { ended: 'worker-lost', load: { ...load, workers } }).reasons
+    }
+    expect(reasonsWith(false, true)).toEqual([
+      'Worker 2 of 2 crashed. 60 requests of its 6 callers were recovered. The run ended early, after 10 s.',
+    ])
+    expect(reasonsWith(true, false, true)).toEqual([
+      'Workers 1, 3 of 3 crashed. 120 requests of their 12 callers were recovered. The run ended early, after 10 s.',
+    ])
   })
-  test('when nothing was answered, even where failures are allowed', () => {
+  test('if responses came from the abuse block', () => {
+    const { load } = judgedRunOf([anObservation()])
+    expect(judgedRunOf([anObservation()], { load: { ...load, blocked: 12 } })).toMatchObject({
+      verdict: 'inconclusive',
+      reasons: ['12 responses came from the abuse block, so these results describe the block and not the service.'],
+    })
+  })
+  test('if no request was sent', () => {
+    expect(judgedRunOf([])).toMatchObject({ verdict: 'inconclusive', reasons: ['No request was sent.'] })
+  })
+  test('if no request was answered, even if failures are allowed', () => {
     expect(
-      judgedRunOf([failed(), failed()], { plan: planWith(on('failed')), thresholds: [result('pass')] }),
+      judgedRunOf([failed(), failed()], { plan: planWith(thresholdOn('failed')), thresholds: [result('pass')] }),
     ).toMatchObject({
       verdict: 'inconclusive',
-      message: ['None of 2 requests was answered.'],
+      reasons: ['None of 2 requests got a complete response.'],
     })
   })
-  test('when a threshold is', () => {
+  test('if a threshold is inconclusive', () => {
     expect(judgedRunOf([anObservation()], { thresholds: [result('inconclusive')] }).verdict).toBe('inconclusive')
   })
-  test('when requests failed or arrivals were dropped, and no threshold says how many may', () => {
+  test('if requests failed or arrivals were dropped, and no threshold covers them', () => {
     expect(judgedRunOf([anObservation(), failed(), dropped()])).toMatchObject({
       verdict: 'inconclusive',
-      message: [
-        '1 request failed (connection-lost 1), and no threshold says how many may.',
-        '1 arrival was dropped and never sent, and no threshold says how many may be.',
+      reasons: [
+        '1 request failed (connection-lost 1), and the scenario has no threshold for failures.',
+        '1 arrival was dropped and never sent, and the scenario has no threshold for drops.',
       ],
     })
   })
-  test('when the threshold is about other calls, or other stages, than those that failed', () => {
+  test('if the threshold covers other calls or stages than the failures', () => {
     const observations = [anObservation(), failed({ call: 'chat' }), failed({ call: 'rpc' })]
     for (const changes of [{ call: 'chat' }, { call: 'chat', stage: 'steady' }])
       expect(
-        judgedRunOf(observations, { plan: planWith(on('failed', changes)), thresholds: [result('pass')] }),
+        judgedRunOf(observations, { plan: planWith(thresholdOn('failed', changes)), thresholds: [result('pass')] }),
       ).toMatchObject({
         verdict: 'inconclusive',
-        message: ['1 request failed (connection-lost 2), and no threshold says how many may.'],
+        reasons: ['1 request failed (connection-lost 2), and the scenario has no threshold for failures.'],
       })
   })
-  test('when nothing was judged', () => {
+  test('if nothing was judged', () => {
     expect(judgedRunOf([anObservation()], { clauses: createFindingLog().tallies() })).toMatchObject({
       verdict: 'inconclusive',
-      message: ['Nothing was judged: no clause was exercised and the plan has no threshold.'],
+      reasons: ['Nothing was judged: no clause was exercised, and the scenario has no threshold.'],
     })
   })
 })
 
 describe('verdict: pass', () => {
-  test('when all that was judged was kept, and it says how much that is', () => {
+  test('if all clauses passed and all thresholds are met, with their numbers', () => {
     expect(judgedRunOf([anObservation()], { thresholds: [result('pass')] })).toMatchObject({
       verdict: 'pass',
-      message: ['1 answer judged: 1 clause kept, 1 threshold held, no discrepancy.'],
+      reasons: ['1 response checked: 1 clause passed, 1 threshold met, no billing discrepancy.'],
     })
   })
-  test('when thresholds say how many may fail and be dropped', () => {
-    const plan = planWith(on('failed'), on('dropped', { stage: 'steady' }))
+  test('if thresholds cover the failures and drops', () => {
+    const plan = planWith(thresholdOn('failed'), thresholdOn('dropped', { stage: 'steady' }))
     const observations = [anObservation(), failed(), failed({ stage: '(opening)' }), dropped()]
     expect(judgedRunOf(observations, { plan, thresholds: [result('pass')] }).verdict).toBe('pass')
   })
-  test('answers that are no success are answers', () => {
+  test('if responses are complete but no success', () => {
     expect(judgedRunOf([respondedWith(429), respondedWith(500)]).verdict).toBe('pass')
   })
 })

@@ -7,27 +7,27 @@ const table: Block = {
   rows: [{ cells: ['a', 'first', '1'] }, { cells: ['b', 'second', { text: '2', html: 'two' }], in: ['html'] }],
 }
 
-test('a column is shown by the media that have a title for it, and a row by those that it names', () => {
+test('a medium shows the columns for which it has a title, and the rows that name it', () => {
   expect(blocksIn('html', [table])).toMatchObject([{ rows: [{ cells: ['a', '1'] }, { cells: ['b', 'two'] }] }])
   expect(blocksIn('text', [table])).toMatchObject([{ columns: [{ title: 'name' }, { title: '' }] }])
   expect(blocksIn('markdown', [table])).toMatchObject([{ rows: [{ cells: ['a', 'first'] }] }])
 })
 
-test('a block that a medium has no words for is left out of it, and so is a table without rows', () => {
+test('a medium leaves out blocks without words for it, and tables without rows', () => {
   const page: readonly Block[] = [
     { kind: 'text', text: { html: 'on a page' } },
-    { kind: 'list', look: 'lines', items: [{ html: 'one' }, 'both'] },
+    { kind: 'list', look: 'counts', items: [{ html: 'one' }, 'both'] },
     { ...table, rows: table.rows.slice(1) },
     { kind: 'text', text: 'not on a page', in: ['text', 'markdown'] },
   ]
   expect(blocksIn('html', page).map(({ kind }) => kind)).toEqual(['text', 'list', 'table'])
   expect(blocksIn('text', page)).toEqual([
-    { kind: 'list', look: 'lines', items: ['both'] },
+    { kind: 'list', look: 'counts', items: ['both'] },
     { kind: 'text', text: 'not on a page', in: ['text', 'markdown'] },
   ])
 })
 
-test('what is folded is of the same medium', () => {
+test('folded blocks are of the same medium', () => {
   const details: Block = {
     kind: 'details',
     summary: 'more',
@@ -36,6 +36,6 @@ test('what is folded is of the same medium', () => {
   expect(blocksIn('markdown', [details])).toMatchObject([{ blocks: [{ text: 'there' }] }])
 })
 
-test('words without their style are the words', () => {
+test('plainWords removes the style', () => {
   expect(plainWords([code('a'), ' and ', toned('bad', ['b', toned('strong', 'c')])])).toBe('a and bc')
 })

@@ -6,7 +6,7 @@ import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed 
 import { passingReport } from './fixtures.ts'
 import { reportOf } from './report-of.ts'
 
-describe('report: its figures', () => {
+describe('the figures of a report', () => {
   const plan = aPlan({ stages: [aStage('ramp', 2000), aStage('steady', 8000)], slo: { chat: { latency: 100 } } })
   const report = reportOf(
     [
@@ -20,7 +20,7 @@ describe('report: its figures', () => {
     ],
     { plan },
   )
-  test('a call comes over all stages first, then by stage in the order of the plan; not the program’s own', () => {
+  test('a call comes over all stages first, then by stage in plan order; system calls are left out', () => {
     expect(report.calls.map(({ call, stage }) => [call, stage])).toEqual([
       ['chat', null],
       ['chat', 'ramp'],
@@ -40,13 +40,13 @@ describe('report: its figures', () => {
       goodRatio: 0.2,
     })
   })
-  test('rates over all stages are over all of their time', () => {
+  test('rates over all stages use the time of all stages', () => {
     expect(report.calls[0]).toMatchObject({ outputTokens: 15, outputTokensPerSecond: 1.5, goodputPerSecond: 0.2 })
   })
-  test('a call that says no tokens has no rate of them', () => {
+  test('a call whose responses state no tokens has no token rate', () => {
     expect(reportOf([anObservation()]).calls[0]).toMatchObject({ outputTokens: 0, outputTokensPerSecond: null })
   })
-  test('a probe is to be refused, so that no share of its answers is good', () => {
+  test('a probe has no goodput', () => {
     const calls = { ...aPlan().calls, chat: { kind: 'probe', probe: 'bad-key' } } as const
     expect(reportOf([respondedWith(401)], { plan: aPlan({ calls }) }).calls[0]).toMatchObject({
       achievedPerSecond: 0.1,
@@ -54,18 +54,18 @@ describe('report: its figures', () => {
       goodRatio: null,
     })
   })
-  test('the load is everything, the program’s own requests included', () => {
+  test('the load includes the system calls', () => {
     expect(report.load).toMatchObject({ planned: 100, sent: 6, answered: 5, failed: 1, dropped: 1 })
     expect(report.load.failures).toEqual({ 'connection-lost': 1 })
     expect(report.load.latenessMs).toMatchObject({ count: 6, mean: 1 })
   })
-  test('rates of a run that was cut short are over the time that it had', () => {
+  test('rates of an interrupted run use the time until the interruption', () => {
     const short = reportOf([streamed()], { ended: 'interrupted', durationMs: 2000 })
     expect(short.calls[0]).toMatchObject({ achievedPerSecond: 0.5 })
   })
 })
 
-test('report: findings and discrepancies bring the evidence that was kept, and findings say what the clause says', () => {
+test('findings and discrepancies have their evidence, and findings have the text of the clause', () => {
   const evidence: Evidence = {
     id: 0,
     caller: 'c0',
@@ -98,7 +98,7 @@ test('report: findings and discrepancies bring the evidence that was kept, and f
   expect(report.findings).toMatchObject([
     {
       clause: 'rpc.credits.amount',
-      check: 'rpc-credits',
+      judge: 'rpc-credits',
       count: 2,
       message: 'got 1, expected 2',
       examples: [

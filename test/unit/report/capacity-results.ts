@@ -24,7 +24,8 @@ export const aSearch = (changes: Partial<CapacityResult> = {}): CapacityResult =
   stage: 'search',
   status: 'found',
   ratePerSecond: 78.7,
-  reason: '78.7/s held for 10 s, 100 % of 788 good; 160/s did not: too many bad answers.',
+  reason:
+    'The target sustained 78.7/s for 10 s, 100 % good of 788 arrivals; it did not sustain 160/s: too many bad responses.',
   fromPerSecond: 40,
   toPerSecond: 180,
   mix: { chat: 0.75, rpc: 0.25 },

@@ -9,15 +9,15 @@ import { failingReport, passingReport } from './fixtures.ts'
 
 const file = 'docs/report.schema.json'
 const scenario = 'scenarios/rpc-only.yaml'
-const hopeful = `
-name: hopeful
+const unprovable = `
+name: unprovable
 callers: { count: 1, tier: default }
 calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
 stages: [{ name: few, duration: 2s, shape: constant, rate: 1/s, mix: { rpc: 1 } }]
-thresholds: [{ expect: p(99) latency < 1s, why: Four answers cannot say. }]
+thresholds: [{ expect: p(99) latency < 1s, why: Four responses prove nothing. }]
 `
 
-test('the published schema is that of the program', () => {
+test('the published schema is up to date', () => {
   const current = `${JSON.stringify(reportJsonSchema(), null, 2)}\n`
   if (process.env.UPDATE_DOCS !== undefined) writeFileSync(file, current)
   expect(readFileSync(file, 'utf8'), 'UPDATE_DOCS=1 writes it').toBe(current)
@@ -25,8 +25,8 @@ test('the published schema is that of the program', () => {
 
 const published = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync(file, 'utf8')))
 
-/** Every member is in the schema: reading leaves out what is not. */
-function isWhole(report: Report) {
+/** Parsing drops members that the schema lacks. */
+function expectComplete(report: Report) {
   const written: unknown = JSON.parse(JSON.stringify(report))
   expect(reportSchema.parse(written)).toEqual(report)
   const isValid = published(written)
@@ -34,37 +34,37 @@ function isWhole(report: Report) {
   expect(isValid).toBe(true)
 }
 
-test('it has a place for every member of a report', () => {
-  isWhole(passingReport)
-  isWhole(failingReport)
+test('the schema has every member of a report', () => {
+  expectComplete(passingReport)
+  expectComplete(failingReport)
 })
 
-test('a run that passes writes what it says', async () => {
+test('the report of a passed run is valid', async () => {
   const { report } = await virtualRun({ scenario })
   expect(report.verdict).toBe('pass')
-  isWhole(report)
+  expectComplete(report)
 }, 60_000)
 
-test('so does a run that fails, with its evidence', async () => {
+test('the report of a failed run is valid, with its evidence', async () => {
   const lies = [lieByName('failed-item-in-full')].filter(lie => lie !== undefined)
   const { report } = await virtualRun({ scenario, lies })
   expect(report.verdict).toBe('fail')
   expect(report.findings[0]?.examples[0]?.evidence).not.toEqual([])
-  isWhole(report)
+  expectComplete(report)
 }, 60_000)
 
-test('so does a run that proves nothing', async () => {
-  const { report } = await virtualRun({ scenario: hopeful })
+test('the report of an inconclusive run is valid', async () => {
+  const { report } = await virtualRun({ scenario: unprovable })
   expect(report.verdict).toBe('inconclusive')
-  isWhole(report)
+  expectComplete(report)
 }, 60_000)
 
-test('members that a later version adds are no mistake', () => {
+test('members that a later version adds are accepted', () => {
   expect(reportSchema.safeParse({ ...passingReport, later: 1 }).success).toBe(true)
   expect(JSON.stringify(reportJsonSchema())).not.toContain('"additionalProperties":false')
 })
 
-test('what is no report is refused', () => {
+test('other data is refused', () => {
   expect(reportSchema.safeParse({ ...passingReport, schema: 2 }).success).toBe(false)
   expect(reportSchema.safeParse({ ...passingReport, billing: null }).success).toBe(false)
 })

@@ -42,7 +42,7 @@ const aChatCall = (changes: Partial<CallFacts> = {}): CallFacts =>
     ...changes,
   })
 
-const held: ThresholdResult = {
+const met: ThresholdResult = {
   expression: 'p(95) latency of batch < 400ms',
   value: 181.5,
   operator: '<',
@@ -56,7 +56,7 @@ const held: ThresholdResult = {
 export const passingReport: Report = {
   schema: 1,
   verdict: 'pass',
-  reasons: ['620 answers judged: 2 clauses kept, 1 threshold held, no discrepancy.'],
+  reasons: ['620 responses checked: 2 clauses passed, 1 threshold met, no billing discrepancy.'],
   run: {
     id: '20260102-030405-replay',
     scenario: 'replay',
@@ -112,7 +112,7 @@ export const passingReport: Report = {
   ],
   findings: [],
   capacity: [],
-  thresholds: [held],
+  thresholds: [met],
   plan: null,
   series: null,
   comparison: null,
@@ -123,10 +123,10 @@ export const failingReport: Report = {
   verdict: 'fail',
   reasons: [
     '12 violations of rpc.batch.error-price (§4.3): An item of a batch that returns an error is billed 5 credits.',
-    '2 billing discrepancies "billed-twice", $0.0000125 in all.',
+    '2 billing discrepancies "billed-twice", $0.0000125 in total.',
     'Threshold crossed: failed == 0: failed was 3, not == 0 (n = 665).',
-    'Threshold not established: p(95) ttft < 300ms: p(95) ttft cannot be bounded: it takes 59 values, the largest was 420 ms (required < 300 ms; n = 40).',
-    '1 arrival was dropped and never sent, and no threshold says how many may be.',
+    'Threshold inconclusive: p(95) ttft < 300ms: p(95) ttft cannot be bounded: it needs 59 values, the largest was 420 ms (required < 300 ms; n = 40).',
+    '1 arrival was dropped and never sent, and the scenario has no threshold for drops.',
   ],
   load: {
     ...passingReport.load,
@@ -209,7 +209,7 @@ export const failingReport: Report = {
     },
   ],
   thresholds: [
-    held,
+    met,
     {
       expression: 'failed == 0',
       value: 3,
@@ -218,7 +218,7 @@ export const failingReport: Report = {
       unit: 'count',
       verdict: 'fail',
       message: 'failed was 3, not == 0 (n = 665)',
-      why: 'A lost answer may still have been charged.',
+      why: 'A lost response may still have been charged.',
     },
     {
       expression: 'p(95) ttft < 300ms',
@@ -227,7 +227,7 @@ export const failingReport: Report = {
       bound: 300,
       unit: 'ms',
       verdict: 'inconclusive',
-      message: 'p(95) ttft cannot be bounded: it takes 59 values, the largest was 420 ms (required < 300 ms; n = 40)',
+      message: 'p(95) ttft cannot be bounded: it needs 59 values, the largest was 420 ms (required < 300 ms; n = 40)',
       why: 'Readers notice.',
     },
   ],

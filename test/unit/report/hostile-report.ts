@@ -1,7 +1,7 @@
 import type { Report } from '../../../src/report/document.ts'
 import { failingReport } from './fixtures.ts'
 
-/** All that a target could say to take over whoever shows it. */
+/** Text by which a target could attack each renderer. */
 export const hostile = [
   '</failure></pre></details></code></script></style></svg>',
   '<script>alert(1)</script><img src=x onerror=alert(1)>',
@@ -29,7 +29,7 @@ const example = {
   ],
 }
 
-/** A report in which every word that can come from outside does its worst. */
+/** A report in which every untrusted text is hostile. */
 export const hostileReport: Report = {
   ...failingReport,
   reasons: [...failingReport.reasons, `Threshold crossed: ${hostile}`],

@@ -32,29 +32,29 @@ const rpc = (good: number, bad: number, refused = 0): Partial<TrialSnapshot> => 
 const judge = (changes: Partial<TrialSnapshot>, state: TrialState = 'over', of: Partial<Trial> = {}) =>
   judgeTrial({ ...trial, ...of }, facts(changes), terms(), state)
 
-describe('a rate', () => {
-  test('has held when all was sent and enough of it was good', () => {
+describe('a trial', () => {
+  test('is sustained if everything was sent and enough responses were good', () => {
     expect(judge({})).toBe('sustained')
     expect(judge(rpc(297, 3))).toBe('sustained')
   })
 
-  test('has broken with more bad answers than chance explains, and not before', () => {
+  test('misses the SLO with more bad responses than chance explains, and not before', () => {
     expect(judge(rpc(294, 6))).toBe('sustained')
     expect(judge(rpc(293, 7))).toBe('slo-missed')
   })
 
-  test('is confirmed only where the share of these very answers is kept', () => {
+  test('confirms only if the share of its own responses is good enough', () => {
     expect(judge(rpc(297, 3), 'over', { purpose: 'confirm' })).toBe('sustained')
     expect(judge(rpc(296, 4), 'over', { purpose: 'confirm' })).toBe('slo-missed')
   })
 
-  test('has to hold for each call of the mix, the rare one as well', () => {
+  test('must be good for each call of the mix, including rare ones', () => {
     const shares = { rpc: 0.95, chat: 0.05 }
     const calls = { rpc: { good: 285, bad: 0, refused: 0 }, chat: { good: 12, bad: 3, refused: 0 } }
     expect(judgeTrial(trial, facts({ calls }), terms({ mix: shares }), 'over')).toBe('slo-missed')
   })
 
-  test('has broken where requests pile up, though every answer was still good', () => {
+  test('fails if the queue grows, even if every response was good', () => {
     const queue = { inFlightPerSecond: 10, latencyMsPerSecond: 100, deviations: 8, isRising: true }
     expect(judge({ queue })).toBe('queue-growing')
     expect(judge({ queue: { ...queue, deviations: 1 } })).toBe('sustained')
@@ -62,7 +62,7 @@ describe('a rate', () => {
     expect(judge({ queue: { ...queue, latencyMsPerSecond: -1 } })).toBe('sustained')
   })
 
-  test('is not confirmed by a queue that grows ever so little', () => {
+  test('does not confirm if the queue grows even slightly', () => {
     const queue = { inFlightPerSecond: 1, latencyMsPerSecond: 10, deviations: 2, isRising: true }
     expect(judge({ queue }, 'over', { purpose: 'confirm' })).toBe('queue-growing')
     const confirm = (changes: Partial<typeof queue>) =>
@@ -72,57 +72,57 @@ describe('a rate', () => {
     expect(confirm({ isRising: false, inFlightPerSecond: 4 })).toBe('queue-growing')
   })
 
-  test('has broken where its trial was ended for what the rest of its answers no longer shows', () => {
+  test('that ended early counts as a growing queue', () => {
     expect(judge(rpc(120, 0))).toBe('queue-growing')
   })
 })
 
-describe('while a trial goes on', () => {
-  test('nothing is said that an answer to come could undo', () => {
+describe('an open trial', () => {
+  test('has no outcome that a later response could change', () => {
     expect(judge(rpc(20, 6), 'open')).toBeNull()
     expect(judge(rpc(20, 7), 'open')).toBe('slo-missed')
   })
 
-  test('a queue must grow more clearly, for it is looked at again and again', () => {
+  test('needs a clearer growth of the queue, because it is checked repeatedly', () => {
     const queue = { inFlightPerSecond: 30, latencyMsPerSecond: 100, deviations: 3.5, isRising: true }
     expect(judge({ ...rpc(100, 0), queue }, 'open')).toBeNull()
     expect(judge({ ...rpc(100, 0), queue: { ...queue, deviations: 5 } }, 'open')).toBe('queue-growing')
   })
 })
 
-describe('the target is not blamed', () => {
-  test('for what the harness sent too late, whatever came of it', () => {
+describe('a trial is inconclusive about the target', () => {
+  test('if Turnpike sent too late, whatever the responses', () => {
     expect(judge({ ...rpc(200, 100), late: 20 })).toBe('harness-late')
     expect(judge({ late: 6 })).toBe('sustained')
   })
 
-  test('for what the harness could not send', () => {
+  test('if Turnpike could not send', () => {
     expect(judge({ crowdedOut: 1 })).toBe('harness-saturated')
   })
 
-  test('but for bad answers it is, though the harness was full as well', () => {
+  test('but bad responses count, even if Turnpike reached its limit too', () => {
     expect(judge({ ...rpc(200, 99), crowdedOut: 1 })).toBe('slo-missed')
   })
 
-  test('for refusals of rate limits, unless what it did answer was bad', () => {
+  test('if rate limits rejected requests, unless the other responses were bad', () => {
     expect(judge(rpc(200, 0, 100))).toBe('rate-limited')
     expect(judge(rpc(150, 50, 100))).toBe('slo-missed')
     expect(judge(rpc(297, 0, 3))).toBe('sustained')
   })
 
-  test('while callers are blocked, or were held back lest they be', () => {
+  test('if callers were blocked, or arrivals were held back to avoid that', () => {
     expect(judge({ ...rpc(100, 200), blocked: 1 })).toBe('blocked')
     expect(judge({ ...rpc(198, 2), heldBack: 1 })).toBe('failure-limit')
   })
 
-  test('for a trial in which the run ended', () => {
+  test('if the run ended during it', () => {
     expect(judge(rpc(100, 0), 'broken-off')).toBe('unfinished')
     expect(judge({ ...rpc(299, 0), cutOff: 1 })).toBe('unfinished')
     expect(judge({}, 'broken-off')).toBe('sustained')
   })
 })
 
-/** The chance of at least `bad` among `of`, summed up term by term. */
+/** The probability of at least `bad` among `of`, summed up term by term. */
 function chanceOf(bad: number, of: number, share: number): number {
   let chance = 0
   for (let k = 0; k < bad; k++) chance += choose(of, k) * share ** k * (1 - share) ** (of - k)
@@ -132,31 +132,31 @@ function chanceOf(bad: number, of: number, share: number): number {
 const choose = (n: number, k: number): number =>
   Array.from({ length: k }, (_, i) => (n - i) / (i + 1)).reduce((a, b) => a * b, 1)
 
-describe('the most bad answers that chance explains', () => {
+describe('the maximum number of bad responses by chance', () => {
   test.each([
     [20, 0.01],
     [60, 0.05],
     [300, 0.01],
     [120, 0.1],
-  ])('of %i with a share of %f come more often than one time in twenty, and one more does not', (of, share) => {
-    const most = maxFailuresByChance(of, share)
-    expect(most === 0 ? 1 : chanceOf(most, of, share)).toBeGreaterThan(0.05)
-    expect(chanceOf(most + 1, of, share)).toBeLessThan(0.05)
+  ])('of %i with a share of %f has a probability above 5 %%, and one more does not', (of, share) => {
+    const max = maxFailuresByChance(of, share)
+    expect(max === 0 ? 1 : chanceOf(max, of, share)).toBeGreaterThan(0.05)
+    expect(chanceOf(max + 1, of, share)).toBeLessThan(0.05)
   })
 
-  test('are more than those of the very share, and near it where there are many', () => {
+  test('is above the exact share, and close to it for large numbers', () => {
     expect(maxFailuresByChance(300, 0.01)).toBeGreaterThan(maxFailuresAllowed(300, 0.01))
     expect(maxFailuresByChance(100_000, 0.01)).toBeLessThan(1_060)
   })
 
-  test('are none where none may be bad, and never more than there are', () => {
+  test('is 0 for a share of 0, and never more than all', () => {
     expect(maxFailuresByChance(1_000, 0)).toBe(0)
     expect(maxFailuresByChance(3, 0.9)).toBe(3)
     expect(maxFailuresByChance(0, 0.01)).toBe(0)
   })
 })
 
-test('so many are allowed that the share of these very answers is kept, whatever a double makes of it', () => {
+test('the allowed number is exact, despite floating-point rounding', () => {
   expect(maxFailuresAllowed(100, 1 - 0.99)).toBe(1)
   expect(maxFailuresAllowed(299, 1 - 0.99)).toBe(2)
   expect(maxFailuresAllowed(1_000, 1 - 0.999)).toBe(1)

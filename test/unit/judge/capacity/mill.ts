@@ -4,27 +4,27 @@ import { queueTrendOf, type TimedRequest } from '../../../../src/judge/capacity/
 import { type Random, randomStream } from '../../../../src/lib/random.ts'
 import type { SearchTerms, Trial } from '../../../../src/plan/plan.ts'
 
-/** A target whose capacity is known: `slots` requests at a time, `queue` more that wait, the rest refused at once. */
+/** A target with a known capacity: `slots` concurrent requests, `queue` waiting ones; it rejects the rest immediately. */
 export type Mill = {
   readonly slots: number
   readonly serviceMs: number
-  /** Service times that vary as those of a memoryless server, and not at all otherwise. */
+  /** Exponential service times; else they are constant. */
   readonly varies: boolean
   readonly queue: number
   /** The longest good time. */
   readonly sloMs: number
-  /** The share of requests that fail for no reason. */
+  /** The share of requests that fail at random. */
   readonly noise: number
   readonly seed: number
 }
 
 export const kneeOf = ({ slots, serviceMs }: Mill): number => (slots * 1000) / serviceMs
 
-/** What is seen of a trial that begins with an empty queue and goes on to its end, unless it is given up. */
+/** Simulates a trial that starts with an empty queue, until its end or until its outcome is certain. */
 export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialSnapshot {
   const random = randomStream(mill.seed, `mill/${trial.index}`)
   const serve = serverOf(mill, random)
-  const passages: TimedRequest[] = []
+  const requests: TimedRequest[] = []
   const tally = { good: 0, bad: 0, refused: 0 }
   let arrivals = 0
   const facts = (untilMs: number): TrialSnapshot => ({
@@ -35,7 +35,7 @@ export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialSnapsh
     heldBack: 0,
     crowdedOut: 0,
     cutOff: 0,
-    queue: queueTrendOf(passages, 1, untilMs),
+    queue: queueTrendOf(requests, 1, untilMs),
   })
   const lookEvery = Math.ceil(trial.arrivals / 12)
   const gapMs = 1000 / trial.perSecond
@@ -45,7 +45,7 @@ export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialSnapsh
     arrivals++
     if (endMs === null) tally.bad++
     else {
-      passages.push({ dueMs, sentMs: dueMs, endMs })
+      requests.push({ dueMs, sentMs: dueMs, endMs })
       if (endMs - dueMs <= mill.sloMs) tally.good++
       else tally.bad++
     }
@@ -54,7 +54,7 @@ export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialSnapsh
   return facts((arrivals - 1) * gapMs)
 }
 
-/** Gives when a request is over that comes at an instant; null: it is refused. */
+/** Returns the end of a request that arrives at an instant; null: it is rejected. */
 function serverOf({ slots, serviceMs, queue, varies, noise }: Mill, random: Random): (nowMs: number) => number | null {
   const free = Array<number>(slots).fill(0)
   let begins: number[] = []
@@ -70,7 +70,7 @@ function serverOf({ slots, serviceMs, queue, varies, noise }: Mill, random: Rand
   }
 }
 
-/** Searches until there is a conclusion. */
+/** Runs a search to its conclusion. */
 export function search(mill: Mill, terms: SearchTerms): { conclusion: SearchConclusion; past: readonly TrialRecord[] } {
   const past: TrialRecord[] = []
   for (;;) {

@@ -5,7 +5,7 @@ import type { SearchTerms, Trial } from '../../../../src/plan/plan.ts'
 
 import { kneeOf, mill, search, terms } from './mill.ts'
 
-/** Goes on with a search as long as `outcomeOf` says what comes of a trial. */
+/** Continues a search until its conclusion, or until `outcomeOf` gives no outcome. */
 function follow(of: SearchTerms, outcomeOf: (trial: Trial, past: readonly TrialRecord[]) => TrialOutcome | null) {
   const past: TrialRecord[] = []
   for (;;) {
@@ -17,7 +17,7 @@ function follow(of: SearchTerms, outcomeOf: (trial: Trial, past: readonly TrialR
   }
 }
 
-const breaksAbove =
+const exceededAbove =
   (perSecond: number) =>
   (trial: Trial): TrialOutcome =>
     trial.perSecond > perSecond ? 'slo-missed' : 'sustained'
@@ -25,31 +25,31 @@ const breaksAbove =
 const rates = (past: readonly TrialRecord[]) => past.map(({ trial }) => Number(trial.perSecond.toPrecision(4)))
 
 describe('a search', () => {
-  test('doubles the rate until it breaks, halves the distance, and confirms', () => {
-    const { past, conclusion } = follow(terms({ precision: 0.1 }), breaksAbove(55))
+  test('doubles the rate until it is too high, bisects, and confirms', () => {
+    const { past, conclusion } = follow(terms({ precision: 0.1 }), exceededAbove(55))
     expect(rates(past)).toEqual([10, 20, 40, 80, 56.57, 47.57, 51.87, 51.87])
     expect(past.at(-1)?.trial.purpose).toBe('confirm')
     expect(conclusion).toMatchObject({ status: 'found', perSecond: expect.closeTo(51.87, 2) })
   })
 
   test.each([13, 77.7, 160, 999])('ends within the precision below a knee of %f', knee => {
-    const { conclusion } = follow(terms(), breaksAbove(knee))
+    const { conclusion } = follow(terms(), exceededAbove(knee))
     const found = conclusion?.perSecond ?? 0
     expect(found).toBeLessThanOrEqual(knee)
     expect(found * 1.03).toBeGreaterThanOrEqual(knee)
   })
 
-  test('confirms with as many answers as prove the share, and for as long as it is to', () => {
-    const last = (changes: Partial<SearchTerms>) => follow(terms(changes), breaksAbove(15)).past.at(-1)?.trial
+  test('confirms with enough responses to prove the share, for at least the planned time', () => {
+    const last = (changes: Partial<SearchTerms>) => follow(terms(changes), exceededAbove(15)).past.at(-1)?.trial
     expect(last({ confirmMs: 1_000 })?.arrivals).toBe(299)
     expect(last({ confirmMs: 60_000 })?.arrivals).toBeGreaterThan(800)
-    // A call that is one in five needs as many of its own, and chance may leave it some fewer.
+    // A call with a share of 20 % needs the same number, and chance may give it fewer.
     expect(last({ confirmMs: 1_000, mix: { rpc: 0.8, chat: 0.2 } })?.arrivals).toBeGreaterThan(299 * 5)
   })
 
-  test('lowers what it cannot confirm by the precision', () => {
+  test('lowers an unconfirmed rate by the precision', () => {
     const { past, conclusion } = follow(terms(), trial =>
-      trial.purpose === 'confirm' ? breaksAbove(97)(trial) : breaksAbove(100)(trial),
+      trial.purpose === 'confirm' ? exceededAbove(97)(trial) : exceededAbove(100)(trial),
     )
     const confirmed = past.filter(({ trial }) => trial.purpose === 'confirm').map(({ trial }) => trial.perSecond)
     expect(confirmed).toHaveLength(2)
@@ -57,65 +57,67 @@ describe('a search', () => {
     expect(conclusion).toMatchObject({ status: 'found', perSecond: confirmed[1] })
   })
 
-  test('says no more than that the highest rate holds, where nothing broke', () => {
+  test('ends above the range if the highest rate is sustained', () => {
     const { past, conclusion } = follow(terms({ toPerSecond: 90 }), () => 'sustained')
     expect(rates(past)).toEqual([10, 20, 40, 80, 90, 90])
-    expect(conclusion).toEqual({ status: 'above-range', perSecond: 90, message: 'sustained' })
+    expect(conclusion).toEqual({ status: 'above-range', perSecond: 90, reason: 'sustained' })
   })
 
-  test('says that not even the lowest rate holds when that broke twice', () => {
+  test('ends below the range if the lowest rate fails twice', () => {
     const { past, conclusion } = follow(terms(), () => 'slo-missed')
     expect(rates(past)).toEqual([10, 10])
-    expect(conclusion).toEqual({ status: 'below-range', perSecond: null, message: 'slo-missed' })
+    expect(conclusion).toEqual({ status: 'below-range', perSecond: null, reason: 'slo-missed' })
   })
 
-  test('does not take a trial that the harness spoiled for one of the two', () => {
+  test('does not count a trial that Turnpike invalidated', () => {
     const { past, conclusion } = follow(terms(), (_, before) => (before.length === 0 ? 'harness-late' : 'slo-missed'))
     expect([past.length, conclusion?.status]).toEqual([3, 'below-range'])
   })
 
   test('forgives a cold start', () => {
-    const { conclusion } = follow(terms(), (trial, past) => (past.length === 0 ? 'slo-missed' : breaksAbove(50)(trial)))
+    const { conclusion } = follow(terms(), (trial, past) =>
+      past.length === 0 ? 'slo-missed' : exceededAbove(50)(trial),
+    )
     expect(conclusion?.status).toBe('found')
   })
 
-  test('ends with its trials at the latest', () => {
+  test('ends after the maximum number of trials', () => {
     const { past, conclusion } = follow(terms({ precision: 0.000_1, fromPerSecond: 1 }), trial =>
-      trial.purpose === 'confirm' ? 'slo-missed' : breaksAbove(1_500)(trial),
+      trial.purpose === 'confirm' ? 'slo-missed' : exceededAbove(1_500)(trial),
     )
     expect(past).toHaveLength(maxTrials)
     expect(conclusion?.status).toBe('inconclusive')
   })
 })
 
-describe('what is not the target', () => {
-  test('is tried once more, where it was the harness', () => {
+describe('a limit other than the target', () => {
+  test('repeats a trial once, if Turnpike invalidated it', () => {
     const { past, conclusion } = follow(terms(), (trial, before) =>
-      trial.perSecond === 40 && before.at(-1)?.trial.perSecond !== 40 ? 'harness-late' : breaksAbove(60)(trial),
+      trial.perSecond === 40 && before.at(-1)?.trial.perSecond !== 40 ? 'harness-late' : exceededAbove(60)(trial),
     )
     expect(rates(past).slice(0, 5)).toEqual([10, 20, 40, 40, 80])
     expect(conclusion?.status).toBe('found')
   })
 
-  test('bounds the search, and the target may still break below', () => {
+  test('bounds the search, which may still find a capacity below', () => {
     const { conclusion } = follow(terms(), trial =>
-      trial.perSecond > 70 ? 'harness-saturated' : breaksAbove(50)(trial),
+      trial.perSecond > 70 ? 'harness-saturated' : exceededAbove(50)(trial),
     )
     expect(conclusion).toMatchObject({ status: 'found', perSecond: expect.closeTo(50, -0.5) })
   })
 
-  test('is never given out as a rate of the target', () => {
+  test('is never reported as a capacity', () => {
     const { conclusion } = follow(terms(), trial => (trial.perSecond > 70 ? 'harness-saturated' : 'sustained'))
-    expect(conclusion).toEqual({ status: 'harness-limited', perSecond: null, message: 'harness-saturated' })
+    expect(conclusion).toEqual({ status: 'harness-limited', perSecond: null, reason: 'harness-saturated' })
   })
 
-  test('ends the search, where rate limits gave way first or callers are about to be blocked', () => {
+  test('ends the search, for rate limits and blocked callers', () => {
     const at = (outcome: TrialOutcome) =>
       follow(terms(), trial => (trial.perSecond > 30 ? outcome : 'sustained')).conclusion
-    expect(at('rate-limited')).toEqual({ status: 'limited-by-tier', perSecond: null, message: 'rate-limited' })
-    expect(at('blocked')).toEqual({ status: 'inconclusive', perSecond: null, message: 'blocked' })
-    expect(at('failure-limit')).toEqual({ status: 'inconclusive', perSecond: null, message: 'failure-limit' })
-    expect(at('unfinished')).toEqual({ status: 'inconclusive', perSecond: null, message: 'unfinished' })
+    expect(at('rate-limited')).toEqual({ status: 'limited-by-tier', perSecond: null, reason: 'rate-limited' })
+    expect(at('blocked')).toEqual({ status: 'inconclusive', perSecond: null, reason: 'blocked' })
+    expect(at('failure-limit')).toEqual({ status: 'inconclusive', perSecond: null, reason: 'failure-limit' })
+    expect(at('unfinished')).toEqual({ status: 'inconclusive', perSecond: null, reason: 'unfinished' })
   })
 })
 
@@ -127,9 +129,9 @@ const sizes = [
   { slots: 32, serviceMs: 40 },
 ]
 
-describe('the knee of a target whose capacity is known', () => {
+describe('the knee of a target with a known capacity', () => {
   test.each(sizes)(
-    'is found within 5 %, and never passed by more than the precision, with $slots slots of $serviceMs ms',
+    'is found within 5 %, and never exceeded by more than the precision, with $slots slots of $serviceMs ms',
     size => {
       for (const queue of [0, 10, 200]) {
         const target = mill({ ...size, queue })
@@ -142,16 +144,13 @@ describe('the knee of a target whose capacity is known', () => {
     },
   )
 
-  test.each([1, 2, 3, 4])(
-    'is found within 5 %% though service times vary and some answers are bad by chance, seed %i',
-    seed => {
-      const target = mill({ slots: 32, serviceMs: 40, varies: true, queue: 2_000, noise: 0.003, seed })
-      const { conclusion } = search(target, terms({ confirmMs: 20_000 }))
-      expect(Math.abs((conclusion.perSecond ?? 0) / kneeOf(target) - 1)).toBeLessThan(0.05)
-    },
-  )
+  test.each([1, 2, 3, 4])('is found within 5 %% with random service times and some bad responses, seed %i', seed => {
+    const target = mill({ slots: 32, serviceMs: 40, varies: true, queue: 2_000, noise: 0.003, seed })
+    const { conclusion } = search(target, terms({ confirmMs: 20_000 }))
+    expect(Math.abs((conclusion.perSecond ?? 0) / kneeOf(target) - 1)).toBeLessThan(0.05)
+  })
 
-  test('is found by few requests: a rate far beyond it is given up soon', () => {
+  test('is found with few requests: a trial far above it ends early', () => {
     const { past } = search(mill({ slots: 8, serviceMs: 50, queue: 10_000, sloMs: 5_000 }), terms())
     const far = past.find(({ trial }) => trial.perSecond === 320)
     expect(far?.outcome).toBe('queue-growing')

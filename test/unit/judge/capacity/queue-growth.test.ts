@@ -2,18 +2,18 @@ import { describe, expect, test } from 'vitest'
 import { queueTrendOf, type TimedRequest } from '../../../../src/judge/capacity/queue-growth.ts'
 import { randomStream } from '../../../../src/lib/random.ts'
 
-/** One arrival every `gapMs`, each of which takes as long as `tookMs` says. */
+/** One arrival every `gapMs`; `tookMs` gives its latency. */
 const passing = (count: number, gapMs: number, tookMs: (dueMs: number, index: number) => number): TimedRequest[] =>
   Array.from({ length: count }, (_, index) => {
     const dueMs = index * gapMs
     return { dueMs, sentMs: dueMs, endMs: dueMs + tookMs(dueMs, index) }
   })
 
-/** 100 come each second and 80 go, so that each waits a quarter of the time that has gone by. */
+/** 100 arrivals and 80 completions per second, so each request waits a quarter of the elapsed time. */
 const piling = passing(300, 10, dueMs => 20 + dueMs / 4)
 
 describe('the growth of a queue', () => {
-  test('is what comes in excess of what goes, with the time by which that takes longer', () => {
+  test('is the excess of arrivals over completions, and the growth of the latency', () => {
     const growth = queueTrendOf(piling, 1, 2_990)
     expect(growth?.inFlightPerSecond).toBeCloseTo(20, 0)
     expect(growth?.latencyMsPerSecond).toBeCloseTo(250, 0)
@@ -21,7 +21,7 @@ describe('the growth of a queue', () => {
     expect(growth?.isRising).toBe(true)
   })
 
-  test('is none where requests take their time, however long that is', () => {
+  test('is zero if the latency is constant, however long', () => {
     const growth = queueTrendOf(
       passing(300, 10, () => 800),
       1,
@@ -32,24 +32,24 @@ describe('the growth of a queue', () => {
     expect(growth?.isRising).toBe(false)
   })
 
-  test('is that of all requests where one in so many is known', () => {
+  test('is scaled up if only a sample of the requests is known', () => {
     const half = piling.filter((_, index) => index % 2 === 0)
     expect(queueTrendOf(half, 2, 2_980)?.inFlightPerSecond).toBeCloseTo(20, -0.5)
   })
 
-  test('is looked for only as far as all is known', () => {
-    // The queue grows in the second half alone.
+  test('is evaluated only up to the given instant', () => {
+    // The queue grows only in the second half.
     const late = passing(300, 10, dueMs => 20 + Math.max(0, dueMs - 1_500) / 4)
     expect(queueTrendOf(late, 1, 1_490)?.inFlightPerSecond).toBeCloseTo(0, 6)
     expect(queueTrendOf(late, 1, 2_990)?.latencyMsPerSecond).toBeGreaterThan(50)
   })
 
-  test('is not told from a handful of requests', () => {
+  test('has no value for a few requests', () => {
     expect(queueTrendOf(piling.slice(0, 25), 1, 240)).toBeNull()
     expect(queueTrendOf([], 1, 0)).toBeNull()
   })
 
-  test('is no steady one where times only vary: in 500 trials it seems so as rarely as it may', () => {
+  test('is rarely significant if times only vary: in fewer than 10 of 500 trials', () => {
     const alarms = Array.from({ length: 500 }, (_, seed) => {
       const random = randomStream(seed, 'times')
       const growth = queueTrendOf(

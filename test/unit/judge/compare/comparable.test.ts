@@ -7,7 +7,7 @@ const plan = aPlan()
 const base = { plan, contract: documented }
 const pathsOf = (run: Partial<typeof base>) => planDifferences(base, { ...base, ...run }).map(({ path }) => path)
 
-test('what does not change what is measured may differ', () => {
+test('properties that do not affect the results may differ', () => {
   const others = {
     seed: 99,
     target: 'https://staging.example.com/api/v1',
@@ -23,7 +23,7 @@ test('what does not change what is measured may differ', () => {
   ).toEqual([])
 })
 
-test('names what differs by its path, with both values', () => {
+test('lists each difference with its path and both values', () => {
   const stages = [
     aStage('steady', 10_000, {
       load: { model: 'open', shape: { kind: 'constant', perSecond: 12 }, mix: [['chat', 1]] },

@@ -20,38 +20,38 @@ const variance = (values: readonly number[]) => {
 }
 
 describe('a percentile', () => {
-  test('is where so large a share of the values lies below', () => {
+  test('has its share of the values below it', () => {
     // Log-normal with median 100 and sigma 0.3, of very many values.
     const slices = slicesOf({ count: 100_000, lateMs: 0 })
     expect(latency(slices, 50)?.value).toBeCloseTo(100, 0)
     expect((latency(slices, 95)?.value ?? 0) / 100).toBeCloseTo(Math.exp(0.3 * 1.645), 1)
   })
 
-  test('varies from run to run as one run says that it does', () => {
+  test('varies from run to run as one run estimates', () => {
     const runs = Array.from({ length: 150 }, (_, seed) => slicesOf({ seed, count: 1_000 }))
     for (const percent of [50, 95]) {
       const estimates = runs.map(slices => latency(slices, percent)).filter(estimate => estimate !== null)
-      const said = estimates.reduce((sum, each) => sum + each.variance, 0) / estimates.length
-      const ratio = said / variance(estimates.map(({ point }) => point))
+      const estimated = estimates.reduce((sum, each) => sum + each.variance, 0) / estimates.length
+      const ratio = estimated / variance(estimates.map(({ point }) => point))
       expect(ratio).toBeGreaterThan(0.7)
       expect(ratio).toBeLessThan(1.8)
     }
   })
 
-  test('is less sure where the values of a while are alike, however many they are', () => {
+  test('is less certain if values close in time are alike, however many', () => {
     const wavy = slicesOf({ count: 20_000, drift: dueMs => 1 + 0.2 * Math.sin(dueMs / 9_000) })
     const even = slicesOf({ count: 20_000 })
     expect(latency(wavy, 50)?.variance).toBeGreaterThan(20 * (latency(even, 50)?.variance ?? 1))
   })
 
-  test('is none of too few values, nor of values that all lie in a few slices', () => {
+  test('has no value for too few values, or for values in too few slices', () => {
     expect(latency(slicesOf({ count: 298 }), 99)).toBeNull()
     expect(latency(slicesOf({ count: 299 }), 99)).not.toBeNull()
-    const tokensPerWrite = slicesOf().filter((_, index) => index < 3)
-    expect(latency(tokensPerWrite, 50)).toBeNull()
+    const fewSlices = slicesOf().filter((_, index) => index < 3)
+    expect(latency(fewSlices, 50)).toBeNull()
   })
 
-  test('lies within its cell by the share of it that is reached', () => {
+  test('is interpolated within its bucket', () => {
     const cells = [
       [10, 4],
       [20, 4],
@@ -67,7 +67,7 @@ describe('a percentile', () => {
 })
 
 describe('a rate, a share and a price', () => {
-  test('are of all slices together', () => {
+  test('use all slices', () => {
     const slices = slicesOf({ count: 1_200 })
     expect(estimateRate(slices, ({ answered }) => answered)?.value).toBeCloseTo(10, 9)
     const half = estimateShare(
@@ -84,7 +84,7 @@ describe('a rate, a share and a price', () => {
     expect(price).toMatchObject({ value: 3, variance: 0 })
   })
 
-  test('of nothing are nothing, and still not certain', () => {
+  test('of nothing are 0, with a variance', () => {
     const slices = slicesOf()
     const none = estimateShare(
       slices,

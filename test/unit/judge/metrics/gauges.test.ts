@@ -16,30 +16,30 @@ const response = (headers: ObservedResponse['headers'], status = 200): ObservedR
   }
 }
 
-test('meters: apart by call and network they add up to what the report says in total', async () => {
-  const meters = createGauges(documented)
+test('the gauges by call and network add up to the totals of the report', async () => {
+  const gauges = createGauges(documented)
   const { report, observations } = await virtualRun({ scenario: 'scenarios/smoke.yaml' })
-  for (const observation of observations) meters.add(observation)
+  for (const observation of observations) gauges.add(observation)
   const total = (name: 'expectedCredits' | 'claimedCredits' | 'expectedPicoUsd' | 'claimedPicoUsd') =>
-    meters.charges().reduce((sum, charge) => sum + charge[name], 0n)
+    gauges.charges().reduce((sum, charge) => sum + charge[name], 0n)
   const { billing } = report
   expect(String(total('expectedCredits'))).toBe(billing.expectedCredits)
   expect(String(total('claimedCredits'))).toBe(billing.claimedCredits)
   expect(Number(total('expectedPicoUsd')) / 1e12).toBeCloseTo(Number(billing.expectedUsd), 11)
   expect(Number(total('claimedPicoUsd')) / 1e12).toBeCloseTo(Number(billing.claimedUsd), 11)
-  expect(meters.charges().map(({ call, network }) => `${call} ${network}`)).toEqual(
+  expect(gauges.charges().map(({ call, network }) => `${call} ${network}`)).toEqual(
     expect.arrayContaining(['chat none', 'rpc ethereum-mainnet', 'single zksync-mainnet']),
   )
-  expect(meters.balances()).toHaveLength(16)
-  expect(new Set(meters.remaining().map(({ scope }) => scope.split(':')[0]))).toEqual(
+  expect(gauges.balances()).toHaveLength(16)
+  expect(new Set(gauges.remaining().map(({ scope }) => scope.split(':')[0]))).toEqual(
     new Set(['chat', 'rpc', 'control']),
   )
 })
 
-test('meters: of two answers the one that was written last counts, although it may have ended first', () => {
-  const meters = createGauges(documented)
+test('the response that was written last counts, even if it ended first', () => {
+  const gauges = createGauges(documented)
   const shown = (usd: string, remaining: string, headersMs: number) =>
-    meters.add(
+    gauges.add(
       anObservation({
         request: rpc,
         headersMs,
@@ -48,24 +48,24 @@ test('meters: of two answers the one that was written last counts, although it m
     )
   shown('9.5', '50', 30)
   shown('9.9', '90', 10)
-  expect(meters.balances()).toEqual([{ caller: 'c0', usd: 9.5, diem: null }])
-  expect(meters.remaining()).toEqual([{ caller: 'c0', scope: 'rpc', tier: 'default', requests: 50, tokens: null }])
+  expect(gauges.balances()).toEqual([{ caller: 'c0', usd: 9.5, diem: null }])
+  expect(gauges.remaining()).toEqual([{ caller: 'c0', scope: 'rpc', tier: 'default', requests: 50, tokens: null }])
   shown('9.4', '49', 40)
-  expect(meters.balances()).toEqual([{ caller: 'c0', usd: 9.4, diem: null }])
+  expect(gauges.balances()).toEqual([{ caller: 'c0', usd: 9.4, diem: null }])
 })
 
-test('meters: what is no number is not shown', () => {
-  const meters = createGauges(documented)
+test('a header that is no number gives no value', () => {
+  const gauges = createGauges(documented)
   const junk = { 'x-service-balance-usd': 'NaN', 'x-ratelimit-remaining-requests': 'soon' }
-  meters.add(anObservation({ request: rpc, response: response(junk) }))
-  expect(meters.balances()).toEqual([{ caller: 'c0', usd: null, diem: null }])
-  expect(meters.remaining()).toMatchObject([{ requests: null, tokens: null }])
+  gauges.add(anObservation({ request: rpc, response: response(junk) }))
+  expect(gauges.balances()).toEqual([{ caller: 'c0', usd: null, diem: null }])
+  expect(gauges.remaining()).toMatchObject([{ requests: null, tokens: null }])
 })
 
-test('meters: answers of the abuse block are counted apart by caller', () => {
-  const meters = createGauges(documented)
-  meters.add(anObservation({ request: rpc, response: response({}, 429) }))
-  meters.add(anObservation({ request: rpc, response: response({}, 400) }))
-  meters.add(anObservation({ request: rpc, response: null }))
-  expect([...meters.blocks()]).toEqual([['c0', 1]])
+test('responses of the abuse block are counted by caller', () => {
+  const gauges = createGauges(documented)
+  gauges.add(anObservation({ request: rpc, response: response({}, 429) }))
+  gauges.add(anObservation({ request: rpc, response: response({}, 400) }))
+  gauges.add(anObservation({ request: rpc, response: null }))
+  expect([...gauges.blocks()]).toEqual([['c0', 1]])
 })

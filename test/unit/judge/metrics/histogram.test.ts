@@ -13,7 +13,7 @@ import { randomStream } from '../../../../src/lib/random.ts'
 const hourUs = 3_600_000_000
 const hdr = new Int32Histogram(1, hourUs, 3)
 
-test('a value is put into the cell that HdrHistogram has for it', () => {
+test('bucketOf gives the same index as HdrHistogram', () => {
   const powers = Array.from({ length: 32 }, (_, exponent) => 2 ** exponent)
   const random = randomStream(1, 'cells')
   const drawn = Array.from({ length: 10_000 }, () => Math.floor(hourUs ** random.next()))
@@ -23,7 +23,7 @@ test('a value is put into the cell that HdrHistogram has for it', () => {
   expect(values.map(bucketOf)).toEqual(values.map(value => hdr.countsArrayIndex(value)))
 })
 
-test('percentiles are those of HdrHistogram, within what was recorded', () => {
+test('percentiles equal those of HdrHistogram', () => {
   const histogram = createHistogram()
   const other = new Int32Histogram(1, hourUs, 3)
   const random = randomStream(2, 'values')
@@ -43,7 +43,7 @@ const histogramOf = (values: readonly number[]) => {
   return histogram
 }
 
-describe('percentiles: one is stated from exactly as many samples as bound it', () => {
+describe('a percentile has a value only with enough samples to bound it', () => {
   test.each([
     [50, 5],
     [90, 29],
@@ -51,7 +51,7 @@ describe('percentiles: one is stated from exactly as many samples as bound it', 
     [99, 299],
     [99.9, 2995],
     [10, 29],
-  ])('p%f needs %i', (percent, needed) => {
+  ])('p%f needs %i samples', (percent, needed) => {
     expect(samplesFor(percent)).toBe(needed)
     const almost = histogramOf(Array.from({ length: needed - 1 }, () => 7))
     expect(percentileMs(almost, percent)).toBeNull()
@@ -64,7 +64,7 @@ describe('percentiles: one is stated from exactly as many samples as bound it', 
   })
 })
 
-test('percentiles: mean and max need one sample, and without one everything is null', () => {
+test('mean and max need one sample; without samples everything is null', () => {
   expect(percentilesOf(histogramOf([]))).toEqual({
     count: 0,
     mean: null,
@@ -78,7 +78,7 @@ test('percentiles: mean and max need one sample, and without one everything is n
   expect(percentilesOf(histogramOf([3.25]))).toMatchObject({ count: 1, mean: 3.25, p50: null, max: 3.25 })
 })
 
-test('percentiles: those of a histogram are those of the sorted values, within a thousandth', () => {
+test('percentiles are those of the sorted values, within 0.1 %', () => {
   const random = randomStream(7, 'values')
   for (let round = 0; round < 30; round++) {
     const scale = 10 ** random.int(5)
@@ -95,7 +95,7 @@ test('percentiles: those of a histogram are those of the sorted values, within a
   }
 })
 
-test('histogram: merging parts is recording all their values into one', () => {
+test('merging histograms equals recording all values into one', () => {
   const random = randomStream(8, 'values')
   const values = Array.from({ length: 900 }, () => random.exponential() * 50)
   const parts = [0, 1, 2].map(part => histogramOf(values.filter((_, index) => index % 3 === part)))
@@ -105,7 +105,7 @@ test('histogram: merging parts is recording all their values into one', () => {
   expect(merged.mean).toBeCloseTo(whole.mean ?? Number.NaN, 9)
 })
 
-test('histogram: what is out of range is clamped and counted, what is no number is left out', () => {
+test('values out of range are clamped and counted; NaN is left out', () => {
   const histogram = histogramOf([-1, 5, 2 * 3_600_000, Number.NaN])
   expect(histogram.count()).toBe(3)
   expect(histogram.clamped()).toBe(2)
@@ -113,7 +113,7 @@ test('histogram: what is out of range is clamped and counted, what is no number 
   expect(histogram.maxMs()).toBe(3_600_000)
 })
 
-test('histogram: counts up to boundaries are cumulative and include the boundary itself', () => {
+test('counts up to boundaries are cumulative, and include the boundary', () => {
   const histogram = histogramOf([0.5, 1, 1.001, 2, 400])
   expect(histogram.countsUpTo([0.25, 0.5, 1, 2, 100, 1000])).toEqual([0, 1, 2, 4, 4, 5])
 })

@@ -11,7 +11,7 @@ const histogramOf = (values: readonly number[]) => {
   return histogram
 }
 
-/** How many are in each bucket, by its number. */
+/** The count of each bucket, by its number. */
 function bucketsOf({ spans, deltas }: NativeHistogram): readonly (readonly [bucket: number, count: number])[] {
   let [bucket, count] = [0, 0]
   const rest = [...deltas]
@@ -25,7 +25,7 @@ function bucketsOf({ spans, deltas }: NativeHistogram): readonly (readonly [buck
 }
 
 describe('native histograms', () => {
-  test('hold every value once, in the bucket whose bounds it lies between', () => {
+  test('count every value once, in the bucket with its bounds', () => {
     const draw = randomStream(7, 'native')
     const values = Array.from({ length: 5_000 }, () => 10 ** (draw.next() * 4))
     const native = nativeHistogram(histogramOf(values))
@@ -34,7 +34,7 @@ describe('native histograms', () => {
       const bucket = Math.ceil(Math.log2(ms / 1000) * 2 ** nativeSchema)
       expected.set(bucket, (expected.get(bucket) ?? 0) + 1)
     }
-    // A value is kept to a thousandth, so that one near a bound may have gone to the bucket beside.
+    // Values are stored to 0.1 %, so one near a boundary may be in the neighboring bucket.
     let strays = 0
     for (const [bucket, count] of bucketsOf(native)) {
       const near = (expected.get(bucket - 1) ?? 0) + (expected.get(bucket) ?? 0) + (expected.get(bucket + 1) ?? 0)
@@ -47,7 +47,7 @@ describe('native histograms', () => {
     expect(native.sumSeconds).toBeCloseTo(values.reduce((sum, ms) => sum + ms, 0) / 1000, 6)
   })
 
-  test.each([50, 95, 99])('tell p%i to within a bucket', percent => {
+  test.each([50, 95, 99])('give p%i within one bucket', percent => {
     const draw = randomStream(11, 'native')
     const histogram = histogramOf(Array.from({ length: 20_000 }, () => Math.exp(4 + 1.3 * (draw.next() + draw.next()))))
     const wanted = (percent / 100) * histogram.count()
@@ -62,14 +62,14 @@ describe('native histograms', () => {
     expect(upperMs).toBeLessThanOrEqual(exactMs * growth * 1.001)
   })
 
-  test('count a bound to the bucket below it, as powers of two show', () => {
+  test('count a boundary in the bucket below it', () => {
     for (const exponent of [-8, -3, 0, 4]) {
       const native = nativeHistogram(histogramOf([1000 * 2 ** exponent]))
       expect(bucketsOf(native)).toEqual([[exponent * 2 ** nativeSchema, 1]])
     }
   })
 
-  test('have gaps where there is nothing, and count what is less than a microsecond as nothing', () => {
+  test('skip empty buckets, and count values below a microsecond as zero', () => {
     const native = nativeHistogram(histogramOf([0, 0.0001, 1000, 1000, 4000]))
     expect(native.zeroCount).toBe(2)
     expect(native.spans).toEqual([
@@ -79,7 +79,7 @@ describe('native histograms', () => {
     expect(native.deltas).toEqual([2, -1])
   })
 
-  test('are empty where nothing was recorded', () => {
+  test('are empty without values', () => {
     const native = nativeHistogram(createHistogram())
     expect(native).toMatchObject({ count: 0, zeroCount: 0, spans: [], deltas: [] })
   })

@@ -11,7 +11,7 @@ function seriesOf(observations: readonly Observation[]): Series {
 }
 
 describe('counts over time', () => {
-  test('what was due stands where it was due, an answer where it ended', () => {
+  test('an arrival is in the column of its due time, a response in that of its end', () => {
     const { due, sent, answered } = seriesOf([respondedWith(200, { dueMs: 900, sentMs: 1_001, endMs: 2_500 })])
     expect([due, sent, answered]).toEqual([
       [1, 0, 0],
@@ -20,25 +20,25 @@ describe('counts over time', () => {
     ])
   })
 
-  test('what was dropped was due and not sent; what failed was sent and not answered', () => {
+  test('a dropped arrival was due and not sent; a failed request was sent and not answered', () => {
     const all = seriesOf([dropped(), failed(), respondedWith(429)])
     expect(all).toMatchObject({ due: [3], dropped: [1], sent: [2], failed: [1], answered: [1], refused: [1] })
   })
 
-  test("the program's own calls are left out", () => {
+  test('system calls are left out', () => {
     expect(seriesOf([anObservation({ stage: '(opening)', endMs: 1_500 })])).toMatchObject({
       due: [0, 0],
       answered: [0, 0],
     })
   })
 
-  test('the stages begin where the earliest arrival says that they did', () => {
+  test('the earliest arrival defines when the stages started', () => {
     expect(seriesOf([anObservation({ dueMs: 700 })]).stages).toEqual([{ name: 'steady', startMs: 700, endMs: 10_700 }])
   })
 })
 
 describe('times over time', () => {
-  test('a percentile has a value where there are enough of them, and the largest always', () => {
+  test('a percentile needs enough values; the maximum needs one', () => {
     const many = Array.from({ length: 60 }, (_, id) => anObservation({ id, endMs: 100 + id }))
     const [call] = seriesOf(many).calls
     expect(call?.count).toBe(60)
@@ -50,14 +50,14 @@ describe('times over time', () => {
     expect(lonely?.latencyMs).toMatchObject({ p50: [null], p95: [null], max: [100] })
   })
 
-  test('streams have times to the first token and between chunks, and others have none', () => {
+  test('only streams have times to the first token and between chunks', () => {
     const [stream] = seriesOf([streamed()]).calls
     expect(stream?.ttftMs?.max).toEqual([20])
     expect(stream?.iclMs?.max).toEqual([10])
     expect(seriesOf([anObservation()]).calls[0]?.ttftMs).toBeNull()
   })
 
-  test('the distribution and the heat map count every answer', () => {
+  test('the distribution and the heatmap count every response', () => {
     const { calls, heatmap: heat } = seriesOf([anObservation(), anObservation({ id: 1, endMs: 7_000 })])
     const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
     expect(sum(calls[0]?.latencies.counts ?? [])).toBe(2)
@@ -65,7 +65,7 @@ describe('times over time', () => {
     expect(heat.fromMs).toBeLessThanOrEqual(100)
   })
 
-  test('calls beyond the first ten of the plan share one place', () => {
+  test('calls beyond the first ten of the plan share one entry', () => {
     const names = Array.from({ length: 30 }, (_, index) => `call-${index}`)
     const [call] = Object.values(aPlan().calls)
     const series = createSeries(aPlan({ calls: Object.fromEntries(names.map(name => [name, call])) as Plan['calls'] }))
@@ -77,7 +77,7 @@ describe('times over time', () => {
   })
 })
 
-test('money over time is what answers had added to the ledger by then, in whatever order they are told of', () => {
+test('spend over time adds up by instant, in any order of reports', () => {
   const { add, spend, series } = createSeries(aPlan())
   add(anObservation({ endMs: 3_100 }))
   for (const atMs of [3_100, 100, 1_100])
@@ -91,7 +91,7 @@ test('money over time is what answers had added to the ledger by then, in whatev
   expect(series().spend.expectedCredits).toEqual(['2', '4', '4', '6'])
 })
 
-test('what was billed over time is known from when every account has shown a balance', () => {
+test('the billed amount has values from when every account had a balance', () => {
   const { add, spend, series } = createSeries(aPlan())
   add(anObservation({ endMs: 3_100 }))
   spend.opened()
@@ -109,7 +109,7 @@ describe('limits over time', () => {
   })
   const body = { kind: 'empty' } as const
 
-  test('each answer says how much of its window is used, and each 429 is marked', () => {
+  test('each response gives the usage of its window, and each 429 is listed', () => {
     const { limits } = seriesOf([
       anObservation({ response: { status: 200, headers: headers(49), bytes: 0, body } }),
       respondedWith(429, { id: 7, headersMs: 1_500, response: { status: 429, headers: headers(0), bytes: 0, body } }),
@@ -119,13 +119,13 @@ describe('limits over time', () => {
     ])
   })
 
-  test('junk in the headers is no number', () => {
+  test('invalid headers give no value', () => {
     const junk = { 'x-ratelimit-limit-requests': '-5e9', 'x-ratelimit-remaining-requests': 'NaN' }
     const { limits } = seriesOf([anObservation({ response: { status: 200, headers: junk, bytes: 0, body } })])
     expect(limits[0]).toMatchObject({ limit: null, used: [null] })
   })
 
-  test('callers are many and lanes are few: those that were refused come first', () => {
+  test('only some limits are shown; those with rejections come first', () => {
     const response = (status: number) => ({ status, headers: headers(20), bytes: 0, body })
     const calm = Array.from({ length: 100 }, (_, at) => anObservation({ caller: `c${at}`, response: response(200) }))
     const { limits } = seriesOf([...calm, respondedWith(429, { caller: 'late', response: response(429) })])

@@ -14,8 +14,8 @@ const only = (observations: readonly Observation[], plan?: Plan): readonly Slice
   slicesOf(observations, plan)[0]?.slices ?? []
 const sum = (slices: readonly Slice[], of: (slice: Slice) => number) => slices.reduce((total, s) => total + of(s), 0)
 
-describe('a stage in slices', () => {
-  test('puts what was due within a twentieth of it into one slice, whenever it ended', () => {
+describe('the slices of a stage', () => {
+  test('are twentieths by due time, whenever requests ended', () => {
     const slices = only([
       anObservation({ dueMs: 0 }),
       anObservation({ dueMs: 499, endMs: 9_000 }),
@@ -26,8 +26,8 @@ describe('a stage in slices', () => {
     expect(slices.map(({ activeMs }) => activeMs)).toEqual(Array.from({ length: 20 }, () => 500))
   })
 
-  test('lies on the clock of the run, so that what several recorded falls into the same slices', () => {
-    // The load began at 750 ms: the first and the last slice are half full.
+  test('are aligned to the clock of the run, so those of several workers match', () => {
+    // The load started at 750 ms: the first and the last slice cover 250 ms each.
     const slices = only([anObservation({ dueMs: 750 }), anObservation({ dueMs: 10_740 })])
     expect(slices.map(({ index }) => index)).toEqual(Array.from({ length: 21 }, (_, index) => index + 1))
     expect(slices.at(0)?.activeMs).toBe(250)
@@ -35,7 +35,7 @@ describe('a stage in slices', () => {
     expect(sum(slices, ({ activeMs }) => activeMs)).toBe(10_000)
   })
 
-  test('begins where the earliest arrival of any stage says that the load began', () => {
+  test('start with the earliest arrival of any stage', () => {
     const plan = aPlan({ stages: [aStage('first', 1_000), aStage('steady', 10_000, { startMs: 1_000 })] })
     const calls = slicesOf(
       [anObservation({ stage: 'steady', dueMs: 1_700 }), anObservation({ stage: 'first', dueMs: 30 })],
@@ -45,21 +45,21 @@ describe('a stage in slices', () => {
     expect(calls[1]?.slices[0]?.activeMs).toBe(470)
   })
 
-  test('holds no more slices than a stage has, however late its calls say that they were due', () => {
+  test('are bounded in number, however late the due times', () => {
     const fold = createSlices(aPlan(), documented)
     for (let dueMs = 0; dueMs < 1_000_000; dueMs += 500) fold.add(anObservation({ dueMs }))
-    const kept = [...fold.snapshot().found.values()].flatMap(calls => [...calls.values()].map(slices => slices.size))
-    expect(kept).toEqual([22])
+    const sizes = [...fold.snapshot().found.values()].flatMap(calls => [...calls.values()].map(slices => slices.size))
+    expect(sizes).toEqual([22])
     expect(fold.slices().calls[0]?.slices.every(({ sent }) => sent === 1)).toBe(true)
   })
 
-  test('leaves out the stages of the program and calls that nobody planned', () => {
+  test('exclude system stages and calls outside of the plan', () => {
     expect(slicesOf([anObservation({ stage: '(opening)' }), anObservation({ call: 'other' })])).toEqual([])
   })
 })
 
 describe('a slice', () => {
-  test('counts each end of a request once', () => {
+  test('counts each outcome once', () => {
     const slices = only([
       respondedWith(200),
       respondedWith(204),
@@ -81,7 +81,7 @@ describe('a slice', () => {
     })
   })
 
-  test('counts as good what met the SLO of its call', () => {
+  test('counts responses that met the SLO of their call as good', () => {
     const slices = only(
       [anObservation({ endMs: 100 }), anObservation({ endMs: 101 })],
       aPlan({ slo: { chat: { latency: 100 } } }),
@@ -89,7 +89,7 @@ describe('a slice', () => {
     expect(slices[0]?.good).toBe(1)
   })
 
-  test('adds up what the answers say that they cost, to the last digit', () => {
+  test('adds up the claimed costs exactly', () => {
     const slices = only([
       streamed({ cost: { usd: 0.0000001, diem: 0 } }),
       streamed({ cost: { usd: 0.0000002, diem: 0 } }),
@@ -97,7 +97,7 @@ describe('a slice', () => {
     expect(slices[0]?.claimedUsd).toBe('0.0000003')
   })
 
-  test('keeps times in cells that are 0.5 % apart, lateness of everything sent', () => {
+  test('stores times in buckets 0.5 % apart, and the lateness of everything sent', () => {
     const [slice] = only([
       anObservation({ endMs: 100 }),
       anObservation({ endMs: 100.1 }),
@@ -116,7 +116,7 @@ describe('a slice', () => {
     ])
   })
 
-  test('puts a time of nothing, and one beyond an hour, into the outermost cells', () => {
+  test('stores times of 0 and beyond an hour in the outermost buckets', () => {
     const [slice] = only([
       anObservation({ endMs: 0 }),
       anObservation({ endMs: -0.001 }),
@@ -126,7 +126,7 @@ describe('a slice', () => {
     expect(slice?.times.latency?.[0]?.[0]).toBe(0)
   })
 
-  test('keeps every gap of a stream, and its pace once', () => {
+  test('stores every gap of a stream, and its TPOT once', () => {
     const [slice] = only([streamed({ gapsMs: [10, 10, 10, 30] })])
     expect(slice?.times.icl?.map(([, count]) => count)).toEqual([3, 1])
     expect(slice?.times.tpot?.map(([, count]) => count)).toEqual([1])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createTimeline, maxColumns } from '../../../../src/judge/metrics/timeline.ts'
 
-test('a column is a second, as long as there are few enough of them', () => {
+test('a column is one second, up to the maximum number of columns', () => {
   const timeline = createTimeline()
   expect(timeline.columnOf(0)).toBe(0)
   expect(timeline.columnOf(999.9)).toBe(0)
@@ -9,7 +9,7 @@ test('a column is a second, as long as there are few enough of them', () => {
   expect(timeline.stepMs()).toBe(1_000)
 })
 
-test('a longer run has as many columns, and they keep what was put into them', () => {
+test('a longer run joins columns, and keeps their values', () => {
   const timeline = createTimeline()
   const sums = timeline.sums()
   const maxima = timeline.maxima()
@@ -30,7 +30,7 @@ test('a longer run has as many columns, and they keep what was put into them', (
   expect(grid.at(0, 0) + grid.at(0, 1) + grid.at(0, 2)).toBe(8)
 })
 
-test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e300])('%d is no instant', ms => {
+test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e300])('%d has no column', ms => {
   const timeline = createTimeline()
   expect(timeline.columnOf(ms)).toBe(-1)
   expect(timeline.columns()).toBe(0)

@@ -5,11 +5,11 @@ test.each([
   [4_000, [0, 1_000, 2_000, 3_000, 4_000]],
   [31_000, [0, 10_000, 20_000, 30_000]],
   [3_600_000, [0, 600_000, 1_200_000, 1_800_000, 2_400_000, 3_000_000, 3_600_000]],
-])('%d ms of time are marked at round instants', (endMs, ticks) => {
+])('a time axis of %d ms has marks at round instants', (endMs, ticks) => {
   expect(timeTicks(endMs)).toEqual(ticks)
 })
 
-test('even the longest run has few marks', () => {
+test('an axis of days has few marks', () => {
   expect(timeTicks(30 * 86_400_000).length).toBeLessThan(8)
   expect(timeTicks(300 * 86_400_000).length).toBeLessThan(8)
 })
@@ -20,11 +20,11 @@ test.each([
   [47, [0, 20, 40, 60]],
   [0.0513, [0, 0.02, 0.04, 0.06]],
   [Number.NaN, [0, 1]],
-])('values up to %d are marked at round ones, and the last is no less', (most, ticks) => {
-  expect(valueTicks(most).map(tick => Number(tick.toPrecision(6)))).toEqual(ticks)
+])('an axis of values up to %d has round marks, the last not below it', (max, ticks) => {
+  expect(valueTicks(max).map(tick => Number(tick.toPrecision(6)))).toEqual(ticks)
 })
 
-test('logarithmic ones are decades, or closer where hardly any lies within', () => {
+test('logarithmic marks are decades, or closer if the axis has fewer than two decades', () => {
   expect(logTicks(0.8, 2_100)).toEqual([1, 10, 100, 1_000])
   expect(logTicks(130, 800)).toEqual([200, 500])
   expect(logTicks(2.5, 4.5)).toEqual([3, 4])

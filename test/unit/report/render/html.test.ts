@@ -19,10 +19,10 @@ const { plan, series } = reportOf(
         : anObservation({ ...times, call: 'rpc' })
   }),
 )
-if (plan === null || series === null) throw new Error('a report has its plan and its series')
+if (plan === null || series === null) throw new Error('the report must have a plan and a series')
 const whole: Report = { ...failingReport, plan, series }
 const [lane] = series.limits
-const evil: Report = {
+const hostileWithSeries: Report = {
   ...hostileReport,
   plan: { ...plan, stages: plan.stages.map(stage => ({ ...stage, name: hostile, load: hostile })) },
   series: {
@@ -40,11 +40,11 @@ const tagNames = (page: string) => new Set([...page.matchAll(/<\/?([a-z][a-z0-9]
 describe.each([
   ['a run that passes', passingReport],
   ['a run that fails', whole],
-  ['a hostile target', evil],
+  ['a hostile target', hostileWithSeries],
 ])('the page of %s', (_, report) => {
   const page = renderHtml(report)
 
-  test('has no script, no inline style, and nothing from elsewhere', () => {
+  test('has no script, no inline style, and no external resource', () => {
     expect(page).not.toMatch(/<script|<iframe|<img|<object|<embed|<form|<base/i)
     expect(page.replace(/"[^"]*"/g, '""')).not.toMatch(/<[^>]*\s(?:style|on[a-z]+)\s*=/i)
     expect([...page.matchAll(/\s(?:src|href|srcset|action)="([^"]*)"/g)].map(([, to]) => to)).toEqual(['data:,'])
@@ -52,7 +52,7 @@ describe.each([
     expect(page).not.toContain('url(')
   })
 
-  test('allows nothing but the style sheet that it holds', () => {
+  test('its policy allows only its own style sheet', () => {
     const css = /<style>(.*?)<\/style>/s.exec(page)?.[1] ?? ''
     const digest = createHash('sha256').update(css).digest('base64')
     expect(page).toContain(
@@ -71,12 +71,12 @@ describe.each([
   })
 })
 
-test('what a target says adds no element', () => {
-  const extra = [...tagNames(renderHtml(evil))].filter(name => !tagNames(renderHtml(whole)).has(name))
+test('text of the target adds no element', () => {
+  const extra = [...tagNames(renderHtml(hostileWithSeries))].filter(name => !tagNames(renderHtml(whole)).has(name))
   expect(extra).toEqual([])
 })
 
-test('the verdict and why come first, then the findings with the command that shows them again', () => {
+test('the verdict and its reasons come first, then the findings with their commands', () => {
   const page = renderHtml(whole)
   const order = ['class="verdict">fail', 'id="findings"', 'id="thresholds"', 'id="load"', 'id="calls"', 'id="latency"']
   const more = ['id="streams"', 'id="money"', 'id="limits"', 'id="plan"', 'id="clauses"', 'id="harness"']
@@ -86,7 +86,7 @@ test('the verdict and why come first, then the findings with the command that sh
   expect(page).toContain('<pre class="command">curl -sS -i -N -X POST')
 })
 
-test('a chart of nothing says so', () => {
+test('an empty chart is replaced by a sentence', () => {
   expect(renderHtml(whole)).not.toContain('Nothing was due.')
   const none = (values: readonly unknown[]) => values.map(() => 0)
   const idle = { ...series, due: none(series.due), answered: none(series.answered), refused: none(series.refused) }
@@ -94,15 +94,15 @@ test('a chart of nothing says so', () => {
   expect(page).toContain('<h3>Offered and achieved rate</h3></figcaption><p class="quiet small">Nothing was due.</p>')
 })
 
-test('where no balance was shown, nobody is said to have been billed rightly', () => {
+test('without a balance, the page does not claim that the billing was right', () => {
   const unbilled = { ...passingReport.billing, billedUsd: null }
   const page = renderHtml({ ...passingReport, billing: unbilled })
   expect(renderHtml(passingReport)).toContain('No discrepancy')
   expect(page).not.toMatch(/No discrepancy between|class="note">no discrepancy/)
-  expect(page).toContain('what was billed is not known')
+  expect(page).toContain('The billed amount is unknown')
 })
 
-test('of many reasons the first are read at once, and the others can be unfolded', () => {
+test('shows the first of many reasons, and folds the others', () => {
   const message = Array.from({ length: 12 }, (_, index) => `reason ${index}`)
   const [header = ''] = /<header.*<\/header>/s.exec(renderHtml({ ...failingReport, reasons: message })) ?? []
   expect(header.slice(0, header.indexOf('<summary>4 more'))).toContain('reason 7')
@@ -110,7 +110,7 @@ test('of many reasons the first are read at once, and the others can be unfolded
   expect(renderHtml(failingReport)).not.toMatch(/<summary>\d+ more/)
 })
 
-test('a 429 is red where all of its limit were unexpected', () => {
+test('a 429 is red if all rejections of its limit were unexpected', () => {
   const { limits } = whole
   const drawn = (unexpected429: number, rejected: number) => {
     const lanes = [{ caller: 'c0', scope: 'rpc', limit: 5, used: [1], refusedMs: [100, 200], refusedIds: [901, 902] }]
@@ -129,7 +129,7 @@ test('a 429 is red where all of its limit were unexpected', () => {
   expect(drawn(0, 2)).not.toContain('unexpected</span>')
 })
 
-test('what a run sustained stands among its first numbers', () => {
+test('the sustained rate is one of the tiles', () => {
   const tile = (changes: Partial<CapacityResult>) => {
     const page = renderHtml({ ...passingReport, capacity: [aSearch(changes)] })
     return /<dt>sustained<\/dt><dd class="(\w+)">([^<]*)<\/dd><dd class="note">([^<]*)/.exec(page)?.slice(1)
@@ -140,20 +140,20 @@ test('what a run sustained stands among its first numbers', () => {
   expect(renderHtml(passingReport)).not.toContain('<dt>sustained')
 })
 
-test('columns of streams are there where there are streams', () => {
+test('the columns for streams appear only if there were streams', () => {
   expect(renderHtml(whole)).toContain('>TTFT p50<')
   const calls = whole.calls.map(facts => ({ ...facts, ttftMs: noTimes, tpotMs: noTimes, outputTokensPerSecond: null }))
   expect(renderHtml({ ...whole, calls })).not.toContain('>TTFT p50<')
 })
 
-test('a report of an earlier version, without its course, is shown without charts', () => {
+test('a report of an earlier version, without a series, has no charts', () => {
   expect(renderHtml(passingReport)).not.toContain('<figure')
 })
 
-test('no attribute of a chart is anything but a number', () => {
+test('attributes of charts contain no NaN, Infinity or undefined', () => {
   const odd: Report = {
     ...whole,
     series: { ...series, due: series.due.map(() => 0), answered: series.answered.map(() => 0) },
   }
-  for (const report of [whole, odd, evil]) expect(renderHtml(report)).not.toMatch(/NaN|Infinity|undefined/)
+  for (const report of [whole, odd, hostileWithSeries]) expect(renderHtml(report)).not.toMatch(/NaN|Infinity|undefined/)
 })

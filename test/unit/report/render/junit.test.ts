@@ -10,7 +10,7 @@ const cases = (report: Report) => suites(report).flatMap(suite => suite.children
 const caseOf = (report: Report, name: string) => cases(report).find(each => each.attributes.name === name)
 const resultOf = (report: Report, name: string) => caseOf(report, name)?.children[0]
 
-/** What the schema that Jenkins made common allows: attributes and children of each element. */
+/** The attributes and children of each element in the schema of Jenkins. */
 const allowed: Readonly<Record<string, { attributes: readonly string[]; children: readonly string[] }>> = {
   testsuites: { attributes: ['name', 'time', 'tests', 'failures', 'errors', 'disabled'], children: ['testsuite'] },
   testsuite: {
@@ -38,11 +38,11 @@ describe.each([
   ['fails', failingReport],
   ['quotes a hostile target', hostileReport],
 ])('the XML of a run that %s', (_, report) => {
-  test('holds only what CI tools know', () => {
+  test('has only elements and attributes of the schema', () => {
     expect(faults(parseXml(renderJunit(report)))).toEqual([])
   })
 
-  test('counts what it holds', () => {
+  test('states the right counts', () => {
     for (const suite of [parseXml(renderJunit(report)), ...suites(report)]) {
       const all = suite.name === 'testsuites' ? suite.children.flatMap(each => each.children) : suite.children
       const of = (kind: string) => String(all.filter(each => each.children[0]?.name === kind).length)
@@ -55,7 +55,7 @@ describe.each([
     }
   })
 
-  test('names no two cases of a suite alike', () => {
+  test('names every case of a suite differently', () => {
     for (const suite of suites(report)) {
       const names = suite.children.map(each => each.attributes.name)
       expect(new Set(names).size).toBe(names.length)
@@ -63,7 +63,7 @@ describe.each([
   })
 })
 
-test('a clause that was violated fails, with what was seen and the command that shows it again', () => {
+test('a violated clause is a failure, with the observation and the command', () => {
   const failure = resultOf(failingReport, 'rpc.batch.error-price')
   expect(failure?.name).toBe('failure')
   expect(failure?.attributes.message).toBe(
@@ -73,18 +73,18 @@ test('a clause that was violated fails, with what was seen and the command that 
   expect(failure?.text).toContain("\n$ curl -sS -i -N -X POST 'http://127.0.0.1:1/")
 })
 
-test('a clause that was kept passes, and one that nobody exercised is skipped', () => {
+test('a clause that passed is a passed case, and one that was not exercised is skipped', () => {
   expect(caseOf(passingReport, 'header.date')?.children).toEqual([])
   expect(resultOf(passingReport, 'auth.bearer')?.name).toBe('skipped')
 })
 
-test('a threshold that was crossed is a failure, one that could not be established an error', () => {
+test('a crossed threshold is a failure, an inconclusive one is an error', () => {
   expect(resultOf(failingReport, 'failed == 0')?.name).toBe('failure')
-  expect(resultOf(failingReport, 'failed == 0')?.text).toContain('why: A lost answer may still have been charged.')
+  expect(resultOf(failingReport, 'failed == 0')?.text).toContain('why: A lost response may still have been charged.')
   expect(resultOf(failingReport, 'p(95) ttft < 300ms')?.name).toBe('error')
 })
 
-test('each sort of discrepancy has a case, which is skipped where nothing was answered', () => {
+test('each kind of discrepancy has a case, which is skipped if no request was answered', () => {
   expect(resultOf(failingReport, 'billed-twice')?.name).toBe('failure')
   expect(caseOf(failingReport, 'unbilled')?.children).toEqual([])
   const silent = { ...passingReport, load: { ...passingReport.load, answered: 0 } }
@@ -98,12 +98,12 @@ test('the verdict is a case: an inconclusive run is an error, so that it never l
   expect(resultOf(doubtful, 'verdict')).toMatchObject({ name: 'error', attributes: { message: 'Nothing was sent.' } })
 })
 
-test('what a target says is text, whatever it looks like', () => {
+test('text of the target stays text', () => {
   const text = resultOf(hostileReport, 'rpc.batch.error-price')?.text ?? ''
   expect(text).toContain(hostile.replaceAll(/[^\P{C}\n]/gu, '\uFFFD'))
 })
 
-test('a long story is cut, and so are too many of them', () => {
+test('cuts long texts, and the sum of all texts', () => {
   const [finding] = failingReport.findings
   if (finding === undefined) throw new Error('the fixture has a finding')
   const long = { ...finding, message: 'long '.repeat(10_000) }

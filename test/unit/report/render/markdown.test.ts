@@ -6,17 +6,17 @@ import { hostileReport } from '../hostile-report.ts'
 
 const golden = (name: string) => `../../../golden/${name}`
 
-test('the verdict comes first, then why, then what it rests on', async () => {
+test('shows the verdict first, then its reasons, then the details', async () => {
   await expect(renderMarkdown(failingReport)).toMatchFileSnapshot(golden('report-fail.md'))
 })
 
-test('a run that passes has no findings to show', () => {
+test('a passed run has no section for findings', () => {
   const text = renderMarkdown(passingReport)
   expect(text).toMatch(/^## ✅ pass: replay\n/)
   expect(text).not.toContain('### Findings')
 })
 
-/** The lines of a document outside of its code blocks, with the names of what stands between backticks taken out. */
+/** The lines of a document outside of its code blocks, without inline code. */
 function prose(document: string): string {
   let fence = ''
   const lines = document.split('\n').filter(line => {
@@ -29,9 +29,9 @@ function prose(document: string): string {
   return lines.join('\n').replace(/(`+)(?!`).*?[^`]\1(?!`)/g, '')
 }
 
-test('what a target says is text: no markup, no link, no mention, no way out of its block', () => {
+test('text of the target stays text: no markup, no link, no mention, no way out of its block', () => {
   const text = prose(renderMarkdown(hostileReport))
-  expect(text).toContain('### The harness itself')
+  expect(text).toContain('### Turnpike itself')
   expect(text.match(/<(?!\/?(?:details|summary)>)/g)).toBeNull()
   expect(text.match(/<details>/g)?.length).toBe(text.match(/<\/details>/g)?.length)
   expect(text).not.toMatch(/[^\\]!?\[|@\w|[^\\]:\/\/|www\.|(?<!\\)\*\*[bi]/)
@@ -39,7 +39,7 @@ test('what a target says is text: no markup, no link, no mention, no way out of 
   expect(text.replaceAll('\n', '').replaceAll('@\u200B', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
 })
 
-test('every row of a table has as many cells as its titles', () => {
+test('every row of a table has one cell for each title', () => {
   for (const block of prose(renderMarkdown(hostileReport))
     .split('\n\n')
     .filter(part => part.startsWith('|'))) {
@@ -48,12 +48,12 @@ test('every row of a table has as many cells as its titles', () => {
   }
 })
 
-test('it fits into the summary of a step, and says what was left out', () => {
+test('it fits into the summary of a step, and states the number of omitted findings', () => {
   const [finding] = failingReport.findings
   if (finding === undefined) throw new Error('the fixture has a finding')
   const many = Array.from({ length: 300 }, () => ({ ...finding, message: 'é'.repeat(3_000) }))
   const text = renderMarkdown({ ...failingReport, findings: many })
   expect(Buffer.byteLength(text)).toBeLessThan(longestMarkdownBytes)
   expect(text).toMatch(/_\d+ more findings: see report.html or report.json._/)
-  expect(text).toContain('### The harness itself')
+  expect(text).toContain('### Turnpike itself')
 })

@@ -6,48 +6,45 @@ import { failingReport, passingReport } from '../fixtures.ts'
 const golden = (name: string) => `../../../golden/${name}`
 const page = { columns: 100, colour: false, directory: 'runs/20260102-030405-replay' }
 
-test('text: a run that fails says first that it does, then why, then what it rests on', async () => {
+test('text: a failed run shows the verdict first, then its reasons, then the details', async () => {
   await expect(renderers.text(failingReport, page)).toMatchFileSnapshot(golden('report-fail.txt'))
 })
 
-test('text: a run that passes is short', async () => {
+test('text: the report of a passed run is short', async () => {
   await expect(renderers.text(passingReport, { ...page, directory: null })).toMatchFileSnapshot(
     golden('report-pass.txt'),
   )
 })
 
-test('json: the report is the report, and reads back as it was', async () => {
+test('json: parsing gives the same report', async () => {
   const text = renderers.json(passingReport)
   expect(JSON.parse(text)).toEqual(passingReport)
   expect(text.endsWith('}\n')).toBe(true)
 })
 
-test.each([40, 72, 100, 160])(
-  'text: no line is wider than %i columns, but for commands that are to be copied',
-  columns => {
-    const lines = renderers.text(failingReport, { ...page, columns, directory: null }).split('\n')
-    const laidOut = lines.filter(line => !line.startsWith('    $ '))
-    expect(laidOut.length).toBeLessThan(lines.length)
-    for (const line of laidOut) expect(line.length, line).toBeLessThanOrEqual(columns)
-  },
-)
+test.each([40, 72, 100, 160])('text: no line is wider than %i columns, except commands', columns => {
+  const lines = renderers.text(failingReport, { ...page, columns, directory: null }).split('\n')
+  const laidOut = lines.filter(line => !line.startsWith('    $ '))
+  expect(laidOut.length).toBeLessThan(lines.length)
+  for (const line of laidOut) expect(line.length, line).toBeLessThanOrEqual(columns)
+})
 
-test('text: colour changes nothing but colour, and is there only when asked for', () => {
+test('text: color is optional, and changes nothing but the color', () => {
   const plain = renderers.text(failingReport, page)
-  const coloured = renderers.text(failingReport, { ...page, colour: true })
-  expect(coloured).toContain('\u001b[31mFAIL\u001b[39m')
-  expect(stripVTControlCharacters(coloured)).toBe(plain)
+  const colored = renderers.text(failingReport, { ...page, colour: true })
+  expect(colored).toContain('\u001b[31mFAIL\u001b[39m')
+  expect(stripVTControlCharacters(colored)).toBe(plain)
   expect(plain).not.toContain('\u001b')
 })
 
-test('text: what the target said cannot steer the terminal', () => {
+test('text: text of the target cannot control the terminal', () => {
   const [finding] = failingReport.findings
   if (finding === undefined) throw new Error('the fixture has a finding')
   const hostile = { ...failingReport, findings: [{ ...finding, message: 'got \u001b[2J\u202Egnp\r\n' }] }
-  expect(renderers.text(hostile, page)).toContain('seen got [2J gnp')
+  expect(renderers.text(hostile, page)).toContain('observed    got [2J gnp')
 })
 
-test('text: probes are summed up in two lines, however many there are', () => {
+test('text: all probes together take two lines', () => {
   const [first] = failingReport.calls
   if (first === undefined) throw new Error('the report has no calls')
   const probe = (call: string, status: string) => ({
@@ -56,7 +53,8 @@ test('text: probes are summed up in two lines, however many there are', () => {
   })
   const calls = [...failingReport.calls, probe('one', '400'), probe('two', '415'), probe('three', '400')]
   const lines = renderers.text({ ...failingReport, calls }, { ...page, directory: null }).split('\n')
-  const at = lines.indexOf('  3 probes, 3 sent')
+  const at = lines.findIndex(line => /^ {2}3 probes +3$/.test(line))
+  expect(at).toBeGreaterThan(0)
   expect(lines[at + 1]).toBe('    400 × 2, 415 × 1')
   expect(lines.filter(line => /^ {2}(one|two|three)\b/.test(line))).toEqual([])
 })

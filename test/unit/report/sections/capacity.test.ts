@@ -9,40 +9,40 @@ const report: Report = { ...passingReport, capacity: [aSearch()] }
 const rendered = (format: 'text' | 'html' | 'markdown', of: Report = report) => renderers[format](of, page)
 
 describe.each(['text', 'html', 'markdown'] as const)('a search in %s', format => {
-  test('shows the rate, what it rests on, and each trial with what came of it', () => {
+  test('shows the rate, its reason, and each trial with its outcome', () => {
     const text = rendered(format)
     expect(text).toContain('78.7/s')
-    expect(text).toContain('held for 10 s')
-    expect(text).toContain('too many bad answers, 115/480')
-    expect(text).toContain('confirm: held')
+    expect(text).toContain('sustained 78.7/s for 10 s')
+    expect(text).toContain('too many bad responses, 115/480')
+    expect(text).toContain('confirm: sustained')
   })
 
-  test('shows no number where none was confirmed', () => {
-    const message = 'The rate limits of the callers came first: at 160/s 40 answers were 429.'
-    const of = { ...report, capacity: [aSearch({ status: 'limited-by-tier', ratePerSecond: null, reason: message })] }
+  test('shows no rate if none was confirmed', () => {
+    const reason = 'The rate limits of the callers came first: at 160/s, 40 responses were 429.'
+    const of = { ...report, capacity: [aSearch({ status: 'limited-by-tier', ratePerSecond: null, reason })] }
     expect(rendered(format, of)).toContain('not found')
   })
 
-  test('is left out where nothing was searched', () => {
+  test('is left out if there was no search', () => {
     expect(rendered(format, passingReport)).not.toMatch(/Capacity/)
   })
 })
 
 describe('the charts', () => {
-  test('have a point for each trial that has a value, which says what came of it', () => {
+  test('have a point for each trial with a value, and its tooltip states the outcome', () => {
     const points = (page: string) => page.match(/<circle class="f-\w+" r="3.5" cx="[^"]*%"/g)
-    // Goodput, the median and p95 of three trials; p99 has no value, and is not in the legend either.
+    // Goodput, median and p95 of three trials. p99 has no value, so the legend leaves it out.
     expect(points(rendered('html'))).toHaveLength(9)
     expect(rendered('html')).not.toContain('</svg>p99</li>')
-    expect(rendered('html')).toContain('160/s: too many bad answers, 115/480\n78.9/s')
+    expect(rendered('html')).toContain('160/s: too many bad responses, 115/480\n78.9/s')
   })
 
-  test('say what the colours mean that are there', () => {
+  test('have a legend for the colors that occur', () => {
     const meanings = (of: Report) =>
       [...rendered('html', of).matchAll(/cy="5"\/><\/svg>([^<]*)/g)].map(([, name]) => name)
-    expect(meanings(report)).toEqual(['sustained', 'broke', 'sustained', 'broke'])
+    expect(meanings(report)).toEqual(['sustained', 'exceeded', 'sustained', 'exceeded'])
     const trials = [aTrial({ outcome: 'harness-late' })]
-    expect(meanings({ ...report, capacity: [aSearch({ trials })] })[0]).toBe('says nothing of the target')
+    expect(meanings({ ...report, capacity: [aSearch({ trials })] })[0]).toBe('inconclusive')
   })
 
   test('join points in the order of rates, not of trials', () => {
@@ -52,19 +52,19 @@ describe('the charts', () => {
     expect(xs).toHaveLength(3)
   })
 
-  test('mark the rate that was found, and none where there is none', () => {
+  test('mark the rate that was found, if there is one', () => {
     const marks = (of: Report) => rendered('html', of).match(/class="curve green thin"/g)?.length ?? 0
     expect(marks(report)).toBe(2)
     expect(marks({ ...report, capacity: [aSearch({ status: 'inconclusive', ratePerSecond: null })] })).toBe(0)
   })
 
-  test('can be drawn of a search that tried nothing', () => {
+  test('allow a search without trials', () => {
     const of = { ...report, capacity: [aSearch({ status: 'inconclusive', ratePerSecond: null, trials: [] })] }
     expect(rendered('html', of)).toContain('not found')
   })
 })
 
-test('a report of a version that did not search has no searches', async () => {
+test('a report of an older version, without searches, is valid', async () => {
   const { reportSchema } = await import('../../../../src/report/document.ts')
   const { capacity: _, ...older } = passingReport
   expect(reportSchema.parse(older).capacity).toEqual([])

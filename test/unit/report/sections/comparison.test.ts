@@ -9,36 +9,36 @@ import { comparisonRenderers, renderHtml, renderMarkdown, renderText } from '../
 import { parseXml } from '../../../support/xml.ts'
 import { failingReport, passingReport } from '../fixtures.ts'
 import { hostile } from '../hostile-report.ts'
-import { hostileComparison, improved, regressed, unchanged, untold } from './comparisons.ts'
+import { hostileComparison, improved, inconclusive, regressed, unchanged } from './comparisons.ts'
 
 const page = { columns: 120, colour: false }
 const render = (format: keyof typeof comparisonRenderers, comparison: Comparison) =>
   comparisonRenderers[format].render(comparison, page)
 
 describe('a comparison', () => {
-  test('as text says what changed, from what to what, by how much and how surely', async () => {
+  test('as text shows each changed number: baseline, run, effect, interval and confidence', async () => {
     await expect(render('text', regressed)).toMatchFileSnapshot('../../../golden/comparison.txt')
   })
 
-  test('as Markdown has what changed in a table and the rest to unfold', async () => {
+  test('as Markdown shows the changes in a table and folds the rest', async () => {
     await expect(render('markdown', regressed)).toMatchFileSnapshot('../../../golden/comparison.md')
   })
 
-  test.each([regressed, unchanged, improved, untold])('as JSON is of the published form', comparison => {
+  test.each([regressed, unchanged, improved, inconclusive])('as JSON matches the published schema', comparison => {
     expect(comparisonSchema.parse(JSON.parse(render('json', comparison)))).toEqual(comparison)
   })
 
-  test('as a page lets nothing out of its text', () => {
+  test('as a page keeps hostile text as text', () => {
     const markup = render('html', hostileComparison(hostile))
     expect(markup).not.toMatch(/<script|<img|onerror=alert\(1\)>/)
     expect(markup).toContain('&lt;script&gt;')
     expect(render('text', hostileComparison(hostile))).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u)
-    // What stands between backticks is shown as it is.
+    // Text between backticks is shown verbatim.
     const markdown = render('markdown', hostileComparison(hostile)).replace(/(`+)(?!`).*?[^`]\1(?!`)/g, '')
     expect(markdown).not.toMatch(/<script|^# heading|^::/m)
   })
 
-  test('has a published schema, which is that of the program', () => {
+  test('has a published schema that is up to date', () => {
     const file = 'docs/comparison.schema.json'
     const current = `${JSON.stringify(comparisonJsonSchema(), null, 2)}\n`
     if (process.env.UPDATE_DOCS !== undefined) writeFileSync(file, current)
@@ -53,11 +53,13 @@ const compared = (report: Report, comparison: Comparison): Report => ({
 })
 
 describe('a report with a comparison', () => {
-  test('fails where the run has regressed, and says so in every form', () => {
+  test('fails if the run has regressed, and every format shows it', () => {
     const report = compared(passingReport, regressed)
     expect(report.verdict).toBe('fail')
     expect(report.reasons).toEqual(regressed.reasons.map(reason => `Against the baseline: ${reason}`))
-    expect(renderText(report, { ...page, directory: null })).toMatch(/regressed {2}latency p50 +[\d.]+ ms +→/)
+    expect(renderText(report, { ...page, directory: null })).toMatch(
+      /regressed {2}latency p50 +[\d.]+ ms +[\d.]+ ms +\+/,
+    )
     expect(renderMarkdown(report)).toContain('### Against the baseline')
     expect(renderHtml(report)).toContain('<section id="comparison">')
     expect(annotationLines(report)).toContainEqual(
@@ -66,18 +68,18 @@ describe('a report with a comparison', () => {
     const suite = parseXml(renderJunit(report)).children.find(({ attributes }) => attributes.name === 'comparison')
     expect(Number(suite?.attributes.failures)).toBe(2)
     const row = suite?.children.find(({ attributes }) => attributes.name === 'chat in steady latency p50')
-    expect(row?.children[0]?.attributes.message).toMatch(/^regressed \+1\d(\.\d)? %: 1\d\d\.\d+ ms, was/)
+    expect(row?.children[0]?.attributes.message).toMatch(/^regressed \+1\d(\.\d)? %: 1\d\d\.\d+ ms, baseline/)
   })
 
-  test('is drawn: a range for each number that can be told, those that changed first and in the colour of their verdict', () => {
+  test('draws a range for each conclusive number: changes first, in the color of their verdict', () => {
     const lanes = (comparison: Comparison) =>
-      [...render('html', comparison).matchAll(/<circle class="f-(\w+)" r="4"/g)].map(([, colour]) => colour)
-    const colours = lanes(regressed)
-    expect(colours).toEqual(colours.toSorted((a, b) => Number(b === 'red') - Number(a === 'red')))
-    expect(new Set(colours)).toEqual(new Set(['red', 'grey']))
+      [...render('html', comparison).matchAll(/<circle class="f-(\w+)" r="4"/g)].map(([, color]) => color)
+    const colors = lanes(regressed)
+    expect(colors).toEqual(colors.toSorted((a, b) => Number(b === 'red') - Number(a === 'red')))
+    expect(new Set(colors)).toEqual(new Set(['red', 'grey']))
     expect(lanes(improved)[0]).toBe('green')
     expect(new Set(lanes(unchanged))).toEqual(new Set(['grey']))
-    expect(lanes(untold)).toEqual([])
+    expect(lanes(inconclusive)).toEqual([])
     const endless = regressed.rows.map(row => ({
       ...row,
       effect: row.effect && { ...row.effect, high: Number.POSITIVE_INFINITY },
@@ -87,7 +89,7 @@ describe('a report with a comparison', () => {
     expect(figure.replace(/<span.*?<\/span>/gs, '')).not.toMatch(/NaN|Infinity/)
   })
 
-  test('passes where nothing changed, and where it got better', () => {
+  test('passes if nothing changed, or if it improved', () => {
     for (const comparison of [unchanged, improved]) {
       const report = compared(passingReport, comparison)
       expect(report.verdict).toBe('pass')
@@ -97,27 +99,27 @@ describe('a report with a comparison', () => {
     }
   })
 
-  test('is inconclusive where it cannot be told', () => {
-    const report = compared(passingReport, untold)
+  test('is inconclusive if the comparison cannot tell', () => {
+    const report = compared(passingReport, inconclusive)
     expect(report.verdict).toBe('inconclusive')
     expect(report.reasons).toEqual(['Against the baseline: The run did not end by itself.'])
   })
 
-  test('keeps failing for what it failed for', () => {
-    for (const comparison of [unchanged, improved, untold, regressed]) {
+  test('keeps the reasons of a failed run', () => {
+    for (const comparison of [unchanged, improved, inconclusive, regressed]) {
       const report = compared(failingReport, comparison)
       expect(report.verdict).toBe('fail')
       expect(report.reasons.slice(0, failingReport.reasons.length)).toEqual(failingReport.reasons)
     }
   })
 
-  test('says first what fails, and what is in doubt behind it', () => {
-    const doubtful = { ...passingReport, verdict: 'inconclusive', message: ['Nothing was judged.'] } as const
+  test('lists failures first, then inconclusive reasons', () => {
+    const doubtful = { ...passingReport, verdict: 'inconclusive', reasons: ['Nothing was judged.'] } as const
     expect(withComparison(doubtful, regressed).reasons.at(-1)).toBe('Nothing was judged.')
     expect(withComparison(doubtful, regressed).verdict).toBe('fail')
   })
 
-  test('without one has no section for it', () => {
+  test('has no section for a comparison if there was none', () => {
     expect(renderText(passingReport, { ...page, directory: null })).not.toContain('Against the baseline')
     expect(renderMarkdown(passingReport)).not.toContain('Against the baseline')
     expect(renderHtml(passingReport)).not.toContain('id="comparison"')

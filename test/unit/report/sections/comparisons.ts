@@ -7,14 +7,14 @@ const baselines = [1, 2, 3].map(seed => simulatedRun({ seed }))
 export const regressed = compareRuns(baselines, simulatedRun({ seed: 9, factor: 1.15 }), defaultCriteria)
 export const unchanged = compareRuns(baselines, simulatedRun({ seed: 9 }), defaultCriteria)
 export const improved = compareRuns(baselines, simulatedRun({ seed: 9, factor: 0.8 }), defaultCriteria)
-export const untold = compareRuns(baselines, simulatedRun({ seed: 9, isComplete: false }), defaultCriteria)
+export const inconclusive = compareRuns(baselines, simulatedRun({ seed: 9, isComplete: false }), defaultCriteria)
 
-/** Whatever a target, a scenario or a file may bring into one. */
+/** Hostile text in every place that a target, a scenario or a file can fill. */
 export const hostileComparison = (hostile: string): Comparison => ({
   ...regressed,
   reasons: [hostile],
   scenario: hostile,
   run: { ...regressed.run, id: hostile, target: hostile },
   baselines: regressed.baselines.map(each => ({ ...each, id: hostile, target: hostile, startedAt: hostile })),
-  rows: regressed.rows.map(row => ({ ...row, call: hostile, stage: hostile, message: hostile })),
+  rows: regressed.rows.map(row => ({ ...row, call: hostile, stage: hostile, reason: hostile })),
 })

@@ -11,7 +11,7 @@ const headers = {
 
 const named = (about: string) => relevantHeaders(headers, about).map(([name]) => name)
 
-test('relevant headers: those that the violation names, and those that identify the request', () => {
+test('relevantHeaders gives the headers that the violation names, and those that identify the request', () => {
   expect(named('rpc.credits.amount got 40 credits')).toEqual(['x-service-rpc-credits', 'cf-ray'])
   expect(named('balance: 40 credits left the USD balance')).toEqual([
     'x-service-balance-usd',
@@ -20,12 +20,12 @@ test('relevant headers: those that the violation names, and those that identify 
   ])
 })
 
-test('relevant headers: a commonplace one is shown when the violation is about it, and only then', () => {
+test('relevantHeaders gives a common header only if the violation is about it', () => {
   expect(named('header.date no HTTP date')).toEqual(['date', 'cf-ray'])
   expect(named('no such header')).toEqual(['x-service-balance-usd', 'x-service-rpc-credits', 'cf-ray'])
 })
 
-test('relevant headers: never more than six', () => {
+test('relevantHeaders gives at most six', () => {
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`x-${index}`, 'v']))
   expect(relevantHeaders({ ...many, 'cf-ray': 'abc' }, '')).toHaveLength(6)
 })

@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest'
+import type { LoadFacts } from '../../../../src/report/document.ts'
+import { renderers } from '../../../../src/report/render/renderers.ts'
+import { passingReport } from '../fixtures.ts'
+
+const page = { columns: 140, colour: false, directory: null }
+const { load } = passingReport
+const worker = { callers: 6, lost: false, sent: 60, latenessMs: load.latenessMs, eventLoopDelayMs: null }
+const changed: LoadFacts = {
+  ...load,
+  skipped: 3,
+  notRecorded: 12,
+  workers: [
+    { ...worker, worker: 1, startedMs: 100 },
+    { ...worker, worker: 2, startedMs: 103, lost: true },
+  ],
+}
+const render = (format: 'text' | 'markdown' | 'html', facts: LoadFacts) =>
+  renderers[format]({ ...passingReport, load: facts }, page).slice(-1_600)
+
+describe.each(['text', 'markdown', 'html'] as const)('the section about Turnpike itself, in %s', format => {
+  test('has the system calls, the skipped arrivals, the gap of the recording, and each worker', () => {
+    const section = render(format, changed)
+    for (const words of [
+      '621 sent, including 1 system call, 620 forecast',
+      '0 dropped, 3 skipped for lack of credentials',
+      '12 observations were judged but not recorded, because the disk was too slow',
+      '2, started 3 ms apart',
+      '6 callers, 60 sent, lateness p50 210 µs',
+      'crashed; recovered: 6 callers, 60 sent',
+    ])
+      expect(section).toContain(words)
+  })
+
+  test('leaves out what did not happen', () => {
+    expect(render(format, load)).not.toMatch(/skipped|not recorded|worker|remote write/)
+  })
+})
