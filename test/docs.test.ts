@@ -208,7 +208,7 @@ describe('docs/profiles.md', () => {
 
   test('has an example by which a service that keeps to it is not accused', async () => {
     const { report } = await virtualRun({ scenario: 'scenarios/rpc-only.yaml', contract: profile(example) })
-    expect(report.reasons).toEqual([expect.stringContaining('no discrepancy')])
+    expect(report.reasons).toEqual([expect.stringContaining('no billing discrepancy')])
     expect(report.verdict).toBe('pass')
   })
 

@@ -50,7 +50,7 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
     onTestFinished(prometheus.stop)
     const { code, report, of, stderr } = await pushing(['--remote-write', prometheus.remoteWrite])
     expect([code, report.verdict]).toEqual([0, 'pass'])
-    expect(stderr).toMatch(/[\d,]+ samples pushed, 0 lost; 0 pushes not taken/)
+    expect(stderr).toMatch(/[\d,]+ samples pushed, 0 lost; 0 pushes failed/)
     expect(report.load.pushed).toMatchObject({ lostSamples: 0, failures: 0 })
 
     const end = Math.max(...(await instantsOf(prometheus, `turnpike_run_info${of}`)))

@@ -53,7 +53,7 @@ describe('a search in a whole run', () => {
     expect(Math.abs((result.ratePerSecond ?? 0) / 100 - 1)).toBeLessThan(0.05)
     expect(result.confirmation).toMatchObject({ percent: 99, samples: expect.any(Number) })
     expect(result.confirmation?.samples).toBeGreaterThanOrEqual(299)
-    expect(result.reason).toMatch(/\/s held for .* good of .* arrivals; .*\/s did not: /)
+    expect(result.reason).toMatch(/^The target sustained .*\/s for .* good of .* arrivals; it did not sustain .*\/s: /)
     expect(report.findings).toEqual([])
   })
 

@@ -36,7 +36,7 @@ describe.concurrent('a worker who is lost in mid-load', () => {
     expect(load.workers.filter(({ sent }) => sent > 10)).toHaveLength(3)
     const known = load.workers[1]?.sent
     expect(reasons[0]).toContain(
-      `Worker 2 of 3 in the harness was lost: of what 1 caller did there, ${known} requests are known.`,
+      `Worker 2 of 3 crashed. ${known} requests of its 1 caller were recovered.`,
     )
     const audit = await turnpike(['audit', out, '--format', 'json'])
     expect(audit.code).toBe(3)

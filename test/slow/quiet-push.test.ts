@@ -27,7 +27,7 @@ test('a run that is to be quiet says at its end what was not pushed, and why, an
   const lines = stderr.trim().split('\n')
   expect(lines).toHaveLength(2)
   for (const line of lines) {
-    expect(line).toMatch(/^Warning: 0 samples pushed, [\d,]+ lost; \d+ push(es)? not taken/)
+    expect(line).toMatch(/^Warning: 0 samples pushed, [\d,]+ lost; \d+ push(es)? failed/)
     expect(line).toContain(`(${refusing}). It began with: status 404: said so; what is refused is not sent again`)
   }
 }, 30_000)

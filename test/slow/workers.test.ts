@@ -23,7 +23,7 @@ test('a run that threads share is judged once, and again to the last digit', asy
   )
   expect(report.load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(report.load.sent)
   expect(report.load.sent).toBeGreaterThan(50)
-  expect(run.stdout).toMatch(/3 workers, which began .* apart/)
+  expect(run.stdout).toMatch(/workers +3, started .* apart/)
   expect(readdirSync(out).filter(name => name.startsWith('observations'))).toEqual(
     [1, 2, 3].map(worker => `observations-${worker}.ndjson.gz`),
   )
@@ -50,7 +50,7 @@ test('a worker who is lost ends the run, which then proves nothing', async () =>
   const report = reportIn(out)
   expect(report.verdict).toBe('inconclusive')
   expect(report.run.ended).toBe('worker-lost')
-  expect(report.reasons[0]).toContain('Worker 2 of 2 in the harness was lost: of what 1 caller did there, 0 requests')
+  expect(report.reasons[0]).toContain('Worker 2 of 2 crashed. 0 requests of its 1 caller were recovered.')
   expect(report.load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true])
 })
 

@@ -18,7 +18,7 @@ test('each finding, discrepancy and crossed threshold is an error, each doubt a 
     '::error title=rpc.batch.error-price (§4.3)::12 violations: got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
     '::error title=replay%3A billed-twice::2 billing discrepancies, $0.0000125',
     '::error title=failed == 0::failed was 3, not == 0 (n = 665)',
-    '::warning title=p(95) ttft < 300ms::p(95) ttft cannot be bounded: it takes 59 values, the largest was 420 ms (required < 300 ms; n = 40)',
+    '::warning title=p(95) ttft < 300ms::p(95) ttft cannot be bounded: it needs 59 values, the largest was 420 ms (required < 300 ms; n = 40)',
   ])
 })
 
@@ -74,7 +74,7 @@ test('a summary that is nearly full gets the verdict alone, and a full one nothi
   writeFileSync(summary, 'x'.repeat(longestMarkdownBytes - 2_000))
   writeGitHubSummary(failingReport)
   const text = readFileSync(summary, 'utf8')
-  expect(text).toContain('## ❌ FAIL: replay')
+  expect(text).toContain('## ❌ fail: replay')
   expect(text).not.toContain('### Findings')
   writeGitHubSummary(failingReport)
   writeGitHubSummary(failingReport)
