@@ -35,7 +35,7 @@ export type LogFooter = {
   readonly durationMs: number
   /** When the first stage was due to begin; due times count from it. null if no stage began. */
   readonly loadStartMs: number | null
-  /** When the worker began the first stage, on the clock of the run; null if it did not. */
+  /** When the worker began the first stage, on the clock of the run; null if it did not begin. */
   readonly startedMs: number | null
   readonly eventLoopDelayMs: EventLoopDelay | null
   /** Observations that were judged but are not in the log, because the disk was too slow. */

@@ -2,8 +2,8 @@ import type { ChatOptions } from '../contract/chat-options.ts'
 import type { AccountTier, ModelTier } from '../contract/contract.ts'
 
 /**
- * The record of one request: when it was due, when it was sent, what came back, how it ended. Nothing else passes from
- * the producing half to the judging half, so it carries every fact that a judge needs, and no secret. All times are
+ * The record of one request: when it was due and sent, its response, and its outcome. The producing half passes nothing
+ * else to the judging half, so an observation has every fact that a judge needs, and no secret. All times are in
  * milliseconds since the start of the run. Plain JSON.
  */
 export type Observation = {
@@ -82,8 +82,8 @@ export type ObservedResponse = {
 }
 
 /**
- * A body as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, and values
- * nested more than 64 deep are null.
+ * The body, as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, and
+ * values nested more than 64 deep are null.
  */
 export type Body =
   | { readonly kind: 'empty' }
@@ -103,7 +103,7 @@ export type ChatDescriptor = {
   readonly promptTokens: number
   /** The maximum number of tokens of one choice. */
   readonly maxCompletionTokens: number
-  /** null if only a prompt and a bound were sent. */
+  /** null if the request had only a prompt and a token limit. */
   readonly options: ChatOptions | null
 }
 
@@ -119,7 +119,7 @@ export type RpcItem = { readonly id: number | string; readonly method: string; r
 
 /** The role of a request among those that share one idempotency key. */
 export type ReplayRole = {
-  /** The `seq` of the first request with the key. Identifies the key without revealing it. */
+  /** The `id` of the first request with the key. Identifies the key without revealing it. */
   readonly group: number
   /**
    * original: first use · duplicate: same body · other-key: same body, another API key of the account · conflict: another

@@ -4,7 +4,7 @@ import { dearestCall, type Probe, type Probes, rpcItem, type Sender, toChat, toR
 const toNode = toRpc(() => rpcItem('eth_blockNumber'))
 const hello = toChat(() => ({}))
 
-/** A valid request except for its sender. It draws on no caller's limit. */
+/** A valid request except for its sender. It does not draw on a caller's limit. */
 const sentBy = (
   as: Sender,
   clause: Probe['clause'],
@@ -15,7 +15,7 @@ const sentBy = (
 const unpaid = (): readonly number[] => [402]
 const noKey = ({ auth }: Contract): readonly number[] => auth.noKey
 
-/** A model reserved for paying users, if the contract has one; else nothing is asserted. */
+/** A model reserved for paying users, if the contract has one; otherwise nothing is asserted. */
 const reserved = ({ models }: Contract) => models.find(({ payingOnly }) => payingOnly)
 
 export const authProbes = {
@@ -34,12 +34,12 @@ export const authProbes = {
   'empty-account-to-rpc': sentBy('zero-balance', 'error.402', toNode, unpaid),
 } as const satisfies Probes
 
-/** Every character that a key may have. */
+/** All characters that a key may have. */
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-'
 const keyOf = (length: number) => alphabet.repeat(4).padEnd(length, 'A').slice(0, length)
 
 /**
- * Always the same request: a short key cannot be new each time, and 200 is right for its first use and for a replay.
+ * Always the same request: a short key cannot be new each time. Its first use and its replays are all valid with 200.
  */
 const request = (key: string) => toRpc(() => rpcItem('eth_chainId'), { 'idempotency-key': key })
 
@@ -68,7 +68,7 @@ const bad = (key: string): Probe => ({
   request: request(key),
 })
 
-/** Idempotency keys at the edges of what the documented pattern allows. */
+/** Idempotency keys at the limits of the documented pattern. */
 export const keyProbes = {
   'key-of-one-character': good('k'),
   'key-of-255-characters': good(keyOf(255)),

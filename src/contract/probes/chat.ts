@@ -4,7 +4,7 @@ import { type CraftedRequest, type Probe, type Probes, refused, toChat, toEmbed 
 type ProbeClause = ClausesOf<'probe'>
 type Members = Readonly<Record<string, unknown>>
 
-/** A valid request except for these members. */
+/** A valid request except for these fields. */
 const wrong = (clause: ProbeClause, members: Members): Probe => ({
   clause,
   as: 'caller',
@@ -51,7 +51,8 @@ const wrongInput = (input: unknown): Probe => ({
 export const chatProbes = {
   'wrong-media-type': mediaType('text/plain'),
   'no-media-type': mediaType(null),
-  // The target should reject it for its missing messages, so that nothing is charged; any status but that of a wrong type is right.
+  // Without messages, the target should reject it and charge nothing. Any status except that of a wrong media type is
+  // valid.
   'media-type-with-charset': {
     ...mediaType(null),
     promised: () => [400, 200],

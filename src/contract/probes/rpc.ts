@@ -4,7 +4,7 @@ import { unsupportedMethods } from '../rpc-methods.ts'
 
 type Family = Network['family']
 
-/** A method that the service lists as unsupported, or that is on no allow-list. */
+/** A method that the service lists as unsupported, or that is not on the allow-list. */
 const single = (method: string, clause: Probe['clause'] = 'rpc.unsupported-method', family: Family = 'evm'): Probe => ({
   clause,
   as: 'caller',
@@ -19,7 +19,7 @@ const filter = (method: string) => single(method, 'rpc.unsupported-method.filter
 const keys = (method: string) => single(method, 'rpc.unsupported-method.keys')
 const foreign = (method: string, family: Family) => single(method, 'rpc.unsupported-method.family', family)
 
-/** A batch that must be rejected for some of its methods; the message must name each of them. */
+/** A batch that must be rejected because of some of its methods. The message must name each of them. */
 const batch = (methods: readonly string[], offending: readonly string[] = methods, family: Family = 'evm'): Probe => ({
   clause: 'rpc.batch.rejected',
   as: 'caller',
@@ -39,7 +39,7 @@ const malformed = (body: unknown): Probe => ({
   request: toRpc(() => body),
 })
 
-/** What the service names in place of a method that it does not support. That it lacks parameters is the node's. */
+/** A method that the service recommends instead of an unsupported one. The node rejects the missing parameters. */
 const alternative = (method: string): Probe => ({
   clause: 'rpc.alternatives',
   as: 'caller',
@@ -57,7 +57,7 @@ const {
   'key-holding': holders,
 } = unsupportedMethods
 
-/** Of every sort, among others that are supported. */
+/** One method of each unsupported category, plus one unknown method. */
 const mixed = ['eth_newFilter', 'eth_accounts', 'eth_subscribe', 'eth_noSuchMethod'] as const
 const manyUnlisted = Array.from({ length: 25 }, (_, index) => `eth_noSuch${String.fromCharCode(65 + index)}`)
 
@@ -80,12 +80,12 @@ export const rpcProbes = {
   'eth-get-work': keys('eth_getWork'),
   'eth-submit-work': keys('eth_submitWork'),
   'unlisted-method': single('eth_noSuchMethod'),
-  /** What every object of JavaScript has is on no list. */
+  /** Every JavaScript object has this property, but no allow-list has it. */
   'inherited-method': single('constructor'),
   'evm-method-on-solana': foreign('eth_call', 'solana'),
   'solana-method-on-evm': foreign('getSlot', 'evm'),
   'unsupported-methods-in-batch': batch(['eth_blockNumber', ...mixed], mixed),
-  /** The first and the last of the batch, and one of them twice. */
+  /** Unsupported methods at both ends of the batch, one of them twice. */
   'unsupported-methods-at-the-ends': batch(
     ['eth_newFilter', 'eth_blockNumber', 'eth_newFilter', 'eth_call', 'eth_accounts'],
     ['eth_newFilter', 'eth_accounts'],

@@ -3,7 +3,7 @@ import { memoizeLast } from '../../lib/memoize-last.ts'
 
 import { pico } from '../../lib/money.ts'
 
-/** What the contract says about money, as integers. */
+/** The prices of the contract, as integers. */
 type PriceList = {
   readonly picoUsdPerCredit: bigint
   /** The last digit of an RPC cost, in pico-USD. */
@@ -22,7 +22,7 @@ type PriceList = {
 type TokenPrices = {
   readonly input: bigint
   readonly output: bigint
-  /** Of tokens that came from a cache, and of those that were written to one; null where it is not known. */
+  /** Prices of tokens read from a cache and of tokens written to one; null if unknown. */
   readonly cacheInput: bigint | null
   readonly cacheWrite: bigint | null
 }
@@ -60,12 +60,12 @@ const pricesOf = ({ input, output, cacheInput, cacheWrite }: NonNullable<Model['
 type TokenQuantities = {
   readonly prompt: number
   readonly completion: number
-  /** Parts of the prompt. */
+  /** Both counts are part of the prompt. */
   readonly cached: number
   readonly written: number
 }
 
-/** What tokens cost by the list, in pico-USD; null where a price is not known. */
+/** The list price of tokens in pico-USD; null if a price is unknown. */
 export function listPrice(priceList: PriceList, model: string, tokens: TokenQuantities): bigint | null {
   const price = priceList.tokenPrices.get(model)
   if (price === undefined) return null
