@@ -7,10 +7,10 @@ import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
 import { type AbuseAttempt, type CallerBlocks, createCallerBlocks } from './blocks.ts'
 import { countedFailureOf, usesOwnKey } from './failure.ts'
 
-/** Refusals by something that may not know whose request it is; so may any 5xx be. */
+/** Rejections by a component that may not know the caller. A 5xx is always treated like this. */
 const unaware: readonly number[] = [401, 408, 413]
 
-/** Judges the block that follows too many failures, for each caller, and counts what it answered. */
+/** Judges the block after too many failures, for each caller, and counts the responses of blocks. */
 export function createAbuseAudit(
   { contract, shared }: AuditContext,
   say: Say<'abuse'>,
@@ -32,7 +32,7 @@ export function createAbuseAudit(
       if (attempt.isBlocked && response !== null) {
         if (attempt.isWorded) say.kept('abuse.message')
         else {
-          const message = `a block is answered with "${errorMessageOf(response)}", expected it to say to wait ${seconds} s and retry`
+          const message = `the response of a block is "${errorMessageOf(response)}", expected a message to wait ${seconds} s and retry`
           say.broken('abuse.message', message, [observation.id])
         }
       }
@@ -76,7 +76,7 @@ export function createAbuseAudit(
     return request.kind === 'rpc' && request.replay?.role === 'conflict'
   }
 
-  /** Requests that go to the same part of the service. */
+  /** The part of the service that handles a request. */
   function serviceOf(observation: Observation): string {
     const { name = 'control' } = applicableLimit(observation, contract) ?? {}
     return name.startsWith('chat:') ? 'chat' : name

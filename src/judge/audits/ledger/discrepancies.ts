@@ -3,25 +3,25 @@ import { type Example, earliestExamples, type Say, truncateExample } from '../..
 import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from '../audit.ts'
 import type { ChargeBounds, ChargeTotals } from './charge.ts'
 
-/** A difference between what was claimed and what was billed. The amount is below zero when too little was. */
+/** A difference between the claimed and the billed amount. Negative if too little was billed. */
 type BalanceDifference = Example & { readonly amount: bigint }
 
-/** Collects the differences by name, and accuses their clause. */
+/** Classifies the differences and reports them under their clause. */
 export type Discrepancies = {
   readonly report: (kind: DiscrepancyKind, difference: BalanceDifference, refusals?: number) => void
-  /** Gives a difference its name: at once where it is plain, else at the end. */
+  /** Classifies a difference: immediately if it is clear, otherwise at the end. */
   readonly classify: (difference: BalanceDifference, suspects: DifferenceContext) => void
-  /** Requests that were charged, without a replay among them, and whether the balance accounts for them. */
+  /** Charged requests without replays, and whether the balance matches them. */
   readonly recordEvidence: (isRight: boolean) => void
-  /** Names what is still open. To be called once, when all that was found is here. */
+  /** Classifies the remaining differences. Call once, when all differences are known. */
   readonly finish: () => void
   readonly list: () => readonly Discrepancy[]
   readonly snapshot: () => DiscrepancySnapshot
-  /** What others have found, and said. */
+  /** Evidence and differences that other workers reported. */
   readonly merge: (snapshot: DiscrepancySnapshot) => void
 }
 
-/** What was found, and what has no name yet: that hangs on what was found in all accounts. Plain data. */
+/** The evidence and the unclassified differences, which depend on the evidence from all accounts. Plain data. */
 export type DiscrepancySnapshot = {
   readonly found: ReadonlyMap<DiscrepancyKind, DifferenceSum>
   readonly undecided: readonly Undecided[]
@@ -32,7 +32,7 @@ type DifferenceSum = { readonly count: number; readonly amount: bigint; readonly
 
 type Undecided = { readonly kind: DiscrepancyKind; readonly difference: BalanceDifference }
 
-/** More than this do not wait for a better name. */
+/** At most this many differences wait for a better classification. */
 const maxUndecided = 1_000
 
 export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
@@ -59,7 +59,7 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
       else evidence.wrong++
     },
     finish: () => {
-      // Where all is well but for requests with replays among them, the replays are to blame.
+      // If only request groups with replays differ, the replays are the cause.
       const areReplaysToBlame = evidence.right > 0 && evidence.wrong === 0
       for (const { kind, difference } of undecided) report(areReplaysToBlame ? 'replay-billed' : kind, difference)
       undecided = []
@@ -84,7 +84,7 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
   }
 }
 
-/** `refusals`: of the RPC proxy, among the requests that the difference arose from. */
+/** `refusals`: rejected RPC requests among those that caused the difference. */
 function clauseOf(kind: DiscrepancyKind, refusals: number) {
   if (kind === 'replay-billed') return 'rpc.replay.charge'
   return kind === 'billed-for-failure' && refusals > 0 ? 'rpc.refused.free' : 'billing.conservation'
@@ -107,18 +107,18 @@ function tally(
   })
 }
 
-/** What is known of the requests that a difference arose from. */
+/** Facts about the requests that caused a difference. */
 type DifferenceContext = {
   readonly totals: ChargeTotals
-  /** The last few of their charges: one of them may be the difference. */
+  /** The last few of their charges. One of them may be the difference. */
   readonly lastCharges: readonly ChargeBounds[]
-  /** The smallest difference that can be seen. */
+  /** The smallest visible difference. */
   readonly resolution: bigint
 }
 
 /**
- * The most telling name for an exact difference. `excess` is below zero when too little left the balance. Where a charge
- * taken twice and a replay that was charged look the same, it is the former: a replay repeats a charge, too.
+ * The most specific kind of an exact difference. `excess` is negative if too little was billed. If a charge taken twice
+ * and a charged replay look the same, the kind is the former: a replay repeats a charge too.
  */
 function classifyDifference(excess: bigint, suspects: DifferenceContext): DiscrepancyKind {
   const { requests, charged, chargedRequests, replayed, replays } = suspects.totals
@@ -140,7 +140,7 @@ function classifyDifference(excess: bigint, suspects: DifferenceContext): Discre
   }
 }
 
-/** Whether replays alone may account for a difference: no more was taken than what they would have cost. */
+/** Whether replays alone may explain a difference: at most their cost was taken. */
 const couldBeReplays = (excess: bigint, suspects: DifferenceContext): boolean =>
   excess > 0n && excess <= suspects.totals.replayed + toleranceOf(suspects)
 

@@ -27,7 +27,7 @@ const named = (name: string, id = 'ref-small-24b') =>
 
 test('a Date of another day of the week than its own is wrong', () => {
   expect(judge([dated('Fri, 15 Jan 2026 12:00:01 GMT')]).found).toEqual([
-    'header.date.instant: date is "Fri, 15 Jan 2026 12:00:01 GMT", expected Thu of that day',
+    'header.date.instant: date is "Fri, 15 Jan 2026 12:00:01 GMT", expected the weekday Thu',
   ])
 })
 
@@ -45,7 +45,7 @@ test('a Date in another format is not asked for its instant', () => {
 test('a model that changes its name is named with both answers', () => {
   const { found, judged } = judge([named('Small'), named('Nano', 'ref-nano-3b'), named('Small'), named('SMALL')])
   expect(found).toEqual([
-    'header.model-name.stable: ref-small-24b is called "SMALL", and was called "Small" before, expected one name',
+    'header.model-name.stable: ref-small-24b is called "SMALL", and was called "Small" before, expected a single name',
   ])
   expect(judged['header.model-name.stable']).toBe(2)
 })

@@ -166,7 +166,7 @@ describe('a service that breaks a clause is accused of it', () => {
     [
       'a repetition that does not say that it is one',
       'rpc.replay.header',
-      'the same key and body were sent again, expected the answer to say that it is a replay',
+      'a response to a repeated key and body is not marked as a replay, expected Idempotent-Replayed: true',
       [
         ['original', 0, 10, fresh()],
         ['duplicate', 10, 20, fresh()],
@@ -175,13 +175,13 @@ describe('a service that breaks a clause is accused of it', () => {
     [
       'a first use that is said to be a replay',
       'rpc.replay.header',
-      'the first use of a key is said to be a replay, expected it not to be',
+      'the response to the first use of a key is marked as a replay, expected no mark',
       [['original', 0, 10, replay()]],
     ],
     [
       'a race of which all are replays',
       'rpc.replay.header',
-      'all requests with a key are said to be replays, expected one to be the first',
+      'all responses for a key are marked as replays, expected one first response',
       [
         ['original', 0, 10, replay()],
         ['duplicate', 0, 12, replay()],
@@ -190,7 +190,7 @@ describe('a service that breaks a clause is accused of it', () => {
     [
       'a race that two win',
       'rpc.replay.charge',
-      '2 racing requests with one key were each answered as the first, expected one charge',
+      '2 concurrent requests with one key each got a first response, expected one charge',
       [
         ['original', 0, 10, fresh()],
         ['duplicate', 0, 12, fresh()],
@@ -200,7 +200,7 @@ describe('a service that breaks a clause is accused of it', () => {
     [
       'a replay with another body',
       'rpc.replay.body',
-      'a replay has another body than the answer that it repeats, expected the same bytes',
+      'a replay has another body than the response that it repeats, expected the same bytes',
       [
         ['original', 0, 10, fresh('a')],
         ['duplicate', 10, 20, replay('b')],
@@ -209,7 +209,7 @@ describe('a service that breaks a clause is accused of it', () => {
     [
       'replays that differ, though the first answer was never seen whole',
       'rpc.replay.body',
-      'a replay has another body than the answer that it repeats, expected the same bytes',
+      'a replay has another body than the response that it repeats, expected the same bytes',
       [
         ['original', 0, 30_000, 504],
         ['duplicate', 30_000, 30_010, replay('a')],
@@ -219,7 +219,7 @@ describe('a service that breaks a clause is accused of it', () => {
     [
       'a conflict that runs',
       'rpc.replay.conflict',
-      'a used key with another body was answered with 200, expected 400',
+      'a used key with another body got status 200, expected 400',
       [
         ['original', 0, 10, fresh()],
         ['conflict', 10, 20, fresh('b')],
@@ -228,7 +228,7 @@ describe('a service that breaks a clause is accused of it', () => {
     [
       'a conflict that is refused by another status',
       'rpc.replay.conflict',
-      'a used key with another body was answered with 409, expected 400',
+      'a used key with another body got status 409, expected 400',
       [
         ['original', 0, 10, fresh()],
         ['conflict', 10, 20, 409],
@@ -237,7 +237,7 @@ describe('a service that breaks a clause is accused of it', () => {
     [
       "another user who is given the first one's answer",
       'rpc.replay.per-user',
-      "another user's key was answered with a replay, expected it to be new",
+      "a key of another user got a replay, expected it to be new",
       [
         ['original', 0, 10, fresh()],
         ['foreign', 10, 20, replay()],
@@ -246,7 +246,7 @@ describe('a service that breaks a clause is accused of it', () => {
     [
       'another user who is refused as a conflict',
       'rpc.replay.per-user',
-      "another user's key was answered with 400, expected it to be new",
+      "a key of another user got status 400, expected it to be new",
       [
         ['original', 0, 10, fresh()],
         ['foreign', 10, 20, 400],
@@ -344,7 +344,7 @@ describe('a lifetime', () => {
         ['original', 0, 10, fresh()],
         ['again', 2510, 2520, fresh()],
       ],
-      'the same key and body came again after 2.5 s of a lifetime of 4 s, expected a replay',
+      'the same key and body were sent again after 2.5 s of a lifetime of 4 s, expected a replay',
     ],
     [
       'that does not end',
@@ -353,7 +353,7 @@ describe('a lifetime', () => {
         ['original', 0, 10, fresh()],
         ['again', 6010, 6020, replay()],
       ],
-      'a key was answered with a replay after 6.0 s of a lifetime of 4 s, expected it to be new again',
+      'a key got a replay after 6.0 s of a lifetime of 4 s, expected it to be new again',
     ],
   ])('%s is told', (_, clause, uses, message) => {
     expect(judge(observationsOf(uses), lives).accused).toEqual([[clause, message]])

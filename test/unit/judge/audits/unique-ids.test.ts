@@ -30,13 +30,13 @@ test('answers that each have their own ids are spared, and so are those without 
 test('two answers with one ray are accused, whatever was asked', () => {
   const list = observed({ kind: 'models' }, responseOf(200, {}, { 'cf-ray': 'a' }), { id: 4 })
   expect(judge([answered(3, 'a', 'x'), list])).toEqual([
-    ['header.cf-ray.unique', 'cf-ray a names two requests, expected each to have its own', [3, 4]],
+    ['header.cf-ray.unique', 'cf-ray a identifies two requests, expected each to have its own', [3, 4]],
   ])
 })
 
 test('two requests with one id are accused', () => {
   expect(judge([answered(3, 'a', 'x'), answered(4, 'b', 'x')])).toEqual([
-    ['rpc.request-id.unique', 'x-request-id x names two requests, expected each to have its own', [3, 4]],
+    ['rpc.request-id.unique', 'x-request-id x identifies two requests, expected each to have its own', [3, 4]],
   ])
 })
 

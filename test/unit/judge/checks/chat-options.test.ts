@@ -98,12 +98,12 @@ describe('options', () => {
     ],
     'a citation without a search': [
       'parameters.citations',
-      'the content cites "[REF]0[/REF]", expected nothing',
+      'the content cites "[REF]0[/REF]", expected no citation',
       answered({ parameters: { enable_web_citations: true } }, { content: 'So[REF]0[/REF].' }),
     ],
     'a citation that nobody asked for': [
       'parameters.citations',
-      'the content cites "[REF]0[/REF]", expected nothing',
+      'the content cites "[REF]0[/REF]", expected no citation',
       answered({ parameters: search }, { content: 'So[REF]0[/REF].' }),
     ],
     'a citation of one source too many': [
@@ -123,12 +123,12 @@ describe('options', () => {
     ],
     'documents of another name': [
       'parameters.documents',
-      'the tools that are called are ["web_search"], expected a call of service_web_search_documents',
+      'the called tools are ["web_search"], expected a call of service_web_search_documents',
       answered({ parameters: asDocuments }, { ...calling('web_search') }),
     ],
     'results that are no documents': [
       'parameters.documents',
-      'the tools that are called are [], expected a call of service_web_search_documents',
+      'the called tools are [], expected a call of service_web_search_documents',
       answered({ parameters: asDocuments }, { echo: found('a') }),
     ],
     'six pages that were scraped': [
@@ -191,7 +191,7 @@ describe('a profile that says otherwise', () => {
     {
       'results before the answer': [
         'parameters.results-in-stream',
-        'the stream is results role content finish usage done, expected the results behind its last token',
+        'the stream is results role content finish usage done, expected the results after its last token',
         streamed(inStream, { ...parts('results role content finish usage done'), parameters: found('a') }),
       ],
     },
@@ -264,17 +264,17 @@ describe('the echo of options', () => {
   accusesEach({
     'a refusal of an option': [
       'parameters.accepted',
-      '{"disable_thinking":true} was answered with 400, expected 200',
+      '{"disable_thinking":true} got status 400, expected 200',
       refusal({ parameters: { disable_thinking: true } }),
     ],
     'a refusal of what stands behind the model': [
       'parameters.suffix',
-      'disable_thinking=true behind the model was answered with 404, expected 200',
+      'disable_thinking=true in the model suffix got status 404, expected 200',
       refusal({ suffix: 'disable_thinking=true' }, 404),
     ],
     'an option behind the model that is not applied': [
       'parameters.suffix',
-      'disable_thinking is echoed as false, expected true as it was sent behind the model',
+      'disable_thinking is echoed as false, expected true as sent in the model suffix',
       answered({ suffix: 'strip_thinking_response=false&disable_thinking=true' }, { echo: defaults }),
     ],
     'an echo that is a text': [
@@ -314,12 +314,12 @@ describe('the echo of options', () => {
     ],
     'an option that is echoed otherwise': [
       'parameters.echo.sent',
-      'enable_web_search is echoed as "off", expected "on" as it was sent',
+      'enable_web_search is echoed as "off", expected "on" as sent',
       answered({ parameters: search }, { echo: defaults }),
     ],
     'a system prompt that was switched off and is not': [
       'parameters.echo.sent',
-      'include_venice_system_prompt is echoed as true, expected false as it was sent',
+      'include_venice_system_prompt is echoed as true, expected false as sent',
       answered({ parameters: search }, { echo: { include_venice_system_prompt: true } }),
     ],
     'an option that is on by itself': [

@@ -46,7 +46,7 @@ const withLogprobs: Contract = {
 }
 
 const message = (body: Body, status = 400) =>
-  `a request with ${JSON.stringify(body)} was answered with ${status} "{\\"error\\":\\"No\\"}", expected a success`
+  `a request with ${JSON.stringify(body)} got status ${status} "{\\"error\\":\\"No\\"}", expected a success`
 
 describe('requests that are right', () => {
   sparesEach({
@@ -129,17 +129,17 @@ describe('requests that are right', () => {
     ],
     'more choices than were asked for': [
       'chat.request.n',
-      '3 choices with the indices [0,1,2] came back, expected at most 2, each with its own',
+      '3 choices with the indices [0,1,2] were returned, expected at most 2, each with its own index',
       taken({ n: 2 }, choices(0, 1, 2)),
     ],
     'two choices of one index': [
       'chat.request.n',
-      '2 choices with the indices [0,0] came back, expected at most 2, each with its own',
+      '2 choices with the indices [0,0] were returned, expected at most 2, each with its own index',
       taken({ n: 2 }, choices(0, 0)),
     ],
     'two choices that nobody asked for': [
       'chat.request.n',
-      '2 choices with the indices [0,1] came back, expected at most 1, each with its own',
+      '2 choices with the indices [0,1] were returned, expected at most 1, each with its own index',
       observed(chatDescriptor, responseOf(200, choices(0, 1), tokenHeaders)),
     ],
     'a completion that is cut by an older bound of nothing': [
@@ -164,7 +164,7 @@ describe('requests that are right', () => {
   test('an unknown member has to be refused where the profile says so, and may be where it is silent', () => {
     const [yes, no] = [taken({ no_such_member: 1 }), denied({ no_such_member: 1 })]
     expect(accusations(yes, unlike({ unknownMembers: 'refused' }))).toEqual({
-      'chat.request.unknown-member': 'a request with {"no_such_member":1} was taken, expected 400',
+      'chat.request.unknown-member': 'a request with {"no_such_member":1} was accepted, expected 400',
     })
     expect(accusations(no, unlike({ unknownMembers: 'refused' }))).toEqual({})
     for (const each of [yes, no]) expect(accusations(each, unlike({ unknownMembers: null }))).toEqual({})

@@ -112,7 +112,7 @@ describe('completions', () => {
     ],
     'a choice without logprobs': [
       'chat.choice',
-      'a choice has no key logprobs, expected it with null or an object',
+      'a choice has no key logprobs, expected the key with null or an object',
       withChoice({ logprobs: undefined }),
     ],
     'an index beyond the list': [
@@ -162,12 +162,12 @@ describe('completions', () => {
     ],
     'a total that is no sum': [
       'chat.usage.sum',
-      '200 + 100 tokens are said to be 301, expected 300',
+      '200 + 100 tokens have the stated total 301, expected 300',
       withUsage({ ...completion.usage, total_tokens: 301 }),
     ],
     'more tokens than were asked for': [
       'chat.max-completion-tokens',
-      '121 tokens were generated, at most 120 were asked for',
+      '121 tokens were generated, expected at most the requested 120',
       withUsage({ prompt_tokens: 200, completion_tokens: 121, total_tokens: 321 }),
     ],
     'a cost below zero': [
@@ -278,17 +278,17 @@ describe('log probabilities', () => {
     ],
     'some that nobody asked for': [
       'chat.logprobs.asked',
-      'log probabilities came back, expected none since none were asked for',
+      'the response has log probabilities, expected none, since none were requested',
       given(full, {}),
     ],
     'one token too many': [
       'chat.logprobs.top',
-      'a position has 2 tokens with it, expected at most 1',
+      'a position lists 2 tokens, expected at most 1',
       given({ content: [full] }, { logprobs: true, top_logprobs: 1 }),
     ],
     'a token where none was asked for': [
       'chat.logprobs.top',
-      'a position has 2 tokens with it, expected at most 0',
+      'a position lists 2 tokens, expected at most 0',
       given(full, { logprobs: true, top_logprobs: 0 }),
     ],
     'those of the prompt as a list': [
@@ -300,7 +300,7 @@ describe('log probabilities', () => {
 
   test('are owed by a model that is said to have them, and by no other', () => {
     expect(accusations(given(null), has(true))).toEqual({
-      'chat.logprobs.asked': 'ref-small-24b gave no log probabilities, expected those that were asked for',
+      'chat.logprobs.asked': 'ref-small-24b returned no log probabilities, expected the requested ones',
     })
     for (const known of [false, null]) expect(accusations(given(null), has(known))).toEqual({})
   })

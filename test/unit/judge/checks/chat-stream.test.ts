@@ -85,7 +85,7 @@ describe('streams', () => {
     ],
     'a finish reason that is told twice': [
       'chat.stream.finish',
-      'the stream is role content finish×2 usage done, expected one finish reason behind the last token',
+      'the stream is role content finish×2 usage done, expected one finish reason after the last token',
       streamObserved({
         grammar: [
           ['role', 1],
@@ -98,12 +98,12 @@ describe('streams', () => {
     ],
     'no finish reason': [
       'chat.stream.finish',
-      'the stream is role content usage done, expected one finish reason behind the last token',
+      'the stream is role content usage done, expected one finish reason after the last token',
       streamObserved({ ...parts('role content usage done'), finishReasons: [] }),
     ],
     'a token behind the finish reason': [
       'chat.stream.finish',
-      'the stream is role content finish content usage done, expected one finish reason behind the last token',
+      'the stream is role content finish content usage done, expected one finish reason after the last token',
       streamObserved(parts('role content finish content usage done')),
     ],
     'no usage': [
@@ -123,7 +123,7 @@ describe('streams', () => {
     ],
     'a total that is no sum': [
       'chat.usage.sum',
-      '200 + 100 tokens are said to be 100, expected 300',
+      '200 + 100 tokens have the stated total 100, expected 300',
       streamObserved({ usage: { ...completion.usage, total_tokens: 100 }, cost: null }),
     ],
     'an id that is missing': ['chat.id', 'id is "", expected a text', streamObserved({ ids: [''] })],
@@ -137,6 +137,6 @@ describe('streams', () => {
   test('of a stream whose beginning alone was kept, the end is not judged, but what it used is', () => {
     const cut = streamObserved({ grammar: restless, usage: { ...completion.usage, total_tokens: 1 }, cost: null })
     expect(judgedCount('chat.stream.done', cut)).toBe(0)
-    expect(accusations(cut)).toEqual({ 'chat.usage.sum': '200 + 100 tokens are said to be 1, expected 300' })
+    expect(accusations(cut)).toEqual({ 'chat.usage.sum': '200 + 100 tokens have the stated total 1, expected 300' })
   })
 })

@@ -103,7 +103,7 @@ describe('how an answer ends', () => {
     ],
     'a stop reason that says otherwise': [
       'chat.choice.stop-reason',
-      'stop_reason is "length", expected "stop" as finish_reason has it',
+      'stop_reason is "length", expected "stop" as in finish_reason',
       withChoice({ stop_reason: 'length' }),
     ],
     'a stop reason of a stream that is a number': [
@@ -113,27 +113,27 @@ describe('how an answer ends', () => {
     ],
     'a stop reason of a stream that says otherwise': [
       'chat.choice.stop-reason',
-      'stop_reason is "length", expected "stop" as finish_reason has it',
+      'stop_reason is "length", expected "stop" as in finish_reason',
       streamObserved({ stopReasons: ['length'] }),
     ],
     'tool calls that are not there': [
       'chat.choice.tool-calls',
-      'finish_reason is "tool_calls" without any, expected one',
+      'finish_reason is "tool_calls", but there are no tool calls, expected one',
       withChoice(called),
     ],
     'an empty list of tool calls': [
       'chat.choice.tool-calls',
-      'finish_reason is "tool_calls" without any, expected one',
+      'finish_reason is "tool_calls", but there are no tool calls, expected one',
       withChoice({ ...called, message: { role: 'assistant', content: null, tool_calls: [] } }),
     ],
     'tool calls that are not in the stream': [
       'chat.choice.tool-calls',
-      'finish_reason is "tool_calls" without any, expected one',
+      'finish_reason is "tool_calls", but there are no tool calls, expected one',
       streamObserved({ finishReasons: ['tool_calls'] }),
     ],
     'a choice of a stream that does not end': [
       'chat.stream.finish',
-      'the stream is role content finish usage done, expected 2 finish reasons, the last of them behind the last token',
+      'the stream is role content finish usage done, expected 2 finish reasons, the last of them after the last token',
       streamOfTwo({ ...grammarOf('role', 'content', 'finish', 'usage', 'done'), indices: [0, 1] }),
     ],
     'a choice of a stream that nobody asked for': [
@@ -148,12 +148,12 @@ describe('how an answer ends', () => {
     ],
     'an answer that is cut a token before its bound': [
       'chat.choice.length',
-      'finish_reason is length after 119 tokens, expected 120 before that',
+      'finish_reason is length after 119 tokens, expected at least 120',
       cutAfter(119),
     ],
     'a stream that is cut before its bound': [
       'chat.choice.length',
-      'finish_reason is length after 100 tokens, expected 120 before that',
+      'finish_reason is length after 100 tokens, expected at least 120',
       streamObserved({ finishReasons: ['length'] }),
     ],
   })
@@ -213,7 +213,7 @@ describe('the members of a message', () => {
     'tool calls that are an object': accused('tool_calls {}, expected a list or null', { tool_calls: {} }),
     'a chunk whose content is an object': [
       'chat.stream.delta',
-      'a delta has content {}, expected what a message has',
+      'a delta has content {}, expected a type that a message has',
       streamObserved({ deltaTypes: [...usual, ['content', 'object', '{}'], ['name', 'number', '7']] }),
     ],
   })
@@ -228,7 +228,7 @@ describe('the members of a message', () => {
     ['reasoning_details', 'string', '"a"'],
   ] as const)('a delta whose %s is %s %s is one that no message has', (field, type, first) => {
     const observation = streamObserved({ deltaTypes: [...usual, [field, type, first]] })
-    const message = `a delta has ${field} ${first}, expected what a message has`
+    const message = `a delta has ${field} ${first}, expected a type that a message has`
     expect(accusations(observation)).toEqual({ 'chat.stream.delta': message })
   })
 

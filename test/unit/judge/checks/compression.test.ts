@@ -78,12 +78,12 @@ describe('compression', () => {
     ],
     'a body that is not what it is said to be': [
       'chat.compression.body',
-      'the body is no gzip: unexpected end of file',
+      'the body is not valid gzip: unexpected end of file',
       spoilt(),
     ],
     'an error that is not what it is said to be': [
       'chat.compression.body',
-      'the body is no gzip: unexpected end of file',
+      'the body is not valid gzip: unexpected end of file',
       spoilt({ status: 404 }),
     ],
     'gzip that nobody asked for': [

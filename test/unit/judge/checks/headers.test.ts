@@ -250,37 +250,37 @@ describe('occasional headers', () => {
     ],
     'a deprecated model that says nothing of it': [
       'header.deprecation.present',
-      `an answer of ref-nano-1b, which is deprecated, has no ${warning}, expected a warning`,
+      `a response from ref-nano-1b, which is deprecated, has no ${warning}, expected a warning`,
       retiring({}),
     ],
     'a model that stays and says that it goes': [
       'header.deprecation.absent',
-      'an answer of ref-small-24b, which is not deprecated, warns of its retirement, expected no warning',
+      'a response from ref-small-24b, which is not deprecated, warns of its retirement, expected no warning',
       chatObserved(completion, { [warning]: 'It goes', [date]: '2027-06-30' }),
     ],
     "a wallet's balance for a key": [
       'header.balance-remaining',
-      'x-balance-remaining is "4.23" for an API key, expected it for wallets alone',
+      'x-balance-remaining is "4.23" for an API key, expected it for wallets only',
       chatObserved(completion, { 'x-balance-remaining': '4.23' }),
     ],
     'payment requirements on a 400': [
       'header.payment-required',
-      'payment-required is "e30=" on a 400, expected JSON in base64 on a 402 alone',
+      'payment-required is "e30=" on a 400, expected JSON in base64, and only on a 402',
       refused({ kind: 'probe', probe: 'model-missing' }, 400, { error: 'No' }, { 'payment-required': 'e30=' }),
     ],
     'payment requirements on a success': [
       'header.payment-required',
-      'payment-required is "e30=" on a 200, expected JSON in base64 on a 402 alone',
+      'payment-required is "e30=" on a 200, expected JSON in base64, and only on a 402',
       chatObserved(completion, { 'payment-required': 'e30=' }),
     ],
     'payment requirements in plain JSON': [
       'header.payment-required',
-      'payment-required is "{}" on a 402, expected JSON in base64 on a 402 alone',
+      'payment-required is "{}" on a 402, expected JSON in base64, and only on a 402',
       refused(chatDescriptor, 402, { error: 'Pay' }, { 'payment-required': '{}' }),
     ],
     'payment requirements that encode no JSON': [
       'header.payment-required',
-      'payment-required is "abcd" on a 402, expected JSON in base64 on a 402 alone',
+      'payment-required is "abcd" on a 402, expected JSON in base64, and only on a 402',
       refused(chatDescriptor, 402, { error: 'Pay' }, { 'payment-required': 'abcd' }),
     ],
   })

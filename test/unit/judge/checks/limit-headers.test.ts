@@ -47,32 +47,32 @@ describe('limit headers', () => {
   accusesEach({
     'an answer without a limit and its reset': [
       'limit.requests.headers',
-      'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 404, expected numbers not below zero',
+      'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 404, expected non-negative numbers',
       refused(chatDescriptor, 404, { error: 'No' }, { ...none, 'x-ratelimit-remaining-requests': '5' }),
     ],
     'a limit with a unit': [
       'limit.requests.headers',
-      'x-ratelimit-limit-requests is "75/min" on a 200, expected numbers not below zero',
+      'x-ratelimit-limit-requests is "75/min" on a 200, expected non-negative numbers',
       chatObserved(completion, { 'x-ratelimit-limit-requests': '75/min' }),
     ],
     'the limit of another tier': [
       'limit.requests.limit',
-      'the limit of chat:ref-small-24b is said to be 150, expected 75 (default S)',
+      'the stated limit of chat:ref-small-24b is 150, expected 75 (default S)',
       chatObserved(completion, { 'x-ratelimit-limit-requests': '150' }),
     ],
     'another limit of the RPC proxy': [
       'limit.requests.limit',
-      'the limit of rpc is said to be 1000, expected 100 (default)',
+      'the stated limit of rpc is 1000, expected 100 (default)',
       batchObserved(batchBody, { 'x-ratelimit-limit-requests': '1000' }),
     ],
     'a completion without a token reset': [
       'limit.tokens.headers',
-      'x-ratelimit-reset-tokens is nothing on a 200, expected numbers not below zero',
+      'x-ratelimit-reset-tokens is nothing on a 200, expected non-negative numbers',
       chatObserved(completion, { 'x-ratelimit-reset-tokens': undefined }),
     ],
     'a token limit in thousands': [
       'limit.tokens.limit',
-      'the limit of chat:ref-small-24b is said to be 750, expected 750000 (default S)',
+      'the stated limit of chat:ref-small-24b is 750, expected 750000 (default S)',
       chatObserved(completion, { 'x-ratelimit-limit-tokens': '750' }),
     ],
     'a token reset that is a Unix time': [

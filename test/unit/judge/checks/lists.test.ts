@@ -30,12 +30,12 @@ describe('lists', () => {
   accusesEach({
     'networks out of order': [
       'catalogue.networks',
-      '"arbitrum-mainnet" stands behind "base-mainnet", expected them sorted and each once',
+      '"arbitrum-mainnet" comes after "base-mainnet", expected a sorted list without duplicates',
       networks(['base-mainnet', 'arbitrum-mainnet']),
     ],
     'a network that is listed twice': [
       'catalogue.networks',
-      '"base-mainnet" stands behind "base-mainnet", expected them sorted and each once',
+      '"base-mainnet" comes after "base-mainnet", expected a sorted list without duplicates',
       networks(['base-mainnet', 'base-mainnet']),
     ],
     'networks that are no texts': [
@@ -51,7 +51,7 @@ describe('lists', () => {
     'models in an array': ['catalogue.models', 'object is nothing, expected "list"', models([{ id: 'ref-nano-3b' }])],
     'a model without an id': [
       'catalogue.models',
-      'a model is {"slug":"ref-nano-3b"}, expected an id in it',
+      'a model is {"slug":"ref-nano-3b"}, expected it to have an id',
       models({ object: 'list', data: [{ id: 'a' }, { slug: 'ref-nano-3b' }] }),
     ],
     'no limits': ['catalogue.rate-limits', 'rateLimits is [], expected a list', limits([])],

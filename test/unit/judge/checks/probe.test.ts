@@ -42,57 +42,57 @@ describe('probes', () => {
   accusesEach({
     'a bad key that opens an account': [
       'auth.bearer',
-      'bad-key was answered with 200, expected 401',
+      'bad-key got status 200, expected 401',
       observed(probe('bad-key'), responseOf(200, {})),
     ],
     'a bad key that breaks the service': [
       'auth.bearer',
-      'bad-key was answered with 500, expected 401',
+      'bad-key got status 500, expected 401',
       refused(probe('bad-key'), 500),
     ],
     'a bad key that is asked to pay': [
       'auth.bearer',
-      'bad-key was answered with 402, expected 401',
+      'bad-key got status 402, expected 401',
       refused(probe('bad-key'), 402),
     ],
     'a media type that is not looked at': [
       'chat.media-type',
-      'wrong-media-type was answered with 200, expected 415',
+      'wrong-media-type got status 200, expected 415',
       observed(probe('wrong-media-type'), responseOf(200, {})),
     ],
     'a batch that is too long and runs': [
       'rpc.batch.limit',
-      'batch-too-long was answered with 200, expected 400',
+      'batch-too-long got status 200, expected 400',
       observed(probe('batch-too-long'), responseOf(200, [])),
     ],
     'a batch of unsupported methods that runs': [
       'rpc.batch.rejected',
-      'unsupported-methods-in-batch was answered with 200, expected 400',
+      'unsupported-methods-in-batch got status 200, expected 400',
       observed(request, responseOf(200, [])),
     ],
     'a short key that is refused': [
       'rpc.replay.key',
-      'key-of-one-character was answered with 400, expected 200',
+      'key-of-one-character got status 400, expected 200',
       refused(probe('key-of-one-character'), 400),
     ],
     'a long key that is taken': [
       'rpc.replay.bad-key',
-      'key-of-256-characters was answered with 200, expected 400',
+      'key-of-256-characters got status 200, expected 400',
       observed(probe('key-of-256-characters'), responseOf(200, {})),
     ],
     'a call without a method that the node has answered': [
       'rpc.request',
-      'rpc-without-method was answered with 200, expected 400',
+      'rpc-without-method got status 200, expected 400',
       observed(probe('rpc-without-method'), responseOf(200, {})),
     ],
     'eth_getLogs, which is refused': [
       'rpc.alternatives',
-      'stateless-logs was answered with 400, expected 200',
+      'stateless-logs got status 400, expected 200',
       refused(probe('stateless-logs'), 400),
     ],
     'a network that is not known and answers': [
       'rpc.network',
-      'unknown-network was answered with 200, expected 400',
+      'unknown-network got status 200, expected 400',
       observed(probe('unknown-network'), responseOf(200, {})),
     ],
     'a message that names the first method alone': [

@@ -70,22 +70,22 @@ describe('resources', () => {
   accusesEach({
     'a resource that is not there': [
       'resource.offered',
-      'POST /embeddings was answered with 404, expected embeddings',
+      'POST /embeddings got status 404, expected the resource embeddings',
       answered('embeddings', embedded(404)),
     ],
     'a refusal of a text': [
       'embeddings.input',
-      'an embedding of "hello" was answered with 400, expected a success',
+      'an embedding of "hello" got status 400, expected a success',
       answered('embeddings', embedded(400)),
     ],
     'a refusal of texts': [
       'embeddings.input',
-      'an embedding of ["a","b"] was answered with 400, expected a success',
+      'an embedding of ["a","b"] got status 400, expected a success',
       answered('embeddings', embedded(400), { body: { input: ['a', 'b'] } }),
     ],
     'a limit of another kind': [
       'limit.resources',
-      'the limit of embedding is said to be 60, expected 500 (default)',
+      'the stated limit of embedding is 60, expected 500 (default)',
       answered('embeddings', embedded(200, limitOf(60))),
     ],
     'an inference answer without its model': [
@@ -100,47 +100,47 @@ describe('resources', () => {
     ],
     'pages without their number': [
       'header.pagination',
-      'x-pagination-total is nothing on a list in pages, expected whole numbers',
+      'x-pagination-total is nothing on a paginated list, expected whole numbers',
       answered('characters', listOf(3, { ...pages(3, 1, 7, 3), 'x-pagination-total': undefined })),
     ],
     'half a page': [
       'header.pagination',
-      'x-pagination-page is "1.5" on a list in pages, expected whole numbers',
+      'x-pagination-page is "1.5" on a paginated list, expected whole numbers',
       characters(3, pages(3, 1.5, 7, 3)),
     ],
     'pages from 0': [
       'header.pagination.page',
-      'the page is said to be 0, expected 1',
+      'the stated page is 0, expected 1',
       characters(3, pages(3, 0, 7, 3)),
     ],
     'another page': [
       'header.pagination.page',
-      'the page is said to be 1, expected 2',
+      'the stated page is 1, expected 2',
       characters(3, pages(3, 1, 7, 3), { page: 2 }),
     ],
     'a page too few': [
       'header.pagination.total-pages',
-      '7 items, 3 on a page, are said to be on 2 pages, expected 3',
+      '2 pages are stated for 7 items with 3 per page, expected 3',
       characters(3, pages(3, 1, 7, 2)),
     ],
     'a page too many': [
       'header.pagination.total-pages',
-      '6 items, 3 on a page, are said to be on 3 pages, expected 2',
+      '3 pages are stated for 6 items with 3 per page, expected 2',
       characters(3, pages(3, 1, 6, 3)),
     ],
     'pages of nothing': [
       'header.pagination.total-pages',
-      '7 items, 0 on a page, are said to be on 0 pages, expected 0',
+      '0 pages are stated for 7 items with 0 per page, expected 0',
       answered('characters', responseOf(200, {}, pages(0, 1, 7, 0))),
     ],
     'an item too few': [
       'header.pagination.items',
-      'page 1 of 7 items, 3 on a page, has 2 of them, expected 3',
+      'page 1 of 7 items with 3 per page has 2 items, expected 3',
       characters(2, pages(3, 1, 7, 3)),
     ],
     'an item too many on the last page': [
       'header.pagination.items',
-      'page 3 of 7 items, 3 on a page, has 2 of them, expected 1',
+      'page 3 of 7 items with 3 per page has 2 items, expected 1',
       characters(2, pages(3, 3, 7, 3), { page: 3 }),
     ],
     'another time than was stated': [
@@ -165,7 +165,7 @@ describe('resources', () => {
   test('partners have limits of their own', () => {
     const image = answered('image', responseOf(200, {}, { ...ofModel, ...limitOf(20) }))
     expect(accusations({ ...image, accountTier: 'partner' })).toEqual({
-      'limit.resources': 'the limit of image is said to be 20, expected 60 (partner)',
+      'limit.resources': 'the stated limit of image is 20, expected 60 (partner)',
     })
   })
 

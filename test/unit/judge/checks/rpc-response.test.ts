@@ -113,7 +113,7 @@ describe('RPC answers', () => {
     ],
     'an error that is a text': [
       'rpc.response',
-      'a response is {"jsonrpc":"2.0","id":"r-3","error":"invalid params"}: its error is no object',
+      'a response is {"jsonrpc":"2.0","id":"r-3","error":"invalid params"}: its error is not an object',
       batchObserved([result(1), result(2), { jsonrpc: '2.0', id: 'r-3', error: 'invalid params' }]),
     ],
     'an error whose code is a text': [
@@ -128,7 +128,7 @@ describe('RPC answers', () => {
     ],
     'one failing item that spoils all others': [
       'rpc.item-failure.alone',
-      'all 4 items came back with invalid params, expected only the 1 that have them',
+      'all 4 items got an invalid-params error, expected it only for the 1 with invalid params',
       ofFour(
         [1, 2, 3, 'r-3'].map(id => failure(id)),
         '20',
@@ -136,23 +136,23 @@ describe('RPC answers', () => {
     ],
     'a full batch that is too long for the service': [
       'rpc.batch.full',
-      'a batch of 100 items was answered with 400, expected 200',
+      'a batch of 100 items got status 400, expected 200',
       refused(fullBatch, 400),
     ],
     'a full batch that is too large for the service': [
       'rpc.batch.full',
-      'a batch of 100 items was answered with 413, expected 200',
+      'a batch of 100 items got status 413, expected 200',
       refused(fullBatch, 413),
     ],
-    'an id that came back as a text': [
+    'an id that was returned as a text': [
       'rpc.id',
-      'the id came back as "1", expected 1',
+      'the id was returned as "1", expected 1',
       singleObserved(result('1'), { 'x-service-rpc-credits': '20' }),
     ],
-    'an id of the proxy': ['rpc.id', 'the id came back as 1000001, expected 1', singleObserved(result(1_000_001))],
+    'an id of the proxy': ['rpc.id', 'the id was returned as 1000001, expected 1', singleObserved(result(1_000_001))],
     'ids of a batch that were swapped': [
       'rpc.id',
-      'item "r-3" has invalid params and came back with a result, 2 came back with their error, expected each with its own id',
+      'item "r-3" has invalid params and got a result, 2 got its error, expected each with its own id',
       batchObserved([result(1), failure(2), result('r-3')], {
         'x-service-rpc-credits': '45',
         'x-service-rpc-cost-usd': '0.00002813',
@@ -161,27 +161,27 @@ describe('RPC answers', () => {
     'a missing response': ['rpc.batch.correlation', 'no response has id "r-3"', batchObserved([result(1), result(2)])],
     'a response that comes twice': [
       'rpc.batch.correlation',
-      'id 1 came back twice',
+      'id 1 was returned twice',
       batchObserved([...batchBody, result(1)]),
     ],
     'a response that nobody asked for': [
       'rpc.batch.correlation',
-      'id 7 was not asked for',
+      'id 7 was not requested',
       batchObserved([...batchBody, result(7)]),
     ],
     'ids of a batch that became texts': [
       'rpc.batch.correlation',
-      'id 1 came back as "1"; id 2 came back as "2"; no response has id 1, 2',
+      'id 1 was returned as "1"; id 2 was returned as "2"; no response has id 1, 2',
       batchObserved([result('1'), result('2'), failure('r-3')]),
     ],
     'an object in answer to a batch': [
       'rpc.batch.correlation',
-      'the answer to a batch is {"jsonrpc":"2.0","id":1,"result":"0x1"}, expected an array',
+      'the response to a batch is {"jsonrpc":"2.0","id":1,"result":"0x1"}, expected an array',
       batchObserved(result(1)),
     ],
     'a failing batch that is refused': [
       'rpc.item-failure.status',
-      'a request with an item that fails was answered with 400, expected 200',
+      'a request with a failing item got status 400, expected 200',
       refused(batchDescriptor, 400),
     ],
   })
@@ -189,14 +189,14 @@ describe('RPC answers', () => {
   test('responses to the items under a status of 500 are an answer to them', () => {
     const observation = refused(batchDescriptor, 500, batchBody)
     expect(accusations(observation)['rpc.item-failure.status']).toBe(
-      'a request with an item that fails was answered with 500, expected 200',
+      'a request with a failing item got status 500, expected 200',
     )
   })
 
   test('a list that the target makes too long is told in brief', () => {
     const message = accusations(batchObserved(Array.from({ length: 5000 }, (_, index) => result(`x${index}`))))
     expect(message['rpc.batch.correlation']).toBe(
-      'id "x0" was not asked for; id "x1" was not asked for; id "x2" was not asked for; id "x3" was not asked for; id "x4" was not asked for and 4996 more',
+      'id "x0" was not requested; id "x1" was not requested; id "x2" was not requested; id "x3" was not requested; id "x4" was not requested and 4996 more',
     )
   })
 

@@ -80,7 +80,7 @@ describe('an accusation says what was got and what was expected', () => {
     const shown: Display['shown'] = (before, { taken }) => before - taken
     const busy = observe(history({ seed: 5, sorts: priced, gapMs: 9000 }), { shown })
     expect(message(busy).join()).toMatch(
-      /^billing\.balance-before: the balance shown is lower by 0\.[0-9]+ USD, the request's own charge, expected the one before it$/,
+      /^billing\.balance-before: the displayed balance is lower by 0\.[0-9]+ USD, the request's own charge, expected the balance before the request$/,
     )
   })
 
@@ -88,7 +88,7 @@ describe('an accusation says what was got and what was expected', () => {
     const shown: Display['shown'] = (before, { id }) => before - (id === 60 ? 10n ** 12n : 0n)
     const busy = observe(history({ seed: 2, sorts: priced, gapMs: 120, pauses: false }), { shown })
     expect(message(busy).join()).toMatch(
-      /^billing\.balance-before: 1\.[0-9]+ USD had left the balance shown, expected [0-9. to]+; a later one was right$/,
+      /^billing\.balance-before: 1\.[0-9]+ USD had left the displayed balance, expected [0-9. to]+; a later balance was correct$/,
     )
   })
 })
@@ -109,7 +109,7 @@ test('balances that each lack the last charge, which comes in later, are old bal
   }
   const late = alone(['rpc', 'batch', 'rpc', 'batch', 'rpc'], each => each, { shown })
   expect(message(late)).toEqual([
-    'billing.balance-before: 0 USD had left the balance shown, expected 0.0000125; what is missing was the last charge, which came in later',
+    'billing.balance-before: 0 USD had left the displayed balance, expected 0.0000125; the missing amount was the last charge, which arrived later',
   ])
 })
 

@@ -172,7 +172,7 @@ test.each<[string, readonly Step[], string]>([
       ['0.3 DIEM', 10, 5],
       ['', 9.7, 5],
     ],
-    '0.3 USD and 0 DIEM left the balances, but 0 USD and 0.3 DIEM were said to be paid',
+    '0.3 USD and 0 DIEM left the balances, but 0 USD and 0.3 DIEM were claimed',
   ],
   [
     'in DIEM what was paid in dollars',
@@ -180,7 +180,7 @@ test.each<[string, readonly Step[], string]>([
       ['0.3 USD', 10, 5],
       ['', 10, 4.7],
     ],
-    '0 USD and 0.3 DIEM left the balances, but 0.3 USD and 0 DIEM were said to be paid',
+    '0 USD and 0.3 DIEM left the balances, but 0.3 USD and 0 DIEM were claimed',
   ],
   [
     'in both what was paid in one',
@@ -188,7 +188,7 @@ test.each<[string, readonly Step[], string]>([
       ['0.3 DIEM', 10, 5],
       ['', 9.85, 4.85],
     ],
-    '0.15 USD and 0.15 DIEM left the balances, but 0 USD and 0.3 DIEM were said to be paid',
+    '0.15 USD and 0.15 DIEM left the balances, but 0 USD and 0.3 DIEM were claimed',
   ],
 ])('a balance that loses %s is accused', (_, steps, message) => {
   expect(judge(steps)).toEqual({ accused: [message], kept: 1 })

@@ -127,7 +127,7 @@ describe('what the RPC proxy refuses', () => {
       ])
     expect(refusal('0', '0')).toEqual([])
     expect(refusal('20', '0.0000125')).toEqual([
-      'rpc.refused.free: a 400 says that it costs 0.0000125 USD, expected a refusal to cost nothing',
+      'rpc.refused.free: a 400 states a cost of 0.0000125 USD, expected a rejected request to be free',
     ])
   })
 })

@@ -169,17 +169,17 @@ describe('an accusation says what was got and what was expected', () => {
     [
       'requests that remain',
       { remaining: left => left + 1 },
-      /^\d+ of 20 requests of chat:ref-large-235b are said to remain, so \d+ were used, expected (at least )?\d+( to \d+)?$/,
+      /^\d+ of 20 requests of chat:ref-large-235b are stated as remaining, so \d+ were used, expected (at least )?\d+( to \d+)?$/,
     ],
     [
       'too many requests',
       { admits: (used, limit) => used <= limit },
-      /^21 requests of chat:ref-large-235b were accepted in one window, expected 20 at most$/,
+      /^21 requests of chat:ref-large-235b were accepted in one window, expected at most 20$/,
     ],
     [
       'an early 429',
       { admits: used => used < 10 },
-      /^a 429 came when at most 10 of 20 requests of chat:ref-large-235b were used, expected it beyond them$/,
+      /^a 429 came after at most 10 of 20 requests of chat:ref-large-235b were used, expected it only above the limit$/,
     ],
     [
       'a reset in the past',
@@ -194,7 +194,7 @@ describe('an accusation says what was got and what was expected', () => {
     [
       'tokens that remain',
       { tokensLeft: (_, limit) => limit },
-      /^750000 of 750000 tokens of chat:ref-large-235b are said to remain when \d+ were used, expected at most \d+$/,
+      /^750000 of 750000 tokens of chat:ref-large-235b are stated as remaining after \d+ were used, expected at most \d+$/,
     ],
   ])('of %s', (_, fault, words) => {
     expect(reason(fault)).toMatch(words)
