@@ -3,7 +3,7 @@ import type { ClauseRows } from '../clause.ts'
 /** Completions: required fields, finish reasons, messages and tokens, then the valid and invalid requests. */
 export const chatClauses = {
   'chat.content-type': ['4.2', 'chat-response', 'An unstreamed completion is application/json.'],
-  'chat.media-type': ['4.2', 'probe', 'A chat request that is not application/json is answered with 415.'],
+  'chat.media-type': ['4.2', 'probe', 'A chat request that is not application/json gets a 415.'],
   'chat.id': ['2.4', ['chat-response', 'chat-stream'], 'A completion has a string id.'],
   'chat.object': ['2.4', 'chat-response', 'The object of a completion is chat.completion.'],
   'chat.created': ['2.4', ['chat-response', 'chat-stream'], 'created is the Unix time at which the request was made.'],

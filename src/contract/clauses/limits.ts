@@ -45,7 +45,7 @@ export const limitClauses = {
 /** The block after too many failures. */
 export const abuseClauses = {
   'abuse.block': ['7', 'abuse', 'More than 20 requests with a non-success status within 30 seconds block the caller.'],
-  'abuse.not-early': ['7', 'abuse', '20 or fewer requests with a non-success status do not block a caller.'],
+  'abuse.not-early': ['7', 'abuse', 'A caller is not blocked for 20 or fewer requests with a non-success status.'],
   'abuse.counts': ['7', 'abuse', 'Every non-success status counts toward the block, and a success does not.'],
   'abuse.all-requests': ['7', 'abuse', 'A block applies to all requests of the caller.'],
   'abuse.duration': ['7', 'abuse', 'A block lasts for 30 seconds.'],

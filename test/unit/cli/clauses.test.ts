@@ -52,5 +52,5 @@ test('what runs covered together is the sum of what each of them did', async () 
 
 test('the table of clauses shows also those that no run judges, with the reason', async () => {
   await clausesCommand({})
-  expect(said.join('')).toMatch(/excused\.prompt-cache-routing +unobservable +.+ No answer tells/)
+  expect(said.join('')).toMatch(/excused\.prompt-cache-routing +unobservable +.+ Responses do not name/)
 })

@@ -4,7 +4,7 @@ import { createFindingLog, maxExamples } from '../../../../src/judge/checks/find
 const tallyOf = (docket: ReturnType<typeof createFindingLog>, id: string) =>
   docket.tallies().find(tally => tally.id === id)
 
-test('a clause that nobody spoke about is not exercised, and one that was kept passes', () => {
+test('an unjudged clause is not exercised, and a passed one passes', () => {
   const docket = createFindingLog()
   docket.reporterFor('headers').kept('header.date')
   expect(tallyOf(docket, 'header.date')).toEqual({
@@ -17,7 +17,7 @@ test('a clause that nobody spoke about is not exercised, and one that was kept p
   expect(tallyOf(docket, 'header.cf-ray')).toMatchObject({ judged: 0, verdict: 'not-exercised' })
 })
 
-test('one violation among many that kept the clause fails it', () => {
+test('one violation among many passes fails the clause', () => {
   const docket = createFindingLog()
   const say = docket.reporterFor('headers')
   for (let id = 0; id < 100; id++) say.kept('header.date')
@@ -26,7 +26,7 @@ test('one violation among many that kept the clause fails it', () => {
   expect(docket.violations()).toBe(1)
 })
 
-test('findings come in the order of the clauses, one for each judge that broke one', () => {
+test('findings are in the order of the clauses, one for each judge that reported violations', () => {
   const docket = createFindingLog()
   docket.reporterFor('ledger').broken('rpc.replay.charge', 'replay-billed', [3])
   docket.reporterFor('idempotency').broken('rpc.replay.charge', 'racing', [4])
@@ -39,7 +39,7 @@ test('findings come in the order of the clauses, one for each judge that broke o
   ])
 })
 
-test('of a million violations all are counted and the first few are kept', () => {
+test('all of a million violations are counted, and only the first few are stored', () => {
   const docket = createFindingLog()
   const say = docket.reporterFor('headers')
   for (let id = 0; id < 1_000_000; id++) say.broken('header.date', `the date of ${id}`, [id])
@@ -50,7 +50,7 @@ test('of a million violations all are counted and the first few are kept', () =>
   expect(docket.cites(maxExamples)).toBe(false)
 })
 
-test('an example stays small whatever the target says and however many requests it is about', () => {
+test('an example stays small, however long the message and the request list are', () => {
   const docket = createFindingLog()
   const requestIds = Array.from({ length: 10_000 }, (_, id) => id)
   docket.reporterFor('idempotency').broken('rpc.replay.charge', 'x'.repeat(100_000), requestIds)

@@ -25,11 +25,11 @@ const blocked = { error: 'Too many failed attempts (> 20) resulting in a non-suc
 
 describe('limit headers', () => {
   sparesEach({
-    'a batch, which is one request': batchObserved(batchBody),
+    'a batch, which counts as one request': batchObserved(batchBody),
     'a 429 that names its type': refused(chatDescriptor, 429, { error: 'Slow down' }, limited),
-    'the abuse block, which is no rate limit': refused(chatDescriptor, 429, blocked),
+    'the abuse block, which is not a rate limit': refused(chatDescriptor, 429, blocked),
     'the abuse block of an RPC caller': refused(singleDescriptor, 429, blocked),
-    'the limits of the caller, whose own limit is not documented': observed(
+    'the list of limits, whose own limit is not documented': observed(
       { kind: 'rate-limits' },
       responseOf(200, { data: { rateLimits: [{ rateLimits: [] }] } }, { 'x-ratelimit-limit-requests': '500' }),
     ),
@@ -40,12 +40,12 @@ describe('limit headers', () => {
     ),
     'a reset in half seconds': chatObserved(completion, { 'x-ratelimit-reset-tokens': '59.5' }),
     'a 503 without limits': refused(chatDescriptor, 503, { error: 'At capacity' }, none),
-    'a stranger, who has no limits': refused({ kind: 'probe', probe: 'bad-key' }, 401, { error: 'No' }, none),
-    'a refusal without token limits': refused(chatDescriptor, 402),
+    'an anonymous caller, who has no limits': refused({ kind: 'probe', probe: 'bad-key' }, 401, { error: 'No' }, none),
+    'a rejection without token limits': refused(chatDescriptor, 402),
   })
 
   accusesEach({
-    'an answer without a limit and its reset': [
+    'a response without a limit and its reset': [
       'limit.requests.headers',
       'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 404, expected non-negative numbers',
       refused(chatDescriptor, 404, { error: 'No' }, { ...none, 'x-ratelimit-remaining-requests': '5' }),
@@ -85,7 +85,7 @@ describe('limit headers', () => {
       'x-ratelimit-type is nothing on a 429, expected user, api_key, global',
       refused(chatDescriptor, 429),
     ],
-    'a type that is not documented': [
+    'an undocumented type': [
       'limit.type',
       'x-ratelimit-type is "account" on a 429, expected user, api_key, global',
       refused(
@@ -97,7 +97,7 @@ describe('limit headers', () => {
     ],
   })
 
-  describe('where the profile has no token headers', () => {
+  describe('if the profile has no token headers', () => {
     const contract = { ...documented, limits: { ...documented.limits, tokenHeaders: false } }
     sparesEach(
       { 'a completion without them': chatObserved(completion, { 'x-ratelimit-limit-tokens': undefined }) },
@@ -105,10 +105,10 @@ describe('limit headers', () => {
     )
   })
 
-  describe('where the profile has a Unix time as token reset', () => {
+  describe('if the profile has a Unix time as token reset', () => {
     const contract = { ...documented, limits: { ...documented.limits, tokensReset: 'unix-milliseconds' as const } }
     sparesEach(
-      { 'one a minute ahead': chatObserved(completion, { 'x-ratelimit-reset-tokens': '1768478460000' }) },
+      { 'a reset a minute ahead': chatObserved(completion, { 'x-ratelimit-reset-tokens': '1768478460000' }) },
       contract,
     )
   })

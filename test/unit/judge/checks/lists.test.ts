@@ -17,13 +17,11 @@ describe('lists', () => {
     'networks in order': networks(['arbitrum-mainnet', 'base-mainnet', 'base-sepolia']),
     'models with an id': models({ object: 'list', type: 'text', data: [{ id: 'ref-nano-3b' }] }),
     'a list without models': models({ object: 'list', data: [] }),
-    'the limits of the tier': limits([entry('ref-small-24b', 75, 750_000), entry('ref-large-235b', 20, 500_000)]),
-    'a model that is not known, and one without a name': limits([entry('other', 1, 1), entry(undefined, 1, 1)]),
-    'a sort of limit that is not known': limits([
-      { apiModelId: 'ref-small-24b', rateLimits: [{ amount: 9, type: 'RPD' }] },
-    ]),
+    'limits of the tier': limits([entry('ref-small-24b', 75, 750_000), entry('ref-large-235b', 20, 500_000)]),
+    'an unknown model, and one without a name': limits([entry('other', 1, 1), entry(undefined, 1, 1)]),
+    'an unknown kind of limit': limits([{ apiModelId: 'ref-small-24b', rateLimits: [{ amount: 9, type: 'RPD' }] }]),
     'a model without limits': limits([{ apiModelId: 'ref-small-24b', rateLimits: [] }]),
-    'a list that was asked for too often': refused({ kind: 'models' }, 429, { error: 'No' }),
+    'a list that was requested too often': refused({ kind: 'models' }, 429, { error: 'No' }),
     'a service that is down': refused({ kind: 'networks' }, 503),
   })
 
@@ -38,12 +36,12 @@ describe('lists', () => {
       '"base-mainnet" comes after "base-mainnet", expected a sorted list without duplicates',
       networks(['base-mainnet', 'base-mainnet']),
     ],
-    'networks that are no texts': [
+    'networks that are not strings': [
       'catalogue.networks',
       'networks is [{"slug":"base-mainnet"}], expected a list of slugs',
       networks([{ slug: 'base-mainnet' }]),
     ],
-    'a list that is not there': [
+    'a missing list': [
       'catalogue.networks',
       'networks is nothing, expected a list of slugs (the status is 404, expected 200)',
       refused({ kind: 'networks' }, 404),
@@ -55,7 +53,7 @@ describe('lists', () => {
       models({ object: 'list', data: [{ id: 'a' }, { slug: 'ref-nano-3b' }] }),
     ],
     'no limits': ['catalogue.rate-limits', 'rateLimits is [], expected a list', limits([])],
-    'the limits of an hour': [
+    'limits per hour': [
       'catalogue.rate-limits',
       'ref-small-24b has {"amount":4500,"type":"RPM"}, expected 75 (default S)',
       limits([entry('ref-small-24b', 4500, 750_000)]),

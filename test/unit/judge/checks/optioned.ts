@@ -23,7 +23,7 @@ const [choice] = completion.choices
 
 type Said = { readonly echo?: unknown; readonly content?: unknown; readonly choice?: object }
 
-/** Asked with these options, and answered with 200. */
+/** A request with these options, and its response with status 200. */
 export function answered(
   options: Partial<ChatOptions>,
   { echo, content = 'Hello', choice: changes }: Said = {},

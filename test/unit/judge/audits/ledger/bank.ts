@@ -10,47 +10,49 @@ import {
   singleDescriptor,
 } from '../../checks/observed.ts'
 
-/** What a request is, and what becomes of it. */
+/** The kind of a request, and its outcome. */
 type Sort = 'rpc' | 'batch' | 'chat' | 'stream' | 'replay' | 'refused' | 'lost' | 'gateway' | 'list' | 'statement'
 
-/** One request before the bank has reckoned. All amounts in pico-USD, all instants of the clock of the run. */
+/** One request before the bank has charged it. All amounts in pico-USD, all times on the clock of the run. */
 export type Transaction = {
   readonly id: number
   readonly sort: Sort
   readonly caller: string
   readonly sentMs: number
-  /** When the service looks at the request and at the balance. */
+  /** When the service processes the request and reads the balance. */
   readonly arrivedMs: number
   readonly headersMs: number
   readonly endMs: number
   readonly chargedMs: number
-  /** What it takes from the balance, and what its answer says. */
+  /** The amount taken from the balance, and the amount in its response. */
   readonly taken: bigint
   readonly said: bigint
-  /** The request whose key it shares: a replay of it, or the same from the account next door. */
+  /** The request whose key it shares: it is a replay of it, or the same request from another account. */
   readonly group: number | null
 }
 
 export type History = {
   readonly seed: number
   readonly sorts?: readonly Sort[]
-  /** The time between two arrivals of a caller, at most; a pause of three seconds comes at times. */
+  /** The maximum time between two arrivals of a caller. Sometimes there is a pause of three seconds. */
   readonly gapMs?: number
   readonly pauses?: boolean
-  /** Every price is the same, so that one charge is like another. */
+  /** Whether every price is the same, so that all charges are equal. */
   readonly onePrice?: boolean
-  /** Whether the balance takes what an RPC call costs by the tariff, not what its answer shows. */
+  /** Whether the balance takes the exact RPC cost by the price list, not the cost shown in the response. */
   readonly takesExact?: boolean
   readonly settleMs?: number
 }
 
 const usual: readonly Sort[] = ['rpc', 'rpc', 'batch', 'chat', 'stream', 'replay', 'refused', 'lost', 'gateway', 'list']
-/** Sorts of which each says what it cost. */
+/** Kinds of requests that all state their cost. */
 export const priced: readonly Sort[] = ['rpc', 'rpc', 'batch', 'chat', 'stream', 'replay', 'refused', 'list']
 const callers = ['c0', 'c1', 'c2']
 const credit = 625_000n
 
-/** The transactions of an honest service in the order of `seq`, with a statement of each caller before and after. */
+/**
+ * The transactions of an honest service in the order of sending, with a balance check of each caller before and after.
+ */
 export function history(options: History): readonly Transaction[] {
   const { seed, sorts = usual, gapMs = 400, pauses = true } = options
   const random = randomStream(seed, 'bank')
@@ -73,7 +75,7 @@ export function history(options: History): readonly Transaction[] {
     add(caller, sentMs, first, null)
     const original = transactions.at(-1)
     if (sort !== 'replay' || original === undefined) continue
-    // Late, and at times from the account next door, where it is a request like any other.
+    // Late, and sometimes from another account, where it is a normal request.
     if (random.next() < 0.3)
       add(callers[(callers.indexOf(caller) + 1) % 3] ?? caller, original.endMs, 'batch', original)
     else add(caller, original.endMs, 'replay', original)
@@ -96,7 +98,7 @@ function transaction(
   const headersMs = arrivedMs + 1 + random.next() * (sort === 'chat' ? 2000 : 60)
   const endMs = headersMs + (sort === 'stream' ? random.next() * 3000 : 0)
   const span = arrivedMs + 0.25
-  // A request that nobody answered may be charged long after it was given up.
+  // A request without a response may be charged long after it was cancelled.
   const chargedMs = span + random.next() * (endMs + (sort === 'lost' || sort === 'gateway' ? 4000 : settleMs) - span)
   const credits = onePrice ? 20n : BigInt(sort === 'rpc' ? 20 : 65 + random.int(3) * 20)
   const exact = sort === 'chat' || sort === 'stream' ? chatPrice(onePrice, random) : credits * credit
@@ -128,20 +130,20 @@ export function isCharged({ sort }: Transaction): boolean {
 export type Display = {
   /** Decimals of a balance. */
   readonly decimals?: number
-  /** In DIEM as long as there is any. */
+  /** The balance in DIEM, which is spent first. */
   readonly diem?: bigint
   readonly usd?: bigint
-  /** What the balance shown to a request is, in place of the one before it. */
+  /** The balance shown to a request, instead of the one before it. */
   readonly shown?: (before: bigint, transaction: Transaction) => bigint
-  /** Answers that show none. */
+  /** Responses that show no balance. */
   readonly hidden?: (transaction: Transaction) => boolean
-  /** Money that comes or goes without a request. */
+  /** Money that is added or taken without a request. */
   readonly movements?: readonly { readonly caller: string; readonly atMs: number; readonly amount: bigint }[]
 }
 
 const dollar = 10n ** 12n
 
-/** What a client sees of the transactions, in the order in which they end. */
+/** The client's view of the transactions, in the order in which they end. */
 export function observe(transactions: readonly Transaction[], display: Display = {}): readonly Observation[] {
   const { diem = 0n, usd = 10n * dollar, decimals = 12, shown = before => before, hidden = () => false } = display
   const left = new Map(callers.map(caller => [caller, { usd, diem }]))
@@ -229,7 +231,7 @@ function seen(
   }
 }
 
-/** Requests that are far from each other. */
+/** Requests that do not overlap. */
 export const alone = (
   sorts: readonly Transaction['sort'][],
   change: (each: Transaction) => Transaction = each => each,

@@ -12,7 +12,7 @@ import { createOverlapBounds, type RequestInterval } from '../../../../../src/ju
 import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
 import { pico } from '../../../../../src/lib/money.ts'
 
-/** What one request took, and what it was shown before that: `['0.3 USD', 10, 5]` found 10 dollars and 5 DIEM. */
+/** The charge of one request, and the balances shown to it: `['0.3 USD', 10, 5]` found 10 dollars and 5 DIEM. */
 type Step = readonly [took: string, usd: number, diem: number]
 
 const exactly = (amount: bigint) => ({ min: amount, max: amount })
@@ -38,7 +38,7 @@ function takenBy(took: string): ChargedRequest {
   }
 }
 
-/** Requests that are far from each other, or that all overlap. */
+/** Requests that do not overlap, or that all overlap. */
 function judge(steps: readonly Step[], { overlap = false, days = false, resolution = 0n } = {}) {
   const docket = createFindingLog()
   const judgeCurrencies = createCurrencies(resolution, docket.reporterFor('ledger'))
@@ -58,7 +58,7 @@ function judge(steps: readonly Step[], { overlap = false, days = false, resoluti
   return { accused: docket.findings().map(({ message }) => message), kept }
 }
 
-describe('a balance that loses what was paid in its currency', () => {
+describe('a balance that decreases by the payments in its currency', () => {
   test.each<[string, readonly Step[], kept: number]>([
     [
       'in dollars',
@@ -77,7 +77,7 @@ describe('a balance that loses what was paid in its currency', () => {
       1,
     ],
     [
-      'in the one and then in the other',
+      'in one currency and then in the other',
       [
         ['0.3 DIEM', 10, 5],
         ['0.2 USD', 10, 4.7],
@@ -86,7 +86,7 @@ describe('a balance that loses what was paid in its currency', () => {
       2,
     ],
     [
-      'in a currency that nobody names',
+      'in an unstated currency',
       [
         ['0.3 either', 10, 5],
         ['0.3 either', 10, 4.7],
@@ -95,7 +95,7 @@ describe('a balance that loses what was paid in its currency', () => {
       0,
     ],
     [
-      'in part in a currency that nobody names',
+      'partly in an unstated currency',
       [
         ['0.3 either', 10, 5],
         ['0.2 DIEM', 9.9, 4.8],
@@ -104,7 +104,7 @@ describe('a balance that loses what was paid in its currency', () => {
       1,
     ],
     [
-      'although the sum of both is wrong, which is told elsewhere',
+      'although the sum of both is wrong, which another finding reports',
       [
         ['0.3 DIEM', 10, 5],
         ['', 10, 5],
@@ -112,7 +112,7 @@ describe('a balance that loses what was paid in its currency', () => {
       0,
     ],
     [
-      'although a success does not say what it cost',
+      'although a success does not state its cost',
       [
         ['0.3 unsaid', 10, 5],
         ['', 9.9, 4.8],
@@ -120,7 +120,7 @@ describe('a balance that loses what was paid in its currency', () => {
       0,
     ],
     [
-      'although a request that nobody answered is charged late',
+      'although a request without a response is charged late',
       [
         ['0.3 lost', 10, 5],
         ['0.2 DIEM', 10, 5],
@@ -128,11 +128,11 @@ describe('a balance that loses what was paid in its currency', () => {
       ],
       1,
     ],
-  ])('%s is not accused', (_, steps, kept) => {
+  ])('%s passes', (_, steps, kept) => {
     expect(judge(steps)).toEqual({ accused: [], kept })
   })
 
-  test('is not accused at midnight, when DIEM is given out', () => {
+  test('passes at midnight, when daily DIEM are added', () => {
     expect(
       judge(
         [
@@ -144,7 +144,7 @@ describe('a balance that loses what was paid in its currency', () => {
     ).toEqual({ accused: [], kept: 0 })
   })
 
-  test('is not looked at while others are under way', () => {
+  test('is not judged while other requests are in flight', () => {
     expect(
       judge(
         [
@@ -156,7 +156,7 @@ describe('a balance that loses what was paid in its currency', () => {
     ).toEqual({ accused: [], kept: 0 })
   })
 
-  test('may be shown less than exactly', () => {
+  test('may be shown rounded', () => {
     const steps: readonly Step[] = [
       ['0.3 DIEM', 10, 5],
       ['', 10, 4.6999],
@@ -167,7 +167,7 @@ describe('a balance that loses what was paid in its currency', () => {
 
 test.each<[string, readonly Step[], string]>([
   [
-    'in dollars what was paid in DIEM',
+    'in dollars for payments in DIEM',
     [
       ['0.3 DIEM', 10, 5],
       ['', 9.7, 5],
@@ -175,7 +175,7 @@ test.each<[string, readonly Step[], string]>([
     '0.3 USD and 0 DIEM left the balances, but 0 USD and 0.3 DIEM were claimed',
   ],
   [
-    'in DIEM what was paid in dollars',
+    'in DIEM for payments in dollars',
     [
       ['0.3 USD', 10, 5],
       ['', 10, 4.7],
@@ -183,13 +183,13 @@ test.each<[string, readonly Step[], string]>([
     '0 USD and 0.3 DIEM left the balances, but 0.3 USD and 0 DIEM were claimed',
   ],
   [
-    'in both what was paid in one',
+    'in both for payments in one',
     [
       ['0.3 DIEM', 10, 5],
       ['', 9.85, 4.85],
     ],
     '0.15 USD and 0.15 DIEM left the balances, but 0 USD and 0.3 DIEM were claimed',
   ],
-])('a balance that loses %s is accused', (_, steps, message) => {
+])('a balance that decreases %s fails', (_, steps, message) => {
   expect(judge(steps)).toEqual({ accused: [message], kept: 1 })
 })

@@ -14,7 +14,7 @@ export type Options = {
   readonly queueLimit?: number
 }
 
-/** What the ledger makes of observations in the order in which they end. */
+/** The results of the ledger for observations in the order in which they end. */
 export function judge(observations: readonly Observation[], options: Options = {}) {
   const docket = createFindingLog()
   const scope = { contract: documented, shared: false, startedAtMs, ...options }
@@ -29,6 +29,6 @@ export function judge(observations: readonly Observation[], options: Options = {
   return { ...whole.billing(), findings: docket.findings(), kept }
 }
 
-/** Every accusation in words. */
+/** All findings as text. */
 export const message = (observations: readonly Observation[], options: Options = {}) =>
   judge(observations, options).findings.map(finding => `${finding.clause}: ${finding.message}`)
