@@ -31,7 +31,7 @@ export const documentedOptions = ({ chat }: Contract): Readonly<Record<string, C
   [chat.systemPromptOption]: { values: 'boolean', default: true, conditional: false },
 })
 
-export function isValueOf({ values }: ChatOption, value: unknown): boolean {
+export function allowsValue({ values }: ChatOption, value: unknown): boolean {
   if (values === 'boolean' || values === 'string') return typeof value === values
   return typeof value === 'string' && values.includes(value)
 }
@@ -57,7 +57,7 @@ export function suffixOptions({ suffix }: ChatOptions, contract: Contract): Opti
 }
 
 /** All options of a request, from its body and from the suffix of its model. */
-export const sentOptions = (options: ChatOptions, contract: Contract): Options => ({
+export const requestedOptions = (options: ChatOptions, contract: Contract): Options => ({
   ...suffixOptions(options, contract),
   ...bodyOptions(options, contract),
 })
@@ -75,7 +75,7 @@ export function mostLookups(options: ChatOptions | null, contract: Contract): nu
     enable_web_search: search,
     enable_x_search: third,
     enable_web_scraping: scrapes,
-  } = sentOptions(options, contract)
+  } = requestedOptions(options, contract)
   const searches = search === 'on' || search === 'auto' ? 1 : 0
   return searches + (scrapes === true ? contract.chat.search.scrapedPages : 0) + (third === true ? mostResults : 0)
 }

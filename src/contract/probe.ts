@@ -35,14 +35,14 @@ export type CraftedRequest = {
 
 export type Probes = Readonly<Record<string, Probe>>
 
-export const refused = (): readonly number[] => [400]
+export const expect400 = (): readonly number[] => [400]
 
 type Members = Readonly<Record<string, unknown>>
 
 const json = { 'content-type': 'application/json', accept: 'application/json' } as const
 
 /** The smallest valid chat request with these fields. An undefined field is removed. */
-export const toChat =
+export const chatRequest =
   (members: (contract: Contract) => Members, headers: Readonly<Record<string, string>> = {}) =>
   (contract: Contract): CraftedRequest => {
     const usual = {
@@ -59,7 +59,7 @@ export const toChat =
   }
 
 /** A request to the RPC proxy, by default for an EVM network. */
-export const toRpc =
+export const rpcRequest =
   (
     body: (contract: Contract) => unknown,
     headers: Readonly<Record<string, string>> = {},
@@ -79,7 +79,7 @@ export const networkOf =
     Object.entries(rpc.networks).find(([, network]) => network.family === family)?.[0] ?? `${family}-mainnet`
 
 /** An embedding request with this input. */
-export const toEmbed =
+export const embeddingRequest =
   (input: unknown) =>
   ({ resources }: Contract): CraftedRequest => {
     const embedding = Object.values(resources).find(({ draws }) => draws === 'embedding')
@@ -94,5 +94,5 @@ export const toEmbed =
 export const rpcItem = (method: string, id = 1) => ({ jsonrpc: '2.0', id, method, params: [] })
 
 /** The credits of one call on the most expensive network in the most expensive tier. */
-export const dearestCall = ({ rpc }: Contract): number =>
+export const mostExpensiveCall = ({ rpc }: Contract): number =>
   Math.max(...Object.values(rpc.networks).map(({ baseCredits }) => baseCredits)) * rpc.multipliers.large

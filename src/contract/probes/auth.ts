@@ -1,8 +1,8 @@
 import type { Contract } from '../contract.ts'
-import { dearestCall, type Probe, type Probes, rpcItem, type Sender, toChat, toRpc } from '../probe.ts'
+import { chatRequest, mostExpensiveCall, type Probe, type Probes, rpcItem, rpcRequest, type Sender } from '../probe.ts'
 
-const toNode = toRpc(() => rpcItem('eth_blockNumber'))
-const hello = toChat(() => ({}))
+const toNode = rpcRequest(() => rpcItem('eth_blockNumber'))
+const hello = chatRequest(() => ({}))
 
 /** A valid request except for its sender. It does not draw on a caller's limit. */
 const sentBy = (
@@ -27,7 +27,7 @@ export const authProbes = {
   'model-for-payers': sentBy(
     'free-user',
     'auth.paid-only',
-    toChat(contract => ({ model: reserved(contract)?.id ?? contract.models[0]?.id })),
+    chatRequest(contract => ({ model: reserved(contract)?.id ?? contract.models[0]?.id })),
     contract => (reserved(contract) === undefined ? [] : [401]),
   ),
   'empty-account': sentBy('zero-balance', 'error.402', hello, unpaid),
@@ -41,7 +41,7 @@ const keyOf = (length: number) => alphabet.repeat(4).padEnd(length, 'A').slice(0
 /**
  * Always the same request: a short key cannot be new each time. Its first use and its replays are all valid with 200.
  */
-const request = (key: string) => toRpc(() => rpcItem('eth_chainId'), { 'idempotency-key': key })
+const request = (key: string) => rpcRequest(() => rpcItem('eth_chainId'), { 'idempotency-key': key })
 
 const matches = (key: string, { idempotency }: Contract) => new RegExp(idempotency.keyPattern).test(key)
 
@@ -51,7 +51,7 @@ const good = (key: string): Probe => ({
   draws: 'rpc',
   promised: contract => (matches(key, contract) ? [200] : []),
   names: [],
-  credits: dearestCall,
+  credits: mostExpensiveCall,
   request: request(key),
 })
 
@@ -64,7 +64,7 @@ const bad = (key: string): Probe => ({
     return badKey === null || matches(key, contract) ? [] : [badKey === 'rejected' ? 400 : 200]
   },
   names: [],
-  credits: dearestCall,
+  credits: mostExpensiveCall,
   request: request(key),
 })
 

@@ -1,5 +1,5 @@
 import { methodTier, type Network } from '../contract.ts'
-import { dearestCall, networkOf, type Probe, type Probes, refused, rpcItem, toRpc } from '../probe.ts'
+import { expect400, mostExpensiveCall, networkOf, type Probe, type Probes, rpcItem, rpcRequest } from '../probe.ts'
 import { unsupportedMethods } from '../rpc-methods.ts'
 
 type Family = Network['family']
@@ -11,7 +11,7 @@ const single = (method: string, clause: Probe['clause'] = 'rpc.unsupported-metho
   draws: 'rpc',
   promised: contract => (methodTier(contract, networkOf(family)(contract), method) === null ? [400] : []),
   names: [],
-  request: toRpc(() => rpcItem(method), {}, networkOf(family)),
+  request: rpcRequest(() => rpcItem(method), {}, networkOf(family)),
 })
 
 const websocket = (method: string, family: Family = 'evm') => single(method, 'rpc.unsupported-method.websocket', family)
@@ -24,9 +24,9 @@ const batch = (methods: readonly string[], offending: readonly string[] = method
   clause: 'rpc.batch.rejected',
   as: 'caller',
   draws: 'rpc',
-  promised: refused,
+  promised: expect400,
   names: offending,
-  request: toRpc(() => methods.map((method, index) => rpcItem(method, index + 1)), {}, networkOf(family)),
+  request: rpcRequest(() => methods.map((method, index) => rpcItem(method, index + 1)), {}, networkOf(family)),
 })
 
 /** A request that is not a JSON-RPC 2.0 call. */
@@ -36,7 +36,7 @@ const malformed = (body: unknown): Probe => ({
   draws: 'rpc',
   promised: ({ rpc }) => (rpc.invalidRequestStatus === null ? [] : [rpc.invalidRequestStatus]),
   names: [],
-  request: toRpc(() => body),
+  request: rpcRequest(() => body),
 })
 
 /** A method that the service recommends instead of an unsupported one. The node rejects the missing parameters. */
@@ -46,8 +46,8 @@ const alternative = (method: string): Probe => ({
   draws: 'rpc',
   promised: contract => (methodTier(contract, networkOf('evm')(contract), method) === null ? [] : [200]),
   names: [],
-  credits: dearestCall,
-  request: toRpc(() => rpcItem(method)),
+  credits: mostExpensiveCall,
+  request: rpcRequest(() => rpcItem(method)),
 })
 
 const {
@@ -104,15 +104,15 @@ export const rpcProbes = {
   'rpc-params-no-list': malformed({ ...rpcItem('eth_blockNumber'), params: 'latest' }),
   'rpc-no-json': {
     ...malformed(null),
-    request: contract => ({ ...toRpc(() => null)(contract), body: '{"jsonrpc":"2.0","id":1,"method":' }),
+    request: contract => ({ ...rpcRequest(() => null)(contract), body: '{"jsonrpc":"2.0","id":1,"method":' }),
   },
   'batch-too-long': {
     clause: 'rpc.batch.limit',
     as: 'caller',
     draws: 'rpc',
-    promised: refused,
+    promised: expect400,
     names: [],
-    request: toRpc(({ rpc }) =>
+    request: rpcRequest(({ rpc }) =>
       Array.from({ length: rpc.batchLimit + 1 }, (_, index) => rpcItem('eth_blockNumber', index + 1)),
     ),
   },
@@ -122,7 +122,7 @@ export const rpcProbes = {
     draws: 'rpc',
     promised: ({ rpc }) => (rpc.unknownNetworkStatus === null ? [] : [rpc.unknownNetworkStatus]),
     names: [],
-    request: toRpc(
+    request: rpcRequest(
       () => rpcItem('eth_blockNumber'),
       {},
       () => 'atlantis-mainnet',

@@ -1,10 +1,10 @@
 import {
+  allowsValue,
   bodyOptions,
   type ChatOptions,
   documentedOptions,
   isSearching,
-  isValueOf,
-  sentOptions,
+  requestedOptions,
   suffixOptions,
 } from '../../contract/chat-options.ts'
 import type { ClausesOf } from '../../contract/clauses.ts'
@@ -36,7 +36,7 @@ export const checkChatOptions: Check<'chat-options'> = (observation, contract, s
   const { options } = request
   if (isPromised(options.parameters, contract)) expect('parameters.accepted', true, () => '')
   const said = statedOptions(response, contract)
-  const sent = sentOptions(options, contract)
+  const sent = requestedOptions(options, contract)
   const citations = checkEcho(said.echo, options, contract, expect)
   checkThinking(said.text, sent, expect)
   checkCitations(said, sent, citations, contract, expect)
@@ -59,7 +59,7 @@ function checkRefusal(
   if (!refusals.includes(status) || Object.keys(body).some(name => name !== 'messages')) return
   const names = Object.keys(parameters)
   if (suffix !== null) {
-    const inSuffix = sentOptions({ body, parameters: {}, suffix, encoding: null, samePrompt: false }, contract)
+    const inSuffix = requestedOptions({ body, parameters: {}, suffix, encoding: null, samePrompt: false }, contract)
     if (!isPromised(inSuffix, contract) || (names.length > 0 && !isPromised(parameters, contract))) return
     expect('parameters.suffix', false, () => `${suffix} in the model suffix got status ${status}, expected 200`)
   } else if (isPromised(parameters, contract) && !mentionsModel(response)) {
@@ -73,7 +73,7 @@ function isPromised(options: Readonly<Record<string, unknown>>, contract: Contra
   const entries = Object.entries(options).filter(([, value]) => value !== null)
   const isTaken = ([name, value]: readonly [string, unknown]) => {
     const option: ChatOption | undefined = Object.hasOwn(known, name) ? known[name] : undefined
-    return option !== undefined && !option.conditional && isValueOf(option, value)
+    return option !== undefined && !option.conditional && allowsValue(option, value)
   }
   return entries.length > 0 && entries.every(isTaken)
 }
@@ -181,7 +181,7 @@ function checkTypes(said: unknown, contract: Contract, expect: Expect<'parameter
 function mistypedOption(echo: Fields, contract: Contract): string | null {
   for (const [name, option] of Object.entries(documentedOptions(contract))) {
     const value = fieldOf(echo, name)
-    if (value === null || isValueOf(option, value)) continue
+    if (value === null || allowsValue(option, value)) continue
     const expected = typeof option.values === 'string' ? `a ${option.values}` : option.values.join(', ')
     return `${name} ${quote(value)}, expected ${expected}`
   }
@@ -202,7 +202,7 @@ function checkValues(echo: Fields, options: ChatOptions, contract: Contract, exp
   let isSuffixKept = options.suffix !== null
   for (const [name, option] of Object.entries(documentedOptions(contract))) {
     const value = fieldOf(echo, name)
-    if (value === null || option.conditional || !isValueOf(option, value)) continue
+    if (value === null || option.conditional || !allowsValue(option, value)) continue
     const request = fieldOf(sent, name)
     const got = () => `${name} is echoed as ${quote(value)}`
     if (request === null) {
@@ -212,7 +212,7 @@ function checkValues(echo: Fields, options: ChatOptions, contract: Contract, exp
         value === option.default,
         () => `${got()}, expected its default ${option.default}`,
       )
-    } else if (isApplied(name, sent) && isValueOf(option, request) && !isContested(name, inBody, inSuffix)) {
+    } else if (isApplied(name, sent) && allowsValue(option, request) && !isContested(name, inBody, inSuffix)) {
       const expected = () => `${got()}, expected ${quote(request)} as sent`
       if (Object.hasOwn(inBody, name)) expect('parameters.echo.sent', value === request, expected)
       else if (value !== request) {

@@ -10,7 +10,7 @@ type BalanceDifference = Example & { readonly amount: bigint }
 export type Discrepancies = {
   readonly report: (kind: DiscrepancyKind, difference: BalanceDifference, refusals?: number) => void
   /** Classifies a difference: immediately if it is clear, otherwise at the end. */
-  readonly classify: (difference: BalanceDifference, suspects: DifferenceContext) => void
+  readonly classify: (difference: BalanceDifference, context: DifferenceContext) => void
   /** Charged requests without replays, and whether the balance matches them. */
   readonly recordEvidence: (isRight: boolean) => void
   /** Classifies the remaining differences. Call once, when all differences are known. */
@@ -48,10 +48,10 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
 
   return {
     report,
-    classify: (difference, suspects) => {
-      const kind = classifyDifference(difference.amount, suspects)
-      const isPlain = suspects.totals.chargedRequests === 0 || !couldBeReplays(difference.amount, suspects)
-      if (isPlain || undecided.length >= maxUndecided) report(kind, difference, suspects.totals.refusals)
+    classify: (difference, context) => {
+      const kind = classifyDifference(difference.amount, context)
+      const isPlain = context.totals.chargedRequests === 0 || !couldBeReplays(difference.amount, context)
+      if (isPlain || undecided.length >= maxUndecided) report(kind, difference, context.totals.refusals)
       else undecided = [...undecided, { kind, difference }]
     },
     recordEvidence: isRight => {
@@ -120,8 +120,8 @@ type DifferenceContext = {
  * The most specific kind of an exact difference. `excess` is negative if too little was billed. If a charge taken twice
  * and a charged replay look the same, the kind is the former: a replay repeats a charge too.
  */
-function classifyDifference(excess: bigint, suspects: DifferenceContext): DiscrepancyKind {
-  const { requests, charged, chargedRequests, replayed, replays } = suspects.totals
+function classifyDifference(excess: bigint, context: DifferenceContext): DiscrepancyKind {
+  const { requests, charged, chargedRequests, replayed, replays } = context.totals
   const isCharge = is(charged) || isOneOf('charged')
 
   if (requests === 0) return 'phantom'
@@ -133,15 +133,15 @@ function classifyDifference(excess: bigint, suspects: DifferenceContext): Discre
   return chargedRequests === 1 && replays === 0 ? 'wrong-amount' : 'balance-drift'
 
   function is(amount: bigint): boolean {
-    return amount > 0n && absDifference(excess < 0n ? -excess : excess, amount) <= toleranceOf(suspects)
+    return amount > 0n && absDifference(excess < 0n ? -excess : excess, amount) <= toleranceOf(context)
   }
-  function isOneOf(sort: ChargeBounds['kind']): boolean {
-    return suspects.lastCharges.some(charge => charge.kind === sort && is(charge.said))
+  function isOneOf(kind: ChargeBounds['kind']): boolean {
+    return context.lastCharges.some(charge => charge.kind === kind && is(charge.said))
   }
 }
 
 /** Whether replays alone may explain a difference: at most their cost was taken. */
-const couldBeReplays = (excess: bigint, suspects: DifferenceContext): boolean =>
-  excess > 0n && excess <= suspects.totals.replayed + toleranceOf(suspects)
+const couldBeReplays = (excess: bigint, context: DifferenceContext): boolean =>
+  excess > 0n && excess <= context.totals.replayed + toleranceOf(context)
 
 const toleranceOf = ({ totals, resolution }: DifferenceContext): bigint => resolution + totals.max - totals.min

@@ -20,7 +20,7 @@ test('requests in flight at the end of a truncated recording do not fail the ser
   let misjudged = 0
   for (let seed = 1; seed <= 40; seed++) {
     const observations = observe(
-      history({ seed, sorts: ['rpc', 'batch', 'chat', 'stream'], gapMs: 150, pauses: false }),
+      history({ seed, kinds: ['rpc', 'batch', 'chat', 'stream'], gapMs: 150, pauses: false }),
     )
     const cut = observations.filter(({ endMs }) => (endMs ?? 0) < 4000 + seed * 20)
     expect(judge(cut, false).clauses).toEqual([])
@@ -31,7 +31,7 @@ test('requests in flight at the end of a truncated recording do not fail the ser
 })
 
 test('a proven fault in a truncated recording is reported', () => {
-  const busy = history({ seed: 1, sorts: ['rpc', 'chat', 'batch', 'replay'], gapMs: 4000 })
+  const busy = history({ seed: 1, kinds: ['rpc', 'chat', 'batch', 'replay'], gapMs: 4000 })
   const wrong = observe(busy.map(each => ({ ...each, taken: each.taken * 2n })))
   const { clauses, billing } = judge(wrong.slice(0, -30), false)
   expect(clauses).toContain('billing.conservation')

@@ -7,16 +7,16 @@ import { chatDescriptor, chatObserved, completion, observed, responseOf, started
 
 /** The findings, and how often each clause was judged. */
 function judge(observations: readonly Observation[]) {
-  const docket = createFindingLog()
+  const findingLog = createFindingLog()
   const audit = createConsistencyAudit(
     { contract: documented, shared: false, startedAtMs },
-    docket.reporterFor('consistency'),
+    findingLog.reporterFor('consistency'),
   )
   for (const [id, observation] of observations.entries()) audit.add({ ...observation, id }, 0)
   audit.finish(true)
-  const judged = docket.tallies().filter(tally => tally.judged > 0)
+  const judged = findingLog.tallies().filter(tally => tally.judged > 0)
   return {
-    found: docket.findings().map(({ clause, message }) => `${clause}: ${message}`),
+    found: findingLog.findings().map(({ clause, message }) => `${clause}: ${message}`),
     judged: Object.fromEntries(judged.map(tally => [tally.id, tally.judged])),
   }
 }

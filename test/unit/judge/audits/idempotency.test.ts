@@ -124,7 +124,7 @@ describe('an honest service passes', () => {
       ['rpc.replay.header'],
     ],
   ])('%s', (_, uses, kept) => {
-    expect(judge(observationsOf(uses))).toEqual({ accused: [], kept })
+    expect(judge(observationsOf(uses))).toEqual({ failed: [], kept })
   })
 
   test('an expired key is new', () => {
@@ -132,8 +132,8 @@ describe('an honest service passes', () => {
       ['original', 0, 10, fresh()],
       ['duplicate', 60_005, 60_020, fresh('b')],
     ])
-    expect(judge(uses, { ttlMs: 60_000 }).accused).toEqual([])
-    expect(judge(uses, { ttlMs: 61_000 }).accused).not.toEqual([])
+    expect(judge(uses, { ttlMs: 60_000 }).failed).toEqual([])
+    expect(judge(uses, { ttlMs: 61_000 }).failed).not.toEqual([])
   })
 
   test('with best-effort caching, each concurrent request may be the first', () => {
@@ -143,8 +143,8 @@ describe('an honest service passes', () => {
       ['duplicate', 12, 20, fresh('c')],
       ['duplicate', 2000, 2010, replay('b')],
     ])
-    expect(judge(uses, { concurrent: 'best-effort' }).accused).toEqual([])
-    expect(judge(uses).accused).not.toEqual([])
+    expect(judge(uses, { concurrent: 'best-effort' }).failed).toEqual([])
+    expect(judge(uses).failed).not.toEqual([])
   })
 })
 
@@ -158,7 +158,7 @@ test('groups are judged separately, and only after their last request', () => {
     ['duplicate', 30, 40, replay()],
   ]
   const others = Array.from({ length: 50 }, (_, index) => observationsOf(good, 2 + 2 * index)).flat()
-  expect(judge([...observationsOf(uses), ...others]).accused.map(([clause]) => clause)).toEqual(['rpc.replay.header'])
+  expect(judge([...observationsOf(uses), ...others]).failed.map(([clause]) => clause)).toEqual(['rpc.replay.header'])
 })
 
 describe('a service that violates a clause fails it', () => {
@@ -253,7 +253,7 @@ describe('a service that violates a clause fails it', () => {
       ],
     ],
   ])('%s', (_, clause, message, uses) => {
-    expect(judge(observationsOf(uses)).accused).toEqual([[clause, message]])
+    expect(judge(observationsOf(uses)).failed).toEqual([[clause, message]])
   })
 })
 
@@ -267,14 +267,14 @@ describe('an honest service passes when', () => {
       ['again', 2500, 2510, replay()],
     ])
     expect(judge(within, lives)).toEqual({
-      accused: [],
+      failed: [],
       kept: ['rpc.replay.header', 'rpc.replay.body', 'rpc.replay.expiry.kept'],
     })
     const past = observationsOf([
       ['original', 0, 10, fresh()],
       ['again', 6000, 6010, fresh('b')],
     ])
-    expect(judge(past, lives)).toEqual({ accused: [], kept: ['rpc.replay.header', 'rpc.replay.expiry.ends'] })
+    expect(judge(past, lives)).toEqual({ failed: [], kept: ['rpc.replay.header', 'rpc.replay.expiry.ends'] })
   })
 
   test.each<[string, readonly Use[]]>([
@@ -331,7 +331,7 @@ describe('an honest service passes when', () => {
     ],
     ['without the first request, which the judges never received', [['again', 2500, 2510, replay()]]],
   ])('a key is repeated %s', (_, uses) => {
-    expect(judge(observationsOf(uses), lives).accused).toEqual([])
+    expect(judge(observationsOf(uses), lives).failed).toEqual([])
   })
 })
 
@@ -356,6 +356,6 @@ describe('a lifetime', () => {
       'a key got a replay after 6.0 s of a lifetime of 4 s, expected it to be new again',
     ],
   ])('%s is reported', (_, clause, uses, message) => {
-    expect(judge(observationsOf(uses), lives).accused).toEqual([[clause, message]])
+    expect(judge(observationsOf(uses), lives).failed).toEqual([[clause, message]])
   })
 })

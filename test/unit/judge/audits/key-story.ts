@@ -32,12 +32,12 @@ export function observationsOf(uses: readonly Use[], first = 0): readonly Observ
 /** The findings for the observations, and the passed clauses. */
 export function judge(observations: readonly Observation[], idempotency: Partial<typeof documented.idempotency> = {}) {
   const contract = { ...documented, idempotency: { ...documented.idempotency, ...idempotency } }
-  const docket = createFindingLog()
-  const audit = createIdempotencyAudit({ contract, shared: false, startedAtMs }, docket.reporterFor('idempotency'))
-  const sequencer = createSendOrder(audit.add)
-  for (const observation of observations.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))) sequencer.add(observation)
-  sequencer.flush()
+  const findingLog = createFindingLog()
+  const audit = createIdempotencyAudit({ contract, shared: false, startedAtMs }, findingLog.reporterFor('idempotency'))
+  const sendOrder = createSendOrder(audit.add)
+  for (const observation of observations.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))) sendOrder.add(observation)
+  sendOrder.flush()
   audit.finish(true)
-  const kept = docket.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
-  return { accused: docket.findings().map(({ clause, message }) => [clause, message]), kept }
+  const kept = findingLog.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
+  return { failed: findingLog.findings().map(({ clause, message }) => [clause, message]), kept }
 }

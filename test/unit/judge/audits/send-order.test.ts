@@ -8,8 +8,8 @@ type Released = { readonly id: number; readonly watermarkMs: number }
 
 function sequence(queueLimit?: number) {
   const released: Released[] = []
-  const sequencer = createSendOrder(({ id }, watermarkMs) => released.push({ id, watermarkMs }), queueLimit)
-  return { ...sequencer, released, requestIds: () => released.map(({ id }) => id) }
+  const sendOrder = createSendOrder(({ id }, watermarkMs) => released.push({ id, watermarkMs }), queueLimit)
+  return { ...sendOrder, released, requestIds: () => released.map(({ id }) => id) }
 }
 
 const at = (id: number, sentMs: number | null, role: ReplayRole['role'] = 'original', group = id): Observation =>
@@ -78,7 +78,7 @@ describe('the send order', () => {
 
   test('with a small queue and slow requests, passes each on once and nothing sent before its watermark', () => {
     for (let seed = 0; seed < 30; seed++) {
-      const random = randomStream(seed, 'sequencer')
+      const random = randomStream(seed, 'sendOrder')
       const ends = Array.from({ length: 2000 }, (_, id) => ({
         id,
         endMs: id + (random.next() < 0.01 ? random.int(1500) : random.int(20)),

@@ -6,11 +6,11 @@ import type { Observation, ReplayRole } from '../../../../src/observation/observ
 import { observed, responseOf, rpcHeaders, singleDescriptor } from '../checks/observed.ts'
 
 function judge(observations: Iterable<Observation>) {
-  const docket = createFindingLog()
-  const audit = createUniqueIdsAudit(docket.reporterFor('unique-ids'))
+  const findingLog = createFindingLog()
+  const audit = createUniqueIdsAudit(findingLog.reporterFor('unique-ids'))
   for (const observation of observations) audit.add(observation, 0)
   audit.finish(true)
-  return docket.findings().map(({ clause, message, examples }) => [clause, message, examples[0]?.requestIds])
+  return findingLog.findings().map(({ clause, message, examples }) => [clause, message, examples[0]?.requestIds])
 }
 
 const answered = (id: number, ray: string, request: string | undefined, replay: ReplayRole | null = null, more = {}) =>

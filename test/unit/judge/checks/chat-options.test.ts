@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
 import { documented } from '../../../../src/contract/documented.ts'
 import {
-  accusations,
-  accusesEach,
   chatDescriptor,
   completion,
+  failedClauses,
+  failsEach,
   judgedCount,
   observed,
+  passesEach,
   refused,
   responseOf,
-  sparesEach,
   tokenHeaders,
 } from './observed.ts'
 import {
@@ -31,7 +31,7 @@ import {
 } from './optioned.ts'
 
 describe('options', () => {
-  sparesEach({
+  passesEach({
     'a think block that no option removes': answered(
       { suffix: 'enable_web_search=off' },
       {
@@ -82,7 +82,7 @@ describe('options', () => {
     ),
   })
 
-  accusesEach({
+  failsEach({
     'a think block that should be stripped': [
       'parameters.thinking',
       'the content is "<think>Hm.</think> Hello", expected no think block',
@@ -140,7 +140,7 @@ describe('options', () => {
       chatDescriptor,
       responseOf(200, { ...completion, service_parameters: 7 }, tokenHeaders),
     )
-    expect(accusations(observation)).toEqual({})
+    expect(failedClauses(observation)).toEqual({})
     expect(judgedCount('parameters.echo', observation)).toBe(0)
   })
 
@@ -162,7 +162,7 @@ describe('options', () => {
           { message: { tool_calls: [7, {}] } },
         ])
           expect(() =>
-            accusations(answered({ parameters: asDocuments, suffix: '=&&a=b=c' }, { echo, choice: choices })),
+            failedClauses(answered({ parameters: asDocuments, suffix: '=&&a=b=c' }, { echo, choice: choices })),
           ).not.toThrow()
   })
 })
@@ -172,7 +172,7 @@ describe('a profile with other values', () => {
   const search = { ...chat.search, resultsInStream: 'last', documentsTool: null, citationMark: null } as const
   const otherwise: Contract = { ...documented, chat: { ...chat, search } }
 
-  sparesEach(
+  passesEach(
     {
       'results after the content': streamed(inStream, {
         ...parts('role content finish results usage done'),
@@ -184,7 +184,7 @@ describe('a profile with other values', () => {
     otherwise,
   )
 
-  accusesEach(
+  failsEach(
     {
       'results before the content': [
         'parameters.results-in-stream',
@@ -197,7 +197,7 @@ describe('a profile with other values', () => {
 })
 
 describe('the echo of options', () => {
-  sparesEach({
+  passesEach({
     'no echo': answered({ parameters: { strip_thinking_response: true } }),
     'an echo that is null': answered({ parameters: { strip_thinking_response: true } }, { echo: null }),
     'an echo of everything': answered(
@@ -258,7 +258,7 @@ describe('the echo of options', () => {
     ),
   })
 
-  accusesEach({
+  failsEach({
     'a rejected option': [
       'parameters.accepted',
       '{"disable_thinking":true} got status 400, expected 200',

@@ -3,15 +3,15 @@ import type { Contract } from '../../../../src/contract/contract.ts'
 import { documented } from '../../../../src/contract/documented.ts'
 import type { ChatDescriptor } from '../../../../src/observation/observation.ts'
 import {
-  accusations,
-  accusesEach,
   chatDescriptor,
   completion,
+  failedClauses,
+  failsEach,
   judgedCount,
   observed,
+  passesEach,
   refused,
   responseOf,
-  sparesEach,
   tokenHeaders,
 } from './observed.ts'
 
@@ -49,7 +49,7 @@ const message = (body: Body, status = 400) =>
   `a request with ${JSON.stringify(body)} got status ${status} "{\\"error\\":\\"No\\"}", expected a success`
 
 describe('valid requests', () => {
-  sparesEach({
+  passesEach({
     'an accepted request': taken({ frequency_penalty: 2 }),
     'a value out of its range': denied({ frequency_penalty: 2.01 }),
     'a value of the wrong type': denied({ max_temp: '1' }),
@@ -86,7 +86,7 @@ describe('valid requests', () => {
     'a completion cut by the limit of the model': taken({ max_tokens: 0 }, cut(120)),
   })
 
-  accusesEach({
+  failsEach({
     'a rejected plain request': [
       'chat.request',
       message({}),
@@ -157,16 +157,16 @@ describe('valid requests', () => {
 
   test('log probabilities must be accepted by a model that has them', () => {
     const pair = { logprobs: true, top_logprobs: 0 }
-    expect(Object.keys(accusations(denied({ logprobs: true }), withLogprobs))).toEqual(['chat.request.logprobs'])
-    expect(Object.keys(accusations(denied(pair), withLogprobs))).toEqual(['chat.request.top-logprobs'])
+    expect(Object.keys(failedClauses(denied({ logprobs: true }), withLogprobs))).toEqual(['chat.request.logprobs'])
+    expect(Object.keys(failedClauses(denied(pair), withLogprobs))).toEqual(['chat.request.top-logprobs'])
   })
 
   test('an unknown field must be rejected if the profile says so, and may be if it says nothing', () => {
     const [yes, no] = [taken({ no_such_member: 1 }), denied({ no_such_member: 1 })]
-    expect(accusations(yes, unlike({ unknownMembers: 'refused' }))).toEqual({
+    expect(failedClauses(yes, unlike({ unknownMembers: 'refused' }))).toEqual({
       'chat.request.unknown-member': 'a request with {"no_such_member":1} was accepted, expected 400',
     })
-    expect(accusations(no, unlike({ unknownMembers: 'refused' }))).toEqual({})
-    for (const each of [yes, no]) expect(accusations(each, unlike({ unknownMembers: null }))).toEqual({})
+    expect(failedClauses(no, unlike({ unknownMembers: 'refused' }))).toEqual({})
+    for (const each of [yes, no]) expect(failedClauses(each, unlike({ unknownMembers: null }))).toEqual({})
   })
 })

@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
 import { documented } from '../../../../src/contract/documented.ts'
 import {
-  accusations,
-  accusesEach,
   chatDescriptor,
   chatObserved,
   completion,
+  failedClauses,
+  failsEach,
   judgedCount,
   observed,
+  passesEach,
   responseOf,
-  sparesEach,
   tokenHeaders,
 } from './observed.ts'
 
@@ -21,7 +21,7 @@ const withUsage = (usage: object, cost: unknown = undefined) => chatObserved({ .
 const calls = [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } }]
 
 describe('completions', () => {
-  sparesEach({
+  passesEach({
     'a documented completion': chatObserved(completion),
     'a completion without choices': chatObserved({ ...completion, choices: undefined }),
     'an empty list of choices': chatObserved({ ...completion, choices: [] }),
@@ -73,7 +73,7 @@ describe('completions', () => {
     'a rejection, which is not a completion': observed(chatDescriptor, responseOf(404, { error: 'No' })),
   })
 
-  accusesEach({
+  failsEach({
     'a completion that is text/plain': [
       'chat.content-type',
       'content-type is "text/plain", expected application/json',
@@ -194,7 +194,7 @@ describe('completions', () => {
 
   test('a success without a body has none of the required fields', () => {
     const empty = observed(chatDescriptor, responseOf(204, '', { ...tokenHeaders, 'content-type': undefined }))
-    expect(Object.keys(accusations(empty))).toEqual([
+    expect(Object.keys(failedClauses(empty))).toEqual([
       'header.content-type',
       'chat.content-type',
       'chat.id',
@@ -214,7 +214,7 @@ describe('completions', () => {
     const models = documented.models.map(model => ({ ...model, usdPerMillion: null }))
     const contract = { ...documented, models }
     const dear = chatObserved({ ...completion, cost: { usd: 5, diem: 0 } })
-    expect(accusations(dear, contract)).toEqual({})
+    expect(failedClauses(dear, contract)).toEqual({})
     expect(judgedCount('chat.cost.amount', dear, contract)).toBe(0)
   })
 })
@@ -235,7 +235,7 @@ const has = (logprobs: boolean | null): Contract => ({
 })
 
 describe('log probabilities', () => {
-  sparesEach({
+  passesEach({
     'a single position object': given(full),
     'a list of positions': given({ content: [full, position] }),
     'a list next to its first position': given({ ...full, content: [full, position] }),
@@ -253,7 +253,7 @@ describe('log probabilities', () => {
     'a prompt without log probabilities': given(null, {}, { prompt_logprobs: null }),
   })
 
-  accusesEach({
+  failsEach({
     'a text': ['chat.logprobs', 'logprobs is "-0.1": no object', given('-0.1')],
     'a list': ['chat.logprobs', 'logprobs is [-0.1]: no object', given([-0.1])],
     'a token that is a number': [
@@ -299,9 +299,9 @@ describe('log probabilities', () => {
   })
 
   test('are required only from a model that has them', () => {
-    expect(accusations(given(null), has(true))).toEqual({
+    expect(failedClauses(given(null), has(true))).toEqual({
       'chat.logprobs.asked': 'ref-small-24b returned no log probabilities, expected the requested ones',
     })
-    for (const known of [false, null]) expect(accusations(given(null), has(known))).toEqual({})
+    for (const known of [false, null]) expect(failedClauses(given(null), has(known))).toEqual({})
   })
 })

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { StreamPart, StreamRecord } from '../../../../src/observation/observation.ts'
 import {
-  accusations,
-  accusesEach,
   chatDescriptor,
   completion,
+  failedClauses,
+  failsEach,
   judgedCount,
   observed,
+  passesEach,
   responseOf,
-  sparesEach,
   streamObserved,
   tokenHeaders,
 } from './observed.ts'
@@ -23,7 +23,7 @@ const parts = (text: string): Pick<StreamRecord, 'grammar'> => ({
 const restless = Array.from({ length: 64 }, (_, index) => [index % 2 === 0 ? 'content' : 'empty', 1] as const)
 
 describe('streams', () => {
-  sparesEach({
+  passesEach({
     'a documented stream': streamObserved({}),
     'usage in the chunk with the finish reason': streamObserved(parts('role content finish usage done')),
     'reasoning before the content': streamObserved(parts('role reasoning content finish usage done')),
@@ -49,7 +49,7 @@ describe('streams', () => {
     ),
   })
 
-  accusesEach({
+  failsEach({
     'a stream with the type of JSON': [
       'chat.stream.content-type',
       'content-type is "application/json", expected text/event-stream',
@@ -137,6 +137,6 @@ describe('streams', () => {
   test('a truncated grammar hides the end of a stream, but its usage is still judged', () => {
     const cut = streamObserved({ grammar: restless, usage: { ...completion.usage, total_tokens: 1 }, cost: null })
     expect(judgedCount('chat.stream.done', cut)).toBe(0)
-    expect(accusations(cut)).toEqual({ 'chat.usage.sum': '200 + 100 tokens have the stated total 1, expected 300' })
+    expect(failedClauses(cut)).toEqual({ 'chat.usage.sum': '200 + 100 tokens have the stated total 1, expected 300' })
   })
 })

@@ -3,15 +3,15 @@ import type { Contract } from '../../../../src/contract/contract.ts'
 import { documented } from '../../../../src/contract/documented.ts'
 import type { Observation, StreamRecord } from '../../../../src/observation/observation.ts'
 import {
-  accusations,
-  accusesEach,
   chatDescriptor,
   chatObserved,
   completion,
+  failedClauses,
+  failsEach,
   judgedCount,
   observed,
+  passesEach,
   responseOf,
-  sparesEach,
   streamObserved,
   tokenHeaders,
 } from './observed.ts'
@@ -55,7 +55,7 @@ function streamOfTwo(stream: Partial<StreamRecord>): Observation {
 }
 
 describe('the end of a response', () => {
-  sparesEach({
+  passesEach({
     'no stop reason': withChoice({ stop_reason: undefined }),
     'a stop reason that is null': withChoice({ stop_reason: null }),
     'a stop reason next to tool calls': withChoice({
@@ -95,7 +95,7 @@ describe('the end of a response', () => {
     'a stream whose choices have no index': streamObserved({ indices: [null] }),
   })
 
-  accusesEach({
+  failsEach({
     'an undocumented stop reason': [
       'chat.choice.stop-reason',
       'stop_reason is "</s>", expected null, stop or length',
@@ -160,22 +160,22 @@ describe('the end of a response', () => {
 
   test('is not judged if the profile leaves the limit open', () => {
     const { chat } = documented
-    expect(accusations(cutAfter(7), { ...documented, chat: { ...chat, lengthIsBound: false } })).toEqual({})
+    expect(failedClauses(cutAfter(7), { ...documented, chat: { ...chat, lengthIsBound: false } })).toEqual({})
   })
 
   test('may have the values of the profile', () => {
     const finishReasons = [...documented.chat.finishReasons, 'content_filter']
     const open = { ...documented, chat: { ...documented.chat, finishReasons } }
     const filtered = withChoice({ finish_reason: 'content_filter', stop_reason: null })
-    expect(accusations(filtered, open)).toEqual({})
-    expect(accusations(filtered)).toEqual({
+    expect(failedClauses(filtered, open)).toEqual({})
+    expect(failedClauses(filtered)).toEqual({
       'chat.choice.finish-reason': 'finish_reason is "content_filter", expected stop, length or tool_calls',
     })
   })
 })
 
 describe('the fields of a message', () => {
-  sparesEach({
+  passesEach({
     'all fields as null': withMembers({
       name: null,
       reasoning_content: null,
@@ -195,22 +195,22 @@ describe('the fields of a message', () => {
     }),
   })
 
-  const accused = (expected: string, members: object) =>
+  const failing = (expected: string, members: object) =>
     ['chat.message.members', `a message has ${expected}`, withMembers(members)] as const
-  accusesEach({
-    'a name that is an object': accused('name {}, expected a text or null', { name: {} }),
-    'reasoning that is a list': accused('reasoning_content ["Hm."], expected a text or null', {
+  failsEach({
+    'a name that is an object': failing('name {}, expected a text or null', { name: {} }),
+    'reasoning that is a list': failing('reasoning_content ["Hm."], expected a text or null', {
       reasoning_content: ['Hm.'],
     }),
-    'a signature that is a number': accused('thought_signature 7, expected a text or null', { thought_signature: 7 }),
-    'details that are an object': accused('reasoning_details {}, expected a list', { reasoning_details: {} }),
-    'a detail without a type': accused('reasoning_details with {"text":"Hm."}, expected a type in each', {
+    'a signature that is a number': failing('thought_signature 7, expected a text or null', { thought_signature: 7 }),
+    'details that are an object': failing('reasoning_details {}, expected a list', { reasoning_details: {} }),
+    'a detail without a type': failing('reasoning_details with {"text":"Hm."}, expected a type in each', {
       reasoning_details: [{ type: 'reasoning.text' }, { text: 'Hm.' }],
     }),
-    'a detail that is null': accused('reasoning_details with null, expected a type in each', {
+    'a detail that is null': failing('reasoning_details with null, expected a type in each', {
       reasoning_details: [null],
     }),
-    'tool calls that are an object': accused('tool_calls {}, expected a list or null', { tool_calls: {} }),
+    'tool calls that are an object': failing('tool_calls {}, expected a list or null', { tool_calls: {} }),
     'a chunk whose content is an object': [
       'chat.stream.delta',
       'a delta has content {}, expected a type that a message has',
@@ -229,7 +229,7 @@ describe('the fields of a message', () => {
   ] as const)('a delta whose %s is %s %s does not match a message', (field, type, first) => {
     const observation = streamObserved({ deltaTypes: [...usual, [field, type, first]] })
     const message = `a delta has ${field} ${first}, expected a type that a message has`
-    expect(accusations(observation)).toEqual({ 'chat.stream.delta': message })
+    expect(failedClauses(observation)).toEqual({ 'chat.stream.delta': message })
   })
 
   test('a delta may have the types of a message', () => {
@@ -242,29 +242,29 @@ describe('the fields of a message', () => {
       ['tool_calls', 'array', '[]'],
       ['reasoning_details', 'array', '[]'],
     ]
-    expect(accusations(streamObserved({ deltaTypes }))).toEqual({})
+    expect(failedClauses(streamObserved({ deltaTypes }))).toEqual({})
   })
 })
 
 describe('the details of the tokens', () => {
-  sparesEach({
+  passesEach({
     'null details': withDetails(null),
     'missing details': withDetails(undefined),
     'without reasoning': withDetails({ accepted_prediction_tokens: 0 }),
     'only reasoning tokens': withDetails({ reasoning_tokens: 100 }),
   })
 
-  const accused = (details: unknown) =>
+  const failing = (details: unknown) =>
     [
       'chat.usage.details',
       `completion_tokens_details is ${JSON.stringify(details)}, expected null or whole reasoning_tokens of at most 100`,
       withDetails(details),
     ] as const
-  accusesEach({
-    'one more reasoning token than generated tokens': accused({ reasoning_tokens: 101 }),
-    'reasoning tokens as a string': accused({ reasoning_tokens: '7' }),
-    'half a token': accused({ reasoning_tokens: 7.5 }),
-    'details that are a number': accused(7),
+  failsEach({
+    'one more reasoning token than generated tokens': failing({ reasoning_tokens: 101 }),
+    'reasoning tokens as a string': failing({ reasoning_tokens: '7' }),
+    'half a token': failing({ reasoning_tokens: 7.5 }),
+    'details that are a number': failing(7),
   })
 
   test('are not judged if they are missing', () => {
@@ -287,7 +287,7 @@ const withPrices = (prices: { readonly cacheInput: string | null; readonly cache
 
 // A million tokens cost $0.50, $0.10 from the cache, and $0.60 written to it. 100 completion tokens cost $0.0002.
 describe('cached tokens', () => {
-  sparesEach({
+  passesEach({
     'no details': cached(undefined),
     'details that are null': cached(null),
     'details that are empty': cached({}),
@@ -299,7 +299,7 @@ describe('cached tokens', () => {
     'a stream with cached tokens': streamObserved({ usage: usage(read(200)), cost: { usd: 0.00022, diem: 0 } }),
   })
 
-  accusesEach({
+  failsEach({
     'details that are a list': [
       'chat.usage.cached',
       'prompt_tokens_details is [], expected null or an object',
@@ -341,14 +341,14 @@ describe('cached tokens', () => {
 
   test('have no price if the profile has none, and then any cost is valid', () => {
     const readOnly = withPrices({ cacheInput: '0.1', cacheWrite: null })
-    expect(accusations(cached(wrote(200), 1), readOnly)).toEqual({})
-    expect(Object.keys(accusations(cached(read(200), 1), readOnly))).toEqual(['chat.cost.cached'])
-    expect(accusations(cached(read(200), 1), withPrices({ cacheInput: null, cacheWrite: '1' }))).toEqual({})
+    expect(failedClauses(cached(wrote(200), 1), readOnly)).toEqual({})
+    expect(Object.keys(failedClauses(cached(read(200), 1), readOnly))).toEqual(['chat.cost.cached'])
+    expect(failedClauses(cached(read(200), 1), withPrices({ cacheInput: null, cacheWrite: '1' }))).toEqual({})
   })
 
   test('do not change the price of a prompt without them', () => {
     const without = withPrices({ cacheInput: null, cacheWrite: null })
-    expect(Object.keys(accusations(cached(null, 1), without))).toEqual(['chat.cost.amount'])
+    expect(Object.keys(failedClauses(cached(null, 1), without))).toEqual(['chat.cost.amount'])
   })
 })
 
@@ -364,7 +364,7 @@ describe('the price of searches and pages', () => {
   const search = { enable_web_search: 'on' }
   const scraping = { enable_web_scraping: true }
 
-  sparesEach({
+  passesEach({
     'a search': priced(search, 0.0103),
     'a search that the model did not run': priced({ enable_web_search: 'auto' }, 0.0003),
     'unreadable pages': priced(scraping, 0.0003),
@@ -376,7 +376,7 @@ describe('the price of searches and pages', () => {
     }),
   })
 
-  accusesEach({
+  failsEach({
     'a search and a little more': [
       'parameters.price',
       'cost is {"usd":0.01031,"diem":0}, expected 0.0002999897 to 0.0103000103 for its tokens and at most 1 lookups',
@@ -392,6 +392,6 @@ describe('the price of searches and pages', () => {
   test('is not asserted if it is unknown', () => {
     const search = { ...documented.chat.search, usdPerLookup: null }
     const contract = { ...documented, chat: { ...documented.chat, search } }
-    expect(accusations(priced({ enable_web_search: 'on' }, 7), contract)).toEqual({})
+    expect(failedClauses(priced({ enable_web_search: 'on' }, 7), contract)).toEqual({})
   })
 })

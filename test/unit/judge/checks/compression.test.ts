@@ -3,15 +3,15 @@ import type { Contract } from '../../../../src/contract/contract.ts'
 import { documented } from '../../../../src/contract/documented.ts'
 import type { ChatDescriptor, ObservedResponse } from '../../../../src/observation/observation.ts'
 import {
-  accusations,
-  accusesEach,
   chatDescriptor,
   completion,
+  failedClauses,
+  failsEach,
   observed,
+  passesEach,
   refused,
   responseOf,
   singleObserved,
-  sparesEach,
   streamObserved,
   tokenHeaders,
 } from './observed.ts'
@@ -36,7 +36,7 @@ const streamed = (encoding: string | undefined) => {
 }
 
 describe('compression', () => {
-  sparesEach({
+  passesEach({
     'gzip where gzip is accepted': answered('gzip', 'gzip'),
     'br where both are accepted': answered('gzip, deflate, br;q=0.5', 'BR'),
     'no encoding if neither is accepted': answered('deflate, identity', undefined),
@@ -55,7 +55,7 @@ describe('compression', () => {
     }),
   })
 
-  accusesEach({
+  failsEach({
     'no encoding although gzip is accepted': [
       'chat.compression',
       'content-encoding is null for accept-encoding "gzip", expected gzip',
@@ -100,7 +100,7 @@ describe('compression', () => {
 
   test('is optional if the profile says so, and is judged if present', () => {
     const optional: Contract = { ...documented, chat: { ...documented.chat, compression: 'optional' } }
-    expect(accusations(answered('gzip', undefined), optional)).toEqual({})
-    expect(Object.keys(accusations(answered('gzip', 'br'), optional))).toEqual(['chat.compression'])
+    expect(failedClauses(answered('gzip', undefined), optional)).toEqual({})
+    expect(Object.keys(failedClauses(answered('gzip', 'br'), optional))).toEqual(['chat.compression'])
   })
 })

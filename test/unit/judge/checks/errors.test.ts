@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { accusesEach, chatDescriptor, observed, refused, responseOf, singleDescriptor, sparesEach } from './observed.ts'
+import { chatDescriptor, failsEach, observed, passesEach, refused, responseOf, singleDescriptor } from './observed.ts'
 
 const limits = {
   'x-ratelimit-type': 'user',
@@ -11,7 +11,7 @@ const badRequest = { kind: 'probe', probe: 'unlisted-method' } as const
 const discovery = { x402Version: 2, resource: {}, accepts: [{ scheme: 'exact' }], extensions: {} }
 
 describe('error responses', () => {
-  sparesEach({
+  passesEach({
     'a string as error': refused(chatDescriptor, 404, {
       error: 'Invalid request parameters',
       details: { _errors: [] },
@@ -64,7 +64,7 @@ describe('error responses', () => {
     'a custom message in the error': refused(singleDescriptor, 429, { error: { customMessage: 'Wait' } }, limits),
   })
 
-  accusesEach({
+  failsEach({
     'a bad request with issues as text': [
       'error.400.object',
       'the body of a 400 has issues "n is too low", which is no list of objects',

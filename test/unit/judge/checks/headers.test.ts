@@ -2,22 +2,22 @@ import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import type { ChatDescriptor } from '../../../../src/observation/observation.ts'
 import {
-  accusesEach,
   chatDescriptor,
   chatObserved,
   completion,
+  failsEach,
   judgedCount,
   observed,
+  passesEach,
   refused,
   responseOf,
-  sparesEach,
 } from './observed.ts'
 
 const page = '<html><body>502 Bad Gateway</body></html>'
-const stranger = { 'x-service-version': undefined, 'cf-ray': undefined, 'content-type': 'text/html' }
+const gatewayHeaders = { 'x-service-version': undefined, 'cf-ray': undefined, 'content-type': 'text/html' }
 
 describe('headers', () => {
-  sparesEach({
+  passesEach({
     'a response with all of them': chatObserved(completion),
     'undocumented headers': chatObserved(completion, { 'x-service-tee': 'true', server: 'edge' }),
     'a version whose time has only hours and minutes': chatObserved(completion, {
@@ -26,7 +26,7 @@ describe('headers', () => {
     'a negative balance, since a completion is billed when it is complete': chatObserved(completion, {
       'x-service-balance-usd': '-0.0003',
     }),
-    'a 502 from a gateway': observed(chatDescriptor, responseOf(502, page, stranger)),
+    'a 502 from a gateway': observed(chatDescriptor, responseOf(502, page, gatewayHeaders)),
     'an anonymous caller, who has no balance': refused(
       { kind: 'probe', probe: 'bad-key' },
       401,
@@ -48,7 +48,7 @@ describe('headers', () => {
     }),
   })
 
-  accusesEach({
+  failsEach({
     'a response without a media type': [
       'header.content-type',
       'content-type is nothing on a 404, expected a media type',
@@ -113,7 +113,7 @@ describe('headers', () => {
 
   describe('if the profile shows only balances that are not zero', () => {
     const contract = { ...documented, billing: { ...documented.billing, balanceHeaders: false } }
-    sparesEach(
+    passesEach(
       { 'a response without one': chatObserved(completion, { 'x-service-balance-diem': undefined }) },
       contract,
     )
@@ -127,7 +127,7 @@ describe('headers', () => {
       'x-brand-balance-usd': '1',
       'x-brand-balance-diem': '1',
     }
-    sparesEach(
+    passesEach(
       { 'headers with that prefix': chatObserved(completion, prefixed) },
       { ...documented, headerPrefix: 'x-brand-' },
     )
@@ -158,7 +158,7 @@ const retiring = (headers: Readonly<Record<string, string | undefined>>) =>
   )
 
 describe('conditional headers', () => {
-  sparesEach({
+  passesEach({
     'booleans that are true or false': chatObserved(completion, {
       'x-service-is-blurred': 'false',
       'x-service-is-content-violation': 'true',
@@ -198,7 +198,7 @@ describe('conditional headers', () => {
     ),
   })
 
-  accusesEach({
+  failsEach({
     'a boolean in capitals': [
       'header.booleans',
       'x-service-is-blurred is "False" on a 200, expected true or false',
@@ -297,7 +297,7 @@ describe('conditional headers', () => {
       models: documented.models.map(model => ({ ...model, lifecycle: null })),
       billing: { ...documented.billing, balanceRemaining: 'anyone' as const },
     }
-    sparesEach(
+    passesEach(
       {
         'a model with a warning': chatObserved(completion, { [warning]: 'It goes', [date]: '2027-06-30' }),
         'a model without a warning': retiring({}),

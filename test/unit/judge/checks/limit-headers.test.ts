@@ -1,17 +1,17 @@
 import { describe } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import {
-  accusesEach,
   batchBody,
   batchObserved,
   chatDescriptor,
   chatObserved,
   completion,
+  failsEach,
   observed,
+  passesEach,
   refused,
   responseOf,
   singleDescriptor,
-  sparesEach,
 } from './observed.ts'
 
 const none = {
@@ -24,7 +24,7 @@ const rpc429 = { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '0', 'x-ra
 const blocked = { error: 'Too many failed attempts (> 20) resulting in a non-success status code. Please wait 30s.' }
 
 describe('limit headers', () => {
-  sparesEach({
+  passesEach({
     'a batch, which counts as one request': batchObserved(batchBody),
     'a 429 that names its type': refused(chatDescriptor, 429, { error: 'Slow down' }, limited),
     'the abuse block, which is not a rate limit': refused(chatDescriptor, 429, blocked),
@@ -44,7 +44,7 @@ describe('limit headers', () => {
     'a rejection without token limits': refused(chatDescriptor, 402),
   })
 
-  accusesEach({
+  failsEach({
     'a response without a limit and its reset': [
       'limit.requests.headers',
       'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 404, expected non-negative numbers',
@@ -99,7 +99,7 @@ describe('limit headers', () => {
 
   describe('if the profile has no token headers', () => {
     const contract = { ...documented, limits: { ...documented.limits, tokenHeaders: false } }
-    sparesEach(
+    passesEach(
       { 'a completion without them': chatObserved(completion, { 'x-ratelimit-limit-tokens': undefined }) },
       contract,
     )
@@ -107,7 +107,7 @@ describe('limit headers', () => {
 
   describe('if the profile has a Unix time as token reset', () => {
     const contract = { ...documented, limits: { ...documented.limits, tokensReset: 'unix-milliseconds' as const } }
-    sparesEach(
+    passesEach(
       { 'a reset a minute ahead': chatObserved(completion, { 'x-ratelimit-reset-tokens': '1768478460000' }) },
       contract,
     )

@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { accusesEach, observed, refused, responseOf, sparesEach } from './observed.ts'
+import { failsEach, observed, passesEach, refused, responseOf } from './observed.ts'
 
 const networks = (slugs: unknown) => observed({ kind: 'networks' }, responseOf(200, { networks: slugs }))
 const models = (body: unknown) => observed({ kind: 'models' }, responseOf(200, body))
@@ -13,7 +13,7 @@ const entry = (apiModelId: string | undefined, rpm: number, tpm: number) => ({
 const limits = (rateLimits: unknown) => observed({ kind: 'rate-limits' }, responseOf(200, { data: { rateLimits } }))
 
 describe('lists', () => {
-  sparesEach({
+  passesEach({
     'networks in order': networks(['arbitrum-mainnet', 'base-mainnet', 'base-sepolia']),
     'models with an id': models({ object: 'list', type: 'text', data: [{ id: 'ref-nano-3b' }] }),
     'a list without models': models({ object: 'list', data: [] }),
@@ -25,7 +25,7 @@ describe('lists', () => {
     'a service that is down': refused({ kind: 'networks' }, 503),
   })
 
-  accusesEach({
+  failsEach({
     'networks out of order': [
       'catalogue.networks',
       '"arbitrum-mainnet" comes after "base-mainnet", expected a sorted list without duplicates',

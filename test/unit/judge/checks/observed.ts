@@ -207,33 +207,33 @@ export const refused = (
 ) => observed(request, responseOf(status, body, { ...(request.kind === 'rpc' ? rpcHeaders : {}), ...headers }))
 
 /** The failed clauses of an observation over all checks, each with its first message. */
-export function accusations(
+export function failedClauses(
   observation: Observation,
   contract: Contract = documented,
 ): Partial<Record<ClauseId, string>> {
-  const docket = createFindingLog()
-  createChecks(contract, docket)(observation)
-  return Object.fromEntries(docket.findings().map(({ clause, message }) => [clause, message]))
+  const findingLog = createFindingLog()
+  createChecks(contract, findingLog)(observation)
+  return Object.fromEntries(findingLog.findings().map(({ clause, message }) => [clause, message]))
 }
 
 /** How often the clause was judged. */
 export function judgedCount(clause: ClauseId, observation: Observation, contract: Contract = documented): number {
-  const docket = createFindingLog()
-  createChecks(contract, docket)(observation)
-  return docket.tallies().find(tally => tally.id === clause)?.judged ?? 0
+  const findingLog = createFindingLog()
+  createChecks(contract, findingLog)(observation)
+  return findingLog.tallies().find(tally => tally.id === clause)?.judged ?? 0
 }
 
-export function sparesEach(rows: Readonly<Record<string, Observation>>, contract: Contract = documented): void {
-  test.each(Object.entries(rows))('spares %s', (_, observation) => {
-    expect(accusations(observation, contract)).toEqual({})
+export function passesEach(rows: Readonly<Record<string, Observation>>, contract: Contract = documented): void {
+  test.each(Object.entries(rows))('passes %s', (_, observation) => {
+    expect(failedClauses(observation, contract)).toEqual({})
   })
 }
 
 export type Violation = readonly [clause: ClauseId, message: string, observation: Observation]
 
 /** Each row must fail its clause with this message, and no other clause. */
-export function accusesEach(rows: Readonly<Record<string, Violation>>, contract: Contract = documented): void {
-  test.each(Object.entries(rows))('accuses %s', (_, [clause, message, observation]) => {
-    expect(accusations(observation, contract)).toEqual({ [clause]: message })
+export function failsEach(rows: Readonly<Record<string, Violation>>, contract: Contract = documented): void {
+  test.each(Object.entries(rows))('fails %s', (_, [clause, message, observation]) => {
+    expect(failedClauses(observation, contract)).toEqual({ [clause]: message })
   })
 }

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import { type ProbeName, probeOf } from '../../../../src/contract/probes.ts'
-import { accusations, accusesEach, observed, refused, responseOf, sparesEach } from './observed.ts'
+import { failedClauses, failsEach, observed, passesEach, refused, responseOf } from './observed.ts'
 
 const probe = (name: ProbeName) => ({ kind: 'probe' as const, probe: name })
 const request = probe('unsupported-methods-in-batch')
 const { names } = probeOf('unsupported-methods-in-batch')
 
 describe('probes', () => {
-  sparesEach({
+  passesEach({
     'a bad key with 401': refused(probe('bad-key'), 401),
     'a wrong media type with 415': refused(probe('wrong-media-type'), 415),
     'a batch that is too long with 400': refused(probe('batch-too-long'), 400),
@@ -36,7 +36,7 @@ describe('probes', () => {
     'a gateway error': observed(probe('bad-key'), responseOf(500, '<html>', { 'x-service-version': undefined })),
   })
 
-  accusesEach({
+  failsEach({
     'an accepted bad key': [
       'auth.bearer',
       'bad-key got status 200, expected 401',
@@ -103,7 +103,7 @@ describe('probes', () => {
 describe('open values of a profile', () => {
   const rpc = { ...documented.rpc, namesEveryMethod: false, unknownNetworkStatus: null, invalidRequestStatus: null }
   const idempotency = { ...documented.idempotency, badKey: null }
-  sparesEach(
+  passesEach(
     {
       'a message that names no method': refused(request, 400),
       'an accepted unknown network': observed(probe('unknown-network'), responseOf(200, {})),
@@ -115,13 +115,13 @@ describe('open values of a profile', () => {
 
   test('a key that does not match may have to be ignored', () => {
     const contract = { ...documented, idempotency: { ...documented.idempotency, badKey: 'ignored' as const } }
-    expect(accusations(observed(probe('key-with-a-dot'), responseOf(200, {})), contract)).toEqual({})
-    expect(accusations(refused(probe('key-with-a-dot'), 400), contract)).not.toEqual({})
+    expect(failedClauses(observed(probe('key-with-a-dot'), responseOf(200, {})), contract)).toEqual({})
+    expect(failedClauses(refused(probe('key-with-a-dot'), 400), contract)).not.toEqual({})
   })
 
   test('a method that a profile adds to the allow-list has no expected status', () => {
     const evm = { ...documented.rpc.methods.evm, eth_accounts: 'standard' as const }
     const contract = { ...documented, rpc: { ...documented.rpc, methods: { ...documented.rpc.methods, evm } } }
-    expect(accusations(observed(probe('key-holding-method'), responseOf(200, {})), contract)).toEqual({})
+    expect(failedClauses(observed(probe('key-holding-method'), responseOf(200, {})), contract)).toEqual({})
   })
 })

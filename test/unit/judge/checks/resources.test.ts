@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import type { ObservedResponse, ResourceDescriptor } from '../../../../src/observation/observation.ts'
-import { accusations, accusesEach, judgedCount, observed, responseOf, sparesEach } from './observed.ts'
+import { failedClauses, failsEach, judgedCount, observed, passesEach, responseOf } from './observed.ts'
 
 const request = (resource: string, more: Partial<ResourceDescriptor> = {}): ResourceDescriptor => ({
   ...{ kind: 'resource', resource, body: documented.resources[resource]?.body ?? null },
@@ -35,7 +35,7 @@ const characters = (items: number, headers: Readonly<Record<string, string>>, mo
   answered('characters', listOf(items, headers), more)
 
 describe('resources', () => {
-  sparesEach({
+  passesEach({
     'an embedding of a text': answered('embeddings', embedded()),
     'an embedding of texts': answered('embeddings', embedded(), { body: { input: ['a', 'b'] } }),
     'a rejection of token ids': answered('embeddings', embedded(400), { body: { input: [1, 2] } }),
@@ -67,7 +67,7 @@ describe('resources', () => {
     'a resource that is not in the contract': answered('nonsense', responseOf(404, { error: 'No' })),
   })
 
-  accusesEach({
+  failsEach({
     'a missing resource': [
       'resource.offered',
       'POST /embeddings got status 404, expected the resource embeddings',
@@ -160,7 +160,7 @@ describe('resources', () => {
 
   test('partners have their own limits', () => {
     const image = answered('image', responseOf(200, {}, { ...ofModel, ...limitOf(20) }))
-    expect(accusations({ ...image, accountTier: 'partner' })).toEqual({
+    expect(failedClauses({ ...image, accountTier: 'partner' })).toEqual({
       'limit.resources': 'the stated limit of image is 20, expected 60 (partner)',
     })
   })
@@ -174,7 +174,7 @@ describe('resources', () => {
     const { speech: resource } = documented.resources
     if (resource === undefined) throw new Error('no speech')
     const contract = { ...documented, resources: { speech: { ...resource, isDownload: true } } }
-    expect(accusations(answered('speech', speech()), contract)).toEqual({
+    expect(failedClauses(answered('speech', speech()), contract)).toEqual({
       'header.content-disposition': 'content-disposition is nothing on a 200, expected attachment or inline',
     })
   })
@@ -182,7 +182,7 @@ describe('resources', () => {
   test.each([null, 7, 'text', [], { data: 7 }, { data: null }])(
     'a list that is %j does not fail the count of its items',
     body => {
-      const found = accusations(answered('characters', responseOf(200, body, pages(3, 1, 7, 3))))
+      const found = failedClauses(answered('characters', responseOf(200, body, pages(3, 1, 7, 3))))
       expect(Object.keys(found).filter(clause => clause !== 'header.pagination.items')).toEqual([])
     },
   )

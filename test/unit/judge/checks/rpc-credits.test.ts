@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import {
-  accusations,
-  accusesEach,
   batchBody,
   batchObserved,
+  failedClauses,
+  failsEach,
   failure,
   judgedCount,
   observed,
+  passesEach,
   responseOf,
   result,
   rpcHeaders,
   singleDescriptor,
   singleObserved,
-  sparesEach,
 } from './observed.ts'
 
 const costing = (credits: string | undefined, usd: string | undefined) => ({
@@ -29,7 +29,7 @@ const withDiscount = (singleErrorIsDiscounted: boolean) => ({
 })
 
 describe('credits', () => {
-  sparesEach({
+  passesEach({
     'a call with its price': singleObserved(result(1)),
     'a batch with a failed item at 5 credits': batchObserved(batchBody),
     'an odd total, rounded down': batchObserved(batchBody, costing('65', '0.00004062')),
@@ -51,7 +51,7 @@ describe('credits', () => {
     ),
   })
 
-  accusesEach({
+  failsEach({
     'no credits': [
       'rpc.credits.header',
       'x-service-rpc-credits is nothing, expected an integer',
@@ -117,12 +117,12 @@ describe('credits', () => {
 
   test('if the contract gives the price of a failed single call, the other price is wrong', () => {
     const [inFull, discounted] = [dearFailing('40', '0.000025'), dearFailing('5', '0.00000313')]
-    expect(accusations(inFull, withDiscount(false))).toEqual({})
-    expect(accusations(discounted, withDiscount(true))).toEqual({})
-    expect(accusations(inFull, withDiscount(true))).toEqual({
+    expect(failedClauses(inFull, withDiscount(false))).toEqual({})
+    expect(failedClauses(discounted, withDiscount(true))).toEqual({})
+    expect(failedClauses(inFull, withDiscount(true))).toEqual({
       'rpc.credits.amount': '40 credits for trace_call on ethereum-mainnet, expected 5',
     })
-    expect(accusations(discounted, withDiscount(false))).toEqual({
+    expect(failedClauses(discounted, withDiscount(false))).toEqual({
       'rpc.credits.amount': '5 credits for trace_call on ethereum-mainnet, expected 40',
     })
   })

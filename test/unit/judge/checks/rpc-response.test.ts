@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import {
-  accusations,
-  accusesEach,
   batchBody,
   batchDescriptor,
   batchObserved,
+  failedClauses,
+  failsEach,
   failure,
   judgedCount,
   observed,
+  passesEach,
   refused,
   responseOf,
   result,
   rpcHeaders,
   singleDescriptor,
   singleObserved,
-  sparesEach,
 } from './observed.ts'
 
 const failing = { ...singleDescriptor, items: [{ id: 1, method: 'eth_getBalance', failing: true }] }
@@ -34,7 +34,7 @@ const fullBatch = {
 const upstream = { error: 'Upstream request failed' }
 
 describe('RPC responses', () => {
-  sparesEach({
+  passesEach({
     'a result': singleObserved(result(1)),
     'a null result': singleObserved(result(1, null)),
     'a result next to a null error': singleObserved({ ...result(1), error: null }),
@@ -85,7 +85,7 @@ describe('RPC responses', () => {
     'a conflict, which another judge covers': observed(conflict, responseOf(400, { error: 'Used' }, rpcHeaders)),
   })
 
-  accusesEach({
+  failsEach({
     'a response as text': [
       'rpc.content-type',
       'content-type is "text/plain", expected application/json',
@@ -192,13 +192,13 @@ describe('RPC responses', () => {
 
   test('with status 500, responses to the items count as their results', () => {
     const observation = refused(batchDescriptor, 500, batchBody)
-    expect(accusations(observation)['rpc.item-failure.status']).toBe(
+    expect(failedClauses(observation)['rpc.item-failure.status']).toBe(
       'a request with a failing item got status 500, expected 200',
     )
   })
 
   test('a list of any length is shortened', () => {
-    const message = accusations(batchObserved(Array.from({ length: 5000 }, (_, index) => result(`x${index}`))))
+    const message = failedClauses(batchObserved(Array.from({ length: 5000 }, (_, index) => result(`x${index}`))))
     expect(message['rpc.batch.correlation']).toBe(
       'id "x0" was not requested; id "x1" was not requested; id "x2" was not requested; id "x3" was not requested; id "x4" was not requested and 4996 more',
     )
@@ -212,7 +212,7 @@ describe('RPC responses', () => {
   test('the form of an error is not asserted if the profile leaves it open', () => {
     const rpc = { ...documented.rpc, errorLayout: null }
     const observation = batchObserved([result(1), result(2), { ...failure('r-3'), error: { reason: 'no' } }])
-    expect(accusations(observation, { ...documented, rpc })).toEqual({})
-    expect(accusations(observation)).not.toEqual({})
+    expect(failedClauses(observation, { ...documented, rpc })).toEqual({})
+    expect(failedClauses(observation)).not.toEqual({})
   })
 })

@@ -10,15 +10,15 @@ import { blockText, type Fault, type Guarding, guard, type Traffic } from './gua
 
 function judge(observations: readonly Observation[], abuse: Partial<Contract['abuse']> = {}, shared = false) {
   const contract = { ...documented, abuse: { ...documented.abuse, ...abuse } }
-  const docket = createFindingLog()
-  const audit = createAbuseAudit({ contract, shared, startedAtMs }, docket.reporterFor('abuse'))
-  const sequencer = createSendOrder(audit.add)
-  for (const observation of observations) sequencer.add(observation)
-  sequencer.flush()
+  const findingLog = createFindingLog()
+  const audit = createAbuseAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('abuse'))
+  const sendOrder = createSendOrder(audit.add)
+  for (const observation of observations) sendOrder.add(observation)
+  sendOrder.flush()
   audit.finish(true)
-  const judged = Object.fromEntries(docket.tallies().map(tally => [tally.id, tally.judged]))
-  const accused = docket.findings().map(({ clause }) => clause)
-  return { accused, message: docket.findings().map(({ message }) => message), judged, blocks: audit.blocks() }
+  const judged = Object.fromEntries(findingLog.tallies().map(tally => [tally.id, tally.judged]))
+  const failed = findingLog.findings().map(({ clause }) => clause)
+  return { failed, message: findingLog.findings().map(({ message }) => message), judged, blocks: audit.blocks() }
 }
 
 const seeds = Array.from({ length: 12 }, (_, index) => index + 1)
@@ -67,8 +67,8 @@ describe('a service with a wrong abuse block fails', () => {
     'whose message is about something else': ['abuse.message', { text: 'Rate limit exceeded' }],
   }
   test.each(Object.entries(faults))('%s', (_, [clause, fault, traffic = {}]) => {
-    const accused = new Set(seeds.flatMap(seed => judge(guard({}, { seed, ...busy, ...traffic }, fault)).accused))
-    expect([...accused]).toContain(clause)
+    const failed = new Set(seeds.flatMap(seed => judge(guard({}, { seed, ...busy, ...traffic }, fault)).failed))
+    expect([...failed]).toContain(clause)
   })
 })
 
@@ -96,29 +96,29 @@ describe('counted to the request', () => {
     expect(judge(story(opening, ...failures(20, 40_000), [41_000, 'block'])).message).toEqual([
       'a request was blocked after 20 failures and 0 other requests, expected a block only after more than 20 failures',
     ])
-    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 'block'])).accused).toEqual([])
-    const { accused, judged } = judge(story(opening, ...failures(20, 40_000), [41_000, 200]))
-    expect([accused, judged['abuse.not-early']]).toEqual([[], 1])
+    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 'block'])).failed).toEqual([])
+    const { failed, judged } = judge(story(opening, ...failures(20, 40_000), [41_000, 200]))
+    expect([failed, judged['abuse.not-early']]).toEqual([[], 1])
   })
 
   test('failures more than 30 s apart are not in one window', () => {
-    expect(judge(story(opening, ...failures(20, 40_000), [71_000, 400], [71_100, 200])).accused).toEqual([])
+    expect(judge(story(opening, ...failures(20, 40_000), [71_000, 400], [71_100, 200])).failed).toEqual([])
     const blocked = story(opening, ...failures(20, 40_000), [72_000, 400], [72_100, 'block'])
-    expect(judge(blocked).accused).toEqual(['abuse.not-early'])
+    expect(judge(blocked).failed).toEqual(['abuse.not-early'])
   })
 
   test('use before the run is unknown; after one window it is known, unless others use the account', () => {
-    expect(judge(story(opening, ...failures(3, 1_000), [2_000, 'block'])).accused).toEqual([])
-    expect(judge(story(opening, ...failures(3, 40_000), [41_000, 'block'])).accused).toEqual(['abuse.not-early'])
-    expect(judge(story(opening, ...failures(3, 40_000), [41_000, 'block']), {}, true).accused).toEqual([])
+    expect(judge(story(opening, ...failures(3, 1_000), [2_000, 'block'])).failed).toEqual([])
+    expect(judge(story(opening, ...failures(3, 40_000), [41_000, 'block'])).failed).toEqual(['abuse.not-early'])
+    expect(judge(story(opening, ...failures(3, 40_000), [41_000, 'block']), {}, true).failed).toEqual([])
   })
 
   test('a block lasts 30 s, with one second of clock tolerance', () => {
     const blocked = [opening, ...failures(21, 40_000), [40_300, 'block']] as const
-    expect(judge(story(...blocked, [69_000, 200])).accused).toEqual(['abuse.duration'])
-    expect(judge(story(...blocked, [69_400, 200])).accused).toEqual([])
-    expect(judge(story(...blocked, [71_100, 'block'])).accused).toEqual([])
-    expect(judge(story(...blocked, [71_300, 'block'])).accused).toEqual(['abuse.ends'])
+    expect(judge(story(...blocked, [69_000, 200])).failed).toEqual(['abuse.duration'])
+    expect(judge(story(...blocked, [69_400, 200])).failed).toEqual([])
+    expect(judge(story(...blocked, [71_100, 'block'])).failed).toEqual([])
+    expect(judge(story(...blocked, [71_300, 'block'])).failed).toEqual(['abuse.ends'])
     expect(judge(story(...blocked, [71_300, 200])).judged['abuse.ends']).toBe(1)
   })
 
@@ -128,13 +128,13 @@ describe('counted to the request', () => {
   })
 
   test('a profile may leave the scope of a block open, and then only its message is judged', () => {
-    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200]), { scope: null }).accused).toEqual([])
+    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200]), { scope: null }).failed).toEqual([])
   })
 
   test('a profile that counts only client errors asserts nothing about a 429', () => {
     const limited = failures(21, 40_000).map(([atMs]) => [atMs, 429] as const)
-    expect(judge(story(opening, ...limited, [41_000, 200])).accused).toEqual(['abuse.counts'])
-    expect(judge(story(opening, ...limited, [41_000, 200]), { counts: 'client-errors-but-429' }).accused).toEqual([])
+    expect(judge(story(opening, ...limited, [41_000, 200])).failed).toEqual(['abuse.counts'])
+    expect(judge(story(opening, ...limited, [41_000, 200]), { counts: 'client-errors-but-429' }).failed).toEqual([])
   })
 
   test('the blocked responses of a stage are counted', () => {

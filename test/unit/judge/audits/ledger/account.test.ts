@@ -7,8 +7,8 @@ import { judge, message } from './judge-ledger.ts'
 
 const twice = (each: Transaction) => ({ ...each, taken: each.taken * 2n })
 const nothing = (each: Transaction) => ({ ...each, taken: 0n })
-const when = (sort: Transaction['sort'], change: (each: Transaction) => Transaction) => (each: Transaction) =>
-  each.sort === sort ? change(each) : each
+const when = (kind: Transaction['kind'], change: (each: Transaction) => Transaction) => (each: Transaction) =>
+  each.kind === kind ? change(each) : each
 
 describe('a difference has the most specific kind', () => {
   test.each<[kind: string, amountUsd: string, clause: string, observations: readonly Observation[]]>([
@@ -57,13 +57,13 @@ describe('a difference has the most specific kind', () => {
   })
 
   test('if only groups with replays differ, the replays were billed', () => {
-    const busy = history({ seed: 3, sorts: ['rpc', 'rpc', 'batch', 'replay'], gapMs: 500 })
-    const wrong = busy.map(each => (each.sort === 'replay' ? { ...each, taken: 3_125_000n } : each))
+    const busy = history({ seed: 3, kinds: ['rpc', 'rpc', 'batch', 'replay'], gapMs: 500 })
+    const wrong = busy.map(each => (each.kind === 'replay' ? { ...each, taken: 3_125_000n } : each))
     expect(judge(observe(wrong)).discrepancies.map(({ kind }) => kind)).toEqual(['replay-billed'])
   })
 
   test('if groups without replays differ as well, the replays are not the cause', () => {
-    const busy = history({ seed: 3, sorts: ['rpc', 'rpc', 'batch', 'replay'], gapMs: 500 })
+    const busy = history({ seed: 3, kinds: ['rpc', 'rpc', 'batch', 'replay'], gapMs: 500 })
     const wrong = busy.map(each => (isCharged(each) ? { ...each, taken: each.taken * 2n } : each))
     expect(judge(observe(wrong)).findings.map(({ clause }) => clause)).toEqual(['billing.conservation'])
   })
@@ -78,7 +78,7 @@ describe('a finding states what was found and what was expected', () => {
 
   test('for a balance that was not the one before the request', () => {
     const shown: Display['shown'] = (before, { taken }) => before - taken
-    const busy = observe(history({ seed: 5, sorts: priced, gapMs: 9000 }), { shown })
+    const busy = observe(history({ seed: 5, kinds: priced, gapMs: 9000 }), { shown })
     expect(message(busy).join()).toMatch(
       /^billing\.balance-before: the displayed balance is lower by 0\.[0-9]+ USD, the request's own charge, expected the balance before the request$/,
     )
@@ -86,7 +86,7 @@ describe('a finding states what was found and what was expected', () => {
 
   test('for a balance that was wrong once and correct later', () => {
     const shown: Display['shown'] = (before, { id }) => before - (id === 60 ? 10n ** 12n : 0n)
-    const busy = observe(history({ seed: 2, sorts: priced, gapMs: 120, pauses: false }), { shown })
+    const busy = observe(history({ seed: 2, kinds: priced, gapMs: 120, pauses: false }), { shown })
     expect(message(busy).join()).toMatch(
       /^billing\.balance-before: 1\.[0-9]+ USD had left the displayed balance, expected [0-9. to]+; a later balance was correct$/,
     )

@@ -30,7 +30,7 @@ const replayed = observed(
 )
 
 describe('the charge of a request', () => {
-  test.each<[string, Observation, sort: string, least: string, most: string]>([
+  test.each<[string, Observation, kind: string, least: string, most: string]>([
     ['a completion: its cost', chatObserved(completion), 'charged', '0.0003', '0.0003'],
     ['a stream: its cost', streamObserved({}), 'charged', '0.0003', '0.0003'],
     [
@@ -130,9 +130,9 @@ describe('the charge of a request', () => {
       '0',
       '0.0003',
     ],
-  ])('%s', (_, observation, sort, least, most) => {
-    const { kind: gotSort, min: gotLeast, max: gotMost } = chargeOf(observation, documented) ?? {}
-    expect({ sort: gotSort, least: gotLeast, most: gotMost }).toEqual({ sort, least: usd(least), most: usd(most) })
+  ])('%s', (_, observation, kind, least, most) => {
+    const { kind: gotKind, min: gotLeast, max: gotMost } = chargeOf(observation, documented) ?? {}
+    expect({ kind: gotKind, least: gotLeast, most: gotMost }).toEqual({ kind, least: usd(least), most: usd(most) })
   })
 
   test('a success that does not state its cost is unknown', () => {

@@ -40,8 +40,8 @@ function takenBy(took: string): ChargedRequest {
 
 /** Requests that do not overlap, or that all overlap. */
 function judge(steps: readonly Step[], { overlap = false, days = false, resolution = 0n } = {}) {
-  const docket = createFindingLog()
-  const judgeCurrencies = createCurrencies(resolution, docket.reporterFor('ledger'))
+  const findingLog = createFindingLog()
+  const judgeCurrencies = createCurrencies(resolution, findingLog.reporterFor('ledger'))
   const reckoning = createOverlapBounds<RequestInterval & ChargedRequest & CurrencyEntry, ChargeTotals>(
     zeroTotals,
     addToTotals,
@@ -54,8 +54,8 @@ function judge(steps: readonly Step[], { overlap = false, days = false, resoluti
     reckoning.add({ ...span, ...takenBy(took), balances, day: days ? id : 0 }, sentMs)
   }
   reckoning.finish()
-  const kept = docket.tallies().find(({ id }) => id === 'billing.currency')?.judged ?? 0
-  return { accused: docket.findings().map(({ message }) => message), kept }
+  const kept = findingLog.tallies().find(({ id }) => id === 'billing.currency')?.judged ?? 0
+  return { failed: findingLog.findings().map(({ message }) => message), kept }
 }
 
 describe('a balance that decreases by the payments in its currency', () => {
@@ -129,7 +129,7 @@ describe('a balance that decreases by the payments in its currency', () => {
       1,
     ],
   ])('%s passes', (_, steps, kept) => {
-    expect(judge(steps)).toEqual({ accused: [], kept })
+    expect(judge(steps)).toEqual({ failed: [], kept })
   })
 
   test('passes at midnight, when daily DIEM are added', () => {
@@ -141,7 +141,7 @@ describe('a balance that decreases by the payments in its currency', () => {
         ],
         { days: true },
       ),
-    ).toEqual({ accused: [], kept: 0 })
+    ).toEqual({ failed: [], kept: 0 })
   })
 
   test('is not judged while other requests are in flight', () => {
@@ -153,7 +153,7 @@ describe('a balance that decreases by the payments in its currency', () => {
         ],
         { overlap: true },
       ),
-    ).toEqual({ accused: [], kept: 0 })
+    ).toEqual({ failed: [], kept: 0 })
   })
 
   test('may be shown rounded', () => {
@@ -161,7 +161,7 @@ describe('a balance that decreases by the payments in its currency', () => {
       ['0.3 DIEM', 10, 5],
       ['', 10, 4.6999],
     ]
-    expect(judge(steps, { resolution: pico('0.0001') })).toEqual({ accused: [], kept: 1 })
+    expect(judge(steps, { resolution: pico('0.0001') })).toEqual({ failed: [], kept: 1 })
   })
 })
 
@@ -191,5 +191,5 @@ test.each<[string, readonly Step[], string]>([
     '0.15 USD and 0.15 DIEM left the balances, but 0 USD and 0.3 DIEM were claimed',
   ],
 ])('a balance that decreases %s fails', (_, steps, message) => {
-  expect(judge(steps)).toEqual({ accused: [message], kept: 1 })
+  expect(judge(steps)).toEqual({ failed: [message], kept: 1 })
 })

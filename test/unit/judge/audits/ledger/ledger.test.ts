@@ -49,11 +49,11 @@ const faults: Readonly<Record<string, (transactions: readonly Transaction[], at:
   'a charge that is lost': changeOne(isCharged, each => ({ ...each, taken: 0n })),
   'a charge that is a millionth too high': changeOne(isCharged, each => ({ ...each, taken: each.taken + 1_000_000n })),
   'a replay that is charged': changeOne(
-    ({ sort }) => sort === 'replay',
+    ({ kind }) => kind === 'replay',
     each => ({ ...each, taken: each.said }),
   ),
   'a rejection that is charged': changeOne(
-    ({ sort }) => sort === 'refused',
+    ({ kind }) => kind === 'refused',
     each => ({ ...each, taken: 12_500_000n }),
   ),
   'charges that are each too high by less than the balance resolution': transactions =>
@@ -70,10 +70,10 @@ function changeOne(isMeant: (each: Transaction) => boolean, change: (each: Trans
 
 describe('a service with one fault fails, whatever overlaps it', () => {
   const shapes: Readonly<Record<string, Omit<History, 'seed'>>> = {
-    'with pauses': { sorts: priced },
-    'never idle': { sorts: priced, gapMs: 120, pauses: false },
-    'rare overlaps': { sorts: priced, gapMs: 9000 },
-    'at one price': { sorts: priced, onePrice: true },
+    'with pauses': { kinds: priced },
+    'never idle': { kinds: priced, gapMs: 120, pauses: false },
+    'rare overlaps': { kinds: priced, gapMs: 9000 },
+    'at one price': { kinds: priced, onePrice: true },
   }
   for (const [shape, options] of Object.entries(shapes)) {
     test.each(Object.entries(faults))(`${shape}: %s`, (_, fault) => {

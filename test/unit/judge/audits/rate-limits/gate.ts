@@ -75,8 +75,8 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
     const headersMs = arrivedMs + 0.5 + random.next() * latencyMs
     const endMs = headersMs + random.next() * 3 * latencyMs
     const draw = random.next()
-    const sort = draw < refused ? 'refused' : draw < refused + lost ? 'lost' : 'usual'
-    return { id, sentMs, arrivedMs, headersMs, endMs, sort }
+    const kind = draw < refused ? 'refused' : draw < refused + lost ? 'lost' : 'usual'
+    return { id, sentMs, arrivedMs, headersMs, endMs, kind }
   })
 
   const startOf = (nowMs: number, by: typeof begins) =>
@@ -111,7 +111,7 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
   }
 
   for (const request of plan.toSorted((a, b) => a.arrivedMs - b.arrivedMs)) {
-    const { id, sort, headersMs, endMs, arrivedMs } = request
+    const { id, kind, headersMs, endMs, arrivedMs } = request
     settleUpTo(arrivedMs)
     const nowMs = startedAtMs + skewMs + arrivedMs
     // Another client opened the first window, so it may have begun before the run.
@@ -123,9 +123,9 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
     const [current, ofTokens] = [window, tokenWindow]
     const drawn = tokensOf.prompt + tokensOf.most
     const isAdmitted = admits(current.used, limit) && ofTokens.tokens + drawn <= tokenLimit
-    const counts = isAdmitted ? sort !== 'refused' || refusedCount : rejectedCount
+    const counts = isAdmitted ? kind !== 'refused' || refusedCount : rejectedCount
     if (counts) current.used++
-    if (isAdmitted && sort !== 'refused') {
+    if (isAdmitted && kind !== 'refused') {
       ofTokens.tokens += drawn
       // Unused tokens are returned when the completion is settled.
       const giveBack = () => {
@@ -147,7 +147,7 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
         'x-ratelimit-remaining-tokens': isAdmitted || keeping.tokensOn429 !== false ? tokensLeft : undefined,
         'x-ratelimit-reset-tokens': tokenReset,
       }
-      responses.set(id, seen(request, isAdmitted, sort, headers))
+      responses.set(id, seen(request, isAdmitted, kind, headers))
     }
     if (written === 'on-arrival') write()
     else later.push({ atMs: arrivedMs + (headersMs - arrivedMs) * random.next(), run: write })
@@ -159,19 +159,19 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
 function seen(
   { id, sentMs, headersMs, endMs }: { id: number; sentMs: number; headersMs: number; endMs: number },
   isAdmitted: boolean,
-  sort: string,
+  kind: string,
   headers: Readonly<Record<string, string | undefined>>,
 ): Observation {
   const base = { id, dueMs: sentMs, sentMs, headersMs, endMs }
   const request = { ...chatDescriptor, model: 'ref-large-235b', modelTier: 'L' as const }
-  if (sort === 'lost')
+  if (kind === 'lost')
     return observed(request, null, {
       ...base,
       headersMs: null,
       outcome: { kind: 'failed', reason: 'connection-lost', detail: '' },
     })
   if (!isAdmitted) return observed(request, responseOf(429, { error: 'No' }, headers), base)
-  if (sort === 'refused') return observed(request, responseOf(402, { error: 'No' }, headers), base)
+  if (kind === 'refused') return observed(request, responseOf(402, { error: 'No' }, headers), base)
   const total = tokensOf.prompt + tokensOf.most - 30
   const usage = { prompt_tokens: tokensOf.prompt, completion_tokens: total - tokensOf.prompt, total_tokens: total }
   return observed(request, responseOf(200, { usage }, { ...tokenHeaders, ...headers }), base)

@@ -14,14 +14,14 @@ function judge(observations: readonly Observation[], keeping: Keeping = {}, shar
   const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
   const accounts = { ...documented.accounts, default: { ...documented.accounts.default, L: tier } }
   const contract = { ...documented, accounts, limits: { ...documented.limits, windowMs, requestsReset } }
-  const docket = createFindingLog()
-  const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, docket.reporterFor('rate-limits'))
-  const sequencer = createSendOrder(limiter.add, queueLimit)
-  for (const observation of observations) sequencer.add(observation)
-  sequencer.flush()
+  const findingLog = createFindingLog()
+  const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('rate-limits'))
+  const sendOrder = createSendOrder(limiter.add, queueLimit)
+  for (const observation of observations) sendOrder.add(observation)
+  sendOrder.flush()
   limiter.finish(true)
-  const judged = Object.fromEntries(docket.tallies().map(tally => [tally.id, tally.judged]))
-  return { findings: docket.findings(), judged, limits: limiter.limits() }
+  const judged = Object.fromEntries(findingLog.tallies().map(tally => [tally.id, tally.judged]))
+  return { findings: findingLog.findings(), judged, limits: limiter.limits() }
 }
 
 const seeds = Array.from({ length: 4 }, (_, index) => index + 1)

@@ -20,16 +20,16 @@ const logOf = (data: unknown, sentMs = 20_000): Observation =>
   observed({ kind: 'rate-limit-logs' }, responseOf(200, { object: 'list', data }), { id: 99, ...at(sentMs) })
 
 function judge(observations: readonly Observation[], { shared = false, skewMs = 0 } = {}): readonly string[] {
-  const docket = createFindingLog()
+  const findingLog = createFindingLog()
   const scope = { contract: documented, shared, startedAtMs }
   const logs = createRefusalLogCheck(
     scope,
     () => ({ min: skewMs - 500, max: skewMs + 500 }),
-    docket.reporterFor('rate-limits'),
+    findingLog.reporterFor('rate-limits'),
   )
   for (const each of observations) logs.add(each)
   logs.finish()
-  return docket.findings().map(({ clause, count }) => `${clause} ${count}`)
+  return findingLog.findings().map(({ clause, count }) => `${clause} ${count}`)
 }
 
 test('a log that lists each rejection, with one second of clock tolerance, passes', () => {

@@ -20,13 +20,13 @@ const member = (id: number, sentMs: number, kind: WindowRequest['kind']): Window
 })
 
 function retries(skew: { min: number; max: number }) {
-  const docket = createFindingLog()
+  const findingLog = createFindingLog()
   const judged = createRetryCheck(
     { scope: 'rpc', startedAtMs: 0, offset: () => skew },
-    docket.reporterFor('rate-limits'),
+    findingLog.reporterFor('rate-limits'),
   )
   judged.mark(member(1, 5_000, 'rejected'), 60_000)
-  return { ...judged, docket }
+  return { ...judged, findingLog }
 }
 
 test('a request is a retry once the stated reset has passed on any possible clock of the target', () => {
@@ -40,11 +40,11 @@ test('a request of the rejecting window is not a retry', () => {
 })
 
 test('a 429 with a reset in the past fails, citing both responses', () => {
-  const { isLate, docket } = retries({ min: 0, max: 0 })
+  const { isLate, findingLog } = retries({ min: 0, max: 0 })
   expect(isLate(member(2, 60_500, 'rejected'), 60_000)).toBe(false)
   expect(isLate(member(3, 62_000, 'accepted'), 60_000)).toBe(false)
   expect(isLate(member(4, 62_000, 'rejected'), 60_000)).toBe(true)
-  expect(docket.findings().map(({ clause, examples }) => [clause, examples[0]?.requestIds])).toEqual([
+  expect(findingLog.findings().map(({ clause, examples }) => [clause, examples[0]?.requestIds])).toEqual([
     ['retry.after-reset', [1, 4]],
   ])
 })
