@@ -51,7 +51,7 @@ const chatTerms = z.strictObject({
   search: z.strictObject({
     /** A citation in the text. Its first group holds the numbers of the sources. */
     citation: pattern,
-    /** The format of citations in the reference service. `{source}` stands for the number. */
+    /** The format of citations in the reference service. `{source}` is replaced by the number. */
     citationForm: z.string().includes('{source}'),
     /** The number of the first source. */
     firstSource: z.int().min(0),
@@ -144,7 +144,7 @@ export const contractSchema = z.strictObject({
   headerPrefix: z.string().min(1),
   paths: z.strictObject({
     chat: z.string(),
-    /** `{network}` stands for the slug. */
+    /** `{network}` is replaced by the slug. */
     rpc: z.string(),
     networks: z.string(),
     models: z.string(),
@@ -235,7 +235,7 @@ export const contractSchema = z.strictObject({
     scope: z.enum(['account', 'model']).nullable(),
     /** The words that distinguish this response from other rejections. */
     opening: z.string().min(1),
-    /** Patterns that the message must match, ignoring case; `{seconds}` stands for the length of the block. */
+    /** Patterns that the message must match, ignoring case; `{seconds}` is replaced by the length of the block. */
     saysWait: pattern,
     saysRetry: pattern,
   }),

@@ -26,7 +26,7 @@ export type LogHeader = RunInfo & {
   readonly workers: number
 }
 
-/** Event-loop delay of a worker in milliseconds: how long its own work kept it from handling events. */
+/** Event-loop delay of a worker in milliseconds: how long its own work delayed its events. */
 export type EventLoopDelay = { readonly p99: number; readonly max: number }
 
 /** The last line of a log. A killed run has none. */
@@ -75,7 +75,7 @@ export async function openLog(file: string, head: LogHeader, clock: Clock): Prom
 /**
  * Writes observations as gzipped NDJSON. Every flush writes one gzip member of whole lines, so a log can be read up to the
  * last flush even after a crash. Compression runs off the main thread. Writing never waits for the disk: if more than
- * `max` characters are pending, observations are skipped, and a line in their place says how many.
+ * `max` characters are pending, observations are skipped, and a line in their place states how many.
  */
 export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = maxWaiting): LogWriter {
   let pending: string[] = [JSON.stringify(head)]

@@ -147,7 +147,7 @@ export type ResourceDescriptor = {
 /** A crafted request with a documented response. */
 export type ProbeDescriptor = { readonly kind: 'probe'; readonly probe: string }
 
-/** Further runs of a grammar are not kept. */
+/** The maximum number of recorded runs of a grammar. */
 export const maxGrammarRuns = 64
 
 /** What a token stream contained and when: counts, times and types, and only the beginnings of texts. */
@@ -176,9 +176,9 @@ export type StreamRecord = {
   readonly cost: unknown
   /** The field `error` of an event; null if none had one. */
   readonly error: unknown
-  /** The echo of the options, with the last value of each; null if none was kept. */
+  /** The echo of the options, with the last value of each; null if none was recorded. */
   readonly parameters: Readonly<Record<string, unknown>> | null
-  /** The first 4,096 characters of the content; null if not kept, since the request had no options. */
+  /** The first 4,096 characters of the content; null if not recorded, since the request had no options. */
   readonly text: string | null
   /** Names of the called tools, at most 3. */
   readonly toolNames: readonly string[]

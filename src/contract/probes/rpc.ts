@@ -17,7 +17,7 @@ const single = (method: string, clause: Probe['clause'] = 'rpc.unsupported-metho
 const websocket = (method: string, family: Family = 'evm') => single(method, 'rpc.unsupported-method.websocket', family)
 const filter = (method: string) => single(method, 'rpc.unsupported-method.filter')
 const keys = (method: string) => single(method, 'rpc.unsupported-method.keys')
-const foreign = (method: string, family: Family) => single(method, 'rpc.unsupported-method.family', family)
+const otherFamily = (method: string, family: Family) => single(method, 'rpc.unsupported-method.family', family)
 
 /** A batch that must be rejected because of some of its methods. The message must name each of them. */
 const batch = (methods: readonly string[], offending: readonly string[] = methods, family: Family = 'evm'): Probe => ({
@@ -82,8 +82,8 @@ export const rpcProbes = {
   'unlisted-method': single('eth_noSuchMethod'),
   /** Every JavaScript object has this property, but no allow-list has it. */
   'inherited-method': single('constructor'),
-  'evm-method-on-solana': foreign('eth_call', 'solana'),
-  'solana-method-on-evm': foreign('getSlot', 'evm'),
+  'evm-method-on-solana': otherFamily('eth_call', 'solana'),
+  'solana-method-on-evm': otherFamily('getSlot', 'evm'),
   'unsupported-methods-in-batch': batch(['eth_blockNumber', ...mixed], mixed),
   /** Unsupported methods at both ends of the batch, one of them twice. */
   'unsupported-methods-at-the-ends': batch(

@@ -118,7 +118,7 @@ function checkCost(
 ): void {
   const { usd, diem } = toObject(cost) ?? {}
   const isCost = isAmount(usd) && isAmount(diem)
-  expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
+  expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both non-negative numbers`)
   if (!isCost || counts === null || counts.wrong !== null) return
   const priceList = priceListOf(contract)
   const expected = listPrice(priceList, model, counts)

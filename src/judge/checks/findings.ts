@@ -63,7 +63,7 @@ export function createFindingLog(): FindingLog {
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, FindingSnapshot>()
 
-  const note = ({ requestIds }: Example, by: 1 | -1) => {
+  const countCitations = ({ requestIds }: Example, by: 1 | -1) => {
     for (const id of requestIds) {
       const count = (cited.get(id) ?? 0) + by
       if (count > 0) cited.set(id, count)
@@ -74,12 +74,12 @@ export function createFindingLog(): FindingLog {
     const sum = judged.get(clause)
     if (sum !== undefined) sum.count += count
   }
-  const find = ({ clause, judge, count, examples }: FindingSnapshot) => {
+  const addFinding = ({ clause, judge, count, examples }: FindingSnapshot) => {
     const key = `${clause}/${judge}`
     const known = findings.get(key) ?? { clause, judge, count: 0, examples: [] }
     const first = earliestExamples([...known.examples, ...examples])
-    for (const example of first) note(example, 1)
-    for (const example of known.examples) note(example, -1)
+    for (const example of first) countCitations(example, 1)
+    for (const example of known.examples) countCitations(example, -1)
     findings.set(key, { ...known, count: known.count + count, examples: first })
     violations += count
   }
@@ -88,14 +88,14 @@ export function createFindingLog(): FindingLog {
     kept: clause => tally(clause, 1),
     broken: (clause, message, requestIds) => {
       tally(clause, 1)
-      find({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
+      addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
     },
   })
 
   return {
     reporterFor,
     reclassifier: judge => (clause, message, requestIds) => {
-      find({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
+      addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
     },
     cites: id => cited.has(id),
     violations: () => violations,
@@ -116,7 +116,7 @@ export function createFindingLog(): FindingLog {
     }),
     merge: other => {
       for (const [clause, count] of other.judged) tally(clause, count)
-      for (const finding of other.findings) find(finding)
+      for (const finding of other.findings) addFinding(finding)
     },
   }
 }

@@ -35,7 +35,7 @@ export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, 
 const isElsewhere = (status: number, as: Sender): boolean =>
   [429, 502, 503, 504].includes(status) || (status === 402 && (as === 'caller' || as === 'free-user'))
 
-/** Long bodies are recorded only in part: long JSON strings are cut, and only the head of a text is kept. */
+/** Long bodies are recorded only in part: long JSON strings are cut, and only the head of a text is recorded. */
 const isWhole = ({ body, bytes }: ObservedResponse): boolean =>
   bytes <= (body.kind === 'text' ? maxTextLength : clippedAboveBytes)
 const clippedAboveBytes = 4096

@@ -210,7 +210,7 @@ export function createAccount(
     pending = null
   }
 
-  /** Restarts the account where its history cannot be completed. */
+  /** Restarts the account if its history cannot be completed. */
   function moveOn(from: BalanceCheckpoint) {
     failPending()
     restart(from)

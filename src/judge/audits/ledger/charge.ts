@@ -262,7 +262,7 @@ export function addToTotals(sum: ChargeTotals, { charge, paid }: ChargedRequest)
   }
 }
 
-/** The difference of two cumulative totals, the earlier of which is included in the later. */
+/** The difference of two cumulative totals. The later one includes the earlier one. */
 export function totalsBetween(earlier: ChargeTotals, later: ChargeTotals): ChargeTotals {
   return {
     requests: later.requests - earlier.requests,

@@ -26,7 +26,7 @@ const asking = (body: Body, more: Partial<ChatDescriptor> = {}): ChatDescriptor 
 const taken = (body: Body, response: unknown = completion) =>
   observed(asking(body), responseOf(200, response, tokenHeaders))
 const denied = (body: Body, status = 400, error?: unknown) => refused(asking(body), status, error, tokenHeaders)
-const said = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] })
+const withPart = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] })
 const [choice] = completion.choices
 const choices = (...indices: readonly unknown[]) => ({
   ...completion,
@@ -66,9 +66,9 @@ describe('valid requests', () => {
       error: 'No',
     }),
     'log probabilities of a model that may not support them': denied({ logprobs: true }),
-    'an image, which only some models accept': denied(said({ type: 'image_url', image_url: { url: 'data:' } })),
+    'an image, which only some models accept': denied(withPart({ type: 'image_url', image_url: { url: 'data:' } })),
     'a ttl, which needs an undocumented header': denied(
-      said({ type: 'text', text: 'a', cache_control: { type: 'ephemeral', ttl: '1h' } }),
+      withPart({ type: 'text', text: 'a', cache_control: { type: 'ephemeral', ttl: '1h' } }),
     ),
     'messages that are not a list': denied({ messages: 'hello' }),
     'an undocumented role': denied({ messages: [{ role: 'developer', content: 'hello' }] }),
@@ -115,12 +115,12 @@ describe('valid requests', () => {
     'a text of one letter': [
       'chat.request.text-part',
       expect.any(String) as unknown as string,
-      denied(said({ type: 'text', text: 'a' })),
+      denied(withPart({ type: 'text', text: 'a' })),
     ],
     'a part with cache_control': [
       'chat.request.cache-control',
       expect.any(String) as unknown as string,
-      denied(said({ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } })),
+      denied(withPart({ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } })),
     ],
     'an undocumented field': [
       'chat.request.unknown-member',

@@ -172,12 +172,12 @@ describe('completions', () => {
     ],
     'a cost below zero': [
       'chat.cost',
-      'cost is {"usd":-0.0003,"diem":0}, expected usd and diem, both numbers not below zero',
+      'cost is {"usd":-0.0003,"diem":0}, expected usd and diem, both non-negative numbers',
       chatObserved({ ...completion, cost: { usd: -0.0003, diem: 0 } }),
     ],
     'a cost without DIEM': [
       'chat.cost',
-      'cost is {"usd":0.0003}, expected usd and diem, both numbers not below zero',
+      'cost is {"usd":0.0003}, expected usd and diem, both non-negative numbers',
       chatObserved({ ...completion, cost: { usd: 0.0003 } }),
     ],
     'a cost without one token': [

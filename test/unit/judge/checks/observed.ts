@@ -110,7 +110,7 @@ export const completion = {
 export const chatObserved = (body: unknown, headers: Headers = {}, changes: Partial<Observation> = {}): Observation =>
   observed(chatDescriptor, responseOf(200, body, { ...tokenHeaders, ...headers }), changes)
 
-export const reading: StreamRecord = {
+export const streamRecord: StreamRecord = {
   chunks: 103,
   grammar: [
     ['role', 1],
@@ -145,7 +145,7 @@ export const reading: StreamRecord = {
 
 export const streamObserved = (stream: Partial<StreamRecord>, changes: Partial<Observation> = {}): Observation => {
   const response = responseOf(200, {}, { ...tokenHeaders, 'content-type': 'text/event-stream' })
-  const body = { kind: 'stream', stream: { ...reading, ...stream } } as const
+  const body = { kind: 'stream', stream: { ...streamRecord, ...stream } } as const
   return observed({ ...chatDescriptor, stream: true }, { ...response, body }, changes)
 }
 

@@ -15,7 +15,7 @@ export type Keeping = {
   readonly rejectedCount?: boolean
   readonly refusedCount?: boolean
   /** Whether the remaining requests are written when the request arrives or when the response is sent. */
-  readonly written?: 'on-arrival' | 'on-answer'
+  readonly written?: 'on-arrival' | 'on-response'
   readonly skewMs?: number
   /** Requests of other clients in the window before the run. */
   readonly usedBefore?: number

@@ -37,11 +37,11 @@ describe('an honest service passes', () => {
     'when requests rejected for other reasons do not count': [{ refusedCount: false }, { refused: 0.4 }],
     'when requests rejected with 429 count': [{ rejectedCount: true }, { gapMs: 800 }],
     'when most requests get no response': [{}, { lost: 0.6 }],
-    'when the remaining requests are written with the response': [{ written: 'on-answer' }, { gapMs: 800 }],
+    'when the remaining requests are written with the response': [{ written: 'on-response' }, { gapMs: 800 }],
     'on an account used before the run': [{ usedBefore: 7 }, { gapMs: 800 }],
     'on an account at its limit before the run': [{ usedBefore: 20 }, { gapMs: 800 }],
-    'whose clock is three seconds ahead': [{ skewMs: 3000 }, {}],
-    'whose clock is three seconds behind': [{ skewMs: -3000 }, {}],
+    'whose clock is three seconds fast': [{ skewMs: 3000 }, {}],
+    'whose clock is three seconds slow': [{ skewMs: -3000 }, {}],
     'that runs out of tokens before requests': [{ tokenLimit: 4000 }, { gapMs: 800 }],
     'that runs out of tokens, without token headers on a 429': [
       { tokenLimit: 4000, tokensOn429: false },
@@ -70,7 +70,7 @@ describe('an honest service passes', () => {
     for (const seed of seeds) {
       const seen = gate({ windowMs: 5000, limit: 5 }, { seed })
       const [first, ...rest] = seen
-      if (first === undefined) throw new RangeError('no answers')
+      if (first === undefined) throw new RangeError('no responses')
       expect(judge([...rest, { ...first, endMs: 600_000 }], { windowMs: 5000, limit: 5 }, false, 16).findings).toEqual(
         [],
       )
