@@ -15,7 +15,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'ide
   const groups = new Map<number, KeyRequest[]>()
 
   /** A group is complete once the watermark has passed its first request, since its requests are consecutive. */
-  const judgeWhole = (watermarkMs: number) => {
+  const judgeComplete = (watermarkMs: number) => {
     for (const [group, uses] of groups) {
       if (!uses.some(use => use.sentMs < watermarkMs)) return
       groups.delete(group)
@@ -35,10 +35,10 @@ export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'ide
         if (uses === undefined) groups.set(group, [use])
         else uses.push(use)
       }
-      judgeWhole(watermarkMs)
+      judgeComplete(watermarkMs)
     },
     finish: isComplete => {
-      if (isComplete) judgeWhole(Number.POSITIVE_INFINITY)
+      if (isComplete) judgeComplete(Number.POSITIVE_INFINITY)
     },
   }
 }
@@ -86,14 +86,14 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     a.endMs + options.cachedAfterMs <= b.sentMs && b.endMs < storedMs(a) + options.ttlMs
 
   for (const use of answered) {
-    if (use.role === 'again') judgeAgain(use)
+    if (use.role === 'again') judgeLateRepeat(use)
     else judgeMark(use)
   }
   judgeRace()
   judgeFirst()
   judgeBodies()
   for (const use of uses) if (use.role === 'conflict') judgeConflict(use)
-  for (const use of uses) if (use.role === 'foreign') judgeForeign(use)
+  for (const use of uses) if (use.role === 'foreign') judgeOtherCaller(use)
   for (const use of uses) if (use.role === 'other-key') judgeOtherKey(use)
 
   function judgeMark(use: KeyRequest) {
@@ -112,7 +112,7 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
   }
 
   /** Near the end of the lifetime, nothing is asserted: it is open when it begins and whether a replay restarts it. */
-  function judgeAgain(use: KeyRequest) {
+  function judgeLateRepeat(use: KeyRequest) {
     const others = own.filter(other => other !== use)
     const earlier = answered.find(other => other !== use && isCachedFor(other, use))
     if (earlier !== undefined) {
@@ -183,15 +183,15 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     const { status, isReplay, id } = use
     const earlier = answered.find(other => isCachedFor(other, use))
     // If the same API key gets no replay either, the other API key is not the reason.
-    const isForAnother = answered.some(({ role, isReplay: isMarked }) => role === 'duplicate' && !isMarked)
-    if (earlier === undefined || isForAnother || status === null || isUnrelatedStatus(status)) return
+    const isWithoutCache = answered.some(({ role, isReplay: isMarked }) => role === 'duplicate' && !isMarked)
+    if (earlier === undefined || isWithoutCache || status === null || isUnrelatedStatus(status)) return
     if (status === 200 && isReplay) return say.kept('rpc.replay.any-key')
     const got = status === 200 ? 'a new response' : `status ${status}`
     const message = `another API key of the same account got ${got}, expected the replay`
     say.broken('rpc.replay.any-key', message, [earlier.id, id])
   }
 
-  function judgeForeign({ status, isReplay, id }: KeyRequest) {
+  function judgeOtherCaller({ status, isReplay, id }: KeyRequest) {
     if (status === 200 && isReplay)
       return say.broken('rpc.replay.per-user', 'a key of another user got a replay, expected it to be new', [id])
     if (status === 200) return say.kept('rpc.replay.per-user')

@@ -79,8 +79,8 @@ type IdSet = {
  * garbage collection, which moves each of its entries. Here the id itself is the only long-lived object.
  */
 export function createIdSet(max: number): IdSet {
-  let recent = createShelf()
-  let earlier = createShelf()
+  let recent = createIdTable()
+  let earlier = createIdTable()
   return {
     add: (value, id, group) => {
       const hash = textHash(value)
@@ -89,7 +89,7 @@ export function createIdSet(max: number): IdSet {
       recent.add(value, hash, id, group)
       if (recent.count() >= max) {
         earlier = recent
-        recent = createShelf()
+        recent = createIdTable()
       }
       return null
     },
@@ -98,7 +98,7 @@ export function createIdSet(max: number): IdSet {
 }
 
 /** Ids in insertion order, found by hash with open addressing. */
-function createShelf() {
+function createIdTable() {
   const ids: string[] = []
   const requestIds: number[] = []
   const groups: (number | null)[] = []

@@ -71,11 +71,11 @@ function checkRefusal(
 function isPromised(options: Readonly<Record<string, unknown>>, contract: Contract): boolean {
   const known = documentedOptions(contract)
   const entries = Object.entries(options).filter(([, value]) => value !== null)
-  const isTaken = ([name, value]: readonly [string, unknown]) => {
+  const isDocumented = ([name, value]: readonly [string, unknown]) => {
     const option: ChatOption | undefined = Object.hasOwn(known, name) ? known[name] : undefined
     return option !== undefined && !option.conditional && allowsValue(option, value)
   }
-  return entries.length > 0 && entries.every(isTaken)
+  return entries.length > 0 && entries.every(isDocumented)
 }
 
 type SentOptions = Readonly<Record<string, unknown>>
@@ -98,10 +98,10 @@ function checkResults(
   if (sent.include_search_results_in_stream !== true || !isSearching(sent) || !parts?.includes('results')) return
   const where = chat.search.resultsInStream
   const afterResults = parts.slice(parts.lastIndexOf('results'))
-  const isThere =
+  const isInPlace =
     where === 'anywhere' ||
     (where === 'first' ? parts[0] === 'results' : !afterResults.some(part => tokens.includes(part)))
-  expect('parameters.results-in-stream', isThere, () => {
+  expect('parameters.results-in-stream', isInPlace, () => {
     const expected = where === 'first' ? 'the results in its first chunk' : 'the results after its last token'
     return `the stream is ${parts.join(' ')}, expected ${expected}`
   })
@@ -212,7 +212,7 @@ function checkValues(echo: Fields, options: ChatOptions, contract: Contract, exp
         value === option.default,
         () => `${got()}, expected its default ${option.default}`,
       )
-    } else if (isApplied(name, sent) && allowsValue(option, request) && !isContested(name, inBody, inSuffix)) {
+    } else if (isApplied(name, sent) && allowsValue(option, request) && !isContradictory(name, inBody, inSuffix)) {
       const expected = () => `${got()}, expected ${quote(request)} as sent`
       if (Object.hasOwn(inBody, name)) expect('parameters.echo.sent', value === request, expected)
       else if (value !== request) {
@@ -225,7 +225,7 @@ function checkValues(echo: Fields, options: ChatOptions, contract: Contract, exp
 }
 
 /** It is open which of two different values counts. */
-const isContested = (name: string, inBody: Fields, inSuffix: Fields): boolean =>
+const isContradictory = (name: string, inBody: Fields, inSuffix: Fields): boolean =>
   Object.hasOwn(inBody, name) && Object.hasOwn(inSuffix, name) && inBody[name] !== inSuffix[name]
 
 const ofSearch: readonly string[] = [
@@ -259,7 +259,7 @@ const maxCitationLength = 32
 
 /** Checks the citations in the text: none unless requested, well-formed, and of sources that were found. */
 function checkCitations(
-  { text, isCut }: StatedOptions,
+  { text, isTruncated }: StatedOptions,
   sent: Readonly<Record<string, unknown>>,
   sources: readonly unknown[],
   { chat }: Contract,
@@ -268,8 +268,8 @@ function checkCitations(
   if (text === null) return
   const { citation, citationMark, firstSource } = chat.search
   const found = [...text.matchAll(new RegExp(citation, 'g'))]
-  const isAsked = sent.enable_web_citations === true && (isSearching(sent) || sent.enable_web_scraping === true)
-  if (!isAsked) {
+  const isRequested = sent.enable_web_citations === true && (isSearching(sent) || sent.enable_web_scraping === true)
+  if (!isRequested) {
     expect(
       'parameters.citations',
       found.length === 0,
@@ -278,7 +278,7 @@ function checkCitations(
     return
   }
   const rest = text.replaceAll(new RegExp(citation, 'g'), ' ')
-  const whole = isCut ? rest.slice(0, -maxCitationLength) : rest
+  const whole = isTruncated ? rest.slice(0, -maxCitationLength) : rest
   const mark = citationMark === null ? null : new RegExp(citationMark).exec(whole)
   const unknown = found.find(([, numbers = '']) => isUnknown(numbers, sources.length, firstSource))
   if (found.length === 0 && mark === null) return
@@ -303,7 +303,7 @@ type StatedOptions = {
   /** The content of all choices; null if it was not recorded. */
   readonly text: string | null
   /** Whether the text may have been cut, by its token limit or by the transport. */
-  readonly isCut: boolean
+  readonly isTruncated: boolean
   /** Names of the called tools. */
   readonly tools: readonly string[]
 }
@@ -317,11 +317,11 @@ function statedOptions(response: ObservedResponse, { chat }: Contract): StatedOp
   const choices = (Array.isArray(body?.choices) ? body.choices : []).map(toObject)
   const messages = choices.map(choice => toObject(choice?.message))
   const texts = messages.flatMap(message => textsOf(message?.content))
-  const isCut = choices.some(choice => choice?.finish_reason === 'length')
+  const isTruncated = choices.some(choice => choice?.finish_reason === 'length')
   return {
     echo: body?.[chat.parametersField],
     text: texts.join('\n'),
-    isCut: isCut || texts.some(text => text.length >= cutAtCharacters),
+    isTruncated: isTruncated || texts.some(text => text.length >= cutAtCharacters),
     tools: messages.flatMap(message => toolsOf(message?.tool_calls)),
   }
 }
@@ -335,7 +335,7 @@ const statedInStream = ({
 }: StreamRecord): StatedOptions => ({
   echo: parameters ?? undefined,
   text,
-  isCut: finishReasons.includes('length') || contentCharacters !== text?.length,
+  isTruncated: finishReasons.includes('length') || contentCharacters !== text?.length,
   tools: toolNames,
 })
 

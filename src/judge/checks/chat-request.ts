@@ -17,7 +17,7 @@ export const checkChatRequest: Check<'chat-request'> = ({ response, request, id,
   const expect = expectFor(say, id)
   const accepted = is2xx(response.status)
   if (accepted || (refusals.includes(response.status) && !mentionsModel(response)))
-    checkTaken(response, request, contract, expect)
+    checkAccepted(response, request, contract, expect)
   if (!accepted || request.stream || outcome.kind !== 'answered') return
   const body = jsonObject(response)
   const choices: readonly unknown[] = Array.isArray(body?.choices) ? body.choices : []
@@ -35,7 +35,7 @@ const refusals: readonly number[] = [400, 422]
 /** A rejection that mentions the model or its context is about a limit of that model, not about the request. */
 export const mentionsModel = (response: ObservedResponse): boolean => /\b(models?\b|context)/i.test(bodyText(response))
 
-function checkTaken(
+function checkAccepted(
   response: ObservedResponse,
   request: ChatDescriptor,
   contract: Contract,
@@ -43,17 +43,17 @@ function checkTaken(
 ): void {
   const clause = clauseOf(request, contract)
   if (clause === null) return
-  const isTaken = is2xx(response.status)
-  const isWanted = clause !== 'chat.request.unknown-member' || contract.chat.unknownMembers === 'tolerated'
-  expect(clause, isTaken === isWanted, () => {
+  const isAccepted = is2xx(response.status)
+  const shouldAccept = clause !== 'chat.request.unknown-member' || contract.chat.unknownMembers === 'tolerated'
+  expect(clause, isAccepted === shouldAccept, () => {
     const sent = quote(request.options?.body ?? {})
-    const got = isTaken ? 'was accepted' : `got status ${response.status} ${quote(bodyText(response))}`
-    return `a request with ${sent} ${got}, expected ${isWanted ? 'a success' : 400}`
+    const got = isAccepted ? 'was accepted' : `got status ${response.status} ${quote(bodyText(response))}`
+    return `a request with ${sent} ${got}, expected ${shouldAccept ? 'a success' : 400}`
   })
 }
 
 /** A prompt this short fits into any model, however tokens are counted and whatever a template adds. */
-const surelyFitTokens = 1_000
+const safePromptTokens = 1_000
 
 /**
  * The clause that requires the request to be accepted; null if it may be rejected or if several clauses could be the
@@ -61,7 +61,7 @@ const surelyFitTokens = 1_000
  */
 function clauseOf(request: ChatDescriptor, contract: Contract): ChatRequestClause | null {
   const { options } = request
-  if (request.promptTokens > surelyFitTokens) return null
+  if (request.promptTokens > safePromptTokens) return null
   if (options === null) return 'chat.request'
   if (options.suffix !== null || Object.keys(options.parameters).length > 0) return null
   const members = Object.keys(options.body)
@@ -97,7 +97,7 @@ function clauseOfField(
         ? 'chat.request.top-logprobs'
         : null
     case 'messages':
-      return brokenClauseOfMessages(value)
+      return clauseOfMessages(value)
     case unknownMember:
       return contract.chat.unknownMembers === null ? null : 'chat.request.unknown-member'
     default:
@@ -116,8 +116,8 @@ function checkCount(choices: readonly unknown[], request: ChatDescriptor, expect
   const max = choicesOf(request.options)
   if (max === 1 && choices.length <= 1 && request.options?.body.n === undefined) return
   const indices = choices.map(choice => toObject(choice)?.index).filter(index => index !== undefined)
-  const isOnce = new Set(indices).size === indices.length
-  expect('chat.request.n', choices.length <= max && isOnce, () => {
+  const isUnique = new Set(indices).size === indices.length
+  expect('chat.request.n', choices.length <= max && isUnique, () => {
     const got = `${choices.length} choices with the indices ${quote(indices)}`
     return `${got} were returned, expected at most ${max}, each with its own index`
   })
@@ -133,10 +133,10 @@ function checkOldBound(
   const older = options?.body.max_tokens
   if (typeof older !== 'number' || older > 0 || maxCompletionTokens <= 1) return
   const tokens = toObject(body?.usage)?.completion_tokens
-  const isCut = choices.some(choice => toObject(choice)?.finish_reason === 'length')
+  const isTruncated = choices.some(choice => toObject(choice)?.finish_reason === 'length')
   expect(
     'chat.request.max-tokens',
-    !(isCut && typeof tokens === 'number' && tokens <= choices.length),
+    !(isTruncated && typeof tokens === 'number' && tokens <= choices.length),
     () => `a completion was cut after ${tokens} tokens, expected max_tokens of ${older} to be ignored`,
   )
 }
@@ -147,7 +147,7 @@ type MessagesClause = 'chat.request.message' | 'chat.request.text-part' | 'chat.
  * The clause that requires these messages to be accepted, by their rarest feature. Null if they may be rejected: a part
  * that only some models read, or a ttl, which needs an undocumented header.
  */
-function brokenClauseOfMessages(messages: unknown): MessagesClause | null {
+function clauseOfMessages(messages: unknown): MessagesClause | null {
   if (!Array.isArray(messages) || messages.length === 0) return null
   let clause: MessagesClause = 'chat.request.message'
   for (const message of messages) {

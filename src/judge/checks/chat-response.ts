@@ -21,8 +21,8 @@ export const checkChatResponse: Check<'chat-response'> = (observation, contract,
   const object = body?.object
   expect('chat.object', object === 'chat.completion', () => `object is ${quote(object)}, expected "chat.completion"`)
   const { id, created, model, usage, cost, choices } = body ?? {}
-  const isCut = Array.isArray(choices) && choices.some(choice => toObject(choice)?.finish_reason === 'length')
-  checkCompletion({ id, created, model, usage, cost, isCut }, observation, contract, say)
+  const isTruncated = Array.isArray(choices) && choices.some(choice => toObject(choice)?.finish_reason === 'length')
+  checkCompletion({ id, created, model, usage, cost, isTruncated }, observation, contract, say)
 
   if (Array.isArray(choices))
     for (const choice of choices) checkChoice(toObject(choice), choices.length, contract, expect)
@@ -41,16 +41,16 @@ type ChoiceClause =
   | 'chat.message.members'
 
 function checkChoice(choice: Fields | null, count: number, contract: Contract, expect: Expect<ChoiceClause>): void {
-  const misshapen = choice === null ? 'no members' : wrongChoice(choice, count)
-  expect('chat.choice', misshapen === null, () => `a choice has ${misshapen}`)
+  const wrongField = choice === null ? 'no fields' : wrongChoice(choice, count)
+  expect('chat.choice', wrongField === null, () => `a choice has ${wrongField}`)
   checkFinishReason(choice?.finish_reason, contract, expect)
   checkStopReason(choice?.stop_reason, choice?.finish_reason, expect)
   const message = toObject(choice?.message) ?? {}
   checkToolCalls(choice?.finish_reason, Array.isArray(message.tool_calls) ? message.tool_calls.length : 0, expect)
   const wrong = wrongMessage(message)
   expect('chat.message', wrong === null, () => `a message has ${wrong}`)
-  const misfit = mistypedField(message)
-  expect('chat.message.members', misfit === null, () => `a message has ${misfit}`)
+  const mistyped = mistypedField(message)
+  expect('chat.message.members', mistyped === null, () => `a message has ${mistyped}`)
 }
 
 /** Returns null if nothing is wrong. Of the three fields, the document does not require the index. */
@@ -137,7 +137,7 @@ export function checkLogprobs(
     expect('chat.prompt-logprobs', isRight, () => `prompt_logprobs is ${quote(ofPrompt)}, expected null or an object`)
   }
   const { logprobs: wanted, top_logprobs: top } = request.options?.body ?? {}
-  const isAsked = wanted === true
+  const isRequested = wanted === true
   for (const choice of choices) {
     const said = toObject(choice)?.logprobs
     // A clause of the choice checks that the key is present.
@@ -146,8 +146,8 @@ export function checkLogprobs(
     const wrong = positions === null ? 'no object' : (positions.map(wrongPosition).find(each => each !== null) ?? null)
     expect('chat.logprobs', wrong === null, () => `logprobs is ${quote(said)}: ${wrong}`)
     if (positions === null) continue
-    checkTopLogprobs(positions.length > 0, isAsked, top !== undefined, request.model, contract, expect)
-    if (isAsked && typeof top === 'number') {
+    checkTopLogprobs(positions.length > 0, isRequested, top !== undefined, request.model, contract, expect)
+    if (isRequested && typeof top === 'number') {
       const max = positions.reduce(
         (max, { top_logprobs: each }) => (Array.isArray(each) ? Math.max(max, each.length) : max),
         0,
@@ -159,13 +159,13 @@ export function checkLogprobs(
 
 function checkTopLogprobs(
   given: boolean,
-  isAsked: boolean,
+  isRequested: boolean,
   isTopAsked: boolean,
   model: string,
   { models }: Contract,
   expect: Expect<'chat.logprobs.asked'>,
 ): void {
-  if (isAsked) {
+  if (isRequested) {
     // Not every model supports them. Unless the profile states it, it is open which models do.
     if (!given && !models.some(({ id, logprobs }) => id === model && logprobs === true)) return
     expect('chat.logprobs.asked', given, () => `${model} returned no log probabilities, expected the requested ones`)

@@ -48,8 +48,8 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
     stream.grammar.length < maxGrammarRuns ? checkGrammar(stream, observation.request, contract, expect) : stream.usage
   if (!isUsageStated) return
   const { ids, models, created, usage, cost } = stream
-  const isCut = stream.finishReasons.includes('length')
-  checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isCut }, observation, contract, say)
+  const isTruncated = stream.finishReasons.includes('length')
+  checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isTruncated }, observation, contract, say)
 }
 
 type StreamClause = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
@@ -60,8 +60,8 @@ function checkChunks(
   expect: Expect<'chat.stream.chunk'>,
 ): void {
   const isOneObject = objects.length === 1 && objects[0] === chat.stream.chunkObject
-  const isUniform = isOneObject && ids.length === 1 && models.length === 1 && malformed.length === 0
-  expect('chat.stream.chunk', isUniform, () => {
+  const isOneCompletion = isOneObject && ids.length === 1 && models.length === 1 && malformed.length === 0
+  expect('chat.stream.chunk', isOneCompletion, () => {
     if (malformed.length > 0) return `an event is ${quote(malformed[0])}, expected a JSON object`
     const got = `chunks have object ${quote(objects)}, id ${quote(ids)}, model ${quote(models)}`
     return `${got}, expected one of each, object ${chat.stream.chunkObject}`
@@ -126,14 +126,14 @@ function checkGrammar(
   const hasLateToken = parts.slice(parts.lastIndexOf('finish') + 1).some(part => tokens.includes(part))
   // With several choices, one may continue after another has ended, and there may be fewer than requested.
   const choices = choicesOf(options) === 1 ? 1 : indices.length
-  const isFinished = count('finish') === choices && !hasLateToken
-  expect('chat.stream.finish', isFinished, () => {
+  const isFinishedOnce = count('finish') === choices && !hasLateToken
+  expect('chat.stream.finish', isFinishedOnce, () => {
     const expected = choices === 1 ? 'one finish reason' : `${choices} finish reasons, the last of them`
     return `${got()}, expected ${expected} after the last token`
   })
   const usages = count('usage')
   // Anything after the done marker violates only the clause of the marker.
-  const isBehindDone = usages === 0 && parts.includes('after-done')
-  if (!isBehindDone) expect('chat.stream.usage', usages === 1, () => `${got()}, expected usage once`)
+  const isAfterDone = usages === 0 && parts.includes('after-done')
+  if (!isAfterDone) expect('chat.stream.usage', usages === 1, () => `${got()}, expected usage once`)
   return usages > 0
 }

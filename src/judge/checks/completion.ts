@@ -20,14 +20,14 @@ type Completion = {
   readonly usage: unknown
   readonly cost: unknown
   /** Whether a choice ended because of its length. */
-  readonly isCut: boolean
+  readonly isTruncated: boolean
 }
 
 type ChatObservation = Observation & { readonly request: ChatDescriptor }
 
 /** Checks the model and time of a completion, its usage and its cost. */
 export function checkCompletion(
-  { id, model, created, usage, cost, isCut }: Completion,
+  { id, model, created, usage, cost, isTruncated }: Completion,
   observation: ChatObservation,
   contract: Contract,
   say: Reporter<CompletionClause>,
@@ -51,7 +51,7 @@ export function checkCompletion(
   if (counts !== null) {
     checkCounts(counts, request.maxCompletionTokens * choicesOf(request.options), expect)
     checkDetails(usage, counts, expect)
-    if (isCut) checkCut(usage, counts, request, contract, expect)
+    if (isTruncated) checkTruncation(usage, counts, request, contract, expect)
   }
   if (cost !== undefined && cost !== null) checkCost(cost, counts, request, contract, expect)
 }
@@ -78,8 +78,8 @@ function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expec
   const details = toObject(usage)?.completion_tokens_details
   if (details === undefined) return
   const reasoning = toObject(details)?.reasoning_tokens ?? 0
-  const isShaped = details === null || toObject(details) !== null
-  expect('chat.usage.details', isShaped && isCount(reasoning) && reasoning <= completion, () => {
+  const isNullOrObject = details === null || toObject(details) !== null
+  expect('chat.usage.details', isNullOrObject && isCount(reasoning) && reasoning <= completion, () => {
     const expected = `null or whole reasoning_tokens of at most ${completion}`
     return `completion_tokens_details is ${quote(details)}, expected ${expected}`
   })
@@ -88,15 +88,15 @@ function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expec
 /**
  * Some services count reasoning in addition to the completion. If no limit was requested, the service may have its own.
  */
-function checkCut(
+function checkTruncation(
   usage: unknown,
   { completion }: TokenCounts,
   { model, maxCompletionTokens: bound, options }: ChatDescriptor,
   { chat, models }: Contract,
   expect: Expect<CompletionClause>,
 ): void {
-  const isAsked = models.some(known => known.id === model && bound < known.maxCompletionTokens)
-  if (!chat.lengthIsBound || !isAsked || choicesOf(options) > 1 || hasOtherBound(options)) return
+  const isRequested = models.some(known => known.id === model && bound < known.maxCompletionTokens)
+  if (!chat.lengthIsBound || !isRequested || choicesOf(options) > 1 || hasOtherBound(options)) return
   const thought = toObject(toObject(usage)?.completion_tokens_details)?.reasoning_tokens
   const max = completion + (isCount(thought) ? thought : 0)
   expect(
@@ -124,7 +124,7 @@ function checkCost(
   const expected = listPrice(priceList, model, counts)
   if (expected === null) return
   // A cost may be rounded to the smallest difference that a balance shows.
-  const tolerance = toleranceOf(expected, contract.chat.costTolerance) + priceList.balanceGrain
+  const tolerance = toleranceOf(expected, contract.chat.costTolerance) + priceList.balanceResolution
   const said = claimedPicoUsd(usd) + claimedPicoUsd(diem)
   const lookups = mostLookups(options, contract)
   if (lookups > 0) {
@@ -135,8 +135,8 @@ function checkCost(
   const { prompt, completion, cached, written } = counts
   const isCached = cached + written > 0
   expect(isCached ? 'chat.cost.cached' : 'chat.cost.amount', absDifference(said, expected) <= tolerance, () => {
-    const apart = isCached ? `, of which ${cached} cached and ${written} written` : ''
-    return `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${prompt} + ${completion} tokens${apart}`
+    const cacheNote = isCached ? `, of which ${cached} cached and ${written} written` : ''
+    return `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${prompt} + ${completion} tokens${cacheNote}`
   })
 }
 

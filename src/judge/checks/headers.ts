@@ -104,10 +104,10 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
   const used = headers[known.modelId]
   if (used && known.models.has(request.model)) {
     // A response may repeat the option suffix with the model's name.
-    const isAsked = used === request.model || used.startsWith(`${request.model}:`)
+    const isRequested = used === request.model || used.startsWith(`${request.model}:`)
     expect(
       'header.model-id.asked',
-      isAsked,
+      isRequested,
       () => `${known.modelId} is ${quote(used)} on a ${status}, expected ${quote(request.model)}`,
     )
   }

@@ -51,8 +51,8 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
       say.kept(clause)
       return true
     }
-    const unfit = [limit, remaining, reset].filter(name => !isNumber(name))
-    const got = unfit.map(name => `${name} is ${quote(headers[name])}`).join(', ')
+    const invalid = [limit, remaining, reset].filter(name => !isNumber(name))
+    const got = invalid.map(name => `${name} is ${quote(headers[name])}`).join(', ')
     say.broken(clause, `${got} on a ${status}, expected non-negative numbers`, requestIds)
     return false
   }

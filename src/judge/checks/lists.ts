@@ -77,8 +77,8 @@ function wrongLog(body: Readonly<Record<string, unknown>> | null, { limitLogs }:
   if (!Array.isArray(rows)) return `data is ${quote(rows)}, expected a list`
   if (rows.length > limitLogs.rows) return `there are ${rows.length} rows, expected at most ${limitLogs.rows}`
   for (const row of rows.map(toObject)) {
-    const unfit = logTexts.find(name => typeof row?.[name] !== 'string')
-    if (unfit !== undefined) return `a row has ${quote(row?.[unfit])} as ${unfit}, expected a text`
+    const invalid = logTexts.find(name => typeof row?.[name] !== 'string')
+    if (invalid !== undefined) return `a row has ${quote(row?.[invalid])} as ${invalid}, expected a text`
     if (!isTime(row?.timestamp)) return `a row has ${quote(row?.timestamp)} as timestamp, expected a time`
   }
   return null

@@ -7,9 +7,9 @@ import { pico } from '../../lib/money.ts'
 type PriceList = {
   readonly picoUsdPerCredit: bigint
   /** The last digit of an RPC cost, in pico-USD. */
-  readonly costGrain: bigint
+  readonly costResolution: bigint
   /** The smallest difference that a balance shows, in pico-USD. */
-  readonly balanceGrain: bigint
+  readonly balanceResolution: bigint
   /** By model: pico-USD for a million tokens. A model without a known price is missing. */
   readonly tokenPrices: ReadonlyMap<string, TokenPrices>
   readonly models: ReadonlySet<string>
@@ -35,8 +35,8 @@ function makePriceList({ rpc, billing, models, headerPrefix }: Contract): PriceL
   )
   return {
     picoUsdPerCredit: pico(rpc.usdPerCredit),
-    costGrain: 10n ** BigInt(12 - rpc.costDecimals),
-    balanceGrain: pico(billing.balanceResolutionUsd),
+    costResolution: 10n ** BigInt(12 - rpc.costDecimals),
+    balanceResolution: pico(billing.balanceResolutionUsd),
     tokenPrices: new Map(tokenPrices),
     models: new Set(models.map(({ id }) => id)),
     creditsHeader: `${headerPrefix}rpc-credits`,
@@ -73,6 +73,6 @@ export function listPrice(priceList: PriceList, model: string, tokens: TokenQuan
   const plain = BigInt(prompt - cached - written) * price.input + BigInt(completion) * price.output
   if (cached === 0 && written === 0) return plain / 1_000_000n
   if ((cached > 0 && price.cacheInput === null) || (written > 0 && price.cacheWrite === null)) return null
-  const apart = BigInt(cached) * (price.cacheInput ?? 0n) + BigInt(written) * (price.cacheWrite ?? 0n)
-  return (plain + apart) / 1_000_000n
+  const cacheCost = BigInt(cached) * (price.cacheInput ?? 0n) + BigInt(written) * (price.cacheWrite ?? 0n)
+  return (plain + cacheCost) / 1_000_000n
 }

@@ -14,13 +14,13 @@ export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, 
   if (statuses.length === 0) return
   if (isAbuseBlock(response, contract)) return
   const isPromised = statuses.includes(response.status)
-  if (!isPromised && isElsewhere(response.status, as)) return
+  if (!isPromised && isUnrelated(response.status, as)) return
   const expect = expectFor(say, id)
   expect(clause, isPromised, () => `${request.probe} got status ${response.status}, expected ${statuses.join(' or ')}`)
   if (!isPromised || names.length === 0 || !contract.rpc.namesEveryMethod) return
   const said = bodyText(response)
   const unnamed = names.filter(name => !said.includes(name))
-  if (unnamed.length > 0 && !isWhole(response)) return
+  if (unnamed.length > 0 && !isComplete(response)) return
   expect(
     'rpc.unsupported-method.named',
     unnamed.length === 0,
@@ -32,11 +32,11 @@ export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, 
  * Statuses about the caller's rate, its balance, or an outage. They tell nothing about the request. An anonymous caller
  * has no balance, so it must not get a 402.
  */
-const isElsewhere = (status: number, as: Sender): boolean =>
+const isUnrelated = (status: number, as: Sender): boolean =>
   [429, 502, 503, 504].includes(status) || (status === 402 && (as === 'caller' || as === 'free-user'))
 
 /** Long bodies are recorded only in part: long JSON strings are cut, and only the head of a text is recorded. */
-const isWhole = ({ body, bytes }: ObservedResponse): boolean =>
+const isComplete = ({ body, bytes }: ObservedResponse): boolean =>
   bytes <= (body.kind === 'text' ? maxTextLength : clippedAboveBytes)
 const clippedAboveBytes = 4096
 const maxTextLength = 512

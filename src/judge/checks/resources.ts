@@ -71,10 +71,10 @@ const wholeNumber = /^\d+$/
 function checkPages(response: ObservedResponse, request: ResourceDescriptor, id: number, say: Voice): void {
   const expect = expectFor(say, id)
   const { headers } = response
-  const unfit = Object.values(pageHeaders).filter(name => !wholeNumber.test(headers[name] ?? ''))
-  const got = () => unfit.map(name => `${name} is ${quote(headers[name])}`).join(', ')
-  expect('header.pagination', unfit.length === 0, () => `${got()} on a paginated list, expected whole numbers`)
-  if (unfit.length > 0) return
+  const invalid = Object.values(pageHeaders).filter(name => !wholeNumber.test(headers[name] ?? ''))
+  const got = () => invalid.map(name => `${name} is ${quote(headers[name])}`).join(', ')
+  expect('header.pagination', invalid.length === 0, () => `${got()} on a paginated list, expected whole numbers`)
+  if (invalid.length > 0) return
   const [limit, page, total, totalPages] = [
     Number(headers[pageHeaders.limit]),
     Number(headers[pageHeaders.page]),

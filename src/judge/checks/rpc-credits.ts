@@ -36,7 +36,7 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
   if (isReplayed(response) || request.replay?.role === 'conflict' || credits === null) return
   if (cost !== null) {
     const expected = credits * priceList.picoUsdPerCredit
-    const tolerance = priceList.costGrain + toleranceOf(expected, contract.rpc.priceTolerance)
+    const tolerance = priceList.costResolution + toleranceOf(expected, contract.rpc.priceTolerance)
     expect(
       'rpc.cost.amount',
       absDifference(cost, expected) <= tolerance,

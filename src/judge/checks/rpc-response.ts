@@ -79,11 +79,11 @@ function checkBatchIds(
   const { byId, faults } = matchItems(items, responses)
   expect('rpc.batch.correlation', faults.length === 0, () => joinFirst(faults, '; '))
   if (faults.length > 0) return
-  const spared = items.find(item => item.failing && 'result' in (byId.get(item.id) ?? {}))
-  const blamed = items.find(item => !item.failing && isInvalidParams(byId.get(item.id)))
-  expect('rpc.id', spared === undefined || blamed === undefined, () => {
-    const got = `item ${quote(spared?.id)} has invalid params and got a result`
-    return `${got}, ${quote(blamed?.id)} got its error, expected each with its own id`
+  const failingWithResult = items.find(item => item.failing && 'result' in (byId.get(item.id) ?? {}))
+  const healthyWithError = items.find(item => !item.failing && isInvalidParams(byId.get(item.id)))
+  expect('rpc.id', failingWithResult === undefined || healthyWithError === undefined, () => {
+    const got = `item ${quote(failingWithResult?.id)} has invalid params and got a result`
+    return `${got}, ${quote(healthyWithError?.id)} got its error, expected each with its own id`
   })
   const others = items.filter(item => !item.failing)
   if (others.length === items.length || others.length < minOthers) return
@@ -136,8 +136,10 @@ export function matchItems(items: readonly RpcItem[], responses: readonly unknow
     const response = toObject(value)
     const id = response?.id
     if (response === null || (typeof id !== 'number' && typeof id !== 'string') || !request.has(id)) {
-      const near = items.find(item => String(item.id) === String(id))
-      faults.push(near ? `id ${quote(near.id)} was returned as ${quote(id)}` : `id ${quote(id)} was not requested`)
+      const sameText = items.find(item => String(item.id) === String(id))
+      faults.push(
+        sameText ? `id ${quote(sameText.id)} was returned as ${quote(id)}` : `id ${quote(id)} was not requested`,
+      )
     } else if (byId.has(id)) faults.push(`id ${quote(id)} was returned twice`)
     else byId.set(id, response)
   }

@@ -37,13 +37,13 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     const { sentMs, shownMs, failure } = attempt
     const isInside = certain !== null && sentMs >= certain.fromMs && shownMs <= certain.untilMs
     const block = isInside ? certain : null
-    const isNamelessBlock = block !== null && !attempt.isBlocked && attempt.status === options.status
-    if (attempt.isBlocked || isNamelessBlock) {
-      if (isNamelessBlock && !attempt.isWorded) failBlockMessage(attempt)
+    const isBlockWithoutMessage = block !== null && !attempt.isBlocked && attempt.status === options.status
+    if (attempt.isBlocked || isBlockWithoutMessage) {
+      if (isBlockWithoutMessage && !attempt.hasBlockMessage) failBlockMessage(attempt)
       judgeBlocked(attempt, block)
       return
     }
-    if (attempt.isLookedAt) judgeFree(attempt, block)
+    if (attempt.isProcessed) judgeFree(attempt, block)
     if (failure === null) noteUnfailed(sentMs)
     else possible.record(attempt)
     if (failure === 'certain') noteCertain(attempt)
@@ -92,17 +92,17 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
 
   /** The response belongs to a caller that was certainly blocked. */
   function failMissingBlock({ id, status, sentMs, service }: AbuseAttempt, block: CertainBlock) {
-    const into = `${((sentMs - block.fromMs) / 1000).toFixed(1)} s after more than ${limit} failures`
-    const got = `a request got status ${status}, ${into}`
+    const elapsed = `${((sentMs - block.fromMs) / 1000).toFixed(1)} s after more than ${limit} failures`
+    const got = `a request got status ${status}, ${elapsed}`
     const expected = `expected a block of ${inSeconds}`
     const cause = [...block.requestIds, id].slice(-maxNamed)
-    const blockedSeq = block.blocked.get(service)
-    if (blockedSeq !== undefined) {
-      say.broken('abuse.duration', `${got}, ${expected}`, [...block.requestIds.slice(-1), blockedSeq, id])
+    const blockedId = block.blocked.get(service)
+    if (blockedId !== undefined) {
+      say.broken('abuse.duration', `${got}, ${expected}`, [...block.requestIds.slice(-1), blockedId, id])
       certain = null
     } else if (block.blocked.size > 0) {
-      if (block.spared.has(service)) return
-      block.spared.add(service)
+      if (block.unblocked.has(service)) return
+      block.unblocked.add(service)
       const others = [...block.blocked.keys()].join(' and ')
       const message = `${got}, while ${others} was blocked, expected the block to apply to all requests`
       say.broken('abuse.all-requests', message, [...block.requestIds.slice(-1), ...block.blocked.values(), id])
@@ -113,8 +113,8 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
   }
 
   function failBlockMessage({ id, status, sentMs }: AbuseAttempt) {
-    const into = certain === null ? '' : `${((sentMs - certain.fromMs) / 1000).toFixed(1)} s into a block `
-    const message = `${into}a request got status ${status} without the message of a block, expected a message to wait ${inSeconds} and retry`
+    const elapsed = certain === null ? '' : `${((sentMs - certain.fromMs) / 1000).toFixed(1)} s elapsed a block `
+    const message = `${elapsed}a request got status ${status} without the message of a block, expected a message to wait ${inSeconds} and retry`
     say.broken('abuse.message', message, [id])
   }
 
@@ -160,12 +160,12 @@ export type AbuseAttempt = {
   readonly status: number | null
   readonly failure: CountedFailure | null
   /** Whether the request was meant to fail. Then it may be the failure that blocked its caller. */
-  readonly isToFail: boolean
+  readonly shouldFail: boolean
   /** Whether the response is that of a block, and whether it has the required message. */
   readonly isBlocked: boolean
-  readonly isWorded: boolean
+  readonly hasBlockMessage: boolean
   /** Whether the response shows that the service processed the request. Then no block was active. */
-  readonly isLookedAt: boolean
+  readonly isProcessed: boolean
   /** The part of the service that received the request. */
   readonly service: string
 }
@@ -192,7 +192,7 @@ type CertainBlock = {
   readonly services: ReadonlySet<string>
   /** The parts of the service that were blocked, each with one response, and those that were not. */
   readonly blocked: Map<string, number>
-  readonly spared: Set<string>
+  readonly unblocked: Set<string>
 }
 
 const plainRefusal = 400
@@ -218,7 +218,7 @@ function certainBlock(
     requestIds: failed.map(({ id }) => id),
     services: new Set(failed.map(({ service }) => service)),
     blocked: new Map(),
-    spared: new Set(),
+    unblocked: new Set(),
   }
 }
 
@@ -253,7 +253,7 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
   const reachMs = windowMs + resolutionMs
   const failures = createSortedQueue<AbuseAttempt>(({ sentMs }) => sentMs)
   let spans: readonly BlockSpan[] = []
-  let isFlooded = false
+  let hasOverflowed = false
   /** A block that began before the run. */
   let earlierUntilMs = firstSentMs + blockMs + resolutionMs
 
@@ -266,7 +266,7 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
   }
 
   /** Failures from before the run may be in the same window. */
-  const isOpen = (fromMs: number): boolean => isFlooded || shared || fromMs - reachMs < firstSentMs
+  const isOpen = (fromMs: number): boolean => hasOverflowed || shared || fromMs - reachMs < firstSentMs
 
   function begin(fromMs: number, latestMs: number) {
     const span = { fromMs, untilMs: latestMs + blockMs + resolutionMs }
@@ -280,7 +280,7 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
       failures.insert(failure)
       if (failures.size() <= maxFailures) return
       failures.shift()
-      isFlooded = true
+      hasOverflowed = true
     },
     record: ({ sentMs, shownMs }) => {
       const oldMs = sentMs - windowMs - blockMs - 2 * resolutionMs
@@ -288,8 +288,8 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
       if (!isOpen(sentMs) && countBetween(sentMs, shownMs) <= limit) return
       begin(sentMs, shownMs)
     },
-    begins: ({ isToFail, sentMs, shownMs }) => {
-      if (!isToFail || countBetween(sentMs, shownMs) < limit) return false
+    begins: ({ shouldFail, sentMs, shownMs }) => {
+      if (!shouldFail || countBetween(sentMs, shownMs) < limit) return false
       begin(sentMs, shownMs)
       return true
     },
@@ -297,7 +297,7 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
       earlierUntilMs = Math.min(earlierUntilMs, shownMs)
     },
     allows: ({ sentMs, shownMs }) => {
-      if (isFlooded || sentMs < earlierUntilMs) return true
+      if (hasOverflowed || sentMs < earlierUntilMs) return true
       if (spans.some(({ fromMs, untilMs }) => fromMs <= shownMs && sentMs <= untilMs)) return true
       // The failure that caused the block may have been sent after the request and overtaken it.
       const overtaking = failures.at(failures.countBelow(sentMs))

@@ -34,7 +34,7 @@ export type LedgerEntry = RequestInterval & {
 
 type AccountOptions = {
   /** The last digit of a balance, in pico-USD. */
-  readonly grain: bigint
+  readonly lastDigit: bigint
   readonly judged: boolean
 }
 
@@ -62,8 +62,8 @@ export function createAccount(
   spend: Pick<SpendListener, 'shown'> = noSpendListener,
 ): LedgerAccount {
   // Two currencies are shown, each rounded to its last digit.
-  const resolution = 2n * options.grain
-  const judgeCurrencies = createCurrencies(options.grain, say)
+  const resolution = 2n * options.lastDigit
+  const judgeCurrencies = createCurrencies(options.lastDigit, say)
   let opening: bigint | null = null
   let latest: bigint | null = null
   /**

@@ -97,16 +97,16 @@ function responseCost({ body }: ObservedResponse) {
  * possible. If our price list does not give the shown amount, any exact amount that rounds to it is possible.
  */
 function claimInHeader(response: ObservedResponse, contract: Contract): ClaimedCharge | null {
-  const { costHeader, costGrain, picoUsdPerCredit } = priceListOf(contract)
+  const { costHeader, costResolution, picoUsdPerCredit } = priceListOf(contract)
   const said = parsePico(response.headers[costHeader] ?? '')
   const credits = claimedCredits(response, contract)
   if (said === null || credits === null) return said === null ? null : claimAround(said, 0n)
   const exact = credits * picoUsdPerCredit
-  if (absDifference(exact, said) > costGrain) return claimAround(said, costGrain)
+  if (absDifference(exact, said) > costResolution) return claimAround(said, costResolution)
   return exact < said ? { min: exact, max: said, said } : { min: said, max: exact, said }
 }
 
-const claimAround = (said: bigint, grain: bigint): ClaimedCharge => ({ ...rangeAround(said, grain), said })
+const claimAround = (said: bigint, lastDigit: bigint): ClaimedCharge => ({ ...rangeAround(said, lastDigit), said })
 
 function upToMax(observation: Observation, contract: Contract): ChargeBounds {
   const max = maxCharge(observation, contract)
@@ -188,13 +188,13 @@ export function paidByCurrency({ request, response }: Observation, charge: Charg
   if (charge === null || charge.kind !== 'charged' || request.kind === 'rpc' || response === null) return null
   const cost = responseCost(response)
   // Floating-point noise in the sum may come from either currency.
-  const grain = charge.max - charge.min
-  return cost && { usd: rangeAround(cost.usd, grain), diem: rangeAround(cost.diem, grain) }
+  const lastDigit = charge.max - charge.min
+  return cost && { usd: rangeAround(cost.usd, lastDigit), diem: rangeAround(cost.diem, lastDigit) }
 }
 
-const rangeAround = (amount: bigint, grain: bigint): AmountRange => ({
-  min: amount > grain ? amount - grain : 0n,
-  max: amount + grain,
+const rangeAround = (amount: bigint, lastDigit: bigint): AmountRange => ({
+  min: amount > lastDigit ? amount - lastDigit : 0n,
+  max: amount + lastDigit,
 })
 
 const zeroRange: AmountRange = { min: 0n, max: 0n }

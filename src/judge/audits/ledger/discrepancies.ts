@@ -42,7 +42,7 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
 
   function report(kind: DiscrepancyKind, difference: BalanceDifference, refusals = 0) {
     const { message, requestIds } = difference
-    tally(found, kind, foundOnce(difference))
+    tally(found, kind, singleDifference(difference))
     say.broken(clauseOf(kind, refusals), `${kind}: ${message}`, requestIds)
   }
 
@@ -60,13 +60,13 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
     },
     finish: () => {
       // If only request groups with replays differ, the replays are the cause.
-      const areReplaysToBlame = evidence.right > 0 && evidence.wrong === 0
-      for (const { kind, difference } of undecided) report(areReplaysToBlame ? 'replay-billed' : kind, difference)
+      const areReplaysTheCause = evidence.right > 0 && evidence.wrong === 0
+      for (const { kind, difference } of undecided) report(areReplaysTheCause ? 'replay-billed' : kind, difference)
       undecided = []
     },
     list: () => {
       const all = new Map(found)
-      for (const { kind, difference } of undecided) tally(all, kind, foundOnce(difference))
+      for (const { kind, difference } of undecided) tally(all, kind, singleDifference(difference))
       return discrepancyKinds.flatMap(kind => {
         const sum = all.get(kind)
         return sum === undefined
@@ -90,7 +90,7 @@ function clauseOf(kind: DiscrepancyKind, refusals: number) {
   return kind === 'billed-for-failure' && refusals > 0 ? 'rpc.refused.free' : 'billing.conservation'
 }
 
-const foundOnce = ({ amount, message, requestIds }: BalanceDifference): DifferenceSum => {
+const singleDifference = ({ amount, message, requestIds }: BalanceDifference): DifferenceSum => {
   return { count: 1, amount, examples: [truncateExample({ message, requestIds })] }
 }
 

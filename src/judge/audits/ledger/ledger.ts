@@ -43,7 +43,7 @@ export function createLedgerAudit(
   const accounts = new Map<string, LedgerAccount>()
   const discrepancies = createDiscrepancies(say)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
-  const options = { grain: priceList.balanceGrain, judged: balanceHeaders && !shared }
+  const options = { lastDigit: priceList.balanceResolution, judged: balanceHeaders && !shared }
 
   return {
     add: (observation, watermarkMs) => {

@@ -53,21 +53,21 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
   let closed: readonly Pick<OpenWindow, 'resetMs' | 'maxTokens' | 'accepted'>[] = []
   /** Requests that no response assigned to a window. */
   const unplaced = createSortedQueue<WindowRequest>(member => member.sentMs)
-  let areAllRemembered = true
+  let areAllStored = true
   /** After a window was cut short, the counts of the following ones are open. */
-  let isDisputed = false
+  let wasWindowCut = false
   let stated: number | null = null
   const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
 
   function place(member: WindowRequest, resetMs: number, watermarkMs: number) {
-    if (retries.isLate(member, resetMs)) return setAside(member, watermarkMs)
+    if (retries.isLate(member, resetMs)) return storeUnplaced(member, watermarkMs)
     // An impossible reset does not identify the window either.
-    if (!resets.judge(member, resetMs)) return setAside(member, watermarkMs)
+    if (!resets.judge(member, resetMs)) return storeUnplaced(member, watermarkMs)
     if (resetMs <= closedThroughMs + sameWindowMs) return
     const window = open.find(each => Math.abs(each.resetMs - resetMs) <= sameWindowMs)
     if (window !== undefined) join(window, member, watermarkMs)
     // A non-success response may count toward another limit and name a window of that limit.
-    else if (member.kind === 'uncertain') setAside(member, watermarkMs)
+    else if (member.kind === 'uncertain') storeUnplaced(member, watermarkMs)
     else openWindow(member, resetMs, watermarkMs)
   }
 
@@ -97,8 +97,8 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
     open = [...open, window].sort((a, b) => a.resetMs - b.resetMs)
     sums.windows++
     for (let index = 0; index < unplaced.size(); index++) {
-      const ghost = unplaced.at(index)
-      if (ghost !== undefined && mayBelong(ghost, window)) add(window, ghost, Number.NEGATIVE_INFINITY)
+      const candidate = unplaced.at(index)
+      if (candidate !== undefined && mayBelong(candidate, window)) add(window, candidate, Number.NEGATIVE_INFINITY)
     }
     join(window, member, watermarkMs)
   }
@@ -114,22 +114,22 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
     }
     if (member.kind === 'accepted' && member.stated !== null && member.stated - (member.remaining ?? 0) === 1)
       window.hasFirst = true
-    if (resets.judgeOrder(open)) isDisputed = true
+    if (resets.judgeOrder(open)) wasWindowCut = true
     add(window, retry, watermarkMs)
   }
 
   function add(window: OpenWindow, member: WindowRequest, watermarkMs: number) {
     window.maxTokens += member.maxTokens
-    if (!isDisputed) window.judged.add(member, watermarkMs)
+    if (!wasWindowCut) window.judged.add(member, watermarkMs)
   }
 
   /** Stores a request that may belong to any window of its time, including windows not yet named. */
-  function setAside(placeless: WindowRequest, watermarkMs: number) {
-    const member: WindowRequest = { ...placeless, kind: 'uncertain' }
+  function storeUnplaced(request: WindowRequest, watermarkMs: number) {
+    const member: WindowRequest = { ...request, kind: 'uncertain' }
     unplaced.insert(member)
     if (unplaced.size() > maxUnplaced) {
       unplaced.shift()
-      areAllRemembered = false
+      areAllStored = false
     }
     for (const window of open) if (mayBelong(member, window)) add(window, member, watermarkMs)
   }
@@ -147,7 +147,7 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
    * No one else uses the account during the run, so the only question is whether the window may be older than the run.
    */
   function isComplete({ resetMs, hasFirst }: OpenWindow): boolean {
-    if (shared || !areAllRemembered || isDisputed) return false
+    if (shared || !areAllStored || wasWindowCut) return false
     const runBeganMs = startedAtMs + context.firstSentMs + offset().max
     return hasFirst || resetMs - windowMs - clockResolutionMs >= runBeganMs
   }
@@ -164,11 +164,11 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
   }
 
   function closeFirst() {
-    if (resets.judgeOrder(open)) isDisputed = true
+    if (resets.judgeOrder(open)) wasWindowCut = true
     const [window] = open
     if (window === undefined) return
     if (window.members > 1 && !window.isCutShort) say.kept('limit.requests.window')
-    if (!isDisputed) {
+    if (!wasWindowCut) {
       const { unexpected429, missing429 } = window.judged.finish()
       sums.unexpected429 += unexpected429
       sums.missing429 += missing429
@@ -183,7 +183,7 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
       if (member.kind === 'accepted') sums.accepted++
       if (member.kind === 'rejected') sums.rejected++
       stated ??= member.stated
-      if (resetMs === null) setAside(member, watermarkMs)
+      if (resetMs === null) storeUnplaced(member, watermarkMs)
       else place(member, resetMs, watermarkMs)
 
       // Later requests are sent at the watermark or later, so they cannot join a window that ended before it.

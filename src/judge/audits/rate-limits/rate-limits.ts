@@ -74,7 +74,7 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
     sentMs,
     shownMs,
     settledMs: shownMs,
-    kind: sortOf(observation, contract),
+    kind: kindOf(observation, contract),
     stated: numberIn(headers?.['x-ratelimit-limit-requests']),
     remaining: numberIn(headers?.['x-ratelimit-remaining-requests']),
     // Services count tokens differently, so the bound is generous.
@@ -86,7 +86,7 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
   }
 }
 
-function sortOf({ request, response }: Observation, contract: Contract): WindowRequest['kind'] {
+function kindOf({ request, response }: Observation, contract: Contract): WindowRequest['kind'] {
   if (
     response === null ||
     request.kind === 'probe' ||

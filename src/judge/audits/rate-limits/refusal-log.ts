@@ -83,9 +83,9 @@ export function createRefusalLogCheck(
       atMs <= startedAtMs + each.endMs + max + clockResolutionMs
 
     for (const row of log.rows.toSorted((a, b) => a.atMs - b.atMs)) {
-      const able = [...open].filter(each => isOf(row, each))
+      const candidates = [...open].filter(each => isOf(row, each))
       // Of the matching requests, takes the one that matches the fewest remaining rows.
-      const [found] = able.toSorted((a, b) => Number(b.isCertain) - Number(a.isCertain) || a.endMs - b.endMs)
+      const [found] = candidates.toSorted((a, b) => Number(b.isCertain) - Number(a.isCertain) || a.endMs - b.endMs)
       if (found !== undefined) open.delete(found)
       else if (shared || row.atMs < runBeganMs || !named.has(row.name)) continue
       else {

@@ -116,7 +116,7 @@ type TargetClock = {
 /** Clocks drift apart, so an offset is valid for one such period and the next. */
 const periodMs = 300_000
 /** A stamp has whole seconds, and a busy server may reuse it slightly too long. */
-const stampGrainMs = 1_500
+const stampResolutionMs = 1_500
 /** Without a usable Date, the target's clock may be off by this much. */
 const maxOffsetMs = 10_000
 
@@ -149,12 +149,12 @@ export function createTargetClock(startedAtMs: number): TargetClock {
       }
       current = {
         min: Math.max(current.min, lastStampMs - (startedAtMs + headersMs)),
-        max: Math.min(current.max, lastStampMs + stampGrainMs - (startedAtMs + sentMs)),
+        max: Math.min(current.max, lastStampMs + stampResolutionMs - (startedAtMs + sentMs)),
       }
       const min = Math.max(earlier.min, current.min)
       const max = Math.min(earlier.max, current.max)
       // After a clock step, the intervals have nothing in common. Then the clock may be as before or after the step.
-      offset = min <= max ? { min, max } : { min: max - stampGrainMs, max: min + stampGrainMs }
+      offset = min <= max ? { min, max } : { min: max - stampResolutionMs, max: min + stampResolutionMs }
     },
     offset: () => offset,
   }
