@@ -2,8 +2,8 @@ import type { ClausesOf } from './clauses.ts'
 import type { Contract, Network } from './contract.ts'
 
 /**
- * The sender of a crafted request: the caller of the arrival, an anonymous caller, a caller with an invalid key, a
- * caller with credentials of another scheme, a user who does not pay, or an account with a balance of zero.
+ * The sender of a crafted request: the caller of the arrival, or one with another identity. `stranger` sends no key, and
+ * `other-scheme` sends credentials of another scheme. `free-user` does not pay, and `zero-balance` has no balance.
  */
 export type Sender = 'caller' | 'stranger' | 'bad-key' | 'other-scheme' | 'free-user' | 'zero-balance'
 

@@ -167,8 +167,8 @@ export type StreamRecord = {
   /** Distinct values, at most 3. */
   readonly stopReasons: readonly unknown[]
   /**
-   * The JSON types of the fields of deltas, in order of first occurrence, each with the first 80 characters of the first
-   * such value as JSON. null does not count as a type. At most one entry for each field and type.
+   * The JSON types of the fields of deltas, in order of first occurrence. Each has the first 80 characters of its first
+   * value as JSON. null does not count as a type. At most one entry for each field and type.
    */
   readonly deltaTypes: readonly (readonly [field: DeltaField, type: JsonType, first: string])[]
   /** The last value of each. */
