@@ -1,6 +1,6 @@
 import type { ChatOptions } from '../../../../src/contract/chat-options.ts'
 import type { Observation, StreamPart, StreamRecord } from '../../../../src/observation/observation.ts'
-import { chatDescriptor, completion, observed, streamRecord, refused, responseOf, tokenHeaders } from './observed.ts'
+import { chatDescriptor, completion, observed, refused, responseOf, streamRecord, tokenHeaders } from './observed.ts'
 
 const plain: ChatOptions = { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: false }
 export const asking = (options: Partial<ChatOptions>) => ({
