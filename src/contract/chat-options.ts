@@ -2,41 +2,41 @@ import type { ChatOption, Contract } from './contract.ts'
 
 /** The options of a chat request beyond its prompt and its token limit. Plain JSON. */
 export type ChatOptions = {
-  /** Further members of the request's body; they replace those that it would have. */
+  /** Additional fields of the request body. They override the default fields. */
   readonly body: Readonly<Record<string, unknown>>
-  /** Service-specific options; they replace those that are always sent. */
+  /** Service-specific options. They override the options that are always sent. */
   readonly parameters: Readonly<Record<string, unknown>>
-  /** The suffix of the model's name, such as `enable_web_search=auto`; null: none. */
+  /** The suffix of the model's name, such as `enable_web_search=auto`; null for none. */
   readonly suffix: string | null
-  /** The value of Accept-Encoding; null: none is sent. */
+  /** The value of Accept-Encoding; null if it is not sent. */
   readonly encoding: string | null
-  /** Whether every prompt of the call is the same, so that a cache can hold it. */
+  /** Whether every prompt of the call is the same, so that the target can cache it. */
   readonly samePrompt: boolean
 }
 
-/** How many choices are generated, each up to the token limit. */
+/** The number of choices that the target generates. The token limit applies to each. */
 export function choicesOf(options: ChatOptions | null): number {
   const request = options?.body.n
   return typeof request === 'number' && Number.isInteger(request) && request > 1 ? request : 1
 }
 
-/** A member of a request that no service knows. */
+/** A field that no service documents. */
 export const unknownMember = 'no_such_member'
 
 type Options = Readonly<Record<string, unknown>>
 
-/** Every service-specific option by its name. */
+/** All service-specific options by name. */
 export const documentedOptions = ({ chat }: Contract): Readonly<Record<string, ChatOption>> => ({
   ...chat.options,
   [chat.systemPromptOption]: { values: 'boolean', default: true, conditional: false },
 })
 
-export function isValueOf({ values }: ChatOption, value: unknown): boolean {
+export function allowsValue({ values }: ChatOption, value: unknown): boolean {
   if (values === 'boolean' || values === 'string') return typeof value === values
   return typeof value === 'string' && values.includes(value)
 }
 
-/** The service-specific options in the body of a request; null leaves one out that would always be sent. */
+/** The service-specific options in a request body. A null value removes an option that is sent by default. */
 export function bodyOptions(options: ChatOptions | null, { chat }: Contract): Options {
   if (options === null) return { [chat.systemPromptOption]: false }
   const all = { [chat.systemPromptOption]: false, ...options.parameters }
@@ -57,7 +57,7 @@ export function suffixOptions({ suffix }: ChatOptions, contract: Contract): Opti
 }
 
 /** All options of a request, from its body and from the suffix of its model. */
-export const sentOptions = (options: ChatOptions, contract: Contract): Options => ({
+export const requestedOptions = (options: ChatOptions, contract: Contract): Options => ({
   ...suffixOptions(options, contract),
   ...bodyOptions(options, contract),
 })
@@ -65,17 +65,17 @@ export const sentOptions = (options: ChatOptions, contract: Contract): Options =
 export const isSearching = (options: Options): boolean =>
   options.enable_web_search === 'on' || options.enable_web_search === 'auto' || options.enable_x_search === true
 
-/** The document does not say how many results a third-party search returns; a page of them has at most this many. */
+/** The document does not state how many results a third-party search returns. A page has at most this many. */
 const mostResults = 20
 
-/** The maximum number of searches, pages and results that a request is charged for, each at its own price. */
+/** The maximum number of billable searches, scraped pages and results of a request. */
 export function mostLookups(options: ChatOptions | null, contract: Contract): number {
   if (options === null) return 0
   const {
     enable_web_search: search,
     enable_x_search: third,
     enable_web_scraping: scrapes,
-  } = sentOptions(options, contract)
+  } = requestedOptions(options, contract)
   const searches = search === 'on' || search === 'auto' ? 1 : 0
   return searches + (scrapes === true ? contract.chat.search.scrapedPages : 0) + (third === true ? mostResults : 0)
 }

@@ -1,4 +1,4 @@
-/** Who judges: a check reads one observation, an audit many. */
+/** The judges. A check reads one observation; an audit reads many. */
 export const checkNames = [
   'headers',
   'conditional-headers',
@@ -21,18 +21,18 @@ export type CheckName = (typeof checkNames)[number]
 export type AuditName = (typeof auditNames)[number]
 export type JudgeName = CheckName | AuditName
 
-/** A normative sentence of the interface document, in our own words, and who judges it. */
+/** A normative sentence of the interface document, in our own words, and its judges. */
 export type Clause = {
   readonly section: string
   readonly text: string
   readonly judges: readonly [JudgeName, ...JudgeName[]]
-  /** Where the document says nothing, the profile does. */
+  /** The document leaves this open; the profile defines it. */
   readonly source?: 'profile'
-  /** What a run needs to exercise it, where a healthy target under load and probes is not enough. */
+  /** What a run needs to exercise the clause, if load and probes against a healthy target are not enough. */
   readonly needs?: string
 }
 
-/** A clause as a line of a table: section, who judges, the sentence, and what is special about it. */
+/** A clause as a table row: section, judges, sentence, and optional extras. */
 export type ClauseRow = readonly [
   section: string,
   judges: JudgeName | Clause['judges'],
@@ -42,11 +42,11 @@ export type ClauseRow = readonly [
 
 export type ClauseRows = Readonly<Record<string, ClauseRow>>
 
-/** A normative sentence that no run judges, and why. */
+/** A normative sentence that no run judges, and the reason. */
 export type UnjudgedClause = {
   readonly section: string
   readonly text: string
-  /** `later`: it can be judged, but is not yet. */
+  /** `later`: it can be judged, but Turnpike does not judge it yet. */
   readonly status: 'unobservable' | 'later'
   readonly reason: string
 }

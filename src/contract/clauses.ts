@@ -7,7 +7,7 @@ import { abuseClauses, limitClauses } from './clauses/limits.ts'
 import { resourceClauses } from './clauses/resources.ts'
 import { rpcClauses } from './clauses/rpc.ts'
 
-/** In the order of reports. The sentences that no run judges are in `clauses/not-judged.ts`. */
+/** In the order of reports. `clauses/not-judged.ts` has the sentences that no run judges. */
 const rows = {
   ...headerClauses,
   ...authClauses,
@@ -27,14 +27,14 @@ export type ClauseId = keyof typeof rows
 
 type Each<Judges> = Judges extends readonly (infer Judge)[] ? Judge : Judges
 
-/** The clauses that the judge called `Name` answers for: a judge cannot speak about another's. */
+/** The clauses of the judge `Name`. A judge cannot report on other clauses. */
 export type ClausesOf<Name extends JudgeName> = {
   [Id in ClauseId]: Name extends Each<(typeof rows)[Id][1]> ? Id : never
 }[ClauseId]
 
 export const clauseIds = Object.keys(rows) as readonly ClauseId[]
 
-/** Every sentence that a run judges, with those who judge it. */
+/** Every sentence that a run judges, with its judges. */
 export const clauses = Object.fromEntries(clauseIds.map(id => [id, clauseOf(rows[id])] as const)) as Readonly<
   Record<ClauseId, Clause>
 >

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-/** The tiers of models, which decide limits and prices. */
+/** The tiers of models. They determine limits and prices. */
 export const modelTiers = ['XS', 'S', 'M', 'L'] as const
 export type ModelTier = (typeof modelTiers)[number]
 
 export const accountTiers = ['default', 'partner'] as const
 export type AccountTier = (typeof accountTiers)[number]
 
-/** The limits of everything that is neither text nor RPC. */
+/** The limits of requests that are neither text nor RPC. */
 const resourceLimits = ['image', 'audio', 'embedding', 'video-queue', 'video-retrieve'] as const
 export type ResourceLimit = (typeof resourceLimits)[number]
 
@@ -31,48 +31,48 @@ function isPattern(text: string): boolean {
 const chatOption = z.strictObject({
   /** Any text, true or false, or one of a list. */
   values: z.union([z.enum(['string', 'boolean']), z.array(z.string()).min(1)]),
-  /** What holds where it is not sent; null: not asserted. */
+  /** The value if the option is not sent; null: not asserted. */
   default: z.union([z.boolean(), z.string()]).nullable(),
-  /** Whether some models lack it: then neither a refusal nor another value in the echo is a violation. */
+  /** Whether some models lack it. Then neither a rejection nor another echoed value is a violation. */
   conditional: z.boolean(),
 })
 export type ChatOption = z.infer<typeof chatOption>
 
-/** What is known of chat completions. */
+/** The contract of chat completions. */
 const chatTerms = z.strictObject({
-  /** The member of `service_parameters` that switches the default system prompts off. */
+  /** The field of `service_parameters` that switches the default system prompts off. */
   systemPromptOption: z.string(),
   parametersField: z.string(),
-  /** The other members of `service_parameters`. */
+  /** The other fields of `service_parameters`. */
   options: z.record(z.string(), chatOption),
   finishReasons: z.array(z.string()).min(1),
-  /** Whether a response is cut for its length only at its bound; false: not asserted. */
+  /** Whether a response is cut for its length only at its token limit; false: not asserted. */
   lengthIsBound: z.boolean(),
   search: z.strictObject({
-    /** A citation in the text; its first group holds the numbers of the sources. */
+    /** A citation in the text. Its first group holds the numbers of the sources. */
     citation: pattern,
-    /** As the reference service writes one: `{source}` stands for the number. */
+    /** The format of citations in the reference service. `{source}` is replaced by the number. */
     citationForm: z.string().includes('{source}'),
     /** The number of the first source. */
     firstSource: z.int().min(0),
-    /** Text that is found only in citations: elsewhere it is part of a malformed one; null: not asserted. */
+    /** Text that occurs only in citations, so elsewhere it marks a malformed citation; null: not asserted. */
     citationMark: pattern.nullable(),
-    /** Where a stream holds the search results that the request wants in it. */
+    /** Where a stream holds the search results, if they are requested in the stream. */
     resultsInStream: z.enum(['first', 'last', 'anywhere']),
     /** The tool whose call holds the search results; null: not asserted. */
     documentsTool: z.string().nullable(),
     /** The maximum number of pages scraped for one request. */
     scrapedPages: positiveInt,
-    /** Of a search, of a page that is scraped, and of a result of the third-party search; null: not known. */
+    /** Price of a search, a scraped page, or a result of the third-party search; null: unknown. */
     usdPerLookup: decimalText.nullable(),
   }),
   /** Relative tolerance of `cost` against tokens × list price. */
   costTolerance: z.number().min(0).max(1),
   /** The status of a request that is not application/json. */
   wrongMediaTypeStatus: z.int().min(400).max(499),
-  /** What happens to a request with an unknown member; null: not asserted. */
+  /** How a request with an unknown field is treated; null: not asserted. */
   unknownMembers: z.enum(['tolerated', 'refused']).nullable(),
-  /** Whether an unstreamed completion must be compressed where the client accepts that, or only may be. */
+  /** Whether an unstreamed completion must be compressed, or only may be, if the client accepts it. */
   compression: z.enum(['required', 'optional']),
   stream: z.strictObject({ chunkObject: z.string(), doneMarker: z.string() }),
 })
@@ -84,17 +84,17 @@ const model = z.strictObject({
   id: z.string().min(1),
   name: z.string().min(1),
   tier: z.enum(modelTiers),
-  /** Reserved for users who pay. */
+  /** Reserved for paying users. */
   payingOnly: z.boolean().default(false),
   maxCompletionTokens: positiveInt,
-  /** Whether the model gives log probabilities; null: not known, and then not asserted. */
+  /** Whether the model supports log probabilities; null: unknown, so not asserted. */
   logprobs: z.boolean().nullable().default(null),
-  /** USD for one million tokens; null where no price is known, and then no amount is asserted. */
+  /** USD for one million tokens; null: unknown, so no amount is asserted. */
   usdPerMillion: z
     .strictObject({
       input: decimalText,
       output: decimalText,
-      /** Of the prompt, what came from a cache and what was written to one; null: not known, and then not asserted. */
+      /** Price of cached prompt tokens and of prompt tokens written to the cache; null: unknown, so not asserted. */
       cacheInput: decimalText.nullable().default(null),
       cacheWrite: decimalText.nullable().default(null),
     })
@@ -104,7 +104,7 @@ const model = z.strictObject({
 })
 export type Model = z.infer<typeof model>
 
-/** Requests a minute; null: not documented, and then not asserted. */
+/** Requests per minute; null: not documented, so not asserted. */
 const perMinute = positiveInt.nullable()
 const limitsOfResources = z.strictObject({
   image: perMinute,
@@ -117,15 +117,15 @@ const limitsOfResources = z.strictObject({
 const resource = z.strictObject({
   method: z.enum(['GET', 'POST']),
   path: z.string(),
-  /** The smallest valid body; null: none is sent. */
+  /** The smallest valid body; null: no body is sent. */
   body: z.record(z.string(), z.unknown()).nullable(),
   draws: z.enum(resourceLimits).nullable(),
   /** Whether its responses name the model used. */
   isInference: z.boolean(),
   isPaginated: z.boolean(),
-  /** Whether its response is a file, with a Content-Disposition. */
+  /** Whether its response is a file with a Content-Disposition. */
   isDownload: z.boolean(),
-  /** The maximum cost of a request; null: not known. */
+  /** The maximum cost of a request; null: unknown. */
   worstUsd: decimalText.nullable(),
 })
 export type Resource = z.infer<typeof resource>
@@ -134,16 +134,17 @@ const network = z.strictObject({ baseCredits: positiveInt, family: z.enum(['evm'
 export type Network = z.infer<typeof network>
 
 /**
- * Everything that the harness and the reference service know about the service, as data. The documented values are in
- * `documented.ts`; a profile is a YAML file laid over them (`profile.ts`). What a profile leaves open is not asserted.
+ * All knowledge of the harness and the reference service about the service, as data. `documented.ts` has the documented
+ * values. A profile is a YAML file that overrides them (`profile.ts`). Values that a profile sets to null are not
+ * asserted.
  */
 export const contractSchema = z.strictObject({
-  /** What reports call this reading of the service. */
+  /** The name of this contract in reports. */
   name: z.string().min(1),
   headerPrefix: z.string().min(1),
   paths: z.strictObject({
     chat: z.string(),
-    /** `{network}` stands for the slug. */
+    /** `{network}` is replaced by the slug. */
     rpc: z.string(),
     networks: z.string(),
     models: z.string(),
@@ -156,38 +157,41 @@ export const contractSchema = z.strictObject({
   }),
   accounts: z.strictObject({ default: tierLimits, partner: tierLimits }),
   models: z.array(model).min(1),
-  /** Everything that is neither chat nor RPC, by its name in scenarios. */
+  /** Everything that is neither chat nor RPC, by name as in scenarios. */
   resources: z.record(z.string(), resource),
   resourceLimits: z.strictObject({ default: limitsOfResources, partner: limitsOfResources }),
   /** The query parameters that select a page of a list. */
   pagination: z.strictObject({ pageParameter: z.string().min(1), limitParameter: z.string().min(1) }),
-  /** The request header by which a client states its own time in milliseconds; null: none is sent. */
+  /** The request header with the client's own time in milliseconds; null: not sent. */
   requestTimestampHeader: z.string().min(1).nullable(),
   chat: chatTerms,
   rpc: z.strictObject({
-    /** Requests a minute of one caller; a batch is one request. */
+    /** Requests per minute of one caller. A batch is one request. */
     requestsPerMinute: positiveInt,
     batchLimit: positiveInt,
     /** Whether the rejection of a batch names all of its unsupported methods; false: not asserted. */
     namesEveryMethod: z.boolean(),
-    /** The status of a request for a network that is not listed; null: not asserted. */
+    /** The status of a request for an unlisted network; null: not asserted. */
     unknownNetworkStatus: positiveInt.nullable(),
-    /** The status of a request that is not JSON-RPC 2.0; null: a node may respond to it, and nothing is asserted. */
+    /** The status of a request that is not JSON-RPC 2.0; null: a node may handle it, so nothing is asserted. */
     invalidRequestStatus: positiveInt.nullable(),
     /** Whether the error of an item has an integer code and a message, as in JSON-RPC; null: not asserted. */
     errorLayout: z.enum(['json-rpc']).nullable(),
     networks: z.record(z.string(), network),
     multipliers: z.strictObject({ standard: positiveInt, advanced: positiveInt, large: positiveInt }),
-    /** The allow-list by family: method → tier. A method that is missing here is answered with 400. */
+    /** The allow-list by family: method → tier. Other methods get a 400. */
     methods: z.strictObject({
       evm: z.record(z.string(), z.enum(methodTiers)),
       solana: z.record(z.string(), z.enum(methodTiers)),
       starknet: z.record(z.string(), z.enum(methodTiers)),
     }),
     errorItemCredits: z.int().nonnegative(),
-    /** Whether a single (not batched) call that fails is also billed `errorItemCredits`; null: not asserted. */
+    /** Whether a failed single (not batched) call is also billed `errorItemCredits`; null: not asserted. */
     singleErrorIsDiscounted: z.boolean().nullable(),
-    /** How long a request waits for another one of its caller before a 429 with this message; null: they never wait. */
+    /**
+     * How long a request waits for another request of its caller before it gets a 429 with this message; null: requests
+     * never wait.
+     */
     oneAtATime: z.strictObject({ waitMs: milliseconds, message: z.string().min(1) }).nullable(),
     usdPerCredit: decimalText,
     /** Relative tolerance of the price ("about"), on top of the rounding of the header's last digit. */
@@ -197,7 +201,7 @@ export const contractSchema = z.strictObject({
   idempotency: z.strictObject({
     ttlMs: milliseconds,
     keyPattern: z.string(),
-    /** A key that does not match is rejected with 400, or ignored; null: not asserted. */
+    /** Whether a key that does not match is rejected with 400 or ignored; null: not asserted. */
     badKey: z.enum(['rejected', 'ignored']).nullable(),
     /** Whether concurrent requests with one key are billed once. `best-effort` asserts nothing about them. */
     concurrent: z.enum(['one-charge', 'best-effort']),
@@ -220,26 +224,29 @@ export const contractSchema = z.strictObject({
     blockMs: milliseconds,
     /** The status of responses during a block. */
     status: z.int().min(400).max(499),
-    /** What counts as a failure: any response that is no success, or a 4xx other than 429. */
+    /** What counts as a failure: any non-success response, or a 4xx other than 429. */
     counts: z.enum(['non-success', 'client-errors-but-429']),
     /** Whether responses during a block count as failures themselves; null: not asserted. */
     blockedCount: z.boolean().nullable(),
-    /** What failures block: the whole account, or only requests for the same model, or the RPC proxy; null: not asserted. */
+    /**
+     * What a block applies to: the whole account, or only requests for the same model or the RPC proxy; null: not
+     * asserted.
+     */
     scope: z.enum(['account', 'model']).nullable(),
     /** The words that distinguish this response from other rejections. */
     opening: z.string().min(1),
-    /** Patterns that the message must match, ignoring case; `{seconds}` stands for the length of the block. */
+    /** Patterns that the message must match, ignoring case; `{seconds}` is replaced by the length of the block. */
     saysWait: pattern,
     saysRetry: pattern,
   }),
   limitLogs: z.strictObject({
-    /** How many of an account's last rejections the log lists. */
+    /** The maximum number of an account's rejections in the log. */
     rows: positiveInt,
-    /** The name of the RPC proxy in the log, in place of a model. */
+    /** The name of the RPC proxy in the log, instead of a model. */
     rpcId: z.string(),
   }),
   billing: z.strictObject({
-    /** After this time without requests, every charge is in the balance. */
+    /** After this time without requests, the balance includes every charge. */
     settleMs: milliseconds,
     /** The smallest difference that a balance header shows. */
     balanceResolutionUsd: decimalText,
@@ -252,7 +259,7 @@ export const contractSchema = z.strictObject({
 
 export type Contract = z.infer<typeof contractSchema>
 
-/** The tier of `method` on `network`; null when the network is unknown or the method is not on its allow-list. */
+/** The tier of `method` on `network`; null if the network is unknown or the method is not on its allow-list. */
 export function methodTier(contract: Contract, network: string, method: string): MethodTier | null {
   const { networks, methods } = contract.rpc
   const known = own(networks, network)
@@ -261,6 +268,6 @@ export function methodTier(contract: Contract, network: string, method: string):
 
 export const resourceOf = ({ resources }: Contract, name: string): Resource | null => own(resources, name)
 
-/** An own entry of a table, for a name from outside: `constructor` is no entry, although every object has it. */
+/** An own property of a table. The name is external input: `constructor` must not match the inherited property. */
 const own = <T>(table: Readonly<Record<string, T>>, name: string): T | null =>
   Object.hasOwn(table, name) ? (table[name] ?? null) : null

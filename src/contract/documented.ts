@@ -4,8 +4,8 @@ import { rpcMethods } from './rpc-methods.ts'
 const flag: ChatOption = { values: 'boolean', default: false, conditional: false }
 
 /**
- * The service as its interface document describes it. A comment marks what that document leaves open and a public
- * source fills in; those are defaults, and a profile replaces them.
+ * The service as its interface document describes it. Comments mark values that the document leaves open: these are
+ * defaults from public sources, and a profile replaces them.
  */
 export const documented: Contract = {
   name: 'documented',
@@ -33,7 +33,7 @@ export const documented: Contract = {
       L: { requestsPerMinute: 60, tokensPerMinute: 1_000_000 },
     },
   },
-  // Which model is in which tier, and what a token costs, is open; these are the reference service's.
+  // The document does not assign models to tiers or list token prices. These are the models of the reference service.
   models: [
     model('ref-nano-3b', 'Reference Nano 3B', 'XS', 4_096, ['0.15', '0.60', '0.03', '0.20'], true),
     model('ref-small-24b', 'Reference Small 24B', 'S', 8_192, ['0.50', '2.00', '0.10', '0.60']),
@@ -43,14 +43,14 @@ export const documented: Contract = {
     },
     model('ref-medium-70b', 'Reference Medium 70B', 'M', 8_192, ['0.70', '2.80', '0.14', '0.90']),
     model('ref-large-235b', 'Reference Large 235B', 'L', 16_384, ['0.90', '4.50', '0.18', '1.20']),
-    // The last, so that it is nobody's first choice.
+    // The last entry, so that it is never the default model.
     {
       ...model('ref-nano-1b', 'Reference Nano 1B', 'XS', 2_048, ['0.10', '0.40', '0.02', '0.13']),
       lifecycle: 'deprecated',
     },
   ],
-  // The document names these and gives no payload. Paths and members are from public sources, the models are those of
-  // the reference service, and a price is a guess at the maximum cost of so small a request.
+  // The document names these without a payload. Paths and fields are from public sources, and the models are those of
+  // the reference service. Each price is an estimate of the maximum cost of such a small request.
   resources: {
     embeddings: post('/embeddings', { model: 'ref-embed', input: 'hello' }, { draws: 'embedding', worstUsd: '0.001' }),
     image: post(
@@ -78,12 +78,12 @@ export const documented: Contract = {
     partner: { image: 60, audio: 120, embedding: 500, 'video-queue': null, 'video-retrieve': null },
   },
   pagination: { pageParameter: 'page', limitParameter: 'limit' }, // public
-  requestTimestampHeader: 'x-service-request-timestamp-ms', // open: the name under which it is given back
+  requestTimestampHeader: 'x-service-request-timestamp-ms', // open: the name under which it is echoed
   chat: {
     systemPromptOption: 'include_venice_system_prompt',
     parametersField: 'service_parameters',
     options: {
-      character_slug: { values: 'string', default: null, conditional: true }, // a character may be unknown
+      character_slug: { values: 'string', default: null, conditional: true }, // the character may not exist
       strip_thinking_response: flag,
       disable_thinking: flag,
       enable_web_search: { values: ['off', 'on', 'auto'], default: 'off', conditional: false },
@@ -117,7 +117,7 @@ export const documented: Contract = {
     batchLimit: 100,
     namesEveryMethod: true,
     unknownNetworkStatus: 400, // public
-    invalidRequestStatus: 400, // as for any other parameter that is not valid
+    invalidRequestStatus: 400, // as for any other invalid parameter
     errorLayout: 'json-rpc', // public
     networks: {
       ...family('ethereum', ['mainnet', 'sepolia', 'holesky']),
@@ -136,7 +136,7 @@ export const documented: Contract = {
     multipliers: { standard: 1, advanced: 2, large: 4 },
     methods: rpcMethods,
     errorItemCredits: 5,
-    singleErrorIsDiscounted: null, // the document speaks of batches only
+    singleErrorIsDiscounted: null, // the document covers batches only
     oneAtATime: null,
     usdPerCredit: '0.000000625',
     priceTolerance: 0.005, // "about"
@@ -145,7 +145,7 @@ export const documented: Contract = {
   idempotency: {
     ttlMs: 24 * 60 * 60 * 1000,
     keyPattern: '^[A-Za-z0-9_-]{1,255}$',
-    badKey: 'rejected', // as any other parameter that is not valid
+    badKey: 'rejected', // as for any other invalid parameter
     concurrent: 'one-charge',
   },
   limits: { windowMs: 60_000, requestsReset: 'unix-seconds', tokensReset: 'seconds', tokenHeaders: true },
@@ -156,7 +156,7 @@ export const documented: Contract = {
     blockMs: 30_000,
     status: 429, // public
     counts: 'non-success',
-    blockedCount: false, // else a block would not last 30 s
+    blockedCount: false, // otherwise a block would last longer than 30 s
     scope: 'account',
     opening: 'Too many failed attempts', // public
     saysWait: 'wait (for )?{seconds} ?s(ec|\\b)',

@@ -2,30 +2,30 @@ import type { ClausesOf } from './clauses.ts'
 import type { Contract, Network } from './contract.ts'
 
 /**
- * Who sends a crafted request: the caller of the arrival, somebody without a key, with an invalid key, with credentials
- * of another scheme, a user who does not pay, or one with a balance of zero.
+ * The sender of a crafted request: the caller of the arrival, or one with another identity. `stranger` sends no key, and
+ * `other-scheme` sends credentials of another scheme. `free-user` does not pay, and `zero-balance` has no balance.
  */
 export type Sender = 'caller' | 'stranger' | 'bad-key' | 'other-scheme' | 'free-user' | 'zero-balance'
 
-/** A crafted request: it exercises a clause, and the contract states its status. */
+/** A crafted request that exercises a clause. The contract states its status. */
 export type Probe = {
   readonly clause: ClausesOf<'probe'>
   readonly as: Sender
   /**
-   * The limit that the request may draw on: a service need not count what it rejects. `control` is the limit of
-   * everything that is neither a completion of a known model nor a call of the RPC proxy.
+   * The limit that the request may draw on. A service need not count rejected requests. `control` is the limit of all
+   * requests except completions of a known model and RPC calls.
    */
   readonly draws: 'chat' | 'rpc' | 'embedding' | 'control' | null
-  /** The expected statuses; none where the contract states none, and then nothing is asserted. */
+  /** The expected statuses. Empty if the contract states none; then nothing is asserted. */
   readonly promised: (contract: Contract) => readonly number[]
-  /** What the error message must name. */
+  /** Names that the error message must mention. */
   readonly names: readonly string[]
-  /** The maximum cost of the request in RPC credits, where the target may accept it. */
+  /** The maximum cost of the request in RPC credits, if the target may accept it. */
   readonly credits?: (contract: Contract) => number
   readonly request: (contract: Contract) => CraftedRequest
 }
 
-/** A whole request without its credentials. */
+/** A complete request without credentials. */
 export type CraftedRequest = {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -35,14 +35,14 @@ export type CraftedRequest = {
 
 export type Probes = Readonly<Record<string, Probe>>
 
-export const refused = (): readonly number[] => [400]
+export const expect400 = (): readonly number[] => [400]
 
 type Members = Readonly<Record<string, unknown>>
 
 const json = { 'content-type': 'application/json', accept: 'application/json' } as const
 
-/** The smallest valid chat request, with these members in place of its own; an undefined one is left out. */
-export const toChat =
+/** The smallest valid chat request with these fields. An undefined field is removed. */
+export const chatRequest =
   (members: (contract: Contract) => Members, headers: Readonly<Record<string, string>> = {}) =>
   (contract: Contract): CraftedRequest => {
     const usual = {
@@ -58,8 +58,8 @@ export const toChat =
     }
   }
 
-/** A request of the RPC proxy, to its first network of a family, or to another one. */
-export const toRpc =
+/** A request to the RPC proxy, by default for an EVM network. */
+export const rpcRequest =
   (
     body: (contract: Contract) => unknown,
     headers: Readonly<Record<string, string>> = {},
@@ -72,14 +72,14 @@ export const toRpc =
     body: JSON.stringify(body(contract)),
   })
 
-/** The first network of a family; a profile can add to the documented ones, and take none away. */
+/** The first network of a family. A profile can add networks but not remove the documented ones. */
 export const networkOf =
   (family: Network['family']) =>
   ({ rpc }: Contract): string =>
     Object.entries(rpc.networks).find(([, network]) => network.family === family)?.[0] ?? `${family}-mainnet`
 
-/** An embedding of this input. */
-export const toEmbed =
+/** An embedding request with this input. */
+export const embeddingRequest =
   (input: unknown) =>
   ({ resources }: Contract): CraftedRequest => {
     const embedding = Object.values(resources).find(({ draws }) => draws === 'embedding')
@@ -93,6 +93,6 @@ export const toEmbed =
 
 export const rpcItem = (method: string, id = 1) => ({ jsonrpc: '2.0', id, method, params: [] })
 
-/** The credits of one call on the most expensive network and in the most expensive tier. */
-export const dearestCall = ({ rpc }: Contract): number =>
+/** The credits of one call on the most expensive network in the most expensive tier. */
+export const mostExpensiveCall = ({ rpc }: Contract): number =>
   Math.max(...Object.values(rpc.networks).map(({ baseCredits }) => baseCredits)) * rpc.multipliers.large

@@ -4,7 +4,7 @@ import { authProbes, keyProbes } from './probes/auth.ts'
 import { chatProbes } from './probes/chat.ts'
 import { rpcProbes } from './probes/rpc.ts'
 
-/** Every crafted request by its name in scenarios. */
+/** All crafted requests by name, as in scenarios. */
 const probes = {
   ...authProbes,
   ...chatProbes,
@@ -22,7 +22,7 @@ export const probeOf = (name: string): Probe => {
   return probe
 }
 
-/** Whether a probe is rejected on its caller's account: then it counts towards the abuse block. */
+/** Whether the rejection of a probe counts toward its caller's abuse block. */
 export function isOwnRefusal(name: string, contract: Contract): boolean {
   const { as, promised } = probeOf(name)
   return as === 'caller' && promised(contract).every(status => status >= 300)

@@ -8,9 +8,9 @@ import { documented } from './documented.ts'
 const profileFile = { name: 'profile', secretHint: 'set TURNPIKE_KEYS' }
 
 /**
- * The documented contract with the profile in `file` laid over it: mappings are merged key by key, everything else is
- * replaced. Throws a UsageError with every mistake of the file, in the order of their lines, when the file cannot be
- * read or the result is no contract.
+ * The documented contract with the profile in `file` merged over it: mappings are merged key by key, all other values
+ * are replaced. Throws a UsageError with every mistake in line order if the file cannot be read or the result is not a
+ * valid contract.
  */
 export function loadProfile(file: string): Contract {
   const source = parseYaml(readYaml(file, profileFile), file, profileFile)
@@ -20,7 +20,7 @@ export function loadProfile(file: string): Contract {
   return contractSchema.parse(merged)
 }
 
-/** An own member of the top always becomes an own member of the result. */
+/** An own key of `top` always becomes an own key of the result, even `__proto__`. */
 function overlay(base: unknown, top: unknown): unknown {
   if (!isObject(base) || !isObject(top)) return top
   const laid = Object.entries(top).map(

@@ -1,8 +1,8 @@
 import type { MethodTier } from './contract.ts'
 
 /**
- * The allow-list by family, as far as it is publicly known. Only the three multipliers are documented; which method is
- * in which tier is a profile value.
+ * The allow-list by family, as far as it is publicly known. The document gives only the three multipliers; the tier of
+ * each method is a profile value.
  */
 type Tiers = Readonly<Record<MethodTier, readonly string[]>>
 
@@ -108,7 +108,7 @@ const byMethod = (tiers: Tiers): Record<string, MethodTier> =>
 
 export const rpcMethods = { evm: byMethod(evm), solana: byMethod(solana), starknet: byMethod(starknet) }
 
-/** Methods that the service names as unsupported, by the reason that it gives. All are answered with 400. */
+/** Methods that the service lists as unsupported, by its stated reason. All of them get a 400. */
 export const unsupportedMethods = {
   'websocket-only': ['eth_subscribe', 'eth_unsubscribe'],
   'websocket-only-solana': [
@@ -134,9 +134,9 @@ export const unsupportedMethods = {
 } as const
 
 /**
- * How often applications call which EVM method: counts in a sample of 5,000 queries to a public provider in December
- * 2019, as published in the source of ethspam (github.com/shazow/ethspam, queries.go). Transactions that were sent are
- * left out, since a load test must not write to a chain.
+ * How often applications call each EVM method: counts in a sample of 5,000 queries to a public provider in December
+ * 2019, as published in the source of ethspam (github.com/shazow/ethspam, queries.go). Sent transactions are left out,
+ * since a load test must not write to a chain.
  */
 export const usualEvmMethods: readonly (readonly [method: string, weight: number])[] = [
   ['eth_call', 1928],

@@ -26,7 +26,7 @@ export type LogHeader = RunInfo & {
   readonly workers: number
 }
 
-/** Event-loop delay of a worker in milliseconds: how long its own work kept it from handling events. */
+/** Event-loop delay of a worker in milliseconds: how long its own work delayed its events. */
 export type EventLoopDelay = { readonly p99: number; readonly max: number }
 
 /** The last line of a log. A killed run has none. */
@@ -35,7 +35,7 @@ export type LogFooter = {
   readonly durationMs: number
   /** When the first stage was due to begin; due times count from it. null if no stage began. */
   readonly loadStartMs: number | null
-  /** When the worker began the first stage, on the clock of the run; null if it did not. */
+  /** When the worker began the first stage, on the clock of the run; null if it did not begin. */
   readonly startedMs: number | null
   readonly eventLoopDelayMs: EventLoopDelay | null
   /** Observations that were judged but are not in the log, because the disk was too slow. */
@@ -75,7 +75,7 @@ export async function openLog(file: string, head: LogHeader, clock: Clock): Prom
 /**
  * Writes observations as gzipped NDJSON. Every flush writes one gzip member of whole lines, so a log can be read up to the
  * last flush even after a crash. Compression runs off the main thread. Writing never waits for the disk: if more than
- * `max` characters are pending, observations are skipped, and a line in their place says how many.
+ * `max` characters are pending, observations are skipped, and a line in their place states how many.
  */
 export function writeLog(file: LogFile, head: LogHeader, clock: Clock, max = maxWaiting): LogWriter {
   let pending: string[] = [JSON.stringify(head)]

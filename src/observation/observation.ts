@@ -2,8 +2,8 @@ import type { ChatOptions } from '../contract/chat-options.ts'
 import type { AccountTier, ModelTier } from '../contract/contract.ts'
 
 /**
- * The record of one request: when it was due, when it was sent, what came back, how it ended. Nothing else passes from
- * the producing half to the judging half, so it carries every fact that a judge needs, and no secret. All times are
+ * The record of one request: when it was due and sent, its response, and its outcome. The producing half passes nothing
+ * else to the judging half, so an observation has every fact that a judge needs, and no secret. All times are in
  * milliseconds since the start of the run. Plain JSON.
  */
 export type Observation = {
@@ -82,8 +82,8 @@ export type ObservedResponse = {
 }
 
 /**
- * A body as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, and values
- * nested more than 64 deep are null.
+ * The body, as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, and
+ * values nested more than 64 deep are null.
  */
 export type Body =
   | { readonly kind: 'empty' }
@@ -103,7 +103,7 @@ export type ChatDescriptor = {
   readonly promptTokens: number
   /** The maximum number of tokens of one choice. */
   readonly maxCompletionTokens: number
-  /** null if only a prompt and a bound were sent. */
+  /** null if the request had only a prompt and a token limit. */
   readonly options: ChatOptions | null
 }
 
@@ -119,7 +119,7 @@ export type RpcItem = { readonly id: number | string; readonly method: string; r
 
 /** The role of a request among those that share one idempotency key. */
 export type ReplayRole = {
-  /** The `seq` of the first request with the key. Identifies the key without revealing it. */
+  /** The `id` of the first request with the key. Identifies the key without revealing it. */
   readonly group: number
   /**
    * original: first use · duplicate: same body · other-key: same body, another API key of the account · conflict: another
@@ -147,7 +147,7 @@ export type ResourceDescriptor = {
 /** A crafted request with a documented response. */
 export type ProbeDescriptor = { readonly kind: 'probe'; readonly probe: string }
 
-/** Further runs of a grammar are not kept. */
+/** The maximum number of recorded runs of a grammar. */
 export const maxGrammarRuns = 64
 
 /** What a token stream contained and when: counts, times and types, and only the beginnings of texts. */
@@ -167,8 +167,8 @@ export type StreamRecord = {
   /** Distinct values, at most 3. */
   readonly stopReasons: readonly unknown[]
   /**
-   * The JSON types of the fields of deltas, in order of first occurrence, each with the first 80 characters of the first
-   * such value as JSON. null does not count as a type. At most one entry for each field and type.
+   * The JSON types of the fields of deltas, in order of first occurrence. Each has the first 80 characters of its first
+   * value as JSON. null does not count as a type. At most one entry for each field and type.
    */
   readonly deltaTypes: readonly (readonly [field: DeltaField, type: JsonType, first: string])[]
   /** The last value of each. */
@@ -176,9 +176,9 @@ export type StreamRecord = {
   readonly cost: unknown
   /** The field `error` of an event; null if none had one. */
   readonly error: unknown
-  /** The echo of the options, with the last value of each; null if none was kept. */
+  /** The echo of the options, with the last value of each; null if none was recorded. */
   readonly parameters: Readonly<Record<string, unknown>> | null
-  /** The first 4,096 characters of the content; null if not kept, since the request had no options. */
+  /** The first 4,096 characters of the content; null if not recorded, since the request had no options. */
   readonly text: string | null
   /** Names of the called tools, at most 3. */
   readonly toolNames: readonly string[]

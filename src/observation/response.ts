@@ -3,14 +3,14 @@ import { toObject } from '../lib/json.ts'
 import type { Observation, ObservedResponse } from './observation.ts'
 
 /**
- * Whether a response seems to come from a gateway: a 5xx without the version header that every response of the service
- * has. Such responses are not documented, so no check applies to them.
+ * Whether a response seems to come from a gateway: a 5xx without the service version header. Such responses are not
+ * documented, so no check applies to them.
  */
 export const isFromGateway = ({ status, headers }: ObservedResponse, contract: Contract): boolean =>
   status >= 500 && headers[`${contract.headerPrefix}version`] === undefined
 
 /**
- * Whether a response is the abuse block: its message names failed attempts. It says nothing about the request itself.
+ * Whether a response is from the abuse block: its message mentions failed attempts. Such a response tells nothing about the request.
  */
 export function isAbuseBlock(response: ObservedResponse, { abuse }: Contract): boolean {
   return (
@@ -18,7 +18,7 @@ export function isAbuseBlock(response: ObservedResponse, { abuse }: Contract): b
   )
 }
 
-/** The message of an error. Where in the body it stands is not documented. */
+/** The message of an error. The document does not define its position in the body. */
 export function errorMessageOf(response: ObservedResponse): string {
   if (response.body.kind === 'text') return response.body.head
   const body = jsonObject(response)
@@ -27,11 +27,14 @@ export function errorMessageOf(response: ObservedResponse): string {
   return texts.filter(text => typeof text === 'string').join(' ')
 }
 
-/** The whole body as text, as far as it was kept. Empty for a stream. */
+/** The recorded part of the body as text. Empty for a stream. */
 export const bodyText = ({ body }: ObservedResponse): string =>
   body.kind === 'json' ? JSON.stringify(body.value) : body.kind === 'text' ? body.head : ''
 
-/** Whether a 429 rejects an RPC request because another one of its caller is in flight. It says nothing about a limit. */
+/**
+ * Whether a 429 rejects an RPC request because another request of its caller is in flight. Such a 429 is not about a
+ * limit.
+ */
 export function isConcurrencyRejection(response: ObservedResponse, { rpc }: Contract): boolean {
   if (rpc.oneAtATime === null || response.status !== 429) return false
   const body = jsonObject(response)
@@ -45,8 +48,8 @@ const json = /^application\/json\s*(;|$)/i
 export const isJsonType = (contentType: string | undefined): boolean => json.test(contentType ?? '')
 
 /**
- * The response if the service sent it to a caller that it knew, else null. What is documented for authenticated responses
- * applies to it. A 5xx may come from a gateway, so it is left out.
+ * The response if the service authenticated its caller, otherwise null. Documented rules for authenticated responses
+ * apply to it. A 5xx is left out, because it may come from a gateway.
  */
 export function authenticatedResponse({ request, response }: Observation): ObservedResponse | null {
   if (response === null || response.status === 401 || response.status >= 500) return null

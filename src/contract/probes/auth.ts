@@ -1,10 +1,10 @@
 import type { Contract } from '../contract.ts'
-import { dearestCall, type Probe, type Probes, rpcItem, type Sender, toChat, toRpc } from '../probe.ts'
+import { chatRequest, mostExpensiveCall, type Probe, type Probes, rpcItem, rpcRequest, type Sender } from '../probe.ts'
 
-const toNode = toRpc(() => rpcItem('eth_blockNumber'))
-const hello = toChat(() => ({}))
+const toNode = rpcRequest(() => rpcItem('eth_blockNumber'))
+const hello = chatRequest(() => ({}))
 
-/** A valid request except for its sender. It draws on no caller's limit. */
+/** A valid request except for its sender. It does not draw on a caller's limit. */
 const sentBy = (
   as: Sender,
   clause: Probe['clause'],
@@ -15,7 +15,7 @@ const sentBy = (
 const unpaid = (): readonly number[] => [402]
 const noKey = ({ auth }: Contract): readonly number[] => auth.noKey
 
-/** A model reserved for paying users, if the contract has one; else nothing is asserted. */
+/** A model reserved for paying users, if the contract has one; otherwise nothing is asserted. */
 const reserved = ({ models }: Contract) => models.find(({ payingOnly }) => payingOnly)
 
 export const authProbes = {
@@ -27,21 +27,21 @@ export const authProbes = {
   'model-for-payers': sentBy(
     'free-user',
     'auth.paid-only',
-    toChat(contract => ({ model: reserved(contract)?.id ?? contract.models[0]?.id })),
+    chatRequest(contract => ({ model: reserved(contract)?.id ?? contract.models[0]?.id })),
     contract => (reserved(contract) === undefined ? [] : [401]),
   ),
   'empty-account': sentBy('zero-balance', 'error.402', hello, unpaid),
   'empty-account-to-rpc': sentBy('zero-balance', 'error.402', toNode, unpaid),
 } as const satisfies Probes
 
-/** Every character that a key may have. */
+/** All characters that a key may have. */
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-'
 const keyOf = (length: number) => alphabet.repeat(4).padEnd(length, 'A').slice(0, length)
 
 /**
- * Always the same request: a short key cannot be new each time, and 200 is right for its first use and for a replay.
+ * Always the same request: a short key cannot be new each time. Its first use and its replays are all valid with 200.
  */
-const request = (key: string) => toRpc(() => rpcItem('eth_chainId'), { 'idempotency-key': key })
+const request = (key: string) => rpcRequest(() => rpcItem('eth_chainId'), { 'idempotency-key': key })
 
 const matches = (key: string, { idempotency }: Contract) => new RegExp(idempotency.keyPattern).test(key)
 
@@ -51,7 +51,7 @@ const good = (key: string): Probe => ({
   draws: 'rpc',
   promised: contract => (matches(key, contract) ? [200] : []),
   names: [],
-  credits: dearestCall,
+  credits: mostExpensiveCall,
   request: request(key),
 })
 
@@ -64,11 +64,11 @@ const bad = (key: string): Probe => ({
     return badKey === null || matches(key, contract) ? [] : [badKey === 'rejected' ? 400 : 200]
   },
   names: [],
-  credits: dearestCall,
+  credits: mostExpensiveCall,
   request: request(key),
 })
 
-/** Idempotency keys at the edges of what the documented pattern allows. */
+/** Idempotency keys at the limits of the documented pattern. */
 export const keyProbes = {
   'key-of-one-character': good('k'),
   'key-of-255-characters': good(keyOf(255)),

@@ -1,17 +1,17 @@
 import type { ClausesOf } from '../clauses.ts'
-import { type CraftedRequest, type Probe, type Probes, refused, toChat, toEmbed } from '../probe.ts'
+import { type CraftedRequest, chatRequest, embeddingRequest, expect400, type Probe, type Probes } from '../probe.ts'
 
 type ProbeClause = ClausesOf<'probe'>
 type Members = Readonly<Record<string, unknown>>
 
-/** A valid request except for these members. */
+/** A valid request except for these fields. */
 const wrong = (clause: ProbeClause, members: Members): Probe => ({
   clause,
   as: 'caller',
   draws: 'chat',
-  promised: refused,
+  promised: expect400,
   names: [],
-  request: toChat(() => members),
+  request: chatRequest(() => members),
 })
 
 /** A valid request except for its only message. */
@@ -34,7 +34,7 @@ const mediaType = (type: string | null): Probe => ({
   draws: 'chat',
   promised: ({ chat }) => [chat.wrongMediaTypeStatus],
   names: [],
-  request: contract => typed(toChat(() => ({}))(contract), type),
+  request: contract => typed(chatRequest(() => ({}))(contract), type),
 })
 
 /** An input that is neither a text nor a list of texts. */
@@ -42,20 +42,22 @@ const wrongInput = (input: unknown): Probe => ({
   clause: 'embeddings.token-ids',
   as: 'caller',
   draws: 'embedding',
-  promised: refused,
+  promised: expect400,
   names: [],
-  request: toEmbed(input),
+  request: embeddingRequest(input),
 })
 
 /** Malformed requests for completions, embeddings, and the options of completions. */
 export const chatProbes = {
   'wrong-media-type': mediaType('text/plain'),
   'no-media-type': mediaType(null),
-  // The target should reject it for its missing messages, so that nothing is charged; any status but that of a wrong type is right.
+  // Without messages, the target should reject it and charge nothing. Any status except that of a wrong media type is
+  // valid.
   'media-type-with-charset': {
     ...mediaType(null),
     promised: () => [400, 200],
-    request: contract => typed(toChat(() => ({ messages: undefined }))(contract), 'application/json; charset=utf-8'),
+    request: contract =>
+      typed(chatRequest(() => ({ messages: undefined }))(contract), 'application/json; charset=utf-8'),
   },
 
   'model-missing': { ...wrong('chat.request', { model: undefined }), draws: 'control' },
@@ -93,8 +95,8 @@ export const chatProbes = {
     clause: 'parameters.invalid',
     as: 'caller',
     draws: 'chat',
-    promised: refused,
+    promised: expect400,
     names: [],
-    request: toChat(({ chat }) => ({ [chat.parametersField]: { enable_web_search: 'maybe' } })),
+    request: chatRequest(({ chat }) => ({ [chat.parametersField]: { enable_web_search: 'maybe' } })),
   },
 } as const satisfies Probes

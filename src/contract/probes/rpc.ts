@@ -1,32 +1,32 @@
 import { methodTier, type Network } from '../contract.ts'
-import { dearestCall, networkOf, type Probe, type Probes, refused, rpcItem, toRpc } from '../probe.ts'
+import { expect400, mostExpensiveCall, networkOf, type Probe, type Probes, rpcItem, rpcRequest } from '../probe.ts'
 import { unsupportedMethods } from '../rpc-methods.ts'
 
 type Family = Network['family']
 
-/** A method that the service lists as unsupported, or that is on no allow-list. */
+/** A method that the service lists as unsupported, or that is not on the allow-list. */
 const single = (method: string, clause: Probe['clause'] = 'rpc.unsupported-method', family: Family = 'evm'): Probe => ({
   clause,
   as: 'caller',
   draws: 'rpc',
   promised: contract => (methodTier(contract, networkOf(family)(contract), method) === null ? [400] : []),
   names: [],
-  request: toRpc(() => rpcItem(method), {}, networkOf(family)),
+  request: rpcRequest(() => rpcItem(method), {}, networkOf(family)),
 })
 
 const websocket = (method: string, family: Family = 'evm') => single(method, 'rpc.unsupported-method.websocket', family)
 const filter = (method: string) => single(method, 'rpc.unsupported-method.filter')
 const keys = (method: string) => single(method, 'rpc.unsupported-method.keys')
-const foreign = (method: string, family: Family) => single(method, 'rpc.unsupported-method.family', family)
+const otherFamily = (method: string, family: Family) => single(method, 'rpc.unsupported-method.family', family)
 
-/** A batch that must be rejected for some of its methods; the message must name each of them. */
+/** A batch that must be rejected because of some of its methods. The message must name each of them. */
 const batch = (methods: readonly string[], offending: readonly string[] = methods, family: Family = 'evm'): Probe => ({
   clause: 'rpc.batch.rejected',
   as: 'caller',
   draws: 'rpc',
-  promised: refused,
+  promised: expect400,
   names: offending,
-  request: toRpc(() => methods.map((method, index) => rpcItem(method, index + 1)), {}, networkOf(family)),
+  request: rpcRequest(() => methods.map((method, index) => rpcItem(method, index + 1)), {}, networkOf(family)),
 })
 
 /** A request that is not a JSON-RPC 2.0 call. */
@@ -36,18 +36,18 @@ const malformed = (body: unknown): Probe => ({
   draws: 'rpc',
   promised: ({ rpc }) => (rpc.invalidRequestStatus === null ? [] : [rpc.invalidRequestStatus]),
   names: [],
-  request: toRpc(() => body),
+  request: rpcRequest(() => body),
 })
 
-/** What the service names in place of a method that it does not support. That it lacks parameters is the node's. */
+/** A method that the service recommends instead of an unsupported one. The node rejects the missing parameters. */
 const alternative = (method: string): Probe => ({
   clause: 'rpc.alternatives',
   as: 'caller',
   draws: 'rpc',
   promised: contract => (methodTier(contract, networkOf('evm')(contract), method) === null ? [] : [200]),
   names: [],
-  credits: dearestCall,
-  request: toRpc(() => rpcItem(method)),
+  credits: mostExpensiveCall,
+  request: rpcRequest(() => rpcItem(method)),
 })
 
 const {
@@ -57,7 +57,7 @@ const {
   'key-holding': holders,
 } = unsupportedMethods
 
-/** Of every sort, among others that are supported. */
+/** One method of each unsupported category, plus one unknown method. */
 const mixed = ['eth_newFilter', 'eth_accounts', 'eth_subscribe', 'eth_noSuchMethod'] as const
 const manyUnlisted = Array.from({ length: 25 }, (_, index) => `eth_noSuch${String.fromCharCode(65 + index)}`)
 
@@ -80,12 +80,12 @@ export const rpcProbes = {
   'eth-get-work': keys('eth_getWork'),
   'eth-submit-work': keys('eth_submitWork'),
   'unlisted-method': single('eth_noSuchMethod'),
-  /** What every object of JavaScript has is on no list. */
+  /** Every JavaScript object has this property, but no allow-list has it. */
   'inherited-method': single('constructor'),
-  'evm-method-on-solana': foreign('eth_call', 'solana'),
-  'solana-method-on-evm': foreign('getSlot', 'evm'),
+  'evm-method-on-solana': otherFamily('eth_call', 'solana'),
+  'solana-method-on-evm': otherFamily('getSlot', 'evm'),
   'unsupported-methods-in-batch': batch(['eth_blockNumber', ...mixed], mixed),
-  /** The first and the last of the batch, and one of them twice. */
+  /** Unsupported methods at both ends of the batch, one of them twice. */
   'unsupported-methods-at-the-ends': batch(
     ['eth_newFilter', 'eth_blockNumber', 'eth_newFilter', 'eth_call', 'eth_accounts'],
     ['eth_newFilter', 'eth_accounts'],
@@ -104,15 +104,15 @@ export const rpcProbes = {
   'rpc-params-no-list': malformed({ ...rpcItem('eth_blockNumber'), params: 'latest' }),
   'rpc-no-json': {
     ...malformed(null),
-    request: contract => ({ ...toRpc(() => null)(contract), body: '{"jsonrpc":"2.0","id":1,"method":' }),
+    request: contract => ({ ...rpcRequest(() => null)(contract), body: '{"jsonrpc":"2.0","id":1,"method":' }),
   },
   'batch-too-long': {
     clause: 'rpc.batch.limit',
     as: 'caller',
     draws: 'rpc',
-    promised: refused,
+    promised: expect400,
     names: [],
-    request: toRpc(({ rpc }) =>
+    request: rpcRequest(({ rpc }) =>
       Array.from({ length: rpc.batchLimit + 1 }, (_, index) => rpcItem('eth_blockNumber', index + 1)),
     ),
   },
@@ -122,7 +122,7 @@ export const rpcProbes = {
     draws: 'rpc',
     promised: ({ rpc }) => (rpc.unknownNetworkStatus === null ? [] : [rpc.unknownNetworkStatus]),
     names: [],
-    request: toRpc(
+    request: rpcRequest(
       () => rpcItem('eth_blockNumber'),
       {},
       () => 'atlantis-mainnet',

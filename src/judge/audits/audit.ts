@@ -4,33 +4,33 @@ import type { Example } from '../checks/findings.ts'
 
 /** A fold over the observations in the order of their `seq`. */
 export type Audit = {
-  /** Whatever is added later was sent at `watermarkMs` or after it. */
+  /** Observations added later were sent at `watermarkMs` or later. */
   readonly add: (observation: Observation, watermarkMs: number) => void
   /**
-   * Judges what was still open. To be called once, after the last observation. `isComplete` is
-   * false for a record that was cut off: requests in flight are missing from it, so what they leave open stays open.
+   * Judges everything still open. Call once, after the last observation. `isComplete` is false for a truncated
+   * recording: it lacks requests in flight, so anything that depends on them stays open.
    */
   readonly finish: (isComplete: boolean) => void
 }
 
-/** What every audit may know beside the observations. */
+/** The context of an audit besides the observations. */
 export type AuditContext = {
   readonly contract: Contract
   /** Whether others use the same accounts during the run. */
   readonly shared: boolean
-  /** Unix time in milliseconds at which the clock of the observations stands at 0. */
+  /** Unix time in milliseconds at which the clock of the observations is 0. */
   readonly startedAtMs: number
 }
 
-/** What the ledger found, over all callers. Amounts are decimal strings. */
+/** The results of the ledger over all callers. Amounts are decimal strings. */
 export type Billing = {
-  /** By our price list; credits are those of the RPC proxy. */
+  /** According to the price list. Credits are those of the RPC proxy. */
   readonly expectedCredits: string
   readonly expectedUsd: string
-  /** As the answers said; replays are not counted. */
+  /** As the responses claim; replays are not counted. */
   readonly claimedCredits: string
   readonly claimedUsd: string
-  /** Taken from the balances between the opening and the closing statement; null when one of them is missing. */
+  /** The difference between the opening and the closing balance check; null if one of them is missing. */
   readonly billedUsd: string | null
   readonly discrepancies: readonly Discrepancy[]
 }
@@ -60,7 +60,7 @@ export type LimitResult = {
   readonly scope: string
   readonly tier: string
   readonly windowMs: number
-  /** By the contract; where that is silent, as the answers said; null when they did not. */
+  /** According to the contract or, if it has none, as responses state it; null if neither does. */
   readonly limit: number | null
   readonly windows: number
   readonly accepted: number
@@ -69,10 +69,10 @@ export type LimitResult = {
   readonly missing429: number
 }
 
-/** How many answers of the abuse block there were, by stage. */
+/** The number of responses of the abuse block, by stage. */
 export type BlockCounts = Readonly<Record<string, number>>
 
-/** What one answer adds to the ledger; credits are whole ones. */
+/** The amounts that one response adds to the ledger. Credits are whole numbers. */
 export type LedgerAmounts = {
   readonly expectedCredits: bigint
   readonly expectedPicoUsd: bigint
@@ -80,12 +80,12 @@ export type LedgerAmounts = {
   readonly claimedPicoUsd: bigint
 }
 
-/** Called as the ledger grows. Instants are milliseconds since the start of the run. */
+/** Called as the ledger grows. Times are milliseconds since the start of the run. */
 export type SpendListener = {
   readonly spent: (atMs: number, amounts: LedgerAmounts) => void
-  /** An account that was not known before. */
+  /** A new account. */
   readonly opened: () => void
-  /** By how much a balance fell since the last one that was shown; null: it is the first of its account. */
+  /** The decrease of a balance since it was last shown; null for the first one of its account. */
   readonly shown: (atMs: number, fellPicoUsd: bigint | null) => void
 }
 

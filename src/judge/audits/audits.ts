@@ -21,7 +21,7 @@ import { checkIdsAcrossWorkers, createUniqueIdsAudit, type KnownIds } from './un
 export type Audits = {
   /** Takes observations in any order. */
   readonly add: Sink
-  /** To be called once, before the results are final. */
+  /** Call once, before the results are final. */
   readonly finish: Audit['finish']
   readonly billing: () => Billing
   readonly limits: () => readonly LimitResult[]
@@ -30,17 +30,17 @@ export type Audits = {
   readonly crossWorkerState: () => CrossWorkerState
 }
 
-/** The results of the audits of some callers so far, as plain data. */
+/** The results so far of the audits of some callers, as plain data. */
 export type AuditSnapshot = {
   readonly ledger: LedgerSnapshot
   readonly limits: readonly LimitResult[]
   readonly blocks: BlockCounts
 }
 
-/** What they remember for clauses that only the requests of all workers together decide, as plain data. */
+/** Data for clauses that only the requests of all workers together decide, as plain data. */
 export type CrossWorkerState = { readonly ids: KnownIds; readonly names: ModelNames }
 
-/** Every audit of the table of clauses, fed in the order of sending. */
+/** All audits of the table of clauses, fed in the order of sending. */
 export function createAudits(
   context: AuditContext,
   findingLog: FindingLog,
@@ -70,16 +70,16 @@ export function createAudits(
   }
 }
 
-/** The audits of several workers as one; no caller is of two workers. */
+/** Merges the audits of several workers. No caller belongs to two workers. */
 export type MergedAudits = {
   readonly billing: () => Billing
   readonly limits: () => readonly LimitResult[]
   readonly blocks: () => BlockCounts
-  /** Judges what only all workers together show. To be called once, when the audits of the workers have finished. */
+  /** Judges clauses that need the data of all workers. Call once, when the audits of the workers have finished. */
   readonly finish: (states: readonly CrossWorkerState[]) => void
 }
 
-/** `findingLog` holds the findings of the workers, and takes those made here. Limits come in the order of `callers`. */
+/** `findingLog` has the findings of the workers and receives new ones. Limits are in the order of `callers`. */
 export function mergeAudits(
   parts: readonly AuditSnapshot[],
   callers: readonly string[],

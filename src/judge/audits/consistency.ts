@@ -4,13 +4,13 @@ import { is2xx, isFromGateway } from '../../observation/response.ts'
 import type { Say } from '../checks/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
-/** Clocks may differ, and a time zone be misread; a day is more than either. */
+/** Clocks may differ, and a time zone may be misread. Both are less than a day. */
 const dayMs = 86_400_000
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
-/** A target can make up models without end. */
+/** A target can invent any number of models. */
 const maxModels = 1_000
 
-/** What a header says beside other answers, and beside the clock of the run. */
+/** Compares headers with those of other responses and with the clock of the run. */
 export function createConsistencyAudit(
   { contract, startedAtMs }: AuditContext,
   say: Say<'consistency'>,
@@ -20,7 +20,7 @@ export function createConsistencyAudit(
   const names = new Map<string, FirstName>()
   let stamp = ''
   let stampMs = Number.NaN
-  /** The day of the week that the stamp should name; null where it names that one, or none. */
+  /** The correct day of the week for a Date; null if the Date has it, or names no day. */
   let weekday: string | null = null
 
   return {
@@ -43,10 +43,10 @@ export function createConsistencyAudit(
       const right = weekdays[new Date(stampMs).getUTCDay()] ?? null
       weekday = /^[A-Z][a-z]{2},/.test(date) && !date.startsWith(`${right},`) ? right : null
     }
-    // Whether it is a date at all is another clause's business.
+    // Another clause judges whether it is a date.
     if (Number.isNaN(stampMs) || headersMs === null) return
     if (weekday !== null)
-      return say.broken('header.date.instant', `date is ${quote(date)}, expected ${weekday} of that day`, [id])
+      return say.broken('header.date.instant', `date is ${quote(date)}, expected the weekday ${weekday}`, [id])
     const nowMs = startedAtMs + headersMs
     if (Math.abs(stampMs - nowMs) <= dayMs) return say.kept('header.date.instant')
     const message = `date is ${quote(date)} at ${new Date(nowMs).toUTCString()}, expected it within a day`
@@ -64,10 +64,10 @@ export function createConsistencyAudit(
 }
 
 type FirstName = { readonly name: string; readonly id: number }
-/** What each model was called first, by its id. */
+/** The first display name of each model, by its id. */
 export type ModelNames = ReadonlyMap<string, FirstName>
 
-/** Whether several workers saw the same name for each model. */
+/** Checks that several workers saw the same display name for each model. */
 export function checkNamesAcrossWorkers(all: readonly ModelNames[], say: Say<'consistency'>): void {
   const firsts = new Map<string, FirstName>()
   for (const [modelId, named] of all.flatMap(names => [...names]).toSorted(([, a], [, b]) => a.id - b.id)) {
@@ -82,6 +82,6 @@ function checkSameName(modelId: string, first: FirstName, { name, id }: FirstNam
     say.kept('header.model-name.stable')
     return
   }
-  const message = `${modelId} is called ${quote(name)}, and was called ${quote(first.name)} before, expected one name`
+  const message = `${modelId} is called ${quote(name)}, and was called ${quote(first.name)} before, expected a single name`
   say.broken('header.model-name.stable', message, [first.id, id])
 }

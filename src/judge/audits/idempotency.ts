@@ -3,19 +3,19 @@ import { isAbuseBlock, isReplayed } from '../../observation/response.ts'
 import type { Say } from '../checks/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
-/** Whatever the status of a block is, it is a refusal of the caller and not of the request. */
+/** An abuse block rejects the caller and not the request, whatever its status. */
 const tooMany = 429
 
-/** Judges the requests that share an idempotency key, as one set. */
+/** Judges the requests that share an idempotency key, as one group. */
 export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'idempotency'>): Audit {
   const { concurrent, ttlMs } = contract.idempotency
   const isBestEffort = concurrent === 'best-effort'
   const options: KeyOptions = { ttlMs, cachedAfterMs: isBestEffort ? contract.billing.settleMs : 0, isBestEffort }
-  /** By the number of the group, in the order in which they were begun. */
+  /** By group number, in the order of the first requests. */
   const groups = new Map<number, KeyRequest[]>()
 
-  /** A group is whole once the watermark has passed its first request: its requests are next to each other. */
-  const judgeWhole = (watermarkMs: number) => {
+  /** A group is complete once the watermark has passed its first request, since its requests are consecutive. */
+  const judgeComplete = (watermarkMs: number) => {
     for (const [group, uses] of groups) {
       if (!uses.some(use => use.sentMs < watermarkMs)) return
       groups.delete(group)
@@ -35,88 +35,89 @@ export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'ide
         if (uses === undefined) groups.set(group, [use])
         else uses.push(use)
       }
-      judgeWhole(watermarkMs)
+      judgeComplete(watermarkMs)
     },
     finish: isComplete => {
-      if (isComplete) judgeWhole(Number.POSITIVE_INFINITY)
+      if (isComplete) judgeComplete(Number.POSITIVE_INFINITY)
     },
   }
 }
 
-/** What matters of one request with an idempotency key. */
+/** The relevant facts of one request with an idempotency key. */
 type KeyRequest = {
   readonly id: number
   readonly caller: string
   readonly role: ReplayRole['role']
   readonly sentMs: number
   readonly endMs: number
-  /** null: no complete answer. */
+  /** null: no complete response. */
   readonly status: number | null
-  /** Whether the answer says of itself that it is a replay. */
+  /** Whether the response is marked as a replay. */
   readonly isReplay: boolean
   readonly digest: string | null
 }
 
 type KeyOptions = {
   readonly ttlMs: number
-  /** So long after an answer it is in the cache. */
+  /** A response is in the cache after this delay. */
   readonly cachedAfterMs: number
-  /** Racing requests may each be answered as the first. */
+  /** Concurrent requests may each get the first response. */
   readonly isBestEffort: boolean
 }
 
 type KeyReporter = Say<'idempotency'>
 
-/** A cache may clear away what has expired a little later. */
+/** A cache may delete expired entries a little later. */
 const latestExpiryMs = 1_000
 
 /** Judges the requests that share one idempotency key. */
 function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyReporter): void {
-  /** Those of the caller whose key it is, with the first body. */
+  /** Requests of the key's own caller with the first body. */
   const own = uses.filter(use => use.role === 'original' || use.role === 'duplicate' || use.role === 'again')
   const answered = own.filter(use => use.status === 200)
   const fresh = answered.filter(use => !use.isReplay)
-  /** What is sent in the instant in which an answer has arrived whole was sent after it. */
+  /** A request sent at the instant when a response was complete counts as sent after it. */
   const isBefore = (a: KeyRequest, b: KeyRequest) => a.endMs <= b.sentMs
   const firstSentMs = Math.min(...own.map(use => use.sentMs))
-  /** When what `a` was answered with was stored at the earliest: a replay repeats what was there before. */
+  /** When the response to `a` was stored, at the earliest. A replay repeats a response stored before it was sent. */
   const storedMs = (a: KeyRequest) => (a.isReplay ? firstSentMs : a.sentMs)
-  /** Whether the answer to `a` was in the cache while `b` was looked at. */
+  /** Whether the response to `a` was in the cache while the service processed `b`. */
   const isCachedFor = (a: KeyRequest, b: KeyRequest) =>
     a.endMs + options.cachedAfterMs <= b.sentMs && b.endMs < storedMs(a) + options.ttlMs
 
   for (const use of answered) {
-    if (use.role === 'again') judgeAgain(use)
+    if (use.role === 'again') judgeLateRepeat(use)
     else judgeMark(use)
   }
   judgeRace()
   judgeFirst()
   judgeBodies()
   for (const use of uses) if (use.role === 'conflict') judgeConflict(use)
-  for (const use of uses) if (use.role === 'foreign') judgeForeign(use)
+  for (const use of uses) if (use.role === 'foreign') judgeOtherCaller(use)
   for (const use of uses) if (use.role === 'other-key') judgeOtherKey(use)
 
   function judgeMark(use: KeyRequest) {
     const earlier = answered.find(other => isCachedFor(other, use))
     if (earlier !== undefined && !use.isReplay) {
-      const message = 'the same key and body were sent again, expected the answer to say that it is a replay'
+      const message =
+        'a response to a repeated key and body is not marked as a replay, expected Idempotent-Replayed: true'
       return say.broken('rpc.replay.header', message, [earlier.id, use.id])
     }
-    // One without an answer, or with an error, may have been done all the same, and this be its replay.
+    // A request without a response, or with an error, may still have run, and this may be its replay.
     if (use.isReplay && !own.some(other => other !== use && !isBefore(use, other))) {
-      const message = 'the first use of a key is said to be a replay, expected it not to be'
+      const message = 'the response to the first use of a key is marked as a replay, expected no mark'
       return say.broken('rpc.replay.header', message, [use.id])
     }
     say.kept('rpc.replay.header')
   }
 
-  /** In between nothing is said: when a lifetime begins, and whether a replay begins it anew, is open. */
-  function judgeAgain(use: KeyRequest) {
+  /** Near the end of the lifetime, nothing is asserted: it is open when it begins and whether a replay restarts it. */
+  function judgeLateRepeat(use: KeyRequest) {
     const others = own.filter(other => other !== use)
     const earlier = answered.find(other => other !== use && isCachedFor(other, use))
     if (earlier !== undefined) {
       if (use.isReplay) return say.kept('rpc.replay.expiry.kept')
-      const message = `the same key and body came again after ${describe(earlier, use)}, expected a replay`
+      const message = `the same key and body were sent again after ${describe(earlier, use)}, expected a replay`
       return say.broken('rpc.replay.expiry.kept', message, [earlier.id, use.id])
     }
     const last = others.at(-1)
@@ -125,7 +126,7 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     )
     if (last === undefined || !isPast || answered.length < 2) return
     if (!use.isReplay) return say.kept('rpc.replay.expiry.ends')
-    const message = `a key was answered with a replay after ${describe(last, use)}, expected it to be new again`
+    const message = `a key got a replay after ${describe(last, use)}, expected it to be new again`
     say.broken('rpc.replay.expiry.ends', message, [last.id, use.id])
   }
 
@@ -138,14 +139,14 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     const overlaps = (a: KeyRequest) => fresh.some(b => a !== b && !isBefore(a, b) && !isBefore(b, a))
     const racing = fresh.filter(overlaps).map(use => use.id)
     if (racing.length === 0) return
-    const message = `${racing.length} racing requests with one key were each answered as the first, expected one charge`
+    const message = `${racing.length} concurrent requests with one key each got a first response, expected one charge`
     say.broken('rpc.replay.charge', message, racing)
   }
 
-  /** Where all were answered with 200, one of them was the first. */
+  /** If all responses have status 200, one of the requests was the first. */
   function judgeFirst() {
     if (answered.length < 2 || answered.length < own.length || fresh.length > 0) return
-    const message = 'all requests with a key are said to be replays, expected one to be the first'
+    const message = 'all responses for a key are marked as replays, expected one first response'
     say.broken(
       'rpc.replay.header',
       message,
@@ -156,14 +157,14 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
   function judgeBodies() {
     const originals = fresh.length > 0 ? fresh : answered.slice(0, 1)
     const [first] = originals
-    // Without an answer to one of them, a replay may repeat what was never seen.
+    // If one of the requests has no response, a replay may repeat a response that was never received.
     if (first === undefined || own.some(use => use.status === null)) return
     const digests = originals.map(use => use.digest)
     for (const replay of answered) {
       if (!replay.isReplay || replay === first || replay.digest === null || digests.includes(null)) continue
       if (digests.includes(replay.digest)) say.kept('rpc.replay.body')
       else {
-        const message = 'a replay has another body than the answer that it repeats, expected the same bytes'
+        const message = 'a replay has another body than the response that it repeats, expected the same bytes'
         say.broken('rpc.replay.body', message, [first.id, replay.id])
       }
     }
@@ -174,33 +175,31 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     const isUsed = answered.some(use => isCachedFor(use, conflict))
     if (!isUsed || status === null || isUnrelatedStatus(status)) return
     if (status === 400) return say.kept('rpc.replay.conflict')
-    const message = `a used key with another body was answered with ${status}, expected 400`
+    const message = `a used key with another body got status ${status}, expected 400`
     say.broken('rpc.replay.conflict', message, [id])
   }
 
   function judgeOtherKey(use: KeyRequest) {
     const { status, isReplay, id } = use
     const earlier = answered.find(other => isCachedFor(other, use))
-    // Where the same API key gets no replay either, it is not for the sake of the key.
-    const isForAnother = answered.some(({ role, isReplay: isMarked }) => role === 'duplicate' && !isMarked)
-    if (earlier === undefined || isForAnother || status === null || isUnrelatedStatus(status)) return
+    // If the same API key gets no replay either, the other API key is not the reason.
+    const isWithoutCache = answered.some(({ role, isReplay: isMarked }) => role === 'duplicate' && !isMarked)
+    if (earlier === undefined || isWithoutCache || status === null || isUnrelatedStatus(status)) return
     if (status === 200 && isReplay) return say.kept('rpc.replay.any-key')
-    const got = status === 200 ? 'as a new request' : `with ${status}`
-    const message = `another API key of the same account was answered ${got}, expected the replay`
+    const got = status === 200 ? 'a new response' : `status ${status}`
+    const message = `another API key of the same account got ${got}, expected the replay`
     say.broken('rpc.replay.any-key', message, [earlier.id, id])
   }
 
-  function judgeForeign({ status, isReplay, id }: KeyRequest) {
+  function judgeOtherCaller({ status, isReplay, id }: KeyRequest) {
     if (status === 200 && isReplay)
-      return say.broken('rpc.replay.per-user', "another user's key was answered with a replay, expected it to be new", [
-        id,
-      ])
+      return say.broken('rpc.replay.per-user', 'a key of another user got a replay, expected it to be new', [id])
     if (status === 200) return say.kept('rpc.replay.per-user')
-    // The same body was right for the user whose key it is, so that a refusal of it is the refusal of a conflict.
+    // The same body was valid for the user of the key, so a rejection treats it as a conflict.
     if (status === 400 && answered.length > 0)
-      say.broken('rpc.replay.per-user', "another user's key was answered with 400, expected it to be new", [id])
+      say.broken('rpc.replay.per-user', 'a key of another user got status 400, expected it to be new', [id])
   }
 }
 
-/** Answers that come before idempotency is looked at: no key, no money, too often, nobody there. */
+/** Statuses returned before idempotency is checked: authentication, balance, rate, outage. */
 const isUnrelatedStatus = (status: number): boolean => status >= 500 || [401, 402, 403, 408, 429].includes(status)

@@ -1,33 +1,33 @@
-/** A request as far as its overlap with others goes. All instants in milliseconds since the start of the run. */
+/** The time interval of a request, for overlaps. All times in milliseconds since the start of the run. */
 export type RequestInterval = {
   readonly sentMs: number
-  /** What the answer says of the state of things is from then at the latest. Not before `sentMs`. */
+  /** The state in the response is from this time at the latest. Not before `sentMs`. */
   readonly shownMs: number
-  /** From then on, whatever is sent finds the effect of this request in place. Not before `shownMs`. */
+  /** Requests sent from this time on find the effect of this request. Not before `shownMs`. */
   readonly settledMs: number
 }
 
-/** What a request can have found in place, as sums over other requests. */
+/** The effects that a request may have found, as sums over other requests. */
 export type SumBounds<Sum> = {
-  /** Over those that had settled before it was sent: it found their effect for sure. */
+  /** Over requests that had settled before it was sent: it certainly found their effect. */
   readonly certain: Sum
-  /** Over all that were sent before it. */
+  /** Over all requests that were sent before it. */
   readonly before: Sum
-  /** Over itself and all that were sent before its answer showed anything: it found no effect of any other. */
+  /** Over itself and all requests sent before its response showed a state. It found no other effects. */
   readonly possible: Sum
 }
 
 export type OverlapBounds<Entry extends RequestInterval> = {
-  /** Entries added later were sent at `watermarkMs` or after it. */
+  /** Entries added later were sent at `watermarkMs` or later. */
   readonly add: (entry: Entry, watermarkMs: number) => void
-  /** Judges what was still open; nothing is added any more. */
+  /** Judges all open entries. No more entries are added. */
   readonly finish: () => void
 }
 
 /**
- * The bounds by which everything that adds up is judged although requests overlap: money on an account, requests in a
- * window. Entries are judged in the order of sending, each as soon as nothing can be added any more that it may have
- * found in place. Takes the same time for an entry however many overlap, and keeps only what is still open.
+ * Bounds for everything that adds up while requests overlap: money on an account, requests in a window. Entries are
+ * judged in the order of sending, each as soon as no later entry can affect it. The time per entry does not depend on
+ * the number of overlapping requests, and only open entries are stored.
  */
 export function createOverlapBounds<Entry extends RequestInterval, Sum>(
   zero: Sum,
@@ -36,7 +36,7 @@ export function createOverlapBounds<Entry extends RequestInterval, Sum>(
 ): OverlapBounds<Entry> {
   type Place = { readonly entry: Entry; sumThrough: Sum }
   const open = createSortedQueue<Place>(({ entry }) => entry.sentMs)
-  /** How many of the open entries have their sum: no entry can come before them any more. */
+  /** How many of the open entries have their final sum: no entry can come before them any more. */
   let summed = 0
   let total = zero
   let before = zero
@@ -76,9 +76,9 @@ export function createOverlapBounds<Entry extends RequestInterval, Sum>(
   }
 }
 
-/** A queue in ascending order of a number; equals keep the order in which they came. */
+/** A queue in ascending order of a number. Equal items keep their insertion order. */
 type SortedQueue<Item> = {
-  /** Quick where the item belongs near the end. */
+  /** Fast if the item belongs near the end. */
   readonly insert: (item: Item) => void
   readonly shift: () => Item | undefined
   readonly at: (index: number) => Item | undefined
@@ -86,16 +86,16 @@ type SortedQueue<Item> = {
   readonly size: () => number
 }
 
-/** Shifted items are cut off once there are more than these, and more than are left. */
+/** Removes shifted items once there are more than this, and more than remain. */
 const cutOffAt = 256
 
 export function createSortedQueue<Item>(keyOf: (item: Item) => number): SortedQueue<Item> {
   let items: Item[] = []
-  /** The keys of the items, at the same positions: most calls look for a key. */
+  /** The keys of the items, at the same positions. Most calls search for a key. */
   let keys: number[] = []
   let head = 0
 
-  /** The first place whose key is at least `key`, or above it. */
+  /** The first position whose key is at least `key`, or above it. */
   const search = (key: number, isAbove: boolean): number => {
     let low = head
     let high = keys.length

@@ -1,13 +1,13 @@
 import { isFirstRequest, type Observation, type Sink } from '../../observation/observation.ts'
 import type { Audit } from './audit.ts'
 
-/** The most observations that wait for one that is missing; then those that are there go ahead of it. */
+/** The maximum number of observations that wait for a missing one. Then the waiting ones are passed on first. */
 const maxQueueLength = 10_000
 
 /**
- * Observations arrive as they end; audits want them as they were sent. Each `place` is observed exactly once, sent or
- * not, so whatever stands in an unbroken row can be let go. While one that others overtook is missing, the watermark stays at
- * what was sent before it: audits wait, with the little that they keep of an observation, and nothing is misjudged.
+ * Observations arrive as they end, but audits need them in the order of sending. Each `seq` is observed exactly once,
+ * sent or not, so an unbroken run can be passed on. While an overtaken observation is missing, the watermark stays at
+ * the latest send time before it. Audits then wait, with the few facts that they store, and nothing is misjudged.
  */
 export function createSendOrder(
   release: Audit['add'],
@@ -18,22 +18,22 @@ export function createSendOrder(
   let next = 0
   let lastHeadMs = 0
 
-  const letGo = (observation: Observation) => {
-    // Arrivals are sent in the order of `place`; the further requests of a replay have low places and are sent later.
+  const passOn = (observation: Observation) => {
+    // Arrivals are sent in the order of `seq`. The further requests of a replay have low numbers but are sent later.
     if (isFirstRequest(observation)) lastHeadMs = Math.max(lastHeadMs, observation.sentMs ?? observation.dueMs)
     release(observation, gaps[0]?.heldAtMs ?? lastHeadMs)
   }
-  const letGoRow = () => {
+  const passOnRun = () => {
     for (let first = waiting.get(next); first !== undefined; first = waiting.get(next)) {
       waiting.delete(next++)
-      letGo(first)
+      passOn(first)
     }
   }
   const flush = () => {
     for (const seq of [...waiting.keys()].sort((a, b) => a - b)) {
       if (seq > next) gaps = [...gaps, { start: next, missing: seq - next, end: seq, heldAtMs: lastHeadMs }]
       next = Math.max(next, seq)
-      letGoRow()
+      passOnRun()
     }
   }
 
@@ -44,13 +44,13 @@ export function createSendOrder(
         gaps = gaps
           .map(gap => (seq >= gap.start && seq < gap.end ? { ...gap, missing: gap.missing - 1 } : gap))
           .filter(gap => gap.missing > 0)
-        letGo(observation)
+        passOn(observation)
         return
       }
       if (seq === next) {
         next++
-        letGo(observation)
-        letGoRow()
+        passOn(observation)
+        passOnRun()
         return
       }
       waiting.set(seq, observation)
@@ -60,7 +60,7 @@ export function createSendOrder(
   }
 }
 
-/** Places that others went ahead of. What they stand for was sent at `heldAtMs` or after it. */
+/** Numbers that were overtaken. Their requests were sent at `heldAtMs` or later. */
 type Gap = {
   readonly start: number
   readonly end: number

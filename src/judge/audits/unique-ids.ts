@@ -3,12 +3,12 @@ import { isReplayed } from '../../observation/response.ts'
 import type { Reclassify, Say } from '../checks/findings.ts'
 import type { Audit } from './audit.ts'
 
-/** How many ids of each kind are remembered; a repetition further apart than that may go unseen. */
+/** The number of ids of each kind that are stored. Repetitions further apart may go unnoticed. */
 const memory = 50_000
 
 /**
- * Ids that name one request: no two answers may share them, but for a replay, which repeats its request id. Whether a
- * repeated request says that it is a replay is another clause's business.
+ * Ids that identify one request. No two responses may share one, except a replay, which repeats its request id. Another
+ * clause judges whether a repeated request is marked as a replay.
  */
 export function createUniqueIdsAudit(say: Say<'unique-ids'>): Audit & { readonly ids: () => KnownIds } {
   const rays = createIdSet(memory)
@@ -39,16 +39,16 @@ export function createUniqueIdsAudit(say: Say<'unique-ids'>): Audit & { readonly
     id: number,
   ) {
     if (first === null) say.kept(clause)
-    else say.broken(clause, `${header} ${value} names two requests, expected each to have its own`, [first, id])
+    else say.broken(clause, `${header} ${value} identifies two requests, expected each to have its own`, [first, id])
   }
 }
 
-/** The ids that a worker remembers, and the `seq` of the first request that each of them named. */
+/** The ids that a worker stored, with the `id` of the first request that had each of them. */
 export type KnownIds = { readonly rays: ReadonlyMap<string, number>; readonly requests: ReadonlyMap<string, number> }
 
 /**
- * Whether an id that is new to each of several workers is new to all of them. Each worker passed the first use that it saw;
- * all but the earliest of these are reclassified.
+ * Checks whether an id that is new to each of several workers is new to all of them. Each worker passed the first use
+ * that it saw. All except the earliest of these are reclassified.
  */
 export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclassify<'unique-ids'>): void {
   const judge = (clause: 'header.cf-ray.unique' | 'rpc.request-id.unique', name: string, kind: keyof KnownIds) => {
@@ -56,7 +56,7 @@ export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclass
     for (const [value, id] of all.flatMap(ids => [...ids[kind]]).toSorted(([, a], [, b]) => a - b)) {
       const first = firsts.get(value)
       if (first === undefined) firsts.set(value, id)
-      else retract(clause, `${name} ${value} names two requests, expected each to have its own`, [first, id])
+      else retract(clause, `${name} ${value} identifies two requests, expected each to have its own`, [first, id])
     }
   }
   if (all.length < 2) return
@@ -64,23 +64,23 @@ export function checkIdsAcrossWorkers(all: readonly KnownIds[], retract: Reclass
   judge('rpc.request-id.unique', 'x-request-id', 'requests')
 }
 
-/** Which request had an id; `group` names the idempotency key, where there was one. */
+/** The request that had an id. `group` is the idempotency group, if any. */
 type FirstUse = { readonly id: number; readonly group: number | null }
 
 type IdSet = {
-  /** Returns the earlier request with the id; null: there was none, and now it is remembered. */
+  /** Returns the earlier request with the id; null if there was none, and then stores it. */
   readonly add: (value: string, id: number, group: number | null) => FirstUse | null
-  /** The ids that are remembered and the `seq` of the request that had it first, from the earliest on. */
+  /** The stored ids and the `id` of the first request with each, from the earliest on. */
   readonly all: () => readonly (readonly [value: string, id: number])[]
 }
 
 /**
- * Remembers the last `max` ids, and up to twice as many. A Map of them takes a seventh of all judging, most of it for the
- * garbage collector, which moves each of its entries. Here the id itself is the only object that lives on.
+ * Stores the last `max` ids, and up to twice that many. A Map would take a seventh of the judging time, mostly for
+ * garbage collection, which moves each of its entries. Here the id itself is the only long-lived object.
  */
 export function createIdSet(max: number): IdSet {
-  let recent = createShelf()
-  let earlier = createShelf()
+  let recent = createIdTable()
+  let earlier = createIdTable()
   return {
     add: (value, id, group) => {
       const hash = textHash(value)
@@ -89,7 +89,7 @@ export function createIdSet(max: number): IdSet {
       recent.add(value, hash, id, group)
       if (recent.count() >= max) {
         earlier = recent
-        recent = createShelf()
+        recent = createIdTable()
       }
       return null
     },
@@ -97,13 +97,13 @@ export function createIdSet(max: number): IdSet {
   }
 }
 
-/** Ids in the order in which they came, found by their hash in a table of open addresses. */
-function createShelf() {
+/** Ids in insertion order, found by hash with open addressing. */
+function createIdTable() {
   const ids: string[] = []
   const requestIds: number[] = []
   const groups: (number | null)[] = []
   let size = 1_024
-  /** By place, the hash of an id and one more than its position; 0 where the place is free. */
+  /** By slot: the hash of an id, and its position plus one; 0 if the slot is free. */
   let table = new Int32Array(2 * size)
 
   const note = (hash: number, entry: number): void => {
@@ -138,7 +138,7 @@ function createShelf() {
       requestIds.push(id)
       groups.push(group)
       note(hash, ids.length)
-      // Half of the places stay free, so that a search is short.
+      // Half of the slots stay free, so that searches are short.
       if (2 * ids.length > size) grow()
     },
   }

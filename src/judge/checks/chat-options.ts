@@ -1,10 +1,10 @@
 import {
+  allowsValue,
   bodyOptions,
   type ChatOptions,
   documentedOptions,
   isSearching,
-  isValueOf,
-  sentOptions,
+  requestedOptions,
   suffixOptions,
 } from '../../contract/chat-options.ts'
 import type { ClausesOf } from '../../contract/clauses.ts'
@@ -24,7 +24,7 @@ import { type Check, type Expect, expectFor } from './check.ts'
 
 type SentChatOptions = NonNullable<ChatDescriptor['options']>
 
-/** What is said to a chat request with options of the service. Plain ones, as nearly all are, have none. */
+/** Checks chat requests with service-specific options. Most requests have none. */
 export const checkChatOptions: Check<'chat-options'> = (observation, contract, say) => {
   const { response, request, outcome, id } = observation
   if (request.kind !== 'chat' || request.options === null) return
@@ -36,7 +36,7 @@ export const checkChatOptions: Check<'chat-options'> = (observation, contract, s
   const { options } = request
   if (isPromised(options.parameters, contract)) expect('parameters.accepted', true, () => '')
   const said = statedOptions(response, contract)
-  const sent = sentOptions(options, contract)
+  const sent = requestedOptions(options, contract)
   const citations = checkEcho(said.echo, options, contract, expect)
   checkThinking(said.text, sent, expect)
   checkCitations(said, sent, citations, contract, expect)
@@ -45,7 +45,7 @@ export const checkChatOptions: Check<'chat-options'> = (observation, contract, s
   checkScraping(sent, citations, contract, expect)
 }
 
-/** Answers that may be given to a request for what it asks. */
+/** Statuses that reject the request itself, and not its caller or its rate. */
 const refusals: readonly number[] = [400, 404, 422]
 
 function checkRefusal(
@@ -55,27 +55,27 @@ function checkRefusal(
   expect: Expect<'parameters.accepted' | 'parameters.suffix'>,
 ): void {
   const { status } = response
-  // Where the request has more in it that can be refused, that may be what was.
+  // If the request has other parts that can be rejected, they may be the reason.
   if (!refusals.includes(status) || Object.keys(body).some(name => name !== 'messages')) return
   const names = Object.keys(parameters)
   if (suffix !== null) {
-    const inSuffix = sentOptions({ body, parameters: {}, suffix, encoding: null, samePrompt: false }, contract)
+    const inSuffix = requestedOptions({ body, parameters: {}, suffix, encoding: null, samePrompt: false }, contract)
     if (!isPromised(inSuffix, contract) || (names.length > 0 && !isPromised(parameters, contract))) return
-    expect('parameters.suffix', false, () => `${suffix} behind the model was answered with ${status}, expected 200`)
+    expect('parameters.suffix', false, () => `${suffix} in the model suffix got status ${status}, expected 200`)
   } else if (isPromised(parameters, contract) && !mentionsModel(response)) {
-    expect('parameters.accepted', false, () => `${quote(parameters)} was answered with ${status}, expected 200`)
+    expect('parameters.accepted', false, () => `${quote(parameters)} got status ${status}, expected 200`)
   }
 }
 
-/** Whether each of the options is documented for every model, with this value, and there is one. */
+/** Whether there are options, and all are documented with these values for every model. */
 function isPromised(options: Readonly<Record<string, unknown>>, contract: Contract): boolean {
   const known = documentedOptions(contract)
   const entries = Object.entries(options).filter(([, value]) => value !== null)
-  const isTaken = ([name, value]: readonly [string, unknown]) => {
+  const isDocumented = ([name, value]: readonly [string, unknown]) => {
     const option: ChatOption | undefined = Object.hasOwn(known, name) ? known[name] : undefined
-    return option !== undefined && !option.conditional && isValueOf(option, value)
+    return option !== undefined && !option.conditional && allowsValue(option, value)
   }
-  return entries.length > 0 && entries.every(isTaken)
+  return entries.length > 0 && entries.every(isDocumented)
 }
 
 type SentOptions = Readonly<Record<string, unknown>>
@@ -87,7 +87,7 @@ function checkThinking(text: string | null, sent: SentOptions, expect: Expect<'p
   expect('parameters.thinking', !thinkTag.test(text), () => `the content is ${quote(text)}, expected no think block`)
 }
 
-/** Where results were found, and the stream tells of them at all. */
+/** Checks the search results in a stream, if sources were found. */
 function checkResults(
   observation: Observation,
   sent: SentOptions,
@@ -98,18 +98,18 @@ function checkResults(
   if (sent.include_search_results_in_stream !== true || !isSearching(sent) || !parts?.includes('results')) return
   const where = chat.search.resultsInStream
   const afterResults = parts.slice(parts.lastIndexOf('results'))
-  const isThere =
+  const isInPlace =
     where === 'anywhere' ||
     (where === 'first' ? parts[0] === 'results' : !afterResults.some(part => tokens.includes(part)))
-  expect('parameters.results-in-stream', isThere, () => {
-    const expected = where === 'first' ? 'the results in its first chunk' : 'the results behind its last token'
+  expect('parameters.results-in-stream', isInPlace, () => {
+    const expected = where === 'first' ? 'the results in its first chunk' : 'the results after its last token'
     return `the stream is ${parts.join(' ')}, expected ${expected}`
   })
 }
 
 const tokens: readonly string[] = ['reasoning', 'content', 'tool-call']
 
-/** Where results were found or a tool is called; the tools of the caller may be called, too. */
+/** Checks the tool call for documents, if sources were found. Tools of the caller may be called too. */
 function checkDocuments(
   tools: readonly string[],
   { body }: SentChatOptions,
@@ -124,11 +124,11 @@ function checkDocuments(
   expect(
     'parameters.documents',
     tools.includes(tool),
-    () => `the tools that are called are ${quote(tools)}, expected a call of ${tool}`,
+    () => `the called tools are ${quote(tools)}, expected a call of ${tool}`,
   )
 }
 
-/** A page that was scraped is cited; with a search beside it, the citations may be those of the search. */
+/** Scraped pages are cited. If the request also searches, the citations may come from the search. */
 function checkScraping(
   sent: SentOptions,
   citations: readonly unknown[],
@@ -150,7 +150,7 @@ type EchoClause =
   | 'parameters.echo.default'
   | 'parameters.suffix'
 
-/** What is repeated of the options, where that is done; gives the citations. Null stands for a member that is missing. */
+/** Checks the types in an echo of the options, if there is one. Returns the citations; null for a missing field. */
 function checkEcho(
   said: unknown,
   options: ChatOptions,
@@ -181,7 +181,7 @@ function checkTypes(said: unknown, contract: Contract, expect: Expect<'parameter
 function mistypedOption(echo: Fields, contract: Contract): string | null {
   for (const [name, option] of Object.entries(documentedOptions(contract))) {
     const value = fieldOf(echo, name)
-    if (value === null || isValueOf(option, value)) continue
+    if (value === null || allowsValue(option, value)) continue
     const expected = typeof option.values === 'string' ? `a ${option.values}` : option.values.join(', ')
     return `${name} ${quote(value)}, expected ${expected}`
   }
@@ -191,7 +191,10 @@ function mistypedOption(echo: Fields, contract: Contract): string | null {
     : `web_search_citations ${quote(citations)}, expected a list`
 }
 
-/** Each option as it was sent or, if it was not, with its default. One of a type that is wrong is wrong for that. */
+/**
+ * Each echoed option must have the sent value or, if not sent, the default. A value of a wrong type fails for its type
+ * only.
+ */
 function checkValues(echo: Fields, options: ChatOptions, contract: Contract, expect: Expect<EchoClause>): void {
   const inBody = bodyOptions(options, contract)
   const inSuffix = suffixOptions(options, contract)
@@ -199,7 +202,7 @@ function checkValues(echo: Fields, options: ChatOptions, contract: Contract, exp
   let isSuffixKept = options.suffix !== null
   for (const [name, option] of Object.entries(documentedOptions(contract))) {
     const value = fieldOf(echo, name)
-    if (value === null || option.conditional || !isValueOf(option, value)) continue
+    if (value === null || option.conditional || !allowsValue(option, value)) continue
     const request = fieldOf(sent, name)
     const got = () => `${name} is echoed as ${quote(value)}`
     if (request === null) {
@@ -209,20 +212,20 @@ function checkValues(echo: Fields, options: ChatOptions, contract: Contract, exp
         value === option.default,
         () => `${got()}, expected its default ${option.default}`,
       )
-    } else if (isApplied(name, sent) && isValueOf(option, request) && !isContested(name, inBody, inSuffix)) {
-      const expected = () => `${got()}, expected ${quote(request)} as it was sent`
+    } else if (isApplied(name, sent) && allowsValue(option, request) && !isContradictory(name, inBody, inSuffix)) {
+      const expected = () => `${got()}, expected ${quote(request)} as sent`
       if (Object.hasOwn(inBody, name)) expect('parameters.echo.sent', value === request, expected)
       else if (value !== request) {
         isSuffixKept = false
-        expect('parameters.suffix', false, () => `${expected()} behind the model`)
+        expect('parameters.suffix', false, () => `${expected()} in the model suffix`)
       }
     }
   }
   if (isSuffixKept) expect('parameters.suffix', true, () => '')
 }
 
-/** Which of two values counts is open. */
-const isContested = (name: string, inBody: Fields, inSuffix: Fields): boolean =>
+/** It is open which of two different values counts. */
+const isContradictory = (name: string, inBody: Fields, inSuffix: Fields): boolean =>
   Object.hasOwn(inBody, name) && Object.hasOwn(inSuffix, name) && inBody[name] !== inSuffix[name]
 
 const ofSearch: readonly string[] = [
@@ -231,7 +234,7 @@ const ofSearch: readonly string[] = [
   'return_search_results_as_documents',
 ]
 
-/** Some options bypass a search, and some mean nothing without one: then it is open what counts as applied. */
+/** Some options bypass a search, and some have no effect without one. Then it is open whether they count as applied. */
 function isApplied(name: string, sent: Fields): boolean {
   if (ofSearch.includes(name)) return isSearching(sent)
   return name !== 'enable_web_search' || (sent.enable_web_scraping !== true && sent.enable_x_search !== true)
@@ -251,12 +254,12 @@ function wrongCitation(citation: Fields): string | null {
 const fieldOf = (members: Fields, name: string): unknown =>
   Object.hasOwn(members, name) ? (members[name] ?? null) : null
 
-/** A text that was cut may end inside of a citation, which is not longer. */
+/** A text that was cut may end inside a citation. A citation is at most this long. */
 const maxCitationLength = 32
 
-/** The citations in the text: none where none were asked for, else well formed, and of sources that were found. */
+/** Checks the citations in the text: none unless requested, well-formed, and of sources that were found. */
 function checkCitations(
-  { text, isCut }: StatedOptions,
+  { text, isTruncated }: StatedOptions,
   sent: Readonly<Record<string, unknown>>,
   sources: readonly unknown[],
   { chat }: Contract,
@@ -265,17 +268,17 @@ function checkCitations(
   if (text === null) return
   const { citation, citationMark, firstSource } = chat.search
   const found = [...text.matchAll(new RegExp(citation, 'g'))]
-  const isAsked = sent.enable_web_citations === true && (isSearching(sent) || sent.enable_web_scraping === true)
-  if (!isAsked) {
+  const isRequested = sent.enable_web_citations === true && (isSearching(sent) || sent.enable_web_scraping === true)
+  if (!isRequested) {
     expect(
       'parameters.citations',
       found.length === 0,
-      () => `the content cites ${quote(found[0]?.[0])}, expected nothing`,
+      () => `the content cites ${quote(found[0]?.[0])}, expected no citation`,
     )
     return
   }
   const rest = text.replaceAll(new RegExp(citation, 'g'), ' ')
-  const whole = isCut ? rest.slice(0, -maxCitationLength) : rest
+  const whole = isTruncated ? rest.slice(0, -maxCitationLength) : rest
   const mark = citationMark === null ? null : new RegExp(citationMark).exec(whole)
   const unknown = found.find(([, numbers = '']) => isUnknown(numbers, sources.length, firstSource))
   if (found.length === 0 && mark === null) return
@@ -286,26 +289,26 @@ function checkCitations(
   )
 }
 
-/** Where the sources are not given, any of them may be meant. */
+/** If the response does not list the sources, any of them may be meant. */
 const isUnknown = (numbers: string, sources: number, first: number): boolean =>
   sources > 0 &&
   numbers.split(/\D+/).some(number => number !== '' && !isBetween(Number(number), first, first + sources))
 
 const isBetween = (number: number, min: number, end: number): boolean => number >= min && number < end
 
-/** What an answer to a chat request with options says, streamed or not, as far as options show in it. */
+/** The parts of a chat response, streamed or not, that show the effect of options. */
 type StatedOptions = {
-  /** The echo of the options; undefined when there is none. */
+  /** The echo of the options; undefined if there is none. */
   readonly echo: unknown
-  /** The content of all choices; null when it was not kept. */
+  /** The content of all choices; null if it was not recorded. */
   readonly text: string | null
-  /** Whether the text may have been cut, by its bound or by the transport. */
-  readonly isCut: boolean
-  /** Names of the tools that are called. */
+  /** Whether the text may have been cut, by its token limit or by the transport. */
+  readonly isTruncated: boolean
+  /** Names of the called tools. */
   readonly tools: readonly string[]
 }
 
-/** No text that is kept of an unstreamed answer is longer. */
+/** Recorded texts of an unstreamed response are at most this long. */
 const cutAtCharacters = 256
 
 function statedOptions(response: ObservedResponse, { chat }: Contract): StatedOptions {
@@ -314,11 +317,11 @@ function statedOptions(response: ObservedResponse, { chat }: Contract): StatedOp
   const choices = (Array.isArray(body?.choices) ? body.choices : []).map(toObject)
   const messages = choices.map(choice => toObject(choice?.message))
   const texts = messages.flatMap(message => textsOf(message?.content))
-  const isCut = choices.some(choice => choice?.finish_reason === 'length')
+  const isTruncated = choices.some(choice => choice?.finish_reason === 'length')
   return {
     echo: body?.[chat.parametersField],
     text: texts.join('\n'),
-    isCut: isCut || texts.some(text => text.length >= cutAtCharacters),
+    isTruncated: isTruncated || texts.some(text => text.length >= cutAtCharacters),
     tools: messages.flatMap(message => toolsOf(message?.tool_calls)),
   }
 }
@@ -332,7 +335,7 @@ const statedInStream = ({
 }: StreamRecord): StatedOptions => ({
   echo: parameters ?? undefined,
   text,
-  isCut: finishReasons.includes('length') || contentCharacters !== text?.length,
+  isTruncated: finishReasons.includes('length') || contentCharacters !== text?.length,
   tools: toolNames,
 })
 

@@ -11,13 +11,13 @@ import { type Check, type Expect, expectFor } from './check.ts'
 
 type ChatRequestClause = ClausesOf<'chat-request'>
 
-/** Whether a chat request that is right was taken, and whether its options did what they promise. */
+/** Checks that a valid chat request is accepted, and that its options take effect. */
 export const checkChatRequest: Check<'chat-request'> = ({ response, request, id, outcome }, contract, say) => {
   if (request.kind !== 'chat' || response === null) return
   const expect = expectFor(say, id)
   const accepted = is2xx(response.status)
   if (accepted || (refusals.includes(response.status) && !mentionsModel(response)))
-    checkTaken(response, request, contract, expect)
+    checkAccepted(response, request, contract, expect)
   if (!accepted || request.stream || outcome.kind !== 'answered') return
   const body = jsonObject(response)
   const choices: readonly unknown[] = Array.isArray(body?.choices) ? body.choices : []
@@ -26,13 +26,16 @@ export const checkChatRequest: Check<'chat-request'> = ({ response, request, id,
   checkOldBound(body, choices, request, expect)
 }
 
-/** What a service answers to a request that it holds to be wrong. Others speak of who asks, how often, and how. */
+/**
+ * The statuses with which a service rejects an invalid request. Other statuses are about the caller, the rate or the
+ * format.
+ */
 const refusals: readonly number[] = [400, 422]
 
-/** A refusal that speaks of the model, or of its context, says what that model cannot do, and not what a request may not say. */
+/** A rejection that mentions the model or its context is about a limit of that model, not about the request. */
 export const mentionsModel = (response: ObservedResponse): boolean => /\b(models?\b|context)/i.test(bodyText(response))
 
-function checkTaken(
+function checkAccepted(
   response: ObservedResponse,
   request: ChatDescriptor,
   contract: Contract,
@@ -40,22 +43,25 @@ function checkTaken(
 ): void {
   const clause = clauseOf(request, contract)
   if (clause === null) return
-  const isTaken = is2xx(response.status)
-  const isWanted = clause !== 'chat.request.unknown-member' || contract.chat.unknownMembers === 'tolerated'
-  expect(clause, isTaken === isWanted, () => {
+  const isAccepted = is2xx(response.status)
+  const shouldAccept = clause !== 'chat.request.unknown-member' || contract.chat.unknownMembers === 'tolerated'
+  expect(clause, isAccepted === shouldAccept, () => {
     const sent = quote(request.options?.body ?? {})
-    const got = isTaken ? 'was taken' : `was answered with ${response.status} ${quote(bodyText(response))}`
-    return `a request with ${sent} ${got}, expected ${isWanted ? 'a success' : 400}`
+    const got = isAccepted ? 'was accepted' : `got status ${response.status} ${quote(bodyText(response))}`
+    return `a request with ${sent} ${got}, expected ${shouldAccept ? 'a success' : 400}`
   })
 }
 
-/** Whatever is counted as a token, and whatever a template adds, so few fit into any model. */
-const surelyFitTokens = 1_000
+/** A prompt this short fits into any model, however tokens are counted and whatever a template adds. */
+const safePromptTokens = 1_000
 
-/** The clause by which the request has to be taken; null where it may be refused, or where several could be the reason. */
+/**
+ * The clause that requires the request to be accepted; null if it may be rejected or if several clauses could be the
+ * reason.
+ */
 function clauseOf(request: ChatDescriptor, contract: Contract): ChatRequestClause | null {
   const { options } = request
-  if (request.promptTokens > surelyFitTokens) return null
+  if (request.promptTokens > safePromptTokens) return null
   if (options === null) return 'chat.request'
   if (options.suffix !== null || Object.keys(options.parameters).length > 0) return null
   const members = Object.keys(options.body)
@@ -91,7 +97,7 @@ function clauseOfField(
         ? 'chat.request.top-logprobs'
         : null
     case 'messages':
-      return brokenClauseOfMessages(value)
+      return clauseOfMessages(value)
     case unknownMember:
       return contract.chat.unknownMembers === null ? null : 'chat.request.unknown-member'
     default:
@@ -105,19 +111,19 @@ const isWithin = (value: unknown, min: number, max: number): boolean =>
 const hasLogprobs = ({ model }: ChatDescriptor, { models }: Contract): boolean =>
   models.some(({ id, logprobs }) => id === model && logprobs === true)
 
-/** At most as many choices as were asked for, each with an index of its own. */
+/** Checks that there are at most the requested number of choices, each with its own index. */
 function checkCount(choices: readonly unknown[], request: ChatDescriptor, expect: Expect<'chat.request.n'>): void {
   const max = choicesOf(request.options)
   if (max === 1 && choices.length <= 1 && request.options?.body.n === undefined) return
   const indices = choices.map(choice => toObject(choice)?.index).filter(index => index !== undefined)
-  const isOnce = new Set(indices).size === indices.length
-  expect('chat.request.n', choices.length <= max && isOnce, () => {
+  const isUnique = new Set(indices).size === indices.length
+  expect('chat.request.n', choices.length <= max && isUnique, () => {
     const got = `${choices.length} choices with the indices ${quote(indices)}`
-    return `${got} came back, expected at most ${max}, each with its own`
+    return `${got} were returned, expected at most ${max}, each with its own index`
   })
 }
 
-/** What would be cut by an older bound of nothing, had it not been ignored. */
+/** Checks for a completion that was cut because a max_tokens of 0 or less was not ignored. */
 function checkOldBound(
   body: Readonly<Record<string, unknown>> | null,
   choices: readonly unknown[],
@@ -127,10 +133,10 @@ function checkOldBound(
   const older = options?.body.max_tokens
   if (typeof older !== 'number' || older > 0 || maxCompletionTokens <= 1) return
   const tokens = toObject(body?.usage)?.completion_tokens
-  const isCut = choices.some(choice => toObject(choice)?.finish_reason === 'length')
+  const isTruncated = choices.some(choice => toObject(choice)?.finish_reason === 'length')
   expect(
     'chat.request.max-tokens',
-    !(isCut && typeof tokens === 'number' && tokens <= choices.length),
+    !(isTruncated && typeof tokens === 'number' && tokens <= choices.length),
     () => `a completion was cut after ${tokens} tokens, expected max_tokens of ${older} to be ignored`,
   )
 }
@@ -138,10 +144,10 @@ function checkOldBound(
 type MessagesClause = 'chat.request.message' | 'chat.request.text-part' | 'chat.request.cache-control'
 
 /**
- * The clause by which these messages have to be taken: of the rarest thing that is in them. Null where they may be
- * refused: a part that only some models read, and a ttl, which takes a header that is not documented.
+ * The clause that requires these messages to be accepted, by their rarest feature. Null if they may be rejected: a part
+ * that only some models read, or a ttl, which needs an undocumented header.
  */
-function brokenClauseOfMessages(messages: unknown): MessagesClause | null {
+function clauseOfMessages(messages: unknown): MessagesClause | null {
   if (!Array.isArray(messages) || messages.length === 0) return null
   let clause: MessagesClause = 'chat.request.message'
   for (const message of messages) {

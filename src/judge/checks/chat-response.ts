@@ -6,7 +6,7 @@ import { is2xx, isJsonType, jsonObject } from '../../observation/response.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
-/** An unstreamed completion. */
+/** Checks an unstreamed completion. */
 export const checkChatResponse: Check<'chat-response'> = (observation, contract, say) => {
   const { response, outcome } = observation
   if (!isChat(observation) || observation.request.stream) return
@@ -15,18 +15,18 @@ export const checkChatResponse: Check<'chat-response'> = (observation, contract,
 
   const type = response.headers['content-type']
   expect('chat.content-type', isJsonType(type), () => `content-type is ${quote(type)}, expected application/json`)
-  // That a body cannot be read is a matter of its encoding.
+  // An unreadable body violates the clause of its encoding.
   if (response.body.kind === 'undecodable') return
   const body = jsonObject(response)
   const object = body?.object
   expect('chat.object', object === 'chat.completion', () => `object is ${quote(object)}, expected "chat.completion"`)
   const { id, created, model, usage, cost, choices } = body ?? {}
-  const isCut = Array.isArray(choices) && choices.some(choice => toObject(choice)?.finish_reason === 'length')
-  checkCompletion({ id, created, model, usage, cost, isCut }, observation, contract, say)
+  const isTruncated = Array.isArray(choices) && choices.some(choice => toObject(choice)?.finish_reason === 'length')
+  checkCompletion({ id, created, model, usage, cost, isTruncated }, observation, contract, say)
 
   if (Array.isArray(choices))
     for (const choice of choices) checkChoice(toObject(choice), choices.length, contract, expect)
-  // Choices may be absent, but they cannot be anything else than a list.
+  // Choices may be absent. If present, they must be a list.
   else if (choices !== undefined) expect('chat.choice', false, () => `choices is ${quote(choices)}, expected a list`)
 }
 
@@ -41,28 +41,28 @@ type ChoiceClause =
   | 'chat.message.members'
 
 function checkChoice(choice: Fields | null, count: number, contract: Contract, expect: Expect<ChoiceClause>): void {
-  const misshapen = choice === null ? 'no members' : wrongChoice(choice, count)
-  expect('chat.choice', misshapen === null, () => `a choice has ${misshapen}`)
+  const wrongField = choice === null ? 'no fields' : wrongChoice(choice, count)
+  expect('chat.choice', wrongField === null, () => `a choice has ${wrongField}`)
   checkFinishReason(choice?.finish_reason, contract, expect)
   checkStopReason(choice?.stop_reason, choice?.finish_reason, expect)
   const message = toObject(choice?.message) ?? {}
   checkToolCalls(choice?.finish_reason, Array.isArray(message.tool_calls) ? message.tool_calls.length : 0, expect)
   const wrong = wrongMessage(message)
   expect('chat.message', wrong === null, () => `a message has ${wrong}`)
-  const misfit = mistypedField(message)
-  expect('chat.message.members', misfit === null, () => `a message has ${misfit}`)
+  const mistyped = mistypedField(message)
+  expect('chat.message.members', mistyped === null, () => `a message has ${mistyped}`)
 }
 
-/** Null when nothing is wrong. The index is the only one of the three that is not said to be required. */
+/** Returns null if nothing is wrong. Of the three fields, the document does not require the index. */
 function wrongChoice(choice: Fields, count: number): string | null {
   const { index, message } = choice
   if (index !== undefined && !(Number.isInteger(index) && Number(index) >= 0 && Number(index) < count))
     return `index ${quote(index)}, expected a position among ${count}`
   if (toObject(message) === null) return `message ${quote(message)}, expected an object`
-  return 'logprobs' in choice ? null : 'no key logprobs, expected it with null or an object'
+  return 'logprobs' in choice ? null : 'no key logprobs, expected the key with null or an object'
 }
 
-/** Null when nothing is wrong: content or tool calls, the other of which may be null. */
+/** Returns null if nothing is wrong. Of content and tool calls, one may be null. */
 function wrongMessage(message: Fields): string | null {
   const { role, content, tool_calls: calls, tool_call_id: callId } = message
   if (role === 'tool') {
@@ -84,7 +84,7 @@ function isTextPart(value: unknown): boolean {
 export const isChat = (o: Observation): o is Observation & { readonly request: ChatDescriptor } =>
   o.request.kind === 'chat'
 
-/** The first of the optional members of a message that is not of its type; null when all are. */
+/** The first optional field of a message with a wrong type; null if there is none. */
 function mistypedField(message: Fields): string | null {
   for (const name of ['name', 'reasoning_content', 'thought_signature']) {
     const value = message[name]
@@ -102,25 +102,29 @@ type EndingClause = 'chat.choice.stop-reason' | 'chat.choice.tool-calls'
 
 const stopReasons: readonly unknown[] = ['stop', 'length']
 
-/** How a choice ended, as it is said twice. Null where it is not said: a stop reason need not be. */
+/** Checks the stop reason against the finish reason. The stop reason is optional. */
 export function checkStopReason(stop: unknown, finish: unknown, expect: Expect<EndingClause>): void {
   if (stop === undefined) return
   const isKnown = stop === null || stopReasons.includes(stop)
   const isContradicted = stop !== null && stopReasons.includes(finish) && stop !== finish
   expect('chat.choice.stop-reason', isKnown && !isContradicted, () => {
-    const expected = isKnown ? `${quote(finish)} as finish_reason has it` : 'null, stop or length'
+    const expected = isKnown ? `${quote(finish)} as in finish_reason` : 'null, stop or length'
     return `stop_reason is ${quote(stop)}, expected ${expected}`
   })
 }
 
 export function checkToolCalls(finish: unknown, calls: number, expect: Expect<EndingClause>): void {
   if (finish !== 'tool_calls') return
-  expect('chat.choice.tool-calls', calls > 0, () => 'finish_reason is "tool_calls" without any, expected one')
+  expect(
+    'chat.choice.tool-calls',
+    calls > 0,
+    () => 'finish_reason is "tool_calls", but there are no tool calls, expected one',
+  )
 }
 
 type LogprobsClause = 'chat.logprobs' | 'chat.logprobs.asked' | 'chat.logprobs.top' | 'chat.prompt-logprobs'
 
-/** The log probabilities of an unstreamed completion: that they were asked for, and what they look like. */
+/** Checks the log probabilities of an unstreamed completion: whether they were requested, and their form. */
 export function checkLogprobs(
   ofPrompt: unknown,
   choices: readonly unknown[],
@@ -133,44 +137,48 @@ export function checkLogprobs(
     expect('chat.prompt-logprobs', isRight, () => `prompt_logprobs is ${quote(ofPrompt)}, expected null or an object`)
   }
   const { logprobs: wanted, top_logprobs: top } = request.options?.body ?? {}
-  const isAsked = wanted === true
+  const isRequested = wanted === true
   for (const choice of choices) {
     const said = toObject(choice)?.logprobs
-    // That the key is there is a clause of the choice.
+    // A clause of the choice checks that the key is present.
     if (said === undefined) continue
     const positions = said === null ? [] : positionsOf(said)
     const wrong = positions === null ? 'no object' : (positions.map(wrongPosition).find(each => each !== null) ?? null)
     expect('chat.logprobs', wrong === null, () => `logprobs is ${quote(said)}: ${wrong}`)
     if (positions === null) continue
-    checkTopLogprobs(positions.length > 0, isAsked, top !== undefined, request.model, contract, expect)
-    if (isAsked && typeof top === 'number') {
+    checkTopLogprobs(positions.length > 0, isRequested, top !== undefined, request.model, contract, expect)
+    if (isRequested && typeof top === 'number') {
       const max = positions.reduce(
         (max, { top_logprobs: each }) => (Array.isArray(each) ? Math.max(max, each.length) : max),
         0,
       )
-      expect('chat.logprobs.top', max <= top, () => `a position has ${max} tokens with it, expected at most ${top}`)
+      expect('chat.logprobs.top', max <= top, () => `a position lists ${max} tokens, expected at most ${top}`)
     }
   }
 }
 
 function checkTopLogprobs(
   given: boolean,
-  isAsked: boolean,
+  isRequested: boolean,
   isTopAsked: boolean,
   model: string,
   { models }: Contract,
   expect: Expect<'chat.logprobs.asked'>,
 ): void {
-  if (isAsked) {
-    // Not every model has them, and which do is open where the profile does not say so.
+  if (isRequested) {
+    // Not every model supports them. Unless the profile states it, it is open which models do.
     if (!given && !models.some(({ id, logprobs }) => id === model && logprobs === true)) return
-    expect('chat.logprobs.asked', given, () => `${model} gave no log probabilities, expected those that were asked for`)
+    expect('chat.logprobs.asked', given, () => `${model} returned no log probabilities, expected the requested ones`)
   } else if (!isTopAsked) {
-    expect('chat.logprobs.asked', !given, () => 'log probabilities came back, expected none since none were asked for')
+    expect(
+      'chat.logprobs.asked',
+      !given,
+      () => 'the response has log probabilities, expected none, since none were requested',
+    )
   }
 }
 
-/** One object for the position that it is about, or a list of such; null for what is neither. */
+/** One position object, or a list of them; null for anything else. */
 function positionsOf(logprobs: unknown): readonly Fields[] | null {
   const said = toObject(logprobs)
   if (said === null) return null
@@ -179,7 +187,7 @@ function positionsOf(logprobs: unknown): readonly Fields[] | null {
   return token === undefined ? listed : [said, ...listed]
 }
 
-/** Null when nothing is wrong. Bytes are left out, or null, where a token has none. */
+/** Returns null if nothing is wrong. A token without bytes may omit them, or have null. */
 function wrongPosition(position: Fields): string | null {
   const { top_logprobs: top } = position
   const wrong = wrongToken(position)

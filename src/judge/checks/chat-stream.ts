@@ -15,12 +15,12 @@ import { checkStopReason, checkToolCalls, isChat } from './chat-response.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
-/** Ends that a stream came to by itself, not by the connection or by an error that it reported. */
+/** Failures caused by the stream itself, not by the connection or by a reported error. */
 const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
 
 /**
- * A streamed completion: its grammar, and what it adds up to. A stream that a broken connection or an error of the
- * service cut off is a failure and is not judged here; one that ends too early by itself is.
+ * Checks a streamed completion: its grammar and its totals. A stream cut by a lost connection or by a service error is
+ * a failure, which is not judged here. A stream that ends early by itself is judged.
  */
 export const checkChatStream: Check<'chat-stream'> = (observation, contract, say) => {
   const { response, outcome, id } = observation
@@ -28,7 +28,7 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   if (outcome.kind !== 'answered' && !(outcome.kind === 'failed' && ownEnds.includes(outcome.reason))) return
   const expect = expectFor(say, id)
 
-  // A compressed stream is a fault that has a clause of its own, and cannot be read.
+  // A compressed stream violates its own clause and cannot be read.
   if (response.headers['content-encoding'] !== undefined) return
   const stream = streamOf(observation)
   const type = response.headers['content-type']
@@ -43,13 +43,13 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   for (const reason of stream.finishReasons) checkFinishReason(reason, contract, expect)
   checkEnding(stream, expect)
   checkIndices(stream, choicesOf(observation.request.options), expect)
-  // Of a grammar that was cut, only what stands in it is known.
+  // A truncated grammar shows only its recorded part.
   const isUsageStated =
     stream.grammar.length < maxGrammarRuns ? checkGrammar(stream, observation.request, contract, expect) : stream.usage
   if (!isUsageStated) return
   const { ids, models, created, usage, cost } = stream
-  const isCut = stream.finishReasons.includes('length')
-  checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isCut }, observation, contract, say)
+  const isTruncated = stream.finishReasons.includes('length')
+  checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isTruncated }, observation, contract, say)
 }
 
 type StreamClause = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'
@@ -60,15 +60,15 @@ function checkChunks(
   expect: Expect<'chat.stream.chunk'>,
 ): void {
   const isOneObject = objects.length === 1 && objects[0] === chat.stream.chunkObject
-  const isUniform = isOneObject && ids.length === 1 && models.length === 1 && malformed.length === 0
-  expect('chat.stream.chunk', isUniform, () => {
+  const isOneCompletion = isOneObject && ids.length === 1 && models.length === 1 && malformed.length === 0
+  expect('chat.stream.chunk', isOneCompletion, () => {
     if (malformed.length > 0) return `an event is ${quote(malformed[0])}, expected a JSON object`
     const got = `chunks have object ${quote(objects)}, id ${quote(ids)}, model ${quote(models)}`
     return `${got}, expected one of each, object ${chat.stream.chunkObject}`
   })
 }
 
-/** The index is not said to be required of a choice. */
+/** The document does not require a choice to have an index. */
 function checkIndices({ indices }: StreamRecord, max: number, expect: Expect<'chat.stream.index'>): void {
   const isPosition = (index: unknown) =>
     index === null || (Number.isInteger(index) && Number(index) >= 0 && Number(index) < max)
@@ -79,7 +79,7 @@ function checkIndices({ indices }: StreamRecord, max: number, expect: Expect<'ch
   )
 }
 
-/** Which reason belongs to which choice is known of a single choice only. */
+/** Only with a single choice is it known which reason belongs to which choice. */
 function checkEnding(
   { finishReasons, stopReasons, grammar, deltaTypes }: StreamRecord,
   expect: Expect<'chat.choice.stop-reason' | 'chat.choice.tool-calls' | 'chat.stream.delta'>,
@@ -93,11 +93,11 @@ function checkEnding(
   expect(
     'chat.stream.delta',
     mistyped === undefined,
-    () => `a delta has ${mistyped?.[0]} ${mistyped?.[2]}, expected what a message has`,
+    () => `a delta has ${mistyped?.[0]} ${mistyped?.[2]}, expected a type that a message has`,
   )
 }
 
-/** The types that a field of a delta may have besides null: those of a message. */
+/** The types, besides null, that a delta field may have: the types of a message. */
 const fieldTypes: Readonly<Record<DeltaField, readonly JsonType[]>> = {
   role: ['string'],
   content: ['string', 'array'],
@@ -110,7 +110,7 @@ const fieldTypes: Readonly<Record<DeltaField, readonly JsonType[]>> = {
 
 const tokens: readonly StreamPart[] = ['content', 'reasoning', 'tool-call']
 
-/** Judges what came in which order; gives whether usage was stated. */
+/** Checks the order of the parts. Returns whether usage was stated. */
 function checkGrammar(
   { grammar, indices }: StreamRecord,
   { options }: ChatDescriptor,
@@ -124,16 +124,16 @@ function checkGrammar(
   const isDone = count('done') === 1 && parts.at(-1) === 'done'
   expect('chat.stream.done', isDone, () => `${got()}, expected one ${chat.stream.doneMarker} at its end`)
   const hasLateToken = parts.slice(parts.lastIndexOf('finish') + 1).some(part => tokens.includes(part))
-  // Of several choices some may go on when others have ended, and there may be fewer than were asked for.
+  // With several choices, one may continue after another has ended, and there may be fewer than requested.
   const choices = choicesOf(options) === 1 ? 1 : indices.length
-  const isFinished = count('finish') === choices && !hasLateToken
-  expect('chat.stream.finish', isFinished, () => {
+  const isFinishedOnce = count('finish') === choices && !hasLateToken
+  expect('chat.stream.finish', isFinishedOnce, () => {
     const expected = choices === 1 ? 'one finish reason' : `${choices} finish reasons, the last of them`
-    return `${got()}, expected ${expected} behind the last token`
+    return `${got()}, expected ${expected} after the last token`
   })
   const usages = count('usage')
-  // What comes after the done marker is the business of that clause alone.
-  const isBehindDone = usages === 0 && parts.includes('after-done')
-  if (!isBehindDone) expect('chat.stream.usage', usages === 1, () => `${got()}, expected usage once`)
+  // Anything after the done marker violates only the clause of the marker.
+  const isAfterDone = usages === 0 && parts.includes('after-done')
+  if (!isAfterDone) expect('chat.stream.usage', usages === 1, () => `${got()}, expected usage once`)
   return usages > 0
 }

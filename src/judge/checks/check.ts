@@ -3,16 +3,16 @@ import type { Contract } from '../../contract/contract.ts'
 import type { Observation } from '../../observation/observation.ts'
 import type { Say } from './findings.ts'
 
-/** Judges one observation, and only that. */
+/** Judges a single observation. */
 export type Check<Name extends CheckName> = (observation: Observation, contract: Contract, say: Say<Name>) => void
 
-/** Reports on these clauses, and perhaps on others. */
+/** Reports on these clauses, and possibly on others. */
 export type Reporter<Clause extends string> = {
   readonly kept: (clause: Clause) => void
   readonly broken: (clause: Clause, message: string, requestIds: readonly number[]) => void
 }
 
-/** Reports whether one observation kept a clause; `because` is called only if it did not. */
+/** Reports whether one observation passed a clause. `because` is called only if it failed. */
 export type Expect<Clause extends string> = (clause: Clause, kept: boolean, message: () => string) => void
 
 export const expectFor =

@@ -16,7 +16,7 @@ import { checkResources } from './resources.ts'
 import { checkRpcCredits } from './rpc-credits.ts'
 import { checkRpcResponse } from './rpc-response.ts'
 
-/** Every check by its name in the table of clauses; a name without a check does not compile. */
+/** All checks by name, as in the table of clauses. A name without a check does not compile. */
 const checks: { readonly [Name in CheckName]: Check<Name> } = {
   headers: checkHeaders,
   'conditional-headers': checkConditionalHeaders,
@@ -34,7 +34,7 @@ const checks: { readonly [Name in CheckName]: Check<Name> } = {
   probe: checkProbe,
 }
 
-/** All checks as one sink. */
+/** All checks as a single sink. */
 export function createChecks(contract: Contract, findingLog: FindingLog): Sink {
   const bind = <Name extends CheckName>(name: Name): Sink => {
     const say = findingLog.reporterFor(name)

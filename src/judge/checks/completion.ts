@@ -10,7 +10,7 @@ import type { ChatDescriptor, Observation } from '../../observation/observation.
 import { type Expect, expectFor, type Reporter } from './check.ts'
 import { listPrice, priceListOf, toleranceOf } from './price-list.ts'
 
-/** The clauses that hold for a completion whether it was streamed or not. */
+/** The clauses that apply to both streamed and unstreamed completions. */
 type CompletionClause = ClausesOf<'chat-response'> & ClausesOf<'chat-stream'>
 
 type Completion = {
@@ -19,15 +19,15 @@ type Completion = {
   readonly model: unknown
   readonly usage: unknown
   readonly cost: unknown
-  /** Whether a choice ended for its length. */
-  readonly isCut: boolean
+  /** Whether a choice ended because of its length. */
+  readonly isTruncated: boolean
 }
 
 type ChatObservation = Observation & { readonly request: ChatDescriptor }
 
-/** Who made the completion and when, what it used, what it cost. */
+/** Checks the model and time of a completion, its usage and its cost. */
 export function checkCompletion(
-  { id, model, created, usage, cost, isCut }: Completion,
+  { id, model, created, usage, cost, isTruncated }: Completion,
   observation: ChatObservation,
   contract: Contract,
   say: Reporter<CompletionClause>,
@@ -36,7 +36,7 @@ export function checkCompletion(
   const expect = expectFor(say, observation.id)
 
   expect('chat.id', typeof id === 'string' && id !== '', () => `id is ${quote(id)}, expected a text`)
-  // An alias may be answered by the model that it stands for; the id of a known model is that model.
+  // An alias may be served by another model. The id of a known model must be that model.
   const isExact = priceListOf(contract).models.has(request.model)
   const isModel = isExact ? isModelOf(model, request) : typeof model === 'string' && model !== ''
   expect('chat.model', isModel, () => `model is ${quote(model)}, expected ${isExact ? quote(request.model) : 'a name'}`)
@@ -51,7 +51,7 @@ export function checkCompletion(
   if (counts !== null) {
     checkCounts(counts, request.maxCompletionTokens * choicesOf(request.options), expect)
     checkDetails(usage, counts, expect)
-    if (isCut) checkCut(usage, counts, request, contract, expect)
+    if (isTruncated) checkTruncation(usage, counts, request, contract, expect)
   }
   if (cost !== undefined && cost !== null) checkCost(cost, counts, request, contract, expect)
 }
@@ -65,12 +65,12 @@ function checkCounts(
   expect(
     'chat.usage.sum',
     prompt + completion === total,
-    () => `${prompt} + ${completion} tokens are said to be ${total}, expected ${prompt + completion}`,
+    () => `${prompt} + ${completion} tokens have the stated total ${total}, expected ${prompt + completion}`,
   )
   expect(
     'chat.max-completion-tokens',
     completion <= bound,
-    () => `${completion} tokens were generated, at most ${bound} were asked for`,
+    () => `${completion} tokens were generated, expected at most the requested ${bound}`,
   )
 }
 
@@ -78,29 +78,31 @@ function checkDetails(usage: unknown, { completion }: TokenCounts, expect: Expec
   const details = toObject(usage)?.completion_tokens_details
   if (details === undefined) return
   const reasoning = toObject(details)?.reasoning_tokens ?? 0
-  const isShaped = details === null || toObject(details) !== null
-  expect('chat.usage.details', isShaped && isCount(reasoning) && reasoning <= completion, () => {
+  const isNullOrObject = details === null || toObject(details) !== null
+  expect('chat.usage.details', isNullOrObject && isCount(reasoning) && reasoning <= completion, () => {
     const expected = `null or whole reasoning_tokens of at most ${completion}`
     return `completion_tokens_details is ${quote(details)}, expected ${expected}`
   })
 }
 
-/** Some count what was thought beside the completion. Of a bound that was not asked for, ours may not be theirs. */
-function checkCut(
+/**
+ * Some services count reasoning in addition to the completion. If no limit was requested, the service may have its own.
+ */
+function checkTruncation(
   usage: unknown,
   { completion }: TokenCounts,
   { model, maxCompletionTokens: bound, options }: ChatDescriptor,
   { chat, models }: Contract,
   expect: Expect<CompletionClause>,
 ): void {
-  const isAsked = models.some(known => known.id === model && bound < known.maxCompletionTokens)
-  if (!chat.lengthIsBound || !isAsked || choicesOf(options) > 1 || hasOtherBound(options)) return
+  const isRequested = models.some(known => known.id === model && bound < known.maxCompletionTokens)
+  if (!chat.lengthIsBound || !isRequested || choicesOf(options) > 1 || hasOtherBound(options)) return
   const thought = toObject(toObject(usage)?.completion_tokens_details)?.reasoning_tokens
   const max = completion + (isCount(thought) ? thought : 0)
   expect(
     'chat.choice.length',
     max >= bound,
-    () => `finish_reason is length after ${completion} tokens, expected ${bound} before that`,
+    () => `finish_reason is length after ${completion} tokens, expected at least ${bound}`,
   )
 }
 
@@ -116,13 +118,13 @@ function checkCost(
 ): void {
   const { usd, diem } = toObject(cost) ?? {}
   const isCost = isAmount(usd) && isAmount(diem)
-  expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both numbers not below zero`)
+  expect('chat.cost', isCost, () => `cost is ${quote(cost)}, expected usd and diem, both non-negative numbers`)
   if (!isCost || counts === null || counts.wrong !== null) return
   const priceList = priceListOf(contract)
   const expected = listPrice(priceList, model, counts)
   if (expected === null) return
-  // A cost may be rounded to what a balance can show.
-  const tolerance = toleranceOf(expected, contract.chat.costTolerance) + priceList.balanceGrain
+  // A cost may be rounded to the smallest difference that a balance shows.
+  const tolerance = toleranceOf(expected, contract.chat.costTolerance) + priceList.balanceResolution
   const said = claimedPicoUsd(usd) + claimedPicoUsd(diem)
   const lookups = mostLookups(options, contract)
   if (lookups > 0) {
@@ -133,14 +135,14 @@ function checkCost(
   const { prompt, completion, cached, written } = counts
   const isCached = cached + written > 0
   expect(isCached ? 'chat.cost.cached' : 'chat.cost.amount', absDifference(said, expected) <= tolerance, () => {
-    const apart = isCached ? `, of which ${cached} cached and ${written} written` : ''
-    return `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${prompt} + ${completion} tokens${apart}`
+    const cacheNote = isCached ? `, of which ${cached} cached and ${written} written` : ''
+    return `cost is ${quote(cost)}, expected ${formatPico(expected)} by the list price for ${prompt} + ${completion} tokens${cacheNote}`
   })
 }
 
 type CostRange = { readonly min: bigint; readonly max: bigint }
 
-/** Tokens cost `tokens`; how much of what may be searched or scraped was, is open. */
+/** `tokens` is the cost of the tokens. It is open how many of the possible searches and pages were used. */
 function checkLookups(
   cost: unknown,
   said: bigint,
@@ -160,7 +162,7 @@ function checkLookups(
 
 const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
-/** A JSON number may carry the noise of a double after its 12th decimal. */
+/** A JSON number may have floating-point noise after its 12th decimal. */
 export const claimedPicoUsd = (amount: number): bigint => parsePico(amount) ?? pico(amount.toFixed(12))
 
 export function checkFinishReason(
@@ -175,12 +177,12 @@ export function checkFinishReason(
   )
 }
 
-/** Stamps of whole seconds, and servers that write the same Date for a moment. */
+/** Allows for timestamps in whole seconds, and for servers that reuse a Date for a moment. */
 const stampSlackMs = 2000
 
 /**
- * The target's own clock is in its Date header, so the skew of ours does not matter: `created` lies no further from that
- * stamp than the answer took.
+ * Compares `created` with the target's own clock in its Date header, so a skew of our clock does not matter. The two
+ * may differ by at most the duration of the request.
  */
 function isRecent(created: unknown, { response, sentMs, endMs }: Observation): boolean {
   if (!Number.isSafeInteger(created)) return false
@@ -189,23 +191,23 @@ function isRecent(created: unknown, { response, sentMs, endMs }: Observation): b
   return Math.abs(Number(created) * 1000 - stampMs) <= endMs - sentMs + stampSlackMs
 }
 
-/** The options after the name of a model may be repeated with it. */
+/** A response may repeat the option suffix with the model's name. */
 const isModelOf = (model: unknown, { model: request, options }: ChatDescriptor): boolean =>
   model === request || (options !== null && options.suffix !== null && model === `${request}:${options.suffix}`)
 
-/** What a completion says that it used. */
+/** The usage that a completion states. */
 type TokenCounts = {
   readonly prompt: number
   readonly completion: number
   readonly total: number
-  /** Of the prompt, what came from a cache and what was written to one. */
+  /** Prompt tokens read from a cache, and prompt tokens written to one. */
   readonly cached: number
   readonly written: number
-  /** What is wrong with the two, which then count as nothing; null: nothing is. */
+  /** The error in these two counts, which then count as 0; null if there is none. */
   readonly wrong: string | null
 }
 
-/** Null where it does not say it. */
+/** Null if the usage does not state the counts. */
 export function tokenCounts(usage: unknown): TokenCounts | null {
   const said = toObject(usage)
   if (said === null) return null
@@ -218,7 +220,7 @@ type CacheCounts = Pick<TokenCounts, 'cached' | 'written' | 'wrong'>
 
 const none: CacheCounts = { cached: 0, written: 0, wrong: null }
 
-/** A count that is missing, or null, is none: few services have both. */
+/** A missing or null count is 0, since few services have both. */
 function cacheCounts(details: unknown, prompt: number): CacheCounts {
   if (details === undefined || details === null) return none
   const said = toObject(details)

@@ -20,7 +20,7 @@ const byStatus: Readonly<Partial<Record<number, StatusClause>>> = {
 
 type StatusClause = `error.${400 | 401 | 402 | 415 | 429 | 500 | 503 | 504}.object`
 
-/** The bodies of answers that are no success. */
+/** Checks the bodies of responses without a success status. */
 export const checkErrors: Check<'errors'> = ({ response, request, id }, contract, say) => {
   if (response === null || response.status < 400 || isFromGateway(response, contract)) return
   if (response.body.kind === 'undecodable') return
@@ -43,7 +43,7 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
   )
     return
   const missing = rpcLimitHeaders.filter(name => !wholeNumber.test(response.headers[name] ?? ''))
-  // Where the message stands in the body is open.
+  // The document does not define the position of the message in the body.
   const message = body?.customMessage ?? toObject(error)?.customMessage
   if (typeof message !== 'string' || message === '') missing.unshift('customMessage')
   if (missing.length === 0) say.kept('limit.rpc-429')
@@ -54,7 +54,7 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
       [id],
     )
 
-  /** That there is an error at all is looked at before. */
+  /** The presence of an error is checked before. */
   function judgeLayout(body: Readonly<Record<string, unknown>>) {
     const { status } = response ?? {}
     const clause = status === undefined ? undefined : byStatus[status]
@@ -81,14 +81,17 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
 
 type Body = Readonly<Record<string, unknown>>
 
-/** What a standard error object lacks; null where it is one. Its layout is open, but for words of some sort. */
+/**
+ * The missing part of a standard error object; null if it is valid. Only a message is required, since the layout is
+ * open.
+ */
 function missingFromError({ error }: Body): string | null {
   const inside = toObject(error)
   const said = typeof error === 'string' ? error : (inside?.message ?? inside?.customMessage)
   return typeof said === 'string' && said !== '' ? null : `error ${quote(error)}, which has no message`
 }
 
-/** As well of a detailed one: what it adds may be missing, and has the form that people have seen if it is not. */
+/** The missing part of a detailed error object. Its additions are optional, but must have the observed form. */
 function missingFromDetailedError(body: Body): string | null {
   const { details, issues } = body
   const isDetails = details === undefined || details === null || typeof details === 'string' || toObject(details)
@@ -98,7 +101,7 @@ function missingFromDetailedError(body: Body): string | null {
   return missingFromError(body)
 }
 
-/** The structured form of a 402, which a caller without credit can get in place of an error. */
+/** The structured form of a 402, which a caller without credit can get instead of an error. */
 const isPaymentRequirements = (body: Body | null): boolean =>
   body?.x402Version !== undefined && Array.isArray(body.accepts)
 
@@ -106,5 +109,5 @@ const isPaymentRequirements = (body: Body | null): boolean =>
 const isWalletError = (body: Body): boolean =>
   isPaymentRequirements(body) || body.topUpInstructions !== undefined || body.code === 'PAYMENT_REQUIRED'
 
-/** The code of an error, beside it or in it. */
+/** The code of an error, next to it or inside it. */
 const codeOf = (body: Body): unknown => body.code ?? toObject(body.error)?.code

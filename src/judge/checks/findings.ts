@@ -1,15 +1,15 @@
 import type { JudgeName } from '../../contract/clause.ts'
 import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../../contract/clauses.ts'
 
-/** Reports what one judge finds: about its own clauses only. */
+/** Reports the results of one judge, about its own clauses only. */
 export type Say<Name extends JudgeName> = {
-  /** The clause was looked at and kept. */
+  /** Counts the clause as judged and passed. */
   readonly kept: (clause: ClausesOf<Name>) => void
-  /** The clause was looked at and broken. `because` says what was got and what was expected. */
+  /** Counts the clause as judged and failed. `because` states what was found and what was expected. */
   readonly broken: (clause: ClausesOf<Name>, message: string, requestIds: readonly number[]) => void
 }
 
-/** Turns one report that the clause was kept into a violation. */
+/** Turns one reported pass of the clause into a violation. */
 export type Reclassify<Name extends JudgeName> = Say<Name>['broken']
 
 export type ClauseTally = {
@@ -20,7 +20,7 @@ export type ClauseTally = {
   readonly verdict: 'pass' | 'fail' | 'not-exercised'
 }
 
-/** All violations of one clause that one judge saw, with the first few of them. */
+/** All violations of one clause seen by one judge, with the first few as examples. */
 export type Finding = {
   readonly clause: ClauseId
   readonly section: string
@@ -30,7 +30,7 @@ export type Finding = {
   readonly examples: readonly Example[]
 }
 
-/** The findings and tallies of some judges, as plain data, to be merged with those of others. */
+/** The findings and tallies of several judges, as plain data that can be merged. */
 export type FindingLogSnapshot = {
   readonly judged: ReadonlyMap<ClauseId, number>
   readonly findings: readonly FindingSnapshot[]
@@ -38,14 +38,17 @@ export type FindingLogSnapshot = {
 
 type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
 
-/** The findings and tallies of all judges. Its size does not grow with the observations: it counts, and keeps a few examples. */
+/**
+ * The findings and tallies of all judges. Its size does not grow with the observations: it has counts and a few
+ * examples.
+ */
 export type FindingLog = {
   readonly reporterFor: <Name extends JudgeName>(judge: Name) => Say<Name>
   readonly reclassifier: <Name extends JudgeName>(judge: Name) => Reclassify<Name>
-  /** In the order of the table of clauses. */
+  /** In the order of the clause table. */
   readonly tallies: () => readonly ClauseTally[]
   readonly findings: () => readonly Finding[]
-  /** Whether an example cites the observation with this `seq`. */
+  /** Whether an example cites the observation with this `id`. */
   readonly cites: (id: number) => boolean
   /** Violations so far, over all clauses. */
   readonly violations: () => number
@@ -60,7 +63,7 @@ export function createFindingLog(): FindingLog {
   const judged = new Map(clauseIds.map(id => [id, { count: 0 }]))
   const findings = new Map<string, FindingSnapshot>()
 
-  const note = ({ requestIds }: Example, by: 1 | -1) => {
+  const countCitations = ({ requestIds }: Example, by: 1 | -1) => {
     for (const id of requestIds) {
       const count = (cited.get(id) ?? 0) + by
       if (count > 0) cited.set(id, count)
@@ -71,12 +74,12 @@ export function createFindingLog(): FindingLog {
     const sum = judged.get(clause)
     if (sum !== undefined) sum.count += count
   }
-  const find = ({ clause, judge, count, examples }: FindingSnapshot) => {
+  const addFinding = ({ clause, judge, count, examples }: FindingSnapshot) => {
     const key = `${clause}/${judge}`
     const known = findings.get(key) ?? { clause, judge, count: 0, examples: [] }
     const first = earliestExamples([...known.examples, ...examples])
-    for (const example of first) note(example, 1)
-    for (const example of known.examples) note(example, -1)
+    for (const example of first) countCitations(example, 1)
+    for (const example of known.examples) countCitations(example, -1)
     findings.set(key, { ...known, count: known.count + count, examples: first })
     violations += count
   }
@@ -85,14 +88,14 @@ export function createFindingLog(): FindingLog {
     kept: clause => tally(clause, 1),
     broken: (clause, message, requestIds) => {
       tally(clause, 1)
-      find({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
+      addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
     },
   })
 
   return {
     reporterFor,
     reclassifier: judge => (clause, message, requestIds) => {
-      find({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
+      addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
     },
     cites: id => cited.has(id),
     violations: () => violations,
@@ -113,28 +116,28 @@ export function createFindingLog(): FindingLog {
     }),
     merge: other => {
       for (const [clause, count] of other.judged) tally(clause, count)
-      for (const finding of other.findings) find(finding)
+      for (const finding of other.findings) addFinding(finding)
     },
   }
 }
 
-/** One of the cases that a finding rests on: what was wrong, and the requests that show it. */
+/** One example of a finding: the message, and the requests that show it. */
 export type Example = { readonly message: string; readonly requestIds: readonly number[] }
 
 export const maxExamples = 5
-/** A target can make a message, or a list of requests, as long as it likes. */
+/** The target influences the length of messages and request lists, so both are limited. */
 const maxMessageLength = 600
 const maxIds = 24
 
-/** An example that stays small whatever a target says. */
+/** Shortens an example to a fixed maximum size. */
 export const truncateExample = ({ message, requestIds }: Example): Example => ({
   message: message.length > maxMessageLength ? `${message.slice(0, maxMessageLength)}...` : message,
   requestIds: requestIds.slice(0, maxIds),
 })
 
 /**
- * The earliest of them, as callers count their requests: by the last request that each names. So it does not matter in
- * which order they were found, nor by how many.
+ * The earliest examples, ordered by the last request that each cites. So the result depends neither on the order in
+ * which workers found them, nor on the number of workers.
  */
 export const earliestExamples = (examples: readonly Example[]): readonly Example[] =>
   examples.length < 2 ? examples : examples.toSorted(byLastRequest).slice(0, maxExamples)

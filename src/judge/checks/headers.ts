@@ -11,11 +11,11 @@ import { priceListOf } from './price-list.ts'
 
 const httpDate =
   /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** How many digits the time has is open; hours and minutes are the least. */
+/** The number of time digits is open; hours and minutes are the minimum. */
 const versionTime = /^\d{4}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\.([01]\d|2[0-3])[0-5]\d([0-5]\d+)?$/
 
 const isFilled = (value: string) => value !== ''
-// These are the same in one answer after the other.
+// Consecutive responses have the same values, so the last result is reused.
 const isHttpDate = memoizeLast((value: string) => httpDate.test(value))
 const isVersion = memoizeLast((value: string) => versionTime.test(value))
 const isBalance = (value: string) => isDecimal(value.startsWith('-') ? value.slice(1) : value)
@@ -30,7 +30,7 @@ const namesOf = memoizeLast(({ headerPrefix }: Contract) => ({
   modelName: `${headerPrefix}model-name`,
 }))
 
-/** The headers that every answer carries, and those that depend only on who asked and for what. */
+/** Checks the headers that every response has, and those that depend only on the caller and the request. */
 export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
   const { response, id } = observation
   if (response === null || isFromGateway(response, contract)) return
@@ -66,14 +66,14 @@ export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
 
 type ConditionalClause = ClausesOf<'conditional-headers'>
 
-/** What a header must be where it is sent at all. */
+/** The rule for a header that is present. */
 type HeaderRule = {
   readonly clause: ConditionalClause
   readonly fits: (value: string) => boolean
   readonly expected: string
 }
 
-/** The headers that depend on more than who asked for what: they are judged where they are, and a few where they are not. */
+/** Checks the conditional headers: most are checked only if present, a few also if missing. */
 export const checkConditionalHeaders: Check<'conditional-headers'> = (observation, contract, say) => {
   const { response, request, id } = observation
   if (response === null || isFromGateway(response, contract)) return
@@ -103,11 +103,11 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
 
   const used = headers[known.modelId]
   if (used && known.models.has(request.model)) {
-    // Options after the model's name may be repeated with it.
-    const isAsked = used === request.model || used.startsWith(`${request.model}:`)
+    // A response may repeat the option suffix with the model's name.
+    const isRequested = used === request.model || used.startsWith(`${request.model}:`)
     expect(
       'header.model-id.asked',
-      isAsked,
+      isRequested,
       () => `${known.modelId} is ${quote(used)} on a ${status}, expected ${quote(request.model)}`,
     )
   }
@@ -116,7 +116,7 @@ export const checkConditionalHeaders: Check<'conditional-headers'> = (observatio
   expect(
     'header.balance-remaining',
     remaining === undefined,
-    () => `x-balance-remaining is ${quote(remaining)} for an API key, expected it for wallets alone`,
+    () => `x-balance-remaining is ${quote(remaining)} for an API key, expected it for wallets only`,
   )
 }
 
@@ -145,29 +145,29 @@ function checkDeprecation(
     expect(
       'header.deprecation.present',
       isWarned,
-      () => `an answer of ${request.model}, which is deprecated, has no ${deprecationWarning}, expected a warning`,
+      () => `a response from ${request.model}, which is deprecated, has no ${deprecationWarning}, expected a warning`,
     )
   if (lifecycle === 'current')
     expect(
       'header.deprecation.absent',
       !isWarned,
-      () => `an answer of ${request.model}, which is not deprecated, warns of its retirement, expected no warning`,
+      () => `a response from ${request.model}, which is not deprecated, warns of its retirement, expected no warning`,
     )
 }
 
 function checkPaymentRequired({ headers, status }: ObservedResponse, expect: Expect<ConditionalClause>): void {
   const said = headers['payment-required']
-  // Of a 402 without it, it is open whether it is one of the wallets; a success is not looked at without need.
+  // A 402 without the header may be for a key, which needs none. A success without it needs no check.
   if (said === undefined && (status === 402 || status < 400)) return
   expect(
     'header.payment-required',
     said === undefined || (status === 402 && isEncodedJson(said)),
-    () => `payment-required is ${quote(said)} on a ${status}, expected JSON in base64 on a 402 alone`,
+    () => `payment-required is ${quote(said)} on a ${status}, expected JSON in base64, and only on a 402`,
   )
 }
 
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/
-/** A value that is longer than observations keep was cut, and cannot be decoded. */
+/** A value longer than the recorded maximum was truncated and cannot be decoded. */
 const maxWholeLength = 511
 
 function isEncodedJson(value: string): boolean {
@@ -184,7 +184,7 @@ function isEncodedJson(value: string): boolean {
 const day = String.raw`\d{4}(-?)(0[1-9]|1[0-2])\1(0[1-9]|[12]\d|3[01])`
 const time = String.raw`T([01]\d|2[0-4])(:?[0-5]\d(:?[0-5]\d|:?60)?)?([.,]\d+)?(Z|[+-]\d{2}(:?\d{2})?)?`
 const isoInstant = new RegExp(`^${day}${time}$`)
-/** A date may have a time after it. */
+/** A date, optionally followed by a time. */
 const isoDate = new RegExp(`^${day}(${time})?$`)
 const wholeNumber = /^\d+$/
 
@@ -235,7 +235,7 @@ function rulesOf(prefix: string): ReadonlyMap<string, HeaderRule> {
   ])
 }
 
-/** Whether answers are compressed where that was asked for, as it was asked for, and nowhere else. */
+/** Checks that responses are compressed only if requested, and only with a requested encoding. */
 export const checkCompression: Check<'compression'> = ({ response, request, id, outcome }, contract, say) => {
   if (response === null || request.kind === 'probe' || isFromGateway(response, contract)) return
   const wanted = request.kind === 'chat' ? (request.options?.encoding ?? null) : null
@@ -247,7 +247,7 @@ export const checkCompression: Check<'compression'> = ({ response, request, id, 
   }
   if (outcome.kind === 'answered' && response.body.kind === 'undecodable') {
     const { body } = response
-    return expect('chat.compression.body', false, () => `the body is no ${body.encoding}: ${body.why}`)
+    return expect('chat.compression.body', false, () => `the body is not valid ${body.encoding}: ${body.why}`)
   }
   if (!is2xx(response.status) || request.kind !== 'chat') return
   if (request.stream) {
@@ -267,13 +267,13 @@ export const checkCompression: Check<'compression'> = ({ response, request, id, 
 
 const documentedEncodings: readonly string[] = ['gzip', 'br']
 
-/** Null where a body is sent as it is. */
+/** The content encoding; null if the body is not encoded. */
 function encodingOf(header: string | undefined): string | null {
   const encoding = header?.trim().toLowerCase() ?? ''
   return encoding === '' || encoding === 'identity' ? null : encoding
 }
 
-/** The encodings of an Accept-Encoding header that are not ruled out by a weight of 0. */
+/** The encodings in an Accept-Encoding header, except those with a weight of 0. */
 const namesIn = (header: string): readonly string[] =>
   header
     .toLowerCase()

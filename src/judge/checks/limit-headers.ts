@@ -14,7 +14,7 @@ const headersOf = (kind: 'requests' | 'tokens') => ({
 const ofRequests = headersOf('requests')
 const ofTokens = headersOf('tokens')
 
-/** The `x-ratelimit-*` headers, one answer at a time. What they say together is the limiter's audit. */
+/** Checks the `x-ratelimit-*` headers of single responses. The rate-limits audit checks them across responses. */
 export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, say) => {
   const response = authenticatedResponse(observation)
   if (response === null || isAbuseBlock(response, contract)) return
@@ -51,9 +51,9 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
       say.kept(clause)
       return true
     }
-    const unfit = [limit, remaining, reset].filter(name => !isNumber(name))
-    const got = unfit.map(name => `${name} is ${quote(headers[name])}`).join(', ')
-    say.broken(clause, `${got} on a ${status}, expected numbers not below zero`, requestIds)
+    const invalid = [limit, remaining, reset].filter(name => !isNumber(name))
+    const got = invalid.map(name => `${name} is ${quote(headers[name])}`).join(', ')
+    say.broken(clause, `${got} on a ${status}, expected non-negative numbers`, requestIds)
     return false
   }
 
@@ -69,7 +69,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   ) {
     if (expected === null || expected === undefined) return
     if (Number(said) === expected) return say.kept(clause)
-    const message = `the limit of ${scope?.name} is said to be ${said}, expected ${expected} (${scope?.tier})`
+    const message = `the stated limit of ${scope?.name} is ${said}, expected ${expected} (${scope?.tier})`
     say.broken(clause, message, requestIds)
   }
 

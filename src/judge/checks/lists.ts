@@ -4,7 +4,7 @@ import { toObject } from '../../lib/json.ts'
 import { jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
-/** The lists of networks, of models, of the caller's rate limits and of the requests that hit them. */
+/** Checks the lists of networks, models, the caller's rate limits, and the requests that they rejected. */
 export const checkLists: Check<'lists'> = ({ response, request, id, accountTier }, contract, say) => {
   if (response === null || response.status >= 500 || unrelated.includes(response.status)) return
   const expect = expectFor(say, id)
@@ -29,7 +29,7 @@ export const checkLists: Check<'lists'> = ({ response, request, id, accountTier 
   }
 }
 
-/** Who asked, how often, with what money: says nothing about the list. */
+/** Statuses about the caller, its rate or its balance. They tell nothing about the list. */
 const unrelated: readonly number[] = [401, 402, 403, 429]
 
 const notFound = (status: number): string => (status === 200 ? '' : ` (the status is ${status}, expected 200)`)
@@ -38,21 +38,21 @@ function wrongNetworks(slugs: unknown): string | null {
   if (!isTextList(slugs)) return `networks is ${quote(slugs)}, expected a list of slugs`
   const unordered = slugs.findIndex((slug, index) => index > 0 && slug <= (slugs[index - 1] ?? ''))
   if (unordered < 0) return null
-  return `${quote(slugs[unordered])} stands behind ${quote(slugs[unordered - 1])}, expected them sorted and each once`
+  return `${quote(slugs[unordered])} comes after ${quote(slugs[unordered - 1])}, expected a sorted list without duplicates`
 }
 
 function wrongModels(body: Readonly<Record<string, unknown>> | null): string | null {
   if (body?.object !== 'list') return `object is ${quote(body?.object)}, expected "list"`
   if (!Array.isArray(body.data)) return `data is ${quote(body.data)}, expected a list`
   const nameless = body.data.find(model => typeof toObject(model)?.id !== 'string')
-  return nameless === undefined ? null : `a model is ${quote(nameless)}, expected an id in it`
+  return nameless === undefined ? null : `a model is ${quote(nameless)}, expected it to have an id`
 }
 
 function wrongLimits(entries: unknown, accountTier: AccountTier, contract: Contract): string | null {
   if (!Array.isArray(entries) || entries.length === 0) return `rateLimits is ${quote(entries)}, expected a list`
   for (const entry of entries.map(toObject)) {
     const limits = entry?.rateLimits
-    if (!Array.isArray(limits)) return `an entry of rateLimits is ${quote(entry)}, expected a list of limits in it`
+    if (!Array.isArray(limits)) return `an entry of rateLimits is ${quote(entry)}, expected it to have a list of limits`
     const model = contract.models.find(known => known.id === entry?.apiModelId)
     if (model === undefined) continue
     const { requestsPerMinute, tokensPerMinute } = contract.accounts[accountTier][model.tier]
@@ -75,10 +75,10 @@ function wrongLog(body: Readonly<Record<string, unknown>> | null, { limitLogs }:
   if (body?.object !== 'list') return `object is ${quote(body?.object)}, expected "list"`
   const rows = body.data
   if (!Array.isArray(rows)) return `data is ${quote(rows)}, expected a list`
-  if (rows.length > limitLogs.rows) return `there are ${rows.length} rows, expected ${limitLogs.rows} at most`
+  if (rows.length > limitLogs.rows) return `there are ${rows.length} rows, expected at most ${limitLogs.rows}`
   for (const row of rows.map(toObject)) {
-    const unfit = logTexts.find(name => typeof row?.[name] !== 'string')
-    if (unfit !== undefined) return `a row has ${quote(row?.[unfit])} as ${unfit}, expected a text`
+    const invalid = logTexts.find(name => typeof row?.[name] !== 'string')
+    if (invalid !== undefined) return `a row has ${quote(row?.[invalid])} as ${invalid}, expected a text`
     if (!isTime(row?.timestamp)) return `a row has ${quote(row?.timestamp)} as timestamp, expected a time`
   }
   return null

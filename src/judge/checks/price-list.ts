@@ -3,13 +3,13 @@ import { memoizeLast } from '../../lib/memoize-last.ts'
 
 import { pico } from '../../lib/money.ts'
 
-/** What the contract says about money, as integers. */
+/** The prices of the contract, as integers. */
 type PriceList = {
   readonly picoUsdPerCredit: bigint
   /** The last digit of an RPC cost, in pico-USD. */
-  readonly costGrain: bigint
+  readonly costResolution: bigint
   /** The smallest difference that a balance shows, in pico-USD. */
-  readonly balanceGrain: bigint
+  readonly balanceResolution: bigint
   /** By model: pico-USD for a million tokens. A model without a known price is missing. */
   readonly tokenPrices: ReadonlyMap<string, TokenPrices>
   readonly models: ReadonlySet<string>
@@ -22,7 +22,7 @@ type PriceList = {
 type TokenPrices = {
   readonly input: bigint
   readonly output: bigint
-  /** Of tokens that came from a cache, and of those that were written to one; null where it is not known. */
+  /** Prices of tokens read from a cache and of tokens written to one; null if unknown. */
   readonly cacheInput: bigint | null
   readonly cacheWrite: bigint | null
 }
@@ -35,8 +35,8 @@ function makePriceList({ rpc, billing, models, headerPrefix }: Contract): PriceL
   )
   return {
     picoUsdPerCredit: pico(rpc.usdPerCredit),
-    costGrain: 10n ** BigInt(12 - rpc.costDecimals),
-    balanceGrain: pico(billing.balanceResolutionUsd),
+    costResolution: 10n ** BigInt(12 - rpc.costDecimals),
+    balanceResolution: pico(billing.balanceResolutionUsd),
     tokenPrices: new Map(tokenPrices),
     models: new Set(models.map(({ id }) => id)),
     creditsHeader: `${headerPrefix}rpc-credits`,
@@ -60,12 +60,12 @@ const pricesOf = ({ input, output, cacheInput, cacheWrite }: NonNullable<Model['
 type TokenQuantities = {
   readonly prompt: number
   readonly completion: number
-  /** Parts of the prompt. */
+  /** Both counts are part of the prompt. */
   readonly cached: number
   readonly written: number
 }
 
-/** What tokens cost by the list, in pico-USD; null where a price is not known. */
+/** The list price of tokens in pico-USD; null if a price is unknown. */
 export function listPrice(priceList: PriceList, model: string, tokens: TokenQuantities): bigint | null {
   const price = priceList.tokenPrices.get(model)
   if (price === undefined) return null
@@ -73,6 +73,6 @@ export function listPrice(priceList: PriceList, model: string, tokens: TokenQuan
   const plain = BigInt(prompt - cached - written) * price.input + BigInt(completion) * price.output
   if (cached === 0 && written === 0) return plain / 1_000_000n
   if ((cached > 0 && price.cacheInput === null) || (written > 0 && price.cacheWrite === null)) return null
-  const apart = BigInt(cached) * (price.cacheInput ?? 0n) + BigInt(written) * (price.cacheWrite ?? 0n)
-  return (plain + apart) / 1_000_000n
+  const cacheCost = BigInt(cached) * (price.cacheInput ?? 0n) + BigInt(written) * (price.cacheWrite ?? 0n)
+  return (plain + cacheCost) / 1_000_000n
 }

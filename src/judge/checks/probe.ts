@@ -6,7 +6,7 @@ import { bodyText, isAbuseBlock, isFromGateway } from '../../observation/respons
 import { type Check, expectFor } from './check.ts'
 import { joinFirst } from './rpc-response.ts'
 
-/** Whether a crafted request got the answer that the document promises. */
+/** Checks that a crafted request gets a documented response. */
 export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, say) => {
   if (request.kind !== 'probe' || response === null || isFromGateway(response, contract)) return
   const { clause, promised, names, as } = probeOf(request.probe)
@@ -14,17 +14,13 @@ export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, 
   if (statuses.length === 0) return
   if (isAbuseBlock(response, contract)) return
   const isPromised = statuses.includes(response.status)
-  if (!isPromised && isElsewhere(response.status, as)) return
+  if (!isPromised && isUnrelated(response.status, as)) return
   const expect = expectFor(say, id)
-  expect(
-    clause,
-    isPromised,
-    () => `${request.probe} was answered with ${response.status}, expected ${statuses.join(' or ')}`,
-  )
+  expect(clause, isPromised, () => `${request.probe} got status ${response.status}, expected ${statuses.join(' or ')}`)
   if (!isPromised || names.length === 0 || !contract.rpc.namesEveryMethod) return
   const said = bodyText(response)
   const unnamed = names.filter(name => !said.includes(name))
-  if (unnamed.length > 0 && !isWhole(response)) return
+  if (unnamed.length > 0 && !isComplete(response)) return
   expect(
     'rpc.unsupported-method.named',
     unnamed.length === 0,
@@ -32,12 +28,15 @@ export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, 
   )
 }
 
-/** Too often, nobody there, no money: says nothing about the request. An anonymous caller has no money to be asked for. */
-const isElsewhere = (status: number, as: Sender): boolean =>
+/**
+ * Statuses about the caller's rate, its balance, or an outage. They tell nothing about the request. An anonymous caller
+ * has no balance, so it must not get a 402.
+ */
+const isUnrelated = (status: number, as: Sender): boolean =>
   [429, 502, 503, 504].includes(status) || (status === 402 && (as === 'caller' || as === 'free-user'))
 
-/** Long bodies are not kept whole: of JSON the long strings are cut, of text all but its head. */
-const isWhole = ({ body, bytes }: ObservedResponse): boolean =>
+/** Long bodies are recorded only in part: long JSON strings are cut, and only the head of a text is recorded. */
+const isComplete = ({ body, bytes }: ObservedResponse): boolean =>
   bytes <= (body.kind === 'text' ? maxTextLength : clippedAboveBytes)
 const clippedAboveBytes = 4096
 const maxTextLength = 512

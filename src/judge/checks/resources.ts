@@ -7,7 +7,7 @@ import { is2xx, isFromGateway } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 import type { Say } from './findings.ts'
 
-/** Answers of what is neither chat nor RPC: whether it is there, and what its headers say of what it gave. */
+/** Checks responses that are neither chat nor RPC: whether the resource exists, and its headers. */
 export const checkResources: Check<'resources'> = ({ response, request, id }, contract, say) => {
   if (request.kind !== 'resource' || response === null || isFromGateway(response, contract)) return
   const resource = resourceOf(contract, request.resource)
@@ -15,27 +15,27 @@ export const checkResources: Check<'resources'> = ({ response, request, id }, co
   const { status } = response
   const expect = expectFor(say, id)
 
-  // A job that was never queued is not found, either.
+  // A job that was never queued is not found either.
   if (resource.draws !== 'video-retrieve')
     expect(
       'resource.offered',
       !missing.includes(status),
-      () => `${resource.method} ${resource.path} was answered with ${status}, expected ${request.resource}`,
+      () => `${resource.method} ${resource.path} got status ${status}, expected the resource ${request.resource}`,
     )
   if (resource.draws === 'embedding' && isText(request.body?.input) && status < 500 && !missing.includes(status))
     expect(
       'embeddings.input',
       is2xx(status),
-      () => `an embedding of ${quote(request.body?.input)} was answered with ${status}, expected a success`,
+      () => `an embedding of ${quote(request.body?.input)} got status ${status}, expected a success`,
     )
   if (!is2xx(status)) return
   if (resource.isPaginated) checkPages(response, request, id, say)
   checkDisposition(response, resource, id, say)
 }
 
-/** Who asked, how often, with what money: says nothing about the resource. */
+/** Statuses about the caller, its rate or its balance. They tell nothing about the resource. */
 const unrelated: readonly number[] = [401, 402, 403, 429]
-/** Not there, gone, or not for this method. */
+/** Statuses for a missing resource, a removed one, or a wrong method. */
 const missing: readonly number[] = [404, 405, 410, 501]
 
 const isText = (input: unknown): boolean =>
@@ -71,10 +71,10 @@ const wholeNumber = /^\d+$/
 function checkPages(response: ObservedResponse, request: ResourceDescriptor, id: number, say: Voice): void {
   const expect = expectFor(say, id)
   const { headers } = response
-  const unfit = Object.values(pageHeaders).filter(name => !wholeNumber.test(headers[name] ?? ''))
-  const got = () => unfit.map(name => `${name} is ${quote(headers[name])}`).join(', ')
-  expect('header.pagination', unfit.length === 0, () => `${got()} on a list in pages, expected whole numbers`)
-  if (unfit.length > 0) return
+  const invalid = Object.values(pageHeaders).filter(name => !wholeNumber.test(headers[name] ?? ''))
+  const got = () => invalid.map(name => `${name} is ${quote(headers[name])}`).join(', ')
+  expect('header.pagination', invalid.length === 0, () => `${got()} on a paginated list, expected whole numbers`)
+  if (invalid.length > 0) return
   const [limit, page, total, totalPages] = [
     Number(headers[pageHeaders.limit]),
     Number(headers[pageHeaders.page]),
@@ -85,14 +85,14 @@ function checkPages(response: ObservedResponse, request: ResourceDescriptor, id:
   // The number of a page after the last one is open.
   const wanted = request.page === null ? 1 : request.page <= totalPages ? request.page : null
   const isRight = page >= 1 && (wanted === null || page === wanted)
-  expect('header.pagination.page', isRight, () => `the page is said to be ${page}, expected ${wanted ?? 'one above 0'}`)
+  expect('header.pagination.page', isRight, () => `the stated page is ${page}, expected ${wanted ?? 'at least 1'}`)
 
   const pages = limit === 0 ? 0 : Math.ceil(total / limit)
   expect(
     'header.pagination.total-pages',
-    // A list without items may have no page, or an empty one.
+    // A list without items may have no page, or one empty page.
     (limit > 0 && totalPages === pages) || (total === 0 && totalPages <= 1),
-    () => `${total} items, ${limit} on a page, are said to be on ${totalPages} pages, expected ${pages}`,
+    () => `${totalPages} pages are stated for ${total} items with ${limit} per page, expected ${pages}`,
   )
 
   const items = itemsOf(response)
@@ -101,11 +101,11 @@ function checkPages(response: ObservedResponse, request: ResourceDescriptor, id:
   expect(
     'header.pagination.items',
     items === expected,
-    () => `page ${page} of ${total} items, ${limit} on a page, has ${items} of them, expected ${expected}`,
+    () => `page ${page} of ${total} items with ${limit} per page has ${items} items, expected ${expected}`,
   )
 }
 
-/** How many items a list has, wherever it keeps them; null where it keeps them elsewhere. */
+/** The number of items in a list, in either known position; null if the items are elsewhere. */
 function itemsOf({ body }: ObservedResponse): number | null {
   if (body.kind !== 'json') return null
   const list = Array.isArray(body.value) ? body.value : toObject(body.value)?.data

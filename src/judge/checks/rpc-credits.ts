@@ -10,7 +10,7 @@ import { type Check, type Expect, expectFor } from './check.ts'
 import { priceListOf, toleranceOf } from './price-list.ts'
 import { isRpcError, matchItems } from './rpc-response.ts'
 
-/** Credits and cost of an answer of the RPC proxy, to the credit. */
+/** Checks the exact credits and the cost of an RPC response. */
 export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say) => {
   const { response, request, id, outcome } = observation
   if (request.kind !== 'rpc' || response?.status !== 200 || outcome.kind !== 'answered') return
@@ -32,11 +32,11 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
     () => `${priceList.costHeader} is ${quote(response.headers[priceList.costHeader])}, expected a decimal string`,
   )
 
-  // What a replay shows here (nothing, or the first charge again) is open; that it costs nothing is the ledger's.
+  // It is open whether a replay shows nothing or the first charge again. The ledger judges that it costs nothing.
   if (isReplayed(response) || request.replay?.role === 'conflict' || credits === null) return
   if (cost !== null) {
     const expected = credits * priceList.picoUsdPerCredit
-    const tolerance = priceList.costGrain + toleranceOf(expected, contract.rpc.priceTolerance)
+    const tolerance = priceList.costResolution + toleranceOf(expected, contract.rpc.priceTolerance)
     expect(
       'rpc.cost.amount',
       absDifference(cost, expected) <= tolerance,
@@ -47,7 +47,7 @@ export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say
   if (bill !== null) checkAmount(credits, bill, request, contract, expect)
 }
 
-/** The credits that an answer says were charged; null where it does not say. */
+/** The credits that a response claims; null if it claims none. */
 export function claimedCredits(response: ObservedResponse, contract: Contract): bigint | null {
   const said = response.headers[priceListOf(contract).creditsHeader] ?? ''
   return isWholeNumber(said) ? BigInt(said) : null
@@ -55,10 +55,10 @@ export function claimedCredits(response: ObservedResponse, contract: Contract): 
 
 type ExpectedCredits = {
   readonly total: bigint
-  /** Totals that are right; more than one where the contract leaves a price open. */
+  /** The valid totals. There are several if the contract leaves a price open. */
   readonly accepted: readonly bigint[]
   readonly failed: number
-  /** What the failed items would cost had they not failed. */
+  /** The cost of the failed items if they had succeeded. */
   readonly failedInFull: number
 }
 
@@ -88,8 +88,8 @@ function checkAmount(
 }
 
 /**
- * Whether a difference is what another price of the failed items would make: the same for each of them, and between
- * nothing and the price of a success. Any other difference lies with the other items.
+ * Whether a wrong price of the failed items explains a difference: the same price for each of them, between 0 and the
+ * price of a success. Otherwise the price of other items is wrong.
  */
 function isErrorPrice(difference: bigint, failed: number, failedInFull: number, errorItemCredits: number): boolean {
   const inFull = BigInt(failedInFull - failed * errorItemCredits)
@@ -97,7 +97,7 @@ function isErrorPrice(difference: bigint, failed: number, failedInFull: number, 
   return difference === inFull || (Number.isInteger(each) && each >= 0 && each <= failedInFull / failed)
 }
 
-/** What the request costs by the price list; null where a tier is not known or the responses cannot be paired. */
+/** The cost of a request by the price list; null if a tier is unknown or the responses cannot be matched with items. */
 export const expectedCredits = memoizeLast(
   ({ response, request }: Observation, contract: Contract): ExpectedCredits | null =>
     request.kind !== 'rpc' || response === null ? null : expectedCreditsOf(response, request, contract),

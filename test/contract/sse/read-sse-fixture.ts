@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** A stream written as a document; the notation is in the README beside this file. */
+/** A stream as a document. The README in this directory describes the notation. */
 export type SseFixture = {
   readonly name: string
   readonly reads: readonly Read[]
@@ -33,10 +33,11 @@ export function readSseFixtures(): readonly SseFixture[] {
 function parseFixture(name: string, text: string): SseFixture {
   const bodyAt = text.indexOf('\n\n') + 2
   const header = text.slice(0, bodyAt - 2).split('\n')
-  // The prose ends with the first line that is a # and nothing else.
-  const said = header.slice(header.indexOf('#') + 1).map(line => /^# (\S+(?: \S+)*) {2,}(\S.*)$/.exec(line))
-  const terms = new Map(said.map(match => [match?.[1] ?? '', match?.[2] ?? '']))
-  for (const term of terms.keys()) if (!knownTerms.has(term)) throw new Error(`${name}.sse: no such term: "${term}"`)
+  // The description ends at the first line with only a #.
+  const lines = header.slice(header.indexOf('#') + 1).map(line => /^# (\S+(?: \S+)*) {2,}(\S.*)$/.exec(line))
+  const terms = new Map(lines.map(match => [match?.[1] ?? '', match?.[2] ?? '']))
+  for (const term of terms.keys())
+    if (!knownTerms.has(term)) throw new Error(`${name}.sse: unknown expectation "${term}"`)
   return { name, reads: readsOf(text.slice(bodyAt), lineEnds[terms.get('line ends') ?? 'LF']), expected: expect(terms) }
 }
 
@@ -51,7 +52,7 @@ const knownTerms = new Set(
 function expect(terms: ReadonlyMap<string, string>): Expected {
   const term = (name: string): string => {
     const value = terms.get(name)
-    if (value === undefined) throw new Error(`an expectation is missing: ${name}`)
+    if (value === undefined) throw new Error(`missing expectation: ${name}`)
     return value
   }
   const json = (name: string): unknown => JSON.parse(terms.get(name) ?? 'null')
@@ -76,7 +77,7 @@ function expect(terms: ReadonlyMap<string, string>): Expected {
 
 function readsOf(body: string, lineEnd = '\n'): readonly Read[] {
   const end = body.indexOf('‹end›')
-  if (end === -1) throw new Error('a stream must say where it ends: ‹end›')
+  if (end === -1) throw new Error('missing mark: ‹end›')
   const text = body.slice(0, end).replace(/^(‹[\d.]+ ms›)\n/gm, '$1')
   const reads: { atMs: number; pieces: Buffer[] }[] = []
   for (const [, mark, plain] of text.matchAll(/‹([^›]*)›|([^‹]+)/g)) {
@@ -92,6 +93,6 @@ function readsOf(body: string, lineEnd = '\n'): readonly Read[] {
 function special(mark: string): Buffer {
   const repeated = /^(.+) × (\d+)$/.exec(mark)
   if (repeated !== null) return Buffer.from((repeated[1] ?? '').repeat(Number(repeated[2])))
-  if (!/^[0-9A-F]{2}( [0-9A-F]{2})*$/.test(mark)) throw new Error(`no such mark: ‹${mark}›`)
+  if (!/^[0-9A-F]{2}( [0-9A-F]{2})*$/.test(mark)) throw new Error(`unknown mark: ‹${mark}›`)
   return Buffer.from(mark.replaceAll(' ', ''), 'hex')
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { auditNames, type Clause, checkNames } from '../../../src/contract/clause.ts'
+import { unjudgedClauses } from '../../../src/contract/clauses/not-judged.ts'
 import { clauseIds, clauses } from '../../../src/contract/clauses.ts'
 import { contractSchema, methodTier } from '../../../src/contract/contract.ts'
 import { documented } from '../../../src/contract/documented.ts'
@@ -9,15 +10,15 @@ import { rpcMethods, unsupportedMethods } from '../../../src/contract/rpc-method
 const allClauses: readonly Clause[] = clauseIds.map(id => clauses[id])
 
 describe('the documented contract', () => {
-  test('is a contract by its own schema, with nothing more and nothing less', () => {
+  test('matches its own schema exactly', () => {
     expect(contractSchema.parse(documented)).toEqual(documented)
   })
 
-  test('survives a run directory: it is plain JSON', () => {
+  test('is plain JSON, so it survives a run directory', () => {
     expect(JSON.parse(JSON.stringify(documented))).toEqual(documented)
   })
 
-  test('has the limits of the document, in requests and tokens a minute', () => {
+  test('has the documented limits, in requests and tokens per minute', () => {
     const rows = Object.entries(documented.accounts).flatMap(([account, tiers]) =>
       Object.entries(tiers).map(([tier, limits]) => [account, tier, limits.requestsPerMinute, limits.tokensPerMinute]),
     )
@@ -33,7 +34,7 @@ describe('the documented contract', () => {
     ])
   })
 
-  test('has the numbers of the RPC proxy and of idempotency that the document gives', () => {
+  test('has the documented numbers of the RPC proxy and of idempotency', () => {
     const { rpc, idempotency } = documented
     expect(rpc.multipliers).toEqual({ standard: 1, advanced: 2, large: 4 })
     expect([rpc.batchLimit, rpc.errorItemCredits, rpc.usdPerCredit]).toEqual([100, 5, '0.000000625'])
@@ -41,23 +42,23 @@ describe('the documented contract', () => {
     expect(idempotency.keyPattern).toBe('^[A-Za-z0-9_-]{1,255}$')
   })
 
-  test('has a model for every tier, so that every limit can be met', () => {
+  test('has a model for every tier', () => {
     expect([...new Set(documented.models.map(({ tier }) => tier))]).toEqual(['XS', 'S', 'M', 'L'])
   })
 
-  test("has its deprecated model last, so that it is nobody's first choice", () => {
+  test('has its deprecated model last, so that it is never the default', () => {
     expect(documented.models.findIndex(({ lifecycle }) => lifecycle === 'deprecated')).toBe(
       documented.models.length - 1,
     )
   })
 
-  test('reserves a model for paying users, and none that a tier stands for', () => {
+  test('reserves a model for paying users, but not the first of any tier', () => {
     const firsts = ['XS', 'S', 'M', 'L'].map(each => documented.models.find(({ tier }) => tier === each))
     expect(firsts.map(model => model?.payingOnly)).toEqual([false, false, false, false])
     expect(documented.models.some(({ payingOnly }) => payingOnly)).toBe(true)
   })
 
-  test('gives every network a slug and a family whose methods are listed', () => {
+  test('gives every network a slug, and a family with listed methods', () => {
     for (const [slug, { family }] of Object.entries(documented.rpc.networks)) {
       expect(slug).toMatch(/^[a-z]+-[a-z]+$/)
       expect(Object.keys(documented.rpc.methods[family]).length).toBeGreaterThan(0)
@@ -79,7 +80,7 @@ describe('the tier of a method', () => {
     expect(methodTier(documented, network, method)).toBe(tier)
   })
 
-  test.each(['constructor', 'toString', '__proto__'])('is none of what every object has: %s', name => {
+  test.each(['constructor', 'toString', '__proto__'])('is null for inherited JavaScript properties: %s', name => {
     expect(methodTier(documented, 'ethereum-mainnet', name)).toBeNull()
     expect(methodTier(documented, name, 'eth_call')).toBeNull()
   })
@@ -91,37 +92,37 @@ describe('the allow-lists', () => {
   )
   const unsupported = new Set<string>(Object.values(unsupportedMethods).flat())
 
-  test('have no method that is named as unsupported', () => {
+  test('have no method that is listed as unsupported', () => {
     expect(listed.filter(({ method }) => unsupported.has(method))).toEqual([])
   })
 
-  test('have no subscription and no filter under another name', () => {
+  test('have no subscription or filter under another name', () => {
     expect(listed.filter(({ method }) => /subscribe|filter(changes|logs)|new\w*filter/i.test(method))).toEqual([])
   })
 
-  test('have a method of a family in one tier only', () => {
+  test('have each method of a family in one tier only', () => {
     expect(new Set(listed.map(({ family, method }) => `${family}/${method}`)).size).toBe(listed.length)
     expect(listed).toHaveLength(74)
   })
 })
 
 describe('the clauses', () => {
-  test.each(clauseIds)('%s has a dotted name in kebab case, a section of the document, and a sentence', id => {
+  test.each(clauseIds)('%s has a dotted id in kebab case, a section, and a sentence', id => {
     const { section, text } = clauses[id]
     expect(id).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+$/)
     expect(section).toMatch(/^\d(\.\d)?$/)
     expect(text).toMatch(/^[A-Za-z].*\.$/)
   })
 
-  test('say each something else', () => {
+  test('have different texts', () => {
     expect(new Set(allClauses.map(({ text }) => text)).size).toBe(allClauses.length)
   })
 
-  test.each([...checkNames, ...auditNames])('are judged by %s, too', judge => {
+  test.each([...checkNames, ...auditNames])('have at least one for the judge %s', judge => {
     expect(allClauses.filter(({ judges }) => judges.includes(judge))).not.toEqual([])
   })
 
-  test('are judged by judges that there are, none twice', () => {
+  test('have known judges, and each judge once', () => {
     const judges: readonly string[] = [...checkNames, ...auditNames]
     for (const clause of allClauses) {
       expect(clause.judges.filter(judge => !judges.includes(judge))).toEqual([])
@@ -130,8 +131,17 @@ describe('the clauses', () => {
   })
 })
 
+test.each(Object.entries(unjudgedClauses))(
+  'the unjudged clause %s has a section, a sentence and a reason',
+  (_, clause) => {
+    expect(clause.section).toMatch(/^\d(\.\d)?$/)
+    expect(clause.text).toMatch(/^[A-Za-z].*\.$/)
+    expect(clause.reason).toMatch(/^[A-Z].*\.$/)
+  },
+)
+
 describe('the probes', () => {
-  test.each(probeNames)('%s exercises a clause that probes judge, and is promised something', name => {
+  test.each(probeNames)('%s exercises a clause that probes judge, and has an expected status', name => {
     const { clause, promised } = probeOf(name)
     expect((clauses[clause] as Clause).judges).toContain('probe')
     expect(promised(documented)).not.toEqual([])
@@ -143,19 +153,19 @@ describe('the probes', () => {
     expect(new Set<string>([...probeNames.map(name => probeOf(name).clause), ...names])).toEqual(new Set(judged))
   })
 
-  test('name only methods that are unsupported', () => {
+  test('name only unsupported methods', () => {
     const named = probeNames.flatMap((name): readonly string[] => probeOf(name).names)
     const isSupported = (method: string) =>
       Object.values(documented.rpc.methods).some(methods => Object.hasOwn(methods, method))
     expect(named.filter(isSupported)).toEqual([])
   })
 
-  test('name no method whose name is part of another one of the same batch', () => {
+  test('name no method whose name is part of another name in the same batch', () => {
     for (const { names } of probeNames.map(probeOf))
       expect(names.filter(name => names.some(other => other !== name && other.includes(name)))).toEqual([])
   })
 
-  test('try every method that is named as unsupported, alone or in a batch', () => {
+  test('try every unsupported method, alone or in a batch', () => {
     const bodies = probeNames.map(name => probeOf(name).request(documented).body ?? '').join('\n')
     const all: readonly string[] = Object.values(unsupportedMethods).flat()
     expect(all.filter(method => !bodies.includes(`"${method}"`))).toEqual([])

@@ -16,7 +16,7 @@ function load(text: string) {
   return loadProfile(file)
 }
 
-/** What is said about a profile, without the name of its file. */
+/** The mistakes of a profile, without its file name. */
 function mistakesOf(text: string): readonly string[] {
   try {
     load(text)
@@ -28,17 +28,17 @@ function mistakesOf(text: string): readonly string[] {
 }
 
 describe('a profile', () => {
-  test.each(['', '# nothing\n', '{}', 'null'])('that says nothing is the documented contract: %j', text => {
+  test.each(['', '# nothing\n', '{}', 'null'])('without content is the documented contract: %j', text => {
     expect(load(text)).toEqual(documented)
   })
 
-  test('changes the value that it names and no other', () => {
+  test('changes only the values that it sets', () => {
     const contract = load('rpc: { multipliers: { large: 8 } }')
     expect(contract.rpc.multipliers).toEqual({ standard: 1, advanced: 2, large: 8 })
     expect({ ...contract, rpc: documented.rpc }).toEqual(documented)
   })
 
-  test('adds to tables, as to those of networks and methods', () => {
+  test('adds to tables such as networks and methods', () => {
     const { rpc } = load(
       'rpc: { networks: { sui-mainnet: { baseCredits: 25, family: evm } }, methods: { evm: { eth_new: large } } }',
     )
@@ -51,12 +51,12 @@ describe('a profile', () => {
     expect(load(`models: [${model}]`).models.map(({ id }) => id)).toEqual(['own'])
   })
 
-  test('can leave a value open where the contract can', () => {
+  test('can set a value to null where the contract allows it', () => {
     expect(load('rpc: { singleErrorIsDiscounted: false }').rpc.singleErrorIsDiscounted).toBe(false)
     expect(load('rpc: { singleErrorIsDiscounted: null }').rpc.singleErrorIsDiscounted).toBeNull()
   })
 
-  test('may repeat itself by anchors', () => {
+  test('may use anchors', () => {
     const { accounts } = load('accounts: { default: { XS: &x { requestsPerMinute: 1, tokensPerMinute: 2 }, S: *x } }')
     expect(accounts.default.S).toEqual({ requestsPerMinute: 1, tokensPerMinute: 2 })
   })
@@ -91,7 +91,7 @@ describe('a mistake in a profile', () => {
       'p.yaml:1:24: got a second "windowMs", expected each key once in its mapping',
     ],
     ['__proto__: { name: own }', 'p.yaml:1:1: got "__proto__", expected a name of letters, digits and hyphens'],
-  ])('is told with its line and column: %s', (text, mistake) => {
+  ])('is reported with its line and column: %s', (text, mistake) => {
     expect(mistakesOf(text)).toContain(mistake)
   })
 
@@ -105,17 +105,17 @@ describe('a mistake in a profile', () => {
       'api-key: sk-very-secret',
       /^p\.yaml:1:1: got the key "api-key", expected no secret in a profile; set TURNPIKE_KEYS/,
     ],
-  ])('in a key is told at the key: %s', (text, mistake) => {
+  ])('in a key is reported at the key: %s', (text, mistake) => {
     expect(mistakesOf(text)).toEqual([expect.stringMatching(mistake)])
   })
 
-  test('behind an alias is told where the anchor is', () => {
+  test('after an alias is reported at the anchor', () => {
     expect(mistakesOf('accounts:\n  default: { XS: &x { requestsPerMinute: 0, tokensPerMinute: 2 }, S: *x }')).toEqual([
       'p.yaml:2:42: got 0, expected Too small: expected number to be >0',
     ])
   })
 
-  test('is told with all the others, in the order of the file', () => {
+  test('is reported together with all others, in the order of the file', () => {
     expect(mistakesOf('name: own\nrpcc: 1\nlimits:\n  windowMs: a\n  tokenHeaders: b\nnamee: 2')).toEqual([
       expect.stringMatching(/^p\.yaml:2:1: got "rpcc", expected one of the keys .*; did you mean "rpc"\?$/),
       'p.yaml:4:13: got "a", expected number',
@@ -130,11 +130,11 @@ describe('a mistake in a profile', () => {
     ['name: *nobody', /^p\.yaml:1:7: got invalid YAML, expected a profile; there is no anchor &nobody before it$/],
     [`a: ${'['.repeat(2_000)}`, /got invalid YAML, expected a profile/],
     [`# ${'x'.repeat(1_048_576)}`, /^p\.yaml: got 1048578 bytes, expected at most 1048576$/],
-  ])('of YAML is told in one line, and is no fault of ours: %#', (text, mistake) => {
+  ])('in the YAML syntax is reported in one line, without a crash: %#', (text, mistake) => {
     expect(mistakesOf(text)).toEqual([expect.stringMatching(mistake)])
   })
 
-  test('that would fill the memory is told instead', () => {
+  test('that would exhaust the memory is reported instead', () => {
     const levels = Array.from({ length: 12 }, (_, level) => {
       const items =
         level === 0
@@ -149,7 +149,7 @@ describe('a mistake in a profile', () => {
     ])
   })
 
-  test('of its name is told', () => {
+  test('in its file name is reported', () => {
     const absent = join(directory, 'absent.yaml')
     expect(() => loadProfile(absent)).toThrow(/absent\.yaml: got ENOENT.*, expected a readable profile file \(YAML\)/)
     expect(() => loadProfile(directory)).toThrow(/EISDIR/)

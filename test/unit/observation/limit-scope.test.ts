@@ -57,14 +57,14 @@ describe('the times of an observation', () => {
     expect([latencyMs(observation), serviceTimeMs(observation), latenessMs(observation)]).toEqual([50, 47, 3])
   })
 
-  test('are none where the request was never sent', () => {
+  test('are null if the request was never sent', () => {
     const dropped = observed({ sentMs: null, headersMs: null, endMs: null })
     expect([latencyMs(dropped), serviceTimeMs(dropped), latenessMs(dropped)]).toEqual([null, null, null])
   })
 })
 
-describe('the scope that a request draws on', () => {
-  test('is that of its model, with the limits of account and model tier', () => {
+describe('the applicable limit of a request', () => {
+  test('is the limit of its model, by account tier and model tier', () => {
     expect(applicableLimit(observed({ request: chat }), documented)).toEqual({
       name: 'chat:ref-small-24b',
       tier: 'default S',
@@ -78,7 +78,7 @@ describe('the scope that a request draws on', () => {
     })
   })
 
-  test('is one for all networks of the proxy, batches or not', () => {
+  test('is one limit for all networks of the proxy, and for batches', () => {
     const solana: RequestDescriptor = { ...rpc, network: 'solana-mainnet', batch: false }
     expect(applicableLimit(observed({ request: rpc }), documented)).toEqual(
       applicableLimit(observed({ request: solana }), documented),
@@ -89,12 +89,12 @@ describe('the scope that a request draws on', () => {
     })
   })
 
-  test('has no documented number for the own limits of a caller', () => {
+  test("has no documented number for the list of the caller's limits", () => {
     const scope = applicableLimit(observed({ request: { kind: 'rate-limits' } }), documented)
     expect(scope).toMatchObject({ name: 'control', requestsPerMinute: null, tokensPerMinute: null })
   })
 
-  test('is that of the kind of resource, with its limit by account tier where there is one', () => {
+  test('is the limit of the kind of resource, by account tier if there is one', () => {
     const resource = (name: string): RequestDescriptor => ({
       ...{ kind: 'resource', resource: name, body: null },
       ...{ page: null, limit: null, timestampMs: null },
@@ -115,11 +115,11 @@ describe('the scope that a request draws on', () => {
     ])
   })
 
-  test.each(['models', 'networks'] as const)('is none for the public list of %s', kind => {
+  test.each(['models', 'networks'] as const)('is null for the public list of %s', kind => {
     expect(applicableLimit(observed({ request: { kind } }), documented)).toBeNull()
   })
 
-  test.each(probeNames)('of probe %s is the one that its table names', probe => {
+  test.each(probeNames)('of probe %s is the limit in its table', probe => {
     const scope = applicableLimit(observed({ request: { kind: 'probe', probe } }), documented)
     const names = { chat: `chat:${documented.models[0]?.id}`, rpc: 'rpc', embedding: 'embedding', control: 'control' }
     const { draws } = probeOf(probe)
@@ -127,41 +127,41 @@ describe('the scope that a request draws on', () => {
   })
 })
 
-describe('an authenticated answer', () => {
-  test.each([200, 400, 402, 429])('is one of status %i to a request with a key', status => {
+describe('an authenticated response', () => {
+  test.each([200, 400, 402, 429])('has status %i, if the request has a key', status => {
     const response = respondWith({}, { status })
     expect(authenticatedResponse(observed({ request: rpc, response }))).toBe(response)
   })
 
-  test.each([401, 500, 503, 504])('is not one of status %i', status => {
+  test.each([401, 500, 503, 504])('never has status %i', status => {
     expect(authenticatedResponse(observed({ request: rpc, response: respondWith({}, { status }) }))).toBeNull()
   })
 
   test.each([{ kind: 'models' }, { kind: 'networks' }, { kind: 'probe', probe: 'bad-key' }] as const)(
-    'is not one to %j, which needs no key',
+    'is not a response to %j, which needs no key',
     request => {
       expect(authenticatedResponse(observed({ request }))).toBeNull()
     },
   )
 
-  test('is not there where nothing came back', () => {
+  test('is null without a response', () => {
     expect(authenticatedResponse(observed({ request: rpc, response: null }))).toBeNull()
   })
 })
 
-describe('the JSON object of an answer', () => {
-  test.each([[[]], [null], ['text'], [3]])('is none of %j', value => {
+describe('the JSON object of a response', () => {
+  test.each([[[]], [null], ['text'], [3]])('is null for %j', value => {
     expect(jsonObject(respondWith(value))).toBeNull()
   })
 
-  test('is its body, where that is one', () => {
+  test('is its body, if that is an object', () => {
     expect(jsonObject(respondWith({ a: 1 }))).toEqual({ a: 1 })
     expect(jsonObject(respondWith({}, { body: { kind: 'text', head: '{}', digest: null } }))).toBeNull()
     expect(jsonObject(null)).toBeNull()
   })
 })
 
-test('only the word true says that an answer is a replay', () => {
+test('only the exact value true marks a response as a replay', () => {
   const replayed = (value: string) => isReplayed(respondWith({}, { headers: { 'idempotent-replayed': value } }))
   expect([replayed('true'), replayed('false'), replayed(''), isReplayed(respondWith({})), isReplayed(null)]).toEqual([
     true,
@@ -172,7 +172,7 @@ test('only the word true says that an answer is a replay', () => {
   ])
 })
 
-test('an answer that was no stream has no reading', () => {
+test('a response without a stream has no stream record', () => {
   expect(streamOf(observed())).toBeNull()
   expect(streamOf(observed({ response: null }))).toBeNull()
 })

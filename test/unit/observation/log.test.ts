@@ -52,7 +52,7 @@ async function linesOf(file: string): Promise<readonly LogLine[]> {
 const seqsOf = (lines: readonly LogLine[]) =>
   lines.flatMap(line => (line.kind === 'observation' ? [line.observation.id] : []))
 
-/** Waits until what has been flushed is on the disk: so many lines, with the head. */
+/** Waits until a number of lines, including the header, has been flushed to disk. */
 const onDisk = async (file: string, lines: number) => {
   for (let tries = 0; tries < 2_000; tries++) {
     if ((await linesOf(file)).length >= lines) return
@@ -60,7 +60,7 @@ const onDisk = async (file: string, lines: number) => {
   }
 }
 
-/** A log of so many observations that was flushed every so many of them, and its bytes. */
+/** A log with a number of observations, flushed at an interval, and its bytes. */
 async function written(count: number, flushEvery: number): Promise<Buffer> {
   const file = freshFile()
   const clock = manualClock()
@@ -74,7 +74,7 @@ async function written(count: number, flushEvery: number): Promise<Buffer> {
 }
 
 describe('a log', () => {
-  test('gives back what was written to it: head, observations, end', async () => {
+  test('returns the written header, observations and end', async () => {
     const file = freshFile()
     const log = await openLog(file, head, manualClock())
     const observations = [0, 1, 2].map(id => observation(id))
@@ -87,7 +87,7 @@ describe('a log', () => {
     ])
   })
 
-  test('has its head on the disk before the first observation', async () => {
+  test('has its header on disk before the first observation', async () => {
     const file = freshFile()
     const log = await openLog(file, head, manualClock())
     await onDisk(file, 1)
@@ -95,7 +95,7 @@ describe('a log', () => {
     await log.end(end)
   })
 
-  test('has every observation on the disk half a second after it was written, without being ended', async () => {
+  test('has every observation on disk half a second after it was written, before it ends', async () => {
     const file = freshFile()
     const clock = manualClock()
     const log = await openLog(file, head, clock)
@@ -119,7 +119,7 @@ describe('a log', () => {
     await log.end(end)
   })
 
-  test('leaves no timer behind when it has ended', async () => {
+  test('leaves no timer after it has ended', async () => {
     const clock = manualClock()
     const log = await openLog(freshFile(), head, clock)
     log.write(observation(0))
@@ -128,7 +128,7 @@ describe('a log', () => {
   })
 })
 
-test('a log that was cut at any byte gives whole lines, all that were flushed before the cut, and no other', async () => {
+test('a log cut at any byte yields complete lines only: all lines that were flushed before the cut', async () => {
   const bytes = await written(200, 20)
   const whole = seqsOf(await linesOf(fileWith(bytes)))
   expect(whole).toEqual(Array.from({ length: 200 }, (_, id) => id))
@@ -136,7 +136,7 @@ test('a log that was cut at any byte gives whole lines, all that were flushed be
   expect(members).toHaveLength(12)
   for (let cut = 0; cut < bytes.length; cut += 97) {
     const requestIds = seqsOf(await linesOf(fileWith(bytes.subarray(0, cut))))
-    // The head is a member of its own; each of those behind it holds 20 observations.
+    // The header is a gzip member of its own. Each later member holds 20 observations.
     const flushed = Math.max(0, members.filter(start => start <= cut).length - 2) * 20
     expect(requestIds).toEqual(whole.slice(0, requestIds.length))
     expect(requestIds.length).toBeGreaterThanOrEqual(flushed)
@@ -162,45 +162,45 @@ describe('a reader', () => {
   test.each([
     ['zeros', Buffer.alloc(4_096)],
     ['a member with half a line in it', gzipSync('{"seq":1,"stage":"st')],
-    ['a member with a line that is no object', gzipSync('17\n')],
+    ['a member with a line that is not an object', gzipSync('17\n')],
     ['the first bytes of a member', gzipSync('{"seq":1}').subarray(0, 9)],
-  ])('takes no notice of %s behind the last whole line', async (_, tail) => {
+  ])('ignores %s after the last complete line', async (_, tail) => {
     expect(seqsOf(await linesOf(fileWith(Buffer.concat([good, tail]))))).toEqual([0])
   })
 
   test.each([
     ['is followed by something else', (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('not gzip at all')])],
     ['is damaged near its end', (bytes: Buffer) => Buffer.from(bytes).fill(7, bytes.length - 300, bytes.length - 200)],
-  ])('gives the first lines of a log that %s', async (_, spoil) => {
+  ])('yields the first lines of a log that %s', async (_, spoil) => {
     const requestIds = seqsOf(await linesOf(fileWith(spoil(await written(2_000, 100)))))
     expect(requestIds).toEqual(Array.from({ length: requestIds.length }, (__, id) => id))
     expect(requestIds.length).toBeGreaterThan(1_800)
   })
 
-  test.each([1_060, 1_100, 1_150])('that takes its time loses nothing of %i lines that were cut', async count => {
+  test.each([1_060, 1_100, 1_150])('that reads slowly loses none of %i truncated lines', async count => {
     const bytes = await written(count, count)
     const requestIds: number[] = []
     for await (const line of readLog(fileWith(bytes.subarray(0, -10)))) {
-      // All that has room is unpacked meanwhile, and the cut is met.
+      // Meanwhile the stream unpacks everything that fits, and reaches the cut.
       if (line.kind === 'head') await new Promise(resolve => setTimeout(resolve, 100))
       else if (line.kind === 'observation') requestIds.push(line.observation.id)
     }
     expect(requestIds).toHaveLength(count)
   })
 
-  test('gives a whole line that lacks only the end of its line', async () => {
+  test('yields a complete line without its line feed', async () => {
     expect(seqsOf(await linesOf(fileWith(gzipSync(JSON.stringify(observation(7))))))).toEqual([7])
   })
 
-  test('finds nothing in a file of nothing', async () => {
+  test('finds nothing in an empty file', async () => {
     expect(await linesOf(fileWith(Buffer.alloc(0)))).toEqual([])
   })
 
-  test('says when there is no file', async () => {
+  test('reports a missing file', async () => {
     await expect(linesOf(join(directory, 'absent'))).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  test('can be left early', async () => {
+  test('can be stopped early', async () => {
     for await (const line of readLog(fileWith(await written(50, 10)))) {
       expect(line.kind).toBe('head')
       break
@@ -209,10 +209,10 @@ describe('a reader', () => {
 })
 
 // Linux has a device that is always full.
-describe.skipIf(process.platform !== 'linux')('a disk that is full', () => {
+describe.skipIf(process.platform !== 'linux')('a full disk', () => {
   const full = '/dev/full'
 
-  test('is told at the end, though no write has waited for it, and the file is closed', async () => {
+  test('is reported at the end, although no write waited for it, and the file is closed', async () => {
     const log = await openLog(full, head, manualClock())
     log.write(observation(0))
     await expect(log.end(end)).rejects.toMatchObject({ code: 'ENOSPC' })
@@ -235,11 +235,11 @@ describe.skipIf(process.platform !== 'linux')('a disk that is full', () => {
   })
 })
 
-test('a log that cannot be opened is told at once', async () => {
+test('a log that cannot be opened is reported immediately', async () => {
   await expect(openLog(join(directory, 'absent', 'log'), head, manualClock())).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-/** What a handle of ours points at; null for one that has been closed meanwhile. */
+/** The target of one of our file handles; null if it has been closed meanwhile. */
 function linkOf(path: string): string | null {
   try {
     return readlinkSync(path)

@@ -40,10 +40,10 @@ const observation = (id: number): Observation => ({
   response: null,
 })
 
-/** Room for three observations of this size, of which the last goes beyond it. */
+/** Room for three observations of this size. The last one exceeds it. */
 const mostWaiting = 3_000
 
-/** A file that takes nothing until it is told to, and then everything. */
+/** A file that writes nothing until it is released, and then everything. */
 function stuckFile() {
   const taken: Buffer[] = []
   let isStuck = true
@@ -51,21 +51,21 @@ function stuckFile() {
   const free = new Promise<void>(resolve => {
     release = resolve
   })
-  let request = () => {}
-  const isAsked = new Promise<void>(resolve => {
-    request = resolve
+  let reportData = () => {}
+  const hasData = new Promise<void>(resolve => {
+    reportData = resolve
   })
   return {
     file: {
       append: async (bytes: Buffer) => {
-        request()
+        reportData()
         if (isStuck) await free
         taken.push(bytes)
       },
       close: async () => {},
     },
-    /** Resolves when the disk has been given something for the first time. */
-    isAsked,
+    /** Resolves when the disk receives data for the first time. */
+    hasData,
     free: () => {
       isStuck = false
       release()
@@ -75,16 +75,16 @@ function stuckFile() {
   }
 }
 
-describe('a disk that does not keep up', () => {
-  test('holds nobody up: beyond the bound observations are left out, and counted', async () => {
-    const { file, isAsked } = stuckFile()
+describe('a disk that is too slow', () => {
+  test('never blocks: observations above the limit are skipped and counted', async () => {
+    const { file, hasData } = stuckFile()
     const log = writeLog(file, head, manualClock(), mostWaiting)
-    await isAsked
+    await hasData
     for (let id = 0; id < 1_000; id++) log.write(observation(id))
     expect(log.notRecorded()).toBe(997)
   })
 
-  test('is given the observations again as soon as there is room, behind a line that says what is missing', async () => {
+  test('receives observations again as soon as there is room, after a line with the number of skipped ones', async () => {
     const { file, free, lines } = stuckFile()
     const clock = manualClock()
     const log = writeLog(file, head, clock, mostWaiting)
@@ -97,7 +97,7 @@ describe('a disk that does not keep up', () => {
     expect(lines()).toEqual([head, ...[0, 1, 2].map(observation), { skipped: 2 }, observation(5), end])
   })
 
-  test('is told at the end what was left out behind the last observation', async () => {
+  test('is reported at the end if the last observations were skipped', async () => {
     const { file, free, lines } = stuckFile()
     const log = writeLog(file, head, manualClock(), mostWaiting)
     for (let id = 0; id < 5; id++) log.write(observation(id))
@@ -106,7 +106,7 @@ describe('a disk that does not keep up', () => {
     expect(lines().slice(-2)).toEqual([{ skipped: 2 }, end])
   })
 
-  test('that keeps up is given everything, however much that is', async () => {
+  test('that is fast enough receives everything, however much', async () => {
     const { file, free, lines } = stuckFile()
     free()
     const clock = manualClock()

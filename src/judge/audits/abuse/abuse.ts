@@ -7,10 +7,10 @@ import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
 import { type AbuseAttempt, type CallerBlocks, createCallerBlocks } from './blocks.ts'
 import { countedFailureOf, usesOwnKey } from './failure.ts'
 
-/** Refusals by something that may not know whose request it is; so may any 5xx be. */
-const unaware: readonly number[] = [401, 408, 413]
+/** Rejections by a component that may not know the caller. A 5xx is always treated like this. */
+const callerUnknown: readonly number[] = [401, 408, 413]
 
-/** Judges the block that follows too many failures, for each caller, and counts what it answered. */
+/** Judges the block after too many failures, for each caller, and counts the responses of blocks. */
 export function createAbuseAudit(
   { contract, shared }: AuditContext,
   say: Say<'abuse'>,
@@ -20,7 +20,7 @@ export function createAbuseAudit(
   const wanted = [abuse.saysWait, abuse.saysRetry].map(
     pattern => new RegExp(pattern.replaceAll('{seconds}', seconds), 'i'),
   )
-  const watches = new Map<string, CallerBlocks>()
+  const callerBlocks = new Map<string, CallerBlocks>()
   const blocks = new Map<string, number>()
 
   return {
@@ -30,23 +30,23 @@ export function createAbuseAudit(
       const attempt = attemptOf(observation, sentMs, headersMs ?? endMs)
       if (attempt.isBlocked) blocks.set(stage, (blocks.get(stage) ?? 0) + 1)
       if (attempt.isBlocked && response !== null) {
-        if (attempt.isWorded) say.kept('abuse.message')
+        if (attempt.hasBlockMessage) say.kept('abuse.message')
         else {
-          const message = `a block is answered with "${errorMessageOf(response)}", expected it to say to wait ${seconds} s and retry`
+          const message = `the response of a block is "${errorMessageOf(response)}", expected a message to wait ${seconds} s and retry`
           say.broken('abuse.message', message, [observation.id])
         }
       }
       if (abuse.scope === null) return
       const key = abuse.scope === 'account' ? caller : `${caller} ${attempt.service}`
-      let watch = watches.get(key)
+      let watch = callerBlocks.get(key)
       if (watch === undefined) {
         watch = createCallerBlocks({ ...abuse, shared, firstSentMs: sentMs }, say)
-        watches.set(key, watch)
+        callerBlocks.set(key, watch)
       }
       watch.add(attempt, watermarkMs)
     },
     finish: isComplete => {
-      if (isComplete) for (const watch of watches.values()) watch.finish()
+      if (isComplete) for (const watch of callerBlocks.values()) watch.finish()
     },
     blocks: () => Object.fromEntries(blocks),
   }
@@ -54,7 +54,7 @@ export function createAbuseAudit(
   function attemptOf(observation: Observation, sentMs: number, shownMs: number): AbuseAttempt {
     const { id, response } = observation
     const status = response?.status ?? null
-    const isWorded =
+    const hasBlockMessage =
       response !== null && response.status >= 400 && wanted.every(pattern => pattern.test(errorMessageOf(response)))
     return {
       id,
@@ -62,21 +62,21 @@ export function createAbuseAudit(
       shownMs,
       status,
       failure: countedFailureOf(observation, contract),
-      isToFail: isToFail(observation.request),
+      shouldFail: shouldFail(observation.request),
       isBlocked: response !== null && isAbuseBlock(response, contract),
-      isWorded,
-      isLookedAt: response !== null && response.status < 500 && !unaware.includes(response.status),
+      hasBlockMessage,
+      isProcessed: response !== null && response.status < 500 && !callerUnknown.includes(response.status),
       service:
         abuse.scope === 'model' ? (applicableLimit(observation, contract)?.name ?? 'control') : serviceOf(observation),
     }
   }
 
-  function isToFail(request: RequestDescriptor): boolean {
+  function shouldFail(request: RequestDescriptor): boolean {
     if (request.kind === 'probe') return isOwnRefusal(request.probe, contract)
     return request.kind === 'rpc' && request.replay?.role === 'conflict'
   }
 
-  /** Requests that go to the same part of the service. */
+  /** The part of the service that handles a request. */
   function serviceOf(observation: Observation): string {
     const { name = 'control' } = applicableLimit(observation, contract) ?? {}
     return name.startsWith('chat:') ? 'chat' : name

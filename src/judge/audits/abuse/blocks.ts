@@ -4,31 +4,31 @@ import { createSortedQueue } from '../overlap-bounds.ts'
 import type { CountedFailure } from './failure.ts'
 
 export type CallerBlocks = {
-  /** Attempts added later were sent at `watermarkMs` or after it. */
+  /** Attempts added later were sent at `watermarkMs` or later. */
   readonly add: (attempt: AbuseAttempt, watermarkMs: number) => void
   readonly finish: () => void
 }
 
-/** How exactly a service keeps time: its seconds may be whole ones, rounded either way. */
+/** The precision of the service's clock: it may round seconds up or down. */
 const clockResolutionOf = ({ windowMs, blockMs }: AbuseOptions): number => Math.min(1_000, windowMs / 10, blockMs / 10)
 
-/** A block that is still in force after this ratio of it was not cut short by much. */
+/** A block that is still active after this ratio of its duration was not much too short. */
 const longEnough = 0.75
 const maxNamed = 24
 
-/** Judges the blocks of one caller by what is certain and what is possible, in the order of sending. */
+/** Judges the blocks of one caller in the order of sending, by its certain and its possible failures. */
 export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): CallerBlocks {
   const { failures: limit, windowMs, blockMs } = options
   const resolutionMs = clockResolutionOf(options)
   const inSeconds = `${blockMs / 1000} s`
   const open = createSortedQueue<AbuseAttempt>(({ sentMs }) => sentMs)
   const possible = createPossibleBlocks({ ...options, resolutionMs })
-  /** The last failures that are certain, at most one more than the limit. */
+  /** The last certain failures, at most one more than the limit. */
   let failed: AbuseAttempt[] = []
   /** When the last requests that did not fail were sent. */
   const unfailedMs: number[] = []
   let certain: CertainBlock | null = null
-  /** The latest of the answers that showed no block. */
+  /** The latest response that showed no block. */
   let freeMs = Number.NEGATIVE_INFINITY
   let wasBlocked = false
   let hasFailed = false
@@ -37,13 +37,13 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     const { sentMs, shownMs, failure } = attempt
     const isInside = certain !== null && sentMs >= certain.fromMs && shownMs <= certain.untilMs
     const block = isInside ? certain : null
-    const isNamelessBlock = block !== null && !attempt.isBlocked && attempt.status === options.status
-    if (attempt.isBlocked || isNamelessBlock) {
-      if (isNamelessBlock && !attempt.isWorded) failBlockMessage(attempt)
+    const isBlockWithoutMessage = block !== null && !attempt.isBlocked && attempt.status === options.status
+    if (attempt.isBlocked || isBlockWithoutMessage) {
+      if (isBlockWithoutMessage && !attempt.hasBlockMessage) failBlockMessage(attempt)
       judgeBlocked(attempt, block)
       return
     }
-    if (attempt.isLookedAt) judgeFree(attempt, block)
+    if (attempt.isProcessed) judgeFree(attempt, block)
     if (failure === null) noteUnfailed(sentMs)
     else possible.record(attempt)
     if (failure === 'certain') noteCertain(attempt)
@@ -64,7 +64,7 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
 
   function judgeBlocked(attempt: AbuseAttempt, block: CertainBlock | null) {
     const { sentMs, service, id } = attempt
-    // What led to a block that is shorter than the window may count again, or not.
+    // After a block shorter than the window, its failures may count again or not.
     if (windowMs > blockMs) failed = []
     if (!possible.allows(attempt) && !possible.begins(attempt)) return failEarlyBlock(attempt)
     wasBlocked = true
@@ -90,21 +90,21 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     hasFailed = false
   }
 
-  /** The answer came from a caller who was blocked for sure. */
+  /** The response belongs to a caller that was certainly blocked. */
   function failMissingBlock({ id, status, sentMs, service }: AbuseAttempt, block: CertainBlock) {
-    const into = `${((sentMs - block.fromMs) / 1000).toFixed(1)} s after more than ${limit} failures`
-    const got = `a request was answered with ${status} ${into}`
+    const elapsed = `${((sentMs - block.fromMs) / 1000).toFixed(1)} s after more than ${limit} failures`
+    const got = `a request got status ${status}, ${elapsed}`
     const expected = `expected a block of ${inSeconds}`
     const cause = [...block.requestIds, id].slice(-maxNamed)
-    const blockedSeq = block.blocked.get(service)
-    if (blockedSeq !== undefined) {
-      say.broken('abuse.duration', `${got}, ${expected}`, [...block.requestIds.slice(-1), blockedSeq, id])
+    const blockedId = block.blocked.get(service)
+    if (blockedId !== undefined) {
+      say.broken('abuse.duration', `${got}, ${expected}`, [...block.requestIds.slice(-1), blockedId, id])
       certain = null
     } else if (block.blocked.size > 0) {
-      if (block.spared.has(service)) return
-      block.spared.add(service)
+      if (block.unblocked.has(service)) return
+      block.unblocked.add(service)
       const others = [...block.blocked.keys()].join(' and ')
-      const message = `${got}, while ${others} was blocked, expected the block to hold for all requests`
+      const message = `${got}, while ${others} was blocked, expected the block to apply to all requests`
       say.broken('abuse.all-requests', message, [...block.requestIds.slice(-1), ...block.blocked.values(), id])
     } else {
       say.broken(block.clause, `${got} (${block.statuses}), ${expected}`, cause)
@@ -113,12 +113,12 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
   }
 
   function failBlockMessage({ id, status, sentMs }: AbuseAttempt) {
-    const into = certain === null ? '' : `${((sentMs - certain.fromMs) / 1000).toFixed(1)} s into a block `
-    const message = `${into}a request was answered with a ${status} that does not say so, expected it to say to wait ${inSeconds} and retry`
+    const elapsed = certain === null ? '' : `${((sentMs - certain.fromMs) / 1000).toFixed(1)} s elapsed a block `
+    const message = `${elapsed}a request got status ${status} without the message of a block, expected a message to wait ${inSeconds} and retry`
     say.broken('abuse.message', message, [id])
   }
 
-  /** No block can have been in force. Only the first answer of a block that lasts too long is a finding. */
+  /** No block can be active. Of a block that lasts too long, only the first response is a finding. */
   function failEarlyBlock(attempt: AbuseAttempt) {
     if (options.shared || hasFailed) return
     hasFailed = true
@@ -126,12 +126,12 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     const overMs = possible.overBefore(sentMs)
     if (overMs !== null && wasBlocked && freeMs < overMs) {
       const late = ((sentMs - overMs + resolutionMs + blockMs) / 1000).toFixed(1)
-      const message = `a request was blocked ${late} s after the last failure that can be the cause, expected ${inSeconds} at most`
+      const message = `a request was blocked ${late} s after the last failure that could be the cause, expected at most ${inSeconds}`
       return say.broken('abuse.ends', message, [id])
     }
     const used = possible.count(attempt)
     const others = unfailedMs.filter(each => each >= sentMs - windowMs - resolutionMs).length
-    const message = `a request was blocked after ${used} failures and ${others} other requests, expected it after more than ${limit} failures`
+    const message = `a request was blocked after ${used} failures and ${others} other requests, expected a block only after more than ${limit} failures`
     say.broken(used < limit && used + others > limit ? 'abuse.counts' : 'abuse.not-early', message, [id])
   }
 
@@ -152,50 +152,52 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
   }
 }
 
-/** One request of a caller, as its abuse block sees it. The service decided between its sending and its headers. */
+/** One request of a caller, as its abuse block sees it. The service decides between the send time and the headers. */
 export type AbuseAttempt = {
   readonly id: number
   readonly sentMs: number
   readonly shownMs: number
   readonly status: number | null
   readonly failure: CountedFailure | null
-  /** Whether it was to fail: then it may have been the failure that blocked its caller. */
-  readonly isToFail: boolean
-  /** Whether the answer is that of a block, and whether it says what such an answer must say. */
+  /** Whether the request was meant to fail. Then it may be the failure that blocked its caller. */
+  readonly shouldFail: boolean
+  /** Whether the response is that of a block, and whether it has the required message. */
   readonly isBlocked: boolean
-  readonly isWorded: boolean
-  /** Whether the answer shows that the service looked at the request: then no block was in force. */
-  readonly isLookedAt: boolean
-  /** The part of the service that was asked. */
+  readonly hasBlockMessage: boolean
+  /** Whether the response shows that the service processed the request. Then no block was active. */
+  readonly isProcessed: boolean
+  /** The part of the service that received the request. */
   readonly service: string
 }
 
 type AbuseOptions = Pick<Contract['abuse'], 'failures' | 'windowMs' | 'blockMs' | 'status'> & {
   /** Whether others use the account during the run. */
   readonly shared: boolean
-  /** What the account did before is not known. */
+  /** The earlier use of the account is unknown. */
   readonly firstSentMs: number
 }
 
-/** A stretch in which a caller is blocked for sure. */
+/** A period in which a caller is certainly blocked. */
 type CertainBlock = {
   readonly fromMs: number
   readonly untilMs: number
-  /** The clause that a missing block breaks: of failures that are all plain refusals, every reading counts them. */
+  /**
+   * The clause that a missing block violates. If all failures are plain rejections, they count in every interpretation.
+   */
   readonly clause: 'abuse.block' | 'abuse.counts'
-  /** The failures that caused it, in words and by their `seq`. */
+  /** The failures that caused it, as text and by their `id`. */
   readonly statuses: string
   readonly requestIds: readonly number[]
-  /** The parts of the service that the failures were of. */
+  /** The parts of the service in which the failures occurred. */
   readonly services: ReadonlySet<string>
-  /** The parts of the service that were seen blocked, with an answer of each, and those that were seen not to be. */
+  /** The parts of the service that were blocked, each with one response, and those that were not. */
   readonly blocked: Map<string, number>
-  readonly spared: Set<string>
+  readonly unblocked: Set<string>
 }
 
 const plainRefusal = 400
 
-/** The block that these failures, in the order of sending, cause for sure; null where it is not sure. */
+/** The block that these failures certainly cause, in the order of sending; null if it is not certain. */
 function certainBlock(
   failed: readonly AbuseAttempt[],
   { limit, windowMs, blockMs }: { readonly limit: number; readonly windowMs: number; readonly blockMs: number },
@@ -209,38 +211,38 @@ function certainBlock(
   for (const { status } of failed) byStatus.set(status, (byStatus.get(status) ?? 0) + 1)
   return {
     fromMs,
-    // The last of them was looked at, so that the block began after it was sent.
+    // The service processed the last of them, so the block began after it was sent.
     untilMs: last.sentMs + blockMs,
     clause: byStatus.size === 1 && byStatus.has(plainRefusal) ? 'abuse.block' : 'abuse.counts',
     statuses: [...byStatus].map(([status, count]) => `${count} of ${status}`).join(', '),
     requestIds: failed.map(({ id }) => id),
     services: new Set(failed.map(({ service }) => service)),
     blocked: new Map(),
-    spared: new Set(),
+    unblocked: new Set(),
   }
 }
 
-/** When a caller may have been blocked, by all failures that may have counted. */
+/** When a caller may have been blocked, according to all failures that may have counted. */
 type PossibleBlocks = {
   /** Takes a failure before its turn. */
   readonly expect: (failure: AbuseAttempt) => void
-  /** Takes a failure when all that was sent before its answer has been foreseen. */
+  /** Takes a failure when all requests sent before its response are known. */
   readonly record: (failure: AbuseAttempt) => void
-  /** Takes a request that was to fail, and may have been blocked as the last failure of those that block. */
+  /** Takes a request that was meant to fail and that may have been blocked as the last failure before a block. */
   readonly begins: (blocked: AbuseAttempt) => boolean
-  /** No block from before the run was in force at that instant. */
+  /** No block from before the run was active at this time. */
   readonly showFree: (shownMs: number) => void
-  /** Whether a block may have been in force while the request was looked at. */
+  /** Whether a block may have been active while the service processed the request. */
   readonly allows: (blocked: AbuseAttempt) => boolean
   /** The failures that may count against a request. */
   readonly count: (attempt: AbuseAttempt) => number
-  /** When the last possible block is over for sure. */
+  /** When the last possible block has certainly ended. */
   readonly untilMs: () => number
-  /** When the last possible block that was over before `sentMs` ended; null where there was none. */
+  /** When the last possible block that ended before `sentMs` did end; null if there was none. */
   readonly overBefore: (sentMs: number) => number | null
 }
 
-/** With more failures at a time than this, some are forgotten, and then no block is called early. */
+/** Above this number of concurrent failures, some are dropped, and then no early block is flagged. */
 const maxFailures = 500
 const maxSpans = 8
 
@@ -251,11 +253,11 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
   const reachMs = windowMs + resolutionMs
   const failures = createSortedQueue<AbuseAttempt>(({ sentMs }) => sentMs)
   let spans: readonly BlockSpan[] = []
-  let isFlooded = false
+  let hasOverflowed = false
   /** A block that began before the run. */
   let earlierUntilMs = firstSentMs + blockMs + resolutionMs
 
-  /** Failures that can have been within one window with something between the two instants. */
+  /** Failures that may lie within one window, with activity between the two times. */
   function countBetween(fromMs: number, toMs: number): number {
     let count = 0
     for (let index = 0, each = failures.at(0); each !== undefined && each.sentMs <= toMs; each = failures.at(++index))
@@ -264,7 +266,7 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
   }
 
   /** Failures from before the run may be in the same window. */
-  const isOpen = (fromMs: number): boolean => isFlooded || shared || fromMs - reachMs < firstSentMs
+  const isOpen = (fromMs: number): boolean => hasOverflowed || shared || fromMs - reachMs < firstSentMs
 
   function begin(fromMs: number, latestMs: number) {
     const span = { fromMs, untilMs: latestMs + blockMs + resolutionMs }
@@ -278,7 +280,7 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
       failures.insert(failure)
       if (failures.size() <= maxFailures) return
       failures.shift()
-      isFlooded = true
+      hasOverflowed = true
     },
     record: ({ sentMs, shownMs }) => {
       const oldMs = sentMs - windowMs - blockMs - 2 * resolutionMs
@@ -286,8 +288,8 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
       if (!isOpen(sentMs) && countBetween(sentMs, shownMs) <= limit) return
       begin(sentMs, shownMs)
     },
-    begins: ({ isToFail, sentMs, shownMs }) => {
-      if (!isToFail || countBetween(sentMs, shownMs) < limit) return false
+    begins: ({ shouldFail, sentMs, shownMs }) => {
+      if (!shouldFail || countBetween(sentMs, shownMs) < limit) return false
       begin(sentMs, shownMs)
       return true
     },
@@ -295,9 +297,9 @@ function createPossibleBlocks(options: AbuseOptions & { readonly resolutionMs: n
       earlierUntilMs = Math.min(earlierUntilMs, shownMs)
     },
     allows: ({ sentMs, shownMs }) => {
-      if (isFlooded || sentMs < earlierUntilMs) return true
+      if (hasOverflowed || sentMs < earlierUntilMs) return true
       if (spans.some(({ fromMs, untilMs }) => fromMs <= shownMs && sentMs <= untilMs)) return true
-      // The failure that was the cause may have been sent after the request, and overtaken it.
+      // The failure that caused the block may have been sent after the request and overtaken it.
       const overtaking = failures.at(failures.countBelow(sentMs))
       if (overtaking === undefined || overtaking.sentMs > shownMs) return false
       return isOpen(sentMs) || countBetween(sentMs, shownMs) > limit

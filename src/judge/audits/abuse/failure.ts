@@ -3,10 +3,12 @@ import { probeOf } from '../../../contract/probes.ts'
 import { failedBeforeSend, type Observation, type RequestDescriptor } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isFromGateway } from '../../../observation/response.ts'
 
-/** certain: it counts towards the abuse block of its caller · possible: it may count, or may have been another's answer */
+/**
+ * certain: counts toward the abuse block of its caller · possible: may count, or the response may not be the service's
+ */
 export type CountedFailure = 'certain' | 'possible'
 
-/** Whether a request counts towards the abuse block of its caller; null where it does not. */
+/** Whether a request counts toward the abuse block of its caller; null if it does not. */
 export function countedFailureOf(
   { request, response, outcome }: Observation,
   contract: Contract,
@@ -19,12 +21,12 @@ export function countedFailureOf(
   const { counts, blockedCount } = contract.abuse
   if (isAbuseBlock(response, contract)) return blockedCount === false ? null : 'possible'
   if (counts === 'client-errors-but-429' && (status === 429 || status >= 500)) return null
-  // Whose failure a 401 is, only the service knows.
+  // Only the service knows whose failure a 401 is.
   const isClear = outcome.kind === 'answered' && status >= 400 && status !== 401 && !isFromGateway(response, contract)
   return isClear ? 'certain' : 'possible'
 }
 
-/** Whether a request carries the key of its caller. */
+/** Whether a request carries its caller's key. */
 export const usesOwnKey = (request: RequestDescriptor): boolean =>
   request.kind === 'probe'
     ? probeOf(request.probe).as === 'caller'

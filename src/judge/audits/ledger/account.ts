@@ -18,40 +18,42 @@ import {
 } from './charge.ts'
 import type { Discrepancies } from './discrepancies.ts'
 
-/** One request, as its account sees it. It is settled when its charge is in the balance for sure. */
+/** One request as its account sees it. It is settled when the balance certainly includes its charge. */
 export type LedgerEntry = RequestInterval & {
   readonly id: number
-  /** null: a success that does not say what it cost. */
+  /** null: a success that does not state its cost. */
   readonly charge: ChargeBounds | null
   readonly paid: PaidByCurrency | null
-  /** What the caller had before the request, as the answer said it; null: not both are stated. Which is spent first is open. */
+  /**
+   * The balances before the request, as its response states them; null if one is missing. Which is spent first is open.
+   */
   readonly balances: Balances | null
-  /** The day, by the clock of the target, that the request lies in; null: the one or the other. */
+  /** The day of the request on the target's clock; null if it is uncertain. */
   readonly day: number | null
 }
 
 type AccountOptions = {
   /** The last digit of a balance, in pico-USD. */
-  readonly grain: bigint
+  readonly lastDigit: bigint
   readonly judged: boolean
 }
 
 export type LedgerAccount = {
-  /** Entries added later were sent at `watermarkMs` or after it. */
+  /** Entries added later were sent at `watermarkMs` or later. */
   readonly add: (entry: LedgerEntry, watermarkMs: number) => void
   readonly finish: () => void
-  /** What left the balance between the first and the last that was shown; null when none was. */
+  /** The decrease between the first and the last balance shown; null if none was shown. */
   readonly billed: () => bigint | null
 }
 
-/** A fault cites at most this many of the latest requests. */
+/** A finding cites at most this many of the latest requests. */
 const maxRecent = 8
 
 /**
- * One caller's account. The balance shown to a request must lie between two bounds: everything that may have been charged
- * by then was charged, or only what certainly was. For a request that was alone, the two bounds are equal. Such a settled
- * balance is a checkpoint from which the account starts anew, so that one fault is reported once. A balance out of bounds
- * waits for the next checkpoint, where it is known whether the charge was wrong or the balance that was shown.
+ * One caller's account. A balance shown to a request must lie between two bounds: one includes all possible charges up
+ * to then, the other only the certain ones. For a request that did not overlap others, the bounds are equal. Such a
+ * settled balance becomes a checkpoint from which the account restarts, so that one fault is reported once. A balance
+ * out of bounds waits for the next checkpoint, which shows whether the charge or the displayed balance was wrong.
  */
 export function createAccount(
   options: AccountOptions,
@@ -59,16 +61,19 @@ export function createAccount(
   say: Say<'ledger'>,
   spend: Pick<SpendListener, 'shown'> = noSpendListener,
 ): LedgerAccount {
-  // Two currencies are shown, each to its last digit.
-  const resolution = 2n * options.grain
-  const judgeCurrencies = createCurrencies(options.grain, say)
+  // Two currencies are shown, each rounded to its last digit.
+  const resolution = 2n * options.lastDigit
+  const judgeCurrencies = createCurrencies(options.lastDigit, say)
   let opening: bigint | null = null
   let latest: bigint | null = null
-  /** The last checkpoint, and the first one since a fault: a difference too small to see once adds up over many. */
+  /**
+   * The last checkpoint, and the first one since a fault. A difference too small to see once adds up over many
+   * requests.
+   */
   let checkpoint: BalanceCheckpoint | null = null
   let origin: BalanceCheckpoint | null = null
   let pending: PendingMismatch | null = null
-  /** Whether a missing charge came in later: then the balances shown are old, and the charges are right. */
+  /** Whether a missing charge arrived later. Then displayed balances are old, and the charges are correct. */
   let isStale = false
   let recent: LedgerEntry[] = []
   const unanswered = createUnansweredCharges()
@@ -94,7 +99,7 @@ export function createAccount(
       const others = totalsBetween(addToTotals(zeroTotals, entry), possible)
       return { balance: shown, certain, possible: others, unanswered: unanswered.at(entry.sentMs), day: entry.day }
     }
-    // At midnight an account is given the credits of the day.
+    // At midnight an account receives its daily credits.
     if (checkpoint === null || checkpoint.day === null || checkpoint.day !== entry.day) return moveOn(here(balance))
     const unpriced = possible.unpriced - (entry.charge === null ? 1 : 0)
     if (unpriced > checkpoint.certain.unpriced) {
@@ -126,7 +131,7 @@ export function createAccount(
         if (pending !== null && couldBeRealLoss(pending, spent, range, resolution)) return moveOn(here(balance))
         return passSettled(here(balance), totals, id)
       case 'own-charge': {
-        const message = `the balance shown is lower by ${formatPico(own)} USD, the request's own charge, expected the one before it`
+        const message = `the displayed balance is lower by ${formatPico(own)} USD, the request's own charge, expected the balance before the request`
         say.broken('billing.balance-before', message, [id])
         return restart(here(balance + own))
       }
@@ -135,7 +140,7 @@ export function createAccount(
         return
       case 'stale': {
         const missing = charges.at(-1) ?? null
-        // What was missing the last time has come in, for now it is another charge.
+        // The charge that was missing last time has arrived, since another one is missing now.
         if (pending !== null && pending.missing !== null && pending.missing !== missing) {
           isStale = true
           failPending()
@@ -149,10 +154,10 @@ export function createAccount(
     }
   }
 
-  /** Everything since the checkpoint is accounted for. */
+  /** All charges since the checkpoint are explained. */
   function passSettled(quiet: BalanceCheckpoint, { replays, chargedRequests, refusals }: ChargeTotals, id: number) {
     if (pending === null) say.kept('billing.balance-before')
-    else failDisplayedBalance(pending, 'a later one was right', say)
+    else failDisplayedBalance(pending, 'a later balance was correct', say)
     say.kept('billing.conservation')
     if (refusals > 0) say.kept('rpc.refused.free')
     if (replays > 0) say.kept('rpc.replay.charge')
@@ -193,7 +198,7 @@ export function createAccount(
   function failPending() {
     if (pending === null) return
     if (isStale && pending.missing !== null)
-      failDisplayedBalance(pending, 'what is missing was the last charge, which came in later', say)
+      failDisplayedBalance(pending, 'the missing amount was the last charge, which arrived later', say)
     else failUnresolved(pending, discrepancies)
     pending = null
   }
@@ -205,7 +210,7 @@ export function createAccount(
     pending = null
   }
 
-  /** Starts anew where the account so far cannot be completed. */
+  /** Restarts the account if its history cannot be completed. */
   function moveOn(from: BalanceCheckpoint) {
     failPending()
     restart(from)
@@ -221,46 +226,46 @@ export function createAccount(
   }
 }
 
-/** Both currencies together, where a DIEM counts as a USD. */
+/** Both currencies together; a DIEM counts as a USD. */
 const balanceOf = ({ balances }: LedgerEntry): bigint | null => balances && balances.usd + balances.diem
 
-/** What the request itself was charged; a replay was not. */
+/** The charge of the request itself; none for a replay. */
 const ownCharge = ({ charge }: LedgerEntry): bigint => (charge?.kind === 'charged' ? charge.said : 0n)
 
 const describeSpent = (spent: bigint, range: AmountRange, requests: number): string =>
   `${formatPico(spent)} USD left the balance over ${requests} requests that cost ${formatRange(range)}`
 
-/** A balance from which later ones are computed. */
+/** A balance from which later balances are computed. */
 type BalanceCheckpoint = {
   readonly balance: bigint
-  /** The requests whose charges were certainly in it, and those whose charges may have been. The same where it is settled. */
+  /** Charges that the balance certainly includes, and charges that it may include. Equal if the balance is settled. */
   readonly certain: ChargeTotals
   readonly possible: ChargeTotals
-  /** The most that earlier requests without an answer can still take. */
+  /** The maximum that earlier requests without a response can still charge. */
   readonly unanswered: bigint
   readonly day: number | null
 }
 
-/** What was charged since the checkpoint; `min` and `max` are sums since the beginning, as those of the checkpoint are. */
+/** The charges since the checkpoint. `min` and `max` are cumulative sums, like those of the checkpoint. */
 const spentSince = ({ certain, possible, unanswered }: BalanceCheckpoint, min: bigint, max: bigint): AmountRange => ({
   min: min - possible.min,
   max: max - certain.max + unanswered,
 })
 
 /**
- * What the balance of a request that was alone means. fits: it accounts for everything · own-charge: the request's own
- * charge was already taken off · either: so, or an earlier charge at the same price was taken twice · stale: the last
- * charge is missing, because it was lost or because the balance is an old one · fault: anything else
+ * The meaning of a balance shown to a request that did not overlap others. fits: it is fully explained · own-charge:
+ * the request's own charge is already deducted · either: the same, or an earlier equal charge was taken twice · stale:
+ * the last charge is missing, because it was lost or because the balance is old · fault: anything else
  */
 type BalanceDiagnosis = 'fits' | 'own-charge' | 'either' | 'stale' | 'fault'
 
 type SettledBalance = {
-  /** What left the balance since the checkpoint, and how much of it is accounted for. */
+  /** The decrease since the checkpoint, and the explained part of it. */
   readonly spent: bigint
   readonly range: AmountRange
   readonly resolution: bigint
   readonly own: bigint
-  /** The charges since the checkpoint, at least the last few, in order; whether these are all. */
+  /** The charges since the checkpoint, at least the last few, in order; and whether the list is complete. */
   readonly charges: readonly bigint[]
   readonly areAllKnown: boolean
 }
@@ -273,17 +278,17 @@ function diagnoseBalance({ spent, range, resolution, own, charges, areAllKnown }
   return areAllKnown && !charges.includes(own) ? 'own-charge' : 'either'
 }
 
-/** A balance that was out of bounds: the charges may be wrong, or the balance that was shown. */
+/** A balance that was out of bounds: either the charges or the displayed balance may be wrong. */
 type PendingMismatch = {
   readonly id: number
-  /** What had left the balance since the checkpoint, and what is accounted for. */
+  /** The decrease since the checkpoint, and the explained part of it. */
   readonly spent: bigint
   readonly range: AmountRange
-  /** The last charge, where it is that which is missing. */
+  /** The last charge, if it is the missing amount. */
   readonly missing: bigint | null
 }
 
-/** Whether a later balance fits even if the amount is really lost: then what is open about its charges hides the loss. */
+/** Whether a later balance also fits if the amount is really lost. Then the open charges hide the loss. */
 export function couldBeRealLoss(
   mismatch: PendingMismatch,
   spent: bigint,
@@ -293,26 +298,26 @@ export function couldBeRealLoss(
   return isWithin(spent - excessOver(mismatch.spent, mismatch.range), range, resolution)
 }
 
-/** The charges are right, so the balance that was shown was wrong. */
+/** The charges are correct, so the displayed balance was wrong. */
 function failDisplayedBalance({ id, spent, range }: PendingMismatch, evidence: string, say: Say<'ledger'>): void {
-  const message = `${formatPico(spent)} USD had left the balance shown, expected ${formatRange(range)}; ${evidence}`
+  const message = `${formatPico(spent)} USD had left the displayed balance, expected ${formatRange(range)}; ${evidence}`
   say.broken('billing.balance-before', message, [id])
 }
 
-/** The balance stayed out of bounds, though the exact amount is not known. */
+/** The balance stayed out of bounds, although the exact amount is unknown. */
 function failUnresolved({ id, spent, range }: PendingMismatch, discrepancies: Discrepancies): void {
   const amount = excessOver(spent, range)
   const message = `${formatPico(spent)} USD left the balance, expected ${formatRange(range)}`
   discrepancies.report(amount < 0n ? 'unbilled' : 'balance-drift', { amount, message, requestIds: [id] })
 }
 
-/** A request without an answer may still be done, and charged, this long after it was given up. */
+/** A request without a response may still run and be charged for this long after it was cancelled. */
 const maxChargeDelayMs = 600_000
 const bucketMs = 1_000
 
-/** What requests without an answer can still take from a balance. Keeps a sum for each second, not each request. */
+/** The possible later charges of requests without a response. Stores a sum per second, not each request. */
 function createUnansweredCharges(): {
-  /** Instants are added in ascending order, more or less. */
+  /** Times are added in roughly ascending order. */
   readonly add: (max: bigint, givenUpMs: number) => void
   readonly at: (instantMs: number) => bigint
 } {

@@ -18,35 +18,35 @@ import { listPrice, priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
 import type { SumBounds } from '../overlap-bounds.ts'
 
-/** What one request took from a balance, as far as is known. All amounts in pico-USD; a DIEM counts as a USD. */
+/** The possible charges of one request. All amounts in pico-USD; a DIEM counts as a USD. */
 export type ChargeBounds = {
   /**
-   * refused: by the RPC proxy, and so for free · unknown: no complete answer came, so that it may have been charged
+   * refused: rejected by the RPC proxy, so free · unknown: no complete response, so it may have been charged
    */
   readonly kind: 'charged' | 'replay' | 'refused' | 'free' | 'unknown'
-  /** The least and the most that it took. */
+  /** The minimum and maximum charge. */
   readonly min: bigint
   readonly max: bigint
-  /** What the answer says, or what it would have said: of a replay, the charge that must not be taken again. */
+  /** The claimed charge. For a replay: the charge of the original, which must not be taken again. */
   readonly said: bigint
 }
 
 const free: ChargeBounds = { kind: 'free', min: 0n, max: 0n, said: 0n }
 const refused: ChargeBounds = { ...free, kind: 'refused' }
 
-/** Null where it is unknown: a success that does not state its cost. */
+/** The bounds of the charge; null if unknown, since a success does not state its cost. */
 export const chargeOf = memoizeLast(readCharge)
 
 function readCharge(observation: Observation, contract: Contract): ChargeBounds | null {
   const { request, response, outcome } = observation
   if (request.kind === 'models' || request.kind === 'networks') return free
   if (request.kind === 'rate-limits' || request.kind === 'rate-limit-logs') return free
-  // A probe that draws on no limit carries no identity, so no account can be charged for it.
+  // A probe without a limit has no account that could be charged.
   if (request.kind === 'probe' && probeOf(request.probe).draws === null) return free
   if (outcome.kind === 'dropped') return free
   if (outcome.kind === 'failed')
     return failedBeforeSend.includes(outcome.reason) ? free : upToMax(observation, contract)
-  // When a gateway gave up, the service behind it may have done its work.
+  // After a gateway error, the service may still have run the request.
   if (response !== null && isFromGateway(response, contract)) return upToMax(observation, contract)
 
   const claim = claimOf(observation, contract)
@@ -54,13 +54,13 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
     return { kind: 'replay', min: 0n, max: 0n, said: claim?.said ?? 0n }
   const isRefused = isProxyRejection(observation)
   if (claim !== null && !(isRefused && claim.said === 0n)) return { kind: 'charged', ...claim }
-  // Nothing says what a resource cost, but its contract says at most how much.
+  // Resources do not state their cost, but the contract has their maximum.
   if (request.kind === 'resource') return outcome.status === 200 ? upToMax(observation, contract) : free
   if (outcome.status === 200) return null
   return isRefused ? refused : free
 }
 
-/** Whether the RPC proxy refused a request as a whole. */
+/** Whether the RPC proxy rejected a request as a whole. */
 export const isProxyRejection = ({ request, outcome }: Observation): boolean =>
   outcome.kind === 'answered' &&
   outcome.status >= 400 &&
@@ -69,11 +69,11 @@ export const isProxyRejection = ({ request, outcome }: Observation): boolean =>
 
 type ClaimedCharge = Pick<ChargeBounds, 'min' | 'max' | 'said'>
 
-/** What the answer says that it cost, whatever its status; null where it does not say. */
+/** The claimed charge of a response with any status; null if it claims none. */
 function claimOf({ request, response }: Observation, contract: Contract): ClaimedCharge | null {
   if (response === null) return null
   const inBody = request.kind === 'rpc' ? null : claimInBody(response)
-  // A probe must be refused; one that was not may have run as either kind.
+  // A probe should be rejected. If it was not, it may have run as either kind.
   return inBody ?? (request.kind === 'chat' ? null : claimInHeader(response, contract))
 }
 
@@ -82,31 +82,31 @@ function claimInBody(response: ObservedResponse): ClaimedCharge | null {
   return cost && claimAround(cost.usd + cost.diem, cost.isExact ? 0n : 1n)
 }
 
-/** The cost that a completion states, in each of the two currencies. */
+/** The cost that a completion states in each of the two currencies. */
 function responseCost({ body }: ObservedResponse) {
   const stated = body.kind === 'stream' ? body.stream.cost : body.kind === 'json' ? toObject(body.value)?.cost : null
   const { usd, diem } = toObject(stated) ?? {}
   if (typeof usd !== 'number' || typeof diem !== 'number' || usd < 0 || diem < 0) return null
-  // The last digits of a double may be noise.
+  // The last digits of a double may be floating-point noise.
   const isExact = parsePico(usd) !== null && parsePico(diem) !== null
   return { usd: claimedPicoUsd(usd), diem: claimedPicoUsd(diem), isExact }
 }
 
 /**
- * An RPC cost is shown rounded; whether the balance takes the shown amount or the exact one is open, so both are
- * possible. Where our price list does not give the shown amount, the exact one is only known to round to it.
+ * An RPC cost is shown rounded. It is open whether the balance uses the shown or the exact amount, so both are
+ * possible. If our price list does not give the shown amount, any exact amount that rounds to it is possible.
  */
 function claimInHeader(response: ObservedResponse, contract: Contract): ClaimedCharge | null {
-  const { costHeader, costGrain, picoUsdPerCredit } = priceListOf(contract)
+  const { costHeader, costResolution, picoUsdPerCredit } = priceListOf(contract)
   const said = parsePico(response.headers[costHeader] ?? '')
   const credits = claimedCredits(response, contract)
   if (said === null || credits === null) return said === null ? null : claimAround(said, 0n)
   const exact = credits * picoUsdPerCredit
-  if (absDifference(exact, said) > costGrain) return claimAround(said, costGrain)
+  if (absDifference(exact, said) > costResolution) return claimAround(said, costResolution)
   return exact < said ? { min: exact, max: said, said } : { min: said, max: exact, said }
 }
 
-const claimAround = (said: bigint, grain: bigint): ClaimedCharge => ({ ...rangeAround(said, grain), said })
+const claimAround = (said: bigint, lastDigit: bigint): ClaimedCharge => ({ ...rangeAround(said, lastDigit), said })
 
 function upToMax(observation: Observation, contract: Contract): ChargeBounds {
   const max = maxCharge(observation, contract)
@@ -115,7 +115,9 @@ function upToMax(observation: Observation, contract: Contract): ChargeBounds {
 
 const unpriced = pico('1')
 
-/** Twice the list price of the longest completion, or of every item in the most expensive tier: a bound, not a forecast. */
+/**
+ * Twice the list price of the longest completion, or of all items in the most expensive tier: a bound, not a forecast.
+ */
 function maxCharge({ request }: Observation, contract: Contract): bigint {
   if (request.kind === 'rpc') {
     const base = contract.rpc.networks[request.network]?.baseCredits
@@ -124,7 +126,7 @@ function maxCharge({ request }: Observation, contract: Contract): bigint {
       BigInt(request.items.length * base * contract.rpc.multipliers.large * 2) * priceListOf(contract).picoUsdPerCredit
     )
   }
-  // What is refused is not charged, so that most probes cost nothing.
+  // Rejected requests are not charged, so most probes cost nothing.
   if (request.kind === 'probe')
     return BigInt(2 * (probeOf(request.probe).credits?.(contract) ?? 0)) * priceListOf(contract).picoUsdPerCredit
   if (request.kind === 'resource') {
@@ -141,7 +143,7 @@ function maxCharge({ request }: Observation, contract: Contract): bigint {
   return tokens === null ? unpriced : tokens + BigInt(lookups * 2) * pico(usdPerLookup ?? '0')
 }
 
-/** What the request costs by our own price list; null where the price list does not say. */
+/** The cost by our own price list; null if the price list does not cover the request. */
 export function expectedCharge(
   observation: Observation,
   contract: Contract,
@@ -153,7 +155,7 @@ export function expectedCharge(
     const bill = expectedCredits(observation, contract)
     if (bill === null) return null
     const claimed = claimedCredits(response, contract)
-    // Of the prices that the contract leaves open, the one that was taken is as right as any.
+    // If the contract leaves several prices open, the claimed one is as valid as the others.
     const credits = bill.accepted.find(total => total === claimed) ?? bill.total
     return { usd: credits * priceListOf(contract).picoUsdPerCredit, credits }
   }
@@ -165,57 +167,57 @@ export function expectedCharge(
   return usd === null ? null : { usd, credits: 0n }
 }
 
-/** A probe that may be answered is one call; which tier it is in, only its answer says. */
+/** A probe that may be accepted is one call. Only its response shows its tier. */
 function expectedOfProbe({ probe }: ProbeDescriptor, response: ObservedResponse, contract: Contract) {
   if (isReplayed(response) || probeOf(probe).credits === undefined) return null
   const credits = claimedCredits(response, contract)
   return credits === null ? null : { usd: credits * priceListOf(contract).picoUsdPerCredit, credits }
 }
 
-/** What an account has, or had before a request, in pico-USD and pico-DIEM. */
+/** Current or earlier balances of an account, in pico-USD and pico-DIEM. */
 export type Balances = { readonly usd: bigint; readonly diem: bigint }
 
-/** How much must have left a balance, and how much can have, in pico-USD. */
+/** The minimum and maximum decrease of a balance, in pico-USD. */
 export type AmountRange = { readonly min: bigint; readonly max: bigint }
 
-/** What one request is said to have taken of each currency. */
+/** The claimed charge of one request in each currency. */
 export type PaidByCurrency = { readonly usd: AmountRange; readonly diem: AmountRange }
 
-/** Null where the answer does not say in which currency its charge was paid, as no answer of the RPC proxy does. */
+/** Null if the response does not state the currency of its charge. Responses of the RPC proxy never do. */
 export function paidByCurrency({ request, response }: Observation, charge: ChargeBounds | null): PaidByCurrency | null {
   if (charge === null || charge.kind !== 'charged' || request.kind === 'rpc' || response === null) return null
   const cost = responseCost(response)
-  // The noise of a double in the sum of both may be in either.
-  const grain = charge.max - charge.min
-  return cost && { usd: rangeAround(cost.usd, grain), diem: rangeAround(cost.diem, grain) }
+  // Floating-point noise in the sum may come from either currency.
+  const lastDigit = charge.max - charge.min
+  return cost && { usd: rangeAround(cost.usd, lastDigit), diem: rangeAround(cost.diem, lastDigit) }
 }
 
-const rangeAround = (amount: bigint, grain: bigint): AmountRange => ({
-  min: amount > grain ? amount - grain : 0n,
-  max: amount + grain,
+const rangeAround = (amount: bigint, lastDigit: bigint): AmountRange => ({
+  min: amount > lastDigit ? amount - lastDigit : 0n,
+  max: amount + lastDigit,
 })
 
 const zeroRange: AmountRange = { min: 0n, max: 0n }
 
-/** What a set of requests took from a balance, in sums. All amounts in pico-USD; a DIEM counts as a USD. */
+/** The total charges of a set of requests. All amounts in pico-USD; a DIEM counts as a USD. */
 export type ChargeTotals = {
   readonly requests: number
   readonly min: bigint
   readonly max: bigint
   readonly charged: bigint
   readonly chargedRequests: number
-  /** What the replays among them would have cost. */
+  /** The cost of the replays among them, had they been charged. */
   readonly replayed: bigint
   readonly replays: number
-  /** Requests that the RPC proxy refused. */
+  /** Requests that the RPC proxy rejected. */
   readonly refusals: number
-  /** Requests that succeeded and do not say what they cost. */
+  /** Successful requests that do not state their cost. */
   readonly unpriced: number
-  /** What was said to be paid in each currency, and the most that was paid in one of them without a word in which. */
+  /** The claimed payments by currency, and the maximum paid in an unstated currency. */
   readonly usd: AmountRange
   readonly diem: AmountRange
   readonly either: bigint
-  /** What requests without an answer may still take, long after they were given up. */
+  /** The maximum that requests without a response may still charge, long after they were cancelled. */
   readonly late: bigint
 }
 
@@ -235,7 +237,7 @@ export const zeroTotals: ChargeTotals = {
   late: 0n,
 }
 
-/** What one request took; `paid` is null where the answer does not say in which currency. */
+/** Adds the charge of one request. `paid` is null if the response does not state the currency. */
 export type ChargedRequest = { readonly charge: ChargeBounds | null; readonly paid: PaidByCurrency | null }
 
 export function addToTotals(sum: ChargeTotals, { charge, paid }: ChargedRequest): ChargeTotals {
@@ -260,7 +262,7 @@ export function addToTotals(sum: ChargeTotals, { charge, paid }: ChargedRequest)
   }
 }
 
-/** What lies between two sums, the earlier of which is part of the later. */
+/** The difference of two cumulative totals. The later one includes the earlier one. */
 export function totalsBetween(earlier: ChargeTotals, later: ChargeTotals): ChargeTotals {
   return {
     requests: later.requests - earlier.requests,
@@ -289,7 +291,7 @@ const rangeBetween = (earlier: AmountRange, later: AmountRange): AmountRange => 
 export const isWithin = (spent: bigint, { min, max }: AmountRange, resolution: bigint): boolean =>
   spent >= min - resolution && spent <= max + resolution
 
-/** By how much it is out of range; below zero when too little was spent. */
+/** The distance from the range. Negative if too little was spent. */
 export const excessOver = (spent: bigint, { min, max }: AmountRange): bigint =>
   spent > max ? spent - max : spent - min
 
@@ -299,18 +301,18 @@ export const formatRange = ({ min, max }: AmountRange): string =>
 /** One request, as the two balances of its account see it. */
 export type CurrencyEntry = {
   readonly id: number
-  /** What the answer said the caller had before the request; null: not both of them. */
+  /** The balances before the request, as its response states them; null if one is missing. */
   readonly balances: Balances | null
-  /** The day, by the clock of the target; null: the one or the other. */
+  /** The day on the target's clock; null if it is uncertain. */
   readonly day: number | null
 }
 
-/** A request that was alone, so that all that was sent before it is in the balances that it shows. */
+/** A request that did not overlap others, so its displayed balances include all earlier requests. */
 type CurrencyCheckpoint = { readonly balances: Balances; readonly taken: ChargeTotals; readonly day: number | null }
 
 /**
- * Whether each currency lost what answers say was paid in it. Judged where a request was alone, and only where the sum
- * of both is right: that money is missing, or left twice, is told elsewhere.
+ * Checks that each currency decreased by the claimed payments in it. Judged for requests that did not overlap others,
+ * and only if the sum of both is correct: other findings report missing or doubly taken money.
  */
 export function createCurrencies(
   resolution: bigint,
@@ -323,7 +325,7 @@ export function createCurrencies(
     if (!isAlone || balances === null) return
     const earlier = checkpoint
     checkpoint = { balances, taken: before, day }
-    // At midnight an account is given the credits of the day.
+    // At midnight an account receives its daily credits.
     if (earlier === null || day === null || earlier.day !== day) return
     const taken = totalsBetween(earlier.taken, before)
     const { late } = earlier.taken
@@ -333,11 +335,11 @@ export function createCurrencies(
     const inEither = taken.either + late
     const [usd, diem] = [widened(taken.usd, inEither), widened(taken.diem, inEither)]
     const isRight = isWithin(spent.usd, usd, resolution) && isWithin(spent.diem, diem, resolution)
-    // Of a call of the RPC proxy nobody says in what it was paid.
+    // RPC calls do not state their currency.
     if (isRight && usd.min + diem.min === 0n) return
     if (isRight) return say.kept('billing.currency')
     const left = `${formatPico(spent.usd)} USD and ${formatPico(spent.diem)} DIEM left the balances`
-    const said = `${formatPico(usd.min)} USD and ${formatPico(diem.min)} DIEM were said to be paid`
+    const said = `${formatPico(usd.min)} USD and ${formatPico(diem.min)} DIEM were claimed`
     say.broken('billing.currency', `${left}, but ${said}`, [id])
   }
 }

@@ -3,25 +3,25 @@ import { type Example, earliestExamples, type Say, truncateExample } from '../..
 import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from '../audit.ts'
 import type { ChargeBounds, ChargeTotals } from './charge.ts'
 
-/** A difference between what was claimed and what was billed. The amount is below zero when too little was. */
+/** A difference between the claimed and the billed amount. Negative if too little was billed. */
 type BalanceDifference = Example & { readonly amount: bigint }
 
-/** Collects the differences by name, and accuses their clause. */
+/** Classifies the differences and reports them under their clause. */
 export type Discrepancies = {
   readonly report: (kind: DiscrepancyKind, difference: BalanceDifference, refusals?: number) => void
-  /** Gives a difference its name: at once where it is plain, else at the end. */
-  readonly classify: (difference: BalanceDifference, suspects: DifferenceContext) => void
-  /** Requests that were charged, without a replay among them, and whether the balance accounts for them. */
+  /** Classifies a difference: immediately if it is clear, otherwise at the end. */
+  readonly classify: (difference: BalanceDifference, context: DifferenceContext) => void
+  /** Charged requests without replays, and whether the balance matches them. */
   readonly recordEvidence: (isRight: boolean) => void
-  /** Names what is still open. To be called once, when all that was found is here. */
+  /** Classifies the remaining differences. Call once, when all differences are known. */
   readonly finish: () => void
   readonly list: () => readonly Discrepancy[]
   readonly snapshot: () => DiscrepancySnapshot
-  /** What others have found, and said. */
+  /** Evidence and differences that other workers reported. */
   readonly merge: (snapshot: DiscrepancySnapshot) => void
 }
 
-/** What was found, and what has no name yet: that hangs on what was found in all accounts. Plain data. */
+/** The evidence and the unclassified differences, which depend on the evidence from all accounts. Plain data. */
 export type DiscrepancySnapshot = {
   readonly found: ReadonlyMap<DiscrepancyKind, DifferenceSum>
   readonly undecided: readonly Undecided[]
@@ -32,7 +32,7 @@ type DifferenceSum = { readonly count: number; readonly amount: bigint; readonly
 
 type Undecided = { readonly kind: DiscrepancyKind; readonly difference: BalanceDifference }
 
-/** More than this do not wait for a better name. */
+/** At most this many differences wait for a better classification. */
 const maxUndecided = 1_000
 
 export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
@@ -42,16 +42,16 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
 
   function report(kind: DiscrepancyKind, difference: BalanceDifference, refusals = 0) {
     const { message, requestIds } = difference
-    tally(found, kind, foundOnce(difference))
+    tally(found, kind, singleDifference(difference))
     say.broken(clauseOf(kind, refusals), `${kind}: ${message}`, requestIds)
   }
 
   return {
     report,
-    classify: (difference, suspects) => {
-      const kind = classifyDifference(difference.amount, suspects)
-      const isPlain = suspects.totals.chargedRequests === 0 || !couldBeReplays(difference.amount, suspects)
-      if (isPlain || undecided.length >= maxUndecided) report(kind, difference, suspects.totals.refusals)
+    classify: (difference, context) => {
+      const kind = classifyDifference(difference.amount, context)
+      const isPlain = context.totals.chargedRequests === 0 || !couldBeReplays(difference.amount, context)
+      if (isPlain || undecided.length >= maxUndecided) report(kind, difference, context.totals.refusals)
       else undecided = [...undecided, { kind, difference }]
     },
     recordEvidence: isRight => {
@@ -59,14 +59,14 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
       else evidence.wrong++
     },
     finish: () => {
-      // Where all is well but for requests with replays among them, the replays are to blame.
-      const areReplaysToBlame = evidence.right > 0 && evidence.wrong === 0
-      for (const { kind, difference } of undecided) report(areReplaysToBlame ? 'replay-billed' : kind, difference)
+      // If only request groups with replays differ, the replays are the cause.
+      const areReplaysTheCause = evidence.right > 0 && evidence.wrong === 0
+      for (const { kind, difference } of undecided) report(areReplaysTheCause ? 'replay-billed' : kind, difference)
       undecided = []
     },
     list: () => {
       const all = new Map(found)
-      for (const { kind, difference } of undecided) tally(all, kind, foundOnce(difference))
+      for (const { kind, difference } of undecided) tally(all, kind, singleDifference(difference))
       return discrepancyKinds.flatMap(kind => {
         const sum = all.get(kind)
         return sum === undefined
@@ -84,13 +84,13 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
   }
 }
 
-/** `refusals`: of the RPC proxy, among the requests that the difference arose from. */
+/** `refusals`: rejected RPC requests among those that caused the difference. */
 function clauseOf(kind: DiscrepancyKind, refusals: number) {
   if (kind === 'replay-billed') return 'rpc.replay.charge'
   return kind === 'billed-for-failure' && refusals > 0 ? 'rpc.refused.free' : 'billing.conservation'
 }
 
-const foundOnce = ({ amount, message, requestIds }: BalanceDifference): DifferenceSum => {
+const singleDifference = ({ amount, message, requestIds }: BalanceDifference): DifferenceSum => {
   return { count: 1, amount, examples: [truncateExample({ message, requestIds })] }
 }
 
@@ -107,21 +107,21 @@ function tally(
   })
 }
 
-/** What is known of the requests that a difference arose from. */
+/** Facts about the requests that caused a difference. */
 type DifferenceContext = {
   readonly totals: ChargeTotals
-  /** The last few of their charges: one of them may be the difference. */
+  /** The last few of their charges. One of them may be the difference. */
   readonly lastCharges: readonly ChargeBounds[]
-  /** The smallest difference that can be seen. */
+  /** The smallest visible difference. */
   readonly resolution: bigint
 }
 
 /**
- * The most telling name for an exact difference. `excess` is below zero when too little left the balance. Where a charge
- * taken twice and a replay that was charged look the same, it is the former: a replay repeats a charge, too.
+ * The most specific kind of an exact difference. `excess` is negative if too little was billed. If a charge taken twice
+ * and a charged replay look the same, the kind is the former: a replay repeats a charge too.
  */
-function classifyDifference(excess: bigint, suspects: DifferenceContext): DiscrepancyKind {
-  const { requests, charged, chargedRequests, replayed, replays } = suspects.totals
+function classifyDifference(excess: bigint, context: DifferenceContext): DiscrepancyKind {
+  const { requests, charged, chargedRequests, replayed, replays } = context.totals
   const isCharge = is(charged) || isOneOf('charged')
 
   if (requests === 0) return 'phantom'
@@ -133,15 +133,15 @@ function classifyDifference(excess: bigint, suspects: DifferenceContext): Discre
   return chargedRequests === 1 && replays === 0 ? 'wrong-amount' : 'balance-drift'
 
   function is(amount: bigint): boolean {
-    return amount > 0n && absDifference(excess < 0n ? -excess : excess, amount) <= toleranceOf(suspects)
+    return amount > 0n && absDifference(excess < 0n ? -excess : excess, amount) <= toleranceOf(context)
   }
-  function isOneOf(sort: ChargeBounds['kind']): boolean {
-    return suspects.lastCharges.some(charge => charge.kind === sort && is(charge.said))
+  function isOneOf(kind: ChargeBounds['kind']): boolean {
+    return context.lastCharges.some(charge => charge.kind === kind && is(charge.said))
   }
 }
 
-/** Whether replays alone may account for a difference: no more was taken than what they would have cost. */
-const couldBeReplays = (excess: bigint, suspects: DifferenceContext): boolean =>
-  excess > 0n && excess <= suspects.totals.replayed + toleranceOf(suspects)
+/** Whether replays alone may explain a difference: at most their cost was taken. */
+const couldBeReplays = (excess: bigint, context: DifferenceContext): boolean =>
+  excess > 0n && excess <= context.totals.replayed + toleranceOf(context)
 
 const toleranceOf = ({ totals, resolution }: DifferenceContext): bigint => resolution + totals.max - totals.min

@@ -25,12 +25,12 @@ import {
 import { createDiscrepancies, type DiscrepancySnapshot } from './discrepancies.ts'
 
 const dayMs = 86_400_000
-/** How far from midnight a request must be for its day to be certain, whatever the target's clock says. */
+/** How far from midnight a request must be so that its day is certain on any clock of the target. */
 const midnightMs = 30_000
 
 /**
- * The double-entry ledger: what the answers say was charged on one side, what left the balances on the other. One
- * account for each caller; the totals of the run beside them.
+ * The double-entry ledger: the claimed charges on one side, the decrease of the balances on the other. It has one
+ * account per caller and the totals of the run.
  */
 export function createLedgerAudit(
   context: AuditContext,
@@ -43,13 +43,13 @@ export function createLedgerAudit(
   const accounts = new Map<string, LedgerAccount>()
   const discrepancies = createDiscrepancies(say)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
-  const options = { grain: priceList.balanceGrain, judged: balanceHeaders && !shared }
+  const options = { lastDigit: priceList.balanceResolution, judged: balanceHeaders && !shared }
 
   return {
     add: (observation, watermarkMs) => {
       const charge = chargeOf(observation, contract)
       addTotals(observation, charge)
-      // A refusal of another request may be the node's, relayed, and that has its price.
+      // Rejections of other requests may be relayed from a node, which has its price.
       if (
         observation.request.kind === 'probe' &&
         charge?.kind === 'charged' &&
@@ -65,7 +65,7 @@ export function createLedgerAudit(
         accounts.set(caller, account)
         spend.opened()
       }
-      // What costs nothing is settled as soon as it is answered.
+      // A request without a cost is settled as soon as its response arrives.
       const entry: LedgerEntry = {
         id,
         sentMs,
@@ -112,11 +112,11 @@ export function createLedgerAudit(
   }
 
   function failProxyRejection({ id, response }: Observation, { said }: ChargeBounds) {
-    const message = `a ${response?.status} says that it costs ${formatPico(said)} USD, expected a refusal to cost nothing`
+    const message = `a ${response?.status} states a cost of ${formatPico(said)} USD, expected a rejected request to be free`
     say.broken('rpc.refused.free', message, [id])
   }
 
-  /** Null where one of them is not said. */
+  /** Null if one of them is not stated. */
   function balancesOf(observation: Observation): Balances | null {
     const headers = authenticatedResponse(observation)?.headers
     const usd = parsePico(headers?.[priceList.usdHeader] ?? '')
@@ -130,10 +130,10 @@ function dayOf(fromMs: number, toMs: number): number | null {
   return day === Math.floor((toMs + midnightMs) / dayMs) ? day : null
 }
 
-/** What a ledger has come to, as plain data: sums over its accounts, so that ledgers of other accounts can be added. */
+/** The totals of a ledger, as plain data: sums over its accounts, so that ledgers of other accounts can be added. */
 export type LedgerSnapshot = LedgerAmounts & {
   readonly accounts: number
-  /** Those of them that were ever shown a balance, and what left these. */
+  /** The accounts that were shown a balance, and the decrease of those balances. */
   readonly shown: number
   readonly billedPicoUsd: bigint
   readonly discrepancies: DiscrepancySnapshot
@@ -143,7 +143,7 @@ const totalNames = ['expectedCredits', 'expectedPicoUsd', 'claimedCredits', 'cla
 
 type LedgerTotals = Omit<LedgerSnapshot, 'discrepancies'>
 
-/** Of ledgers that have no account in common. */
+/** Sums ledgers that have no account in common. */
 export const sumLedgers = (ledgers: readonly LedgerTotals[]): LedgerTotals =>
   ledgers.reduce(
     (a, b) => ({

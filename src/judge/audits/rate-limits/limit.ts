@@ -11,9 +11,9 @@ import {
 } from './resets.ts'
 import { createLimitWindow, type LimitWindow, type WindowRequest } from './window.ts'
 
-/** One limit of one caller: its windows by reset time, judged when no request can join them any more. */
+/** One limit of one caller. Its windows are identified by reset time and judged when no more requests can join them. */
 export type Limit = {
-  /** `resetMs`: the reset time that the answer named, Unix milliseconds; null where it named none. */
+  /** `resetMs`: the reset time in the response, Unix milliseconds; null if it has none. */
   readonly add: (member: WindowRequest, resetMs: number | null, watermarkMs: number) => void
   readonly finish: () => void
   readonly result: () => LimitResult
@@ -23,15 +23,15 @@ type LimitContext = AuditContext & {
   readonly caller: string
   readonly drawn: ApplicableLimit
   readonly offset: () => ClockOffset
-  /** When the first request of the run was sent: use from before it is not known. */
+  /** When the first request of the run was sent. Earlier use is unknown. */
   readonly firstSentMs: number
 }
 
 /** How long a window stays open after its reset time, since clocks differ. */
 const windowGraceMs = 5_000
-/** More open windows than this are a fault of the target; the oldest is judged early. */
+/** With more open windows than this, the target is at fault. The oldest window is judged early. */
 const maxWindows = 256
-/** More requests without a window than this are not remembered, and then no upper bound on use is asserted. */
+/** More requests without a window than this are not stored, and then no upper bound on use is asserted. */
 const maxUnplaced = 10_000
 
 type OpenWindow = ReportedWindow & {
@@ -51,23 +51,23 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
   let open: readonly OpenWindow[] = []
   let closedThroughMs = Number.NEGATIVE_INFINITY
   let closed: readonly Pick<OpenWindow, 'resetMs' | 'maxTokens' | 'accepted'>[] = []
-  /** Requests that no answer placed in a window. */
+  /** Requests that no response assigned to a window. */
   const unplaced = createSortedQueue<WindowRequest>(member => member.sentMs)
-  let areAllRemembered = true
-  /** Once a window was cut short, what the following ones count is open. */
-  let isDisputed = false
+  let areAllStored = true
+  /** After a window was cut short, the counts of the following ones are open. */
+  let wasWindowCut = false
   let stated: number | null = null
   const sums = { windows: 0, accepted: 0, rejected: 0, unexpected429: 0, missing429: 0 }
 
   function place(member: WindowRequest, resetMs: number, watermarkMs: number) {
-    if (retries.isLate(member, resetMs)) return setAside(member, watermarkMs)
-    // A reset that cannot be right does not tell the window either.
-    if (!resets.judge(member, resetMs)) return setAside(member, watermarkMs)
+    if (retries.isLate(member, resetMs)) return storeUnplaced(member, watermarkMs)
+    // An impossible reset does not identify the window either.
+    if (!resets.judge(member, resetMs)) return storeUnplaced(member, watermarkMs)
     if (resetMs <= closedThroughMs + sameWindowMs) return
     const window = open.find(each => Math.abs(each.resetMs - resetMs) <= sameWindowMs)
     if (window !== undefined) join(window, member, watermarkMs)
-    // What is no success may have been counted elsewhere, and name a window that is not of this limit.
-    else if (member.kind === 'uncertain') setAside(member, watermarkMs)
+    // A non-success response may count toward another limit and name a window of that limit.
+    else if (member.kind === 'uncertain') storeUnplaced(member, watermarkMs)
     else openWindow(member, resetMs, watermarkMs)
   }
 
@@ -97,8 +97,8 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
     open = [...open, window].sort((a, b) => a.resetMs - b.resetMs)
     sums.windows++
     for (let index = 0; index < unplaced.size(); index++) {
-      const ghost = unplaced.at(index)
-      if (ghost !== undefined && mayBelong(ghost, window)) add(window, ghost, Number.NEGATIVE_INFINITY)
+      const candidate = unplaced.at(index)
+      if (candidate !== undefined && mayBelong(candidate, window)) add(window, candidate, Number.NEGATIVE_INFINITY)
     }
     join(window, member, watermarkMs)
   }
@@ -114,22 +114,22 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
     }
     if (member.kind === 'accepted' && member.stated !== null && member.stated - (member.remaining ?? 0) === 1)
       window.hasFirst = true
-    if (resets.judgeOrder(open)) isDisputed = true
+    if (resets.judgeOrder(open)) wasWindowCut = true
     add(window, retry, watermarkMs)
   }
 
   function add(window: OpenWindow, member: WindowRequest, watermarkMs: number) {
     window.maxTokens += member.maxTokens
-    if (!isDisputed) window.judged.add(member, watermarkMs)
+    if (!wasWindowCut) window.judged.add(member, watermarkMs)
   }
 
-  /** Remembers a request that may belong to any window of its time, those that are yet to be named included. */
-  function setAside(placeless: WindowRequest, watermarkMs: number) {
-    const member: WindowRequest = { ...placeless, kind: 'uncertain' }
+  /** Stores a request that may belong to any window of its time, including windows not yet named. */
+  function storeUnplaced(request: WindowRequest, watermarkMs: number) {
+    const member: WindowRequest = { ...request, kind: 'uncertain' }
     unplaced.insert(member)
     if (unplaced.size() > maxUnplaced) {
       unplaced.shift()
-      areAllRemembered = false
+      areAllStored = false
     }
     for (const window of open) if (mayBelong(member, window)) add(window, member, watermarkMs)
   }
@@ -143,9 +143,11 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
     )
   }
 
-  /** No one else uses the account during the run, so what counts is whether the window may be older than the run. */
+  /**
+   * No one else uses the account during the run, so the only question is whether the window may be older than the run.
+   */
   function isComplete({ resetMs, hasFirst }: OpenWindow): boolean {
-    if (shared || !areAllRemembered || isDisputed) return false
+    if (shared || !areAllStored || wasWindowCut) return false
     const runBeganMs = startedAtMs + context.firstSentMs + offset().max
     return hasFirst || resetMs - windowMs - clockResolutionMs >= runBeganMs
   }
@@ -162,11 +164,11 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
   }
 
   function closeFirst() {
-    if (resets.judgeOrder(open)) isDisputed = true
+    if (resets.judgeOrder(open)) wasWindowCut = true
     const [window] = open
     if (window === undefined) return
     if (window.members > 1 && !window.isCutShort) say.kept('limit.requests.window')
-    if (!isDisputed) {
+    if (!wasWindowCut) {
       const { unexpected429, missing429 } = window.judged.finish()
       sums.unexpected429 += unexpected429
       sums.missing429 += missing429
@@ -181,10 +183,10 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
       if (member.kind === 'accepted') sums.accepted++
       if (member.kind === 'rejected') sums.rejected++
       stated ??= member.stated
-      if (resetMs === null) setAside(member, watermarkMs)
+      if (resetMs === null) storeUnplaced(member, watermarkMs)
       else place(member, resetMs, watermarkMs)
 
-      // What is still to come was sent at the watermark or later, and cannot join a window that was over by then.
+      // Later requests are sent at the watermark or later, so they cannot join a window that ended before it.
       const overMs = startedAtMs + watermarkMs + offset().min - windowGraceMs
       while (open[0] !== undefined && (open[0].resetMs < overMs || open.length > maxWindows)) closeFirst()
       const oldMs = watermarkMs - 2 * windowMs - windowGraceMs

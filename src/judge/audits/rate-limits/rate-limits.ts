@@ -13,8 +13,8 @@ import { createTokenWindow } from './token-window.ts'
 import type { WindowRequest } from './window.ts'
 
 /**
- * Models the target's limiter from outside: one limit for each caller and scope, in fixed windows that the answers
- * name by their reset time. Requests overlap, so everything is judged by bounds.
+ * Models the target's rate limiter from outside: one limit per caller and scope, in fixed windows that responses
+ * identify by reset time. Requests overlap, so everything is judged by bounds.
  */
 export function createRateLimitAudit(
   context: AuditContext,
@@ -49,7 +49,7 @@ export function createRateLimitAudit(
         ofCaller.set(drawn.name, limit)
         limits.push(limit)
       }
-      // A request was counted, and its headers written, before they arrived; a stream goes on long after that.
+      // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
       limit.add(member, resetOf(observation, contract), watermarkMs)
       tokens.add(observation, drawn, watermarkMs)
@@ -74,10 +74,10 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
     sentMs,
     shownMs,
     settledMs: shownMs,
-    kind: sortOf(observation, contract),
+    kind: kindOf(observation, contract),
     stated: numberIn(headers?.['x-ratelimit-limit-requests']),
     remaining: numberIn(headers?.['x-ratelimit-remaining-requests']),
-    // Services count tokens their own way, so the bound is generous.
+    // Services count tokens differently, so the bound is generous.
     maxTokens:
       request.kind === 'chat'
         ? request.promptTokens * 2 + 4_000 + request.maxCompletionTokens * choicesOf(request.options)
@@ -86,7 +86,7 @@ function memberOf(observation: Observation, contract: Contract, sentMs: number, 
   }
 }
 
-function sortOf({ request, response }: Observation, contract: Contract): WindowRequest['kind'] {
+function kindOf({ request, response }: Observation, contract: Contract): WindowRequest['kind'] {
   if (
     response === null ||
     request.kind === 'probe' ||
@@ -94,11 +94,11 @@ function sortOf({ request, response }: Observation, contract: Contract): WindowR
     isConcurrencyRejection(response, contract)
   )
     return 'uncertain'
-  // A stream that broke off was accepted all the same: its headers came.
+  // A truncated stream was accepted, since its headers arrived.
   return response.status === 429 ? 'rejected' : is2xx(response.status) ? 'accepted' : 'uncertain'
 }
 
-/** The reset stamp as Unix time in milliseconds; null where there is none. */
+/** The reset header as Unix time in milliseconds; null if there is none. */
 function resetOf({ response }: Observation, { limits }: Contract): number | null {
   const stamp = numberIn(response?.headers['x-ratelimit-reset-requests'])
   if (stamp === null) return null

@@ -5,7 +5,7 @@ import type { Say } from '../../checks/findings.ts'
 import type { AuditContext } from '../audit.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
 
-/** A request that a log shows, or may show: one without an answer can have been refused unseen. */
+/** A request that a log lists or may list. A request without a response may have been rejected. */
 type Refused = {
   readonly id: number
   readonly name: string
@@ -23,12 +23,12 @@ type RefusalLog = {
 }
 type CallerLog = { refused: Refused[]; log: RefusalLog | null; isForgetful: boolean }
 
-/** More refusals of a caller than this are not remembered, and then its log is not judged. */
+/** Above this number of rejections of a caller, its log is not judged. */
 const maxRefused = 500
 
 const limitTypes = ['RPM', 'TPM', 'RPD']
 
-/** Holds the last log of rate limits that each caller saw against the refusals of the run. */
+/** Compares the last rate-limit log that each caller received with the rejections of the run. */
 export function createRefusalLogCheck(
   { contract, shared, startedAtMs }: AuditContext,
   offset: () => ClockOffset,
@@ -83,13 +83,13 @@ export function createRefusalLogCheck(
       atMs <= startedAtMs + each.endMs + max + clockResolutionMs
 
     for (const row of log.rows.toSorted((a, b) => a.atMs - b.atMs)) {
-      const able = [...open].filter(each => isOf(row, each))
-      // Of those that it can be, the one that can be in the fewest of the rows to come.
-      const [found] = able.toSorted((a, b) => Number(b.isCertain) - Number(a.isCertain) || a.endMs - b.endMs)
+      const candidates = [...open].filter(each => isOf(row, each))
+      // Of the matching requests, takes the one that matches the fewest remaining rows.
+      const [found] = candidates.toSorted((a, b) => Number(b.isCertain) - Number(a.isCertain) || a.endMs - b.endMs)
       if (found !== undefined) open.delete(found)
       else if (shared || row.atMs < runBeganMs || !named.has(row.name)) continue
       else {
-        const message = `the log shows that a request of ${row.name} was refused at ${new Date(row.atMs).toISOString()}, expected it to show those of the run alone`
+        const message = `the log lists a rejected request of ${row.name} at ${new Date(row.atMs).toISOString()}, expected only rejections of the run`
         say.broken('logs.no-phantom', message, [log.id])
         continue
       }
@@ -100,15 +100,18 @@ export function createRefusalLogCheck(
       if (!each.isCertain || each.endMs + contract.billing.settleMs > log.sentMs) continue
       if (!open.has(each)) say.kept('logs.shows-429')
       else
-        say.broken('logs.shows-429', `a refused request of ${each.name} is not in the log, expected it to be`, [
-          each.id,
-          log.id,
-        ])
+        say.broken(
+          'logs.shows-429',
+          `a rejected request of ${each.name} is not in the log, expected the log to list it`,
+          [each.id, log.id],
+        )
     }
   }
 }
 
-/** Null where the list is not as it should be, which has a clause of its own. Rows of other limits are left out. */
+/**
+ * The rows of the log; null if the list is malformed, which violates another clause. Rows of other limits are left out.
+ */
 function rowsOf(data: unknown, max: number): readonly RefusalRow[] | null {
   if (!Array.isArray(data) || data.length > max) return null
   const rows: RefusalRow[] = []

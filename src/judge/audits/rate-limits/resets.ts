@@ -2,24 +2,24 @@ import type { Observation } from '../../../observation/observation.ts'
 import type { Say } from '../../checks/findings.ts'
 import type { WindowRequest } from './window.ts'
 
-/** Stamps of whole seconds, rounded either way, and a reset that is computed anew for each answer. */
+/** Allows for resets in whole seconds, rounded up or down, and for resets recomputed for each response. */
 export const clockResolutionMs = 1_000
 
-/** A window as answers named it by its reset, in Unix milliseconds. */
+/** A window, identified by its reset time in responses, in Unix milliseconds. */
 export type ReportedWindow = {
   readonly resetMs: number
-  /** When, and by whose answer, it was first named. */
+  /** When it was first named, and in which response. */
   namedMs: number
   namedBy: number
   isCutShort: boolean
-  /** Those with which the requests came that named it. */
+  /** The keys of the requests whose responses named it. */
   readonly keys: Set<number>
-  /** Whether an answer said that it was the window's first: then whatever else was used is ours. */
+  /** Whether a response was the first of the window. Then all other use is ours. */
   hasFirst: boolean
 }
 
 type ResetOptions = {
-  /** What reports call the limit. */
+  /** The name of the limit in reports. */
   readonly scope: string
   readonly windowMs: number
   readonly startedAtMs: number
@@ -31,9 +31,9 @@ export function createResetCheck(
   { scope, windowMs, startedAtMs, offset }: ResetOptions,
   say: Say<'rate-limits'>,
 ): {
-  /** Whether the reset that an answer named can be right. */
+  /** Whether the reset time in a response is possible. */
   readonly judge: (member: WindowRequest, resetMs: number) => boolean
-  /** Whether one of the windows, which are in order, was found to be cut short by a later one. */
+  /** Whether a later window showed that one of these ordered windows was cut short. */
   readonly judgeOrder: (windows: readonly ReportedWindow[]) => boolean
 } {
   return {
@@ -63,7 +63,7 @@ export function createResetCheck(
         found = true
         const seconds = Math.round((window.resetMs - nowMs - early.namedMs) / 1000)
         const isByKey = early.hasFirst && [...window.keys].every(key => !early.keys.has(key))
-        const message = `a new window of ${scope} was named ${seconds} s before the reset of the one before, expected it not to begin earlier`
+        const message = `a response named a new window of ${scope} ${seconds} s before the reset of the previous one, expected no new window before that reset`
         say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.window', message, [
           window.namedBy,
           early.namedBy,
@@ -74,14 +74,14 @@ export function createResetCheck(
   }
 }
 
-/** A refusal says when to retry. Judges the requests that come after that, as far as the target's clock is known. */
+/** A rejection states when to retry. Judges requests sent after that time, as far as the target's clock is known. */
 export function createRetryCheck(
   { scope, startedAtMs, offset }: Omit<ResetOptions, 'windowMs'>,
   say: Say<'rate-limits'>,
 ): {
-  /** Whether it was refused once more, by the same window, when that should have been over. Says so. */
+  /** Whether the same window rejected it again after its stated end. Reports that. */
   readonly isLate: (member: WindowRequest, resetMs: number) => boolean
-  /** The request as its window is to see it, with whether it follows a promise. */
+  /** The request for its window, with whether it was sent after a stated reset. */
   readonly mark: (member: WindowRequest, resetMs: number) => WindowRequest
 } {
   let promised: { readonly resetMs: number; readonly id: number } | null = null
@@ -92,7 +92,7 @@ export function createRetryCheck(
     isLate: (member, resetMs) => {
       if (promised === null || member.kind !== 'rejected') return false
       if (Math.abs(resetMs - promised.resetMs) > clockResolutionMs || !isAfter(member, promised.resetMs)) return false
-      const message = `a 429 of ${scope} came after the reset that it names, and that an earlier one had named, expected the request to be admitted`
+      const message = `a 429 of ${scope} came after its own reset time, which an earlier 429 also stated, expected the request to be accepted`
       say.broken('retry.after-reset', message, [promised.id, member.id])
       return true
     },
@@ -105,7 +105,7 @@ export function createRetryCheck(
   }
 }
 
-/** How far the target's clock can be ahead of ours, in milliseconds: somewhere in [min, max]. */
+/** How far the target's clock may be ahead of ours, in milliseconds: within [min, max]. */
 export type ClockOffset = { readonly min: number; readonly max: number }
 
 type TargetClock = {
@@ -113,16 +113,16 @@ type TargetClock = {
   readonly offset: () => ClockOffset
 }
 
-/** Two clocks drift apart, so what was seen is believed for one of these periods and the next. */
+/** Clocks drift apart, so an offset is valid for one such period and the next. */
 const periodMs = 300_000
-/** A stamp shows whole seconds, and a busy server writes the same one a little too long. */
-const stampGrainMs = 1_500
-/** Without a single usable Date, the target's clock may be this far off. */
+/** A stamp has whole seconds, and a busy server may reuse it slightly too long. */
+const stampResolutionMs = 1_500
+/** Without a usable Date, the target's clock may be off by this much. */
 const maxOffsetMs = 10_000
 
 /**
- * Bounds the offset from Date headers. A stamp is a second that the target saw between the sending of the request and
- * the arrival of the headers, so each answer leaves an interval, and all of them together a narrow one.
+ * Bounds the clock offset from Date headers. A stamp is a second between the sending of the request and the arrival of
+ * the headers on the target's clock. So each response gives an interval, and all together give a narrow one.
  */
 export function createTargetClock(startedAtMs: number): TargetClock {
   let period = 0
@@ -149,12 +149,12 @@ export function createTargetClock(startedAtMs: number): TargetClock {
       }
       current = {
         min: Math.max(current.min, lastStampMs - (startedAtMs + headersMs)),
-        max: Math.min(current.max, lastStampMs + stampGrainMs - (startedAtMs + sentMs)),
+        max: Math.min(current.max, lastStampMs + stampResolutionMs - (startedAtMs + sentMs)),
       }
       const min = Math.max(earlier.min, current.min)
       const max = Math.min(earlier.max, current.max)
-      // A clock that was stepped leaves nothing in common: it may stand as before or as after the step.
-      offset = min <= max ? { min, max } : { min: max - stampGrainMs, max: min + stampGrainMs }
+      // After a clock step, the intervals have nothing in common. Then the clock may be as before or after the step.
+      offset = min <= max ? { min, max } : { min: max - stampResolutionMs, max: min + stampResolutionMs }
     },
     offset: () => offset,
   }

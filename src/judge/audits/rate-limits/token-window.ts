@@ -7,20 +7,20 @@ import type { AuditContext } from '../audit.ts'
 import { createOverlapBounds, type OverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import type { ClockOffset } from './resets.ts'
 
-/** A successful completion, the tokens that it used for sure, and what its answer said of its token window. */
+/** A successful completion, its certain token use, and the token window in its response. */
 type TokenUse = RequestInterval & {
   readonly id: number
   readonly tokens: number
   readonly remaining: number
   readonly limit: number
-  /** The window ends somewhere between these instants, by the clock of the observations. */
+  /** The window ends between these times, on the clock of the observations. */
   readonly endsFromMs: number
   readonly endsToMs: number
 }
 
-/** Stamps of whole seconds, rounded either way. */
+/** Allows for stamps in whole seconds, rounded up or down. */
 const clockResolutionMs = 1_000
-/** How many steps of the past are remembered for each window. */
+/** The number of past steps that are stored for each window. */
 const steps = 256
 
 type TokenWindow = {
@@ -29,9 +29,9 @@ type TokenWindow = {
 }
 
 /**
- * Judges the token limit: whatever else a service counts, what completed requests used in the same window cannot remain,
- * and beyond the limit no request is accepted. The window is known only by its end in whole seconds, which each answer of the window bounds anew; it
- * is taken as short as it may be.
+ * Judges the token limit by the tokens of completed requests, however else a service counts: they cannot remain in the
+ * window, and above the limit no request is accepted. Only the end of the window is known, in whole seconds; each
+ * response of the window narrows it. The window is assumed to be as short as possible.
  */
 export function createTokenWindow(
   context: AuditContext,
@@ -63,7 +63,7 @@ export function createTokenWindow(
         settledMs: endMs + contract.billing.settleMs,
         tokens: tokensOf(observation),
         remaining: Number(response.headers['x-ratelimit-remaining-tokens'] ?? Number.NaN),
-        // Another limit than the contract's is another clause's business.
+        // Another clause judges a limit that differs from the contract.
         limit: Math.max(tokensPerMinute ?? 0, Number.isFinite(stated) ? stated : 0),
         ...endOf(sentMs, shownMs, reset),
       }
@@ -84,7 +84,7 @@ export function createTokenWindow(
   }
 
   function createUses(name: string): OverlapBounds<TokenUse> {
-    /** Tokens of all that was sent before an instant, for a few instants of the last windows. */
+    /** Tokens of all requests sent before a time, for a few times in the last windows. */
     let past: readonly { readonly atMs: number; readonly tokens: number }[] = []
     let endsToMs = Number.NEGATIVE_INFINITY
 
@@ -94,18 +94,18 @@ export function createTokenWindow(
         past = [...past.filter(({ atMs }) => atMs > sentMs - 2 * windowMs), { atMs: sentMs, tokens: before }]
       if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return
       endsToMs = use.endsFromMs > endsToMs ? use.endsToMs : Math.min(endsToMs, use.endsToMs)
-      // What was sent before the window may have counted in the one before.
+      // Requests sent before the window may have counted in the previous one.
       const earlier = past.find(({ atMs }) => atMs >= endsToMs - windowMs)?.tokens ?? before
       const used = certain - earlier
       if (used <= 0) return
       if (used > limit && limit > 0) {
-        const message = `a request of ${name} was accepted when ${used} of ${limit} tokens were used, expected a 429`
+        const message = `a request of ${name} was accepted after ${used} of ${limit} tokens were used, expected a 429`
         say.broken('limit.tokens.enforced', message, [id])
       }
-      // What is left is never said to be less than nothing.
+      // The remaining tokens are never stated as less than 0.
       const max = Math.max(0, limit - used)
       if (remaining <= max) return say.kept('limit.tokens.remaining')
-      const message = `${remaining} of ${limit} tokens of ${name} are said to remain when ${used} were used, expected at most ${max}`
+      const message = `${remaining} of ${limit} tokens of ${name} are stated as remaining after ${used} were used, expected at most ${max}`
       say.broken('limit.tokens.remaining', message, [id])
     }
 

@@ -1,55 +1,55 @@
 import type { Say } from '../../checks/findings.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 
-/** One request of a window, as its limit sees it. It was counted between its sending and the arrival of its headers. */
+/** One request of a window, as its limit sees it. It is counted between its sending and the arrival of its headers. */
 export type WindowRequest = RequestInterval & {
   readonly id: number
-  /** Which of the caller's keys it came with. */
+  /** The API key of the caller that it used. */
   readonly key: number
-  /** Whether it was sent after the reset that a 429 of an earlier window named. */
+  /** Whether it was sent after the reset that a 429 of an earlier window stated. */
   readonly isRetry: boolean
   /**
-   * accepted: it counts · rejected: a 429, which need not count · uncertain: another non-success, or no answer, or a
-   * probe; whether it counts is open
+   * accepted: it counts · rejected: a 429, which need not count · uncertain: another non-success, no response, or a
+   * probe; it is open whether it counts
    */
   readonly kind: 'accepted' | 'rejected' | 'uncertain'
-  /** What the answer said that the limit is and what is left of it; null: it said nothing. */
+  /** The limit and the remaining requests in the response; null if it states none. */
   readonly stated: number | null
   readonly remaining: number | null
-  /** The most tokens that the request can draw, and what the answer said is left of them. */
+  /** The maximum tokens of the request, and the remaining tokens in the response. */
   readonly maxTokens: number
   readonly tokensLeft: number | null
 }
 
 type WindowOptions = {
-  /** What reports call the limit. */
+  /** The name of the limit in reports. */
   readonly scope: string
-  /** By the contract; null where it is silent. */
+  /** According to the contract; null if it has none. */
   readonly limit: number | null
   readonly tokenLimit: number | null
   /** Whether all use of the window is known: it began during the run, on accounts that no one else uses. */
   readonly isComplete: () => boolean
-  /** Tokens that requests of the windows before can have drawn: a token window may begin earlier. */
+  /** The maximum tokens of requests in the previous windows, since a token window may begin earlier. */
   readonly earlierTokens: () => number
-  /** Requests of the window before. */
+  /** Requests of the previous window. */
   readonly earlierRequests: () => number
 }
 
 type WindowVerdict = { readonly unexpected429: number; readonly missing429: number }
 
 export type LimitWindow = {
-  /** Members added later were sent at `watermarkMs` or after it. */
+  /** Requests added later were sent at `watermarkMs` or later. */
   readonly add: (member: WindowRequest, watermarkMs: number) => void
-  /** To be called once, when no request can join any more. */
+  /** Call once, when no more requests can join. */
   readonly finish: () => WindowVerdict
 }
 
-/** How many requests came with each key of an account, in the order of the keys. */
+/** The number of requests per key of an account, in the order of the keys. */
 type CountsByKey = readonly number[]
 
 export const noCounts: CountsByKey = []
 
-/** How many requests of each kind were sent, and what tokens they can have drawn. */
+/** The number of requests of each kind, and the tokens that they may have used. */
 type WindowUse = {
   readonly accepted: number
   readonly rejected: number
@@ -79,14 +79,14 @@ const addRequest = (use: WindowUse, { kind, key, maxTokens }: WindowRequest): Wi
 
 const maxNamed = 8
 
-/** The requests whose answers named the same reset time, with those that named none but may belong to it. */
+/** The requests whose responses stated the same reset time, and requests without one that may belong to the window. */
 export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'>): LimitWindow {
   const { scope, limit, tokenLimit } = options
   let minStated = Number.POSITIVE_INFINITY
   let maxStated = 0
   let accepted = 0
   let acceptedByKey = noCounts
-  /** The most requests that an answer said were used. */
+  /** The maximum number of used requests that a response stated. */
   let maxUsed = 0
   let rejected = 0
   let unexpected429 = 0
@@ -96,7 +96,10 @@ export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'
     if (member.kind === 'rejected') judgeRejected(member, view)
   })
 
-  /** Where an answer states another limit than the contract, it broke that clause, and the benefit of it is given here. */
+  /**
+   * A response with another limit than the contract violates a clause of its own, and is judged by its stated limit
+   * here.
+   */
   const maxAllowed = () => Math.max(limit ?? 0, maxStated) || Number.POSITIVE_INFINITY
   const minAllowed = () => Math.min(limit ?? Number.POSITIVE_INFINITY, minStated)
 
@@ -109,9 +112,9 @@ export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'
     if (stated === null || remaining === null || (limit !== null && stated !== limit)) return
     const used = stated - remaining
     maxUsed = Math.max(maxUsed, used)
-    // What is left is never said to be less than nothing.
+    // The remaining requests are never stated as less than 0.
     const min = Math.min(stated, 1 + certain.accepted)
-    // A request that was rejected, or not answered, may count or not.
+    // A rejected request, or one without a response, may count or not.
     const max = possible.accepted + possible.rejected + possible.uncertain
     const isComplete = options.isComplete()
     const foundOtherKeys = hasOtherKeys(certain.acceptedByKey, key)
@@ -121,19 +124,19 @@ export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'
     }
     const [minOfKey, maxOfKey] = [1 + countOfKey(certain.acceptedByKey, key), countOfKey(possible.sentByKey, key)]
     if (foundOtherKeys && used >= minOfKey && used <= maxOfKey) {
-      const message = `${used} requests of ${scope} are said to be used, which are those of one key, expected ${min} of all keys`
+      const message = `${used} requests of ${scope} are stated as used, which counts only one key, expected ${min} for all keys`
       return say.broken('auth.keys-share-limits', message, [id])
     }
-    // As many too many as the window before had for the greater part: it did not end.
+    // If the excess is most of the previous window's count, that window did not end.
     const tooMany = used - max
     if (tooMany > 1 && tooMany <= options.earlierRequests() && tooMany * 2 >= options.earlierRequests() - 1) {
-      const message = `${used} requests of ${scope} are said to be used where ${max} were sent since the reset, expected none of the window before`
+      const message = `${used} requests of ${scope} are stated as used, but only ${max} were sent since the reset, expected none of the previous window`
       return say.broken('limit.requests.window', message, [id])
     }
     const range = !isComplete ? `at least ${min}` : min === max ? String(min) : `${min} to ${max}`
     say.broken(
       'limit.requests.remaining',
-      `${remaining} of ${stated} requests of ${scope} are said to remain, so ${used} were used, expected ${range}`,
+      `${remaining} of ${stated} requests of ${scope} are stated as remaining, so ${used} were used, expected ${range}`,
       [id],
     )
   }
@@ -147,17 +150,17 @@ export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'
     if (isForTokens || used >= minAllowed()) return say.kept('limit.requests.not-early')
     unexpected429++
     if (member.isRetry && possible.accepted === 0) {
-      const message = `a 429 of ${scope} came after the reset that an earlier one had named, expected the request to be admitted`
+      const message = `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
       return say.broken('retry.after-reset', message, [member.id])
     }
     say.broken(
       'limit.requests.not-early',
-      `a 429 came when at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it beyond them`,
+      `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`,
       [member.id],
     )
   }
 
-  /** By what the answer says is left of the tokens, or else by what all that was sent before can have drawn. */
+  /** By the remaining tokens in the response, or else by the maximum tokens of all requests sent before. */
   function mayLackTokens({ maxTokens, tokensLeft }: WindowRequest, possible: WindowUse): boolean {
     if (tokenLimit === null) return false
     if (tokensLeft !== null) return tokensLeft < maxTokens
@@ -176,7 +179,7 @@ export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'
       bounds.finish()
       const missing429 = Math.max(0, accepted - maxAllowed())
       if (missing429 > 0) {
-        const message = `${accepted} requests of ${scope} were accepted in one window, expected ${maxAllowed()} at most`
+        const message = `${accepted} requests of ${scope} were accepted in one window, expected at most ${maxAllowed()}`
         const isByKey = acceptedByKey.length > 1 && maxUsed > 0 && maxUsed <= Math.max(...acceptedByKey)
         say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, excessRequests)
       } else if (rejected > 0) say.kept('limit.requests.enforced')
@@ -196,6 +199,6 @@ export function addKey(counts: CountsByKey, key: number): CountsByKey {
 
 export const countOfKey = (counts: CountsByKey, key: number): number => counts[key] ?? 0
 
-/** Whether there are requests that came with another key than this one. */
+/** Whether there are requests with another key than this one. */
 export const hasOtherKeys = (counts: CountsByKey, key: number): boolean =>
   counts.some((count, other) => other !== key && count > 0)

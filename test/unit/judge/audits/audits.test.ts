@@ -11,27 +11,27 @@ function judge(observations: readonly Observation[], isWhole: boolean) {
   const audits = createAudits({ contract: documented, shared: false, startedAtMs }, findingLog)
   for (const observation of observations) audits.add(observation)
   audits.finish(isWhole)
-  // The bank writes headers for its accounts, not for the limits, and the same ray on everything.
+  // The bank writes headers for its accounts, not for the limits, and the same CF-RAY on every response.
   const ofMoney = findingLog.findings().filter(({ judge }) => judge === 'ledger')
   return { clauses: ofMoney.map(({ clause }) => clause), billing: audits.billing() }
 }
 
-test('of a record that was cut off, what was under way is not held against the service', () => {
+test('requests in flight at the end of a truncated recording do not fail the service', () => {
   let misjudged = 0
   for (let seed = 1; seed <= 40; seed++) {
     const observations = observe(
-      history({ seed, sorts: ['rpc', 'batch', 'chat', 'stream'], gapMs: 150, pauses: false }),
+      history({ seed, kinds: ['rpc', 'batch', 'chat', 'stream'], gapMs: 150, pauses: false }),
     )
     const cut = observations.filter(({ endMs }) => (endMs ?? 0) < 4000 + seed * 20)
     expect(judge(cut, false).clauses).toEqual([])
     if (judge(cut, true).clauses.length > 0) misjudged++
   }
-  // That it is cut off matters: taken for whole, such a record accuses the honest.
+  // The truncation matters: if such a recording is treated as complete, honest services fail.
   expect(misjudged).toBeGreaterThan(0)
 })
 
-test('of a record that was cut off, a fault that is proved is told all the same', () => {
-  const busy = history({ seed: 1, sorts: ['rpc', 'chat', 'batch', 'replay'], gapMs: 4000 })
+test('a proven fault in a truncated recording is reported', () => {
+  const busy = history({ seed: 1, kinds: ['rpc', 'chat', 'batch', 'replay'], gapMs: 4000 })
   const wrong = observe(busy.map(each => ({ ...each, taken: each.taken * 2n })))
   const { clauses, billing } = judge(wrong.slice(0, -30), false)
   expect(clauses).toContain('billing.conservation')
@@ -41,7 +41,7 @@ test('of a record that was cut off, a fault that is proved is told all the same'
 const answered = (id: number, headers: Readonly<Record<string, string>>): Observation =>
   observed(singleDescriptor, responseOf(200, {}, headers), { id, seq: Math.floor(id / 2), caller: `c${id % 2}` })
 
-/** Each list is what one of the workers saw. */
+/** Each list has the observations of one worker. */
 function judgeApart(...workers: readonly (readonly Observation[])[]) {
   const findingLog = createFindingLog()
   const parts = workers.map(observations => {
@@ -62,20 +62,20 @@ function judgeApart(...workers: readonly (readonly Observation[])[]) {
   }
 }
 
-describe('what can only be told over all workers', () => {
-  test('an id that two of them saw is accused, and judged no more often than it came', () => {
+describe('judged over all workers', () => {
+  test('an id seen by two workers fails, and is judged only as often as it occurred', () => {
     const { findings, judged } = judgeApart([answered(0, { 'cf-ray': 'same' })], [answered(1, { 'cf-ray': 'same' })])
     expect(findings).toContainEqual(['header.cf-ray.unique', 1, [[0, 1]]])
     expect(judged('header.cf-ray.unique')).toBe(2)
   })
 
-  test('ids that are each once are not', () => {
+  test('ids that occur once pass', () => {
     const { findings, judged } = judgeApart([answered(0, { 'cf-ray': 'a' })], [answered(1, { 'cf-ray': 'b' })])
     expect(findings.filter(([clause]) => clause === 'header.cf-ray.unique')).toEqual([])
     expect(judged('header.cf-ray.unique')).toBe(2)
   })
 
-  test('a model that is called by another name to another worker is accused', () => {
+  test('a model with another name in another worker fails', () => {
     const named = (id: number, name: string) =>
       answered(id, { 'x-service-model-id': 'm', 'x-service-model-name': name })
     expect(judgeApart([named(0, 'M')], [named(1, 'N')]).findings).toContainEqual([

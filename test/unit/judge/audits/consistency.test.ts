@@ -5,18 +5,18 @@ import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import { chatDescriptor, chatObserved, completion, observed, responseOf, startedAtMs } from '../checks/observed.ts'
 
-/** What is held against the answers, and how often each clause was looked at. */
+/** The findings, and how often each clause was judged. */
 function judge(observations: readonly Observation[]) {
-  const docket = createFindingLog()
+  const findingLog = createFindingLog()
   const audit = createConsistencyAudit(
     { contract: documented, shared: false, startedAtMs },
-    docket.reporterFor('consistency'),
+    findingLog.reporterFor('consistency'),
   )
   for (const [id, observation] of observations.entries()) audit.add({ ...observation, id }, 0)
   audit.finish(true)
-  const judged = docket.tallies().filter(tally => tally.judged > 0)
+  const judged = findingLog.tallies().filter(tally => tally.judged > 0)
   return {
-    found: docket.findings().map(({ clause, message }) => `${clause}: ${message}`),
+    found: findingLog.findings().map(({ clause, message }) => `${clause}: ${message}`),
     judged: Object.fromEntries(judged.map(tally => [tally.id, tally.judged])),
   }
 }
@@ -25,32 +25,32 @@ const dated = (date: string) => chatObserved(completion, { date })
 const named = (name: string, id = 'ref-small-24b') =>
   chatObserved(completion, { 'x-service-model-id': id, 'x-service-model-name': name })
 
-test('a Date of another day of the week than its own is wrong', () => {
+test('a Date with the wrong day of the week fails', () => {
   expect(judge([dated('Fri, 15 Jan 2026 12:00:01 GMT')]).found).toEqual([
-    'header.date.instant: date is "Fri, 15 Jan 2026 12:00:01 GMT", expected Thu of that day',
+    'header.date.instant: date is "Fri, 15 Jan 2026 12:00:01 GMT", expected the weekday Thu',
   ])
 })
 
-test('a Date may be hours away, and not days', () => {
+test('a Date may be off by hours, but not by days', () => {
   expect(judge([dated('Thu, 15 Jan 2026 20:00:01 GMT')]).found).toEqual([])
   expect(judge([dated('Sat, 17 Jan 2026 12:00:01 GMT')]).found).toEqual([
     'header.date.instant: date is "Sat, 17 Jan 2026 12:00:01 GMT" at Thu, 15 Jan 2026 12:00:01 GMT, expected it within a day',
   ])
 })
 
-test('a Date in another format is not asked for its instant', () => {
+test('a Date in another format is not judged', () => {
   expect(judge([dated('yesterday'), dated('')]).judged).toEqual({ 'header.model-name.stable': 1 })
 })
 
-test('a model that changes its name is named with both answers', () => {
+test('a model that changes its name fails with both names', () => {
   const { found, judged } = judge([named('Small'), named('Nano', 'ref-nano-3b'), named('Small'), named('SMALL')])
   expect(found).toEqual([
-    'header.model-name.stable: ref-small-24b is called "SMALL", and was called "Small" before, expected one name',
+    'header.model-name.stable: ref-small-24b is called "SMALL", and was called "Small" before, expected a single name',
   ])
   expect(judged['header.model-name.stable']).toBe(2)
 })
 
-test('a gateway that gave up is not judged', () => {
+test('a gateway error is not judged', () => {
   const strange = { 'x-service-version': undefined, date: 'Sat, 17 Jan 2009 12:00:01 GMT' }
   expect(judge([observed(chatDescriptor, responseOf(502, 'Bad Gateway', strange))]).judged).toEqual({})
 })

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../src/contract/clauses.ts'
 import { fresh, judge, observationsOf, replay, type Use } from './key-story.ts'
 
-describe('an honest service is never accused', () => {
+describe('an honest service passes', () => {
   test.each<[string, readonly Use[], readonly ClauseId[]]>([
-    ['one request, and nothing more', [['original', 0, 10, fresh()]], ['rpc.replay.header']],
+    ['a single request', [['original', 0, 10, fresh()]], ['rpc.replay.header']],
     [
-      'a replay after its answer, in the very instant',
+      'a replay sent at the instant of its response',
       [
         ['original', 0, 10, fresh()],
         ['duplicate', 10, 20, replay()],
@@ -14,7 +14,7 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header', 'rpc.replay.body'],
     ],
     [
-      'a race that the last one wins',
+      'a race that the last request wins',
       [
         ['original', 0, 30, replay()],
         ['duplicate', 0, 30, replay()],
@@ -23,7 +23,7 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header', 'rpc.replay.body'],
     ],
     [
-      'a race of which the losers are told to wait',
+      'a race whose losers have to wait',
       [
         ['original', 0, 30, fresh()],
         ['duplicate', 0, 5, 409],
@@ -32,7 +32,7 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header'],
     ],
     [
-      'an original that was refused, so that the repetition is the first',
+      'a rejected original, so the repetition is the first',
       [
         ['original', 0, 10, 429],
         ['duplicate', 10, 20, fresh()],
@@ -41,7 +41,7 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header', 'rpc.replay.body'],
     ],
     [
-      'an original without an answer that was done all the same',
+      'an original without a response that did run',
       [
         ['original', 0, 30_000, 'lost'],
         ['duplicate', 30_000, 30_010, replay('unseen')],
@@ -50,7 +50,7 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header'],
     ],
     [
-      'an original that a gateway gave up and that was done all the same',
+      'an original with a gateway error that did run',
       [
         ['original', 0, 30_000, 504],
         ['duplicate', 30_000, 30_010, replay()],
@@ -59,7 +59,7 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header', 'rpc.replay.body'],
     ],
     [
-      'an original without an answer that was never done',
+      'an original without a response that never ran',
       [
         ['original', 0, 30_000, 'lost'],
         ['duplicate', 30_000, 30_010, fresh()],
@@ -67,7 +67,7 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header'],
     ],
     [
-      'a conflict that is refused',
+      'a rejected conflict',
       [
         ['original', 0, 10, fresh()],
         ['conflict', 10, 20, 400],
@@ -75,7 +75,7 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header', 'rpc.replay.conflict'],
     ],
     [
-      'another body for a key that no answer has used',
+      'another body for a key without a successful response',
       [
         ['original', 0, 10, 429],
         ['conflict', 10, 20, fresh('b')],
@@ -83,7 +83,7 @@ describe('an honest service is never accused', () => {
       [],
     ],
     [
-      'another body while the first is under way',
+      'another body while the first request is in flight',
       [
         ['original', 0, 10, fresh()],
         ['conflict', 5, 20, fresh('b')],
@@ -91,7 +91,7 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header'],
     ],
     [
-      'a conflict that comes too often, or when the service is down',
+      'a conflict above the rate limit, or during an outage',
       [
         ['original', 0, 10, fresh()],
         ['conflict', 10, 20, 429],
@@ -108,7 +108,7 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header', 'rpc.replay.per-user'],
     ],
     [
-      'another user whose request is as wrong as that of the first',
+      'another user whose request is as invalid as the first',
       [
         ['original', 0, 10, 400],
         ['foreign', 10, 20, 400],
@@ -116,7 +116,7 @@ describe('an honest service is never accused', () => {
       [],
     ],
     [
-      'another user without money',
+      'another user without balance',
       [
         ['original', 0, 10, fresh()],
         ['foreign', 10, 20, 402],
@@ -124,31 +124,31 @@ describe('an honest service is never accused', () => {
       ['rpc.replay.header'],
     ],
   ])('%s', (_, uses, kept) => {
-    expect(judge(observationsOf(uses))).toEqual({ accused: [], kept })
+    expect(judge(observationsOf(uses))).toEqual({ failed: [], kept })
   })
 
-  test('a key that has expired is new', () => {
+  test('an expired key is new', () => {
     const uses = observationsOf([
       ['original', 0, 10, fresh()],
       ['duplicate', 60_005, 60_020, fresh('b')],
     ])
-    expect(judge(uses, { ttlMs: 60_000 }).accused).toEqual([])
-    expect(judge(uses, { ttlMs: 61_000 }).accused).not.toEqual([])
+    expect(judge(uses, { ttlMs: 60_000 }).failed).toEqual([])
+    expect(judge(uses, { ttlMs: 61_000 }).failed).not.toEqual([])
   })
 
-  test('where caching is best effort, whoever comes at once may be the first again', () => {
+  test('with best-effort caching, each concurrent request may be the first', () => {
     const uses = observationsOf([
       ['original', 0, 10, fresh('a')],
       ['duplicate', 0, 12, fresh('b')],
       ['duplicate', 12, 20, fresh('c')],
       ['duplicate', 2000, 2010, replay('b')],
     ])
-    expect(judge(uses, { concurrent: 'best-effort' }).accused).toEqual([])
-    expect(judge(uses).accused).not.toEqual([])
+    expect(judge(uses, { concurrent: 'best-effort' }).failed).toEqual([])
+    expect(judge(uses).failed).not.toEqual([])
   })
 })
 
-test('groups are judged apart, and none before its last request has come', () => {
+test('groups are judged separately, and only after their last request', () => {
   const uses: Use[] = [
     ['original', 0, 10, fresh()],
     ['duplicate', 90, 95, fresh()],
@@ -158,39 +158,39 @@ test('groups are judged apart, and none before its last request has come', () =>
     ['duplicate', 30, 40, replay()],
   ]
   const others = Array.from({ length: 50 }, (_, index) => observationsOf(good, 2 + 2 * index)).flat()
-  expect(judge([...observationsOf(uses), ...others]).accused.map(([clause]) => clause)).toEqual(['rpc.replay.header'])
+  expect(judge([...observationsOf(uses), ...others]).failed.map(([clause]) => clause)).toEqual(['rpc.replay.header'])
 })
 
-describe('a service that breaks a clause is accused of it', () => {
+describe('a service that violates a clause fails it', () => {
   test.each<[string, ClauseId, string, readonly Use[]]>([
     [
-      'a repetition that does not say that it is one',
+      'a repetition without the replay mark',
       'rpc.replay.header',
-      'the same key and body were sent again, expected the answer to say that it is a replay',
+      'a response to a repeated key and body is not marked as a replay, expected Idempotent-Replayed: true',
       [
         ['original', 0, 10, fresh()],
         ['duplicate', 10, 20, fresh()],
       ],
     ],
     [
-      'a first use that is said to be a replay',
+      'a first use with the replay mark',
       'rpc.replay.header',
-      'the first use of a key is said to be a replay, expected it not to be',
+      'the response to the first use of a key is marked as a replay, expected no mark',
       [['original', 0, 10, replay()]],
     ],
     [
-      'a race of which all are replays',
+      'a race in which all responses are replays',
       'rpc.replay.header',
-      'all requests with a key are said to be replays, expected one to be the first',
+      'all responses for a key are marked as replays, expected one first response',
       [
         ['original', 0, 10, replay()],
         ['duplicate', 0, 12, replay()],
       ],
     ],
     [
-      'a race that two win',
+      'a race that two requests win',
       'rpc.replay.charge',
-      '2 racing requests with one key were each answered as the first, expected one charge',
+      '2 concurrent requests with one key each got a first response, expected one charge',
       [
         ['original', 0, 10, fresh()],
         ['duplicate', 0, 12, fresh()],
@@ -200,16 +200,16 @@ describe('a service that breaks a clause is accused of it', () => {
     [
       'a replay with another body',
       'rpc.replay.body',
-      'a replay has another body than the answer that it repeats, expected the same bytes',
+      'a replay has another body than the response that it repeats, expected the same bytes',
       [
         ['original', 0, 10, fresh('a')],
         ['duplicate', 10, 20, replay('b')],
       ],
     ],
     [
-      'replays that differ, though the first answer was never seen whole',
+      'replays that differ, although the first response was never received completely',
       'rpc.replay.body',
-      'a replay has another body than the answer that it repeats, expected the same bytes',
+      'a replay has another body than the response that it repeats, expected the same bytes',
       [
         ['original', 0, 30_000, 504],
         ['duplicate', 30_000, 30_010, replay('a')],
@@ -217,64 +217,64 @@ describe('a service that breaks a clause is accused of it', () => {
       ],
     ],
     [
-      'a conflict that runs',
+      'an accepted conflict',
       'rpc.replay.conflict',
-      'a used key with another body was answered with 200, expected 400',
+      'a used key with another body got status 200, expected 400',
       [
         ['original', 0, 10, fresh()],
         ['conflict', 10, 20, fresh('b')],
       ],
     ],
     [
-      'a conflict that is refused by another status',
+      'a conflict rejected with another status',
       'rpc.replay.conflict',
-      'a used key with another body was answered with 409, expected 400',
+      'a used key with another body got status 409, expected 400',
       [
         ['original', 0, 10, fresh()],
         ['conflict', 10, 20, 409],
       ],
     ],
     [
-      "another user who is given the first one's answer",
+      'another user who gets the response of the first one',
       'rpc.replay.per-user',
-      "another user's key was answered with a replay, expected it to be new",
+      'a key of another user got a replay, expected it to be new',
       [
         ['original', 0, 10, fresh()],
         ['foreign', 10, 20, replay()],
       ],
     ],
     [
-      'another user who is refused as a conflict',
+      'another user who is rejected as a conflict',
       'rpc.replay.per-user',
-      "another user's key was answered with 400, expected it to be new",
+      'a key of another user got status 400, expected it to be new',
       [
         ['original', 0, 10, fresh()],
         ['foreign', 10, 20, 400],
       ],
     ],
   ])('%s', (_, clause, message, uses) => {
-    expect(judge(observationsOf(uses)).accused).toEqual([[clause, message]])
+    expect(judge(observationsOf(uses)).failed).toEqual([[clause, message]])
   })
 })
 
 const lives = { ttlMs: 4_000 }
 
-describe('an honest service is not accused when', () => {
-  test('a key that comes again within its lifetime is answered from the cache, and past it is new', () => {
+describe('an honest service passes when', () => {
+  test('a repeated key gets a replay within its lifetime, and is new after it', () => {
     const within = observationsOf([
       ['original', 0, 10, fresh()],
       ['duplicate', 10, 20, replay()],
       ['again', 2500, 2510, replay()],
     ])
     expect(judge(within, lives)).toEqual({
-      accused: [],
+      failed: [],
       kept: ['rpc.replay.header', 'rpc.replay.body', 'rpc.replay.expiry.kept'],
     })
     const past = observationsOf([
       ['original', 0, 10, fresh()],
       ['again', 6000, 6010, fresh('b')],
     ])
-    expect(judge(past, lives)).toEqual({ accused: [], kept: ['rpc.replay.header', 'rpc.replay.expiry.ends'] })
+    expect(judge(past, lives)).toEqual({ failed: [], kept: ['rpc.replay.header', 'rpc.replay.expiry.ends'] })
   })
 
   test.each<[string, readonly Use[]]>([
@@ -286,14 +286,14 @@ describe('an honest service is not accused when', () => {
       ],
     ],
     [
-      'soon after its lifetime, when the cache has not been cleared',
+      'soon after its lifetime, before the cache is cleared',
       [
         ['original', 0, 10, fresh()],
         ['again', 4500, 4510, replay()],
       ],
     ],
     [
-      'after a replay, which began its lifetime anew',
+      'after a replay that restarted its lifetime',
       [
         ['original', 0, 10, fresh()],
         ['duplicate', 2000, 2010, replay()],
@@ -301,7 +301,7 @@ describe('an honest service is not accused when', () => {
       ],
     ],
     [
-      'after a replay, which did not',
+      'after a replay that did not restart it',
       [
         ['original', 0, 10, fresh()],
         ['duplicate', 3000, 3010, replay()],
@@ -309,29 +309,29 @@ describe('an honest service is not accused when', () => {
       ],
     ],
     [
-      'after a first request that nobody answered',
+      'after a first request without a response',
       [
         ['original', 0, 35_000, 'lost'],
         ['again', 41_000, 41_010, replay()],
       ],
     ],
     [
-      'after a first request that was refused',
+      'after a rejected first request',
       [
         ['original', 0, 10, 429],
         ['again', 2500, 2510, fresh()],
       ],
     ],
     [
-      'and is refused itself',
+      'and is rejected itself',
       [
         ['original', 0, 10, fresh()],
         ['again', 2500, 2510, 429],
       ],
     ],
-    ['without the first request, which came too late for the judges', [['again', 2500, 2510, replay()]]],
-  ])('a key comes again %s', (_, uses) => {
-    expect(judge(observationsOf(uses), lives).accused).toEqual([])
+    ['without the first request, which the judges never received', [['again', 2500, 2510, replay()]]],
+  ])('a key is repeated %s', (_, uses) => {
+    expect(judge(observationsOf(uses), lives).failed).toEqual([])
   })
 })
 
@@ -344,7 +344,7 @@ describe('a lifetime', () => {
         ['original', 0, 10, fresh()],
         ['again', 2510, 2520, fresh()],
       ],
-      'the same key and body came again after 2.5 s of a lifetime of 4 s, expected a replay',
+      'the same key and body were sent again after 2.5 s of a lifetime of 4 s, expected a replay',
     ],
     [
       'that does not end',
@@ -353,9 +353,9 @@ describe('a lifetime', () => {
         ['original', 0, 10, fresh()],
         ['again', 6010, 6020, replay()],
       ],
-      'a key was answered with a replay after 6.0 s of a lifetime of 4 s, expected it to be new again',
+      'a key got a replay after 6.0 s of a lifetime of 4 s, expected it to be new again',
     ],
-  ])('%s is told', (_, clause, uses, message) => {
-    expect(judge(observationsOf(uses), lives).accused).toEqual([[clause, message]])
+  ])('%s is reported', (_, clause, uses, message) => {
+    expect(judge(observationsOf(uses), lives).failed).toEqual([[clause, message]])
   })
 })

@@ -5,15 +5,15 @@ import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 import type { Observation, ReplayRole } from '../../../../src/observation/observation.ts'
 import { observed, responseOf, rpcHeaders, singleDescriptor, startedAtMs } from '../checks/observed.ts'
 
-/** A request with the key: its role, when it was under way, and what came back. */
+/** A request with the key: its role, its times, and its response. */
 export type Use = readonly [role: ReplayRole['role'], fromMs: number, toMs: number, response: Got]
-/** A body, fresh or replayed; a refusal; or no answer. */
+/** A body, fresh or replayed; a rejection; or no response. */
 type Got = { readonly body: string; readonly replayed: boolean } | number | 'lost'
 
 export const fresh = (body = 'a'): Got => ({ body, replayed: false })
 export const replay = (body = 'a'): Got => ({ body, replayed: true })
 
-/** The requests of one key in the order of `seq`, the first of which has the number `first`. */
+/** The requests of one key in the order of their numbers. The first has the id `first`. */
 export function observationsOf(uses: readonly Use[], first = 0): readonly Observation[] {
   return uses.map(([role, sentMs, endMs, got], index) => {
     const request = { ...singleDescriptor, replay: { group: first, role, concurrent: false } }
@@ -29,15 +29,15 @@ export function observationsOf(uses: readonly Use[], first = 0): readonly Observ
   })
 }
 
-/** What is said of the observations, and which clauses were found to be kept. */
+/** The findings for the observations, and the passed clauses. */
 export function judge(observations: readonly Observation[], idempotency: Partial<typeof documented.idempotency> = {}) {
   const contract = { ...documented, idempotency: { ...documented.idempotency, ...idempotency } }
-  const docket = createFindingLog()
-  const audit = createIdempotencyAudit({ contract, shared: false, startedAtMs }, docket.reporterFor('idempotency'))
-  const sequencer = createSendOrder(audit.add)
-  for (const observation of observations.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))) sequencer.add(observation)
-  sequencer.flush()
+  const findingLog = createFindingLog()
+  const audit = createIdempotencyAudit({ contract, shared: false, startedAtMs }, findingLog.reporterFor('idempotency'))
+  const sendOrder = createSendOrder(audit.add)
+  for (const observation of observations.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))) sendOrder.add(observation)
+  sendOrder.flush()
   audit.finish(true)
-  const kept = docket.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
-  return { accused: docket.findings().map(({ clause, message }) => [clause, message]), kept }
+  const kept = findingLog.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
+  return { failed: findingLog.findings().map(({ clause, message }) => [clause, message]), kept }
 }

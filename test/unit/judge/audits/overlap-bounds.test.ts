@@ -9,7 +9,7 @@ import { randomStream } from '../../../../src/lib/random.ts'
 
 type Entry = RequestInterval & { readonly id: number }
 
-/** Sums of ids, as sets of them. */
+/** Sums of ids, as sets of ids. */
 const reckon = (entries: readonly Entry[], watermarks: readonly number[] = []) => {
   const judged: { id: number; view: SumBounds<readonly number[]> }[] = []
   const reckoning = createOverlapBounds<Entry, readonly number[]>(
@@ -32,14 +32,14 @@ const span = (id: number, sentMs: number, shownMs: number, settledMs = shownMs):
   settledMs,
 })
 
-describe('a reckoning', () => {
-  test('finds what settled before an entry was sent, and may find what was sent before it was answered', () => {
+describe('overlap bounds', () => {
+  test('include effects that settled before an entry was sent, and possibly those sent before its response', () => {
     const { judged } = reckon([span(1, 0, 10), span(2, 5, 30), span(3, 20, 25), span(4, 29, 40)])
     expect(judged.find(({ id }) => id === 3)?.view).toEqual({ certain: [1], before: [1, 2], possible: [1, 2, 3] })
     expect(judged.find(({ id }) => id === 2)?.view).toEqual({ certain: [], before: [1], possible: [1, 2, 3, 4] })
   })
 
-  test('what is sent in the instant of an answer came after it', () => {
+  test('treat a request sent at the instant of a response as sent after it', () => {
     const { judged } = reckon([span(1, 0, 10), span(2, 10, 20)])
     expect(judged.map(({ view }) => view)).toEqual([
       { certain: [], before: [], possible: [1] },
@@ -47,17 +47,17 @@ describe('a reckoning', () => {
     ])
   })
 
-  test('what takes long to settle is not certain to whoever comes before that', () => {
+  test('treat an effect that settles late as uncertain until then', () => {
     const { judged } = reckon([span(1, 0, 10, 1010), span(2, 1009, 1020), span(3, 1010, 1020)])
     expect(judged.map(({ view }) => view.certain)).toEqual([[], [], [1]])
   })
 
-  test('an entry is judged as soon as nothing can come any more that it may have found', () => {
+  test('are judged as soon as no later entry can affect them', () => {
     const { judgedAfter } = reckon([span(1, 0, 10), span(2, 5, 8), span(3, 11, 12)], [0, 5, 11])
     expect(judgedAfter).toEqual([0, 0, 2])
   })
 
-  test('gives every entry of a random history what a comparison with all others gives', () => {
+  test('match a comparison of every entry with all others in a random history', () => {
     for (let seed = 0; seed < 20; seed++) {
       const random = randomStream(seed, 'reckoning')
       const entries = Array.from({ length: 300 }, (_, id) => {
@@ -65,7 +65,7 @@ describe('a reckoning', () => {
         const shownMs = sentMs + 1 + random.int(100)
         return span(id, sentMs, shownMs, shownMs + random.int(200))
       })
-      // Each comes in any order among those that are sent within 50 ms.
+      // Requests sent within 50 ms of each other arrive in random order.
       const order = entries.toSorted((a, b) => a.sentMs - b.sentMs + (a.id % 7) * 7 - (b.id % 7) * 7)
       const watermarks = order.map((_, index) => Math.min(...order.slice(index).map(entry => entry.sentMs)))
       const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
@@ -78,7 +78,7 @@ describe('a reckoning', () => {
     }
   })
 
-  test('a hundred thousand entries, of which a thousand overlap at a time, take less than two seconds', () => {
+  test('take less than two seconds for a hundred thousand entries with a thousand overlapping', () => {
     const started = performance.now()
     let judged = 0
     const reckoning = createOverlapBounds<Entry, bigint>(
@@ -93,7 +93,7 @@ describe('a reckoning', () => {
   })
 })
 
-test('what is inserted in any order comes out in ascending order, equals as they came', () => {
+test('items inserted in any order come out in ascending order, and equal items in insertion order', () => {
   const random = randomStream(1, 'queue')
   const items = Array.from({ length: 2000 }, (_, seq) => ({ key: random.int(200), seq }))
   const queue = createSortedQueue<(typeof items)[number]>(item => item.key)
@@ -103,7 +103,7 @@ test('what is inserted in any order comes out in ascending order, equals as they
   expect(queue.shift()).toBeUndefined()
 })
 
-test('taking out and putting in by turns never loses or reorders an item', () => {
+test('alternating inserts and removals never lose or reorder an item', () => {
   const random = randomStream(2, 'queue')
   const queue = createSortedQueue<number>(key => key)
   let held: number[] = []

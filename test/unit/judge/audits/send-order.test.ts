@@ -8,8 +8,8 @@ type Released = { readonly id: number; readonly watermarkMs: number }
 
 function sequence(queueLimit?: number) {
   const released: Released[] = []
-  const sequencer = createSendOrder(({ id }, watermarkMs) => released.push({ id, watermarkMs }), queueLimit)
-  return { ...sequencer, released, requestIds: () => released.map(({ id }) => id) }
+  const sendOrder = createSendOrder(({ id }, watermarkMs) => released.push({ id, watermarkMs }), queueLimit)
+  return { ...sendOrder, released, requestIds: () => released.map(({ id }) => id) }
 }
 
 const at = (id: number, sentMs: number | null, role: ReplayRole['role'] = 'original', group = id): Observation =>
@@ -19,14 +19,14 @@ const at = (id: number, sentMs: number | null, role: ReplayRole['role'] = 'origi
     dueMs: sentMs ?? id,
   })
 
-describe('the sequencer', () => {
-  test('lets observations go in the order of their numbers, whatever order they end in', () => {
+describe('the send order', () => {
+  test('passes observations on in the order of their numbers, whatever order they end in', () => {
     const { add, requestIds } = sequence()
     for (const id of [2, 0, 1, 4, 3]) add(at(id, id * 10))
     expect(requestIds()).toEqual([0, 1, 2, 3, 4])
   })
 
-  test('holds back what stands behind one that is missing, until the end', () => {
+  test('holds observations after a missing one until the end', () => {
     const { add, flush, requestIds } = sequence()
     for (const id of [0, 2, 3]) add(at(id, id * 10))
     expect(requestIds()).toEqual([0])
@@ -34,7 +34,7 @@ describe('the sequencer', () => {
     expect(requestIds()).toEqual([0, 2, 3])
   })
 
-  test('the watermark follows the first requests of arrivals, not the late follow-ups of a replay', () => {
+  test('its watermark follows the first requests of arrivals, not the later requests of a replay', () => {
     const { add, released } = sequence()
     add(at(0, 10))
     add(at(1, 500, 'duplicate', 0))
@@ -42,14 +42,14 @@ describe('the sequencer', () => {
     expect(released.map(({ watermarkMs }) => watermarkMs)).toEqual([10, 10, 20])
   })
 
-  test('what was never sent counts with the instant at which it was due', () => {
+  test('counts an unsent request with its due time', () => {
     const { add, released } = sequence()
     add(at(0, 10))
     add({ ...at(1, null), dueMs: 30, outcome: { kind: 'dropped', reason: 'max-in-flight' } })
     expect(released.at(-1)).toEqual({ id: 1, watermarkMs: 30 })
   })
 
-  test('when too many wait they go ahead, and the watermark stays at what was sent before the missing one', () => {
+  test('passes on when too many wait, and its watermark stays at the send time before the missing one', () => {
     const { add, released } = sequence(3)
     for (const id of [0, 2, 3, 4, 5]) add(at(id, id * 10))
     expect(released).toEqual([
@@ -76,9 +76,9 @@ describe('the sequencer', () => {
     expect(released.at(-1)).toEqual({ id: 1, watermarkMs: 70 })
   })
 
-  test('with a small queue and long stragglers, each is let go once and nothing is sent before its watermark', () => {
+  test('with a small queue and slow requests, passes each on once and nothing sent before its watermark', () => {
     for (let seed = 0; seed < 30; seed++) {
-      const random = randomStream(seed, 'sequencer')
+      const random = randomStream(seed, 'sendOrder')
       const ends = Array.from({ length: 2000 }, (_, id) => ({
         id,
         endMs: id + (random.next() < 0.01 ? random.int(1500) : random.int(20)),

@@ -6,11 +6,11 @@ import type { Observation, ReplayRole } from '../../../../src/observation/observ
 import { observed, responseOf, rpcHeaders, singleDescriptor } from '../checks/observed.ts'
 
 function judge(observations: Iterable<Observation>) {
-  const docket = createFindingLog()
-  const audit = createUniqueIdsAudit(docket.reporterFor('unique-ids'))
+  const findingLog = createFindingLog()
+  const audit = createUniqueIdsAudit(findingLog.reporterFor('unique-ids'))
   for (const observation of observations) audit.add(observation, 0)
   audit.finish(true)
-  return docket.findings().map(({ clause, message, examples }) => [clause, message, examples[0]?.requestIds])
+  return findingLog.findings().map(({ clause, message, examples }) => [clause, message, examples[0]?.requestIds])
 }
 
 const answered = (id: number, ray: string, request: string | undefined, replay: ReplayRole | null = null, more = {}) =>
@@ -23,30 +23,30 @@ const answered = (id: number, ray: string, request: string | undefined, replay: 
   )
 const group = (role: ReplayRole['role']): ReplayRole => ({ group: 0, role, concurrent: false })
 
-test('answers that each have their own ids are spared, and so are those without an id', () => {
+test('responses with unique ids pass, and so do responses without an id', () => {
   expect(judge([answered(0, 'a', 'x'), answered(1, 'b', 'y'), answered(2, 'c', undefined)])).toEqual([])
 })
 
-test('two answers with one ray are accused, whatever was asked', () => {
+test('two responses with one CF-RAY fail, whatever the requests', () => {
   const list = observed({ kind: 'models' }, responseOf(200, {}, { 'cf-ray': 'a' }), { id: 4 })
   expect(judge([answered(3, 'a', 'x'), list])).toEqual([
-    ['header.cf-ray.unique', 'cf-ray a names two requests, expected each to have its own', [3, 4]],
+    ['header.cf-ray.unique', 'cf-ray a identifies two requests, expected each to have its own', [3, 4]],
   ])
 })
 
-test('two requests with one id are accused', () => {
+test('two requests with one request id fail', () => {
   expect(judge([answered(3, 'a', 'x'), answered(4, 'b', 'x')])).toEqual([
-    ['rpc.request-id.unique', 'x-request-id x names two requests, expected each to have its own', [3, 4]],
+    ['rpc.request-id.unique', 'x-request-id x identifies two requests, expected each to have its own', [3, 4]],
   ])
 })
 
-test('a replay repeats the id of its request, and whether it says so is not judged here', () => {
+test('a replay repeats its request id, and whether it is marked is not judged here', () => {
   const first = answered(0, 'a', 'x', group('original'))
   expect(judge([first, answered(1, 'b', 'x', group('duplicate'), { 'idempotent-replayed': 'true' })])).toEqual([])
   expect(judge([first, answered(1, 'b', 'x', group('duplicate'))])).toEqual([])
 })
 
-test('a repetition is found among tens of thousands of ids, and memory does not grow beyond', () => {
+test('a repetition is found among tens of thousands of ids, in bounded memory', () => {
   const many = function* () {
     for (let id = 0; id < 40_000; id++) yield answered(id, `r${id}`, `q${id}`)
     yield answered(40_000, 'r17', 'q40000')
@@ -56,8 +56,8 @@ test('a repetition is found among tens of thousands of ids, and memory does not 
   ])
 })
 
-describe('a memory of ids', () => {
-  test('knows who had an id first, and in which group', () => {
+describe('a set of ids', () => {
+  test('returns the first request with an id, and its group', () => {
     const memory = createIdSet(10)
     expect([memory.add('a', 3, null), memory.add('b', 4, 2)]).toEqual([null, null])
     expect([memory.add('a', 5, 1), memory.add('b', 6, null)]).toEqual([
@@ -70,7 +70,7 @@ describe('a memory of ids', () => {
     ])
   })
 
-  test('knows the last ones for sure, and none that came twice as many ago', () => {
+  test('surely has the last ids, and none older than twice its size', () => {
     const most = 3_000
     const memory = createIdSet(most)
     for (let id = 0; id < 10_000; id++) {
@@ -82,7 +82,7 @@ describe('a memory of ids', () => {
     expect(memory.all().length).toBeLessThanOrEqual(2 * most)
   })
 
-  test('tells ids of one hash apart', () => {
+  test('distinguishes ids with the same hash', () => {
     const [one, other] = twins()
     expect(textHash(one)).toBe(textHash(other))
     const memory = createIdSet(10)
@@ -90,7 +90,7 @@ describe('a memory of ids', () => {
     expect([memory.add(other, 3, null)?.id, memory.add(one, 4, null)?.id]).toEqual([2, 1])
   })
 
-  test('does what a Map would', () => {
+  test('behaves like a Map', () => {
     const random = randomStream(1, 'ids')
     const [memory, map] = [createIdSet(1_000_000), new Map<string, number>()]
     for (let id = 0; id < 20_000; id++) {
@@ -102,7 +102,7 @@ describe('a memory of ids', () => {
   })
 })
 
-/** Two texts of one hash: among 200,000 there are some. */
+/** Two texts with the same hash. There are some among 200,000. */
 function twins(): readonly [string, string] {
   const byHash = new Map<number, string>()
   for (let n = 0; ; n++) {

@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
 import { documented } from '../../../../src/contract/documented.ts'
 import {
-  accusations,
-  accusesEach,
   chatDescriptor,
   completion,
+  failedClauses,
+  failsEach,
   judgedCount,
   observed,
+  passesEach,
   refused,
   responseOf,
-  sparesEach,
   tokenHeaders,
 } from './observed.ts'
 import {
@@ -31,8 +31,8 @@ import {
 } from './optioned.ts'
 
 describe('options', () => {
-  sparesEach({
-    'a think block that nobody wanted to be without': answered(
+  passesEach({
+    'a think block that no option removes': answered(
       { suffix: 'enable_web_search=off' },
       {
         content: '<think>Hm.</think> Hello',
@@ -43,13 +43,13 @@ describe('options', () => {
       { parameters: { disable_thinking: true } },
       { content: [{ type: 'text', text: 'Hello' }] },
     ),
-    'citations of what was found': answered(
+    'citations of found sources': answered(
       { parameters: cited },
       { content: 'So[REF]0[/REF] and so[REF]1[/REF].', echo: found('a', 'b') },
     ),
-    'citations of sources that are not given': answered({ parameters: cited }, { content: 'So[REF]7[/REF].' }),
-    'no citations although they were asked for': answered({ parameters: cited }, { content: 'So.', echo: found('a') }),
-    'a citation at which the text was cut': answered(
+    'citations without a list of sources': answered({ parameters: cited }, { content: 'So[REF]7[/REF].' }),
+    'no citations although they were requested': answered({ parameters: cited }, { content: 'So.', echo: found('a') }),
+    'a citation in which the text was cut': answered(
       { parameters: cited },
       {
         content: 'So[REF]0[/R',
@@ -61,8 +61,8 @@ describe('options', () => {
       ...parts('results role content finish usage done'),
       parameters: found('a'),
     }),
-    'no results that were found': streamed(inStream, {}),
-    'results behind the answer that nobody asked for at its start': streamed(search, {
+    'a stream without any results': streamed(inStream, {}),
+    'results after the content, if not requested at its start': streamed(search, {
       ...parts('role content finish results usage done'),
       parameters: found('a'),
     }),
@@ -70,23 +70,20 @@ describe('options', () => {
       { parameters: asDocuments },
       { echo: found('a'), ...calling('service_web_search_documents') },
     ),
-    'no documents where nothing was found': answered({ parameters: asDocuments }, { echo: found() }),
-    'a tool of the caller beside documents': answered(
+    'no documents if nothing was found': answered({ parameters: asDocuments }, { echo: found() }),
+    'a tool of the caller next to documents': answered(
       { parameters: asDocuments, body: { tools: [] } },
       { echo: found('a'), ...calling('weather') },
     ),
-    'five pages that were scraped': answered(
-      { parameters: { enable_web_scraping: true } },
-      { echo: found(...six.slice(0, 5)) },
-    ),
-    'six results of a search beside pages': answered(
+    'five scraped pages': answered({ parameters: { enable_web_scraping: true } }, { echo: found(...six.slice(0, 5)) }),
+    'six search results next to pages': answered(
       { parameters: { ...search, enable_web_scraping: true } },
       { echo: found(...six) },
     ),
   })
 
-  accusesEach({
-    'a think block that was to be stripped': [
+  failsEach({
+    'a think block that should be stripped': [
       'parameters.thinking',
       'the content is "<think>Hm.</think> Hello", expected no think block',
       answered({ parameters: { strip_thinking_response: true } }, { content: '<think>Hm.</think> Hello' }),
@@ -98,15 +95,15 @@ describe('options', () => {
     ],
     'a citation without a search': [
       'parameters.citations',
-      'the content cites "[REF]0[/REF]", expected nothing',
+      'the content cites "[REF]0[/REF]", expected no citation',
       answered({ parameters: { enable_web_citations: true } }, { content: 'So[REF]0[/REF].' }),
     ],
-    'a citation that nobody asked for': [
+    'a citation that was not requested': [
       'parameters.citations',
-      'the content cites "[REF]0[/REF]", expected nothing',
+      'the content cites "[REF]0[/REF]", expected no citation',
       answered({ parameters: search }, { content: 'So[REF]0[/REF].' }),
     ],
-    'a citation of one source too many': [
+    'a citation of a source after the last one': [
       'parameters.citations',
       'the content cites "[REF]1[/REF]", expected one of 1 sources',
       answered({ parameters: cited }, { content: 'So[REF]1[/REF].', echo: found('a') }),
@@ -116,38 +113,38 @@ describe('options', () => {
       'the content has "So[REF]0[REF].", expected citations as \\[REF\\]([0-9]+)\\[/REF\\]',
       answered({ parameters: cited }, { content: 'So[REF]0[REF].', echo: found('a') }),
     ],
-    'results behind the role': [
+    'results after the role': [
       'parameters.results-in-stream',
       'the stream is role results content finish usage done, expected the results in its first chunk',
       streamed(inStream, { ...parts('role results content finish usage done'), parameters: found('a') }),
     ],
-    'documents of another name': [
+    'documents with another name': [
       'parameters.documents',
-      'the tools that are called are ["web_search"], expected a call of service_web_search_documents',
+      'the called tools are ["web_search"], expected a call of service_web_search_documents',
       answered({ parameters: asDocuments }, { ...calling('web_search') }),
     ],
-    'results that are no documents': [
+    'results that are not documents': [
       'parameters.documents',
-      'the tools that are called are [], expected a call of service_web_search_documents',
+      'the called tools are [], expected a call of service_web_search_documents',
       answered({ parameters: asDocuments }, { echo: found('a') }),
     ],
-    'six pages that were scraped': [
+    'six scraped pages': [
       'parameters.scraping',
       '6 pages were scraped, expected at most 5',
       answered({ parameters: { enable_web_scraping: true } }, { echo: found(...six) }),
     ],
   })
 
-  test('of plain calls are not looked for', () => {
+  test('are not judged in plain calls', () => {
     const observation = observed(
       chatDescriptor,
       responseOf(200, { ...completion, service_parameters: 7 }, tokenHeaders),
     )
-    expect(accusations(observation)).toEqual({})
+    expect(failedClauses(observation)).toEqual({})
     expect(judgedCount('parameters.echo', observation)).toBe(0)
   })
 
-  test('can be anything in an answer, and no judge fails over it', () => {
+  test('with any value in a response do not crash a judge', () => {
     const junk: readonly unknown[] = [
       7,
       true,
@@ -165,33 +162,33 @@ describe('options', () => {
           { message: { tool_calls: [7, {}] } },
         ])
           expect(() =>
-            accusations(answered({ parameters: asDocuments, suffix: '=&&a=b=c' }, { echo, choice: choices })),
+            failedClauses(answered({ parameters: asDocuments, suffix: '=&&a=b=c' }, { echo, choice: choices })),
           ).not.toThrow()
   })
 })
 
-describe('a profile that says otherwise', () => {
+describe('a profile with other values', () => {
   const { chat } = documented
   const search = { ...chat.search, resultsInStream: 'last', documentsTool: null, citationMark: null } as const
   const otherwise: Contract = { ...documented, chat: { ...chat, search } }
 
-  sparesEach(
+  passesEach(
     {
-      'results behind the answer': streamed(inStream, {
+      'results after the content': streamed(inStream, {
         ...parts('role content finish results usage done'),
         parameters: found('a'),
       }),
-      'documents of any name': answered({ parameters: asDocuments }, { ...calling('web_search') }),
-      'what is no citation': answered({ parameters: cited }, { content: 'So[REF]0[REF].', echo: found('a') }),
+      'documents with any name': answered({ parameters: asDocuments }, { ...calling('web_search') }),
+      'a malformed citation': answered({ parameters: cited }, { content: 'So[REF]0[REF].', echo: found('a') }),
     },
     otherwise,
   )
 
-  accusesEach(
+  failsEach(
     {
-      'results before the answer': [
+      'results before the content': [
         'parameters.results-in-stream',
-        'the stream is results role content finish usage done, expected the results behind its last token',
+        'the stream is results role content finish usage done, expected the results after its last token',
         streamed(inStream, { ...parts('results role content finish usage done'), parameters: found('a') }),
       ],
     },
@@ -200,55 +197,55 @@ describe('a profile that says otherwise', () => {
 })
 
 describe('the echo of options', () => {
-  sparesEach({
+  passesEach({
     'no echo': answered({ parameters: { strip_thinking_response: true } }),
     'an echo that is null': answered({ parameters: { strip_thinking_response: true } }, { echo: null }),
     'an echo of everything': answered(
       { parameters: { strip_thinking_response: true } },
       { echo: { ...defaults, strip_thinking_response: true, enable_e2ee: true, web_search_citations: [] } },
     ),
-    'an echo of a few, and of one that is not documented': answered(
+    'an echo of a few options and an undocumented one': answered(
       { parameters: { disable_thinking: true } },
       { echo: { disable_thinking: true, enable_magic: 1, character_slug: null } },
     ),
-    'an end-to-end encryption that the model is not capable of': answered(
+    'an end-to-end encryption that the model does not support': answered(
       { parameters: { enable_e2ee: true } },
       { echo: { ...defaults, enable_e2ee: false } },
     ),
-    'a search that was bypassed by scraping': answered(
+    'a search bypassed by scraping': answered(
       { parameters: { ...search, enable_web_scraping: true } },
       { echo: { ...defaults, enable_web_scraping: true, enable_web_search: 'off' } },
     ),
-    'citations that were not applied since nothing was searched': answered(
+    'citations without effect, since nothing was searched': answered(
       { parameters: { enable_web_citations: true } },
       { echo: defaults },
     ),
-    'the default of the system prompt, where none was sent': answered(
+    'the default system prompt, if the option was not sent': answered(
       { parameters: { include_venice_system_prompt: null } },
       { echo: { ...defaults, include_venice_system_prompt: true } },
     ),
-    'options behind the model, by its name alone': answered(
+    'options in the model suffix only': answered(
       { suffix: 'strip_thinking_response=true&enable_web_search=off' },
       { echo: { ...defaults, strip_thinking_response: true } },
     ),
-    'one behind the model that the body contradicts': answered(
+    'an option in the model suffix that the body contradicts': answered(
       { suffix: 'disable_thinking=true', parameters: { disable_thinking: false } },
       { echo: { ...defaults, disable_thinking: true } },
     ),
-    'a refusal of what only some models can do': refusal({ parameters: { enable_x_search: true } }),
-    'a refusal of what the model cannot do': refused(asking({ parameters: search }), 400, {
+    'a rejection of an option that only some models support': refusal({ parameters: { enable_x_search: true } }),
+    'a rejection of an option that the model does not support': refused(asking({ parameters: search }), 400, {
       error: 'This model does not support web search',
     }),
-    'a refusal of a character that is not known': refusal({ parameters: { character_slug: 'nobody' } }, 404),
-    'a refusal of a value that is not documented': refusal({ parameters: { enable_web_search: 'maybe' } }),
-    'a refusal of an option that is not documented': refusal({ parameters: { enable_magic: true } }),
-    'a refusal of a request with more in it': refusal({
+    'a rejection of an unknown character': refusal({ parameters: { character_slug: 'nobody' } }, 404),
+    'a rejection of an undocumented value': refusal({ parameters: { enable_web_search: 'maybe' } }),
+    'a rejection of an undocumented option': refusal({ parameters: { enable_magic: true } }),
+    'a rejection of a request with other fields': refusal({
       parameters: { disable_thinking: true },
       body: { temperature: 3 },
     }),
-    'a refusal for another reason': refusal({ parameters: { disable_thinking: true } }, 503),
-    'a caller who asked too often': refused(asking({ suffix: 'disable_thinking=true' }), 402),
-    'a citation with all of its members': answered(
+    'a rejection for another reason': refusal({ parameters: { disable_thinking: true } }, 503),
+    'a caller with too little balance': refused(asking({ suffix: 'disable_thinking=true' }), 402),
+    'a citation with all of its fields': answered(
       { parameters: search },
       {
         echo: {
@@ -261,38 +258,38 @@ describe('the echo of options', () => {
     ),
   })
 
-  accusesEach({
-    'a refusal of an option': [
+  failsEach({
+    'a rejected option': [
       'parameters.accepted',
-      '{"disable_thinking":true} was answered with 400, expected 200',
+      '{"disable_thinking":true} got status 400, expected 200',
       refusal({ parameters: { disable_thinking: true } }),
     ],
-    'a refusal of what stands behind the model': [
+    'a rejected model suffix': [
       'parameters.suffix',
-      'disable_thinking=true behind the model was answered with 404, expected 200',
+      'disable_thinking=true in the model suffix got status 404, expected 200',
       refusal({ suffix: 'disable_thinking=true' }, 404),
     ],
-    'an option behind the model that is not applied': [
+    'an option in the model suffix that is not applied': [
       'parameters.suffix',
-      'disable_thinking is echoed as false, expected true as it was sent behind the model',
+      'disable_thinking is echoed as false, expected true as sent in the model suffix',
       answered({ suffix: 'strip_thinking_response=false&disable_thinking=true' }, { echo: defaults }),
     ],
-    'an echo that is a text': [
+    'an echo that is a string': [
       'parameters.echo',
       'the echo of the options is "{}", expected an object',
       answered({ parameters: search }, { echo: '{}' }),
     ],
-    'a flag that is a text': [
+    'a flag that is a string': [
       'parameters.echo',
       'the echo of the options has enable_web_scraping "false", expected a boolean',
       answered({ parameters: search }, { echo: { enable_web_scraping: 'false' } }),
     ],
-    'a mode of search that is not one': [
+    'an undocumented search mode': [
       'parameters.echo',
       'the echo of the options has enable_web_search "ON", expected off, on, auto',
       answered({ parameters: search }, { echo: { enable_web_search: 'ON' } }),
     ],
-    'citations that are no list': [
+    'citations that are not a list': [
       'parameters.echo',
       'the echo of the options has web_search_citations {"0":1}, expected a list',
       answered({ parameters: search }, { echo: { web_search_citations: { 0: 1 } } }),
@@ -307,22 +304,22 @@ describe('the echo of options', () => {
       'a citation has title nothing, expected a text',
       answered({ parameters: search }, { echo: { web_search_citations: ['https://example.com'] } }),
     ],
-    'a citation with a date in numbers': [
+    'a citation with a numeric date': [
       'parameters.echo.citations',
       'a citation has date 7, expected a text',
       answered({ parameters: search }, { echo: { web_search_citations: [{ ...source('a'), date: 7 }] } }),
     ],
-    'an option that is echoed otherwise': [
+    'an option echoed with another value': [
       'parameters.echo.sent',
-      'enable_web_search is echoed as "off", expected "on" as it was sent',
+      'enable_web_search is echoed as "off", expected "on" as sent',
       answered({ parameters: search }, { echo: defaults }),
     ],
-    'a system prompt that was switched off and is not': [
+    'a system prompt that stays on although it was switched off': [
       'parameters.echo.sent',
-      'include_venice_system_prompt is echoed as true, expected false as it was sent',
+      'include_venice_system_prompt is echoed as true, expected false as sent',
       answered({ parameters: search }, { echo: { include_venice_system_prompt: true } }),
     ],
-    'an option that is on by itself': [
+    'an option that is on by default': [
       'parameters.echo.default',
       'disable_thinking is echoed as true, expected its default false',
       answered({ parameters: search }, { echo: { disable_thinking: true } }),

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { StreamPart, StreamRecord } from '../../../../src/observation/observation.ts'
 import {
-  accusations,
-  accusesEach,
   chatDescriptor,
   completion,
+  failedClauses,
+  failsEach,
   judgedCount,
   observed,
+  passesEach,
   responseOf,
-  sparesEach,
   streamObserved,
   tokenHeaders,
 } from './observed.ts'
@@ -19,21 +19,21 @@ const failed = (reason: 'stream-truncated' | 'stream-malformed' | 'stream-error'
 const parts = (text: string): Pick<StreamRecord, 'grammar'> => ({
   grammar: text.split(' ').map(part => [part as StreamPart, 1] as const),
 })
-/** As a server writes that sends a chunk without a token between any two with one. */
+/** A server that sends a chunk without a token between any two tokens. */
 const restless = Array.from({ length: 64 }, (_, index) => [index % 2 === 0 ? 'content' : 'empty', 1] as const)
 
 describe('streams', () => {
-  sparesEach({
-    'a stream as documented': streamObserved({}),
+  passesEach({
+    'a documented stream': streamObserved({}),
     'usage in the chunk with the finish reason': streamObserved(parts('role content finish usage done')),
-    'reasoning before the answer': streamObserved(parts('role reasoning content finish usage done')),
+    'reasoning before the content': streamObserved(parts('role reasoning content finish usage done')),
     'tool calls': streamObserved({ ...parts('role tool-call finish usage done'), finishReasons: ['tool_calls'] }),
-    'chunks without a token in between': streamObserved(
+    'chunks without a token between others': streamObserved(
       parts('role empty content empty content finish empty usage done'),
     ),
-    'a stream whose beginning alone was kept': streamObserved({ grammar: restless }),
+    'a stream of which only the beginning was recorded': streamObserved({ grammar: restless }),
     'no cost': streamObserved({ cost: null }),
-    'an error that the service reported, which is a failure': streamObserved(
+    'an error reported by the service, which is a failure': streamObserved(
       {
         ...parts('role content error done'),
         finishReasons: [],
@@ -43,14 +43,14 @@ describe('streams', () => {
       },
       failed('stream-error'),
     ),
-    'a connection that was lost': streamObserved(
+    'a lost connection': streamObserved(
       { ...parts('role content'), finishReasons: [], usage: null, cost: null },
       failed('connection-lost'),
     ),
   })
 
-  accusesEach({
-    'a stream that comes as JSON': [
+  failsEach({
+    'a stream with the type of JSON': [
       'chat.stream.content-type',
       'content-type is "application/json", expected text/event-stream',
       observed({ ...chatDescriptor, stream: true }, responseOf(200, completion, tokenHeaders)),
@@ -60,7 +60,7 @@ describe('streams', () => {
       'chunks have object ["chat.completion.chunk"], id ["a","b"], model ["ref-small-24b"], expected one of each, object chat.completion.chunk',
       streamObserved({ ids: ['a', 'b'] }),
     ],
-    'an object of its own': [
+    'an undocumented object': [
       'chat.stream.chunk',
       'chunks have object ["chunk"], id ["chatcmpl-1"], model ["ref-small-24b"], expected one of each, object chat.completion.chunk',
       streamObserved({ objects: ['chunk'] }),
@@ -78,14 +78,14 @@ describe('streams', () => {
       'the stream is role content finish usage, expected one [DONE] at its end',
       streamObserved(parts('role content finish usage'), failed('stream-truncated')),
     ],
-    'usage behind the marker': [
+    'usage after the marker': [
       'chat.stream.done',
       'the stream is role content finish done after-done, expected one [DONE] at its end',
       streamObserved({ ...parts('role content finish done after-done'), usage: null, cost: null }),
     ],
-    'a finish reason that is told twice': [
+    'a finish reason that is stated twice': [
       'chat.stream.finish',
-      'the stream is role content finish×2 usage done, expected one finish reason behind the last token',
+      'the stream is role content finish×2 usage done, expected one finish reason after the last token',
       streamObserved({
         grammar: [
           ['role', 1],
@@ -98,12 +98,12 @@ describe('streams', () => {
     ],
     'no finish reason': [
       'chat.stream.finish',
-      'the stream is role content usage done, expected one finish reason behind the last token',
+      'the stream is role content usage done, expected one finish reason after the last token',
       streamObserved({ ...parts('role content usage done'), finishReasons: [] }),
     ],
-    'a token behind the finish reason': [
+    'a token after the finish reason': [
       'chat.stream.finish',
-      'the stream is role content finish content usage done, expected one finish reason behind the last token',
+      'the stream is role content finish content usage done, expected one finish reason after the last token',
       streamObserved(parts('role content finish content usage done')),
     ],
     'no usage': [
@@ -116,17 +116,17 @@ describe('streams', () => {
       'the stream is role content finish usage usage done, expected usage once',
       streamObserved(parts('role content finish usage usage done')),
     ],
-    'a finish reason that is not documented': [
+    'an undocumented finish reason': [
       'chat.choice.finish-reason',
       'finish_reason is "max_tokens", expected stop, length or tool_calls',
       streamObserved({ finishReasons: ['max_tokens'] }),
     ],
-    'a total that is no sum': [
+    'a total that is not the sum': [
       'chat.usage.sum',
-      '200 + 100 tokens are said to be 100, expected 300',
+      '200 + 100 tokens have the stated total 100, expected 300',
       streamObserved({ usage: { ...completion.usage, total_tokens: 100 }, cost: null }),
     ],
-    'an id that is missing': ['chat.id', 'id is "", expected a text', streamObserved({ ids: [''] })],
+    'a missing id': ['chat.id', 'id is "", expected a text', streamObserved({ ids: [''] })],
     'created of another day': [
       'chat.created',
       `created is ${completion.created - 86_400}, expected the Unix time of the request in seconds`,
@@ -134,9 +134,9 @@ describe('streams', () => {
     ],
   })
 
-  test('of a stream whose beginning alone was kept, the end is not judged, but what it used is', () => {
+  test('a truncated grammar hides the end of a stream, but its usage is still judged', () => {
     const cut = streamObserved({ grammar: restless, usage: { ...completion.usage, total_tokens: 1 }, cost: null })
     expect(judgedCount('chat.stream.done', cut)).toBe(0)
-    expect(accusations(cut)).toEqual({ 'chat.usage.sum': '200 + 100 tokens are said to be 1, expected 300' })
+    expect(failedClauses(cut)).toEqual({ 'chat.usage.sum': '200 + 100 tokens have the stated total 1, expected 300' })
   })
 })

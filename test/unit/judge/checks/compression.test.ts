@@ -3,15 +3,15 @@ import type { Contract } from '../../../../src/contract/contract.ts'
 import { documented } from '../../../../src/contract/documented.ts'
 import type { ChatDescriptor, ObservedResponse } from '../../../../src/observation/observation.ts'
 import {
-  accusations,
-  accusesEach,
   chatDescriptor,
   completion,
+  failedClauses,
+  failsEach,
   observed,
+  passesEach,
   refused,
   responseOf,
   singleObserved,
-  sparesEach,
   streamObserved,
   tokenHeaders,
 } from './observed.ts'
@@ -36,27 +36,27 @@ const streamed = (encoding: string | undefined) => {
 }
 
 describe('compression', () => {
-  sparesEach({
+  passesEach({
     'gzip where gzip is accepted': answered('gzip', 'gzip'),
     'br where both are accepted': answered('gzip, deflate, br;q=0.5', 'BR'),
-    'nothing where neither is accepted': answered('deflate, identity', undefined),
-    'nothing where gzip is ruled out': answered('gzip;q=0', undefined),
-    'nothing where nothing was asked': answered(null, undefined),
-    'a body that is said to be as it is': answered(null, 'identity'),
-    'a stream as it is': streamed(undefined),
-    'an error as it is': refused(accepting('gzip'), 503),
-    'an answer that broke off inside a compressed body': {
+    'no encoding if neither is accepted': answered('deflate, identity', undefined),
+    'no encoding if gzip is excluded': answered('gzip;q=0', undefined),
+    'no encoding if none was requested': answered(null, undefined),
+    'a body with the encoding identity': answered(null, 'identity'),
+    'an unencoded stream': streamed(undefined),
+    'an unencoded error': refused(accepting('gzip'), 503),
+    'a response truncated inside a compressed body': {
       ...spoilt(),
       outcome: { kind: 'failed', reason: 'connection-lost', detail: '' },
     },
-    'a gateway that compresses its own troubles': refused(accepting(null), 502, '<html>', {
+    'a compressed error of a gateway': refused(accepting(null), 502, '<html>', {
       'x-service-version': undefined,
       'content-encoding': 'gzip',
     }),
   })
 
-  accusesEach({
-    'nothing where gzip is accepted': [
+  failsEach({
+    'no encoding although gzip is accepted': [
       'chat.compression',
       'content-encoding is null for accept-encoding "gzip", expected gzip',
       answered('gzip', undefined),
@@ -66,41 +66,41 @@ describe('compression', () => {
       'content-encoding is "deflate" for accept-encoding "gzip, deflate, br", expected gzip or br',
       answered('gzip, deflate, br', 'deflate'),
     ],
-    'br where gzip alone is accepted': [
+    'br when only gzip is accepted': [
       'chat.compression',
       'content-encoding is "br" for accept-encoding "gzip, br;q=0", expected gzip',
       answered('gzip, br;q=0', 'br'),
     ],
-    'a stream that is compressed': [
+    'a compressed stream': [
       'chat.compression.stream',
       'a stream is encoded as "gzip", expected none',
       streamed('gzip'),
     ],
-    'a body that is not what it is said to be': [
+    'a body that does not match its encoding': [
       'chat.compression.body',
-      'the body is no gzip: unexpected end of file',
+      'the body is not valid gzip: unexpected end of file',
       spoilt(),
     ],
-    'an error that is not what it is said to be': [
+    'an error that does not match its encoding': [
       'chat.compression.body',
-      'the body is no gzip: unexpected end of file',
+      'the body is not valid gzip: unexpected end of file',
       spoilt({ status: 404 }),
     ],
-    'gzip that nobody asked for': [
+    'gzip that was not requested': [
       'header.content-encoding',
       'content-encoding is "gzip", expected none',
       answered(null, 'gzip'),
     ],
-    'gzip of the RPC proxy that nobody asked for': [
+    'gzip from the RPC proxy that was not requested': [
       'header.content-encoding',
       'content-encoding is "gzip", expected none',
       singleObserved({ jsonrpc: '2.0', id: 1, result: '0x1' }, { 'content-encoding': 'gzip' }),
     ],
   })
 
-  test('may be left out where the profile makes it optional, and is judged where it is there', () => {
+  test('is optional if the profile says so, and is judged if present', () => {
     const optional: Contract = { ...documented, chat: { ...documented.chat, compression: 'optional' } }
-    expect(accusations(answered('gzip', undefined), optional)).toEqual({})
-    expect(Object.keys(accusations(answered('gzip', 'br'), optional))).toEqual(['chat.compression'])
+    expect(failedClauses(answered('gzip', undefined), optional)).toEqual({})
+    expect(Object.keys(failedClauses(answered('gzip', 'br'), optional))).toEqual(['chat.compression'])
   })
 })

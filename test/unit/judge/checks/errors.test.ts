@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { accusesEach, chatDescriptor, observed, refused, responseOf, singleDescriptor, sparesEach } from './observed.ts'
+import { chatDescriptor, failsEach, observed, passesEach, refused, responseOf, singleDescriptor } from './observed.ts'
 
 const limits = {
   'x-ratelimit-type': 'user',
@@ -10,18 +10,21 @@ const limits = {
 const badRequest = { kind: 'probe', probe: 'unlisted-method' } as const
 const discovery = { x402Version: 2, resource: {}, accepts: [{ scheme: 'exact' }], extensions: {} }
 
-describe('error answers', () => {
-  sparesEach({
-    'a text as error': refused(chatDescriptor, 404, { error: 'Invalid request parameters', details: { _errors: [] } }),
+describe('error responses', () => {
+  passesEach({
+    'a string as error': refused(chatDescriptor, 404, {
+      error: 'Invalid request parameters',
+      details: { _errors: [] },
+    }),
     'an object as error': refused(chatDescriptor, 404, {
       error: { message: 'Too long', code: 'context_length_exceeded' },
     }),
     'an offer of payment': refused(chatDescriptor, 402, discovery),
-    'a page of something in front of the service': observed(
+    'an error page of a gateway': observed(
       chatDescriptor,
       responseOf(502, '<html>Bad Gateway</html>', { 'x-service-version': undefined, 'content-type': 'text/html' }),
     ),
-    'an empty 504 of something in front of the service': observed(
+    'an empty 504 of a gateway': observed(
       singleDescriptor,
       responseOf(504, '', { 'x-service-version': undefined, 'cf-ray': undefined }),
     ),
@@ -30,12 +33,16 @@ describe('error answers', () => {
       error: 'No',
       details: { n: { _errors: ['low'] } },
     }),
-    'a bad request with details in words': refused(badRequest, 400, { error: 'No', details: 'n is too low' }),
-    'a bad request with issues alone': refused(badRequest, 400, {
+    'a bad request with details as text': refused(badRequest, 400, { error: 'No', details: 'n is too low' }),
+    'a bad request with issues only': refused(badRequest, 400, {
       error: 'No',
       issues: [{ code: 'too_big', path: ['n'] }],
     }),
-    'a bad request with nothing in them': refused(badRequest, 400, { error: 'No', issues: null, details: null }),
+    'a bad request with null issues and details': refused(badRequest, 400, {
+      error: 'No',
+      issues: null,
+      details: null,
+    }),
     'a bad request of another style': refused(badRequest, 400, {
       error: { message: 'Too long', type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' },
     }),
@@ -43,17 +50,22 @@ describe('error answers', () => {
     'a 402 with its code in the error': refused(chatDescriptor, 402, {
       error: { message: 'Poor', code: 'INSUFFICIENT_BALANCE' },
     }),
-    'a 402 to a wallet': refused(chatDescriptor, 402, {
+    'a 402 for a wallet': refused(chatDescriptor, 402, {
       error: 'Pay',
       code: 'PAYMENT_REQUIRED',
       topUpInstructions: {},
     }),
-    'a custom message beside the error': refused(singleDescriptor, 429, { error: 'No', customMessage: 'Wait' }, limits),
+    'a custom message next to the error': refused(
+      singleDescriptor,
+      429,
+      { error: 'No', customMessage: 'Wait' },
+      limits,
+    ),
     'a custom message in the error': refused(singleDescriptor, 429, { error: { customMessage: 'Wait' } }, limits),
   })
 
-  accusesEach({
-    'a bad request with issues in words': [
+  failsEach({
+    'a bad request with issues as text': [
       'error.400.object',
       'the body of a 400 has issues "n is too low", which is no list of objects',
       refused(badRequest, 400, { error: 'No', issues: 'n is too low' }),
@@ -63,17 +75,17 @@ describe('error answers', () => {
       'the body of a 400 has details 7, which is neither an object nor a text',
       refused(badRequest, 400, { error: 'No', details: 7 }),
     ],
-    'a bad request without words': [
+    'a bad request without a message': [
       'error.400.object',
       'the body of a 400 has error {"code":"X"}, which has no message',
       refused(badRequest, 400, { error: { code: 'X' } }),
     ],
-    'a 401 without words': [
+    'a 401 without a message': [
       'error.401.object',
       'the body of a 401 has error {"code":401}, which has no message',
       refused(chatDescriptor, 401, { error: { code: 401 } }),
     ],
-    'a 503 whose message is no text': [
+    'a 503 whose message is not a string': [
       'error.503.object',
       'the body of a 503 has error {"message":{"text":"later"}}, which has no message',
       refused(chatDescriptor, 503, { error: { message: { text: 'later' } } }),
@@ -93,17 +105,17 @@ describe('error answers', () => {
       'the body of a 404 is no JSON object, expected a text or an object as error',
       refused(chatDescriptor, 404, ''),
     ],
-    'an error by another name': [
+    'an error under another key': [
       'error.object',
       'the body of a 404 has error nothing, expected a text or an object as error',
       refused(chatDescriptor, 404, { message: 'Bad request' }),
     ],
-    'an error of no words': [
+    'an empty error': [
       'error.object',
       'the body of a 404 has error "", expected a text or an object as error',
       refused(chatDescriptor, 404, { error: '' }),
     ],
-    'a page that the service itself wrote': [
+    'an error page of the service itself': [
       'error.object',
       'the body of a 500 is no JSON object, expected a text or an object as error',
       refused(chatDescriptor, 500, '<html>Oops</html>'),

@@ -2,32 +2,32 @@ import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import type { ChatDescriptor } from '../../../../src/observation/observation.ts'
 import {
-  accusesEach,
   chatDescriptor,
   chatObserved,
   completion,
+  failsEach,
   judgedCount,
   observed,
+  passesEach,
   refused,
   responseOf,
-  sparesEach,
 } from './observed.ts'
 
 const page = '<html><body>502 Bad Gateway</body></html>'
-const stranger = { 'x-service-version': undefined, 'cf-ray': undefined, 'content-type': 'text/html' }
+const gatewayHeaders = { 'x-service-version': undefined, 'cf-ray': undefined, 'content-type': 'text/html' }
 
 describe('headers', () => {
-  sparesEach({
-    'an answer with all of them': chatObserved(completion),
-    'headers that the document does not know': chatObserved(completion, { 'x-service-tee': 'true', server: 'edge' }),
-    'a version whose time has hours and minutes alone': chatObserved(completion, {
+  passesEach({
+    'a response with all of them': chatObserved(completion),
+    'undocumented headers': chatObserved(completion, { 'x-service-tee': 'true', server: 'edge' }),
+    'a version whose time has only hours and minutes': chatObserved(completion, {
       'x-service-version': '20260801.1200',
     }),
-    'a balance below zero, for a completion is billed when it is complete': chatObserved(completion, {
+    'a negative balance, since a completion is billed when it is complete': chatObserved(completion, {
       'x-service-balance-usd': '-0.0003',
     }),
-    'a 502 from something in front of the service': observed(chatDescriptor, responseOf(502, page, stranger)),
-    'a stranger, who has no balance': refused(
+    'a 502 from a gateway': observed(chatDescriptor, responseOf(502, page, gatewayHeaders)),
+    'an anonymous caller, who has no balance': refused(
       { kind: 'probe', probe: 'bad-key' },
       401,
       { error: 'Authentication failed' },
@@ -39,17 +39,17 @@ describe('headers', () => {
       { error: 'Inference failed' },
       { 'x-service-balance-usd': undefined },
     ),
-    'a public list, which nobody pays for': observed(
+    'a public list, which is free': observed(
       { kind: 'networks' },
       responseOf(200, { networks: ['base-mainnet'] }, { 'x-service-balance-usd': undefined }),
     ),
-    'no answer at all': observed(chatDescriptor, null, {
+    'no response': observed(chatDescriptor, null, {
       outcome: { kind: 'failed', reason: 'connection-lost', detail: '' },
     }),
   })
 
-  accusesEach({
-    'an answer without a media type': [
+  failsEach({
+    'a response without a media type': [
       'header.content-type',
       'content-type is nothing on a 404, expected a media type',
       refused(chatDescriptor, 404, { error: 'No' }, { 'content-type': undefined }),
@@ -59,7 +59,7 @@ describe('headers', () => {
       'date is "2026-01-15T12:00:01Z" on a 200, expected an HTTP date',
       chatObserved(completion, { date: '2026-01-15T12:00:01Z' }),
     ],
-    'an empty ray': [
+    'an empty CF-RAY': [
       'header.cf-ray',
       'cf-ray is "" on a 200, expected a request id',
       chatObserved(completion, { 'cf-ray': '' }),
@@ -74,22 +74,22 @@ describe('headers', () => {
       'x-service-version is "1.42.0" on a 200, expected YYYYMMDD.HHMMSS',
       chatObserved(completion, { 'x-service-version': '1.42.0' }),
     ],
-    'a version of the thirteenth month': [
+    'a version with the month 13': [
       'header.version.format',
       'x-service-version is "20261301.120000" on a 200, expected YYYYMMDD.HHMMSS',
       chatObserved(completion, { 'x-service-version': '20261301.120000' }),
     ],
-    'a version of the twenty-fifth hour': [
+    'a version with the hour 24': [
       'header.version.format',
       'x-service-version is "20260801.240000" on a 200, expected YYYYMMDD.HHMMSS',
       chatObserved(completion, { 'x-service-version': '20260801.240000' }),
     ],
-    'an inference answer that does not name the model': [
+    'an inference response without the model': [
       'header.model-id',
       'x-service-model-id is nothing on a 200, expected the model used',
       chatObserved(completion, { 'x-service-model-id': undefined }),
     ],
-    'an inference answer without a display name': [
+    'an inference response without a display name': [
       'header.model-name',
       'x-service-model-name is nothing on a 200, expected a display name',
       chatObserved(completion, { 'x-service-model-name': undefined }),
@@ -104,19 +104,22 @@ describe('headers', () => {
       'x-service-balance-usd is "9.5e0" on a 200, expected a decimal string',
       chatObserved(completion, { 'x-service-balance-usd': '9.5e0' }),
     ],
-    'a DIEM balance that is left out of a refusal': [
+    'a rejection without the DIEM balance': [
       'header.balance.diem',
       'x-service-balance-diem is nothing on a 402, expected a decimal string',
       refused(chatDescriptor, 402, undefined, { 'x-service-balance-diem': undefined }),
     ],
   })
 
-  describe('where the profile shows balances that are not zero only', () => {
+  describe('if the profile shows only balances that are not zero', () => {
     const contract = { ...documented, billing: { ...documented.billing, balanceHeaders: false } }
-    sparesEach({ 'an answer without one': chatObserved(completion, { 'x-service-balance-diem': undefined }) }, contract)
+    passesEach(
+      { 'a response without one': chatObserved(completion, { 'x-service-balance-diem': undefined }) },
+      contract,
+    )
   })
 
-  describe('where the profile has another prefix', () => {
+  describe('if the profile has another prefix', () => {
     const prefixed = {
       'x-brand-version': '20260801.120000',
       'x-brand-model-id': 'ref-small-24b',
@@ -124,7 +127,10 @@ describe('headers', () => {
       'x-brand-balance-usd': '1',
       'x-brand-balance-diem': '1',
     }
-    sparesEach({ 'headers under it': chatObserved(completion, prefixed) }, { ...documented, headerPrefix: 'x-brand-' })
+    passesEach(
+      { 'headers with that prefix': chatObserved(completion, prefixed) },
+      { ...documented, headerPrefix: 'x-brand-' },
+    )
   })
 })
 
@@ -151,9 +157,9 @@ const retiring = (headers: Readonly<Record<string, string | undefined>>) =>
     ),
   )
 
-describe('occasional headers', () => {
-  sparesEach({
-    'every boolean as true or false': chatObserved(completion, {
+describe('conditional headers', () => {
+  passesEach({
+    'booleans that are true or false': chatObserved(completion, {
       'x-service-is-blurred': 'false',
       'x-service-is-content-violation': 'true',
       'x-service-is-adult-model-content-violation': 'false',
@@ -164,10 +170,10 @@ describe('occasional headers', () => {
     'an instant with an offset': chatObserved(completion, { 'x-service-timestamp': '2026-01-15T13:00:01+01:00' }),
     'an instant in the basic format': chatObserved(completion, { 'x-service-timestamp': '20260115T120001Z' }),
     'no retries': chatObserved(completion, { 'x-retry-count': '0' }),
-    'a model with the options that were asked for behind it': chatObserved(completion, {
+    'a model with the requested option suffix': chatObserved(completion, {
       'x-service-model-id': 'ref-small-24b:enable_web_search=auto',
     }),
-    'an alias that is answered by another model': observed(
+    'an alias served by another model': observed(
       { ...chatDescriptor, model: 'fastest' },
       chatObserved(completion).response,
     ),
@@ -179,20 +185,20 @@ describe('occasional headers', () => {
       { error: 'Pay' },
       { 'payment-required': encoded({ x402Version: 2 }) },
     ),
-    'requirements that are longer than what is kept': refused(
+    'requirements that are longer than the recorded maximum': refused(
       chatDescriptor,
       402,
       { error: 'Pay' },
       { 'payment-required': encoded({ resource: 'x'.repeat(1000) }).slice(0, 512) },
     ),
-    'a 402 of an API key, which has none': refused(chatDescriptor, 402),
-    'whatever a gateway says that gave up': observed(
+    'a 402 for an API key, which has none': refused(chatDescriptor, 402),
+    'any header of a gateway error': observed(
       chatDescriptor,
       responseOf(502, 'Bad Gateway', { 'x-service-version': undefined, 'x-retry-count': 'many' }),
     ),
   })
 
-  accusesEach({
+  failsEach({
     'a boolean in capitals': [
       'header.booleans',
       'x-service-is-blurred is "False" on a 200, expected true or false',
@@ -208,7 +214,7 @@ describe('occasional headers', () => {
       'x-service-timestamp is "1768478401250" on a 200, expected an instant in ISO 8601',
       chatObserved(completion, { 'x-service-timestamp': '1768478401250' }),
     ],
-    'a timestamp of a thirteenth month': [
+    'a timestamp with the month 13': [
       'header.timestamp',
       'x-service-timestamp is "2026-13-15T12:00:01Z" on a 200, expected an instant in ISO 8601',
       chatObserved(completion, { 'x-service-timestamp': '2026-13-15T12:00:01Z' }),
@@ -228,7 +234,7 @@ describe('occasional headers', () => {
       'x-retry-count is "0.5" on a 200, expected a whole number',
       chatObserved(completion, { 'x-retry-count': '0.5' }),
     ],
-    'another model than was asked for': [
+    'another model than requested': [
       'header.model-id.asked',
       'x-service-model-id is "ref-nano-3b" on a 200, expected "ref-small-24b"',
       chatObserved(completion, { 'x-service-model-id': 'ref-nano-3b' }),
@@ -243,65 +249,65 @@ describe('occasional headers', () => {
       `${warning} is "" and ${date} is "2027-06-30", expected both or neither`,
       retiring({ [warning]: '', [date]: '2027-06-30' }),
     ],
-    'a retirement in words': [
+    'a retirement date in words': [
       'header.deprecation.date',
       `${date} is "30 June 2027", expected a date in ISO 8601`,
       retiring({ [warning]: 'It goes', [date]: '30 June 2027' }),
     ],
-    'a deprecated model that says nothing of it': [
+    'a deprecated model without a warning': [
       'header.deprecation.present',
-      `an answer of ref-nano-1b, which is deprecated, has no ${warning}, expected a warning`,
+      `a response from ref-nano-1b, which is deprecated, has no ${warning}, expected a warning`,
       retiring({}),
     ],
-    'a model that stays and says that it goes': [
+    'a current model with a warning': [
       'header.deprecation.absent',
-      'an answer of ref-small-24b, which is not deprecated, warns of its retirement, expected no warning',
+      'a response from ref-small-24b, which is not deprecated, warns of its retirement, expected no warning',
       chatObserved(completion, { [warning]: 'It goes', [date]: '2027-06-30' }),
     ],
     "a wallet's balance for a key": [
       'header.balance-remaining',
-      'x-balance-remaining is "4.23" for an API key, expected it for wallets alone',
+      'x-balance-remaining is "4.23" for an API key, expected it for wallets only',
       chatObserved(completion, { 'x-balance-remaining': '4.23' }),
     ],
     'payment requirements on a 400': [
       'header.payment-required',
-      'payment-required is "e30=" on a 400, expected JSON in base64 on a 402 alone',
+      'payment-required is "e30=" on a 400, expected JSON in base64, and only on a 402',
       refused({ kind: 'probe', probe: 'model-missing' }, 400, { error: 'No' }, { 'payment-required': 'e30=' }),
     ],
     'payment requirements on a success': [
       'header.payment-required',
-      'payment-required is "e30=" on a 200, expected JSON in base64 on a 402 alone',
+      'payment-required is "e30=" on a 200, expected JSON in base64, and only on a 402',
       chatObserved(completion, { 'payment-required': 'e30=' }),
     ],
     'payment requirements in plain JSON': [
       'header.payment-required',
-      'payment-required is "{}" on a 402, expected JSON in base64 on a 402 alone',
+      'payment-required is "{}" on a 402, expected JSON in base64, and only on a 402',
       refused(chatDescriptor, 402, { error: 'Pay' }, { 'payment-required': '{}' }),
     ],
     'payment requirements that encode no JSON': [
       'header.payment-required',
-      'payment-required is "abcd" on a 402, expected JSON in base64 on a 402 alone',
+      'payment-required is "abcd" on a 402, expected JSON in base64, and only on a 402',
       refused(chatDescriptor, 402, { error: 'Pay' }, { 'payment-required': 'abcd' }),
     ],
   })
 
-  describe('where the profile does not know the lifecycle of a model, and shows anyone what remains', () => {
+  describe('if the profile leaves the lifecycle of a model open, and anyone may receive the remaining balance', () => {
     const contract = {
       ...documented,
       models: documented.models.map(model => ({ ...model, lifecycle: null })),
       billing: { ...documented.billing, balanceRemaining: 'anyone' as const },
     }
-    sparesEach(
+    passesEach(
       {
-        'a model that is said to go': chatObserved(completion, { [warning]: 'It goes', [date]: '2027-06-30' }),
-        'one that is not': retiring({}),
-        'what remains': chatObserved(completion, { 'x-balance-remaining': '4.23' }),
+        'a model with a warning': chatObserved(completion, { [warning]: 'It goes', [date]: '2027-06-30' }),
+        'a model without a warning': retiring({}),
+        'the remaining balance': chatObserved(completion, { 'x-balance-remaining': '4.23' }),
       },
       contract,
     )
   })
 
-  test('a refusal of a deprecated model need not warn', () => {
+  test('a rejection by a deprecated model need not warn', () => {
     expect(judgedCount('header.deprecation.present', refused(retiringDescriptor, 400))).toBe(0)
   })
 })

@@ -1,17 +1,17 @@
 import { describe } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import {
-  accusesEach,
   batchBody,
   batchObserved,
   chatDescriptor,
   chatObserved,
   completion,
+  failsEach,
   observed,
+  passesEach,
   refused,
   responseOf,
   singleDescriptor,
-  sparesEach,
 } from './observed.ts'
 
 const none = {
@@ -24,12 +24,12 @@ const rpc429 = { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '0', 'x-ra
 const blocked = { error: 'Too many failed attempts (> 20) resulting in a non-success status code. Please wait 30s.' }
 
 describe('limit headers', () => {
-  sparesEach({
-    'a batch, which is one request': batchObserved(batchBody),
+  passesEach({
+    'a batch, which counts as one request': batchObserved(batchBody),
     'a 429 that names its type': refused(chatDescriptor, 429, { error: 'Slow down' }, limited),
-    'the abuse block, which is no rate limit': refused(chatDescriptor, 429, blocked),
+    'the abuse block, which is not a rate limit': refused(chatDescriptor, 429, blocked),
     'the abuse block of an RPC caller': refused(singleDescriptor, 429, blocked),
-    'the limits of the caller, whose own limit is not documented': observed(
+    'the list of limits, whose own limit is not documented': observed(
       { kind: 'rate-limits' },
       responseOf(200, { data: { rateLimits: [{ rateLimits: [] }] } }, { 'x-ratelimit-limit-requests': '500' }),
     ),
@@ -40,39 +40,39 @@ describe('limit headers', () => {
     ),
     'a reset in half seconds': chatObserved(completion, { 'x-ratelimit-reset-tokens': '59.5' }),
     'a 503 without limits': refused(chatDescriptor, 503, { error: 'At capacity' }, none),
-    'a stranger, who has no limits': refused({ kind: 'probe', probe: 'bad-key' }, 401, { error: 'No' }, none),
-    'a refusal without token limits': refused(chatDescriptor, 402),
+    'an anonymous caller, who has no limits': refused({ kind: 'probe', probe: 'bad-key' }, 401, { error: 'No' }, none),
+    'a rejection without token limits': refused(chatDescriptor, 402),
   })
 
-  accusesEach({
-    'an answer without a limit and its reset': [
+  failsEach({
+    'a response without a limit and its reset': [
       'limit.requests.headers',
-      'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 404, expected numbers not below zero',
+      'x-ratelimit-limit-requests is nothing, x-ratelimit-reset-requests is nothing on a 404, expected non-negative numbers',
       refused(chatDescriptor, 404, { error: 'No' }, { ...none, 'x-ratelimit-remaining-requests': '5' }),
     ],
     'a limit with a unit': [
       'limit.requests.headers',
-      'x-ratelimit-limit-requests is "75/min" on a 200, expected numbers not below zero',
+      'x-ratelimit-limit-requests is "75/min" on a 200, expected non-negative numbers',
       chatObserved(completion, { 'x-ratelimit-limit-requests': '75/min' }),
     ],
     'the limit of another tier': [
       'limit.requests.limit',
-      'the limit of chat:ref-small-24b is said to be 150, expected 75 (default S)',
+      'the stated limit of chat:ref-small-24b is 150, expected 75 (default S)',
       chatObserved(completion, { 'x-ratelimit-limit-requests': '150' }),
     ],
     'another limit of the RPC proxy': [
       'limit.requests.limit',
-      'the limit of rpc is said to be 1000, expected 100 (default)',
+      'the stated limit of rpc is 1000, expected 100 (default)',
       batchObserved(batchBody, { 'x-ratelimit-limit-requests': '1000' }),
     ],
     'a completion without a token reset': [
       'limit.tokens.headers',
-      'x-ratelimit-reset-tokens is nothing on a 200, expected numbers not below zero',
+      'x-ratelimit-reset-tokens is nothing on a 200, expected non-negative numbers',
       chatObserved(completion, { 'x-ratelimit-reset-tokens': undefined }),
     ],
     'a token limit in thousands': [
       'limit.tokens.limit',
-      'the limit of chat:ref-small-24b is said to be 750, expected 750000 (default S)',
+      'the stated limit of chat:ref-small-24b is 750, expected 750000 (default S)',
       chatObserved(completion, { 'x-ratelimit-limit-tokens': '750' }),
     ],
     'a token reset that is a Unix time': [
@@ -85,7 +85,7 @@ describe('limit headers', () => {
       'x-ratelimit-type is nothing on a 429, expected user, api_key, global',
       refused(chatDescriptor, 429),
     ],
-    'a type that is not documented': [
+    'an undocumented type': [
       'limit.type',
       'x-ratelimit-type is "account" on a 429, expected user, api_key, global',
       refused(
@@ -97,18 +97,18 @@ describe('limit headers', () => {
     ],
   })
 
-  describe('where the profile has no token headers', () => {
+  describe('if the profile has no token headers', () => {
     const contract = { ...documented, limits: { ...documented.limits, tokenHeaders: false } }
-    sparesEach(
+    passesEach(
       { 'a completion without them': chatObserved(completion, { 'x-ratelimit-limit-tokens': undefined }) },
       contract,
     )
   })
 
-  describe('where the profile has a Unix time as token reset', () => {
+  describe('if the profile has a Unix time as token reset', () => {
     const contract = { ...documented, limits: { ...documented.limits, tokensReset: 'unix-milliseconds' as const } }
-    sparesEach(
-      { 'one a minute ahead': chatObserved(completion, { 'x-ratelimit-reset-tokens': '1768478460000' }) },
+    passesEach(
+      { 'a reset a minute ahead': chatObserved(completion, { 'x-ratelimit-reset-tokens': '1768478460000' }) },
       contract,
     )
   })

@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { accusesEach, observed, refused, responseOf, sparesEach } from './observed.ts'
+import { failsEach, observed, passesEach, refused, responseOf } from './observed.ts'
 
 const networks = (slugs: unknown) => observed({ kind: 'networks' }, responseOf(200, { networks: slugs }))
 const models = (body: unknown) => observed({ kind: 'models' }, responseOf(200, body))
@@ -13,37 +13,35 @@ const entry = (apiModelId: string | undefined, rpm: number, tpm: number) => ({
 const limits = (rateLimits: unknown) => observed({ kind: 'rate-limits' }, responseOf(200, { data: { rateLimits } }))
 
 describe('lists', () => {
-  sparesEach({
+  passesEach({
     'networks in order': networks(['arbitrum-mainnet', 'base-mainnet', 'base-sepolia']),
     'models with an id': models({ object: 'list', type: 'text', data: [{ id: 'ref-nano-3b' }] }),
     'a list without models': models({ object: 'list', data: [] }),
-    'the limits of the tier': limits([entry('ref-small-24b', 75, 750_000), entry('ref-large-235b', 20, 500_000)]),
-    'a model that is not known, and one without a name': limits([entry('other', 1, 1), entry(undefined, 1, 1)]),
-    'a sort of limit that is not known': limits([
-      { apiModelId: 'ref-small-24b', rateLimits: [{ amount: 9, type: 'RPD' }] },
-    ]),
+    'limits of the tier': limits([entry('ref-small-24b', 75, 750_000), entry('ref-large-235b', 20, 500_000)]),
+    'an unknown model, and one without a name': limits([entry('other', 1, 1), entry(undefined, 1, 1)]),
+    'an unknown kind of limit': limits([{ apiModelId: 'ref-small-24b', rateLimits: [{ amount: 9, type: 'RPD' }] }]),
     'a model without limits': limits([{ apiModelId: 'ref-small-24b', rateLimits: [] }]),
-    'a list that was asked for too often': refused({ kind: 'models' }, 429, { error: 'No' }),
+    'a list that was requested too often': refused({ kind: 'models' }, 429, { error: 'No' }),
     'a service that is down': refused({ kind: 'networks' }, 503),
   })
 
-  accusesEach({
+  failsEach({
     'networks out of order': [
       'catalogue.networks',
-      '"arbitrum-mainnet" stands behind "base-mainnet", expected them sorted and each once',
+      '"arbitrum-mainnet" comes after "base-mainnet", expected a sorted list without duplicates',
       networks(['base-mainnet', 'arbitrum-mainnet']),
     ],
     'a network that is listed twice': [
       'catalogue.networks',
-      '"base-mainnet" stands behind "base-mainnet", expected them sorted and each once',
+      '"base-mainnet" comes after "base-mainnet", expected a sorted list without duplicates',
       networks(['base-mainnet', 'base-mainnet']),
     ],
-    'networks that are no texts': [
+    'networks that are not strings': [
       'catalogue.networks',
       'networks is [{"slug":"base-mainnet"}], expected a list of slugs',
       networks([{ slug: 'base-mainnet' }]),
     ],
-    'a list that is not there': [
+    'a missing list': [
       'catalogue.networks',
       'networks is nothing, expected a list of slugs (the status is 404, expected 200)',
       refused({ kind: 'networks' }, 404),
@@ -51,11 +49,11 @@ describe('lists', () => {
     'models in an array': ['catalogue.models', 'object is nothing, expected "list"', models([{ id: 'ref-nano-3b' }])],
     'a model without an id': [
       'catalogue.models',
-      'a model is {"slug":"ref-nano-3b"}, expected an id in it',
+      'a model is {"slug":"ref-nano-3b"}, expected it to have an id',
       models({ object: 'list', data: [{ id: 'a' }, { slug: 'ref-nano-3b' }] }),
     ],
     'no limits': ['catalogue.rate-limits', 'rateLimits is [], expected a list', limits([])],
-    'the limits of an hour': [
+    'limits per hour': [
       'catalogue.rate-limits',
       'ref-small-24b has {"amount":4500,"type":"RPM"}, expected 75 (default S)',
       limits([entry('ref-small-24b', 4500, 750_000)]),

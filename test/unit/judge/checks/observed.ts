@@ -13,12 +13,12 @@ import type {
   StreamRecord,
 } from '../../../../src/observation/observation.ts'
 
-/** The Unix time at which the clock of the observations stands at 0. */
+/** The Unix time at which the clock of the observations is 0. */
 export const startedAtMs = Date.UTC(2026, 0, 15, 12)
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** What an honest service writes on every answer to a caller that it knows. */
+/** The headers of an honest service on every authenticated response. */
 export const honestHeaders = {
   'content-type': 'application/json',
   date: 'Thu, 15 Jan 2026 12:00:01 GMT',
@@ -45,7 +45,7 @@ export function responseOf(status: number, body: unknown, headers: Headers = {})
   return { status, headers: Object.fromEntries(all), bytes: 100, body: shape }
 }
 
-/** Sent a second into the run, and answered half a second later. */
+/** Sent one second into the run. The response arrives half a second later. */
 export function observed(
   request: RequestDescriptor,
   response: ObservedResponse | null,
@@ -110,7 +110,7 @@ export const completion = {
 export const chatObserved = (body: unknown, headers: Headers = {}, changes: Partial<Observation> = {}): Observation =>
   observed(chatDescriptor, responseOf(200, body, { ...tokenHeaders, ...headers }), changes)
 
-export const reading: StreamRecord = {
+export const streamRecord: StreamRecord = {
   chunks: 103,
   grammar: [
     ['role', 1],
@@ -145,7 +145,7 @@ export const reading: StreamRecord = {
 
 export const streamObserved = (stream: Partial<StreamRecord>, changes: Partial<Observation> = {}): Observation => {
   const response = responseOf(200, {}, { ...tokenHeaders, 'content-type': 'text/event-stream' })
-  const body = { kind: 'stream', stream: { ...reading, ...stream } } as const
+  const body = { kind: 'stream', stream: { ...streamRecord, ...stream } } as const
   return observed({ ...chatDescriptor, stream: true }, { ...response, body }, changes)
 }
 
@@ -165,7 +165,7 @@ export const singleDescriptor: RpcDescriptor = {
   replay: null,
 }
 
-/** 20 + 40 credits, and 5 for the item that fails. */
+/** 20 + 40 credits, and 5 for the failing item. */
 export const batchDescriptor: RpcDescriptor = {
   ...singleDescriptor,
   batch: true,
@@ -198,7 +198,7 @@ export const batchObserved = (
 
 const honestError = (status: number) => ({ error: 'No', ...(status === 402 && { code: 'INSUFFICIENT_BALANCE' }) })
 
-/** A refusal of a request that was to have `asked`. */
+/** A response with an error status to this request. */
 export const refused = (
   request: RequestDescriptor,
   status: number,
@@ -206,34 +206,34 @@ export const refused = (
   headers: Headers = {},
 ) => observed(request, responseOf(status, body, { ...(request.kind === 'rpc' ? rpcHeaders : {}), ...headers }))
 
-/** Everything that all checks hold against the observation: the clause, and the first reason. */
-export function accusations(
+/** The failed clauses of an observation over all checks, each with its first message. */
+export function failedClauses(
   observation: Observation,
   contract: Contract = documented,
 ): Partial<Record<ClauseId, string>> {
-  const docket = createFindingLog()
-  createChecks(contract, docket)(observation)
-  return Object.fromEntries(docket.findings().map(({ clause, message }) => [clause, message]))
+  const findingLog = createFindingLog()
+  createChecks(contract, findingLog)(observation)
+  return Object.fromEntries(findingLog.findings().map(({ clause, message }) => [clause, message]))
 }
 
-/** How often the clause was looked at. */
+/** How often the clause was judged. */
 export function judgedCount(clause: ClauseId, observation: Observation, contract: Contract = documented): number {
-  const docket = createFindingLog()
-  createChecks(contract, docket)(observation)
-  return docket.tallies().find(tally => tally.id === clause)?.judged ?? 0
+  const findingLog = createFindingLog()
+  createChecks(contract, findingLog)(observation)
+  return findingLog.tallies().find(tally => tally.id === clause)?.judged ?? 0
 }
 
-export function sparesEach(rows: Readonly<Record<string, Observation>>, contract: Contract = documented): void {
-  test.each(Object.entries(rows))('spares %s', (_, observation) => {
-    expect(accusations(observation, contract)).toEqual({})
+export function passesEach(rows: Readonly<Record<string, Observation>>, contract: Contract = documented): void {
+  test.each(Object.entries(rows))('passes %s', (_, observation) => {
+    expect(failedClauses(observation, contract)).toEqual({})
   })
 }
 
 export type Violation = readonly [clause: ClauseId, message: string, observation: Observation]
 
-/** Each row is accused under its own clause, in these words, and under no other. */
-export function accusesEach(rows: Readonly<Record<string, Violation>>, contract: Contract = documented): void {
-  test.each(Object.entries(rows))('accuses %s', (_, [clause, message, observation]) => {
-    expect(accusations(observation, contract)).toEqual({ [clause]: message })
+/** Each row must fail its clause with this message, and no other clause. */
+export function failsEach(rows: Readonly<Record<string, Violation>>, contract: Contract = documented): void {
+  test.each(Object.entries(rows))('fails %s', (_, [clause, message, observation]) => {
+    expect(failedClauses(observation, contract)).toEqual({ [clause]: message })
   })
 }

@@ -1,6 +1,6 @@
 import type { ChatOptions } from '../../../../src/contract/chat-options.ts'
 import type { Observation, StreamPart, StreamRecord } from '../../../../src/observation/observation.ts'
-import { chatDescriptor, completion, observed, reading, refused, responseOf, tokenHeaders } from './observed.ts'
+import { chatDescriptor, completion, observed, refused, responseOf, streamRecord, tokenHeaders } from './observed.ts'
 
 const plain: ChatOptions = { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: false }
 export const asking = (options: Partial<ChatOptions>) => ({
@@ -23,7 +23,7 @@ const [choice] = completion.choices
 
 type Said = { readonly echo?: unknown; readonly content?: unknown; readonly choice?: object }
 
-/** Asked with these options, and answered with 200. */
+/** A request with these options, and its response with status 200. */
 export function answered(
   options: Partial<ChatOptions>,
   { echo, content = 'Hello', choice: changes }: Said = {},
@@ -34,7 +34,7 @@ export function answered(
 
 export function streamed(parameters: object, stream: Partial<StreamRecord>): Observation {
   const response = responseOf(200, {}, { ...tokenHeaders, 'content-type': 'text/event-stream' })
-  const body = { kind: 'stream', stream: { ...reading, text: 'Hello', contentCharacters: 5, ...stream } } as const
+  const body = { kind: 'stream', stream: { ...streamRecord, text: 'Hello', contentCharacters: 5, ...stream } } as const
   return observed({ ...asking({ parameters: { ...parameters } }), stream: true }, { ...response, body })
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import type { ObservedResponse, ResourceDescriptor } from '../../../../src/observation/observation.ts'
-import { accusations, accusesEach, judgedCount, observed, responseOf, sparesEach } from './observed.ts'
+import { failedClauses, failsEach, judgedCount, observed, passesEach, responseOf } from './observed.ts'
 
 const request = (resource: string, more: Partial<ResourceDescriptor> = {}): ResourceDescriptor => ({
   ...{ kind: 'resource', resource, body: documented.resources[resource]?.body ?? null },
@@ -35,15 +35,15 @@ const characters = (items: number, headers: Readonly<Record<string, string>>, mo
   answered('characters', listOf(items, headers), more)
 
 describe('resources', () => {
-  sparesEach({
+  passesEach({
     'an embedding of a text': answered('embeddings', embedded()),
     'an embedding of texts': answered('embeddings', embedded(), { body: { input: ['a', 'b'] } }),
-    'a refusal of token ids': answered('embeddings', embedded(400), { body: { input: [1, 2] } }),
-    'a request that came too often': answered('embeddings', embedded(429, { 'x-ratelimit-type': 'user' })),
+    'a rejection of token ids': answered('embeddings', embedded(400), { body: { input: [1, 2] } }),
+    'a request above the rate limit': answered('embeddings', embedded(429, { 'x-ratelimit-type': 'user' })),
     'a caller without credit': answered('embeddings', embedded(402)),
     'a failure of the service': answered('embeddings', responseOf(500, { error: 'Failed' })),
     'a video that was never queued': answered('video-retrieve', responseOf(404, { error: 'No' }, limitOf(120))),
-    'speech that does not say what file it is': answered('speech', speech()),
+    'speech without Content-Disposition': answered('speech', speech()),
     'speech as an attachment': answered('speech', speech({ 'content-disposition': 'attachment; filename="a.mp3"' })),
     'speech inline': answered('speech', speech({ 'content-disposition': 'Inline' })),
     'the first page': characters(3, pages(3, 1, 7, 3)),
@@ -51,106 +51,102 @@ describe('resources', () => {
     'a full last page': characters(3, pages(3, 2, 6, 2), { page: 2, limit: 3 }),
     'a list without items, on no page': characters(0, pages(20, 1, 0, 0)),
     'a list without items, on an empty page': characters(0, pages(20, 1, 0, 1)),
-    'a page behind the last': characters(0, pages(3, 9, 7, 3), { page: 9, limit: 3 }),
-    'the last page in place of one behind it': characters(1, pages(3, 3, 7, 3), { page: 9, limit: 3 }),
-    'a smaller page than was asked for': characters(5, pages(5, 1, 7, 2), { page: 1, limit: 1000 }),
-    'a list that is no object': answered('characters', responseOf(200, [1, 2], pages(20, 1, 2, 1))),
-    'a list that is kept elsewhere': answered('characters', responseOf(200, { items: {} }, pages(20, 1, 2, 1))),
-    'a time that is given back': answered(
+    'a page after the last one': characters(0, pages(3, 9, 7, 3), { page: 9, limit: 3 }),
+    'the last page instead of one after it': characters(1, pages(3, 3, 7, 3), { page: 9, limit: 3 }),
+    'a smaller page than requested': characters(5, pages(5, 1, 7, 2), { page: 1, limit: 1000 }),
+    'a list that is not an object': answered('characters', responseOf(200, [1, 2], pages(20, 1, 2, 1))),
+    'a list in another field': answered('characters', responseOf(200, { items: {} }, pages(20, 1, 2, 1))),
+    'an echoed timestamp': answered(
       'characters',
       listOf(2, { ...pages(20, 1, 2, 1), 'x-service-request-timestamp-ms': '17' }),
       {
         timestampMs: 17,
       },
     ),
-    'a time that is not given back': characters(2, pages(20, 1, 2, 1), { timestampMs: 17 }),
-    'a resource that the contract does not have': answered('nonsense', responseOf(404, { error: 'No' })),
+    'a timestamp that is not echoed': characters(2, pages(20, 1, 2, 1), { timestampMs: 17 }),
+    'a resource that is not in the contract': answered('nonsense', responseOf(404, { error: 'No' })),
   })
 
-  accusesEach({
-    'a resource that is not there': [
+  failsEach({
+    'a missing resource': [
       'resource.offered',
-      'POST /embeddings was answered with 404, expected embeddings',
+      'POST /embeddings got status 404, expected the resource embeddings',
       answered('embeddings', embedded(404)),
     ],
-    'a refusal of a text': [
+    'a rejected text': [
       'embeddings.input',
-      'an embedding of "hello" was answered with 400, expected a success',
+      'an embedding of "hello" got status 400, expected a success',
       answered('embeddings', embedded(400)),
     ],
-    'a refusal of texts': [
+    'a rejected list of texts': [
       'embeddings.input',
-      'an embedding of ["a","b"] was answered with 400, expected a success',
+      'an embedding of ["a","b"] got status 400, expected a success',
       answered('embeddings', embedded(400), { body: { input: ['a', 'b'] } }),
     ],
     'a limit of another kind': [
       'limit.resources',
-      'the limit of embedding is said to be 60, expected 500 (default)',
+      'the stated limit of embedding is 60, expected 500 (default)',
       answered('embeddings', embedded(200, limitOf(60))),
     ],
-    'an inference answer without its model': [
+    'an inference response without its model': [
       'header.model-id',
       'x-service-model-id is nothing on a 200, expected the model used',
       answered('embeddings', embedded(200, { 'x-service-model-id': undefined })),
     ],
-    'a file name alone': [
+    'a file name only': [
       'header.content-disposition',
       'content-disposition is "a.mp3" on a 200, expected attachment or inline',
       answered('speech', speech({ 'content-disposition': 'a.mp3' })),
     ],
     'pages without their number': [
       'header.pagination',
-      'x-pagination-total is nothing on a list in pages, expected whole numbers',
+      'x-pagination-total is nothing on a paginated list, expected whole numbers',
       answered('characters', listOf(3, { ...pages(3, 1, 7, 3), 'x-pagination-total': undefined })),
     ],
     'half a page': [
       'header.pagination',
-      'x-pagination-page is "1.5" on a list in pages, expected whole numbers',
+      'x-pagination-page is "1.5" on a paginated list, expected whole numbers',
       characters(3, pages(3, 1.5, 7, 3)),
     ],
-    'pages from 0': [
-      'header.pagination.page',
-      'the page is said to be 0, expected 1',
-      characters(3, pages(3, 0, 7, 3)),
-    ],
+    'pages from 0': ['header.pagination.page', 'the stated page is 0, expected 1', characters(3, pages(3, 0, 7, 3))],
     'another page': [
       'header.pagination.page',
-      'the page is said to be 1, expected 2',
+      'the stated page is 1, expected 2',
       characters(3, pages(3, 1, 7, 3), { page: 2 }),
     ],
     'a page too few': [
       'header.pagination.total-pages',
-      '7 items, 3 on a page, are said to be on 2 pages, expected 3',
+      '2 pages are stated for 7 items with 3 per page, expected 3',
       characters(3, pages(3, 1, 7, 2)),
     ],
     'a page too many': [
       'header.pagination.total-pages',
-      '6 items, 3 on a page, are said to be on 3 pages, expected 2',
+      '3 pages are stated for 6 items with 3 per page, expected 2',
       characters(3, pages(3, 1, 6, 3)),
     ],
-    'pages of nothing': [
+    'pages of 0 items': [
       'header.pagination.total-pages',
-      '7 items, 0 on a page, are said to be on 0 pages, expected 0',
+      '0 pages are stated for 7 items with 0 per page, expected 0',
       answered('characters', responseOf(200, {}, pages(0, 1, 7, 0))),
     ],
     'an item too few': [
       'header.pagination.items',
-      'page 1 of 7 items, 3 on a page, has 2 of them, expected 3',
+      'page 1 of 7 items with 3 per page has 2 items, expected 3',
       characters(2, pages(3, 1, 7, 3)),
     ],
     'an item too many on the last page': [
       'header.pagination.items',
-      'page 3 of 7 items, 3 on a page, has 2 of them, expected 1',
+      'page 3 of 7 items with 3 per page has 2 items, expected 1',
       characters(2, pages(3, 3, 7, 3), { page: 3 }),
     ],
-    'another time than was stated': [
+    'another timestamp than sent': [
       'header.request-timestamp',
       'x-service-request-timestamp-ms is "18", expected 17',
       answered('characters', listOf(2, { ...pages(20, 1, 2, 1), 'x-service-request-timestamp-ms': '18' }), {
         timestampMs: 17,
       }),
     ],
-    'a time that nobody stated': [
+    'a timestamp that was not sent': [
       'header.request-timestamp',
       'x-service-request-timestamp-ms is "18", expected none, since none was sent',
       answered('characters', listOf(2, { ...pages(20, 1, 2, 1), 'x-service-request-timestamp-ms': '18' })),
@@ -162,31 +158,31 @@ describe('resources', () => {
     ],
   })
 
-  test('partners have limits of their own', () => {
+  test('partners have their own limits', () => {
     const image = answered('image', responseOf(200, {}, { ...ofModel, ...limitOf(20) }))
-    expect(accusations({ ...image, accountTier: 'partner' })).toEqual({
-      'limit.resources': 'the limit of image is said to be 20, expected 60 (partner)',
+    expect(failedClauses({ ...image, accountTier: 'partner' })).toEqual({
+      'limit.resources': 'the stated limit of image is 20, expected 60 (partner)',
     })
   })
 
-  test('the limit of the video of partners is open', () => {
+  test('the video limits of partners are open', () => {
     const video = answered('video-queue', responseOf(200, {}, { ...ofModel, ...limitOf(7) }))
     expect(judgedCount('limit.resources', { ...video, accountTier: 'partner' })).toBe(0)
   })
 
-  test('where the profile calls speech a download, it has to say so', () => {
+  test('speech must have a Content-Disposition if the profile makes it a download', () => {
     const { speech: resource } = documented.resources
     if (resource === undefined) throw new Error('no speech')
     const contract = { ...documented, resources: { speech: { ...resource, isDownload: true } } }
-    expect(accusations(answered('speech', speech()), contract)).toEqual({
+    expect(failedClauses(answered('speech', speech()), contract)).toEqual({
       'header.content-disposition': 'content-disposition is nothing on a 200, expected attachment or inline',
     })
   })
 
   test.each([null, 7, 'text', [], { data: 7 }, { data: null }])(
-    'a list that is %j is no accusation of its items',
+    'a list that is %j does not fail the count of its items',
     body => {
-      const found = accusations(answered('characters', responseOf(200, body, pages(3, 1, 7, 3))))
+      const found = failedClauses(answered('characters', responseOf(200, body, pages(3, 1, 7, 3))))
       expect(Object.keys(found).filter(clause => clause !== 'header.pagination.items')).toEqual([])
     },
   )

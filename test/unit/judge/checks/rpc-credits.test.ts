@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import {
-  accusations,
-  accusesEach,
   batchBody,
   batchObserved,
+  failedClauses,
+  failsEach,
   failure,
   judgedCount,
   observed,
+  passesEach,
   responseOf,
   result,
   rpcHeaders,
   singleDescriptor,
   singleObserved,
-  sparesEach,
 } from './observed.ts'
 
 const costing = (credits: string | undefined, usd: string | undefined) => ({
@@ -29,29 +29,29 @@ const withDiscount = (singleErrorIsDiscounted: boolean) => ({
 })
 
 describe('credits', () => {
-  sparesEach({
-    'a call at its price': singleObserved(result(1)),
+  passesEach({
+    'a call with its price': singleObserved(result(1)),
     'a batch with a failed item at 5 credits': batchObserved(batchBody),
-    'an odd total that was rounded down': batchObserved(batchBody, costing('65', '0.00004062')),
-    'a cost that was not rounded': batchObserved(batchBody, costing('65', '0.000040625')),
-    'a price that is about right': singleObserved(result(1), costing('20', '0.00001255')),
+    'an odd total, rounded down': batchObserved(batchBody, costing('65', '0.00004062')),
+    'an exact cost': batchObserved(batchBody, costing('65', '0.000040625')),
+    'an approximate price': singleObserved(result(1), costing('20', '0.00001255')),
     'a failed single call at the full price': dearFailing('40', '0.000025'),
     'a failed single call at the price of a failed item': dearFailing('5', '0.00000313'),
-    'a replay, whatever it shows': observed(
+    'a replay with any credits': observed(
       { ...singleDescriptor, replay: { group: 4, role: 'duplicate', concurrent: false } },
       responseOf(200, result(1), { ...rpcHeaders, ...costing('0', '0'), 'idempotent-replayed': 'true' }),
     ),
-    'a method that is on no list': observed(
+    'a method that is not on a list': observed(
       { ...singleDescriptor, items: [{ id: 1, method: 'zks_L1ChainId', failing: false }] },
       responseOf(200, result(1), rpcHeaders),
     ),
-    'a network that is on no list': observed(
+    'a network that is not on a list': observed(
       { ...singleDescriptor, network: 'robinhood-mainnet' },
       responseOf(200, result(1), rpcHeaders),
     ),
   })
 
-  accusesEach({
+  failsEach({
     'no credits': [
       'rpc.credits.header',
       'x-service-rpc-credits is nothing, expected an integer',
@@ -77,7 +77,7 @@ describe('credits', () => {
       '40 credits for eth_call on ethereum-mainnet, expected 20',
       singleObserved(result(1), costing('40', '0.000025')),
     ],
-    'a batch that lacks an item': [
+    'a batch without the price of an item': [
       'rpc.credits.amount',
       '45 credits for a batch of 3 on ethereum-mainnet, expected 65',
       batchObserved(batchBody, costing('45', '0.00002813')),
@@ -87,7 +87,7 @@ describe('credits', () => {
       '20 credits for trace_call on ethereum-mainnet, expected 5 or 40',
       dearFailing('20', '0.0000125'),
     ],
-    'a failed item in full': [
+    'a failed item at the full price': [
       'rpc.batch.error-price',
       '80 credits for a batch with 1 failed items, expected 65',
       batchObserved(batchBody, costing('80', '0.00005')),
@@ -97,7 +97,7 @@ describe('credits', () => {
       '60 credits for a batch with 1 failed items, expected 65',
       batchObserved(batchBody, costing('60', '0.0000375')),
     ],
-    'credits that are dearer by a hundredth': [
+    'credits that cost 1 % more': [
       'rpc.cost.amount',
       '2000 credits cost 0.0012625 USD, expected about 0.00125',
       observed(
@@ -115,19 +115,19 @@ describe('credits', () => {
     ],
   })
 
-  test('where the contract says which price a failed single call has, the other is wrong', () => {
+  test('if the contract gives the price of a failed single call, the other price is wrong', () => {
     const [inFull, discounted] = [dearFailing('40', '0.000025'), dearFailing('5', '0.00000313')]
-    expect(accusations(inFull, withDiscount(false))).toEqual({})
-    expect(accusations(discounted, withDiscount(true))).toEqual({})
-    expect(accusations(inFull, withDiscount(true))).toEqual({
+    expect(failedClauses(inFull, withDiscount(false))).toEqual({})
+    expect(failedClauses(discounted, withDiscount(true))).toEqual({})
+    expect(failedClauses(inFull, withDiscount(true))).toEqual({
       'rpc.credits.amount': '40 credits for trace_call on ethereum-mainnet, expected 5',
     })
-    expect(accusations(discounted, withDiscount(false))).toEqual({
+    expect(failedClauses(discounted, withDiscount(false))).toEqual({
       'rpc.credits.amount': '5 credits for trace_call on ethereum-mainnet, expected 40',
     })
   })
 
-  test('where responses cannot be paired with items, no amount is asserted', () => {
+  test('no amount is asserted if responses cannot be matched with items', () => {
     expect(judgedCount('rpc.credits.amount', batchObserved([result(1)]))).toBe(0)
   })
 })

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import {
-  accusations,
-  accusesEach,
   batchBody,
   batchDescriptor,
   batchObserved,
+  failedClauses,
+  failsEach,
   failure,
   judgedCount,
   observed,
+  passesEach,
   refused,
   responseOf,
   result,
   rpcHeaders,
   singleDescriptor,
   singleObserved,
-  sparesEach,
 } from './observed.ts'
 
 const failing = { ...singleDescriptor, items: [{ id: 1, method: 'eth_getBalance', failing: true }] }
@@ -33,12 +33,12 @@ const fullBatch = {
 }
 const upstream = { error: 'Upstream request failed' }
 
-describe('RPC answers', () => {
-  sparesEach({
+describe('RPC responses', () => {
+  passesEach({
     'a result': singleObserved(result(1)),
-    'a result that is null': singleObserved(result(1, null)),
-    'a result beside an error that is null': singleObserved({ ...result(1), error: null }),
-    'a failing call that is answered with 200': observed(
+    'a null result': singleObserved(result(1, null)),
+    'a result next to a null error': singleObserved({ ...result(1), error: null }),
+    'a failing call with status 200': observed(
       failing,
       responseOf(200, failure(1), {
         ...rpcHeaders,
@@ -46,47 +46,47 @@ describe('RPC answers', () => {
         'x-service-rpc-cost-usd': '0.00000313',
       }),
     ),
-    'an error beside a result that is null': batchObserved([result(1), result(2), { ...failure('r-3'), result: null }]),
-    'an error of a code that is not known, with data': batchObserved([
+    'an error next to a null result': batchObserved([result(1), result(2), { ...failure('r-3'), result: null }]),
+    'an error with an unknown code, and data': batchObserved([
       result(1),
       result(2),
       { jsonrpc: '2.0', id: 'r-3', error: { code: 3, message: 'execution reverted', data: '0x' } },
     ]),
     'the responses of a batch in another order': batchObserved([...batchBody].reverse()),
     'a media type with a charset': singleObserved(result(1), { 'content-type': 'application/json;charset=UTF-8' }),
-    'a failing batch that was refused for its number': refused(
+    'a failing batch above the rate limit': refused(
       batchDescriptor,
       429,
       { error: 'No', customMessage: 'Wait' },
       { 'x-ratelimit-type': 'user', 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' },
     ),
-    'a failing batch that nobody can pay': refused(batchDescriptor, 402),
+    'a failing batch that the balance does not cover': refused(batchDescriptor, 402),
     'a failing batch whose upstream could not be reached': refused(batchDescriptor, 500, upstream),
-    'a failing batch that a gateway could not pass on': observed(
+    'a failing batch that a gateway could not forward': observed(
       batchDescriptor,
       responseOf(502, '<html>', { 'x-service-version': undefined }),
     ),
-    'one failing item among others that a node does not like': ofFour(
+    'one failing item among others that a node rejects': ofFour(
       [result(1), failure(2), failure(3), failure('r-3')],
       '35',
     ),
-    'a full batch that comes too often': refused(
+    'a full batch above the rate limit': refused(
       fullBatch,
       429,
       { error: 'No', customMessage: 'Wait' },
       { 'x-ratelimit-type': 'user', 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' },
     ),
-    'a full batch that nobody can pay': refused(fullBatch, 402),
+    'a full batch that the balance does not cover': refused(fullBatch, 402),
     'a full batch whose upstream could not be reached': refused(fullBatch, 500, upstream),
-    'a batch that is one shorter and refused for another reason': refused(
+    'a batch that is one item shorter, rejected for another reason': refused(
       { ...fullBatch, items: fullBatch.items.slice(1) },
       400,
     ),
-    'a conflict, which is another judge’s': observed(conflict, responseOf(400, { error: 'Used' }, rpcHeaders)),
+    'a conflict, which another judge covers': observed(conflict, responseOf(400, { error: 'Used' }, rpcHeaders)),
   })
 
-  accusesEach({
-    'an answer as text': [
+  failsEach({
+    'a response as text': [
       'rpc.content-type',
       'content-type is "text/plain", expected application/json',
       singleObserved(result(1), { 'content-type': 'text/plain' }),
@@ -106,17 +106,17 @@ describe('RPC answers', () => {
       'a response is {"jsonrpc":"2.0","id":1}: it has neither result nor error',
       singleObserved({ jsonrpc: '2.0', id: 1 }),
     ],
-    'a result beside an error': [
+    'a result next to an error': [
       'rpc.response',
       'a response is {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params"},"r...: it has both result and error',
       observed(failing, responseOf(200, { ...failure(1), result: '0x' }, rpcHeaders)),
     ],
-    'an error that is a text': [
+    'an error that is a string': [
       'rpc.response',
-      'a response is {"jsonrpc":"2.0","id":"r-3","error":"invalid params"}: its error is no object',
+      'a response is {"jsonrpc":"2.0","id":"r-3","error":"invalid params"}: its error is not an object',
       batchObserved([result(1), result(2), { jsonrpc: '2.0', id: 'r-3', error: 'invalid params' }]),
     ],
-    'an error whose code is a text': [
+    'an error whose code is a string': [
       'rpc.response.error',
       'an error is {"code":"-32000","message":"no"}, expected an integer code and a message',
       batchObserved([result(1), result(2), { ...failure('r-3'), error: { code: '-32000', message: 'no' } }]),
@@ -126,9 +126,9 @@ describe('RPC answers', () => {
       'an error is {"code":-32602}, expected an integer code and a message',
       batchObserved([result(1), result(2), { ...failure('r-3'), error: { code: -32602 } }]),
     ],
-    'one failing item that spoils all others': [
+    'a failing item that fails all others': [
       'rpc.item-failure.alone',
-      'all 4 items came back with invalid params, expected only the 1 that have them',
+      'all 4 items got an invalid-params error, expected it only for the 1 with invalid params',
       ofFour(
         [1, 2, 3, 'r-3'].map(id => failure(id)),
         '20',
@@ -136,79 +136,83 @@ describe('RPC answers', () => {
     ],
     'a full batch that is too long for the service': [
       'rpc.batch.full',
-      'a batch of 100 items was answered with 400, expected 200',
+      'a batch of 100 items got status 400, expected 200',
       refused(fullBatch, 400),
     ],
     'a full batch that is too large for the service': [
       'rpc.batch.full',
-      'a batch of 100 items was answered with 413, expected 200',
+      'a batch of 100 items got status 413, expected 200',
       refused(fullBatch, 413),
     ],
-    'an id that came back as a text': [
+    'an id returned as a string': [
       'rpc.id',
-      'the id came back as "1", expected 1',
+      'the id was returned as "1", expected 1',
       singleObserved(result('1'), { 'x-service-rpc-credits': '20' }),
     ],
-    'an id of the proxy': ['rpc.id', 'the id came back as 1000001, expected 1', singleObserved(result(1_000_001))],
-    'ids of a batch that were swapped': [
+    'an id assigned by the proxy': [
       'rpc.id',
-      'item "r-3" has invalid params and came back with a result, 2 came back with their error, expected each with its own id',
+      'the id was returned as 1000001, expected 1',
+      singleObserved(result(1_000_001)),
+    ],
+    'swapped ids of a batch': [
+      'rpc.id',
+      'item "r-3" has invalid params and got a result, 2 got its error, expected each with its own id',
       batchObserved([result(1), failure(2), result('r-3')], {
         'x-service-rpc-credits': '45',
         'x-service-rpc-cost-usd': '0.00002813',
       }),
     ],
     'a missing response': ['rpc.batch.correlation', 'no response has id "r-3"', batchObserved([result(1), result(2)])],
-    'a response that comes twice': [
+    'a response that is returned twice': [
       'rpc.batch.correlation',
-      'id 1 came back twice',
+      'id 1 was returned twice',
       batchObserved([...batchBody, result(1)]),
     ],
-    'a response that nobody asked for': [
+    'a response that was not requested': [
       'rpc.batch.correlation',
-      'id 7 was not asked for',
+      'id 7 was not requested',
       batchObserved([...batchBody, result(7)]),
     ],
-    'ids of a batch that became texts': [
+    'ids of a batch returned as strings': [
       'rpc.batch.correlation',
-      'id 1 came back as "1"; id 2 came back as "2"; no response has id 1, 2',
+      'id 1 was returned as "1"; id 2 was returned as "2"; no response has id 1, 2',
       batchObserved([result('1'), result('2'), failure('r-3')]),
     ],
-    'an object in answer to a batch': [
+    'an object as the response to a batch': [
       'rpc.batch.correlation',
-      'the answer to a batch is {"jsonrpc":"2.0","id":1,"result":"0x1"}, expected an array',
+      'the response to a batch is {"jsonrpc":"2.0","id":1,"result":"0x1"}, expected an array',
       batchObserved(result(1)),
     ],
-    'a failing batch that is refused': [
+    'a rejected failing batch': [
       'rpc.item-failure.status',
-      'a request with an item that fails was answered with 400, expected 200',
+      'a request with a failing item got status 400, expected 200',
       refused(batchDescriptor, 400),
     ],
   })
 
-  test('responses to the items under a status of 500 are an answer to them', () => {
+  test('with status 500, responses to the items count as their results', () => {
     const observation = refused(batchDescriptor, 500, batchBody)
-    expect(accusations(observation)['rpc.item-failure.status']).toBe(
-      'a request with an item that fails was answered with 500, expected 200',
+    expect(failedClauses(observation)['rpc.item-failure.status']).toBe(
+      'a request with a failing item got status 500, expected 200',
     )
   })
 
-  test('a list that the target makes too long is told in brief', () => {
-    const message = accusations(batchObserved(Array.from({ length: 5000 }, (_, index) => result(`x${index}`))))
+  test('a list of any length is shortened', () => {
+    const message = failedClauses(batchObserved(Array.from({ length: 5000 }, (_, index) => result(`x${index}`))))
     expect(message['rpc.batch.correlation']).toBe(
-      'id "x0" was not asked for; id "x1" was not asked for; id "x2" was not asked for; id "x3" was not asked for; id "x4" was not asked for and 4996 more',
+      'id "x0" was not requested; id "x1" was not requested; id "x2" was not requested; id "x3" was not requested; id "x4" was not requested and 4996 more',
     )
   })
 
-  test('an answer that broke off is not judged', () => {
+  test('a truncated response is not judged', () => {
     const lost = { kind: 'failed', reason: 'connection-lost', detail: '' } as const
     expect(judgedCount('rpc.response', singleObserved('{"json', {}, { outcome: lost }))).toBe(0)
   })
 
-  test('what an error says is not asserted where the profile is silent', () => {
+  test('the form of an error is not asserted if the profile leaves it open', () => {
     const rpc = { ...documented.rpc, errorLayout: null }
     const observation = batchObserved([result(1), result(2), { ...failure('r-3'), error: { reason: 'no' } }])
-    expect(accusations(observation, { ...documented, rpc })).toEqual({})
-    expect(accusations(observation)).not.toEqual({})
+    expect(failedClauses(observation, { ...documented, rpc })).toEqual({})
+    expect(failedClauses(observation)).not.toEqual({})
   })
 })

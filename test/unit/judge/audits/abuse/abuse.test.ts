@@ -10,34 +10,34 @@ import { blockText, type Fault, type Guarding, guard, type Traffic } from './gua
 
 function judge(observations: readonly Observation[], abuse: Partial<Contract['abuse']> = {}, shared = false) {
   const contract = { ...documented, abuse: { ...documented.abuse, ...abuse } }
-  const docket = createFindingLog()
-  const audit = createAbuseAudit({ contract, shared, startedAtMs }, docket.reporterFor('abuse'))
-  const sequencer = createSendOrder(audit.add)
-  for (const observation of observations) sequencer.add(observation)
-  sequencer.flush()
+  const findingLog = createFindingLog()
+  const audit = createAbuseAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('abuse'))
+  const sendOrder = createSendOrder(audit.add)
+  for (const observation of observations) sendOrder.add(observation)
+  sendOrder.flush()
   audit.finish(true)
-  const judged = Object.fromEntries(docket.tallies().map(tally => [tally.id, tally.judged]))
-  const accused = docket.findings().map(({ clause }) => clause)
-  return { accused, message: docket.findings().map(({ message }) => message), judged, blocks: audit.blocks() }
+  const judged = Object.fromEntries(findingLog.tallies().map(tally => [tally.id, tally.judged]))
+  const failed = findingLog.findings().map(({ clause }) => clause)
+  return { failed, message: findingLog.findings().map(({ message }) => message), judged, blocks: audit.blocks() }
 }
 
 const seeds = Array.from({ length: 12 }, (_, index) => index + 1)
 
-describe('an honest service is never accused', () => {
+describe('an honest service passes', () => {
   const variants: Readonly<Record<string, [Guarding, Partial<Traffic>?]>> = {
     'when half of the requests fail': [{}],
     'when nearly all requests fail': [{}, { failing: 0.95 }],
     'when few requests fail': [{}, { failing: 0.02 }],
-    'at the edge of the limit': [{}, { failing: 0.5, gapMs: 2_000 }],
-    'when answers take as long as the window': [{}, { latencyMs: 30_000 }],
-    'when answers take some seconds': [{}, { latencyMs: 4_000, gapMs: 200 }],
-    'when a third of the requests is not answered': [{}, { lost: 0.33 }],
-    'when a proxy answers a third of the requests': [{}, { proxied: 0.33 }],
-    'that blocks the request that fails once too often': [{ lastFailure: 'blocked' }],
-    'that keeps whole seconds': [{ wholeSeconds: true }],
+    'near the limit': [{}, { failing: 0.5, gapMs: 2_000 }],
+    'when responses take as long as the window': [{}, { latencyMs: 30_000 }],
+    'when responses take some seconds': [{}, { latencyMs: 4_000, gapMs: 200 }],
+    'when a third of the requests get no response': [{}, { lost: 0.33 }],
+    'when a third of the responses come from a gateway': [{}, { proxied: 0.33 }],
+    'that blocks the failure above the limit': [{ lastFailure: 'blocked' }],
+    'that rounds to whole seconds': [{ wholeSeconds: true }],
     'on an account that failed before the run': [{ failedBefore: 20 }],
     'on an account that was blocked before the run': [{ blockedBefore: true }],
-    'that answers a block with 403': [{ status: 403 }],
+    'that uses 403 for a block': [{ status: 403 }],
   }
   test.each(Object.entries(variants))('%s', (_, [guarding, traffic = {}]) => {
     const blocks: number[] = []
@@ -51,28 +51,28 @@ describe('an honest service is never accused', () => {
   })
 })
 
-describe('a service that guards itself wrongly is accused', () => {
+describe('a service with a wrong abuse block fails', () => {
   const busy = { gapMs: 600, latencyMs: 60, lost: 0, proxied: 0, requests: 900 }
   const faults: Readonly<Record<string, [clause: string, Fault, Partial<Traffic>?]>> = {
-    'of not blocking': ['abuse.counts', { limit: Number.POSITIVE_INFINITY }],
-    'of blocking one failure late': ['abuse.counts', { limit: 21 }, { failing: 0.9 }],
-    'of blocking one failure early': ['abuse.not-early', { limit: 19 }, { failing: 0.6 }],
-    'of blocking after ten failures': ['abuse.not-early', { limit: 10 }],
-    'of counting successes': ['abuse.counts', { counts: () => true }, { failing: 0.1 }],
-    'of not counting a 415': ['abuse.counts', { counts: status => status === 400 }, { failing: 0.9 }],
-    'of sparing the proxy': ['abuse.all-requests', { spares: request => request.kind === 'rpc' }],
-    'of a block that is too short': ['abuse.duration', { blockMs: 20_000 }],
-    'of a block that is too long': ['abuse.ends', { blockMs: 40_000 }],
-    'of a message without a time': ['abuse.message', { text: 'Too many failed attempts. Please retry later.' }],
-    'of a message about something else': ['abuse.message', { text: 'Rate limit exceeded' }],
+    'that never blocks': ['abuse.counts', { limit: Number.POSITIVE_INFINITY }],
+    'that blocks one failure late': ['abuse.counts', { limit: 21 }, { failing: 0.9 }],
+    'that blocks one failure early': ['abuse.not-early', { limit: 19 }, { failing: 0.6 }],
+    'that blocks after ten failures': ['abuse.not-early', { limit: 10 }],
+    'that counts successes': ['abuse.counts', { counts: () => true }, { failing: 0.1 }],
+    'that does not count a 415': ['abuse.counts', { counts: status => status === 400 }, { failing: 0.9 }],
+    'that does not block the proxy': ['abuse.all-requests', { spares: request => request.kind === 'rpc' }],
+    'whose block is too short': ['abuse.duration', { blockMs: 20_000 }],
+    'whose block is too long': ['abuse.ends', { blockMs: 40_000 }],
+    'whose message has no time': ['abuse.message', { text: 'Too many failed attempts. Please retry later.' }],
+    'whose message is about something else': ['abuse.message', { text: 'Rate limit exceeded' }],
   }
   test.each(Object.entries(faults))('%s', (_, [clause, fault, traffic = {}]) => {
-    const accused = new Set(seeds.flatMap(seed => judge(guard({}, { seed, ...busy, ...traffic }, fault)).accused))
-    expect([...accused]).toContain(clause)
+    const failed = new Set(seeds.flatMap(seed => judge(guard({}, { seed, ...busy, ...traffic }, fault)).failed))
+    expect([...failed]).toContain(clause)
   })
 })
 
-/** Requests one after the other, each answered at once: a status, or a block. */
+/** Consecutive requests, each with an immediate response: a status or a block. */
 function story(...steps: readonly (readonly [atMs: number, response: number | 'block'])[]): readonly Observation[] {
   return steps.map(([atMs, response], id) =>
     observed(
@@ -86,62 +86,62 @@ function story(...steps: readonly (readonly [atMs: number, response: number | 'b
 const failures = (count: number, fromMs: number) =>
   Array.from({ length: count }, (_, index) => [fromMs + index * 10, 400] as const)
 
-describe('to the request', () => {
+describe('counted to the request', () => {
   const opening = [0, 200] as const
 
   test('the 21st failure blocks, the 20th does not', () => {
     expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200])).message).toEqual([
-      'a request was answered with 200 0.8 s after more than 20 failures (21 of 400), expected a block of 30 s',
+      'a request got status 200, 0.8 s after more than 20 failures (21 of 400), expected a block of 30 s',
     ])
     expect(judge(story(opening, ...failures(20, 40_000), [41_000, 'block'])).message).toEqual([
-      'a request was blocked after 20 failures and 0 other requests, expected it after more than 20 failures',
+      'a request was blocked after 20 failures and 0 other requests, expected a block only after more than 20 failures',
     ])
-    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 'block'])).accused).toEqual([])
-    const { accused, judged } = judge(story(opening, ...failures(20, 40_000), [41_000, 200]))
-    expect([accused, judged['abuse.not-early']]).toEqual([[], 1])
+    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 'block'])).failed).toEqual([])
+    const { failed, judged } = judge(story(opening, ...failures(20, 40_000), [41_000, 200]))
+    expect([failed, judged['abuse.not-early']]).toEqual([[], 1])
   })
 
   test('failures more than 30 s apart are not in one window', () => {
-    expect(judge(story(opening, ...failures(20, 40_000), [71_000, 400], [71_100, 200])).accused).toEqual([])
+    expect(judge(story(opening, ...failures(20, 40_000), [71_000, 400], [71_100, 200])).failed).toEqual([])
     const blocked = story(opening, ...failures(20, 40_000), [72_000, 400], [72_100, 'block'])
-    expect(judge(blocked).accused).toEqual(['abuse.not-early'])
+    expect(judge(blocked).failed).toEqual(['abuse.not-early'])
   })
 
-  test('what came before the run is not known, unless others use the account it is after a window', () => {
-    expect(judge(story(opening, ...failures(3, 1_000), [2_000, 'block'])).accused).toEqual([])
-    expect(judge(story(opening, ...failures(3, 40_000), [41_000, 'block'])).accused).toEqual(['abuse.not-early'])
-    expect(judge(story(opening, ...failures(3, 40_000), [41_000, 'block']), {}, true).accused).toEqual([])
+  test('use before the run is unknown; after one window it is known, unless others use the account', () => {
+    expect(judge(story(opening, ...failures(3, 1_000), [2_000, 'block'])).failed).toEqual([])
+    expect(judge(story(opening, ...failures(3, 40_000), [41_000, 'block'])).failed).toEqual(['abuse.not-early'])
+    expect(judge(story(opening, ...failures(3, 40_000), [41_000, 'block']), {}, true).failed).toEqual([])
   })
 
-  test('a block is in force for 30 s, give or take the second of a clock', () => {
+  test('a block lasts 30 s, with one second of clock tolerance', () => {
     const blocked = [opening, ...failures(21, 40_000), [40_300, 'block']] as const
-    expect(judge(story(...blocked, [69_000, 200])).accused).toEqual(['abuse.duration'])
-    expect(judge(story(...blocked, [69_400, 200])).accused).toEqual([])
-    expect(judge(story(...blocked, [71_100, 'block'])).accused).toEqual([])
-    expect(judge(story(...blocked, [71_300, 'block'])).accused).toEqual(['abuse.ends'])
+    expect(judge(story(...blocked, [69_000, 200])).failed).toEqual(['abuse.duration'])
+    expect(judge(story(...blocked, [69_400, 200])).failed).toEqual([])
+    expect(judge(story(...blocked, [71_100, 'block'])).failed).toEqual([])
+    expect(judge(story(...blocked, [71_300, 'block'])).failed).toEqual(['abuse.ends'])
     expect(judge(story(...blocked, [71_300, 200])).judged['abuse.ends']).toBe(1)
   })
 
-  test('a block that goes on is accused once', () => {
+  test('a block that continues is reported once', () => {
     const late = Array.from({ length: 50 }, (_, index) => [75_000 + index * 100, 'block'] as const)
     expect(judge(story(opening, ...failures(21, 40_000), [40_300, 'block'], ...late)).message).toHaveLength(1)
   })
 
-  test('a profile may leave open whom a block holds for, and then only its message is judged', () => {
-    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200]), { scope: null }).accused).toEqual([])
+  test('a profile may leave the scope of a block open, and then only its message is judged', () => {
+    expect(judge(story(opening, ...failures(21, 40_000), [41_000, 200]), { scope: null }).failed).toEqual([])
   })
 
-  test('a profile in which only client errors count asserts nothing of a 429', () => {
+  test('a profile that counts only client errors asserts nothing about a 429', () => {
     const limited = failures(21, 40_000).map(([atMs]) => [atMs, 429] as const)
-    expect(judge(story(opening, ...limited, [41_000, 200])).accused).toEqual(['abuse.counts'])
-    expect(judge(story(opening, ...limited, [41_000, 200]), { counts: 'client-errors-but-429' }).accused).toEqual([])
+    expect(judge(story(opening, ...limited, [41_000, 200])).failed).toEqual(['abuse.counts'])
+    expect(judge(story(opening, ...limited, [41_000, 200]), { counts: 'client-errors-but-429' }).failed).toEqual([])
   })
 
-  test('the blocked answers of a stage are counted', () => {
+  test('the blocked responses of a stage are counted', () => {
     expect(judge(story(opening, ...failures(21, 40_000), [41_000, 'block'])).blocks).toEqual({ steady: 1 })
   })
 
-  test('any body at all is data', () => {
+  test('any response body is accepted', () => {
     for (const body of [null, [], 'x', '', { error: [] }, { error: { message: 7 } }, { error: { message: blockText } }])
       expect(() => judge([observed(singleDescriptor, responseOf(429, body), { id: 0 })])).not.toThrow()
   })

@@ -2,15 +2,15 @@ import { randomStream } from '../../../../../src/lib/random.ts'
 import type { Observation, RequestDescriptor } from '../../../../../src/observation/observation.ts'
 import { chatDescriptor, observed, responseOf, singleDescriptor } from '../../checks/observed.ts'
 
-/** How an honest service may guard itself, where the document leaves it open. */
+/** Ways in which an honest service may implement the block, if the document leaves it open. */
 export type Guarding = {
-  /** The request that fails once too often is answered with the failure, or with the block. */
+  /** The last failure before a block gets its own response, or that of the block. */
   readonly lastFailure?: 'shown' | 'blocked'
-  /** Whether a block begins with whole seconds, rounded up. */
+  /** Whether a block begins at a whole second, rounded up. */
   readonly wholeSeconds?: boolean
   /** Failures before the run. */
   readonly failedBefore?: number
-  /** Whether it is blocked when the run begins. */
+  /** Whether the account is blocked when the run begins. */
   readonly blockedBefore?: boolean
   readonly status?: number
 }
@@ -20,13 +20,13 @@ export type Traffic = {
   readonly requests?: number
   readonly gapMs?: number
   readonly latencyMs?: number
-  /** Shares of requests that fail, that nobody answers, and that a proxy answers with 502. */
+  /** Ratios of requests that fail, that get no response, and that a gateway rejects with 502. */
   readonly failing?: number
   readonly lost?: number
   readonly proxied?: number
 }
 
-/** What a service does wrong. */
+/** Faults of a service. */
 export type Fault = {
   readonly limit?: number
   readonly windowMs?: number
@@ -39,7 +39,7 @@ export type Fault = {
 export const blockText =
   'Too many failed attempts (> 20) resulting in a non-success status code. Please wait 30s and try again.'
 
-/** The answers of an abuse guard to random traffic of one caller, in the order in which they end. */
+/** The responses of an abuse block to random traffic of one caller, in the order in which they end. */
 export function guard(guarding: Guarding, traffic: Traffic, fault: Fault = {}): readonly Observation[] {
   const {
     lastFailure = 'shown',

@@ -7,10 +7,10 @@ import { judge, message } from './judge-ledger.ts'
 
 const twice = (each: Transaction) => ({ ...each, taken: each.taken * 2n })
 const nothing = (each: Transaction) => ({ ...each, taken: 0n })
-const when = (sort: Transaction['sort'], change: (each: Transaction) => Transaction) => (each: Transaction) =>
-  each.sort === sort ? change(each) : each
+const when = (kind: Transaction['kind'], change: (each: Transaction) => Transaction) => (each: Transaction) =>
+  each.kind === kind ? change(each) : each
 
-describe('a difference has the name that tells most', () => {
+describe('a difference has the most specific kind', () => {
   test.each<[kind: string, amountUsd: string, clause: string, observations: readonly Observation[]]>([
     ['billed-twice', '0.0000125', 'billing.conservation', alone(['rpc'], when('rpc', twice))],
     ['unbilled', '-0.0000125', 'billing.conservation', alone(['rpc'], when('rpc', nothing))],
@@ -56,51 +56,51 @@ describe('a difference has the name that tells most', () => {
     expect(findings.map(finding => finding.clause)).toEqual([clause])
   })
 
-  test('where all is well but for stretches with replays, it is the replays that were billed', () => {
-    const busy = history({ seed: 3, sorts: ['rpc', 'rpc', 'batch', 'replay'], gapMs: 500 })
-    const wrong = busy.map(each => (each.sort === 'replay' ? { ...each, taken: 3_125_000n } : each))
+  test('if only groups with replays differ, the replays were billed', () => {
+    const busy = history({ seed: 3, kinds: ['rpc', 'rpc', 'batch', 'replay'], gapMs: 500 })
+    const wrong = busy.map(each => (each.kind === 'replay' ? { ...each, taken: 3_125_000n } : each))
     expect(judge(observe(wrong)).discrepancies.map(({ kind }) => kind)).toEqual(['replay-billed'])
   })
 
-  test('where stretches without replays are wrong as well, the replays are not to blame', () => {
-    const busy = history({ seed: 3, sorts: ['rpc', 'rpc', 'batch', 'replay'], gapMs: 500 })
+  test('if groups without replays differ as well, the replays are not the cause', () => {
+    const busy = history({ seed: 3, kinds: ['rpc', 'rpc', 'batch', 'replay'], gapMs: 500 })
     const wrong = busy.map(each => (isCharged(each) ? { ...each, taken: each.taken * 2n } : each))
     expect(judge(observe(wrong)).findings.map(({ clause }) => clause)).toEqual(['billing.conservation'])
   })
 })
 
-describe('an accusation says what was got and what was expected', () => {
-  test('of money', () => {
+describe('a finding states what was found and what was expected', () => {
+  test('for money', () => {
     expect(message(alone(['rpc', 'batch'], when('rpc', twice)))).toEqual([
       'billing.conservation: billed-twice: 0.000025 USD left the balance over 1 requests that cost 0.0000125',
     ])
   })
 
-  test('of a balance that was not the one before', () => {
+  test('for a balance that was not the one before the request', () => {
     const shown: Display['shown'] = (before, { taken }) => before - taken
-    const busy = observe(history({ seed: 5, sorts: priced, gapMs: 9000 }), { shown })
+    const busy = observe(history({ seed: 5, kinds: priced, gapMs: 9000 }), { shown })
     expect(message(busy).join()).toMatch(
-      /^billing\.balance-before: the balance shown is lower by 0\.[0-9]+ USD, the request's own charge, expected the one before it$/,
+      /^billing\.balance-before: the displayed balance is lower by 0\.[0-9]+ USD, the request's own charge, expected the balance before the request$/,
     )
   })
 
-  test('of a balance that was wrong once, and right later', () => {
+  test('for a balance that was wrong once and correct later', () => {
     const shown: Display['shown'] = (before, { id }) => before - (id === 60 ? 10n ** 12n : 0n)
-    const busy = observe(history({ seed: 2, sorts: priced, gapMs: 120, pauses: false }), { shown })
+    const busy = observe(history({ seed: 2, kinds: priced, gapMs: 120, pauses: false }), { shown })
     expect(message(busy).join()).toMatch(
-      /^billing\.balance-before: 1\.[0-9]+ USD had left the balance shown, expected [0-9. to]+; a later one was right$/,
+      /^billing\.balance-before: 1\.[0-9]+ USD had left the displayed balance, expected [0-9. to]+; a later balance was correct$/,
     )
   })
 })
 
-test('one fault is told once, and the next one again', () => {
+test('one fault is reported once, and the next one separately', () => {
   const wrong = alone(['rpc', 'batch', 'rpc', 'batch', 'rpc'], when('batch', nothing))
   expect(judge(wrong).discrepancies.map(({ kind, count, amountUsd }) => [kind, count, amountUsd])).toEqual([
     ['unbilled', 2, '-0.00008125'],
   ])
 })
 
-test('balances that each lack the last charge, which comes in later, are old balances and no lost money', () => {
+test('balances that each lack the last charge, which arrives later, are old balances and not lost money', () => {
   let before = 10n ** 13n
   const shown: Display['shown'] = balance => {
     const old = before
@@ -109,18 +109,18 @@ test('balances that each lack the last charge, which comes in later, are old bal
   }
   const late = alone(['rpc', 'batch', 'rpc', 'batch', 'rpc'], each => each, { shown })
   expect(message(late)).toEqual([
-    'billing.balance-before: 0 USD had left the balance shown, expected 0.0000125; what is missing was the last charge, which came in later',
+    'billing.balance-before: 0 USD had left the displayed balance, expected 0.0000125; the missing amount was the last charge, which arrived later',
   ])
 })
 
-test('nothing is asserted of accounts that others use, nor where balances are not shown for sure', () => {
+test('nothing is asserted about shared accounts, or if balances may be missing', () => {
   const wrong = alone(['rpc', 'rpc'], each => ({ ...each, taken: each.taken * 2n }))
   expect(message(wrong, { shared: true })).toEqual([])
   const contract = { ...documented, billing: { ...documented.billing, balanceHeaders: false } }
   expect(message(wrong, { contract })).toEqual([])
 })
 
-test('nothing is asserted across a success that does not say what it cost', () => {
+test('nothing is asserted across a success that does not state its cost', () => {
   const silent = alone(['rpc', 'rpc', 'rpc']).map(each =>
     each.id === 2 && each.response
       ? { ...each, response: { ...each.response, headers: withoutCost(each.response.headers) } }
@@ -129,7 +129,7 @@ test('nothing is asserted across a success that does not say what it cost', () =
   expect(message(silent)).toEqual([])
 })
 
-test('the totals are those of the answers, of our tariff, and of the balances', () => {
+test('the totals come from the responses, from our price list, and from the balances', () => {
   const { findings: _, kept: __, ...totals } = judge(alone(['rpc', 'batch', 'replay']))
   expect(totals).toEqual({
     expectedCredits: '0',
@@ -141,7 +141,7 @@ test('the totals are those of the answers, of our tariff, and of the balances', 
   })
 })
 
-test('without a statement there is no billed amount', () => {
+test('without a balance check there is no billed amount', () => {
   const hidden = alone(['rpc']).map(each => ({ ...each, response: null, outcome: lost }))
   expect(judge(hidden).billedUsd).toBeNull()
 })
@@ -151,18 +151,18 @@ const lost = { kind: 'failed', reason: 'connection-lost', detail: '' } as const
 const withoutCost = (headers: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'x-service-rpc-cost-usd'))
 
-/** 4 too many had left the balance. */
+/** The balance decreased by 4 too much. */
 const suspicion = { id: 1, spent: 10n, range: { min: 0n, max: 6n }, missing: null }
 
-test('a later balance that is right to the last digit clears the money', () => {
+test('a later balance that is exact clears the money', () => {
   expect(couldBeRealLoss(suspicion, 20n, { min: 20n, max: 20n }, 0n)).toBe(false)
 })
 
-test('a later balance that what is open would explain either way clears nothing', () => {
+test('a later balance that open charges would explain either way clears nothing', () => {
   expect(couldBeRealLoss(suspicion, 20n, { min: 12n, max: 30n }, 0n)).toBe(true)
 })
 
-test('what is open is not enough where it is less than what was suspected', () => {
+test('open charges smaller than the pending amount do not explain it', () => {
   expect(couldBeRealLoss(suspicion, 20n, { min: 17n, max: 20n }, 0n)).toBe(false)
   expect(couldBeRealLoss(suspicion, 20n, { min: 17n, max: 20n }, 1n)).toBe(true)
 })

@@ -10,76 +10,78 @@ import {
   singleDescriptor,
 } from '../../checks/observed.ts'
 
-/** What a request is, and what becomes of it. */
-type Sort = 'rpc' | 'batch' | 'chat' | 'stream' | 'replay' | 'refused' | 'lost' | 'gateway' | 'list' | 'statement'
+/** The kind of a request, and its outcome. */
+type Kind = 'rpc' | 'batch' | 'chat' | 'stream' | 'replay' | 'refused' | 'lost' | 'gateway' | 'list' | 'balance-check'
 
-/** One request before the bank has reckoned. All amounts in pico-USD, all instants of the clock of the run. */
+/** One request before the bank has charged it. All amounts in pico-USD, all times on the clock of the run. */
 export type Transaction = {
   readonly id: number
-  readonly sort: Sort
+  readonly kind: Kind
   readonly caller: string
   readonly sentMs: number
-  /** When the service looks at the request and at the balance. */
+  /** When the service processes the request and reads the balance. */
   readonly arrivedMs: number
   readonly headersMs: number
   readonly endMs: number
   readonly chargedMs: number
-  /** What it takes from the balance, and what its answer says. */
+  /** The amount taken from the balance, and the amount in its response. */
   readonly taken: bigint
   readonly said: bigint
-  /** The request whose key it shares: a replay of it, or the same from the account next door. */
+  /** The request whose key it shares: it is a replay of it, or the same request from another account. */
   readonly group: number | null
 }
 
 export type History = {
   readonly seed: number
-  readonly sorts?: readonly Sort[]
-  /** The time between two arrivals of a caller, at most; a pause of three seconds comes at times. */
+  readonly kinds?: readonly Kind[]
+  /** The maximum time between two arrivals of a caller. Sometimes there is a pause of three seconds. */
   readonly gapMs?: number
   readonly pauses?: boolean
-  /** Every price is the same, so that one charge is like another. */
+  /** Whether every price is the same, so that all charges are equal. */
   readonly onePrice?: boolean
-  /** Whether the balance takes what an RPC call costs by the tariff, not what its answer shows. */
+  /** Whether the balance takes the exact RPC cost by the price list, not the cost shown in the response. */
   readonly takesExact?: boolean
   readonly settleMs?: number
 }
 
-const usual: readonly Sort[] = ['rpc', 'rpc', 'batch', 'chat', 'stream', 'replay', 'refused', 'lost', 'gateway', 'list']
-/** Sorts of which each says what it cost. */
-export const priced: readonly Sort[] = ['rpc', 'rpc', 'batch', 'chat', 'stream', 'replay', 'refused', 'list']
+const usual: readonly Kind[] = ['rpc', 'rpc', 'batch', 'chat', 'stream', 'replay', 'refused', 'lost', 'gateway', 'list']
+/** Kinds of requests that all state their cost. */
+export const priced: readonly Kind[] = ['rpc', 'rpc', 'batch', 'chat', 'stream', 'replay', 'refused', 'list']
 const callers = ['c0', 'c1', 'c2']
 const credit = 625_000n
 
-/** The transactions of an honest service in the order of `seq`, with a statement of each caller before and after. */
+/**
+ * The transactions of an honest service in the order of sending, with a balance check of each caller before and after.
+ */
 export function history(options: History): readonly Transaction[] {
-  const { seed, sorts = usual, gapMs = 400, pauses = true } = options
+  const { seed, kinds = usual, gapMs = 400, pauses = true } = options
   const random = randomStream(seed, 'bank')
-  const heads: { caller: string; sentMs: number; sort: Sort }[] = []
+  const heads: { caller: string; sentMs: number; kind: Kind }[] = []
   for (const caller of callers) {
     let atMs = 100 + random.int(50)
     for (let index = 0; index < 60; index++) {
-      const sort = sorts[random.int(sorts.length)] ?? 'rpc'
-      heads.push({ caller, sentMs: atMs, sort })
+      const kind = kinds[random.int(kinds.length)] ?? 'rpc'
+      heads.push({ caller, sentMs: atMs, kind })
       atMs += 1 + random.int(gapMs) + (pauses && random.next() < 0.08 ? 6000 : 0)
     }
   }
   const transactions: Transaction[] = []
-  const add = (caller: string, sentMs: number, sort: Sort, of: Transaction | null) => {
-    transactions.push(transaction(transactions.length, caller, sentMs, sort, of, random, options))
+  const add = (caller: string, sentMs: number, kind: Kind, of: Transaction | null) => {
+    transactions.push(transaction(transactions.length, caller, sentMs, kind, of, random, options))
   }
-  for (const caller of callers) add(caller, 0, 'statement', null)
-  for (const { caller, sentMs, sort } of heads.toSorted((a, b) => a.sentMs - b.sentMs)) {
-    const first = sort === 'replay' ? 'batch' : sort
+  for (const caller of callers) add(caller, 0, 'balance-check', null)
+  for (const { caller, sentMs, kind } of heads.toSorted((a, b) => a.sentMs - b.sentMs)) {
+    const first = kind === 'replay' ? 'batch' : kind
     add(caller, sentMs, first, null)
     const original = transactions.at(-1)
-    if (sort !== 'replay' || original === undefined) continue
-    // Late, and at times from the account next door, where it is a request like any other.
+    if (kind !== 'replay' || original === undefined) continue
+    // Late, and sometimes from another account, where it is a normal request.
     if (random.next() < 0.3)
       add(callers[(callers.indexOf(caller) + 1) % 3] ?? caller, original.endMs, 'batch', original)
     else add(caller, original.endMs, 'replay', original)
   }
   const lastMs = Math.max(...transactions.map(each => Math.max(each.endMs, each.chargedMs)))
-  for (const caller of callers) add(caller, lastMs + 5000, 'statement', null)
+  for (const caller of callers) add(caller, lastMs + 5000, 'balance-check', null)
   return transactions
 }
 
@@ -87,22 +89,22 @@ function transaction(
   id: number,
   caller: string,
   sentMs: number,
-  sort: Sort,
+  kind: Kind,
   of: Transaction | null,
   random: Random,
   { onePrice = false, takesExact = false, settleMs = 990 }: History,
 ): Transaction {
   const arrivedMs = sentMs + 0.5 + random.next() * 60
-  const headersMs = arrivedMs + 1 + random.next() * (sort === 'chat' ? 2000 : 60)
-  const endMs = headersMs + (sort === 'stream' ? random.next() * 3000 : 0)
+  const headersMs = arrivedMs + 1 + random.next() * (kind === 'chat' ? 2000 : 60)
+  const endMs = headersMs + (kind === 'stream' ? random.next() * 3000 : 0)
   const span = arrivedMs + 0.25
-  // A request that nobody answered may be charged long after it was given up.
-  const chargedMs = span + random.next() * (endMs + (sort === 'lost' || sort === 'gateway' ? 4000 : settleMs) - span)
-  const credits = onePrice ? 20n : BigInt(sort === 'rpc' ? 20 : 65 + random.int(3) * 20)
-  const exact = sort === 'chat' || sort === 'stream' ? chatPrice(onePrice, random) : credits * credit
-  const said = sort === 'chat' || sort === 'stream' ? exact : ((exact + 5_000n) / 10_000n) * 10_000n
-  const base = { id, sort, caller, sentMs, arrivedMs, headersMs, endMs, chargedMs, group: of?.id ?? null }
-  switch (sort) {
+  // A request without a response may be charged long after it was cancelled.
+  const chargedMs = span + random.next() * (endMs + (kind === 'lost' || kind === 'gateway' ? 4000 : settleMs) - span)
+  const credits = onePrice ? 20n : BigInt(kind === 'rpc' ? 20 : 65 + random.int(3) * 20)
+  const exact = kind === 'chat' || kind === 'stream' ? chatPrice(onePrice, random) : credits * credit
+  const said = kind === 'chat' || kind === 'stream' ? exact : ((exact + 5_000n) / 10_000n) * 10_000n
+  const base = { id, kind, caller, sentMs, arrivedMs, headersMs, endMs, chargedMs, group: of?.id ?? null }
+  switch (kind) {
     case 'rpc':
     case 'batch':
     case 'chat':
@@ -121,27 +123,27 @@ function transaction(
 const chatPrice = (onePrice: boolean, random: Random): bigint =>
   onePrice ? 12_500_000n : BigInt(100 + random.int(400)) * 500_000n
 
-export function isCharged({ sort }: Transaction): boolean {
-  return sort === 'rpc' || sort === 'batch' || sort === 'chat' || sort === 'stream'
+export function isCharged({ kind }: Transaction): boolean {
+  return kind === 'rpc' || kind === 'batch' || kind === 'chat' || kind === 'stream'
 }
 
 export type Display = {
   /** Decimals of a balance. */
   readonly decimals?: number
-  /** In DIEM as long as there is any. */
+  /** The balance in DIEM, which is spent first. */
   readonly diem?: bigint
   readonly usd?: bigint
-  /** What the balance shown to a request is, in place of the one before it. */
+  /** The balance shown to a request, instead of the one before it. */
   readonly shown?: (before: bigint, transaction: Transaction) => bigint
-  /** Answers that show none. */
+  /** Responses that show no balance. */
   readonly hidden?: (transaction: Transaction) => boolean
-  /** Money that comes or goes without a request. */
+  /** Money that is added or taken without a request. */
   readonly movements?: readonly { readonly caller: string; readonly atMs: number; readonly amount: bigint }[]
 }
 
 const dollar = 10n ** 12n
 
-/** What a client sees of the transactions, in the order in which they end. */
+/** The client's view of the transactions, in the order in which they end. */
 export function observe(transactions: readonly Transaction[], display: Display = {}): readonly Observation[] {
   const { diem = 0n, usd = 10n * dollar, decimals = 12, shown = before => before, hidden = () => false } = display
   const left = new Map(callers.map(caller => [caller, { usd, diem }]))
@@ -193,7 +195,7 @@ function seen(
   headers: Readonly<Record<string, string | undefined>>,
   currency: 'usd' | 'diem',
 ): Observation {
-  const { id, sort, caller, sentMs, headersMs, endMs, said, group } = transaction
+  const { id, kind, caller, sentMs, headersMs, endMs, said, group } = transaction
   const cost = {
     ...rpcHeaders,
     'x-service-rpc-cost-usd': formatPico(said),
@@ -203,10 +205,10 @@ function seen(
   const lost: Outcome = { kind: 'failed', reason: 'connection-lost', detail: '' }
   const answered = (request: RequestDescriptor, status: number, body: unknown, more = {}) =>
     observed(request, responseOf(status, body, { ...headers, ...more }), base)
-  const role = group === null ? 'original' : sort === 'replay' ? 'duplicate' : 'foreign'
+  const role = group === null ? 'original' : kind === 'replay' ? 'duplicate' : 'foreign'
   const replay = { group: group ?? id, role, concurrent: false } as const
   const chatBody = { cost: { usd: 0, diem: 0, [currency]: Number(formatPico(said)) } }
-  switch (sort) {
+  switch (kind) {
     case 'rpc':
       return answered(singleDescriptor, 200, {}, cost)
     case 'batch':
@@ -215,7 +217,7 @@ function seen(
       return answered({ ...batchDescriptor, replay }, 200, [], { ...cost, 'idempotent-replayed': 'true' })
     case 'chat':
     case 'stream':
-      return answered({ ...chatDescriptor, stream: sort === 'stream' }, 200, chatBody)
+      return answered({ ...chatDescriptor, stream: kind === 'stream' }, 200, chatBody)
     case 'refused':
       return answered(chatDescriptor, id % 2 === 0 ? 429 : 402, { error: 'No' })
     case 'gateway':
@@ -224,21 +226,21 @@ function seen(
       return observed(chatDescriptor, null, { ...base, headersMs: null, outcome: lost })
     case 'list':
       return answered({ kind: 'models' }, 200, {})
-    case 'statement':
+    case 'balance-check':
       return answered({ kind: 'rate-limits' }, 200, {})
   }
 }
 
-/** Requests that are far from each other. */
+/** Requests that do not overlap. */
 export const alone = (
-  sorts: readonly Transaction['sort'][],
+  kinds: readonly Transaction['kind'][],
   change: (each: Transaction) => Transaction = each => each,
   display: Display = {},
 ) =>
   observe(
-    ['statement' as const, ...sorts, 'statement' as const].map((sort, id): Transaction => {
+    ['balance-check' as const, ...kinds, 'balance-check' as const].map((kind, id): Transaction => {
       const sentMs = id * 10_000
-      const amount = sort === 'rpc' ? 12_500_000n : sort === 'batch' || sort === 'replay' ? 40_630_000n : 0n
+      const amount = kind === 'rpc' ? 12_500_000n : kind === 'batch' || kind === 'replay' ? 40_630_000n : 0n
       const instants = {
         sentMs,
         arrivedMs: sentMs + 1,
@@ -246,9 +248,9 @@ export const alone = (
         endMs: sentMs + 9,
         chargedMs: sentMs + 5,
       }
-      const taken = sort === 'replay' ? 0n : amount
-      const group = sort === 'replay' ? id - 1 : null
-      return change({ ...instants, id, sort, caller: 'c0', taken, said: amount, group })
+      const taken = kind === 'replay' ? 0n : amount
+      const group = kind === 'replay' ? id - 1 : null
+      return change({ ...instants, id, kind, caller: 'c0', taken, said: amount, group })
     }),
     display,
   )

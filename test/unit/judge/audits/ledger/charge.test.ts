@@ -29,58 +29,64 @@ const replayed = observed(
   responseOf(200, {}, { ...rpcHeaders, 'idempotent-replayed': 'true', 'x-service-rpc-cost-usd': '0.0000125' }),
 )
 
-describe('what a request took', () => {
-  test.each<[string, Observation, sort: string, least: string, most: string]>([
+describe('the charge of a request', () => {
+  test.each<[string, Observation, kind: string, least: string, most: string]>([
     ['a completion: its cost', chatObserved(completion), 'charged', '0.0003', '0.0003'],
     ['a stream: its cost', streamObserved({}), 'charged', '0.0003', '0.0003'],
     [
-      'a completion in DIEM: as much',
+      'a completion in DIEM: the same',
       chatObserved({ ...completion, cost: { usd: 0, diem: 0.0003 } }),
       'charged',
       '0.0003',
       '0.0003',
     ],
     [
-      'a cost with noise: to the last digit of a double',
+      'a cost with floating-point noise: a range',
       chatObserved({ ...completion, cost: { usd: 0.00030000000000000003, diem: 0 } }),
       'charged',
       '0.000299999999',
       '0.000300000001',
     ],
     ['a call: its cost', singleObserved({}), 'charged', '0.0000125', '0.0000125'],
-    ['a rounded cost: that, or the exact one', batchObserved([]), 'charged', '0.000040625', '0.00004063'],
+    ['a rounded cost: the shown or the exact one', batchObserved([]), 'charged', '0.000040625', '0.00004063'],
     [
-      'a rounded cost at another price: whatever rounds to it',
+      'a rounded cost at another price: any cost that rounds to it',
       batchObserved([], { 'x-service-rpc-cost-usd': '0.00004075' }),
       'charged',
       '0.00004074',
       '0.00004076',
     ],
     [
-      'an upstream refusal that says what it cost: that',
+      'a rejection by the node with a cost: its cost',
       observed(batchDescriptor, responseOf(400, { error: 'No' }, { ...rpcHeaders, 'x-service-rpc-credits': '20' })),
       'charged',
       '0.0000125',
       '0.0000125',
     ],
     ['a replay: nothing', replayed, 'replay', '0', '0'],
-    ['a refusal: nothing', refused(chatDescriptor, 429), 'free', '0', '0'],
+    ['a rejection: nothing', refused(chatDescriptor, 429), 'free', '0', '0'],
     ['a 500 of the service: nothing', refused(chatDescriptor, 500), 'free', '0', '0'],
     [
-      'a refusal of the RPC proxy: nothing, which is told apart',
+      'a rejection by the RPC proxy: nothing, of its own kind',
       refusal({ 'x-service-rpc-cost-usd': undefined }),
       'refused',
       '0',
       '0',
     ],
     [
-      'a refusal that says that it costs nothing: the same',
+      'a rejection with a stated cost of 0: the same',
       refusal({ 'x-service-rpc-credits': '0', 'x-service-rpc-cost-usd': '0' }),
       'refused',
       '0',
       '0',
     ],
-    ['a rejected probe of it: the same', refused({ kind: 'probe', probe: 'batch-too-long' }, 400), 'refused', '0', '0'],
+    [
+      'a rejected probe of the RPC proxy: the same',
+      refused({ kind: 'probe', probe: 'batch-too-long' }, 400),
+      'refused',
+      '0',
+      '0',
+    ],
     [
       'a rejected probe of another endpoint: nothing',
       refused({ kind: 'probe', probe: 'wrong-media-type' }, 415),
@@ -89,7 +95,7 @@ describe('what a request took', () => {
       '0',
     ],
     [
-      'a probe that may be answered: its cost',
+      'a probe that may be accepted: its cost',
       observed({ kind: 'probe', probe: 'key-of-one-character' }, responseOf(200, {}, rpcHeaders)),
       'charged',
       '0.0000125',
@@ -106,48 +112,36 @@ describe('what a request took', () => {
       '0',
     ],
     [
-      'a probe that may be answered and was not: up to the worst case',
+      'a probe that may be accepted, without a response: up to the maximum',
       failed({ kind: 'probe', probe: 'key-of-one-character' }, 'connection-lost'),
       'unknown',
       '0',
       '0.00015',
     ],
     ['a list: nothing', observed({ kind: 'models' }, responseOf(200, {})), 'free', '0', '0'],
-    ['a stranger: nothing', refused({ kind: 'probe', probe: 'bad-key' }, 401), 'free', '0', '0'],
-    ['a connection that was refused: nothing', failed(chatDescriptor, 'connect-refused'), 'free', '0', '0'],
+    ['an anonymous caller: nothing', refused({ kind: 'probe', probe: 'bad-key' }, 401), 'free', '0', '0'],
+    ['a refused connection: nothing', failed(chatDescriptor, 'connect-refused'), 'free', '0', '0'],
+    ['a lost connection: up to the maximum', failed(batchDescriptor, 'connection-lost'), 'unknown', '0', '0.0003'],
+    ['a truncated stream: up to the maximum', failed(chatDescriptor, 'stream-truncated'), 'unknown', '0', '0.00268'],
     [
-      'a connection that was lost: up to the worst case',
-      failed(batchDescriptor, 'connection-lost'),
-      'unknown',
-      '0',
-      '0.0003',
-    ],
-    [
-      'a stream that broke off: up to the worst case',
-      failed(chatDescriptor, 'stream-truncated'),
-      'unknown',
-      '0',
-      '0.00268',
-    ],
-    [
-      'a 504 of a gateway: up to the worst case',
+      'a 504 of a gateway: up to the maximum',
       observed(batchDescriptor, responseOf(504, '', { 'x-service-version': undefined })),
       'unknown',
       '0',
       '0.0003',
     ],
-  ])('%s', (_, observation, sort, least, most) => {
-    const { kind: gotSort, min: gotLeast, max: gotMost } = chargeOf(observation, documented) ?? {}
-    expect({ sort: gotSort, least: gotLeast, most: gotMost }).toEqual({ sort, least: usd(least), most: usd(most) })
+  ])('%s', (_, observation, kind, least, most) => {
+    const { kind: gotKind, min: gotLeast, max: gotMost } = chargeOf(observation, documented) ?? {}
+    expect({ kind: gotKind, least: gotLeast, most: gotMost }).toEqual({ kind, least: usd(least), most: usd(most) })
   })
 
-  test('a success that does not say what it cost is not known', () => {
+  test('a success that does not state its cost is unknown', () => {
     expect(chargeOf(chatObserved({ ...completion, cost: undefined }), documented)).toBeNull()
     expect(chargeOf(chatObserved({ ...completion, cost: { usd: -1, diem: 0 } }), documented)).toBeNull()
     expect(chargeOf(singleObserved({}, { 'x-service-rpc-cost-usd': undefined }), documented)).toBeNull()
   })
 
-  test('a resource does not say what it cost, and costs at most what its contract says', () => {
+  test("a resource does not state its cost, and costs at most the contract's maximum", () => {
     const resource = (name: string, status = 200) =>
       observed(
         { kind: 'resource', resource: name, body: null, page: null, limit: null, timestampMs: null },
@@ -162,24 +156,24 @@ describe('what a request took', () => {
     expect(chargeOf(resource('image'), contract)?.max).toBe(usd('1'))
   })
 
-  test('a replay says what must not be taken again', () => {
+  test('a replay has the charge that must not be taken again', () => {
     expect(chargeOf(replayed, documented)?.said).toBe(pico('0.0000125'))
   })
 })
 
-describe('what a request is expected to cost by our tariff', () => {
+describe('the expected cost of a request by our price list', () => {
   const failing = (credits: string, contract = documented) => {
     const body = { jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'invalid' } }
     return expectedCharge(singleObserved(body, { 'x-service-rpc-credits': credits }), contract)?.credits
   }
 
-  test('is what was claimed where the document leaves it open, and that is one of its prices', () => {
+  test('is the claimed price if the document leaves it open and the claim is one of its prices', () => {
     expect([failing('20'), failing('5')]).toEqual([20n, 5n])
   })
 
-  test('is the price of a failed item where another was claimed', () => expect(failing('7')).toBe(5n))
+  test('is the price of a failed item if another price was claimed', () => expect(failing('7')).toBe(5n))
 
-  test('is what a profile says, whatever was claimed', () => {
+  test('is the price in the profile, whatever was claimed', () => {
     const decided = { ...documented, rpc: { ...documented.rpc, singleErrorIsDiscounted: true } }
     expect(failing('20', decided)).toBe(5n)
   })

@@ -12,7 +12,7 @@ import { createOverlapBounds, type RequestInterval } from '../../../../../src/ju
 import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
 import { pico } from '../../../../../src/lib/money.ts'
 
-/** What one request took, and what it was shown before that: `['0.3 USD', 10, 5]` found 10 dollars and 5 DIEM. */
+/** The charge of one request, and the balances shown to it: `['0.3 USD', 10, 5]` found 10 dollars and 5 DIEM. */
 type Step = readonly [took: string, usd: number, diem: number]
 
 const exactly = (amount: bigint) => ({ min: amount, max: amount })
@@ -38,10 +38,10 @@ function takenBy(took: string): ChargedRequest {
   }
 }
 
-/** Requests that are far from each other, or that all overlap. */
+/** Requests that do not overlap, or that all overlap. */
 function judge(steps: readonly Step[], { overlap = false, days = false, resolution = 0n } = {}) {
-  const docket = createFindingLog()
-  const judgeCurrencies = createCurrencies(resolution, docket.reporterFor('ledger'))
+  const findingLog = createFindingLog()
+  const judgeCurrencies = createCurrencies(resolution, findingLog.reporterFor('ledger'))
   const reckoning = createOverlapBounds<RequestInterval & ChargedRequest & CurrencyEntry, ChargeTotals>(
     zeroTotals,
     addToTotals,
@@ -54,11 +54,11 @@ function judge(steps: readonly Step[], { overlap = false, days = false, resoluti
     reckoning.add({ ...span, ...takenBy(took), balances, day: days ? id : 0 }, sentMs)
   }
   reckoning.finish()
-  const kept = docket.tallies().find(({ id }) => id === 'billing.currency')?.judged ?? 0
-  return { accused: docket.findings().map(({ message }) => message), kept }
+  const kept = findingLog.tallies().find(({ id }) => id === 'billing.currency')?.judged ?? 0
+  return { failed: findingLog.findings().map(({ message }) => message), kept }
 }
 
-describe('a balance that loses what was paid in its currency', () => {
+describe('a balance that decreases by the payments in its currency', () => {
   test.each<[string, readonly Step[], kept: number]>([
     [
       'in dollars',
@@ -77,7 +77,7 @@ describe('a balance that loses what was paid in its currency', () => {
       1,
     ],
     [
-      'in the one and then in the other',
+      'in one currency and then in the other',
       [
         ['0.3 DIEM', 10, 5],
         ['0.2 USD', 10, 4.7],
@@ -86,7 +86,7 @@ describe('a balance that loses what was paid in its currency', () => {
       2,
     ],
     [
-      'in a currency that nobody names',
+      'in an unstated currency',
       [
         ['0.3 either', 10, 5],
         ['0.3 either', 10, 4.7],
@@ -95,7 +95,7 @@ describe('a balance that loses what was paid in its currency', () => {
       0,
     ],
     [
-      'in part in a currency that nobody names',
+      'partly in an unstated currency',
       [
         ['0.3 either', 10, 5],
         ['0.2 DIEM', 9.9, 4.8],
@@ -104,7 +104,7 @@ describe('a balance that loses what was paid in its currency', () => {
       1,
     ],
     [
-      'although the sum of both is wrong, which is told elsewhere',
+      'although the sum of both is wrong, which another finding reports',
       [
         ['0.3 DIEM', 10, 5],
         ['', 10, 5],
@@ -112,7 +112,7 @@ describe('a balance that loses what was paid in its currency', () => {
       0,
     ],
     [
-      'although a success does not say what it cost',
+      'although a success does not state its cost',
       [
         ['0.3 unsaid', 10, 5],
         ['', 9.9, 4.8],
@@ -120,7 +120,7 @@ describe('a balance that loses what was paid in its currency', () => {
       0,
     ],
     [
-      'although a request that nobody answered is charged late',
+      'although a request without a response is charged late',
       [
         ['0.3 lost', 10, 5],
         ['0.2 DIEM', 10, 5],
@@ -128,11 +128,11 @@ describe('a balance that loses what was paid in its currency', () => {
       ],
       1,
     ],
-  ])('%s is not accused', (_, steps, kept) => {
-    expect(judge(steps)).toEqual({ accused: [], kept })
+  ])('%s passes', (_, steps, kept) => {
+    expect(judge(steps)).toEqual({ failed: [], kept })
   })
 
-  test('is not accused at midnight, when DIEM is given out', () => {
+  test('passes at midnight, when daily DIEM are added', () => {
     expect(
       judge(
         [
@@ -141,10 +141,10 @@ describe('a balance that loses what was paid in its currency', () => {
         ],
         { days: true },
       ),
-    ).toEqual({ accused: [], kept: 0 })
+    ).toEqual({ failed: [], kept: 0 })
   })
 
-  test('is not looked at while others are under way', () => {
+  test('is not judged while other requests are in flight', () => {
     expect(
       judge(
         [
@@ -153,43 +153,43 @@ describe('a balance that loses what was paid in its currency', () => {
         ],
         { overlap: true },
       ),
-    ).toEqual({ accused: [], kept: 0 })
+    ).toEqual({ failed: [], kept: 0 })
   })
 
-  test('may be shown less than exactly', () => {
+  test('may be shown rounded', () => {
     const steps: readonly Step[] = [
       ['0.3 DIEM', 10, 5],
       ['', 10, 4.6999],
     ]
-    expect(judge(steps, { resolution: pico('0.0001') })).toEqual({ accused: [], kept: 1 })
+    expect(judge(steps, { resolution: pico('0.0001') })).toEqual({ failed: [], kept: 1 })
   })
 })
 
 test.each<[string, readonly Step[], string]>([
   [
-    'in dollars what was paid in DIEM',
+    'in dollars for payments in DIEM',
     [
       ['0.3 DIEM', 10, 5],
       ['', 9.7, 5],
     ],
-    '0.3 USD and 0 DIEM left the balances, but 0 USD and 0.3 DIEM were said to be paid',
+    '0.3 USD and 0 DIEM left the balances, but 0 USD and 0.3 DIEM were claimed',
   ],
   [
-    'in DIEM what was paid in dollars',
+    'in DIEM for payments in dollars',
     [
       ['0.3 USD', 10, 5],
       ['', 10, 4.7],
     ],
-    '0 USD and 0.3 DIEM left the balances, but 0.3 USD and 0 DIEM were said to be paid',
+    '0 USD and 0.3 DIEM left the balances, but 0.3 USD and 0 DIEM were claimed',
   ],
   [
-    'in both what was paid in one',
+    'in both for payments in one',
     [
       ['0.3 DIEM', 10, 5],
       ['', 9.85, 4.85],
     ],
-    '0.15 USD and 0.15 DIEM left the balances, but 0 USD and 0.3 DIEM were said to be paid',
+    '0.15 USD and 0.15 DIEM left the balances, but 0 USD and 0.3 DIEM were claimed',
   ],
-])('a balance that loses %s is accused', (_, steps, message) => {
-  expect(judge(steps)).toEqual({ accused: [message], kept: 1 })
+])('a balance that decreases %s fails', (_, steps, message) => {
+  expect(judge(steps)).toEqual({ failed: [message], kept: 1 })
 })

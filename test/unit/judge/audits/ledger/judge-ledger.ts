@@ -14,21 +14,21 @@ export type Options = {
   readonly queueLimit?: number
 }
 
-/** What the ledger makes of observations in the order in which they end. */
+/** The results of the ledger for observations in the order in which they end. */
 export function judge(observations: readonly Observation[], options: Options = {}) {
-  const docket = createFindingLog()
+  const findingLog = createFindingLog()
   const scope = { contract: documented, shared: false, startedAtMs, ...options }
-  const ledger = createLedgerAudit(scope, docket.reporterFor('ledger'))
-  const sequencer = createSendOrder(ledger.add, options.queueLimit)
-  for (const observation of observations) sequencer.add(observation)
-  sequencer.flush()
+  const ledger = createLedgerAudit(scope, findingLog.reporterFor('ledger'))
+  const sendOrder = createSendOrder(ledger.add, options.queueLimit)
+  for (const observation of observations) sendOrder.add(observation)
+  sendOrder.flush()
   ledger.finish(true)
-  const whole = mergeAudits([{ ledger: ledger.snapshot(), limits: [], blocks: {} }], [], docket)
+  const whole = mergeAudits([{ ledger: ledger.snapshot(), limits: [], blocks: {} }], [], findingLog)
   whole.finish([])
-  const kept = docket.tallies().find(tally => tally.id === 'billing.conservation')?.judged ?? 0
-  return { ...whole.billing(), findings: docket.findings(), kept }
+  const kept = findingLog.tallies().find(tally => tally.id === 'billing.conservation')?.judged ?? 0
+  return { ...whole.billing(), findings: findingLog.findings(), kept }
 }
 
-/** Every accusation in words. */
+/** All findings as text. */
 export const message = (observations: readonly Observation[], options: Options = {}) =>
   judge(observations, options).findings.map(finding => `${finding.clause}: ${finding.message}`)

@@ -6,19 +6,22 @@ import { judge, message, type Options } from './judge-ledger.ts'
 
 const seeds = Array.from({ length: 40 }, (_, index) => index + 1)
 
-describe('an honest service is never accused', () => {
+describe('an honest service passes', () => {
   const variants: Readonly<Record<string, [Omit<History, 'seed'>, Display, Options?]>> = {
     'with requests that overlap, fail, time out and are charged late': [{}, {}],
-    'when its callers are never quiet between the statements': [{ gapMs: 120, pauses: false }, {}],
-    'when its callers are mostly alone': [{ gapMs: 9000 }, {}],
-    'when charges take a second to be in the balance': [{ settleMs: 999 }, {}],
-    'when the balance takes the exact price and answers show it rounded': [{ takesExact: true }, {}],
-    'when balances are cut after eight decimals': [{ takesExact: true }, { decimals: 8 }],
-    'when credits of the day are spent before dollars': [{}, { diem: 3_000_000_000n }],
-    'when both currencies are cut after eight decimals': [{ takesExact: true }, { diem: 3_000_000_000n, decimals: 8 }],
-    'when every charge is the same': [{ onePrice: true }, {}],
-    'when some answers do not show the balance': [{}, { hidden: ({ id }) => id % 3 === 1 }],
-    'when one request outlasts many others': [{}, {}, { queueLimit: 4 }],
+    'when its callers are never idle between the balance checks': [{ gapMs: 120, pauses: false }, {}],
+    'when requests rarely overlap': [{ gapMs: 9000 }, {}],
+    'when the balance includes charges after a second': [{ settleMs: 999 }, {}],
+    'when the balance takes the exact price and responses show it rounded': [{ takesExact: true }, {}],
+    'when balances are truncated to eight decimals': [{ takesExact: true }, { decimals: 8 }],
+    'when daily credits are spent before dollars': [{}, { diem: 3_000_000_000n }],
+    'when both currencies are truncated to eight decimals': [
+      { takesExact: true },
+      { diem: 3_000_000_000n, decimals: 8 },
+    ],
+    'when all charges are equal': [{ onePrice: true }, {}],
+    'when some responses do not show the balance': [{}, { hidden: ({ id }) => id % 3 === 1 }],
+    'when one request takes longer than many others': [{}, {}, { queueLimit: 4 }],
   }
   test.each(Object.entries(variants))('%s', (_, [shape, display, options = {}]) => {
     for (const seed of seeds) {
@@ -29,7 +32,7 @@ describe('an honest service is never accused', () => {
     }
   })
 
-  test('when every account is given its credits at midnight', () => {
+  test('when every account receives its daily credits at midnight', () => {
     const midnight = Date.UTC(2026, 0, 16)
     const movements = ['c0', 'c1', 'c2'].map(caller => ({ caller, atMs: 40_000, amount: 10n ** 12n }))
     for (const seed of seeds) {
@@ -40,20 +43,20 @@ describe('an honest service is never accused', () => {
   })
 })
 
-/** Each of them in an otherwise honest history without requests that nobody answered. */
+/** Each fault in an otherwise honest history in which every request has a response. */
 const faults: Readonly<Record<string, (transactions: readonly Transaction[], at: number) => readonly Transaction[]>> = {
   'a charge that is taken twice': changeOne(isCharged, each => ({ ...each, taken: each.taken * 2n })),
   'a charge that is lost': changeOne(isCharged, each => ({ ...each, taken: 0n })),
   'a charge that is a millionth too high': changeOne(isCharged, each => ({ ...each, taken: each.taken + 1_000_000n })),
   'a replay that is charged': changeOne(
-    ({ sort }) => sort === 'replay',
+    ({ kind }) => kind === 'replay',
     each => ({ ...each, taken: each.said }),
   ),
-  'a refusal that is charged': changeOne(
-    ({ sort }) => sort === 'refused',
+  'a rejection that is charged': changeOne(
+    ({ kind }) => kind === 'refused',
     each => ({ ...each, taken: 12_500_000n }),
   ),
-  'charges that are each too high by less than a balance shows': transactions =>
+  'charges that are each too high by less than the balance resolution': transactions =>
     transactions.map(each => (isCharged(each) ? { ...each, taken: each.taken + 9_000n } : each)),
 }
 
@@ -65,12 +68,12 @@ function changeOne(isMeant: (each: Transaction) => boolean, change: (each: Trans
   }
 }
 
-describe('a service with one fault is accused, whatever overlaps it', () => {
+describe('a service with one fault fails, whatever overlaps it', () => {
   const shapes: Readonly<Record<string, Omit<History, 'seed'>>> = {
-    'with pauses': { sorts: priced },
-    'never quiet': { sorts: priced, gapMs: 120, pauses: false },
-    'mostly alone': { sorts: priced, gapMs: 9000 },
-    'at one price': { sorts: priced, onePrice: true },
+    'with pauses': { kinds: priced },
+    'never idle': { kinds: priced, gapMs: 120, pauses: false },
+    'rare overlaps': { kinds: priced, gapMs: 9000 },
+    'at one price': { kinds: priced, onePrice: true },
   }
   for (const [shape, options] of Object.entries(shapes)) {
     test.each(Object.entries(faults))(`${shape}: %s`, (_, fault) => {
@@ -81,14 +84,14 @@ describe('a service with one fault is accused, whatever overlaps it', () => {
       }
     })
 
-    test(`${shape}: money that leaves without a request`, () => {
+    test(`${shape}: money that is taken without a request`, () => {
       for (const seed of seeds) {
         const movements = [{ caller: 'c1', atMs: seed * 100, amount: -5_000_000n }]
         expect(message(observe(history({ seed, ...options }), { movements }))).not.toEqual([])
       }
     })
 
-    test(`${shape}: the balance after the request in place of the one before it`, () => {
+    test(`${shape}: the balance after the request instead of the one before it`, () => {
       for (const seed of seeds) {
         const shown: Display['shown'] = (before, { taken }) => before - taken
         const { findings } = judge(observe(history({ seed, ...options }), { shown }))
@@ -98,20 +101,20 @@ describe('a service with one fault is accused, whatever overlaps it', () => {
   }
 })
 
-describe('what the RPC proxy refuses', () => {
-  test('is free, and that is seen where nothing else was charged', () => {
+describe('rejections by the RPC proxy', () => {
+  test('are free, which is judged if nothing else was charged', () => {
     const free = { steps: 'statement; refusal; refusal; statement', balances: ['10', '10', '10', '10'] }
     expect(judgeStory(free).accused).toEqual([])
     const billed = { steps: 'statement; refusal; statement', balances: ['10', '10', '9.9999875'] }
     expect(judgeStory(billed).accused).toEqual(['rpc.refused.free'])
   })
 
-  test('is not to blame where a call was charged besides', () => {
+  test('are not the cause if a call was charged as well', () => {
     const mixed = { steps: 'statement; call 0.0000125 & refusal; statement', balances: ['10', '10', '10', '9.999975'] }
     expect(judgeStory(mixed).accused).toEqual(['billing.conservation'])
   })
 
-  test('must not say that it costs something', () => {
+  test('must not state a cost', () => {
     const request = { kind: 'probe', probe: 'batch-too-long' } as const
     const refusal = (credits: string, cost: string) =>
       message([
@@ -127,7 +130,7 @@ describe('what the RPC proxy refuses', () => {
       ])
     expect(refusal('0', '0')).toEqual([])
     expect(refusal('20', '0.0000125')).toEqual([
-      'rpc.refused.free: a 400 says that it costs 0.0000125 USD, expected a refusal to cost nothing',
+      'rpc.refused.free: a 400 states a cost of 0.0000125 USD, expected a rejected request to be free',
     ])
   })
 })

@@ -2,20 +2,22 @@ import { randomStream } from '../../../../../src/lib/random.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { chatDescriptor, observed, responseOf, startedAtMs, tokenHeaders } from '../../checks/observed.ts'
 
-/** How an honest service may keep its limits, where the document leaves it open. */
+/** Ways in which an honest service may implement its limits, if the document leaves it open. */
 export type Keeping = {
   readonly windowMs?: number
   readonly limit?: number
   /** A window begins with its first request, at the second of its first request, or with the minute. */
   readonly begins?: 'with-request' | 'with-second' | 'with-minute'
-  /** How the reset is written: to the second, up or down, or to the millisecond; or what is left, added to now. */
+  /**
+   * The format of the reset: rounded up or down to the second, in milliseconds, or the remaining seconds added to now.
+   */
   readonly stamp?: 'seconds-up' | 'seconds-down' | 'milliseconds' | 'seconds-from-now'
   readonly rejectedCount?: boolean
   readonly refusedCount?: boolean
-  /** Whether what is left is written when the request arrives or when it is answered. */
-  readonly written?: 'on-arrival' | 'on-answer'
+  /** Whether the remaining requests are written when the request arrives or when the response is sent. */
+  readonly written?: 'on-arrival' | 'on-response'
   readonly skewMs?: number
-  /** Requests that others made in the window before the run. */
+  /** Requests of other clients in the window before the run. */
   readonly usedBefore?: number
   readonly tokenLimit?: number
   /** Whether a token window begins with the minute, whatever the request window does. */
@@ -26,15 +28,15 @@ export type Keeping = {
 export type Traffic = {
   readonly seed: number
   readonly requests?: number
-  /** The time between two requests, at most. */
+  /** The maximum time between two requests. */
   readonly gapMs?: number
   readonly latencyMs?: number
-  /** Shares of requests that are refused for another reason, and that nobody answers. */
+  /** Ratios of requests that are rejected for another reason, and that get no response. */
   readonly refused?: number
   readonly lost?: number
 }
 
-/** What a service does wrong, in the places where it does it. */
+/** Faults of a service, each replacing one decision. */
 export type Fault = {
   readonly admits?: (used: number, limit: number) => boolean
   readonly remaining?: (remaining: number, limit: number) => number
@@ -48,7 +50,7 @@ type Window = { readonly startedMs: number; used: number; tokens: number }
 
 const tokensOf = { prompt: 200, most: 120 } as const
 
-/** The answers of one limit to random traffic of one caller, in the order in which they end. */
+/** The responses of one limit to random traffic of one caller, in the order in which they end. */
 export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): readonly Observation[] {
   const {
     windowMs = 60_000,
@@ -67,14 +69,14 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
 
   let sentMs = 20
   const plan = Array.from({ length: requests }, (_, id) => {
-    // Bursts, in which many arrive out of order.
+    // Bursts, in which many requests arrive out of order.
     sentMs += random.next() < 0.5 ? random.int(30) : random.int(gapMs)
     const arrivedMs = sentMs + 0.5 + random.next() * latencyMs
     const headersMs = arrivedMs + 0.5 + random.next() * latencyMs
     const endMs = headersMs + random.next() * 3 * latencyMs
     const draw = random.next()
-    const sort = draw < refused ? 'refused' : draw < refused + lost ? 'lost' : 'usual'
-    return { id, sentMs, arrivedMs, headersMs, endMs, sort }
+    const kind = draw < refused ? 'refused' : draw < refused + lost ? 'lost' : 'usual'
+    return { id, sentMs, arrivedMs, headersMs, endMs, kind }
   })
 
   const startOf = (nowMs: number, by: typeof begins) =>
@@ -109,10 +111,10 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
   }
 
   for (const request of plan.toSorted((a, b) => a.arrivedMs - b.arrivedMs)) {
-    const { id, sort, headersMs, endMs, arrivedMs } = request
+    const { id, kind, headersMs, endMs, arrivedMs } = request
     settleUpTo(arrivedMs)
     const nowMs = startedAtMs + skewMs + arrivedMs
-    // Somebody else opened the first window, so that it may have begun before the run.
+    // Another client opened the first window, so it may have begun before the run.
     window ??= keeping.usedBefore
       ? { startedMs: startOf(startedAtMs + skewMs - 5, begins), used: keeping.usedBefore, tokens: 0 }
       : null
@@ -121,11 +123,11 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
     const [current, ofTokens] = [window, tokenWindow]
     const drawn = tokensOf.prompt + tokensOf.most
     const isAdmitted = admits(current.used, limit) && ofTokens.tokens + drawn <= tokenLimit
-    const counts = isAdmitted ? sort !== 'refused' || refusedCount : rejectedCount
+    const counts = isAdmitted ? kind !== 'refused' || refusedCount : rejectedCount
     if (counts) current.used++
-    if (isAdmitted && sort !== 'refused') {
+    if (isAdmitted && kind !== 'refused') {
       ofTokens.tokens += drawn
-      // What was not generated is given back when the completion is settled.
+      // Unused tokens are returned when the completion is settled.
       const giveBack = () => {
         ofTokens.tokens -= 30
       }
@@ -145,7 +147,7 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
         'x-ratelimit-remaining-tokens': isAdmitted || keeping.tokensOn429 !== false ? tokensLeft : undefined,
         'x-ratelimit-reset-tokens': tokenReset,
       }
-      responses.set(id, seen(request, isAdmitted, sort, headers))
+      responses.set(id, seen(request, isAdmitted, kind, headers))
     }
     if (written === 'on-arrival') write()
     else later.push({ atMs: arrivedMs + (headersMs - arrivedMs) * random.next(), run: write })
@@ -157,19 +159,19 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
 function seen(
   { id, sentMs, headersMs, endMs }: { id: number; sentMs: number; headersMs: number; endMs: number },
   isAdmitted: boolean,
-  sort: string,
+  kind: string,
   headers: Readonly<Record<string, string | undefined>>,
 ): Observation {
   const base = { id, dueMs: sentMs, sentMs, headersMs, endMs }
   const request = { ...chatDescriptor, model: 'ref-large-235b', modelTier: 'L' as const }
-  if (sort === 'lost')
+  if (kind === 'lost')
     return observed(request, null, {
       ...base,
       headersMs: null,
       outcome: { kind: 'failed', reason: 'connection-lost', detail: '' },
     })
   if (!isAdmitted) return observed(request, responseOf(429, { error: 'No' }, headers), base)
-  if (sort === 'refused') return observed(request, responseOf(402, { error: 'No' }, headers), base)
+  if (kind === 'refused') return observed(request, responseOf(402, { error: 'No' }, headers), base)
   const total = tokensOf.prompt + tokensOf.most - 30
   const usage = { prompt_tokens: tokensOf.prompt, completion_tokens: total - tokensOf.prompt, total_tokens: total }
   return observed(request, responseOf(200, { usage }, { ...tokenHeaders, ...headers }), base)

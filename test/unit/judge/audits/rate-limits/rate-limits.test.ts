@@ -14,36 +14,39 @@ function judge(observations: readonly Observation[], keeping: Keeping = {}, shar
   const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
   const accounts = { ...documented.accounts, default: { ...documented.accounts.default, L: tier } }
   const contract = { ...documented, accounts, limits: { ...documented.limits, windowMs, requestsReset } }
-  const docket = createFindingLog()
-  const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, docket.reporterFor('rate-limits'))
-  const sequencer = createSendOrder(limiter.add, queueLimit)
-  for (const observation of observations) sequencer.add(observation)
-  sequencer.flush()
+  const findingLog = createFindingLog()
+  const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('rate-limits'))
+  const sendOrder = createSendOrder(limiter.add, queueLimit)
+  for (const observation of observations) sendOrder.add(observation)
+  sendOrder.flush()
   limiter.finish(true)
-  const judged = Object.fromEntries(docket.tallies().map(tally => [tally.id, tally.judged]))
-  return { findings: docket.findings(), judged, limits: limiter.limits() }
+  const judged = Object.fromEntries(findingLog.tallies().map(tally => [tally.id, tally.judged]))
+  return { findings: findingLog.findings(), judged, limits: limiter.limits() }
 }
 
 const seeds = Array.from({ length: 4 }, (_, index) => index + 1)
 const begins = ['with-request', 'with-second', 'with-minute'] as const
 const stamps = ['seconds-up', 'seconds-down', 'milliseconds', 'seconds-from-now'] as const
 
-describe('an honest service is never accused', () => {
+describe('an honest service passes', () => {
   const variants: Readonly<Record<string, [Keeping, Partial<Traffic>?]>> = {
     'with requests far below the limit': [{}, { gapMs: 8000 }],
-    'with three times as many as the limit': [{}, { gapMs: 800 }],
-    'when answers take longer than a window': [{ windowMs: 5000 }, { latencyMs: 6000 }],
+    'with three times the limit': [{}, { gapMs: 800 }],
+    'when responses take longer than a window': [{ windowMs: 5000 }, { latencyMs: 6000 }],
     'in short windows': [{ windowMs: 5000, limit: 5 }, {}],
-    'when refused requests do not count': [{ refusedCount: false }, { refused: 0.4 }],
-    'when rejected requests count': [{ rejectedCount: true }, { gapMs: 800 }],
-    'when most requests are not answered': [{}, { lost: 0.6 }],
-    'when what is left is written with the answer': [{ written: 'on-answer' }, { gapMs: 800 }],
-    'on an account that was in use before the run': [{ usedBefore: 7 }, { gapMs: 800 }],
-    'on an account that was used up before the run': [{ usedBefore: 20 }, { gapMs: 800 }],
-    'whose clock is three seconds ahead': [{ skewMs: 3000 }, {}],
-    'whose clock is three seconds behind': [{ skewMs: -3000 }, {}],
+    'when requests rejected for other reasons do not count': [{ refusedCount: false }, { refused: 0.4 }],
+    'when requests rejected with 429 count': [{ rejectedCount: true }, { gapMs: 800 }],
+    'when most requests get no response': [{}, { lost: 0.6 }],
+    'when the remaining requests are written with the response': [{ written: 'on-response' }, { gapMs: 800 }],
+    'on an account used before the run': [{ usedBefore: 7 }, { gapMs: 800 }],
+    'on an account at its limit before the run': [{ usedBefore: 20 }, { gapMs: 800 }],
+    'whose clock is three seconds fast': [{ skewMs: 3000 }, {}],
+    'whose clock is three seconds slow': [{ skewMs: -3000 }, {}],
     'that runs out of tokens before requests': [{ tokenLimit: 4000 }, { gapMs: 800 }],
-    'that runs out of tokens, and does not say so': [{ tokenLimit: 4000, tokensOn429: false }, { gapMs: 800 }],
+    'that runs out of tokens, without token headers on a 429': [
+      { tokenLimit: 4000, tokensOn429: false },
+      { gapMs: 800 },
+    ],
     'whose token windows begin with the minute': [
       { tokenLimit: 4000, tokensByMinute: true, begins: 'with-request' },
       { gapMs: 800 },
@@ -63,11 +66,11 @@ describe('an honest service is never accused', () => {
     }
   })
 
-  test('when one answer outlasts a thousand others', () => {
+  test('when one response takes longer than a thousand others', () => {
     for (const seed of seeds) {
       const seen = gate({ windowMs: 5000, limit: 5 }, { seed })
       const [first, ...rest] = seen
-      if (first === undefined) throw new RangeError('no answers')
+      if (first === undefined) throw new RangeError('no responses')
       expect(judge([...rest, { ...first, endMs: 600_000 }], { windowMs: 5000, limit: 5 }, false, 16).findings).toEqual(
         [],
       )
@@ -81,7 +84,7 @@ describe('an honest service is never accused', () => {
     }
   })
 
-  test('on an account whose keys are used in turn', () => {
+  test('on an account whose keys are used alternately', () => {
     for (const seed of seeds) {
       const { findings, judged } = judge(gate({}, { seed, gapMs: 800 }).map(each => ({ ...each, key: each.id % 2 })))
       expect(findings).toEqual([])
@@ -90,7 +93,7 @@ describe('an honest service is never accused', () => {
     }
   })
 
-  test('on an account that others use as well', () => {
+  test('on an account that others also use', () => {
     for (const seed of seeds) {
       const seen = gate({}, { seed, gapMs: 400 })
       const half = seen.filter(({ id }) => id % 2 === 0).map((each, index) => ({ ...each, id: index }))
@@ -109,25 +112,33 @@ const withHeaders = (each: Observation, headers: Readonly<Record<string, string>
     ? each
     : { ...each, response: { ...each.response, headers: { ...each.response.headers, ...headers } } }
 
-describe('a service with one fault is accused of it, and of nothing else', () => {
+describe('a service with one fault fails its clause and no other', () => {
   const faults: Readonly<Record<string, [ClauseId, Fault, Partial<Traffic>?]>> = {
-    'admits one too many': ['limit.requests.enforced', { admits: (used, limit) => used <= limit }, { gapMs: 800 }],
-    'admits everything': ['limit.requests.enforced', { admits: () => true }, { gapMs: 800 }],
-    'admits one too few': ['limit.requests.not-early', { admits: (used, limit) => used < limit - 1 }, { gapMs: 800 }],
-    'says that one more remains': ['limit.requests.remaining', { remaining: left => left + 1 }],
-    'says that one less remains': ['limit.requests.remaining', { remaining: left => Math.max(0, left - 1) }],
-    'says that all remain': ['limit.requests.remaining', { remaining: (_, limit) => limit }],
+    'accepts one request too many': [
+      'limit.requests.enforced',
+      { admits: (used, limit) => used <= limit },
+      { gapMs: 800 },
+    ],
+    'accepts everything': ['limit.requests.enforced', { admits: () => true }, { gapMs: 800 }],
+    'accepts one request too few': [
+      'limit.requests.not-early',
+      { admits: (used, limit) => used < limit - 1 },
+      { gapMs: 800 },
+    ],
+    'states one more remaining request': ['limit.requests.remaining', { remaining: left => left + 1 }],
+    'states one less remaining request': ['limit.requests.remaining', { remaining: left => Math.max(0, left - 1) }],
+    'states that all requests remain': ['limit.requests.remaining', { remaining: (_, limit) => limit }],
     'begins a new window at half time': ['limit.requests.window', { ends: (began, now) => now >= began + 30_000 }],
-    'puts its reset off with every request': [
+    'moves its reset with every request': [
       'limit.requests.window',
       { resetMs: (_, now) => Math.ceil(now / 1000) * 1000 + 59_000 },
     ],
-    'names the beginning of the window as its reset': ['limit.requests.reset', { resetMs: reset => reset - 65_000 }],
-    'names the reset of the next window': ['limit.requests.reset', { resetMs: reset => reset + 65_000 }],
-    'says that all tokens remain': ['limit.tokens.remaining', { tokensLeft: (_, limit) => limit }],
+    'states the beginning of the window as its reset': ['limit.requests.reset', { resetMs: reset => reset - 65_000 }],
+    'states the reset of the next window': ['limit.requests.reset', { resetMs: reset => reset + 65_000 }],
+    'states that all tokens remain': ['limit.tokens.remaining', { tokensLeft: (_, limit) => limit }],
   }
   for (const begin of begins) {
-    // A window that begins with the minute, and is begun anew at half time, names the reset that it had.
+    // A window that begins with the minute, and restarts at half time, states the same reset.
     const rows = Object.entries(faults).filter(([name]) => begin !== 'with-minute' || !name.includes('half time'))
     test.each(rows)(`${begin}: %s`, (_, [clause, fault, traffic = {}]) => {
       for (const seed of seeds) {
@@ -140,7 +151,7 @@ describe('a service with one fault is accused of it, and of nothing else', () =>
     })
   }
 
-  test('in milliseconds as in seconds', () => {
+  test('in milliseconds and in seconds', () => {
     const stamp = 'milliseconds' as const
     for (const [clause, fault, traffic = {}] of Object.values(faults)) {
       for (const seed of seeds) {
@@ -150,7 +161,7 @@ describe('a service with one fault is accused of it, and of nothing else', () =>
     }
   })
 
-  test('one too many is found although answers overlap and come out of order', () => {
+  test('one request too many is found although responses overlap and arrive out of order', () => {
     for (const seed of seeds) {
       const seen = gate(
         {},
@@ -162,24 +173,24 @@ describe('a service with one fault is accused of it, and of nothing else', () =>
   })
 })
 
-describe('an accusation says what was got and what was expected', () => {
+describe('a finding states what was found and what was expected', () => {
   const quiet = { seed: 1, latencyMs: 20, lost: 0, refused: 0, gapMs: 800 }
   const reason = (fault: Fault) => judge(gate({ begins: 'with-minute' }, quiet, fault)).findings[0]?.message ?? ''
   test.each<[string, Fault, RegExp]>([
     [
-      'requests that remain',
+      'remaining requests',
       { remaining: left => left + 1 },
-      /^\d+ of 20 requests of chat:ref-large-235b are said to remain, so \d+ were used, expected (at least )?\d+( to \d+)?$/,
+      /^\d+ of 20 requests of chat:ref-large-235b are stated as remaining, so \d+ were used, expected (at least )?\d+( to \d+)?$/,
     ],
     [
       'too many requests',
       { admits: (used, limit) => used <= limit },
-      /^21 requests of chat:ref-large-235b were accepted in one window, expected 20 at most$/,
+      /^21 requests of chat:ref-large-235b were accepted in one window, expected at most 20$/,
     ],
     [
       'an early 429',
       { admits: used => used < 10 },
-      /^a 429 came when at most 10 of 20 requests of chat:ref-large-235b were used, expected it beyond them$/,
+      /^a 429 came after at most 10 of 20 requests of chat:ref-large-235b were used, expected it only above the limit$/,
     ],
     [
       'a reset in the past',
@@ -187,26 +198,26 @@ describe('an accusation says what was got and what was expected', () => {
       /^the reset of chat:ref-large-235b is \d+ s ago, expected 0 to 60 s ahead$/,
     ],
     [
-      'a reset that is too far',
+      'a reset too far ahead',
       { resetMs: reset => reset + 100_000 },
       /^the reset of chat:ref-large-235b is \d+ s ahead, expected 0 to 60 s ahead$/,
     ],
     [
-      'tokens that remain',
+      'remaining tokens',
       { tokensLeft: (_, limit) => limit },
-      /^750000 of 750000 tokens of chat:ref-large-235b are said to remain when \d+ were used, expected at most \d+$/,
+      /^750000 of 750000 tokens of chat:ref-large-235b are stated as remaining after \d+ were used, expected at most \d+$/,
     ],
-  ])('of %s', (_, fault, words) => {
+  ])('for %s', (_, fault, words) => {
     expect(reason(fault)).toMatch(words)
   })
 })
 
-test('a limit that is stated otherwise than documented is judged as it is stated', () => {
+test('a limit that differs from the documented one is judged as stated', () => {
   const seen = gate({ limit: 30 }, { seed: 1, gapMs: 400, refused: 0 })
   expect(judge(seen, { limit: 20 }).findings).toEqual([])
 })
 
-test('the abuse block is no early 429', () => {
+test('the abuse block is not an early 429', () => {
   const seen = gate({}, { seed: 1, refused: 0, lost: 0 }, { admits: used => used < 5 })
   const error = 'Too many failed attempts (> 20) resulting in a non-success status code. Please wait 30s and try again.'
   const blocked = seen.map(each =>

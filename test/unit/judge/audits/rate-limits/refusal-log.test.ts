@@ -20,31 +20,31 @@ const logOf = (data: unknown, sentMs = 20_000): Observation =>
   observed({ kind: 'rate-limit-logs' }, responseOf(200, { object: 'list', data }), { id: 99, ...at(sentMs) })
 
 function judge(observations: readonly Observation[], { shared = false, skewMs = 0 } = {}): readonly string[] {
-  const docket = createFindingLog()
+  const findingLog = createFindingLog()
   const scope = { contract: documented, shared, startedAtMs }
   const logs = createRefusalLogCheck(
     scope,
     () => ({ min: skewMs - 500, max: skewMs + 500 }),
-    docket.reporterFor('rate-limits'),
+    findingLog.reporterFor('rate-limits'),
   )
   for (const each of observations) logs.add(each)
   logs.finish()
-  return docket.findings().map(({ clause, count }) => `${clause} ${count}`)
+  return findingLog.findings().map(({ clause, count }) => `${clause} ${count}`)
 }
 
-test('a log that shows each refusal, to the second or so by its own clock, is held against nobody', () => {
+test('a log that lists each rejection, with one second of clock tolerance, passes', () => {
   expect(judge([refused(1, 5_000), refused(2, 5_005), logOf([row(5_002), row(5_900)])])).toEqual([])
   expect(judge([refused(1, 5_000), logOf([row(8_000)])], { skewMs: 3_000 })).toEqual([])
 })
 
-test('a refusal that is not there is missed, but not where the log is full, or was asked for too early', () => {
+test('a missing rejection fails, unless the log is full or was requested too early', () => {
   expect(judge([refused(1, 5_000), refused(2, 5_005), logOf([row(5_002)])])).toEqual(['logs.shows-429 1'])
   expect(judge([refused(1, 5_000), logOf([row(5_002, 'RPM', 'another')])])).toEqual(['logs.shows-429 1'])
   expect(judge([refused(1, 19_500), logOf([])])).toEqual([])
   expect(judge([refused(1, 5_000), logOf(Array.from({ length: 50 }, () => row(-60_000)))])).toEqual([])
 })
 
-test('a row without a refusal is a phantom, unless somebody else can have been refused', () => {
+test('a row without a rejection fails, unless another client may have been rejected', () => {
   const seen = [refused(1, 5_000), logOf([row(5_002), row(12_000)])]
   expect(judge(seen)).toEqual(['logs.no-phantom 1'])
   expect(judge(seen, { shared: true })).toEqual([])
@@ -52,12 +52,12 @@ test('a row without a refusal is a phantom, unless somebody else can have been r
   expect(judge([refused(1, 5_000), logOf([row(5_002), row(-30_000)])])).toEqual([])
 })
 
-test('rows of the abuse block are another matter', () => {
+test('rows of the abuse block are not judged', () => {
   expect(judge([refused(1, 5_000), logOf([row(5_002), row(9_000, 'FAILED_REQUESTS')])])).toEqual([])
 })
 
 test.each([null, 'none', {}, [null], [{}], [{ ...row(5_000), timestamp: {} }], [row(5_000, 7)]].map(data => [data]))(
-  'a log that is none is not judged here: %j',
+  'a malformed log is not judged here: %j',
   data => {
     expect(judge([refused(1, 5_000), logOf(data)])).toEqual([])
   },

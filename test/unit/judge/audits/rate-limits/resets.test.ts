@@ -20,31 +20,31 @@ const member = (id: number, sentMs: number, kind: WindowRequest['kind']): Window
 })
 
 function retries(skew: { min: number; max: number }) {
-  const docket = createFindingLog()
+  const findingLog = createFindingLog()
   const judged = createRetryCheck(
     { scope: 'rpc', startedAtMs: 0, offset: () => skew },
-    docket.reporterFor('rate-limits'),
+    findingLog.reporterFor('rate-limits'),
   )
   judged.mark(member(1, 5_000, 'rejected'), 60_000)
-  return { ...judged, docket }
+  return { ...judged, findingLog }
 }
 
-test('a request is a retry once the reset that a 429 named is past by any clock that the target can have', () => {
+test('a request is a retry once the stated reset has passed on any possible clock of the target', () => {
   const { mark } = retries({ min: -3_000, max: 3_000 })
   expect(mark(member(2, 63_900, 'accepted'), 120_000).isRetry).toBe(false)
   expect(mark(member(2, 64_100, 'accepted'), 120_000).isRetry).toBe(true)
 })
 
-test('a request of the window that refused is none', () => {
+test('a request of the rejecting window is not a retry', () => {
   expect(retries({ min: 0, max: 0 }).mark(member(2, 70_000, 'accepted'), 60_000).isRetry).toBe(false)
 })
 
-test('a 429 that names the reset that is past is late, with both answers named', () => {
-  const { isLate, docket } = retries({ min: 0, max: 0 })
+test('a 429 with a reset in the past fails, citing both responses', () => {
+  const { isLate, findingLog } = retries({ min: 0, max: 0 })
   expect(isLate(member(2, 60_500, 'rejected'), 60_000)).toBe(false)
   expect(isLate(member(3, 62_000, 'accepted'), 60_000)).toBe(false)
   expect(isLate(member(4, 62_000, 'rejected'), 60_000)).toBe(true)
-  expect(docket.findings().map(({ clause, examples }) => [clause, examples[0]?.requestIds])).toEqual([
+  expect(findingLog.findings().map(({ clause, examples }) => [clause, examples[0]?.requestIds])).toEqual([
     ['retry.after-reset', [1, 4]],
   ])
 })
@@ -56,19 +56,19 @@ const stamped = (sentMs: number, headersMs: number, unixMs: number | null) => ({
 })
 
 describe("the target's clock", () => {
-  test('is anything within ten seconds as long as no Date was seen', () => {
+  test('is within ten seconds of ours before the first Date', () => {
     const { add, offset } = createTargetClock(startedAtMs)
     add(stamped(0, 10, null))
     expect(offset()).toEqual({ min: -10_000, max: 10_000 })
   })
 
-  test('is bounded by the sending of a request and the arrival of its headers', () => {
+  test('is bounded by the send time of a request and the arrival of its headers', () => {
     const { add, offset } = createTargetClock(startedAtMs)
     add(stamped(400, 600, startedAtMs + 3000))
     expect(offset()).toEqual({ min: 2400, max: 4100 })
   })
 
-  test('is within its bounds whatever the offset, and they narrow to the latency and the grain of the stamps', () => {
+  test('is within its bounds for any offset, and they narrow to the latency and the stamp resolution', () => {
     for (let seed = 0; seed < 50; seed++) {
       const random = randomStream(seed, 'clock')
       const ahead = random.int(6001) - 3000
@@ -94,7 +94,7 @@ describe("the target's clock", () => {
     }
   })
 
-  test('may be stepped by three seconds: then it stands as before or as after the step', () => {
+  test('may be stepped by three seconds, and is then as before or as after the step', () => {
     const { add, offset } = createTargetClock(startedAtMs)
     for (let sentMs = 0; sentMs < 20_000; sentMs += 170) {
       const ahead = sentMs < 10_000 ? 0 : 3000
