@@ -74,7 +74,7 @@ export type Behavior = OptionRules & {
   readonly itemCredits: (item: BilledItem) => number
   readonly totalCredits: (credits: readonly number[]) => number
   readonly costPicoUsd: (credits: number) => bigint
-  /** The responses as they are sent, from those of the node. */
+  /** The responses to send, from those of the node. */
   readonly responses: (responses: readonly RpcResponse[], items: readonly ParsedItem[]) => readonly unknown[]
 
   readonly keyFate: (key: string) => 'used' | 'ignored' | 'rejected'
@@ -108,7 +108,7 @@ export type Behavior = OptionRules & {
   readonly resourceLimit: (limit: ResourceLimit, tier: AccountTier) => number
   /** Whether `input` is valid input for an embedding. */
   readonly isEmbeddable: (input: unknown) => boolean
-  /** Which page is sent, and how many items it has, for what was requested; null: not in the query. */
+  /** The page to send and its length, from the requested ones; null: not in the query. */
   readonly page: (page: number | null, limit: number | null) => RequestedPage
 
   readonly networks: (slugs: readonly string[]) => unknown
@@ -154,7 +154,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     keyOf: bearerKey,
     accountHolder: accountHolderOf,
     mayUse: ({ means }, { payingOnly }) => !payingOnly || means !== 'free-user',
-    canPay: canPay,
+    canPay,
 
     isFailure: status =>
       abuse.counts === 'non-success' ? status >= 300 : status >= 400 && status < 500 && status !== 429,
@@ -169,7 +169,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     windowAt,
     admits: (window, limit) => window.requests < limit,
     admitsTokens: (window, limit, tokens) => window.tokens + tokens <= limit,
-    charge: charge,
+    charge,
     logRefusal: (refusals, refusal) => {
       refusals.push(refusal)
       if (refusals.length > contract.limitLogs.rows) refusals.shift()
@@ -191,7 +191,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     keyFate: key => (keyPattern.test(key) ? 'used' : idempotency.badKey === 'ignored' ? 'ignored' : 'rejected'),
     replayTtlMs: idempotency.ttlMs,
     replayScope: account => `${account.tier}/${account.name}`,
-    lookUpReply: lookUpReply,
+    lookUpReply,
     replayed: stored => stored,
     replayChargePicoUsd: () => 0n,
 

@@ -3,7 +3,7 @@ import type { Account, FailureRecord, LimitRefusal, Window } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import { errorReply, type Reply, type RequestState } from './message.ts'
 
-/** What a scope allows in one window. `tokens` is null where nothing is generated. */
+/** The limits of a scope in one window. `tokens` is null where nothing is generated. */
 export type ScopeLimits = { readonly requests: number; readonly tokens: number | null }
 
 /** The result of admitting a request to its window. */

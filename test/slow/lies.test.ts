@@ -37,7 +37,7 @@ describe('every lie is named by its own clause and by no other', () => {
     for (const setting of exercising(clause)) {
       const { report } = await virtualRun({ ...setting.run, lies: [lie] })
       const accused = report.findings.map(finding => finding.clause)
-      const undeclared = accused.filter(other => other !== clause && !lie.alsoBreaks.includes(other))
+      const undeclared = accused.filter(other => other !== clause && !lie.alsoViolates.includes(other))
       expect(undeclared, `accused beside it in ${setting.name}`).toEqual([])
       if (!accused.includes(clause)) continue
       expect(report.verdict).toBe('fail')

@@ -49,7 +49,7 @@ test.each(told)('under it, $name is found out, as what it is', async ({ clause, 
   for (const setting of reported.filter(each => exercised.get(each)?.has(clause))) {
     const { report } = await virtualRun({ ...setting.run, lies: [lie] })
     // Where less is asserted, a lie may be seen by what it also breaks.
-    const named = [clause, ...lie.alsoBreaks]
+    const named = [clause, ...lie.alsoViolates]
     if (!report.findings.some(finding => named.includes(finding.clause))) continue
     caught++
     return
