@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 
-/** A receiver that gives every push the same answer, and where it is. */
+/** The address of a receiver with one status for every push. */
 async function receiverOf(status: number): Promise<string> {
   const server: Server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(status).end('said so'))
@@ -19,7 +19,7 @@ const quietRun = (remote: string, gateway: string) =>
     ...['--remote-write', remote, '--push-gateway', gateway],
   ])
 
-test('a run that is to be quiet says at its end what was not pushed, and why, and its verdict stays', async () => {
+test('a quiet run warns at its end about samples that were not pushed, and its verdict stays', async () => {
   const refusing = await receiverOf(404)
   const { code, stderr, stdout } = await quietRun(refusing, refusing)
   expect(code).toBe(0)
@@ -32,7 +32,7 @@ test('a run that is to be quiet says at its end what was not pushed, and why, an
   }
 }, 30_000)
 
-test('a run that is to be quiet says nothing where all was taken', async () => {
+test('a quiet run prints nothing if all samples were accepted', async () => {
   const taking = await receiverOf(204)
   const { code, stderr } = await quietRun(taking, taking)
   expect([code, stderr]).toEqual([0, ''])

@@ -5,15 +5,15 @@ import { pico } from '../../src/lib/money.ts'
 import type { Observation, ObservedResponse, RequestDescriptor } from '../../src/observation/observation.ts'
 
 /**
- * What happens to one account, as a document tells it: `statement; call 0.0000125; replay 0.0000125; refusal; statement`.
- * Steps follow each other with time enough for the balance to come to rest; what is joined by `&` races. Each request has
- * the balance that its answer shows, in the order of the requests; a charge is what the answer says that it costs.
+ * The requests of one account, as text: `statement; call 0.0000125; replay 0.0000125; refusal; statement`. Between
+ * steps, the balance has time to settle; requests joined by `&` are concurrent. `balances` are those in the responses,
+ * in the order of the requests. A charge is the cost that the response states.
  */
 export type Story = { readonly steps: string; readonly balances: readonly string[] }
 
 export type Outcome = {
   readonly billing: ReturnType<Audits['billing']>
-  /** The clauses that the ledger says were broken. */
+  /** The clauses that the ledger fails. */
   readonly accused: readonly string[]
 }
 

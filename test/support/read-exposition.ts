@@ -1,7 +1,7 @@
 /**
- * The text format as Prometheus reads it: `name{labels} value`, every series and the type of every family once; anything
- * else throws. The client library writes `Nan` for an event loop that it has not sampled yet, which Prometheus takes; a
- * figure of ours is always a number.
+ * Reads the Prometheus text format: `name{labels} value`, each series and each family type once. Throws for anything
+ * else. The client library writes `Nan` for an event loop without samples, which Prometheus accepts. Values of Turnpike
+ * are always numbers.
  */
 export function readExposition(text: string): ReadonlyMap<string, number> {
   const samples = new Map<string, number>()
@@ -20,7 +20,7 @@ export function readExposition(text: string): ReadonlyMap<string, number> {
   return samples
 }
 
-/** Series of counters that are less than they were the time before, or gone. */
+/** Counter series that decreased or disappeared from one scrape to the next. */
 export const fallen = (scrapes: readonly ReadonlyMap<string, number>[]): readonly string[] =>
   scrapes.slice(1).flatMap((after, index) =>
     [...(scrapes[index] ?? [])]

@@ -2,14 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** A server of others, as a process of ours. */
+/** An external server as a child process. */
 export type RealProgram = {
   readonly child: ChildProcess
-  /** As a machine that fails would end it. */
+  /** Kills the process, as if its machine failed. */
   readonly kill: () => Promise<void>
 }
 
-/** Starts it, and resolves when it answers at its `/-/ready`. */
+/** Starts the program. Resolves when its `/-/ready` responds. */
 export async function startProgram(
   name: string,
   flags: readonly string[],

@@ -33,7 +33,7 @@ const optioned: readonly Readonly<Record<string, unknown>>[] = [
   { model: 'ref-nano-3b:strip_thinking_response=true&disable_thinking=true' },
 ]
 
-/** Everything that is answered in a conversation which comes by every clause. */
+/** All responses in a conversation that exercises every clause. */
 async function transcript(told: readonly Lie[]): Promise<string> {
   const { ask, chat, rpc, models, clock } = conversation({ lies: told })
   const replies: unknown[] = [models()]
@@ -85,7 +85,7 @@ async function transcript(told: readonly Lie[]): Promise<string> {
   say(chat(large), chat(), rpc(item('eth_call')))
   await clock.advanceTo(72_000)
   say(chat(large), rpc(item('eth_call')), ask({ method: 'GET', path: '/api_keys/rate_limit_logs' }))
-  // Each by an account of its own, so that none is refused for the sake of another.
+  // Each probe has its own account, so no probe can cause the rejection of another.
   say(...probeNames.map(name => ask({ ...probeOf(name).request(documented), ...sender(name) })))
   say(...['', '_2'].map(which => ask({ method: 'GET', path: '/api_keys/rate_limits', key: `ref_default_two${which}` })))
   const refused = (key: string) => rpc(item('eth_newFilter'), { key })
@@ -113,13 +113,13 @@ async function transcript(told: readonly Lie[]): Promise<string> {
     ask({ path: '/chat/completions', key, headers: { 'accept-encoding': 'gzip' }, body })
   const short = { model: 'ref-nano-3b', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 16 }
   say(zipped('ref_default_zip', short), zipped('ref_default_zip', { ...short, stream: true }))
-  // More than half of what a minute allows each: the second is refused for its tokens.
+  // Each needs more than half of the tokens of a minute, so the second is rejected.
   const huge = { ...large, n: 16, max_completion_tokens: 16_384 }
   say(...times(2, () => chat(huge, 'ref_default_tok')))
-  // An account that has DIEM is charged in DIEM.
+  // An account with DIEM pays in DIEM.
   const diem = conversation({ lies: told, diem: '1' })
   say(diem.chat(), diem.rpc(item('eth_call', 'text')), diem.rpc(item('eth_call')), diem.rpc(item('eth_call')))
-  // Half of a day after it was used, a key is used still, and on the next day no more.
+  // A key is still valid half a day after its use, and has expired on the next day.
   await clock.advanceTo(13 * 3_600_000)
   say(rpc(mixed, keyed('k')))
   await clock.advanceTo(25 * 3_600_000)
@@ -135,7 +135,7 @@ async function transcript(told: readonly Lie[]): Promise<string> {
 
 const user = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] })
 
-/** What a request may ask for, one thing at a time, at either end of what it may be. */
+/** Valid options of a request, one at a time, at both ends of their range. */
 const options: readonly Readonly<Record<string, unknown>>[] = [
   { frequency_penalty: 2 },
   { frequency_penalty: -2 },
@@ -168,17 +168,17 @@ function sender(name: string): Partial<RequestDescriptor> {
 
 const honest = await transcript([])
 
-test('the honest service says the same thing twice', async () => {
+test('the honest service gives equal responses in two runs', async () => {
   expect(await transcript([])).toBe(honest)
 })
 
-test('every clause has a lie, and every lie a name of its own', () => {
+test('every clause has a lie, and names of lies are unique', () => {
   expect(Object.keys(lies).toSorted()).toEqual([...clauseIds].toSorted())
   expect(new Set(allLies.map(({ name }) => name)).size).toBe(allLies.length)
   for (const { name } of allLies) expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/)
 })
 
-describe('a lie changes what is said', () => {
+describe('a lie changes the responses', () => {
   test.each(allLies.map(({ name, clause }) => ({ name, clause })))('$name ($clause)', async ({ name }) => {
     const lie = lieByName(name)
     expect(lie?.name).toBe(name)
@@ -186,16 +186,16 @@ describe('a lie changes what is said', () => {
   })
 })
 
-test('a lie remembers nothing of another service', async () => {
+test('a lie keeps no state between services', async () => {
   const third = lieByName('third-charge-lost')
   const told = third === undefined ? [] : [third]
   expect(await transcript(told)).toBe(await transcript(told))
 })
 
-test('all lies together still answer', async () => {
+test('the service still responds with all lies at once', async () => {
   await expect(transcript(Object.values(lies).flat())).resolves.not.toBe(honest)
 })
 
-test('an unknown name is no lie', () => {
+test('an unknown name returns no lie', () => {
   expect(lieByName('the-truth')).toBeUndefined()
 })
