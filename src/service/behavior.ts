@@ -9,7 +9,7 @@ import {
   bearerKey,
   canPay,
   charge,
-  type LimitRefusal,
+  type LimitRejection,
   type LogRow,
   type Window,
   windowAt,
@@ -30,7 +30,7 @@ import type { ParsedItem, RpcResponse } from './rpc/item.ts'
 import { type CachedReply, lookUpReply, type ReplayLookup } from './rpc/replays.ts'
 
 /**
- * The decisions of the service, one function each. They have no side effects, except `charge` and `logRefusal`. A lie
+ * The decisions of the service, one function each. They have no side effects, except `charge` and `logRejection`. A lie
  * replaces some of them; parsing, routing and timing around them stay the same.
  */
 export type Behavior = OptionRules & {
@@ -57,8 +57,8 @@ export type Behavior = OptionRules & {
   /** Whether a request of at most `tokens` tokens fits into the window. */
   readonly admitsTokens: (window: Window, limit: number, tokens: number) => boolean
   readonly charge: ApplyCharge
-  /** Records a refusal for the log of rejected requests. */
-  readonly logRefusal: (refusals: LimitRefusal[], refusal: LimitRefusal) => void
+  /** Records a rejection for the log of rejected requests. */
+  readonly logRejection: (rejections: LimitRejection[], rejection: LimitRejection) => void
   readonly limitLogs: (rows: readonly LogRow[]) => unknown
 
   /** undefined: the network is unknown. */
@@ -170,9 +170,9 @@ export function defaultBehavior(contract: Contract): Behavior {
     admits: (window, limit) => window.requests < limit,
     admitsTokens: (window, limit, tokens) => window.tokens + tokens <= limit,
     charge,
-    logRefusal: (refusals, refusal) => {
-      refusals.push(refusal)
-      if (refusals.length > contract.limitLogs.rows) refusals.shift()
+    logRejection: (rejections, rejection) => {
+      rejections.push(rejection)
+      if (rejections.length > contract.limitLogs.rows) rejections.shift()
     },
     limitLogs: rows => ({ object: 'list', data: rows }),
 

@@ -94,7 +94,7 @@ export function createService(options: ServiceOptions): Service {
       if (account === null) return send(respondToAnonymous(state), state)
       applyDueCharges(account, arrivedMs, behavior.charge)
       writeBalances(account, headers)
-      const blocked = guard.refuseBlocked(state, account)
+      const blocked = guard.rejectBlocked(state, account)
       const reply = blocked ?? respondToAccount(state, account)
       guard.record(state, account, reply, blocked !== null)
       return send(reply, state)

@@ -28,7 +28,7 @@ export function seesOnly(rooms: readonly Room[]): Rule {
           seen =>
             !rooms.slice(0, position).some(above => isAtOrUnder(seen, above.name) || isAtOrUnder(above.name, seen)),
         )
-        .map(seen => `src/${name} is said to see ${seen}, which does not stand above it`),
+        .map(seen => `src/${name} lists ${seen}, which is not above it`),
     ),
     ...sources(tree).flatMap(file => {
       const room = roomOf(file.path, rooms)
@@ -50,7 +50,7 @@ export function usesAllItSees(rooms: readonly Room[]): Rule {
         .flatMap(targetsOf)
       return sees
         .filter(seen => !targets.some(target => isAtOrUnder(target, `src/${seen}`)))
-        .map(seen => `src/${name} does not import ${seen} any more`)
+        .map(seen => `src/${name} no longer imports ${seen}`)
     })
 }
 
@@ -85,7 +85,7 @@ export function chain(hops: readonly Hop[]): Rule {
     const files = new Map(tree.map(file => [file.path, file]))
     return hops.flatMap((hop, position) => {
       const file = files.get(hop.file)
-      if (file === undefined) return [`${hop.file} is not there`]
+      if (file === undefined) return [`${hop.file} does not exist`]
       const next = hops[position + 1]
       const isDeclared = new RegExp(`\\bexport (?:async )?(?:function|const) ${hop.exports}\\b`).test(file.text)
       return [
@@ -249,7 +249,7 @@ export function namedForTheirIdea(vague: readonly string[]): Rule {
   return tree =>
     tree.filter(isTypeScript).flatMap(({ path }) => {
       const name = path.slice(path.lastIndexOf('/') + 1)
-      if (vague.includes(name.replace(/\..*$/, ''))) return [`${path} has a name that says nothing`]
+      if (vague.includes(name.replace(/\..*$/, ''))) return [`${path} has a vague name`]
       return /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*\.ts$/.test(name) ? [] : [`${path} is not in kebab case`]
     })
 }
@@ -292,7 +292,7 @@ export const noDeadFile =
       for (const target of targetsOf(file)) reach(target)
     }
     for (const path of beginnings) reach(path)
-    return [...files.keys()].filter(path => !reached.has(path)).map(path => `${path} is reached by nothing`)
+    return [...files.keys()].filter(path => !reached.has(path)).map(path => `${path} is not reachable`)
   }
 
 /** A unit test is in the folder of its subject: `test/unit/x/y` tests `src/x/y`. */

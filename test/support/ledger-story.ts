@@ -21,8 +21,8 @@ const noon = Date.UTC(2026, 0, 15, 12)
 const tookMs = 400
 
 export function judgeStory({ steps, balances }: Story): Outcome {
-  const docket = createFindingLog()
-  const audits = createAudits({ contract: documented, shared: false, startedAtMs: noon }, docket)
+  const findingLog = createFindingLog()
+  const audits = createAudits({ contract: documented, shared: false, startedAtMs: noon }, findingLog)
   const restMs = documented.billing.settleMs + 2 * tookMs
   const together = steps.split(';').map(step => step.split('&').map(request => request.trim()))
   const sent = together.flatMap((requests, step) =>
@@ -31,7 +31,7 @@ export function judgeStory({ steps, balances }: Story): Outcome {
   for (const [id, { request, sentMs }] of sent.entries())
     audits.add(observationOf(request, id, sentMs, balances[id] ?? ''))
   audits.finish(true)
-  return { billing: audits.billing(), accused: docket.findings().map(({ clause }) => clause) }
+  return { billing: audits.billing(), accused: findingLog.findings().map(({ clause }) => clause) }
 }
 
 const aCall: RequestDescriptor = {

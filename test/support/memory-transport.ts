@@ -52,9 +52,9 @@ function after(clock: Clock, delayMs: number, then: () => void): void {
 export const busyOver =
   (transport: Transport): Saturate =>
   async (next, connections, signal) => {
-    const lane = async () => {
-      for (let errand = next(); errand !== null; errand = next())
-        errand.onEnd(await transport({ ...errand.request, onStreamBytes: null }, signal))
+    const connection = async () => {
+      for (let pending = next(); pending !== null; pending = next())
+        pending.onEnd(await transport({ ...pending.request, onStreamBytes: null }, signal))
     }
-    await Promise.all(Array.from({ length: connections }, lane))
+    await Promise.all(Array.from({ length: connections }, connection))
   }

@@ -7,14 +7,14 @@ export function readExposition(text: string): ReadonlyMap<string, number> {
   const samples = new Map<string, number>()
   const lines = text.split('\n')
   const types = lines.filter(line => line.startsWith('# TYPE ')).map(line => line.split(' ')[2])
-  if (new Set(types).size < types.length) throw new Error(`a family is there twice: ${types}`)
+  if (new Set(types).size < types.length) throw new Error(`duplicate family: ${types}`)
   for (const line of lines.filter(each => each !== '' && !each.startsWith('# '))) {
     const match = /^([a-zA-Z_:][\w:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\]|\\.)*",?)*\})? (\S+)$/.exec(line)
     const value = Number(match?.[3]?.replace('Inf', 'Infinity'))
     if (match === null || (Number.isNaN(value) && !/^nodejs_.* Nan$/.test(line)))
       throw new Error(`not a sample: ${line}`)
     const series = `${match[1]}${match[2] ?? ''}`
-    if (samples.has(series)) throw new Error(`a series is there twice: ${series}`)
+    if (samples.has(series)) throw new Error(`duplicate series: ${series}`)
     samples.set(series, value)
   }
   return samples

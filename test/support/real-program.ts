@@ -16,9 +16,9 @@ export async function startProgram(
   { origin, folder }: { readonly origin: string; readonly folder: string },
 ): Promise<RealProgram> {
   const child = spawn(name, flags, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
-  let said = ''
+  let stderr = ''
   child.stderr.on('data', bytes => {
-    said += bytes
+    stderr += bytes
   })
   const isReady = () =>
     fetch(`${origin}/-/ready`).then(
@@ -26,7 +26,7 @@ export async function startProgram(
       () => false,
     )
   for (let tries = 0; !(await isReady()); tries++) {
-    if (tries === 100 || child.exitCode !== null) throw new Error(`${name} did not start: ${said}`)
+    if (tries === 100 || child.exitCode !== null) throw new Error(`${name} did not start: ${stderr}`)
     await pause(100)
   }
   return {

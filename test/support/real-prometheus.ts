@@ -69,7 +69,7 @@ export async function preparePrometheus(): Promise<RealPrometheus> {
       const { result } = (await ask('query_range', query)) as { result: readonly { values: [number, string][] }[] }
       const values = result.flatMap(({ values }) => values.map(([, value]) => Number(value)))
       if (values.length === 0) return [`no data: ${expr}`]
-      return values.every(Number.isFinite) ? [] : [`no number at times: ${expr}`]
+      return values.every(Number.isFinite) ? [] : [`not a number at times: ${expr}`]
     },
     numbersOf: async (expr, atSeconds = nowSeconds()) => {
       const data = await ask('query', { query: expr, time: String(atSeconds) })

@@ -47,7 +47,7 @@ export function startTurnpike(args: readonly string[], environment: Readonly<Rec
         }
         listeners.add(look)
         look()
-        void ended.then(() => reject(new Error(`the program ended without saying "${words}": ${stderr}`)))
+        void ended.then(() => reject(new Error(`the program ended without printing "${words}": ${stderr}`)))
       }),
   }
 }

@@ -10,7 +10,7 @@ const tag = /<(\/?)([A-Za-z]+)((?: [a-z]+="[^"<]*")*)(\/?)>/y
 const attribute = / ([a-z]+)="([^"]*)"/g
 /** The characters that XML 1.0 allows in a document. */
 const fit = /^[\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]*$/u
-const signs: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /** Reads the subset of XML that reports use. Throws for anything that a strict parser rejects. */
 export function parseXml(document: string): XmlElement {
@@ -34,14 +34,14 @@ export function parseXml(document: string): XmlElement {
       continue
     }
     at = tag.lastIndex
-    const [, closing, name = '', said = '', empty] = found
+    const [, closing, name = '', attributeText = '', empty] = found
     if (closing) {
-      if (stack.pop()?.name !== name) throw new Error(`</${name}> ends another element`)
+      if (stack.pop()?.name !== name) throw new Error(`</${name}> closes another element`)
       stack.at(-1)?.children.push(open)
       continue
     }
     const attributes = Object.fromEntries(
-      [...said.matchAll(attribute)].map(([, key, value = '']) => [key, unescaped(value)]),
+      [...attributeText.matchAll(attribute)].map(([, key, value = '']) => [key, unescaped(value)]),
     )
     const element = { name, attributes, children: [], text: '' }
     if (empty) open.children.push(element)
@@ -55,7 +55,7 @@ export function parseXml(document: string): XmlElement {
 
 const unescaped = (text: string): string =>
   text.replace(/&([^;]*);?/g, (_, name: string) => {
-    const sign = signs[name]
-    if (sign === undefined) throw new Error(`&${name} is no entity`)
-    return sign
+    const character = entities[name]
+    if (character === undefined) throw new Error(`&${name} is not an entity`)
+    return character
   })

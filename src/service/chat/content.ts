@@ -68,7 +68,7 @@ const library: readonly SearchHit[] = [
   {
     title: 'Ledgers',
     url: 'https://library.example/ledgers',
-    content: 'What is taken from one column stands in another.',
+    content: 'An amount that leaves one column appears in another.',
     date: '2025-11-30',
   },
 ]

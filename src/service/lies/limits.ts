@@ -362,15 +362,15 @@ export const limitLies = {
   ],
   'logs.shows-429': [
     lie('log-of-chat-alone', 'Requests rejected by the RPC proxy are not logged.', (honest, { limitLogs }) => ({
-      logRefusal: (refusals, refusal) => {
-        if (refusal.modelId !== limitLogs.rpcId) honest.logRefusal(refusals, refusal)
+      logRejection: (rejections, rejection) => {
+        if (rejection.modelId !== limitLogs.rpcId) honest.logRejection(rejections, rejection)
       },
     })),
     lie('log-of-the-first-refusal', 'Only one rejected request per minute is logged.', honest => ({
-      logRefusal: (refusals, refusal) => {
-        const minute = Math.floor(refusal.atMs / 60_000)
-        const isLogged = refusals.some(({ atMs }) => Math.floor(atMs / 60_000) === minute)
-        if (!isLogged) honest.logRefusal(refusals, refusal)
+      logRejection: (rejections, rejection) => {
+        const minute = Math.floor(rejection.atMs / 60_000)
+        const isLogged = rejections.some(({ atMs }) => Math.floor(atMs / 60_000) === minute)
+        if (!isLogged) honest.logRejection(rejections, rejection)
       },
     })),
   ],
@@ -383,7 +383,7 @@ export const limitLies = {
         const { account, route, arrivedMs } = state
         const { 'x-ratelimit-remaining-requests': left } = reply.headers
         if (reply.status === 200 && route.kind === 'rpc' && account !== null && left === '50')
-          honest.logRefusal(account.refusals, {
+          honest.logRejection(account.rejections, {
             modelId: limitLogs.rpcId,
             limit: 'RPM',
             atMs: arrivedMs,

@@ -19,37 +19,37 @@ const capacity = (changes: Partial<ServiceCapacity> = {}): ServiceCapacity => ({
 
 describe('slots', () => {
   test('are taken one by one; further requests wait in the order of arrival', () => {
-    const concurrency = createSlots(capacity({ queueLength: 10 }), 1)
-    expect([0, 0, 0, 0, 10, 200].map(concurrency.take)).toEqual([50, 50, 100, 100, 140, 50])
+    const slots = createSlots(capacity({ queueLength: 10 }), 1)
+    expect([0, 0, 0, 0, 10, 200].map(slots.take)).toEqual([50, 50, 100, 100, 140, 50])
   })
 
   test('are full when all slots are taken and the queue has its maximum length, until one is free', () => {
-    const concurrency = createSlots(capacity(), 1)
-    concurrency.take(0)
-    concurrency.take(10)
-    expect(concurrency.isFull(10)).toBe(false)
-    concurrency.take(10)
-    expect(concurrency.isFull(49)).toBe(true)
-    expect(concurrency.isFull(50)).toBe(false)
+    const slots = createSlots(capacity(), 1)
+    slots.take(0)
+    slots.take(10)
+    expect(slots.isFull(10)).toBe(false)
+    slots.take(10)
+    expect(slots.isFull(49)).toBe(true)
+    expect(slots.isFull(50)).toBe(false)
   })
 
   test('without a queue are full when the last slot is taken', () => {
-    const concurrency = createSlots(capacity({ queueLength: 0, concurrency: 1 }), 1)
-    expect(concurrency.isFull(0)).toBe(false)
-    concurrency.take(0)
-    expect([concurrency.isFull(49.9), concurrency.isFull(50)]).toEqual([true, false])
+    const slots = createSlots(capacity({ queueLength: 0, concurrency: 1 }), 1)
+    expect(slots.isFull(0)).toBe(false)
+    slots.take(0)
+    expect([slots.isFull(49.9), slots.isFull(50)]).toEqual([true, false])
   })
 
   test('admit at most one request per slot and service time at any arrival rate', () => {
-    const concurrency = createSlots(capacity({ concurrency: 4, serviceTimeMs: 20, queueLength: 1_000 }), 1)
-    const ends = Array.from({ length: 400 }, (_, index) => index + concurrency.take(index))
+    const slots = createSlots(capacity({ concurrency: 4, serviceTimeMs: 20, queueLength: 1_000 }), 1)
+    const ends = Array.from({ length: 400 }, (_, index) => index + slots.take(index))
     expect(Math.max(...ends)).toBeCloseTo((400 / 4) * 20, -1)
   })
 
   test('have random service times with the configured mean, equal for equal seeds', () => {
     const times = (seed: number) => {
-      const concurrency = createSlots(capacity({ distribution: 'exponential', concurrency: 1 }), seed)
-      return Array.from({ length: 5_000 }, (_, index) => concurrency.take(index * 10_000))
+      const slots = createSlots(capacity({ distribution: 'exponential', concurrency: 1 }), seed)
+      return Array.from({ length: 5_000 }, (_, index) => slots.take(index * 10_000))
     }
     expect(times(7)).toEqual(times(7))
     expect(times(7)).not.toEqual(times(8))
@@ -57,8 +57,8 @@ describe('slots', () => {
   })
 
   test('are never full with unlimited capacity', () => {
-    const concurrency = createSlots(null, 1)
-    expect([concurrency.take(0), concurrency.isFull(0)]).toEqual([0, false])
+    const slots = createSlots(null, 1)
+    expect([slots.take(0), slots.isFull(0)]).toEqual([0, false])
   })
 })
 

@@ -12,10 +12,10 @@ const statuses = (seed: number) => {
 }
 
 test('faults occur with the configured probability and depend on the seed', () => {
-  const struck = statuses(1)
-  expect(statuses(1)).toEqual(struck)
-  expect(statuses(2)).not.toEqual(struck)
-  const share = (status: number) => struck.filter(each => each === status).length / struck.length
+  const drawn = statuses(1)
+  expect(statuses(1)).toEqual(drawn)
+  expect(statuses(2)).not.toEqual(drawn)
+  const share = (status: number) => drawn.filter(each => each === status).length / drawn.length
   expect(share(500)).toBeCloseTo(0.1, 1)
   expect(share(503)).toBeCloseTo(0.2, 1)
 })

@@ -70,9 +70,9 @@ describe('requests', () => {
 
   test('a 429 of the RPC proxy states its limit', () => {
     const { rpc } = conversation()
-    const refused = times(101, () => rpc(item('eth_chainId'))).at(-1) ?? rpc([])
-    expect(jsonOf(refused)).toEqual({ error: 'Rate limit exceeded', customMessage: expect.stringContaining('100') })
-    expect(refused.headers).toMatchObject({
+    const rejected = times(101, () => rpc(item('eth_chainId'))).at(-1) ?? rpc([])
+    expect(jsonOf(rejected)).toEqual({ error: 'Rate limit exceeded', customMessage: expect.stringContaining('100') })
+    expect(rejected.headers).toMatchObject({
       'x-ratelimit-limit': '100',
       'x-ratelimit-remaining': '0',
       'x-ratelimit-reset': String(windowStart + 60),

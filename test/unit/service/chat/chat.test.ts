@@ -223,11 +223,11 @@ describe('a stream', () => {
   test('has the content, usage and cost of the unstreamed response', () => {
     const whole = jsonOf(conversation().chat())
     const events = eventsOf(conversation().chat({ stream: true }))
-    const said = events
+    const streamed = events
       .flatMap(event => event.choices)
       .map(({ delta }) => delta.content ?? '')
       .join('')
-    expect(said).toBe(whole.choices[0].message.content)
+    expect(streamed).toBe(whole.choices[0].message.content)
     expect(events.at(-1).usage).toEqual(whole.usage)
     expect(events.at(-1).cost).toEqual(whole.cost)
   })

@@ -6,14 +6,14 @@ const part = (text: string, marked = false) => ({
   text,
   ...(marked ? { cache_control: { type: 'ephemeral' } } : {}),
 })
-const said = (...parts: readonly object[]) => [{ role: 'user', content: parts as ReturnType<typeof part>[] }]
+const userMessage = (...parts: readonly object[]) => [{ role: 'user', content: parts as ReturnType<typeof part>[] }]
 const words = (count: number) => Array.from({ length: count }, () => 'word').join(' ')
-const marked = prefixesOf(said(part('one two', true), part('three')))
+const marked = prefixesOf(userMessage(part('one two', true), part('three')))
 
 describe('the prefixes of a prompt', () => {
   test('are none for a short unmarked prompt', () => {
     expect(prefixesOf([{ role: 'user', content: 'hello' }])).toEqual([])
-    expect(prefixesOf(said(part('hello')))).toEqual([])
+    expect(prefixesOf(userMessage(part('hello')))).toEqual([])
   })
 
   test('include a marked part with everything before it', () => {
@@ -37,7 +37,7 @@ describe('the prompt cache', () => {
   test('writes only the part that a longer prompt adds', () => {
     const cache = promptCache()
     cache('ada', marked, 0)
-    const longer = prefixesOf(said(part('one two', true), part('three four five', true)))
+    const longer = prefixesOf(userMessage(part('one two', true), part('three four five', true)))
     expect(cache('ada', longer, 1)).toEqual({ read: 6, written: 3 })
   })
 
@@ -58,7 +58,7 @@ describe('the prompt cache', () => {
 
   test('evicts the least recently used prefix', () => {
     const cache = promptCache()
-    const each = (n: number) => prefixesOf(said(part(`text ${n}`, true)))
+    const each = (n: number) => prefixesOf(userMessage(part(`text ${n}`, true)))
     for (let n = 0; n < 65; n++) cache('ada', each(n), 0)
     expect(cache('ada', each(64), 1).read).toBe(6)
     expect(cache('ada', each(0), 1).read).toBe(0)

@@ -138,7 +138,7 @@ describe('rejections', () => {
   })
 })
 
-const answered: Reply = { status: 200, headers: {}, afterMs: 10, body: { kind: 'whole', text: '' } }
+const ok: Reply = { status: 200, headers: {}, afterMs: 10, body: { kind: 'whole', text: '' } }
 const account = (name: string) => openAccount({ tier: 'default', name, means: 'usual' }, 0n, 0n)
 const stateAt = (arrivedMs: number): RequestState => ({
   request: { method: 'POST', path: '', headers: {}, body: '' },
@@ -150,27 +150,27 @@ const stateAt = (arrivedMs: number): RequestState => ({
 
 const turns = (waitMs: number | null) =>
   rpcTurns(waitMs === null ? null : { waitMs, message: 'busy' }, (_, message) => ({
-    ...answered,
+    ...ok,
     status: 429,
     headers: { message },
   }))
 
 test('requests of one account wait for earlier ones, and are rejected if the wait is too long', () => {
   const [take, anna] = [turns(15), account('anna')]
-  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
-  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 20 })
-  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 429, headers: { message: 'busy' } })
-  expect(take(stateAt(5), anna, () => answered)).toMatchObject({ status: 200, afterMs: 25 })
+  expect(take(stateAt(0), anna, () => ok)).toMatchObject({ status: 200, afterMs: 10 })
+  expect(take(stateAt(0), anna, () => ok)).toMatchObject({ status: 200, afterMs: 20 })
+  expect(take(stateAt(0), anna, () => ok)).toMatchObject({ status: 429, headers: { message: 'busy' } })
+  expect(take(stateAt(5), anna, () => ok)).toMatchObject({ status: 200, afterMs: 25 })
 })
 
 test('requests of another account do not wait', () => {
   const take = turns(0)
-  expect(take(stateAt(0), account('anna'), () => answered).status).toBe(200)
-  expect(take(stateAt(0), account('bob'), () => answered).status).toBe(200)
+  expect(take(stateAt(0), account('anna'), () => ok).status).toBe(200)
+  expect(take(stateAt(0), account('bob'), () => ok).status).toBe(200)
 })
 
 test('no request waits if the contract has no such rule', () => {
   const [take, anna] = [turns(null), account('anna')]
   for (let request = 0; request < 3; request++)
-    expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
+    expect(take(stateAt(0), anna, () => ok)).toMatchObject({ status: 200, afterMs: 10 })
 })
