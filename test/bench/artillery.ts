@@ -44,7 +44,7 @@ export const benchArtillery: Bench = async ({ short }) => {
 /** Calls per second that arrive at the target, without the first fifth. */
 async function rateOf(work: (port: string) => Promise<unknown>): Promise<number> {
   const target = startChild('./programs/rpc-target.js', ['{"kind":"stamp"}'], { core: targetCore })
-  const { port } = (await target.said) as { readonly port: number }
+  const { port } = (await target.firstMessage) as { readonly port: number }
   try {
     await work(String(port))
     const stamps = (await requestStamps(target)).flat()

@@ -1,14 +1,18 @@
 import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-export type Child = { readonly process: ChildProcess; readonly said: Promise<unknown>; readonly stop: () => void }
+export type Child = {
+  readonly process: ChildProcess
+  readonly firstMessage: Promise<unknown>
+  readonly stop: () => void
+}
 
 /** How to start the process: with Node.js flags, and on one core if `taskset` is available. */
 export type Setup = { readonly nodeFlags?: readonly string[]; readonly core?: number }
 
 export const canPin = spawnSync('taskset', ['--version']).status === 0
 
-/** Starts `file` of this folder in its own process. `said` is its first message. */
+/** Starts `file` of this folder in its own process. `firstMessage` is its first message. */
 export function startChild(file: string, args: readonly string[] = [], { nodeFlags = [], core }: Setup = {}): Child {
   const pinned = core === undefined || !canPin ? null : ['-c', String(core), process.execPath]
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), [...args], {
@@ -16,18 +20,18 @@ export function startChild(file: string, args: readonly string[] = [], { nodeFla
     execArgv: [...(pinned ?? []), ...nodeFlags],
     ...(pinned !== null && { execPath: 'taskset' }),
   })
-  const said = new Promise<unknown>((resolve, reject) => {
+  const firstMessage = new Promise<unknown>((resolve, reject) => {
     child.once('message', resolve)
     child.once('error', reject)
     child.once('exit', code => reject(new Error(`${file} ended with ${code}`)))
   })
-  return { process: child, said, stop: () => void (child.connected && child.disconnect()) }
+  return { process: child, firstMessage, stop: () => void (child.connected && child.disconnect()) }
 }
 
 /** Runs `file` to its end and returns its first message. */
 export async function runChild<T>(file: string, args: readonly string[], setup: Setup = {}): Promise<T> {
   const child = startChild(file, args, setup)
-  const value = (await child.said) as T
+  const value = (await child.firstMessage) as T
   child.stop()
   return value
 }
@@ -39,7 +43,7 @@ export async function onFreshTarget<T>(
   setup: Setup = {},
 ): Promise<T> {
   const target = startChild('./programs/rpc-target.js', args, setup)
-  const { port } = (await target.said) as { readonly port: number }
+  const { port } = (await target.firstMessage) as { readonly port: number }
   try {
     return await work(String(port), target)
   } finally {

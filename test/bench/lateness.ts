@@ -17,7 +17,7 @@ export const benchLateness: Bench = async ({ short }) => {
   console.log('  calls/s   sent/s   p50 ms   p99 ms   p99.9 ms   max ms')
   for (const rate of rates) {
     const target = startChild('./programs/rpc-target.js')
-    const { port } = (await target.said) as { readonly port: number }
+    const { port } = (await target.firstMessage) as { readonly port: number }
     const run = await runChild<Run>('./programs/turnpike-client.js', [
       String(port),
       'open',

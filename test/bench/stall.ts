@@ -34,7 +34,9 @@ export const benchStall: Bench = async ({ short }) => {
         { afterRequest: 600, phaseMs: 7 },
         { afterRequest: last, phaseMs: 5 },
       ]
-  console.log(`\nA stall of ${stallMs} ms at ${perSecond} calls a second, runs of ${seconds} s: measured (true), in ms`)
+  console.log(
+    `\nA stall of ${stallMs} ms at ${perSecond} calls per second, runs of ${seconds} s: measured (true), in ms`,
+  )
   const errors: number[] = []
   for (const stall of stalls) {
     const run = await runWith({ ...stall, stallMs }, seconds)

@@ -70,7 +70,7 @@ async function onCalibrationServer<T>(client: string, load: StreamLoad, ...flags
     String(load.perSecond),
     String(load.tokensPerWrite),
   ])
-  const { port } = (await calibrationServer.said) as { readonly port: number }
+  const { port } = (await calibrationServer.firstMessage) as { readonly port: number }
   try {
     return await runChild<T>(client, [String(port), JSON.stringify(load), ...flags])
   } finally {

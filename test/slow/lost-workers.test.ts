@@ -51,8 +51,8 @@ describe.concurrent('a worker that is lost during the load', () => {
   })
 
   test('that hangs is given up when the run is cancelled', async () => {
-    const { out, child, said, ended } = startFailing('deaf')
-    await said('deaf from now on')
+    const { out, child, said, ended } = startFailing('hang')
+    await said('hanging from now on')
     child.kill('SIGINT')
     await said('Interrupted')
     child.kill('SIGINT')

@@ -47,9 +47,9 @@ describe('a run that is judged again from its recording', () => {
 
   test('has no findings if its recording is truncated, at any position', async () => {
     const run = await virtualRun({ scenario })
-    for (let kept = 1; kept < run.observations.length; kept += 7) {
-      const report = await judgeAgain(run, run.observations.slice(0, kept), null)
-      expect(report.findings, `the first ${kept} observations`).toEqual([])
+    for (let count = 1; count < run.observations.length; count += 7) {
+      const report = await judgeAgain(run, run.observations.slice(0, count), null)
+      expect(report.findings, `the first ${count} observations`).toEqual([])
       expect(report.billing.discrepancies).toEqual([])
       expect(report.verdict).toBe('inconclusive')
       expect(report.run.ended).toBe('truncated')

@@ -17,8 +17,8 @@ const failures = {
     for (const kept = []; ; ) kept.push(new Array(100_000).fill(kept.length))
   },
   terminate: () => new BroadcastChannel('failing-thread').postMessage('now'),
-  deaf: () => {
-    writeSync(2, 'deaf from now on\n')
+  hang: () => {
+    writeSync(2, 'hanging from now on\n')
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   },
 }

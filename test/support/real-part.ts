@@ -24,7 +24,7 @@ export function describeWith(part: RealPart, title: string, suite: () => void): 
   const isRequired = (process.env.TURNPIKE_REQUIRE ?? '').split(',').includes(part)
   if (isRequired) {
     test(title, () => {
-      throw new Error(`TURNPIKE_REQUIRE asks for ${part}: ${reason}`)
+      throw new Error(`TURNPIKE_REQUIRE names ${part}: ${reason}`)
     })
     return
   }

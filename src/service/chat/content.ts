@@ -62,7 +62,7 @@ const library: readonly SearchHit[] = [
   {
     title: 'On the measuring of queues',
     url: 'https://library.example/queues',
-    content: 'A queue is as long as what came is more than what went.',
+    content: 'The length of a queue is the number of arrivals minus the number of departures.',
     date: '2026-02-11',
   },
   {

@@ -337,7 +337,7 @@ export const limitLies = {
     ),
     replyLie(
       'block-of-another-length-said',
-      'The message of a block states a wait of a minute.',
+      'The message of a block states a wait of 60 seconds.',
       (reply, _, { abuse }) =>
         replyText(reply).includes(abuse.opening)
           ? withText(reply, replyText(reply).replace(/wait \d+s/, 'wait 60s'))

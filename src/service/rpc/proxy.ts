@@ -121,7 +121,7 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
     state.headers['x-ratelimit-limit'] = String(limits.requests)
     state.headers['x-ratelimit-remaining'] = '0'
     state.headers['x-ratelimit-reset'] = String(resetSeconds)
-    const customMessage = `The limit of ${limits.requests} RPC requests a minute is reached. Retry at ${resetSeconds}.`
+    const customMessage = `The limit of ${limits.requests} RPC requests per minute is reached. Retry at ${resetSeconds}.`
     return limiter.reject(state, contract.limitLogs.rpcId, { customMessage })
   }
 }
@@ -130,8 +130,8 @@ type NodeReply = Omit<CachedReply, 'fingerprint' | 'expiresMs'>
 type StoreReply = (reply: NodeReply) => void
 
 /**
- * Handles the RPC requests of an account one at a time, if the contract says so: a request waits for those before it,
- * or is rejected if that would take too long.
+ * Handles the RPC requests of an account one at a time, if the contract has this rule. A request waits for earlier
+ * ones, or is rejected if the wait is too long.
  */
 export function rpcTurns(
   rule: Contract['rpc']['oneAtATime'],

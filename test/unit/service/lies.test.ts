@@ -197,7 +197,7 @@ test('a lie keeps no state between services', async () => {
   expect(await transcript(activeLies)).toBe(await transcript(activeLies))
 })
 
-test('the service still responds with all lies at once', async () => {
+test('the service still responds with all lies together', async () => {
   await expect(transcript(Object.values(lies).flat())).resolves.not.toBe(honest)
 })
 
