@@ -12,7 +12,7 @@ export type Setup = { readonly nodeFlags?: readonly string[]; readonly core?: nu
 
 export const canPin = spawnSync('taskset', ['--version']).status === 0
 
-/** Starts `file` of this folder in its own process. `firstMessage` is its first message. */
+/** Starts `file` of this folder in its own process. */
 export function startChild(file: string, args: readonly string[] = [], { nodeFlags = [], core }: Setup = {}): Child {
   const pinned = core === undefined || !canPin ? null : ['-c', String(core), process.execPath]
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), [...args], {

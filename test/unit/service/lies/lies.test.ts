@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { clauseIds } from '../../../src/contract/clauses.ts'
-import { documented } from '../../../src/contract/documented.ts'
-import { probeNames, probeOf } from '../../../src/contract/probes.ts'
-import type { Lie } from '../../../src/service/lies/lie.ts'
-import { allLies, lieByName, lies } from '../../../src/service/lies/lies.ts'
-import { conversation, item, type RequestDescriptor } from './conversation.ts'
+import { clauseIds } from '../../../../src/contract/clauses.ts'
+import { documented } from '../../../../src/contract/documented.ts'
+import { probeNames, probeOf } from '../../../../src/contract/probes.ts'
+import type { Lie } from '../../../../src/service/lies/lie.ts'
+import { allLies, lieByName, lies } from '../../../../src/service/lies/lies.ts'
+import { conversation, item, type RequestDescriptor } from '../conversation.ts'
 
 const pages = Array.from({ length: 6 }, (_, page) => `https://example.com/${page}`)
 const withOptions = (options: object, more: object = {}) => ({
