@@ -18,7 +18,7 @@ export type Account = AccountHolder & {
   /** Failures by the scope of the abuse block. */
   readonly records: Map<string, FailureRecord>
   /** The last requests rejected by a limit, oldest first. */
-  readonly refusals: LimitRefusal[]
+  readonly rejections: LimitRejection[]
   /** Charges that fall due later: a completion is billed when it is complete. */
   deferred: readonly DeferredCharge[]
 }
@@ -46,7 +46,7 @@ export function openAccount(caller: AccountHolder, picoUsd: bigint, picoDiem: bi
     completions: 0,
     windows: new Map(),
     records: new Map(),
-    refusals: [],
+    rejections: [],
   }
   return { ...empty, ...(caller.means !== 'zero-balance' && { picoUsd, picoDiem }), deferred: [] }
 }
@@ -118,7 +118,7 @@ export function windowAt(previous: Window | undefined, nowMs: number, windowMs: 
 }
 
 /** A request rejected by a limit. */
-export type LimitRefusal = {
+export type LimitRejection = {
   readonly modelId: string
   /** Requests or tokens per minute. */
   readonly limit: 'RPM' | 'TPM'

@@ -9,7 +9,7 @@ import {
   bearerKey,
   canPay,
   charge,
-  type LimitRefusal,
+  type LimitRejection,
   type LogRow,
   type Window,
   windowAt,
@@ -30,7 +30,7 @@ import type { ParsedItem, RpcResponse } from './rpc/item.ts'
 import { type CachedReply, lookUpReply, type ReplayLookup } from './rpc/replays.ts'
 
 /**
- * The decisions of the service, one function each. They have no side effects, except `charge` and `logRefusal`. A lie
+ * The decisions of the service, one function each. They have no side effects, except `charge` and `logRejection`. A lie
  * replaces some of them; parsing, routing and timing around them stay the same.
  */
 export type Behavior = OptionRules & {
@@ -57,8 +57,8 @@ export type Behavior = OptionRules & {
   /** Whether a request of at most `tokens` tokens fits into the window. */
   readonly admitsTokens: (window: Window, limit: number, tokens: number) => boolean
   readonly charge: ApplyCharge
-  /** Records a refusal for the log of rejected requests. */
-  readonly logRefusal: (refusals: LimitRefusal[], refusal: LimitRefusal) => void
+  /** Records a rejection for the log of rejected requests. */
+  readonly logRejection: (rejections: LimitRejection[], rejection: LimitRejection) => void
   readonly limitLogs: (rows: readonly LogRow[]) => unknown
 
   /** undefined: the network is unknown. */
@@ -74,7 +74,7 @@ export type Behavior = OptionRules & {
   readonly itemCredits: (item: BilledItem) => number
   readonly totalCredits: (credits: readonly number[]) => number
   readonly costPicoUsd: (credits: number) => bigint
-  /** The responses as they are sent, from those of the node. */
+  /** The responses to send, from those of the node. */
   readonly responses: (responses: readonly RpcResponse[], items: readonly ParsedItem[]) => readonly unknown[]
 
   readonly keyFate: (key: string) => 'used' | 'ignored' | 'rejected'
@@ -108,7 +108,7 @@ export type Behavior = OptionRules & {
   readonly resourceLimit: (limit: ResourceLimit, tier: AccountTier) => number
   /** Whether `input` is valid input for an embedding. */
   readonly isEmbeddable: (input: unknown) => boolean
-  /** Which page is sent, and how many items it has, for what was requested; null: not in the query. */
+  /** The page to send and its length, from the requested ones; null: not in the query. */
   readonly page: (page: number | null, limit: number | null) => RequestedPage
 
   readonly networks: (slugs: readonly string[]) => unknown
@@ -154,7 +154,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     keyOf: bearerKey,
     accountHolder: accountHolderOf,
     mayUse: ({ means }, { payingOnly }) => !payingOnly || means !== 'free-user',
-    canPay: canPay,
+    canPay,
 
     isFailure: status =>
       abuse.counts === 'non-success' ? status >= 300 : status >= 400 && status < 500 && status !== 429,
@@ -169,10 +169,10 @@ export function defaultBehavior(contract: Contract): Behavior {
     windowAt,
     admits: (window, limit) => window.requests < limit,
     admitsTokens: (window, limit, tokens) => window.tokens + tokens <= limit,
-    charge: charge,
-    logRefusal: (refusals, refusal) => {
-      refusals.push(refusal)
-      if (refusals.length > contract.limitLogs.rows) refusals.shift()
+    charge,
+    logRejection: (rejections, rejection) => {
+      rejections.push(rejection)
+      if (rejections.length > contract.limitLogs.rows) rejections.shift()
     },
     limitLogs: rows => ({ object: 'list', data: rows }),
 
@@ -191,7 +191,7 @@ export function defaultBehavior(contract: Contract): Behavior {
     keyFate: key => (keyPattern.test(key) ? 'used' : idempotency.badKey === 'ignored' ? 'ignored' : 'rejected'),
     replayTtlMs: idempotency.ttlMs,
     replayScope: account => `${account.tier}/${account.name}`,
-    lookUpReply: lookUpReply,
+    lookUpReply,
     replayed: stored => stored,
     replayChargePicoUsd: () => 0n,
 

@@ -1,7 +1,7 @@
 import { type Random, randomStream } from '../lib/random.ts'
 import type { Reply } from './message.ts'
 
-/** How much a service can do at once; null stands for no limit. */
+/** The capacity of a service; null for no limit. */
 export type ServiceCapacity = {
   /** Concurrent requests. */
   readonly concurrency: number
@@ -18,7 +18,7 @@ export const latencyDistributionKinds = ['constant', 'exponential'] as const
 
 type Slots = {
   readonly isFull: (nowMs: number) => boolean
-  /** Takes the next slot and returns the milliseconds until the request leaves it. */
+  /** Takes the next free slot. Returns the milliseconds until the request leaves it. */
   readonly take: (nowMs: number) => number
 }
 

@@ -1,9 +1,9 @@
 import type { Contract } from '../contract/contract.ts'
-import type { Account, FailureRecord, LimitRefusal, Window } from './account.ts'
+import type { Account, FailureRecord, LimitRejection, Window } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import { errorReply, type Reply, type RequestState } from './message.ts'
 
-/** What a scope allows in one window. `tokens` is null where nothing is generated. */
+/** The limits of a scope in one window. `tokens` is null where nothing is generated. */
 export type ScopeLimits = { readonly requests: number; readonly tokens: number | null }
 
 /** The result of admitting a request to its window. */
@@ -19,7 +19,7 @@ export type Limiter = {
     state: RequestState,
     modelId: string,
     more?: Readonly<Record<string, unknown>>,
-    limit?: LimitRefusal['limit'],
+    limit?: LimitRejection['limit'],
   ) => Reply
 }
 
@@ -65,7 +65,7 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
     },
     reject: (state, modelId, more = {}, limit = 'RPM') => {
       const { account, arrivedMs } = state
-      if (account !== null) behavior.logRefusal(account.refusals, { modelId, limit, atMs: arrivedMs })
+      if (account !== null) behavior.logRejection(account.rejections, { modelId, limit, atMs: arrivedMs })
       state.headers['x-ratelimit-type'] = 'user'
       return errorReply(state, 429, 'Rate limit exceeded', more)
     },
@@ -74,7 +74,7 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
 
 type AbuseBlock = {
   /** The error reply to a blocked account; null if it is not blocked. */
-  readonly refuseBlocked: (state: RequestState, account: Account) => Reply | null
+  readonly rejectBlocked: (state: RequestState, account: Account) => Reply | null
   /** Records the outcome. Error replies are sent without delay, so a request fails when it arrives. */
   readonly record: (state: RequestState, account: Account, reply: Reply, isBlocked: boolean) => void
 }
@@ -90,7 +90,7 @@ export function abuseBlock({ abuse }: Contract, behavior: Behavior): AbuseBlock 
   }
 
   return {
-    refuseBlocked: (state, account) => {
+    rejectBlocked: (state, account) => {
       const record = recordOf(state, account)
       if (state.arrivedMs >= record.blockedUntilMs) return null
       record.blockedUntilMs = behavior.blockedUntilMs(record.blockedUntilMs, state.arrivedMs)

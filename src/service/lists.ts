@@ -79,8 +79,8 @@ export function rateLimits(contract: Contract, behavior: Behavior): (state: Requ
 
 /** The last rejected requests of the account, newest first. */
 export function rateLimitLogs(behavior: Behavior): (state: RequestState, account: Account) => Reply {
-  return (state, { refusals, name, tier }) => {
-    const rows = refusals.toReversed().map(({ modelId, limit, atMs }) => ({
+  return (state, { rejections, name, tier }) => {
+    const rows = rejections.toReversed().map(({ modelId, limit, atMs }) => ({
       apiKeyId: `key-of-${name}`,
       modelId,
       rateLimitTier: tier,

@@ -12,7 +12,7 @@ export type ServiceRequest = {
   readonly body: Buffer | string
 }
 
-/** A response, and when each part of it is sent. */
+/** A response, and when to send each part. */
 export type Reply = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

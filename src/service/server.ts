@@ -50,14 +50,14 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
   const path = url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : ''
   let chunks: Buffer[] = []
   let bytes = 0
-  let answered = false
+  let isComplete = false
   const respond = (body: Buffer | string) => {
-    answered = true
+    isComplete = true
     done({ method, path, headers, body })
   }
 
   incoming.on('data', (chunk: Buffer) => {
-    if (answered) return
+    if (isComplete) return
     bytes += chunk.length
     chunks.push(chunk)
     if (bytes <= bodyLimitBytes) return
@@ -66,7 +66,7 @@ function receive(incoming: IncomingMessage, done: (request: ServiceRequest) => v
     respond('')
   })
   incoming.on('end', () => {
-    if (!answered) respond(chunks.length === 1 ? (chunks[0] ?? '') : Buffer.concat(chunks))
+    if (!isComplete) respond(chunks.length === 1 ? (chunks[0] ?? '') : Buffer.concat(chunks))
   })
   // A client may disconnect while it sends. Without a listener, that error would end the process.
   incoming.on('error', () => {})

@@ -7,7 +7,7 @@ import { createSlots, delayReply, type ServiceCapacity, type ServiceLatency } fr
 import { chatHandler } from './chat/chat.ts'
 import { type Fault, faultReply, injectFaults } from './faults.ts'
 import { httpDates, identifiers } from './identifiers.ts'
-import { bend, type Lie } from './lies/lie.ts'
+import { type Lie, withOverrides } from './lies/lie.ts'
 import { abuseBlock, limiter } from './limiter.ts'
 import { controlLimits, modelList, networkList, rateLimitLogs, rateLimits } from './lists.ts'
 import { compressReply, errorReply, type Reply, type RequestState, type ServiceRequest } from './message.ts'
@@ -25,7 +25,7 @@ type ServiceOptions = {
   readonly timing: ServiceLatency
   /** Random errors; none by default. */
   readonly faults?: readonly Fault[]
-  /** How much it can do at once; unlimited by default. */
+  /** The capacity; unlimited by default. */
   readonly capacity?: ServiceCapacity | null
   /** Seeded contract violations; none for the service as documented. */
   readonly lies: readonly Lie[]
@@ -46,14 +46,14 @@ export function createService(options: ServiceOptions): Service {
   const timestampHeader = contract.requestTimestampHeader
   const openingPicoUsd = pico(options.openingBalanceUsd)
   const openingPicoDiem = pico(options.openingBalanceDiem)
-  const behavior = bend(defaultBehavior(contract), contract, lies)
+  const behavior = withOverrides(defaultBehavior(contract), contract, lies)
   const names = identifiers(seed)
   const limits = limiter(contract, behavior)
   const guard = abuseBlock(contract, behavior)
   const route = router(contract)
   const httpDate = httpDates()
-  const concurrency = createSlots(options.capacity ?? null, seed)
-  const strikeAtRandom = injectFaults(options.faults ?? [], seed)
+  const slots = createSlots(options.capacity ?? null, seed)
+  const failAtRandom = injectFaults(options.faults ?? [], seed)
   /** Requests that passed all checks. They take a slot when they succeed. */
   const admitted = new WeakSet<RequestState>()
   const shared = {
@@ -88,23 +88,23 @@ export function createService(options: ServiceOptions): Service {
         [`${prefix}version`]: serviceVersion,
         [`${prefix}timestamp`]: new Date(arrivedMs).toISOString(),
       }
-      const stated = timestampHeader === null ? undefined : request.headers[timestampHeader]
-      if (stated !== undefined && /^\d+$/.test(stated)) headers[`${prefix}request-timestamp-ms`] = stated
+      const timestamp = timestampHeader === null ? undefined : request.headers[timestampHeader]
+      if (timestamp !== undefined && /^\d+$/.test(timestamp)) headers[`${prefix}request-timestamp-ms`] = timestamp
       const state = { request, route: route(request.method, request.path), account, arrivedMs, headers }
       if (account === null) return send(respondToAnonymous(state), state)
       applyDueCharges(account, arrivedMs, behavior.charge)
       writeBalances(account, headers)
-      const stopped = guard.refuseBlocked(state, account)
-      const reply = stopped ?? respondToAccount(state, account)
-      guard.record(state, account, reply, stopped !== null)
+      const blocked = guard.rejectBlocked(state, account)
+      const reply = blocked ?? respondToAccount(state, account)
+      guard.record(state, account, reply, blocked !== null)
       return send(reply, state)
     },
   }
 
   function maybeFail(state: RequestState): Reply | null {
-    const fault = strikeAtRandom(state)
+    const fault = failAtRandom(state)
     if (fault !== null) return fault
-    if (concurrency.isFull(state.arrivedMs)) return faultReply(state, 503)
+    if (slots.isFull(state.arrivedMs)) return faultReply(state, 503)
     admitted.add(state)
     return null
   }
@@ -113,9 +113,9 @@ export function createService(options: ServiceOptions): Service {
     if (reply.status >= 400) state.headers[`${prefix}host-name`] = hostName
     const finished = behavior.finish(reply, state)
     const encoding = behavior.encoding(state.request.headers['accept-encoding'], finished, state)
-    const coded =
+    const encoded =
       encoding === null ? finished : compressReply(finished, encoding, text => behavior.compress(text, encoding))
-    return reply.status === 200 && admitted.has(state) ? delayReply(coded, concurrency.take(state.arrivedMs)) : coded
+    return reply.status === 200 && admitted.has(state) ? delayReply(encoded, slots.take(state.arrivedMs)) : encoded
   }
 
   function respondToAccount(state: RequestState, account: Account): Reply {

@@ -2,30 +2,30 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { canPin, median, runChild, startChild, tellStamps } from './child.ts'
+import { canPin, median, requestStamps, runChild, startChild } from './child.ts'
 import type { Bench } from './figure.ts'
 
-/** Where Artillery's `bin/run` is. It is nobody's dependency: who wants to compare installs it. */
+/** The path of Artillery's `bin/run`. Artillery is not a dependency; install it to compare. */
 const variable = 'TURNPIKE_BENCH_ARTILLERY'
 const connections = 64
-/** Calls of each of its users; about five seconds. */
+/** Calls per Artillery user; about five seconds. */
 const callsOfUser = 250
 const targetCore = 0
 const clientCore = 1
 
 /**
- * The same RPC call over as many connections, each sending when it has its answer: Turnpike with every judge on, beside
- * Artillery with one `expect`. The target counts, on a core of its own; each client has the other one.
+ * The same closed-loop RPC call over the same number of connections: Turnpike with every judge, and Artillery with one
+ * `expect`. The target counts requests on its own core. Each client runs on the other core.
  */
 export const benchArtillery: Bench = async ({ short }) => {
   const program = process.env[variable]
-  console.log('\nThe same call by Artillery with one expect, one core each')
+  console.log('\nTurnpike and Artillery with one expect, one core each')
   if (program === undefined || !existsSync(program)) {
-    console.log('  skipped: npm install --prefix /tmp/artillery artillery@2.0.34, and then')
+    console.log('  skipped: npm install --prefix /tmp/artillery artillery@2.0.34, then run')
     console.log(`  ${variable}=/tmp/artillery/node_modules/artillery/bin/run npm run bench -- artillery`)
     return []
   }
-  if (!canPin) console.log('  there is no taskset here: cores are shared')
+  if (!canPin) console.log('  without taskset, cores are shared')
   const rounds = short ? 1 : 5
   const ours: number[] = []
   const theirs: number[] = []
@@ -34,20 +34,20 @@ export const benchArtillery: Bench = async ({ short }) => {
     ours.push(await rateOf(port => runChild('./programs/turnpike-client.js', [port, ...closed], { core: clientCore })))
     theirs.push(await rateOf(port => runArtillery(program, port)))
   }
-  console.log(`  turnpike    ${median(ours).toFixed(0)} calls a second`)
-  console.log(`  artillery   ${median(theirs).toFixed(0)} calls a second`)
+  console.log(`  turnpike    ${median(ours).toFixed(0)} calls per second`)
+  console.log(`  artillery   ${median(theirs).toFixed(0)} calls per second`)
   const ratio = median(ours.map((rate, round) => rate / (theirs[round] ?? Number.NaN)))
   const aim = { kind: 'at-least', bound: 8 } as const
-  return [{ name: 'RPC calls a second, beside Artillery with one expect', value: ratio, unit: '', aim }]
+  return [{ name: 'RPC calls per second relative to Artillery with one expect', value: ratio, unit: '', aim }]
 }
 
-/** Calls a second that come at the target, without the first fifth of them. */
+/** Calls per second that arrive at the target, without the first fifth. */
 async function rateOf(work: (port: string) => Promise<unknown>): Promise<number> {
   const target = startChild('./programs/rpc-target.js', ['{"kind":"stamp"}'], { core: targetCore })
-  const { port } = (await target.said) as { readonly port: number }
+  const { port } = (await target.firstMessage) as { readonly port: number }
   try {
     await work(String(port))
-    const stamps = (await tellStamps(target)).flat()
+    const stamps = (await requestStamps(target)).flat()
     const warm = stamps.slice(Math.floor(stamps.length / 5))
     const spanMs = (warm.at(-1) ?? Number.NaN) - (warm[0] ?? Number.NaN)
     return ((warm.length - 1) * 1_000) / spanMs

@@ -1,7 +1,7 @@
 import type { Contract } from '../../src/contract/contract.ts'
 import { documented } from '../../src/contract/documented.ts'
 
-/** The documented contract without limits that a benchmark would run into. */
+/** The documented contract without limits that a benchmark would reach. */
 export const benchContract: Contract = {
   ...documented,
   name: 'bench',

@@ -6,30 +6,34 @@ import type { CapacityResult } from '../../src/report/document.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 import type { Bench } from './figure.ts'
 
-/** What the reference service can do at once, and for how long a rate has to hold where its times vary. */
-type Size = { readonly slots: number; readonly serviceMs: number; readonly spread: 'constant' | 'exponential' }
+/** The capacity of the reference service. */
+type Size = {
+  readonly concurrency: number
+  readonly serviceMs: number
+  readonly distribution: 'constant' | 'exponential'
+}
 
 const sizes: readonly Size[] = [
-  { slots: 4, serviceMs: 50, spread: 'constant' },
-  { slots: 1, serviceMs: 25, spread: 'constant' },
-  { slots: 10, serviceMs: 200, spread: 'constant' },
-  { slots: 16, serviceMs: 100, spread: 'constant' },
-  { slots: 16, serviceMs: 200, spread: 'exponential' },
+  { concurrency: 4, serviceMs: 50, distribution: 'constant' },
+  { concurrency: 1, serviceMs: 25, distribution: 'constant' },
+  { concurrency: 10, serviceMs: 200, distribution: 'constant' },
+  { concurrency: 16, serviceMs: 100, distribution: 'constant' },
+  { concurrency: 16, serviceMs: 200, distribution: 'exponential' },
 ]
 
 /**
- * How far from the truth a search ends. The reference service has slots and a service time, so its capacity is known. In
- * virtual time, over sizes and seeds; and once in real time, by the program and the scenario that are shipped.
+ * The error of capacity searches. The reference service has slots and a service time, so its capacity is known. Runs in
+ * virtual time over sizes and seeds, and once in real time with the shipped program and scenario.
  */
 export const benchCapacity: Bench = async ({ short }) => {
   const seeds = short ? [1] : [1, 2, 3]
-  console.log(`\nCapacity that a search finds of a service whose capacity is known, ${seeds.length} seeds each`)
+  console.log(`\nSearched capacity of a service with known capacity, ${seeds.length} seeds each`)
   const errors: number[] = []
   for (const size of short ? sizes.slice(0, 2) : sizes) {
     const found = await Promise.all(seeds.map(seed => searchIn(size, seed)))
     const knee = kneeOf(size)
     errors.push(...found.map(perSecond => Math.abs(perSecond / knee - 1)))
-    const name = `${size.slots} × ${size.serviceMs} ms, ${size.spread}`
+    const name = `${size.concurrency} × ${size.serviceMs} ms, ${size.distribution}`
     console.log(`  ${name.padEnd(26)}${knee.toFixed(0)}/s: ${found.map(rate => rate.toFixed(1)).join('  ')}`)
   }
   const real = searchForReal()
@@ -41,16 +45,16 @@ export const benchCapacity: Bench = async ({ short }) => {
   ]
 }
 
-const kneeOf = ({ slots, serviceMs }: Size): number => (slots * 1000) / serviceMs
+const kneeOf = ({ concurrency, serviceMs }: Size): number => (concurrency * 1000) / serviceMs
 
-async function searchIn({ slots, serviceMs, spread }: Size, seed: number): Promise<number> {
-  const confirm = spread === 'constant' ? '10s' : '60s'
+async function searchIn({ concurrency, serviceMs, distribution }: Size, seed: number): Promise<number> {
+  const confirm = distribution === 'constant' ? '10s' : '60s'
   const { report } = await virtualRun({
     seed,
     scenario: `name: bench
 callers: { count: 60 }
 calls: { chat: { kind: chat, stream: false, model-tier: XS, prompt-tokens: 20, max-completion-tokens: 4 } }
-service: { concurrency: ${slots}, service-time: ${serviceMs}ms, distribution: ${spread}, queue-length: 1000 }
+service: { concurrency: ${concurrency}, service-time: ${serviceMs}ms, distribution: ${distribution}, queue-length: 1000 }
 stages: [{ name: search, shape: capacity, duration: 10m, from: 10/s, to: 90% of tier, good-ratio: 99%, confirm: ${confirm}, mix: { chat: 1 } }]
 slo: { chat: { latency: 5s } }
 `,
@@ -71,6 +75,6 @@ function searchForReal(): number {
   }
 }
 
-/** A search that found nothing is as wrong as can be. */
+/** A search without a result counts as an error of 100 %. */
 const confirmed = (result: CapacityResult | undefined): number =>
   result?.status === 'found' ? (result.ratePerSecond ?? 0) : 0

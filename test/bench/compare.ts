@@ -5,33 +5,32 @@ import { runChild } from './child.ts'
 import type { Bench, Figure } from './figure.ts'
 
 const slowdown = 0.1
-/** Baselines of a night: those before it. */
+/** The number of preceding nights that a night is compared with. */
 const baselineCounts = [1, 5]
-const mostBaselines = Math.max(...baselineCounts)
+const maxBaselines = Math.max(...baselineCounts)
 const nightsOfChild = 10
 
 /**
- * Whether the gate is to be trusted: how often nights of which each is compared with those before it are called worse
- * although nothing has changed, and how often a service that takes 10 % longer is found. In virtual time, with machines
- * that differ from night to night as `nightNoise` says.
+ * The error rates of the gate. Each night is compared with those before it: how often is it called worse without a
+ * change, and how often is a slowdown of 10 % found? Runs in virtual time, with the machine noise of `nightNoise`.
  */
 export const benchCompare: Bench = async ({ short }) => {
   const [same, slow] = short ? [20, 10] : [200, 100]
-  const honest = await runNights(0, same + mostBaselines, 0)
+  const honest = await runNights(0, same + maxBaselines, 0)
   const slower = await runNights(10_000, slow, slowdown)
-  console.log(`\nThe nightly scenario compared with the nights before it; ${spreads(honest)}`)
+  console.log(`\nThe nightly scenario compared with the nights before it; ${describeNoise(honest)}`)
   console.log('                    baselines  regressed  unchanged  improved  cannot tell')
   const figures: Figure[] = []
   for (const baselines of baselineCounts) {
-    const before = (night: number) => honest.slice(night + mostBaselines - baselines, night + mostBaselines)
-    const unchanged = honest.slice(mostBaselines).map((run, night) => compareRuns(before(night), run, defaultCriteria))
+    const before = (night: number) => honest.slice(night + maxBaselines - baselines, night + maxBaselines)
+    const unchanged = honest.slice(maxBaselines).map((run, night) => compareRuns(before(night), run, defaultCriteria))
     const changed = slower.map((run, night) => compareRuns(before(night), run, defaultCriteria))
-    show('nothing changed', baselines, unchanged)
+    show('unchanged', baselines, unchanged)
     show('10 % slower', baselines, changed)
     const against = `against ${baselines === 1 ? 'one baseline' : `${baselines} baselines`}`
     figures.push(
       {
-        name: `called worse though nothing changed, ${against}`,
+        name: `called worse without a change, ${against}`,
         value: share(unchanged, 'regressed'),
         unit: '',
         aim: { kind: 'at-most', bound: 0.05 },
@@ -47,7 +46,7 @@ export const benchCompare: Bench = async ({ short }) => {
   return figures
 }
 
-/** As many children at a time as there are cores. */
+/** One child process per core. */
 async function runNights(first: number, count: number, slower: number): Promise<readonly ComparedRun[]> {
   const starts = Array.from({ length: Math.ceil(count / nightsOfChild) }, (_, part) => first + part * nightsOfChild)
   const parts = new Map<number, readonly ComparedRun[]>()
@@ -68,14 +67,14 @@ const share = (comparisons: readonly Comparison[], verdict: ChangeVerdict): numb
 function show(name: string, baselines: number, comparisons: readonly Comparison[]): void {
   const count = (verdict: ChangeVerdict) => String(comparisons.filter(each => each.verdict === verdict).length)
   const cells = (['regressed', 'unchanged', 'improved', 'cannot-tell'] as const).map(count)
-  const [regressed = '', unchanged = '', improved = '', untold = ''] = cells
+  const [regressed = '', unchanged = '', improved = '', cannotTell = ''] = cells
   console.log(
-    `  ${name.padEnd(18)}${String(baselines).padStart(9)}${regressed.padStart(11)}${unchanged.padStart(11)}${improved.padStart(10)}${untold.padStart(13)}`,
+    `  ${name.padEnd(18)}${String(baselines).padStart(9)}${regressed.padStart(11)}${unchanged.padStart(11)}${improved.padStart(10)}${cannotTell.padStart(13)}`,
   )
 }
 
-/** How much the medians differ between nights on which nothing has changed: the standard deviation. */
-function spreads(nights: readonly ComparedRun[]): string {
+/** The standard deviation of the medians between unchanged nights. */
+function describeNoise(nights: readonly ComparedRun[]): string {
   const [first, ...others] = nights
   if (first === undefined) return ''
   const rows = others.flatMap(night => compareRuns([first], night, defaultCriteria).rows)

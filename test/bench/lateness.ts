@@ -8,16 +8,16 @@ type Run = {
   readonly lateness: { readonly p50: number; readonly p99: number; readonly p999: number | null; readonly max: number }
 }
 
-/** How late the open driver sends at rates that are far above any tier, every judge on. */
+/** The lateness of the open driver at rates far above any tier, with every judge. */
 export const benchLateness: Bench = async ({ short }) => {
   const rates = short ? [500, 1000] : [500, 1000, 2000]
   const seconds = short ? 3 : 10
   const figures: Figure[] = []
-  console.log(`\nLateness of the open driver, ${seconds} s each, every judge on`)
+  console.log(`\nLateness of the open driver, ${seconds} s each, with every judge`)
   console.log('  calls/s   sent/s   p50 ms   p99 ms   p99.9 ms   max ms')
   for (const rate of rates) {
     const target = startChild('./programs/rpc-target.js')
-    const { port } = (await target.said) as { readonly port: number }
+    const { port } = (await target.firstMessage) as { readonly port: number }
     const run = await runChild<Run>('./programs/turnpike-client.js', [
       String(port),
       'open',
@@ -31,7 +31,7 @@ export const benchLateness: Bench = async ({ short }) => {
       `  ${String(rate).padStart(7)}${run.perSecond.toFixed(0).padStart(9)}${cells.join('')}   ${run.verdict}`,
     )
     const aim = rate === 2000 ? ({ kind: 'at-most', bound: 2 } as const) : null
-    figures.push({ name: `lateness p99 at ${rate} calls a second`, value: p99, unit: 'ms', aim })
+    figures.push({ name: `lateness p99 at ${rate} calls per second`, value: p99, unit: 'ms', aim })
   }
   return figures
 }

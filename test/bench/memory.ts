@@ -9,8 +9,8 @@ type Memory = {
 }
 
 /**
- * What ten million observations add to the memory of the judging half, after the first million. The growth is that of
- * the resident set between the first look and the highest, each taken after a collection.
+ * The memory growth of the judge over ten million observations, after the first million. The growth is the difference
+ * of the resident set between the first sample and the highest, each after a garbage collection.
  */
 export const benchMemory: Bench = async ({ short }) => {
   const [total, warmUp] = short ? [300_000, 100_000] : [11_000_000, 1_000_000]
@@ -18,9 +18,9 @@ export const benchMemory: Bench = async ({ short }) => {
     nodeFlags: ['--expose-gc'],
   })
   if (memory.faults.length > 0)
-    throw new Error(`an honest run that is told again is honest, but was accused: ${memory.faults.join(', ')}`)
+    throw new Error(`a repeated honest run must have no findings, but has: ${memory.faults.join(', ')}`)
   console.log(
-    `\nMemory over ${memory.judged} observations, ${(memory.cpuMs / memory.judged).toFixed(3)} ms of CPU each`,
+    `\nMemory over ${memory.judged} observations, ${(memory.cpuMs / memory.judged).toFixed(3)} ms of CPU per observation`,
   )
   console.log('  observations    RSS MB   heap MB')
   for (const { judged, rssMb, heapMb } of memory.samples)

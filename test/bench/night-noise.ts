@@ -1,30 +1,30 @@
 import { randomStream } from '../../src/lib/random.ts'
 import { logNormal } from '../../src/service/capacity.ts'
 
-/** How a machine of one night differs from that of another: the noise that a comparison must see through. */
+/** How machines differ between nights: the noise that a comparison must tolerate. */
 export type NightNoise = {
-  /** How much longer everything takes at an instant of the run. */
+  /** The slowdown factor at an instant of the run. */
   readonly slowness: (nowMs: number) => number
-  /** Milliseconds that a request, and an answer, are on their way. */
+  /** The network delay of a request or a response, in milliseconds. */
   readonly delayMs: () => number
 }
 
-/** What makes a whole night slower or quicker than others: the sigma of its logarithm. */
+/** The sigma of the log-normal factor of a whole night. */
 const nightSigma = 0.015
-/** Within a night it goes up and down slowly, by up to so much. */
-const mostSwing = 0.03
-/** Now and then something else is going on for a second or two. */
-const mostSpikes = 4
+/** The maximum amplitude of the slow drift within a night. */
+const maxSwing = 0.03
+/** The maximum number of short disturbances per night, each up to two seconds long. */
+const maxSpikes = 4
 
-/** Drawn from the number of the night alone. What single requests take, the reference service draws on top. */
+/** Depends only on the number of the night. The reference service adds the variation of single requests. */
 export function nightNoise(night: number): NightNoise {
   const random = randomStream(night, 'night')
-  const between = (least: number, most: number) => least + random.next() * (most - least)
+  const between = (min: number, max: number) => min + random.next() * (max - min)
   const whole = logNormal(random, 1, nightSigma)
-  const swing = between(0, mostSwing)
+  const swing = between(0, maxSwing)
   const periodMs = between(40_000, 200_000)
   const phase = between(0, 2 * Math.PI)
-  const spikes = Array.from({ length: Math.floor(between(0, mostSpikes + 1)) }, () => {
+  const spikes = Array.from({ length: Math.floor(between(0, maxSpikes + 1)) }, () => {
     const startMs = between(0, 150_000)
     return { startMs, endMs: startMs + between(500, 2_000), factor: between(1.3, 2.5) }
   })

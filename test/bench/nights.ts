@@ -4,8 +4,8 @@ import { virtualRun } from '../support/virtual-run.ts'
 import { nightNoise } from './night-noise.ts'
 
 /**
- * Some nights of the nightly scenario in virtual time. Arguments: the first night, how many, by how much the service is
- * slower. Says by IPC what each can be compared by.
+ * Nights of the nightly scenario in virtual time. Arguments: the first night, the number of nights, the slowdown ratio.
+ * Sends the comparable runs by IPC.
  */
 const [first = 0, count = 0, slowdown = 0] = process.argv.slice(2).map(Number)
 const runs = []

@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onFreshTarget, runChild, tellStamps } from './child.ts'
+import { onFreshTarget, requestStamps, runChild } from './child.ts'
 import type { Bench, Figure } from './figure.ts'
 
 /**
- * A schedule whose intervals are looked at: `of` each caller by itself, where each is due `callers` times as rarely as
- * all of them, or of all together. With 16 callers, 20 a minute are 304 intervals of 3 s in a minute, enough for a p99.
+ * A schedule with measured intervals: `of` each caller, with `callers` times the interval of the stage, or of all
+ * callers. 16 callers at 20 requests per minute give 304 intervals of 3 s in a minute, enough for a p99.
  */
 type Pace = {
   readonly name: string
@@ -18,24 +18,24 @@ type Pace = {
 }
 
 const paces: readonly Pace[] = [
-  { name: '20 a minute', callers: 16, perSecond: 16 / 3, of: 'each-caller', seconds: 60 },
-  { name: '8.3 a second', callers: 4, perSecond: 8.3, of: 'all', seconds: 40 },
+  { name: '20 per minute', callers: 16, perSecond: 16 / 3, of: 'each-caller', seconds: 60 },
+  { name: '8.3 per second', callers: 4, perSecond: 8.3, of: 'all', seconds: 40 },
 ]
 const workers = [1, 2, 4]
 
-/** The least sample whose p99 is bounded by its maximum with 95 % confidence. */
-const fewestIntervals = 299
+/** The minimum sample size whose maximum bounds its p99 with 95 % confidence. */
+const minIntervals = 299
 
-/** Its target stamps requests as they arrive, and must not stall then: `run/threads.ts` says why it would. */
+/** The target stamps requests on arrival and must not stall; `run/threads.ts` explains why it would. */
 const targetFlags = ['--no-memory-reducer']
 
 /**
- * How far the intervals between requests, as the target sees them come, are from those of the plan; and how far those of a
- * loop are that does nothing else, at the same target.
+ * The error of the intervals between requests, measured at the target, compared with the plan. A bare loop against the
+ * same target is the reference.
  */
 export const benchPacing: Bench = async ({ short }) => {
   const figures: Figure[] = []
-  console.log('\nIntervals between requests as they come at the target, less those of the plan')
+  console.log('\nInterval errors at the target, relative to the plan')
   console.log('  pace            workers  intervals   p50 ms   p99 ms   max ms')
   for (const full of paces) {
     const pace = { ...full, seconds: short ? 7 : full.seconds }
@@ -44,7 +44,7 @@ export const benchPacing: Bench = async ({ short }) => {
     for (const count of workers) {
       const errors = errorsOf(pace, await stampsOf(pace, count))
       const quantile = showErrors(pace, String(count), errors)
-      const isProvable = errors.length >= fewestIntervals
+      const isProvable = errors.length >= minIntervals
       figures.push({
         name: `inter-arrival error ${isProvable ? 'p99' : 'max'} at ${pace.name}, ${count} worker${count > 1 ? 's' : ''}`,
         value: quantile(isProvable ? 0.99 : 1),
@@ -56,14 +56,14 @@ export const benchPacing: Bench = async ({ short }) => {
   return figures
 }
 
-function showErrors({ name }: Pace, who: string, errors: readonly number[]): (q: number) => number {
+function showErrors({ name }: Pace, workers: string, errors: readonly number[]): (q: number) => number {
   const quantile = (q: number) => errors[Math.ceil(q * errors.length) - 1] ?? Number.NaN
   const cells = [quantile(0.5), quantile(0.99), quantile(1)].map(ms => ms.toFixed(2).padStart(9))
-  console.log(`  ${name.padEnd(16)}${who.padStart(7)}${String(errors.length).padStart(11)}${cells.join('')}`)
+  console.log(`  ${name.padEnd(16)}${workers.padStart(7)}${String(errors.length).padStart(11)}${cells.join('')}`)
   return quantile
 }
 
-/** In order. Due times of a constant rate are evenly spaced, and callers take turns. */
+/** The sorted errors. A constant rate has equal intervals, and callers send in rotation. */
 function errorsOf({ callers, perSecond, of }: Pace, stamps: readonly (readonly number[])[]): readonly number[] {
   const rows = of === 'all' ? [stamps.flat().toSorted((a, b) => a - b)] : stamps
   const dueMs = ((of === 'all' ? 1 : callers) * 1_000) / perSecond
@@ -78,7 +78,7 @@ const atStampingTarget = (send: (port: string) => Promise<unknown>): Promise<Sta
   onFreshTarget(
     async (port, target) => {
       await send(port)
-      return tellStamps(target)
+      return requestStamps(target)
     },
     ['{"kind":"stamp"}'],
     { nodeFlags: targetFlags },
@@ -89,7 +89,7 @@ const bareStampsOf = ({ perSecond, seconds }: Pace): Promise<Stamps> =>
     runChild('./programs/raw-pacer.js', [port, String(perSecond), String(Math.round(perSecond * seconds))]),
   )
 
-/** When the requests of each caller came at the target in a run of the program. */
+/** The arrival times of each caller's requests in a run of the program. */
 async function stampsOf(pace: Pace, workerCount: number): Promise<Stamps> {
   const directory = mkdtempSync(join(tmpdir(), 'turnpike-pacing-'))
   try {
@@ -103,11 +103,11 @@ function runAt(port: string, directory: string, pace: Pace, workerCount: number)
   const scenario = join(directory, 'pacing.yaml')
   const profile = join(directory, 'bench.yaml')
   writeFileSync(scenario, scenarioOf(pace))
-  // No limit is near.
+  // No limit is reached.
   writeFileSync(profile, 'name: bench\nrpc: { requestsPerMinute: 1000000000 }\nlimits: { windowMs: 3600000 }\n')
   const flags = ['--target', `http://127.0.0.1:${port}/api/v1`, '--profile', profile, '--out', join(directory, 'run')]
-  const divided = workerCount === 1 ? [] : ['--workers', String(workerCount)]
-  return runTurnpike(['run', scenario, '--quiet', ...flags, ...divided])
+  const workerFlags = workerCount === 1 ? [] : ['--workers', String(workerCount)]
+  return runTurnpike(['run', scenario, '--quiet', ...flags, ...workerFlags])
 }
 
 const scenarioOf = ({ callers, perSecond, seconds }: Pace): string => `
@@ -115,16 +115,16 @@ name: pacing
 callers: { count: ${callers} }
 calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber: 1 } } }
 stages: [{ name: load, duration: ${seconds}s, shape: constant, rate: ${perSecond * 60}/m, mix: { rpc: 1 } }]
-thresholds: [{ expect: violations == 0, why: The target keeps its word. }]
+thresholds: [{ expect: violations == 0, why: The target meets every clause. }]
 `
 
 function runTurnpike(args: readonly string[]): Promise<void> {
   const child = spawn(process.execPath, ['dist/main.js', ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  let said = ''
+  let output = ''
   child.stdout.on('data', bytes => {
-    said += bytes
+    output += bytes
   })
   return new Promise((resolve, reject) => {
-    child.once('close', code => (code === 0 ? resolve() : reject(new Error(`the run was no pass:\n${said}`))))
+    child.once('close', code => (code === 0 ? resolve() : reject(new Error(`the run did not pass:\n${output}`))))
   })
 }

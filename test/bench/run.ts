@@ -14,8 +14,8 @@ import { benchThroughput } from './throughput.ts'
 import { benchWorkers } from './workers.ts'
 
 /**
- * The instrument, measured. Figures of one machine at one time: only the ratios travel. `npm run bench` runs everything,
- * `npm run bench -- lateness throughput` what it names, `--short` for a tenth of the time.
+ * Benchmarks of Turnpike itself. Only ratios are comparable between machines. `npm run bench` runs all benches, `npm
+ * run bench -- lateness throughput` the named ones, `--short` takes a tenth of the time.
  */
 const benches: Readonly<Record<string, Bench>> = {
   lateness: benchLateness,
@@ -36,7 +36,8 @@ const words = process.argv.slice(2)
 const short = words.includes('--short')
 const names = words.filter(word => !word.startsWith('--'))
 const unknown = names.filter(name => !(name in benches))
-if (unknown.length > 0) throw new Error(`no bench ${unknown.join(', ')}; there are ${Object.keys(benches).join(', ')}`)
+if (unknown.length > 0)
+  throw new Error(`unknown bench ${unknown.join(', ')}; expected one of ${Object.keys(benches).join(', ')}`)
 
 console.log(`${new Date().toISOString()}  ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}  Node ${process.version}`)
 const figures: Figure[] = []
@@ -45,8 +46,8 @@ for (const [name, bench] of Object.entries(benches)) {
   try {
     figures.push(...(await bench({ short })))
   } catch (cause) {
-    // One that could not be carried out must not cost the figures of the others.
-    console.log(`\n${name} gave no figure: ${cause instanceof Error ? cause.message : String(cause)}`)
+    // A failed bench must not discard the figures of the others.
+    console.log(`\n${name} failed: ${cause instanceof Error ? cause.message : String(cause)}`)
     process.exitCode = 1
   }
 }

@@ -11,7 +11,9 @@ type Run = {
 const connections = '64'
 const models = ['saturate', 'closed'] as const
 
-/** Two ways to keep connections busy, in turn on the same target, every judge on: autocannon's, and users over undici. */
+/**
+ * Two ways to saturate connections, in turn on the same target, with every judge: autocannon, and users over undici.
+ */
 export const benchSaturate: Bench = async ({ short }) => {
   const rounds = short ? 1 : 5
   const seconds = short ? 3 : 5
@@ -21,12 +23,12 @@ export const benchSaturate: Bench = async ({ short }) => {
       const run = await onFreshTarget(port =>
         runChild<Run>('./programs/turnpike-client.js', [port, model, connections, String(seconds)]),
       )
-      if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.reasons.join(' ')}`)
+      if (run.verdict !== 'pass') throw new Error(`the run did not pass: ${run.reasons.join(' ')}`)
       runs[model].push(run)
     }
   }
-  console.log(`\n${connections} connections kept busy, ${rounds} rounds of ${seconds} s in turn, medians`)
-  console.log('             calls/s   CPU a call')
+  console.log(`\n${connections} saturated connections, ${rounds} rounds of ${seconds} s in turn, medians`)
+  console.log('             calls/s   CPU per call')
   for (const model of models) {
     const perSecond = median(runs[model].map(run => run.perSecond))
     const cpuMs = median(runs[model].map(run => run.cpuMsPerCall))
@@ -37,7 +39,7 @@ export const benchSaturate: Bench = async ({ short }) => {
   const ratios = runs.saturate.map(({ perSecond }, round) => perSecond / (runs.closed[round]?.perSecond ?? Number.NaN))
   return [
     {
-      name: 'calls a second by autocannon, beside users over undici',
+      name: 'calls per second with autocannon relative to users over undici',
       value: median(ratios),
       unit: '',
       aim: { kind: 'at-least', bound: 1 },

@@ -1,4 +1,4 @@
-import { onFreshTarget, runChild, tellReleases } from './child.ts'
+import { onFreshTarget, requestReleases, runChild } from './child.ts'
 import type { Bench } from './figure.ts'
 import type { Stall } from './programs/rpc-target.ts'
 
@@ -7,7 +7,7 @@ type Run = {
   readonly reasons: readonly string[]
   readonly count: number
   readonly latency: Readonly<Record<Quantile, number | null>>
-  /** How long behind the end of the stall the target answered each who had waited, the longest first. */
+  /** How long after the end of the stall the target responded to each waiting request, the longest wait first. */
   readonly releasedMs: readonly number[]
 }
 
@@ -18,15 +18,15 @@ const perSecond = 100
 const gapMs = 1_000 / perSecond
 
 /**
- * The worst error of a percentile of latency when the target answers nobody for a sixth of the run: at its beginning,
- * in its middle and near its end, and at several instants between two arrivals. An instrument that waits for answers
- * before it sends again sees one slow answer instead of two hundred, and is off by a factor.
+ * The worst error of a latency percentile when the target stalls for a sixth of the run: at its start, in its middle
+ * and near its end, at several instants between two arrivals. A closed-loop tool would see one slow response instead of
+ * two hundred, and would be wrong by a factor.
  */
 export const benchStall: Bench = async ({ short }) => {
   const seconds = short ? 3 : 12
   const stallMs = (seconds * 1_000) / 6
   const last = (seconds * perSecond * 5) / 6 - 1
-  const places: readonly Omit<Stall, 'stallMs'>[] = short
+  const stalls: readonly Omit<Stall, 'stallMs'>[] = short
     ? [{ afterRequest: 100, phaseMs: 3 }]
     : [
         { afterRequest: 0, phaseMs: 0 },
@@ -34,17 +34,19 @@ export const benchStall: Bench = async ({ short }) => {
         { afterRequest: 600, phaseMs: 7 },
         { afterRequest: last, phaseMs: 5 },
       ]
-  console.log(`\nA stall of ${stallMs} ms at ${perSecond} calls a second, runs of ${seconds} s: got (true), in ms`)
+  console.log(
+    `\nA stall of ${stallMs} ms at ${perSecond} calls per second, runs of ${seconds} s: measured (true), in ms`,
+  )
   const errors: number[] = []
-  for (const seq of places) {
-    const run = await runWith({ ...seq, stallMs }, seconds)
+  for (const stall of stalls) {
+    const run = await runWith({ ...stall, stallMs }, seconds)
     const cells = (Object.keys(quantiles) as Quantile[]).map(name => {
-      const got = run.latency[name] ?? Number.NaN
-      const truth = trueLatencyMs(quantiles[name], { ...seq, stallMs }, run)
-      errors.push(Math.abs(got - truth) / truth)
-      return `${name} ${got.toFixed(0)} (${truth.toFixed(0)})`
+      const measured = run.latency[name] ?? Number.NaN
+      const truth = trueLatencyMs(quantiles[name], { ...stall, stallMs }, run)
+      errors.push(Math.abs(measured - truth) / truth)
+      return `${name} ${measured.toFixed(0)} (${truth.toFixed(0)})`
     })
-    console.log(`  ${seq.phaseMs} ms behind call ${seq.afterRequest}: ${cells.join(', ')}, ${run.verdict}`)
+    console.log(`  ${stall.phaseMs} ms after call ${stall.afterRequest}: ${cells.join(', ')}, ${run.verdict}`)
   }
   return [
     {
@@ -57,12 +59,11 @@ export const benchStall: Bench = async ({ short }) => {
 }
 
 /**
- * Arrivals are due every `gapMs`. The stall begins `phaseMs` behind one of them, which is answered yet (with a phase of
- * 0: which is the first to wait) and lasts S. Whoever comes in it waits for its end, so the waits are S + phase, less 1, 2,
- * 3 … gaps (with a phase of 0: less 0, 1, 2 … gaps); whoever comes at any other time is answered at once. Of n
- * latencies, n − ⌈q·n⌉ are above the percentile q. While these are fewer than those who waited, it is the wait that comes
- * behind them when waits are counted from the longest. Two hundred answers are not written in no time: when each was, the
- * target says.
+ * Arrivals are due every `gapMs`. The stall starts `phaseMs` after one of them, which still gets its response (with a
+ * phase of 0, it is the first to wait), and lasts S. Requests during the stall wait for its end. Their waits are S +
+ * phase, minus 1, 2, 3 … gaps (with a phase of 0: minus 0, 1, 2 … gaps). All other requests get an immediate response.
+ * Of n latencies, n − ⌈q·n⌉ are above the percentile q. If fewer requests are above it than waited, the percentile is
+ * the next longest wait. Writing two hundred responses takes time, so the target reports when it wrote each.
  */
 function trueLatencyMs(q: number, { phaseMs, stallMs }: Stall, { count, releasedMs }: Run): number {
   const above = count - Math.ceil(q * count)
@@ -74,7 +75,7 @@ const runWith = (stall: Stall, seconds: number): Promise<Run> =>
     async (port, target) => {
       const args = [port, 'open', String(perSecond), String(seconds)]
       const run = await runChild<Omit<Run, 'releasedMs'>>('./programs/turnpike-client.js', args)
-      return { ...run, releasedMs: await tellReleases(target) }
+      return { ...run, releasedMs: await requestReleases(target) }
     },
     [JSON.stringify({ kind: 'stall', ...stall })],
   )

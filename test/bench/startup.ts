@@ -3,11 +3,11 @@ import { median } from './child.ts'
 import type { Bench, Figure } from './figure.ts'
 
 const commands = [
-  { args: ['--help'], mostMs: 350 },
-  { args: ['plan', 'scenarios/smoke.yaml'], mostMs: 600 },
+  { args: ['--help'], maxMs: 350 },
+  { args: ['plan', 'scenarios/smoke.yaml'], maxMs: 600 },
 ] as const
 
-/** How long a person waits for a command that sends nothing, from the start of the process to its end. */
+/** The duration of a command that sends nothing, from the start of its process to its end. */
 export const benchStartup: Bench = async ({ short }) => {
   const rounds = short ? 5 : 21
   const bare: number[] = []
@@ -16,11 +16,11 @@ export const benchStartup: Bench = async ({ short }) => {
     bare.push(timeOf(['-e', '0']))
     for (const [index, { args }] of commands.entries()) taken[index]?.push(timeOf(['dist/main.js', ...args]))
   }
-  console.log(`\nStart of a command, ${rounds} times in turn, medians; of Node.js alone ${median(bare).toFixed(0)} ms`)
-  return commands.map(({ args, mostMs }, index): Figure => {
+  console.log(`\nStart of a command, medians of ${rounds} rounds; Node.js alone ${median(bare).toFixed(0)} ms`)
+  return commands.map(({ args, maxMs }, index): Figure => {
     const value = median(taken[index] ?? [])
     console.log(`  turnpike ${args.join(' ').padEnd(28)} ${value.toFixed(0)} ms`)
-    return { name: `turnpike ${args.join(' ')}`, value, unit: 'ms', aim: { kind: 'at-most', bound: mostMs } }
+    return { name: `turnpike ${args.join(' ')}`, value, unit: 'ms', aim: { kind: 'at-most', bound: maxMs } }
   })
 }
 

@@ -12,8 +12,8 @@ type Theirs = { readonly perSecond: number }
 const connections = '64'
 
 /**
- * Single RPC calls a second: Turnpike with every judge on, beside bare autocannon, in turn on the same target. Bare undici
- * stands between the two: it is what our transport rests on, and so what nothing of ours can exceed.
+ * Single RPC calls per second: Turnpike with every judge, compared with bare autocannon, in turn on the same target.
+ * Bare undici is the base of Turnpike's transport and so its upper bound.
  */
 export const benchThroughput: Bench = async ({ short }) => {
   const rounds = short ? 1 : 5
@@ -29,23 +29,28 @@ export const benchThroughput: Bench = async ({ short }) => {
     const run = await onFreshTarget(port =>
       runChild<Ours>('./programs/turnpike-client.js', [port, 'closed', connections, String(seconds)]),
     )
-    if (run.verdict !== 'pass') throw new Error(`the run was no pass: ${run.reasons.join(' ')}`)
+    if (run.verdict !== 'pass') throw new Error(`the run did not pass: ${run.reasons.join(' ')}`)
     ours.push(run.perSecond)
     judged = run.judgements / (run.perSecond * seconds)
   }
-  const besideAutocannon = (rates: readonly number[]) =>
+  const relativeToAutocannon = (rates: readonly number[]) =>
     median(rates.map((value, index) => value / (autocannons[index] ?? Number.NaN)))
-  console.log(`\nCalls a second, ${connections} connections, ${rounds} rounds of ${seconds} s in turn, medians`)
-  console.log(`  turnpike, every judge on (${judged.toFixed(0)} judgements a call)   ${median(ours).toFixed(0)}`)
-  console.log(`  undici, no check                                  ${median(undicis).toFixed(0)}`)
-  console.log(`  autocannon, no check                              ${median(autocannons).toFixed(0)}`)
+  console.log(`\nCalls per second, ${connections} connections, ${rounds} rounds of ${seconds} s in turn, medians`)
+  console.log(`  turnpike with every judge (${judged.toFixed(0)} checks per call)      ${median(ours).toFixed(0)}`)
+  console.log(`  undici without checks                                ${median(undicis).toFixed(0)}`)
+  console.log(`  autocannon without checks                            ${median(autocannons).toFixed(0)}`)
   return [
     {
-      name: 'RPC calls a second, beside bare autocannon',
-      value: besideAutocannon(ours),
+      name: 'RPC calls per second relative to bare autocannon',
+      value: relativeToAutocannon(ours),
       unit: '',
       aim: { kind: 'at-least', bound: 0.5 },
     },
-    { name: 'the same of bare undici', value: besideAutocannon(undicis), unit: '', aim: null },
+    {
+      name: 'RPC calls per second of bare undici relative to bare autocannon',
+      value: relativeToAutocannon(undicis),
+      unit: '',
+      aim: null,
+    },
   ]
 }

@@ -16,10 +16,10 @@ const rulesIn = (
 ): readonly { readonly alert?: string; readonly record?: string; readonly expr: string }[] =>
   parse(readFileSync(`dashboards/prometheus/${file}`, 'utf8')).groups.flatMap(({ rules }: { rules: [] }) => rules)
 
-/** Lies by which there is something to alert of: a violation, and a difference in the ledger. */
+/** Lies that fire alerts: a clause violation and a billing discrepancy. */
 const lies = ['--lie', 'failed-item-in-full', '--lie', 'charged-twice']
 
-/** How Prometheus comes to know of a run, and what of the dashboards is about the other way. */
+/** How Prometheus gets the metrics. `left` matches the expressions that apply to the other way only. */
 const ways = [
   { way: 'that scrapes a real run', isScraped: true, left: /^$/ },
   { way: 'that a real run writes to', isScraped: false, left: /\b(up|scrape_duration_seconds)\{/ },
@@ -28,7 +28,7 @@ const ways = [
 for (const { way, isScraped, left } of ways) {
   describeWith('prometheus', `a real Prometheus ${way}`, () => {
     let prometheus: RealPrometheus
-    /** From before the run until after it: what Prometheus knows in all of it. */
+    /** The time range from before the run until after it. */
     let span: Span
     const started: Started[] = []
 
@@ -48,7 +48,7 @@ for (const { way, isScraped, left } of ways) {
       if (isScraped) prometheus.scrape(await Promise.all(runs.map(portOf)))
       const codes = await Promise.all(runs.map(async run => (await run.ended).code))
       expect(codes).toEqual([1, 0])
-      // Two scrapes more, by which the series of the run are stale.
+      // After two more scrapes, the series of the run are stale.
       await pause(5_000)
       span = { from, to: nowSeconds() }
     }, 90_000)
@@ -59,8 +59,8 @@ for (const { way, isScraped, left } of ways) {
     })
 
     describe.each(boards)('$file', ({ panels, variables, annotations }) => {
-      test.each(panels)('$title has data, and never a value that is no number', async ({ exprs }) => {
-        // Where an expression has a fallback, each of its series is asked for by itself too.
+      test.each(panels)('$title has data, and every value is a number', async ({ exprs }) => {
+        // An expression can have a fallback, so each of its series is also queried alone.
         const request = new Set(
           exprs.filter(expr => !left.test(expr)).flatMap(expr => [expr, ...(expr.match(/\w+\{[^}]*\}/g) ?? [])]),
         )
@@ -68,7 +68,7 @@ for (const { way, isScraped, left } of ways) {
         expect(complaints.flat()).toEqual([])
       })
 
-      test.each(variables)('$label can be chosen', async ({ label, series }) => {
+      test.each(variables)('$label has values', async ({ label, series }) => {
         const match = { 'match[]': series.replace(/"\$\w+"/g, '".+"'), start: String(span.from), end: String(span.to) }
         expect(await prometheus.ask(`label/${label}/values`, match)).not.toEqual([])
       })
@@ -81,18 +81,18 @@ for (const { way, isScraped, left } of ways) {
     })
 
     test.each(rulesIn('recording.rules.yml'))(
-      '$record is recorded, and never as no number',
+      '$record is recorded, and every value is a number',
       async ({ record = '' }) => {
         expect(await prometheus.complaints(record, span)).toEqual([])
       },
     )
 
-    test.each(rulesIn('alerts.rules.yml'))('$alert looks at something', async ({ expr }) => {
+    test.each(rulesIn('alerts.rules.yml'))('$alert has data', async ({ expr }) => {
       const [watched = ''] = /^.*(?= (?:[<>]|==) [\d.]+$)/.exec(expr.trim()) ?? []
       expect(await prometheus.complaints(watched, span)).toEqual([])
     })
 
-    test('every rule is in good health, and what was wrong was alerted of', async () => {
+    test('every rule is healthy, and the faults fire their alerts', async () => {
       const { groups } = (await prometheus.ask('rules', {})) as {
         groups: { rules: { name: string; health: string; lastError?: string }[] }[]
       }
@@ -103,7 +103,7 @@ for (const { way, isScraped, left } of ways) {
         expect(await prometheus.complaints(`ALERTS{alertname="${alert}",alertstate="firing"}`, span)).toEqual([])
     })
 
-    test('a metric by another name is noticed', async () => {
+    test('a metric with another name is detected', async () => {
       const exprs = boards.flatMap(({ panels }) => panels.flatMap(panel => panel.exprs))
       const [ofTtft = ''] = exprs.filter(expr => expr.includes('turnpike_ttft_seconds_bucket'))
       expect(await prometheus.complaints(ofTtft, span)).toEqual([])
@@ -112,6 +112,6 @@ for (const { way, isScraped, left } of ways) {
   })
 }
 
-/** Where its metrics are. */
+/** The port of its metrics. */
 const portOf = async (run: Started): Promise<number> =>
   Number(/:(\d+)\/metrics/.exec(await run.said(/:\d+\/metrics/))?.[1])

@@ -28,14 +28,14 @@ async function pushing(flags: readonly string[], meanwhile: () => Promise<void> 
   return { ...ended, report, of: `{instance="${report.run.id}"}` }
 }
 
-/** The samples of a series as they are kept, in seconds of Unix time. */
+/** The times of the stored samples of a series, in Unix seconds. */
 async function instantsOf(prometheus: RealPrometheus, series: string): Promise<readonly number[]> {
   const data = await prometheus.ask('query', { query: `${series}[10m]`, time: String(nowSeconds()) })
   const { result } = data as { result: readonly { values: readonly [number, string][] }[] }
   return result.flatMap(({ values }) => values.map(([seconds]) => seconds))
 }
 
-/** Not what the recording rules make of it, which is there until they are evaluated again. */
+/** Without recording rules, whose series stay until the next evaluation. */
 const ownOf = (of: string): string => of.replace('}', ',__name__=~"(turnpike|process|nodejs)_.*"}')
 
 const longestGap = (instants: readonly number[]): number =>
@@ -45,7 +45,7 @@ const overAll = ({ calls }: Report, call: string): CallFacts | undefined =>
   calls.find(facts => facts.call === call && facts.stage === null)
 
 describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
-  test('what Prometheus has in the end is what the report says, and then no more', async () => {
+  test('Prometheus ends with the numbers of the report, and the series are stale afterwards', async () => {
     const prometheus = await startPrometheus()
     onTestFinished(prometheus.stop)
     const { code, report, of, stderr } = await pushing(['--remote-write', prometheus.remoteWrite])
@@ -65,7 +65,7 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
       expect(await total(`histogram_count(${whole})`)).toEqual([facts?.latencyMs.count])
       const [sum = Number.NaN] = await total(`histogram_sum(${whole})`)
       expect(sum / ((facts?.latencyMs.mean ?? Number.NaN) * (facts?.latencyMs.count ?? 0))).toBeCloseTo(0.001, 9)
-      // The buckets that dashboards ask for say the same, of fewer bounds.
+      // The classic buckets of the dashboards agree, with fewer bounds.
       expect(await total(`sum(turnpike_request_duration_seconds_bucket${ofCall.replace('}', ',le="+Inf"}')})`)).toEqual(
         [facts?.latencyMs.count],
       )
@@ -80,7 +80,7 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
       { labels: expect.objectContaining({ job: 'turnpike', verdict: 'pass' }), value: 1 },
     ])
 
-    // A stage that is over has ended; a rate of the native histogram is one; and with the run all of it has ended.
+    // The series of ended stages are stale, rates of the native histogram work, and all series end with the run.
     const stages = await prometheus.numbersOf(`turnpike_stage_info${of}`, end)
     expect(stages.map(({ labels }) => labels.stage)).toEqual(['(closing)'])
     const rate = `histogram_quantile(0.5, sum(rate(turnpike_request_duration_seconds${of}[8s])))`
@@ -89,7 +89,7 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
     expect(await prometheus.numbersOf(ownOf(of))).toEqual([])
   }, 60_000)
 
-  test('one that comes late is told of the whole run', async () => {
+  test('a receiver that starts late gets the whole run', async () => {
     const prometheus = await preparePrometheus()
     onTestFinished(prometheus.stop)
     const { code, report, of, stderr } = await pushing(['--remote-write', prometheus.remoteWrite], async () => {
@@ -109,7 +109,7 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
     expect((await prometheus.numbersOf(failures, instants.at(-1)))[0]?.value).toBe(report.load.pushed?.failures)
   }, 60_000)
 
-  test('one that fails and comes back has missed nothing', async () => {
+  test('a receiver that fails and restarts misses nothing', async () => {
     const prometheus = await startPrometheus()
     onTestFinished(prometheus.stop)
     const { code, report, of, stderr } = await pushing(['--remote-write', prometheus.remoteWrite], async () => {
@@ -129,7 +129,7 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
     expect(await prometheus.numbersOf(ownOf(of))).toEqual([])
   }, 60_000)
 
-  test('one that takes no remote writes is told of once, and the verdict stays', async () => {
+  test('a receiver that rejects remote writes is reported once, and the verdict stays', async () => {
     const prometheus = await startPrometheus()
     onTestFinished(prometheus.stop)
     const { code, report, stderr } = await pushing(['--remote-write', prometheus.remoteWrite.replace('write', 'wrong')])
@@ -139,7 +139,7 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
   }, 60_000)
 })
 
-describeWith('pushgateway', 'a run that leaves its verdict at a real Pushgateway', () => {
+describeWith('pushgateway', 'a run that pushes its verdict to a real Pushgateway', () => {
   let [origin, folder] = ['', '']
   let gateway: RealProgram
 
@@ -147,7 +147,7 @@ describeWith('pushgateway', 'a run that leaves its verdict at a real Pushgateway
     const port = await freePort()
     origin = `http://127.0.0.1:${port}`
     folder = mkdtempSync(join(tmpdir(), 'turnpike-pushgateway-'))
-    // That of Debian would bring back what it held the last time.
+    // Debian's default would restore the groups of the last run.
     const flags = [`--web.listen-address=127.0.0.1:${port}`, '--persistence.file=']
     gateway = await startProgram('prometheus-pushgateway', flags, { origin, folder })
   })
@@ -160,7 +160,7 @@ describeWith('pushgateway', 'a run that leaves its verdict at a real Pushgateway
   const samples = async (): Promise<readonly string[]> =>
     (await (await fetch(`${origin}/metrics`)).text()).split('\n').filter(line => /^(turnpike|neighbour)_/.test(line))
 
-  test('the next run takes its place, and nothing of others is touched', async () => {
+  test('the next run replaces it, and other groups stay unchanged', async () => {
     const neighbour = { method: 'PUT', body: 'neighbour_x 1\n' }
     await fetch(`${origin}/metrics/job/turnpike/scenario/another`, neighbour)
     const first = await turnpike([
@@ -183,7 +183,7 @@ describeWith('pushgateway', 'a run that leaves its verdict at a real Pushgateway
     const then = await samples()
     expect(then).toContain(`${verdict}="pass"} 0`)
     expect(then).toContain(`${verdict}="inconclusive"} 1`)
-    // What the second run cannot say does not stay from the first.
+    // Metrics that the second run lacks do not remain from the first.
     const ofResponses = (lines: readonly string[]) => lines.filter(line => line.includes('_request_duration_seconds{'))
     expect(ofResponses(held)).not.toEqual([])
     expect(ofResponses(then)).toEqual([])
@@ -192,7 +192,7 @@ describeWith('pushgateway', 'a run that leaves its verdict at a real Pushgateway
   }, 60_000)
 })
 
-test('receivers that are never there are told of, and cost neither the verdict nor more than ten seconds', async () => {
+test('unreachable receivers are reported, and change neither the verdict nor the duration by more than ten seconds', async () => {
   const nobody = 'http://127.0.0.1:9'
   const flags = ['--remote-write', `${nobody}/api/v1/write`, '--push-gateway', nobody]
   const { code, report, stderr } = await pushing(flags)

@@ -12,7 +12,7 @@ callers: { count: 12 }
 calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_call: 1 } } }
 stages: [{ name: steady, duration: 60s, shape: constant, rate: 18/s, mix: { rpc: 1 } }]
 record: none
-thresholds: [{ expect: failed == 0, why: There is something to judge. }]
+thresholds: [{ expect: failed == 0, why: The run needs a threshold. }]
 `
 const short = 'test/e2e/short.yaml'
 
@@ -27,7 +27,7 @@ describe('turnpike compare', () => {
     await recordedRun(of('killed'), { scenario, seed: 6 }, true)
   }, 60_000)
 
-  test('ends with 1 where the run has regressed, and writes it in every form', async () => {
+  test('exits with 1 for a regressed run and writes every format', async () => {
     const out = freshDirectory()
     const bases = [1, 2, 3].map(seed => of(`base-${seed}`))
     const { code, stdout } = await turnpike(['compare', ...bases, of('slow'), '--out', out])
@@ -39,7 +39,7 @@ describe('turnpike compare', () => {
     expect(written.verdict).toBe('regressed')
   })
 
-  test('ends with 0 where it is the same, and prints the form that was asked for', async () => {
+  test('exits with 0 for an unchanged run and prints the requested format', async () => {
     const { code, stdout } = await turnpike([
       'compare',
       of('base-1'),
@@ -56,7 +56,7 @@ describe('turnpike compare', () => {
     expect(code).toBe(0)
   })
 
-  test('ends with 3 where a run was killed', async () => {
+  test('exits with 3 for a killed run', async () => {
     const { code, stdout } = await turnpike(['compare', of('base-1'), of('killed')])
     expect(stdout).toMatch(/^CANNOT TELL {2}minute\n {2}- The run did not end by itself\./)
     expect(code).toBe(3)
@@ -66,8 +66,8 @@ describe('turnpike compare', () => {
     ['runs of different plans', ['base-1', 'other'], /other: calls\.\S+: got .*, expected .*, as in the baseline/],
     ['a run with itself', ['base-1', 'base-1'], /got run .*base-1, as in .*base-1, expected another run/],
     ['a single run', ['base-1'], /got one run, expected at least one baseline, and after it the run/],
-    ['what is no run', ['base-1', 'none'], /none\/plan\.json: got ENOENT, expected a run directory/],
-  ])('refuses %s with 2', async (_, names, words) => {
+    ['a directory without a run', ['base-1', 'none'], /none\/plan\.json: got ENOENT, expected a run directory/],
+  ])('rejects %s with exit code 2', async (_, names, words) => {
     const { code, stderr, stdout } = await turnpike(['compare', ...names.map(of)])
     expect(stderr).toMatch(words)
     expect(stdout).toBe('')
@@ -77,7 +77,7 @@ describe('turnpike compare', () => {
   test.each([
     ['--min-effect', '0%'],
     ['--noise-floor', '0.02'],
-  ])('refuses %s %s', async (flag, value) => {
+  ])('rejects %s %s', async (flag, value) => {
     const { code, stderr } = await turnpike(['compare', of('base-1'), of('same'), flag, value])
     expect(stderr).toContain(`${flag}: got "${value}", expected a share from`)
     expect(code).toBe(2)
@@ -85,7 +85,7 @@ describe('turnpike compare', () => {
 })
 
 describe('turnpike run --baseline', () => {
-  test('fails a run of which more fails than of its baseline, whatever else it finds', async ({ onTestFinished }) => {
+  test('fails a run with more failures than its baseline', async ({ onTestFinished }) => {
     const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario: short })
     const out = freshDirectory()
     const { target } = await serveForTest(['service', '--fault', '503:0.9'], onTestFinished)
@@ -102,7 +102,7 @@ describe('turnpike run --baseline', () => {
     expect(again.stdout).toBe(stdout)
   }, 30_000)
 
-  test('refuses a baseline of another plan before anything is sent', async () => {
+  test('rejects a baseline of another plan before the first request', async () => {
     const baseline = await recordedRun(join(freshDirectory(), 'base'), { scenario: 'scenarios/rpc-only.yaml' })
     const out = join(freshDirectory(), 'out')
     const { code, stderr } = await turnpike(['run', short, '--out', out, '--baseline', baseline])
@@ -111,7 +111,7 @@ describe('turnpike run --baseline', () => {
     expect(existsSync(out)).toBe(false)
   })
 
-  test('takes one scenario at a time', async () => {
+  test('accepts one scenario only', async () => {
     const { code, stderr } = await turnpike(['run', short, short, '--baseline', 'none'])
     expect(stderr).toContain('--baseline: got 2 scenarios, expected one scenario')
     expect(code).toBe(2)

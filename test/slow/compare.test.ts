@@ -5,7 +5,7 @@ import { randomStream } from '../../src/lib/random.ts'
 import { logNormal } from '../../src/service/capacity.ts'
 import { simulatedRun } from '../unit/judge/compare/simulated-run.ts'
 
-/** Runs of machines that differ by so much, that go up and down within a run, and stall for a moment. */
+/** Runs on machines with log-normal noise `sigma`, a slow drift within each run, and one short stall. */
 function runsOf(count: number, sigma: number, factor: number, seed: number): readonly ComparedRun[] {
   const random = randomStream(seed, 'machines')
   return Array.from({ length: count }, (_, index) => {
@@ -31,15 +31,12 @@ test.each([
   [1, 0.015],
   [5, 0.015],
   [5, 0.04],
-])(
-  'against %d baselines, of machines that differ by %d, no more than one in twenty is called worse',
-  (count, sigma) => {
-    const baselines = runsOf(200 + count, sigma, 1, 1_000)
-    expect(share(against(baselines, count, runsOf(200, sigma, 1, 5_000)))).toBeLessThanOrEqual(0.05)
-  },
-)
+])('against %d baselines, with machine noise %d, at most one in twenty runs is called worse', (count, sigma) => {
+  const baselines = runsOf(200 + count, sigma, 1, 1_000)
+  expect(share(against(baselines, count, runsOf(200, sigma, 1, 5_000)))).toBeLessThanOrEqual(0.05)
+})
 
-test('against five baselines, of machines that differ by 1.5 %, nineteen of twenty that are 10 % slower are found', () => {
+test('against five baselines, with machine noise 1.5 %, a slowdown of 10 % is found in nineteen of twenty runs', () => {
   const baselines = runsOf(105, 0.015, 1, 1_000)
   expect(share(against(baselines, 5, runsOf(100, 0.015, 1.1, 5_000)))).toBeGreaterThanOrEqual(0.95)
 })

@@ -6,11 +6,11 @@ import { randomStream } from '../../src/lib/random.ts'
 import { isConcurrencyRejection } from '../../src/observation/response.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
-/** Whether the load fits the budget is another question. */
+/** The budget is tested elsewhere. */
 const smoke = readFileSync('scenarios/smoke.yaml', 'utf8').replace(/^budget:.*$/m, '')
 const seeds = [1, 2, 3, 4, 5]
 
-/** 0 to 80 ms each way, drawn anew for each request and each answer, so that they overtake one another. */
+/** 0 to 80 ms each way, random for each request and response, so that responses arrive out of order. */
 const jittered = (seed: number) => {
   const random = randomStream(seed, 'network')
   return { delayMs: () => random.next() * 80 }
@@ -33,12 +33,12 @@ const unknownModels: Contract = contractSchema.parse({
 
 const oneAtATime: Contract = contractSchema.parse({
   ...documented,
-  rpc: { ...documented.rpc, oneAtATime: { waitMs: 5, message: 'Another request is under way' } },
+  rpc: { ...documented.rpc, oneAtATime: { waitMs: 5, message: 'Another request is in flight' } },
   idempotency: { ...documented.idempotency, concurrent: 'best-effort' },
 })
 
-/** Everything that a run holds against the service. */
-async function accusationsIn(run: Partial<VirtualRun>) {
+/** All failures that a run reports. */
+async function failuresIn(run: Partial<VirtualRun>) {
   const { report, observations } = await virtualRun({ scenario: smoke, ...run })
   const { findings, billing, limits } = report
   return {
@@ -52,20 +52,20 @@ async function accusationsIn(run: Partial<VirtualRun>) {
   }
 }
 
-const nothing = { ended: 'complete', failed: 0, findings: [], discrepancies: [], unexpected429: 0 }
+const noFailures = { ended: 'complete', failed: 0, findings: [], discrepancies: [], unexpected429: 0 }
 
-describe('nothing is held against the honest service', () => {
+describe('no clause fails for the honest service', () => {
   const circumstances: Readonly<Record<string, (seed: number) => Partial<VirtualRun>>> = {
-    'when all is as usual': () => ({}),
-    'when answers overtake one another': seed => ({ network: jittered(seed) }),
-    'when its clock is three seconds ahead': seed => ({ network: jittered(seed), skewMs: 3000 }),
-    'when its clock is three seconds behind': seed => ({ network: jittered(seed), skewMs: -3000 }),
-    'when its callers run out of money': seed => ({ network: jittered(seed), openingBalanceUsd: '0.002' }),
+    'in the default case': () => ({}),
+    'when responses arrive out of order': seed => ({ network: jittered(seed) }),
+    'when its clock is three seconds fast': seed => ({ network: jittered(seed), skewMs: 3000 }),
+    'when its clock is three seconds slow': seed => ({ network: jittered(seed), skewMs: -3000 }),
+    'when its callers run out of balance': seed => ({ network: jittered(seed), openingBalanceUsd: '0.002' }),
     'when its callers are partners': seed => ({
       network: jittered(seed),
       scenario: smoke.replace('tier: default', 'tier: partner'),
     }),
-    'when it answers the RPC requests of a caller one at a time': seed => ({
+    'when it handles the RPC requests of a caller one at a time': seed => ({
       network: jittered(seed),
       contract: oneAtATime,
     }),
@@ -77,51 +77,51 @@ describe('nothing is held against the honest service', () => {
     }),
   }
   const conformance = 'scenarios/conformance.yaml'
-  const rules: typeof circumstances = {
-    'when every rule is asked for': seed => ({ network: jittered(seed), skewMs: seed * 1000 - 3000 }),
-    'when it refuses members that it does not know': () => ({ contract: withChat({ unknownMembers: 'refused' }) }),
-    'when it is not known what its models can do and cost': () => ({ contract: unknownModels }),
+  const conformanceRuns: typeof circumstances = {
+    'when a run checks every rule': seed => ({ network: jittered(seed), skewMs: seed * 1000 - 3000 }),
+    'when it rejects unknown fields': () => ({ contract: withChat({ unknownMembers: 'refused' }) }),
+    'when features and prices of its models are unknown': () => ({ contract: unknownModels }),
   }
-  for (const [when, circumstance] of Object.entries(rules)) {
+  for (const [when, circumstance] of Object.entries(conformanceRuns)) {
     test.each(seeds.slice(0, 2))(`${when}, seed %i`, async seed => {
-      const { findings, discrepancies } = await accusationsIn({ seed, scenario: conformance, ...circumstance(seed) })
+      const { findings, discrepancies } = await failuresIn({ seed, scenario: conformance, ...circumstance(seed) })
       expect({ findings, discrepancies }).toEqual({ findings: [], discrepancies: [] })
     })
   }
   for (const [when, circumstance] of Object.entries(circumstances)) {
     test.each(seeds)(`${when}, seed %i`, async seed => {
-      const { report: _, observations: __, ...held } = await accusationsIn({ seed, ...circumstance(seed) })
-      expect(held).toEqual(nothing)
+      const { report: _, observations: __, ...failures } = await failuresIn({ seed, ...circumstance(seed) })
+      expect(failures).toEqual(noFailures)
     })
   }
 })
 
-describe('the circumstances are what they are meant to be', () => {
-  test('answers overtake one another', async () => {
-    const { observations } = await accusationsIn({ network: jittered(1) })
+describe('the circumstances have their intended effect', () => {
+  test('responses arrive out of order', async () => {
+    const { observations } = await failuresIn({ network: jittered(1) })
     const inOrder = observations.toSorted((a, b) => (a.sentMs ?? 0) - (b.sentMs ?? 0))
     expect(observations.map(({ id }) => id)).not.toEqual(inOrder.map(({ id }) => id))
   })
 
-  test('callers are told that they have no money left', async () => {
-    const { observations } = await accusationsIn({ openingBalanceUsd: '0.002' })
+  test('requests are rejected for lack of balance', async () => {
+    const { observations } = await failuresIn({ openingBalanceUsd: '0.002' })
     expect(observations.filter(({ response }) => response?.status === 402).length).toBeGreaterThan(10)
   })
 
-  test('requests are turned away because another is under way', async () => {
-    const { observations } = await accusationsIn({ contract: oneAtATime })
+  test('requests are rejected because another is in flight', async () => {
+    const { observations } = await failuresIn({ contract: oneAtATime })
     expect(
       observations.filter(({ response }) => response !== null && isConcurrencyRejection(response, oneAtATime)).length,
     ).toBeGreaterThan(5)
   })
 
-  test('windows are crossed', async () => {
-    const { report } = await accusationsIn({ contract: withLimits({ windowMs: 5000 }) })
+  test('runs span several windows', async () => {
+    const { report } = await failuresIn({ contract: withLimits({ windowMs: 5000 }) })
     expect(Math.max(...report.limits.map(({ windows }) => windows))).toBeGreaterThan(3)
   })
 })
 
-test('whatever an honest run exercises is found to be kept', async () => {
-  const { report } = await accusationsIn({ network: jittered(1) })
+test('every clause passes that an honest run exercises', async () => {
+  const { report } = await failuresIn({ network: jittered(1) })
   expect(report.clauses.filter(({ verdict }) => verdict === 'fail')).toEqual([])
 })

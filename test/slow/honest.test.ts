@@ -10,7 +10,7 @@ import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 const crowd = readFileSync('test/slow/crowd.yaml', 'utf8')
 const partners = crowd.replace('count: 40', 'count: 40, tier: partner')
 
-/** Most answers are quick and some take seconds, so that they overtake one another. */
+/** Most responses are fast and some take seconds, so that they arrive out of order. */
 const jittered = (seed: number) => {
   const random = randomStream(seed, 'network')
   return { delayMs: () => (random.next() < 0.05 ? random.next() * 1500 : random.next() * 60) }
@@ -23,22 +23,22 @@ const shortWindows: Contract = contractSchema.parse({
 })
 
 const circumstances: readonly (readonly [when: string, run: Omit<VirtualRun, 'scenario'> & { scenario?: string }])[] = [
-  ['all is as usual', { seed: 1 }],
-  ['answers overtake one another', { seed: 2, network: jittered(2) }],
-  ['its clock is three seconds ahead', { seed: 3, network: jittered(3), skewMs: 3_000 }],
-  ['its clock is three seconds behind', { seed: 4, network: jittered(4), skewMs: -3_000 }],
-  ['callers run out of money', { seed: 5, network: jittered(5), openingBalanceUsd: '0.02' }],
+  ['in the default case', { seed: 1 }],
+  ['responses arrive out of order', { seed: 2, network: jittered(2) }],
+  ['its clock is three seconds fast', { seed: 3, network: jittered(3), skewMs: 3_000 }],
+  ['its clock is three seconds slow', { seed: 4, network: jittered(4), skewMs: -3_000 }],
+  ['callers run out of balance', { seed: 5, network: jittered(5), openingBalanceUsd: '0.02' }],
   ['callers are partners', { seed: 6, network: jittered(6), scenario: partners }],
   ['windows and lifetimes are short', { seed: 7, network: jittered(7), contract: shortWindows, skewMs: 1_700 }],
-  ['callers are poor, and windows short', { seed: 8, contract: shortWindows, openingBalanceUsd: '0.01' }],
-  ['all is as usual once more', { seed: 9, network: jittered(9) }],
-  ['all is as usual for partners', { seed: 10, scenario: partners }],
-  ['callers pay in DIEM as long as they can', { seed: 11, network: jittered(11), openingBalanceDiem: '0.02' }],
+  ['balances are low and windows short', { seed: 8, contract: shortWindows, openingBalanceUsd: '0.01' }],
+  ['in the default case with another network', { seed: 9, network: jittered(9) }],
+  ['in the default case for partners', { seed: 10, scenario: partners }],
+  ['callers pay in DIEM while it lasts', { seed: 11, network: jittered(11), openingBalanceDiem: '0.02' }],
 ]
 
-const seen = { calls: 0, mostInFlight: 0, blocked: 0, released: 0, refused: new Map<number, number>() }
+const seen = { calls: 0, maxInFlight: 0, blocked: 0, released: 0, rejected: new Map<number, number>() }
 
-test.each(circumstances)('nothing is held against the honest service when %s', async (_, run) => {
+test.each(circumstances)('no clause fails for the honest service: %s', async (_, run) => {
   const { report, observations } = await virtualRun({ scenario: crowd, ...run })
   const { findings, billing, limits } = report
   expect(findings.map(({ clause, message }) => `${clause}: ${message}`)).toEqual([])
@@ -48,12 +48,12 @@ test.each(circumstances)('nothing is held against the honest service when %s', a
   count(observations)
 })
 
-test('the circumstances were hard enough', () => {
+test('the circumstances were demanding enough', () => {
   expect(seen.calls).toBeGreaterThanOrEqual(100_000)
-  expect(seen.mostInFlight).toBeGreaterThanOrEqual(200)
+  expect(seen.maxInFlight).toBeGreaterThanOrEqual(200)
   expect(seen.blocked).toBeGreaterThan(100)
   expect(seen.released).toBeGreaterThan(10)
-  for (const status of [400, 402, 429]) expect(seen.refused.get(status) ?? 0).toBeGreaterThan(100)
+  for (const status of [400, 402, 429]) expect(seen.rejected.get(status) ?? 0).toBeGreaterThan(100)
 })
 
 function count(observations: readonly Observation[]): void {
@@ -67,7 +67,7 @@ function count(observations: readonly Observation[]): void {
       seen.blocked++
       blocked.add(caller)
     } else if (status === 200 && blocked.delete(caller)) seen.released++
-    if (status >= 400) seen.refused.set(status, (seen.refused.get(status) ?? 0) + 1)
+    if (status >= 400) seen.rejected.set(status, (seen.rejected.get(status) ?? 0) + 1)
   }
   const edges = sent
     .flatMap(({ sentMs, endMs }) => [[sentMs ?? 0, 1] as const, [endMs ?? 0, -1] as const])
@@ -75,13 +75,13 @@ function count(observations: readonly Observation[]): void {
   let inFlight = 0
   for (const [, change] of edges) {
     inFlight += change
-    seen.mostInFlight = Math.max(seen.mostInFlight, inFlight)
+    seen.maxInFlight = Math.max(seen.maxInFlight, inFlight)
   }
 }
 
 afterAll(() => {
-  const refusals = [...seen.refused].map(([status, times]) => `${times} × ${status}`).join(', ')
+  const rejections = [...seen.rejected].map(([status, times]) => `${times} × ${status}`).join(', ')
   process.stdout.write(
-    `\n${seen.calls} honest calls, up to ${seen.mostInFlight} at once, ${refusals}, ${seen.blocked} while blocked, ${seen.released} times released: nothing held against them\n`,
+    `\n${seen.calls} calls of the honest service, at most ${seen.maxInFlight} in flight, ${rejections}, ${seen.blocked} during blocks, ${seen.released} after a block: no clause failed\n`,
   )
 })

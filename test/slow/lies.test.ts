@@ -5,11 +5,11 @@ import { allLies, lieByName } from '../../src/service/lies/lies.ts'
 import { type Setting, settings } from '../support/settings.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
-/** What each setting exercises, as an honest service behind it shows. */
+/** The clauses that each setting exercises, measured with an honest service. */
 const exercised = new Map<Setting, ReadonlySet<ClauseId>>()
 for (const setting of settings) {
   const { report } = await virtualRun(setting.run)
-  expect(report.findings, `${setting.name} accuses the honest service`).toEqual([])
+  expect(report.findings, `${setting.name} fails the honest service`).toEqual([])
   exercised.set(setting, new Set(report.clauses.filter(({ judged }) => judged > 0).map(({ id }) => id)))
 }
 const exercising = (clause: ClauseId): readonly Setting[] =>
@@ -18,43 +18,47 @@ const exercising = (clause: ClauseId): readonly Setting[] =>
 describe('every clause is exercised by a shipped scenario', () => {
   test.each(clauseIds)('%s', clause => {
     const { needs }: Clause = clauses[clause]
-    const able = exercising(clause).filter(({ run }) => needs !== undefined || isPlain(run))
-    expect(able.map(({ name }) => name)).not.toEqual([])
+    const sufficient = exercising(clause).filter(({ run }) => needs !== undefined || isPlain(run))
+    expect(sufficient.map(({ name }) => name)).not.toEqual([])
   })
 })
 
-/** A service as documented and in good health: what needs more than that has to say so in its clause. */
+/** A healthy service as documented. A clause that needs more has to declare it. */
 const isPlain = (run: Setting['run']): boolean => Object.keys(run).length === 1
 
-let told = 0
+let tested = 0
 let caught = 0
 
-describe('every lie is named by its own clause and by no other', () => {
+describe('every lie fails its own clause and no other', () => {
   test.each(allLies)('$clause: $name', async ({ clause, name }) => {
     const lie = lieByName(name)
-    if (lie === undefined) throw new Error(`no lie is called ${name}`)
-    told++
+    if (lie === undefined) throw new Error(`unknown lie: ${name}`)
+    tested++
     for (const setting of exercising(clause)) {
       const { report } = await virtualRun({ ...setting.run, lies: [lie] })
-      const accused = report.findings.map(finding => finding.clause)
-      const undeclared = accused.filter(other => other !== clause && !lie.alsoBreaks.includes(other))
-      expect(undeclared, `accused beside it in ${setting.name}`).toEqual([])
-      if (!accused.includes(clause)) continue
+      const failedClauses = report.findings.map(finding => finding.clause)
+      const undeclared = failedClauses.filter(other => other !== clause && !lie.alsoViolates.includes(other))
+      expect(undeclared, `further clauses failed in ${setting.name}`).toEqual([])
+      if (!failedClauses.includes(clause)) continue
       expect(report.verdict).toBe('fail')
       caught++
       return
     }
-    expect.fail(`${name} was told behind ${exercising(clause).map(setting => setting.name)} and nobody noticed`)
+    expect.fail(
+      `${name} failed no clause in ${exercising(clause)
+        .map(setting => setting.name)
+        .join(', ')}`,
+    )
   })
 })
 
-test('every clause is broken by one of them', () => {
+test('every clause is violated by a lie', () => {
   expect(new Set(allLies.map(lie => lie.clause))).toEqual(new Set(clauseIds))
 })
 
 afterAll(() => {
-  const share = told === 0 ? 0 : (100 * caught) / told
+  const share = tested === 0 ? 0 : (100 * caught) / tested
   process.stdout.write(
-    `\n${caught} of ${told} lies caught (${share.toFixed(1)} %), none with an undeclared accusation\n`,
+    `\n${caught} of ${tested} lies caught (${share.toFixed(1)} %), none with an undeclared finding\n`,
   )
 })

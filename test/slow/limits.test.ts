@@ -8,7 +8,7 @@ import { freshDirectory, serveForTest, turnpike } from '../support/turnpike.ts'
 
 type Finished = TestContext['onTestFinished']
 
-/** Programs start slowly on a busy machine. */
+/** Programs start slowly on a loaded machine. */
 const slow = { timeout: 60_000 }
 
 function scenarioFile(callers = ''): string {
@@ -26,14 +26,14 @@ stages:
   return file
 }
 
-/** A reference service that grants 300 requests a minute where 500 are documented. */
-async function startStingyService(onTestFinished: Finished): Promise<string> {
-  const profile = join(freshDirectory(), 'stingy.yaml')
-  writeFileSync(profile, 'name: stingy\naccounts: { default: { XS: { requestsPerMinute: 300 } } }\n')
+/** A reference service with a limit of 300 requests per minute instead of the documented 500. */
+async function startLimitedService(onTestFinished: Finished): Promise<string> {
+  const profile = join(freshDirectory(), 'limited.yaml')
+  writeFileSync(profile, 'name: limited\naccounts: { default: { XS: { requestsPerMinute: 300 } } }\n')
   return (await serveForTest(['service', '--profile', profile], onTestFinished)).target
 }
 
-/** A target that answers everything so, and what it was asked. */
+/** A target with one response for everything, and the requests that it received. */
 async function startTarget(onTestFinished: Finished, status: number, body: string) {
   const requests: string[] = []
   const server = createServer((request, response) => {
@@ -57,16 +57,16 @@ const rateOf = ({ stages }: Plan) => {
   return load?.model === 'open' && load.shape.kind === 'constant' ? load.shape.perSecond : null
 }
 const readJson = (directory: string, file: string): unknown => JSON.parse(readFileSync(join(directory, file), 'utf8'))
-const granted = { scope: 'chat:ref-nano-3b', profile: 500, target: 300 }
+const expectedLimit = { scope: 'chat:ref-nano-3b', profile: 500, target: 300 }
 
-describe.concurrent('a target that grants less than is documented', () => {
-  test('is paced by what it grants, which the plan shows, or by the profile, as the scenario says', async ({
+describe.concurrent('a target with lower limits than documented', () => {
+  test('is paced by its own limits, which the plan shows, or by those of the profile, as the scenario sets', async ({
     onTestFinished,
   }) => {
-    const target = await startStingyService(onTestFinished)
+    const target = await startLimitedService(onTestFinished)
     const plan = await planOf([scenarioFile(), '--target', target])
     expect(plan.limits.discovery).toEqual({ kind: 'answered', caller: 'c0' })
-    expect(plan.limits.scopes).toContainEqual({ ...granted, from: 'target' })
+    expect(plan.limits.scopes).toContainEqual({ ...expectedLimit, from: 'target' })
     expect(rateOf(plan)).toBe(9)
 
     const text = await turnpike(['plan', scenarioFile(), '--target', target])
@@ -75,13 +75,13 @@ describe.concurrent('a target that grants less than is documented', () => {
     )
     expect(text.stdout).toMatch(/chat:ref-nano-3b +500 +300 +the target +differs/)
 
-    const byProfile = await planOf([scenarioFile(', limits: profile'), '--target', target])
-    expect(byProfile.limits.scopes).toContainEqual({ ...granted, from: 'profile' })
+    const byProfile = await planOf([scenarioFile(', limits-from: profile'), '--target', target])
+    expect(byProfile.limits.scopes).toContainEqual({ ...expectedLimit, from: 'profile' })
     expect(rateOf(byProfile)).toBe(15)
   }, 60_000)
 
-  test('is accused all the same, and its run says where each limit came from', async ({ onTestFinished }) => {
-    const target = await startStingyService(onTestFinished)
+  test('still fails its clauses, and its run states the source of each limit', async ({ onTestFinished }) => {
+    const target = await startLimitedService(onTestFinished)
     const out = join(freshDirectory(), 'run')
     const run = await turnpike(['run', scenarioFile(), '--target', target, '--out', out])
     expect(run.code).toBe(1)
@@ -89,21 +89,21 @@ describe.concurrent('a target that grants less than is documented', () => {
       'The target grants other limits than the profile: chat:ref-nano-3b 300 instead of 500 a minute. Rates go by the target.',
     )
     const plan = readJson(out, 'plan.json') as Plan
-    expect(plan.limits.scopes).toContainEqual({ ...granted, from: 'target' })
+    expect(plan.limits.scopes).toContainEqual({ ...expectedLimit, from: 'target' })
     expect(rateOf(plan)).toBe(9)
     const clauses = (readJson(out, 'report.json') as Report).findings.map(({ clause }) => clause)
     expect(clauses.toSorted()).toEqual(['catalogue.rate-limits', 'limit.requests.limit'])
   }, 60_000)
 })
 
-describe.concurrent('a target that does not say what it grants', () => {
+describe.concurrent('a target that does not publish its limits', () => {
   test.for<readonly [what: string, status: number, body: string, why: string]>([
     ['has no such endpoint', 404, '{}', 'it answered with 404'],
     ['does not know the caller', 401, '{}', 'it answered with 401'],
-    ['answers with something else', 200, '<html>', 'its answer holds no limits'],
-    ['answers with an empty list', 200, '{"data":{"rateLimits":[]}}', 'its answer holds no limits'],
+    ['returns HTML', 200, '<html>', 'its answer holds no limits'],
+    ['returns an empty list', 200, '{"data":{"rateLimits":[]}}', 'its answer holds no limits'],
   ])(
-    'since it %s is planned for by the profile, and the plan says so',
+    'and that %s is planned by the profile, and the plan states so',
     slow,
     async ([, status, body, why], { onTestFinished }) => {
       const { target, request } = await startTarget(onTestFinished, status, body)
@@ -114,14 +114,14 @@ describe.concurrent('a target that does not say what it grants', () => {
     },
   )
 
-  test('since nobody is there is planned for by the profile', async () => {
+  test('and that is unreachable is planned by the profile', async () => {
     const plan = await planOf([scenarioFile(), '--target', 'http://127.0.0.1:9/api/v1'])
     expect(plan.limits.discovery).toEqual({ kind: 'failed', caller: 'c0', why: 'connect-refused' })
   }, 60_000)
 })
 
-describe.concurrent('nobody is asked', () => {
-  test('for a plan without --target, also where the scenario names one', async ({ onTestFinished }) => {
+describe.concurrent('no discovery request is sent', () => {
+  test('for a plan without --target, even if the scenario names a target', async ({ onTestFinished }) => {
     const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const file = scenarioFile()
     writeFileSync(file, `target: ${target}\n${readFileSync(file, 'utf8')}`)
@@ -133,9 +133,9 @@ describe.concurrent('nobody is asked', () => {
   test.for<readonly [what: string, flags: readonly string[], text: string]>([
     ['a budget that is too small', ['--budget-usd', '0.000001'], 'budget: got $0.000001'],
     ['a directory that holds a run', ['--out', 'taken'], 'a directory that holds a run'],
-    ['an address that is none', ['--metrics', 'nowhere'], '--metrics: got "nowhere"'],
+    ['an invalid address', ['--metrics', 'nowhere'], '--metrics: got "nowhere"'],
     ['too few keys', ['--keys', 'one'], 'got 1 keys, expected 2'],
-  ])('for a run that is refused for %s', slow, async ([, flags, text], { onTestFinished }) => {
+  ])('for a run that is rejected for %s', slow, async ([, flags, text], { onTestFinished }) => {
     const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const out = join(freshDirectory(), 'out')
     const taken = freshDirectory()
@@ -150,7 +150,7 @@ describe.concurrent('nobody is asked', () => {
     expect(existsSync(out)).toBe(false)
   })
 
-  test('for a plan whose run would be refused, and the plan says why', async ({ onTestFinished }) => {
+  test('for a plan whose run would be rejected, and the plan states why', async ({ onTestFinished }) => {
     const { target, request } = await startTarget(onTestFinished, 200, '{}')
     const plan = await planOf([scenarioFile(), '--target', target, '--budget-usd', '0.000001'])
     expect(plan.limits.discovery).toMatchObject({
@@ -161,7 +161,7 @@ describe.concurrent('nobody is asked', () => {
   }, 60_000)
 })
 
-test('a reference service of our own is asked, too', async () => {
+test('the built-in reference service receives a discovery request too', async () => {
   const out = join(freshDirectory(), 'run')
   const run = await turnpike(['run', scenarioFile(), '--out', out])
   expect(run.code).toBe(0)

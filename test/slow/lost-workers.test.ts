@@ -10,7 +10,7 @@ import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
 const failing = pathToFileURL('test/support/failing-thread.mjs').href
 const reportIn = (out: string): Report => JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
 
-/** A run of which the second of three threads fails in mid-load. */
+/** A run in which the second of three threads fails during the load. */
 function startFailing(how: string, flags: readonly string[] = []) {
   const out = freshDirectory()
   const environment = { NODE_OPTIONS: `--import ${failing}`, FAILING_THREAD: how }
@@ -18,20 +18,20 @@ function startFailing(how: string, flags: readonly string[] = []) {
   return { out, ...startTurnpike(args, environment) }
 }
 
-describe.concurrent('a worker who is lost in mid-load', () => {
+describe.concurrent('a worker that is lost during the load', () => {
   test.for([
     ['exit', 'it ended with 7'],
     ['throw', 'a fault of its own'],
     ['memory', 'reaching memory limit'],
     ['terminate', 'it ended with 1'],
-  ])('by %s ends the run, which tells what is known and what is not, as an audit does', async ([how, why]) => {
+  ])('by %s ends the run; report and audit state what is known', async ([how, why]) => {
     const { out, ended } = startFailing(how ?? '')
     const run = await ended
     expect(run.stderr).toMatch(new RegExp(`Worker 2 of 3 was lost: .*${why}`))
     expect(run.code).toBe(3)
     const { verdict, reasons, run: facts, load } = reportIn(out)
     expect([verdict, facts.ended]).toEqual(['inconclusive', 'worker-lost'])
-    expect(load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
+    expect(load.workers.map(({ lost }) => lost)).toEqual([false, true, false])
     expect(load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(load.sent)
     expect(load.workers.filter(({ sent }) => sent > 10)).toHaveLength(3)
     const known = load.workers[1]?.sent
@@ -43,22 +43,22 @@ describe.concurrent('a worker who is lost in mid-load', () => {
     expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))
   })
 
-  test('stays in what is scraped', async () => {
+  test('stays in the scraped metrics', async () => {
     const started = startFailing('exit', ['--metrics', ':0'])
     const scrapes = await scrapeToTheEnd(started)
     expect((await started.ended).code).toBe(3)
     expect(fallen(scrapes)).toEqual([])
   })
 
-  test('who is deaf is given up when all are to end now', async () => {
-    const { out, child, said, ended } = startFailing('deaf')
-    await said('deaf from now on')
+  test('that hangs is given up when the run is cancelled', async () => {
+    const { out, child, said, ended } = startFailing('hang')
+    await said('hanging from now on')
     child.kill('SIGINT')
     await said('Interrupted')
     child.kill('SIGINT')
     const run = await ended
     expect(run.stderr).toContain('Worker 2 of 3 was lost: it gave no answer for 10 s')
     expect(run.code).toBe(3)
-    expect(reportIn(out).load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
+    expect(reportIn(out).load.workers.map(({ lost }) => lost)).toEqual([false, true, false])
   })
 })

@@ -16,7 +16,7 @@ type Seen = {
   readonly body: Buffer
 }
 
-/** A receiver of the loopback that answers as it is told. */
+/** A receiver on loopback with the given responses. */
 function receiving(
   onTestFinished: TestContext['onTestFinished'],
   respond: (request: IncomingMessage, response: ServerResponse) => void,
@@ -51,7 +51,7 @@ const textsIn = (directory: string): readonly string[] =>
 
 describe.concurrent('a run that pushes', () => {
   test.for(['1', '2'])(
-    'sends series by the rules, and its verdict, from %s threads',
+    'sends valid series and its verdict from %s threads',
     { timeout: 90_000 },
     async (workers, { onTestFinished }) => {
       const { origin, seen } = await receiving(onTestFinished, (_, response) => response.writeHead(204).end())
@@ -98,7 +98,7 @@ describe.concurrent('a run that pushes', () => {
     },
   )
 
-  test('keeps its credentials out of everything, also where a receiver repeats them', async ({ onTestFinished }) => {
+  test('keeps credentials out of all outputs, even if a receiver echoes them', async ({ onTestFinished }) => {
     const { origin, seen } = await receiving(onTestFinished, ({ headers }, response) => {
       response.writeHead(401).end(`I do not know ${headers.authorization} = ${decoded(headers.authorization)}`)
     })
@@ -118,9 +118,7 @@ describe.concurrent('a run that pushes', () => {
       for (const secret of ['hush', basic.slice(4)]) expect(text).not.toContain(secret)
   }, 90_000)
 
-  test('comes to its verdict and its end where a receiver never answers, or only puts off', async ({
-    onTestFinished,
-  }) => {
+  test('ends with its verdict if a receiver never responds or always defers', async ({ onTestFinished }) => {
     const silent = await receiving(onTestFinished, () => {})
     const busy = await receiving(onTestFinished, (_, response) =>
       response.writeHead(429, { 'retry-after': '3600' }).end(),
@@ -135,12 +133,12 @@ describe.concurrent('a run that pushes', () => {
   }, 90_000)
 })
 
-describe.concurrent('a mistake in the address of a receiver', () => {
+describe.concurrent('an invalid receiver address', () => {
   test.each([
     ['--remote-write', 'http://me:hush-93@127.0.0.1:9/api/v1/write', 'TURNPIKE_REMOTE_WRITE_CREDENTIALS'],
     ['--push-gateway', 'http://hush-93@127.0.0.1:9', 'TURNPIKE_PUSH_GATEWAY_CREDENTIALS'],
     ['--push-gateway', 'hush-93', 'http'],
-  ])('%s %s is refused before anything is made', async (flag, address, words) => {
+  ])('%s %s is rejected before the run directory is created', async (flag, address, words) => {
     const out = join(freshDirectory(), 'run')
     const { code, stdout, stderr } = await turnpike(['run', scenario, '--out', out, flag, address])
     expect([code, stdout]).toEqual([2, ''])

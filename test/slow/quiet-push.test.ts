@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 
-/** A receiver that gives every push the same answer, and where it is. */
+/** The address of a receiver with one status for every push. */
 async function receiverOf(status: number): Promise<string> {
   const server: Server = createServer((request, response) => {
-    request.resume().on('end', () => response.writeHead(status).end('said so'))
+    request.resume().on('end', () => response.writeHead(status).end('no such path'))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
@@ -19,21 +19,21 @@ const quietRun = (remote: string, gateway: string) =>
     ...['--remote-write', remote, '--push-gateway', gateway],
   ])
 
-test('a run that is to be quiet says at its end what was not pushed, and why, and its verdict stays', async () => {
-  const refusing = await receiverOf(404)
-  const { code, stderr, stdout } = await quietRun(refusing, refusing)
+test('a quiet run warns at its end about samples that were not pushed, and its verdict stays', async () => {
+  const rejecting = await receiverOf(404)
+  const { code, stderr, stdout } = await quietRun(rejecting, rejecting)
   expect(code).toBe(0)
   expect(stdout).toMatch(/^PASS/)
   const lines = stderr.trim().split('\n')
   expect(lines).toHaveLength(2)
   for (const line of lines) {
     expect(line).toMatch(/^Warning: 0 samples pushed, [\d,]+ lost; \d+ push(es)? failed/)
-    expect(line).toContain(`(${refusing}). It began with: status 404: said so; what is refused is not sent again`)
+    expect(line).toContain(`(${rejecting}). It began with: status 404: no such path; what is refused is not sent again`)
   }
 }, 30_000)
 
-test('a run that is to be quiet says nothing where all was taken', async () => {
-  const taking = await receiverOf(204)
-  const { code, stderr } = await quietRun(taking, taking)
+test('a quiet run prints nothing if all samples were accepted', async () => {
+  const accepting = await receiverOf(204)
+  const { code, stderr } = await quietRun(accepting, accepting)
   expect([code, stderr]).toEqual([0, ''])
 }, 30_000)

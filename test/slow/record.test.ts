@@ -15,7 +15,7 @@ async function judgeAgain(
   end: LogFooter | null,
 ) {
   const judge = createJudge(plan, documented, head)
-  // As they come from a file: values without identity.
+  // Plain copies, as read from a file.
   for (const observation of observations) judge.add(JSON.parse(JSON.stringify(observation)))
   const result = { facts: judge.finish(end !== null), end }
   const made = await makeReport({ plan, contract: documented, head }, [result], async function* () {
@@ -24,14 +24,14 @@ async function judgeAgain(
   return made.report
 }
 
-describe('a run that is judged again from its record', () => {
+describe('a run that is judged again from its recording', () => {
   test.each(['none', 'failed-item-in-full', 'charged-twice', 'remaining-never-falls'])(
-    'comes to the same report: %s',
+    'has the same report: %s',
     async name => {
       const lie = lieByName(name)
       const run = await virtualRun({ scenario, lies: lie === undefined ? [] : [lie] })
       const { ended, durationMs } = run.report.run
-      if (ended === 'truncated') throw new Error('a run that was carried out has an end')
+      if (ended === 'truncated') throw new Error('a complete run must have an end')
       const again = await judgeAgain(run, run.observations, {
         ended,
         durationMs,
@@ -45,11 +45,11 @@ describe('a run that is judged again from its record', () => {
     },
   )
 
-  test('accuses nobody where the record was cut off, wherever that was', async () => {
+  test('has no findings if its recording is truncated, at any position', async () => {
     const run = await virtualRun({ scenario })
-    for (let kept = 1; kept < run.observations.length; kept += 7) {
-      const report = await judgeAgain(run, run.observations.slice(0, kept), null)
-      expect(report.findings, `the first ${kept} observations`).toEqual([])
+    for (let count = 1; count < run.observations.length; count += 7) {
+      const report = await judgeAgain(run, run.observations.slice(0, count), null)
+      expect(report.findings, `the first ${count} observations`).toEqual([])
       expect(report.billing.discrepancies).toEqual([])
       expect(report.verdict).toBe('inconclusive')
       expect(report.run.ended).toBe('truncated')

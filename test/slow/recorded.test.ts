@@ -20,7 +20,7 @@ function scenarioWith(stages: string, more: (text: string) => string = text => t
   return file
 }
 
-/** The first request of each arrival in the order in which they were due. */
+/** The first request of each arrival, in the order of due times. */
 function arrivalsIn(directory: string): readonly Observation[] {
   return gunzipSync(readFileSync(join(directory, 'observations.ndjson.gz')))
     .toString()
@@ -37,8 +37,8 @@ beforeAll(async () => {
   expect(run.stdout).toMatch(/^PASS/)
 }, 60_000)
 
-describe.concurrent('a run that repeats another', () => {
-  test('sends the same calls by the same callers at the same distances, and can be judged and repeated itself', async () => {
+describe.concurrent('a run that replays another', () => {
+  test('sends the same calls by the same callers at the same intervals, and can be audited and replayed', async () => {
     const out = join(freshDirectory(), 'second')
     const run = await turnpike([
       'run',
@@ -64,20 +64,20 @@ describe.concurrent('a run that repeats another', () => {
     const plan = JSON.parse(third.stdout) as Plan
     expect(plan.forecast.durationMs).toBe(500)
     const load = plan.stages[0]?.load
-    if (load?.model !== 'open' || load.shape.kind !== 'recorded') throw new Error('it repeats nothing')
-    // Twenty a second, five times as fast, from the very start of the load.
+    if (load?.model !== 'open' || load.shape.kind !== 'recorded') throw new Error('the stage is not a recorded one')
+    // 20 per second, replayed at five times the speed, from the start of the load.
     const offsets = [...unpackArrivals(load.shape.packed)].map(({ offsetMs }) => offsetMs)
     expect(offsets).toEqual(Array.from({ length: 50 }, (_, index) => index * 10))
   }, 60_000)
 
   const mistakes: readonly (readonly [what: string, stages: string, more: (text: string) => string, text: string])[] = [
-    ['calls that are not there', `run: ${first}`, text => text.replace('  chat:', '  talk:'), 'calls of run'],
-    ['a stage that is not there', `run: ${first}, stage: stedy`, text => text, 'got "stedy", expected a stage of run'],
+    ['missing calls', `run: ${first}`, text => text.replace('  chat:', '  talk:'), 'calls of run'],
+    ['a missing stage', `run: ${first}, stage: stedy`, text => text, 'got "stedy", expected a stage of run'],
     ['a directory without a run', 'run: test', text => text, 'test/plan.json: got ENOENT, expected a run directory'],
     ['fewer callers', `run: ${first}`, text => text.replace('count: 3', 'count: 2'), 'got 3 callers in run'],
   ]
   test.each(mistakes)(
-    'is refused for %s, and nothing is made',
+    'is rejected for %s, without a run directory',
     async (_, stage, more, text) => {
       const out = join(freshDirectory(), 'none')
       const file = scenarioWith(`  - { name: again, shape: recorded, ${stage} }`, more)
@@ -89,7 +89,7 @@ describe.concurrent('a run that repeats another', () => {
     60_000,
   )
 
-  test('is refused where the run has not kept its observations', async () => {
+  test('is rejected if the run has no recorded observations', async () => {
     const out = join(freshDirectory(), 'unkept')
     const file = scenarioWith(
       '  - { name: a, duration: 100ms, shape: burst, size: 1, mix: { rpc: 1 } }',

@@ -11,15 +11,15 @@ import { freshDirectory, startTurnpike, turnpike } from '../support/turnpike.ts'
 const scenario = 'test/e2e/short.yaml'
 const reportIn = (out: string): Report => JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
 
-test('a run that threads share is judged once, and again to the last digit', async () => {
+test('a run on several threads has one report, and an audit reproduces it exactly', async () => {
   const out = freshDirectory()
   const run = await turnpike(['run', scenario, '--workers', '3', '--out', out, '--quiet'])
   expect(run.stderr).toBe('')
   expect(run.code).toBe(0)
   const report = reportIn(out)
   expect(report.run.ended).toBe('complete')
-  expect(report.load.workers.map(({ callers, lost: isLost }) => ({ callers, isLost }))).toEqual(
-    Array(3).fill({ callers: 1, isLost: false }),
+  expect(report.load.workers.map(({ callers, lost }) => ({ callers, lost }))).toEqual(
+    Array(3).fill({ callers: 1, lost: false }),
   )
   expect(report.load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(report.load.sent)
   expect(report.load.sent).toBeGreaterThan(50)
@@ -33,16 +33,16 @@ test('a run that threads share is judged once, and again to the last digit', asy
   expect(clauses.code).toBe(0)
 })
 
-test('a plan is not divided among more workers than it has callers', async () => {
+test('a plan cannot have more workers than callers', async () => {
   const out = join(freshDirectory(), 'none')
   const run = await turnpike(['run', scenario, '--workers', '4', '--out', out])
   expect(run.code).toBe(2)
   expect(run.stderr).toContain('--workers: got 4, expected a whole number from 1 to 3: short has 3 callers')
 })
 
-test('a worker who is lost ends the run, which then proves nothing', async () => {
+test('a lost worker ends the run, which is then inconclusive', async () => {
   const out = freshDirectory()
-  // It cannot write its record where a directory is.
+  // The worker cannot write its log, because a directory has its name.
   mkdirSync(join(out, 'observations-2.ndjson.gz'))
   const run = await turnpike(['run', scenario, '--workers', '2', '--out', out])
   expect(run.code).toBe(3)
@@ -51,10 +51,10 @@ test('a worker who is lost ends the run, which then proves nothing', async () =>
   expect(report.verdict).toBe('inconclusive')
   expect(report.run.ended).toBe('worker-lost')
   expect(report.reasons[0]).toContain('Worker 2 of 2 crashed. 0 requests of its 1 caller were recovered.')
-  expect(report.load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true])
+  expect(report.load.workers.map(({ lost }) => lost)).toEqual([false, true])
 })
 
-test('an interrupt ends all workers in good order', async () => {
+test('an interrupt stops all workers after their balance checks', async () => {
   const out = freshDirectory()
   const { child, said, ended } = startTurnpike(['run', 'test/e2e/long.yaml', '--workers', '3', '--out', out])
   await said('stage=')
@@ -63,38 +63,38 @@ test('an interrupt ends all workers in good order', async () => {
   expect(code).toBe(130)
   const report = reportIn(out)
   expect(report.run.ended).toBe('interrupted')
-  expect(report.load.workers.every(({ lost: isLost }) => !isLost)).toBe(true)
-  expect(await closingStatements(out)).toBe(3)
+  expect(report.load.workers.every(({ lost }) => !lost)).toBe(true)
+  expect(await closingBalanceChecks(out)).toBe(3)
 })
 
-test('a second interrupt ends all workers at once: no balance is asked for any more', async () => {
+test('a second interrupt stops all workers immediately, without balance checks', async () => {
   const out = freshDirectory()
   const { child, said, ended } = startTurnpike(['run', 'test/e2e/long.yaml', '--workers', '3', '--out', out])
   await said('stage=steady')
-  // Two of one kind that come together may be one; of two kinds both are heard.
+  // Two signals of one kind may be merged into one. Signals of two kinds both arrive.
   child.kill('SIGINT')
   child.kill('SIGTERM')
   const { code } = await ended
   expect(code).toBe(130)
   const report = reportIn(out)
   expect([report.verdict, report.run.ended]).toEqual(['inconclusive', 'interrupted'])
-  expect(report.load.workers.every(({ lost: isLost }) => !isLost)).toBe(true)
-  expect(await closingStatements(out)).toBe(0)
+  expect(report.load.workers.every(({ lost }) => !lost)).toBe(true)
+  expect(await closingBalanceChecks(out)).toBe(0)
   const audit = await turnpike(['audit', out, '--format', 'json'])
   expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))
 })
 
-test('connections that threads keep busy send no more calls than the stage may, over all of them', async () => {
+test('saturated connections on several threads stay within the call limit of the stage', async () => {
   const out = freshDirectory()
   const run = await turnpike(['run', 'test/e2e/busy.yaml', '--workers', '4', '--out', out, '--quiet'])
   expect(run.code).toBe(0)
   const { answered, workers } = reportIn(out).load
-  // Eight callers state their balance before and after.
+  // Eight callers have a balance check before and after the load.
   expect(answered).toBe(40 + 16)
   expect(workers.map(({ sent }) => sent)).toEqual(Array(4).fill(14))
 })
 
-test('who scrapes a run of threads sees sums that never fall, and each series once', async () => {
+test('metrics of a run on several threads never decrease and have no duplicate series', async () => {
   const out = freshDirectory()
   const flags = ['--workers', '3', '--metrics', ':0', '--out', out, '--no-progress']
   const started = startTurnpike(['run', scenario, ...flags])
@@ -109,8 +109,8 @@ test('who scrapes a run of threads sees sums that never fall, and each series on
   expect(sent).toBeLessThanOrEqual(load.sent)
 })
 
-/** How many callers stated their balance behind the load. */
-async function closingStatements(out: string): Promise<number> {
+/** The number of balance checks after the load. */
+async function closingBalanceChecks(out: string): Promise<number> {
   let count = 0
   const { logs } = await openRun(out)
   for await (const { stage, response } of observationsIn(logs)) if (stage === '(closing)' && response !== null) count++

@@ -2,24 +2,24 @@ import { codeOf, importsOf, type SourceFile } from './source-code.ts'
 
 type Tree = readonly SourceFile[]
 
-/** What a rule has against a tree, a line for each offence, each line beginning with the path of the offender. */
+/** The offenses against a rule in a tree, one line each. A line starts with the path of the file. */
 export type Rule = (tree: Tree) => readonly string[]
 
-/** A room: a folder of `src` with what is in it, or one file; and all that its files may import of other rooms. */
+/** A room: a folder of `src` or one file, and the other rooms that its files may import. */
 export type Room = { readonly name: string; readonly sees: readonly string[]; readonly because: string }
 
 const isSource = ({ path }: SourceFile): boolean => /^src\/.*\.ts$/.test(path)
 const isTypeScript = ({ path }: SourceFile): boolean => path.endsWith('.ts')
 const sources = (tree: Tree): Tree => tree.filter(isSource)
 
-/** The room of a path: the longest name that the path is or lies under, so `judge/checks` comes before `judge`. */
+/** The room of a path: the longest matching name, so `judge/checks` comes before `judge`. */
 function roomOf(path: string, rooms: readonly Room[]): Room | undefined {
   return rooms
     .filter(({ name }) => isAtOrUnder(path, `src/${name}`))
     .toSorted((a, b) => b.name.length - a.name.length)[0]
 }
 
-/** Rooms see only rooms above them, and nothing sees what its row does not name. */
+/** Rooms import only from rooms above them, and only from those that their row names. */
 export function seesOnly(rooms: readonly Room[]): Rule {
   return tree => [
     ...rooms.flatMap(({ name, sees }, position) =>
@@ -28,7 +28,7 @@ export function seesOnly(rooms: readonly Room[]): Rule {
           seen =>
             !rooms.slice(0, position).some(above => isAtOrUnder(seen, above.name) || isAtOrUnder(above.name, seen)),
         )
-        .map(seen => `src/${name} is said to see ${seen}, which does not stand above it`),
+        .map(seen => `src/${name} lists ${seen}, which is not above it`),
     ),
     ...sources(tree).flatMap(file => {
       const room = roomOf(file.path, rooms)
@@ -41,7 +41,7 @@ export function seesOnly(rooms: readonly Room[]): Rule {
   ]
 }
 
-/** A row names nothing that its room does not use: the table shows no arrow that is not there. */
+/** A row names only rooms that its room imports. */
 export function usesAllItSees(rooms: readonly Room[]): Rule {
   return tree =>
     rooms.flatMap(({ name, sees }) => {
@@ -50,7 +50,7 @@ export function usesAllItSees(rooms: readonly Room[]): Rule {
         .flatMap(targetsOf)
       return sees
         .filter(seen => !targets.some(target => isAtOrUnder(target, `src/${seen}`)))
-        .map(seen => `src/${name} does not import ${seen} any more`)
+        .map(seen => `src/${name} no longer imports ${seen}`)
     })
 }
 
@@ -76,16 +76,16 @@ export function importedOnlyBy(file: string, importers: readonly string[]): Rule
       .map(({ path }) => `${path} imports ${file}`)
 }
 
-/** One step of a call chain: the function that `file` exports. `handedOn`: the next step is called through a value. */
+/** One step of a call chain: a function that `file` exports. `handedOn`: it calls the next step through a value. */
 export type Hop = { readonly file: string; readonly exports: string; readonly handedOn?: true }
 
-/** Every step exists, and imports the next one, unless that is handed to it. */
+/** Every step exists and imports the next one, except after `handedOn`. */
 export function chain(hops: readonly Hop[]): Rule {
   return tree => {
     const files = new Map(tree.map(file => [file.path, file]))
     return hops.flatMap((hop, position) => {
       const file = files.get(hop.file)
-      if (file === undefined) return [`${hop.file} is not there`]
+      if (file === undefined) return [`${hop.file} does not exist`]
       const next = hops[position + 1]
       const isDeclared = new RegExp(`\\bexport (?:async )?(?:function|const) ${hop.exports}\\b`).test(file.text)
       return [
@@ -104,7 +104,7 @@ export const atMostFiles =
   tree =>
     sources(tree).length > max ? [`src has ${sources(tree).length} files, more than ${max}`] : []
 
-/** No folder of `src` has more files than this, its subfolders not counted. */
+/** No folder of `src` has more files than this, without subfolders. */
 export const atMostFilesPerFolder =
   (max: number): Rule =>
   tree => {
@@ -117,8 +117,8 @@ export const atMostFilesPerFolder =
   }
 
 /**
- * Few files exist for one other file alone. The entries of a table do not count: those that one of `tables` imports.
- * `maxBeside` bounds those of at most 60 lines that stand in the folder of their importer: fragments.
+ * At most `max` files have one importer only. Files that one of `tables` imports do not count. `maxBeside` bounds
+ * fragments: such files of at most 60 lines in the folder of their importer.
  */
 export function fewFragments(max: number, maxBeside: number, tables: readonly string[]): Rule {
   return tree => {
@@ -141,7 +141,7 @@ export function fewFragments(max: number, maxBeside: number, tables: readonly st
   }
 }
 
-/** A name that `src` exports means one thing: no two files export the same. */
+/** No two files of `src` export the same name. */
 export const oneMeaning: Rule = tree => {
   const owners = new Map<string, string[]>()
   for (const { path, text } of sources(tree)) {
@@ -156,7 +156,7 @@ export const oneMeaning: Rule = tree => {
 
 export type Door = { readonly files: readonly string[]; readonly because: string }
 
-/** A package, or a module of Node's with effects, is imported by the listed files and folders only. */
+/** Only the listed files and folders import a package, or a Node.js module with effects. */
 export function oneDoor(doors: Readonly<Record<string, Door>>, harmless: readonly string[]): Rule {
   return tree =>
     sources(tree).flatMap(file =>
@@ -168,8 +168,8 @@ export function oneDoor(doors: Readonly<Record<string, Door>>, harmless: readonl
 }
 
 /**
- * Every dependency is imported: those of the program by `src`, those of development by tests and benches, if they are
- * not tools. Types need no more than that what they describe is there.
+ * Every dependency is imported: by `src`, or for development by tests and benches, except for tools. A package of types
+ * only needs the package that it describes.
  */
 export function noIdleDependency(tools: Readonly<Record<string, string>>): Rule {
   return tree => {
@@ -213,7 +213,7 @@ export type Effect = keyof typeof effects
 
 export type Edge = { readonly touches: readonly Effect[]; readonly because: string }
 
-/** Time, chance, and the process around us are touched by the listed files only, each for its effects. */
+/** Only the listed files use time, randomness, and the process, each only its listed effects. */
 export function effectsAtEdges(edges: Readonly<Record<string, Edge>>): Rule {
   return tree =>
     sources(tree).flatMap(file => {
@@ -225,13 +225,13 @@ export function effectsAtEdges(edges: Readonly<Record<string, Edge>>): Rule {
     })
 }
 
-/** The pattern is nowhere in the code of `src`: comments and texts may say what they like. */
+/** The pattern does not occur in the code of `src`. Comments and strings are free. */
 export const notInCode =
   (pattern: RegExp, what: string): Rule =>
   tree =>
     sources(tree).flatMap(({ path, text }) => linesWith(pattern, codeOf(text)).map(line => `${path}:${line} ${what}`))
 
-/** The pattern is nowhere in the texts of the project, or of a part of it. */
+/** The pattern does not occur in the files of the project, or of a part of it. */
 export const notInText =
   (pattern: RegExp, what: string, under = ''): Rule =>
   tree =>
@@ -244,12 +244,12 @@ function linesWith(pattern: RegExp, text: string): readonly number[] {
   return [...text.matchAll(every)].map(({ index }) => text.slice(0, index).split('\n').length)
 }
 
-/** TypeScript files are called by what is in them. */
+/** TypeScript files have specific names in kebab case. */
 export function namedForTheirIdea(vague: readonly string[]): Rule {
   return tree =>
     tree.filter(isTypeScript).flatMap(({ path }) => {
       const name = path.slice(path.lastIndexOf('/') + 1)
-      if (vague.includes(name.replace(/\..*$/, ''))) return [`${path} has a name that says nothing`]
+      if (vague.includes(name.replace(/\..*$/, ''))) return [`${path} has a vague name`]
       return /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*\.ts$/.test(name) ? [] : [`${path} is not in kebab case`]
     })
 }
@@ -263,7 +263,7 @@ export function atMostLines(max: number, tables: Readonly<Record<string, string>
       .map(({ path, lines }) => `${path} has ${lines} lines`)
 }
 
-/** No file imports itself by way of others; types count, because a reader goes round as well. */
+/** There are no import cycles. Type imports count, because a reader follows them too. */
 export const noCycle: Rule = tree => {
   const graph = new Map(sources(tree).map(file => [file.path, targetsOf(file)]))
   const done = new Set<string>()
@@ -279,7 +279,7 @@ export const noCycle: Rule = tree => {
   return cycles
 }
 
-/** Every file of `src` is reached by imports from one of those where the program, or a thread of it, begins. */
+/** Every file of `src` is reachable by imports from an entry point of the program or of a thread. */
 export const noDeadFile =
   (...beginnings: readonly string[]): Rule =>
   tree => {
@@ -292,10 +292,10 @@ export const noDeadFile =
       for (const target of targetsOf(file)) reach(target)
     }
     for (const path of beginnings) reach(path)
-    return [...files.keys()].filter(path => !reached.has(path)).map(path => `${path} is reached by nothing`)
+    return [...files.keys()].filter(path => !reached.has(path)).map(path => `${path} is not reachable`)
   }
 
-/** A unit test stands where its subject stands: `test/unit/x/y` tests `src/x/y`. */
+/** A unit test is in the folder of its subject: `test/unit/x/y` tests `src/x/y`. */
 export const testsMirrorSources: Rule = tree => {
   const folders = new Set(sources(tree).map(({ path }) => path.slice('src/'.length, path.lastIndexOf('/'))))
   return tree.flatMap(({ path }) => {

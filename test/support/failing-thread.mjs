@@ -4,8 +4,8 @@ import { syncBuiltinESMExports } from 'node:module'
 import threads, { BroadcastChannel, isMainThread, workerData } from 'node:worker_threads'
 
 /**
- * Loaded into the program with `--import`, and so into each of its threads: the second of them fails in mid-load, when it
- * has sent so many requests. `FAILING_THREAD` says how.
+ * Loaded with `--import` into the program and each of its threads. The second thread fails during the load, after
+ * `failAfter` requests, in the way that `FAILING_THREAD` names.
  */
 const failAfter = 20
 const how = process.env.FAILING_THREAD
@@ -17,8 +17,8 @@ const failures = {
     for (const kept = []; ; ) kept.push(new Array(100_000).fill(kept.length))
   },
   terminate: () => new BroadcastChannel('failing-thread').postMessage('now'),
-  deaf: () => {
-    writeSync(2, 'deaf from now on\n')
+  hang: () => {
+    writeSync(2, 'hanging from now on\n')
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   },
 }
@@ -42,7 +42,7 @@ if (isMainThread) {
 } else if (workerData.shard.worker === 1) {
   const { origin } = new URL(workerData.info.target)
   let sent = 0
-  // What warms it up is sent elsewhere.
+  // Warm-up requests go to another origin.
   diagnostics.subscribe('undici:client:sendHeaders', ({ request }) => {
     if (request.origin === origin && ++sent === failAfter) failures[how]()
   })

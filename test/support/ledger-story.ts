@@ -5,15 +5,15 @@ import { pico } from '../../src/lib/money.ts'
 import type { Observation, ObservedResponse, RequestDescriptor } from '../../src/observation/observation.ts'
 
 /**
- * What happens to one account, as a document tells it: `statement; call 0.0000125; replay 0.0000125; refusal; statement`.
- * Steps follow each other with time enough for the balance to come to rest; what is joined by `&` races. Each request has
- * the balance that its answer shows, in the order of the requests; a charge is what the answer says that it costs.
+ * The requests of one account, as text: `statement; call 0.0000125; replay 0.0000125; refusal; statement`. Between
+ * steps, the balance has time to settle; requests joined by `&` are concurrent. `balances` are those in the responses,
+ * in the order of the requests. A charge is the cost that the response states.
  */
 export type Story = { readonly steps: string; readonly balances: readonly string[] }
 
 export type Outcome = {
   readonly billing: ReturnType<Audits['billing']>
-  /** The clauses that the ledger says were broken. */
+  /** The clauses that the ledger fails. */
   readonly accused: readonly string[]
 }
 
@@ -21,8 +21,8 @@ const noon = Date.UTC(2026, 0, 15, 12)
 const tookMs = 400
 
 export function judgeStory({ steps, balances }: Story): Outcome {
-  const docket = createFindingLog()
-  const audits = createAudits({ contract: documented, shared: false, startedAtMs: noon }, docket)
+  const findingLog = createFindingLog()
+  const audits = createAudits({ contract: documented, shared: false, startedAtMs: noon }, findingLog)
   const restMs = documented.billing.settleMs + 2 * tookMs
   const together = steps.split(';').map(step => step.split('&').map(request => request.trim()))
   const sent = together.flatMap((requests, step) =>
@@ -31,7 +31,7 @@ export function judgeStory({ steps, balances }: Story): Outcome {
   for (const [id, { request, sentMs }] of sent.entries())
     audits.add(observationOf(request, id, sentMs, balances[id] ?? ''))
   audits.finish(true)
-  return { billing: audits.billing(), accused: docket.findings().map(({ clause }) => clause) }
+  return { billing: audits.billing(), accused: findingLog.findings().map(({ clause }) => clause) }
 }
 
 const aCall: RequestDescriptor = {

@@ -1,10 +1,10 @@
 import type { Clock } from '../../src/lib/clock.ts'
 
-/** A clock that stands still until it is told to move. Timers fire in order of their due time, then of their making. */
+/** A clock that moves only on request. Timers fire in the order of due time, then of creation. */
 export type ManualClock = Clock & {
-  /** Moves to `ms`, firing what is due on the way; promises that it settles run in between. */
+  /** Moves to `ms` and fires due timers on the way. Promises settle in between. */
   readonly advanceTo: (ms: number) => Promise<void>
-  /** Moves from timer to timer until `work` has settled, and gives its value. */
+  /** Moves from timer to timer until `work` has settled, and returns its value. */
   readonly run: <T>(work: Promise<T>) => Promise<T>
 }
 
@@ -68,7 +68,7 @@ export function manualClock(startWallMs = Date.UTC(2026, 0, 15, 12)): ManualCloc
       while (!settled) {
         if (!(await step(Number.POSITIVE_INFINITY)) && !settled) {
           await settle()
-          if (!settled && timers.length === 0) throw new Error('the work waits for something that no timer brings')
+          if (!settled && timers.length === 0) throw new Error('the work waits for something, but no timer is left')
         }
       }
       return work

@@ -1,33 +1,33 @@
-/** The parts of a Markdown document that can be checked. Knows the little of Markdown that this project writes. */
+/** The testable parts of a Markdown document. Supports only the Markdown that this project uses. */
 export type Heading = { readonly text: string; readonly anchor: string }
 export type Link = { readonly text: string; readonly target: string }
 
-/** The document with its fenced blocks blanked, line by line, so that what is code is not taken for text. */
+/** The document with empty fenced blocks, so that code is not read as text. Line numbers stay. */
 export const withoutBlocks = (markdown: string): string =>
   markdown.replace(/^```[\s\S]*?^```/gm, block => block.replace(/[^\n]/g, ''))
 
-/** What stands in fenced blocks of a language; of all of them where none is named. */
+/** The contents of the fenced blocks, of one language or of all. */
 export function blocksOf(markdown: string, language?: string): readonly string[] {
   return [...markdown.matchAll(/^```(\S*)\n([\s\S]*?)^```/gm)]
     .filter(([, written]) => language === undefined || written === language)
     .map(([, , text = '']) => text)
 }
 
-/** What is written as code within the text. */
+/** The inline code of the text. */
 export const spansOf = (markdown: string): readonly string[] =>
   [...withoutBlocks(markdown).matchAll(/`([^`\n]+)`/g)].map(([, text = '']) => text)
 
 export const headingsOf = (markdown: string): readonly Heading[] =>
   [...withoutBlocks(markdown).matchAll(/^#{1,6} +(.+)$/gm)].map(([, text = '']) => ({ text, anchor: anchorOf(text) }))
 
-/** As GitHub makes them: lower case, punctuation gone, a hyphen for each blank. */
+/** As GitHub creates them: lower case, without punctuation, a hyphen for each space. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\- _]/gu, '')
     .replaceAll(' ', '-')
 
-/** Links that are written as `[text](target)`, outside of code. */
+/** Links of the form `[text](target)`, outside of code. */
 export const linksOf = (markdown: string): readonly Link[] =>
   [
     ...withoutBlocks(markdown)
@@ -37,7 +37,7 @@ export const linksOf = (markdown: string): readonly Link[] =>
 
 export type Row = Readonly<Record<string, string>>
 
-/** The rows of the tables under a heading, each cell by the title of its column. */
+/** The rows of the tables below a heading, each cell by the title of its column. */
 export function tableUnder(markdown: string, heading: string): readonly Row[] {
   const start = markdown.split('\n').findIndex(line => /^#+ /.test(line) && line.replace(/^#+ +/, '') === heading)
   if (start < 0) throw new Error(`no heading "${heading}"`)
@@ -58,12 +58,12 @@ function rowsOf(table: string): readonly Row[] {
   return rows.map(cells => Object.fromEntries(titles.map((title, column) => [title, cells[column] ?? ''])))
 }
 
-/** A pipe inside a cell is written with a backslash. */
+/** A pipe inside a cell is escaped by a backslash. */
 const cellsOf = (line: string): readonly string[] =>
   line
     .split(/(?<!\\)\|/)
     .slice(1, -1)
     .map(cell => cell.trim().replaceAll('\\|', '|'))
 
-/** A cell without the marks of code. */
+/** A cell without backticks. */
 export const plain = (cell: string): string => cell.replaceAll('`', '')

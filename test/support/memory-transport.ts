@@ -3,11 +3,11 @@ import type { Exchange, Saturate, Transport } from '../../src/produce/transport/
 import type { Service } from '../../src/service/service.ts'
 
 export type Network = {
-  /** Milliseconds that a request, and an answer, take on their way; drawn anew for each. */
+  /** The network delay of each request and each response, in milliseconds. */
   readonly delayMs: () => number
 }
 
-/** The reference service without sockets, on the clock of the test. Knows neither timeouts nor broken connections. */
+/** The reference service without sockets, on the clock of the test. It has neither timeouts nor broken connections. */
 export function memoryTransport(service: Service, clock: Clock, network: Network = { delayMs: () => 0.5 }): Transport {
   return request =>
     new Promise<Exchange>(resolve => {
@@ -48,13 +48,13 @@ function after(clock: Clock, delayMs: number, then: () => void): void {
   clock.at(clock.nowMs() + delayMs, then)
 }
 
-/** Connections that are kept busy over any transport. */
+/** Saturated connections over any transport. */
 export const busyOver =
   (transport: Transport): Saturate =>
   async (next, connections, signal) => {
-    const lane = async () => {
-      for (let errand = next(); errand !== null; errand = next())
-        errand.onEnd(await transport({ ...errand.request, onStreamBytes: null }, signal))
+    const connection = async () => {
+      for (let pending = next(); pending !== null; pending = next())
+        pending.onEnd(await transport({ ...pending.request, onStreamBytes: null }, signal))
     }
-    await Promise.all(Array.from({ length: connections }, lane))
+    await Promise.all(Array.from({ length: connections }, connection))
   }

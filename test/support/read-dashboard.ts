@@ -1,4 +1,4 @@
-/** What a test needs to know of a dashboard, read from the JSON that Grafana is given. */
+/** The tested parts of a dashboard, read from its Grafana JSON. */
 export type ReadDashboard = {
   readonly panels: readonly ReadPanel[]
   readonly variables: readonly ReadVariable[]
@@ -13,7 +13,7 @@ export type ReadPanel = {
   readonly exprs: readonly string[]
   readonly unit: string
   readonly noValue: string
-  /** Whether null and NaN are shown as words; a heat map has nothing to map. */
+  /** Whether null and NaN are displayed as words. A heat map has no such mapping. */
   readonly unlessNumber: boolean
   readonly at: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
 }
@@ -35,7 +35,7 @@ export function readDashboard(json: string): ReadDashboard {
   }
 }
 
-/** A row is no panel, but one that is folded has some. */
+/** A row is not a panel, but a collapsed row contains panels. */
 const unfolded = (panel: { readonly type: string; readonly panels?: readonly unknown[] }): readonly unknown[] =>
   panel.type === 'row' ? (panel.panels ?? []) : [panel]
 

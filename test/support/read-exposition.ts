@@ -1,26 +1,26 @@
 /**
- * The text format as Prometheus reads it: `name{labels} value`, every series and the type of every family once; anything
- * else throws. The client library writes `Nan` for an event loop that it has not sampled yet, which Prometheus takes; a
- * figure of ours is always a number.
+ * Reads the Prometheus text format: `name{labels} value`, each series and each family type once. Throws for anything
+ * else. The client library writes `Nan` for an event loop without samples, which Prometheus accepts. Values of Turnpike
+ * are always numbers.
  */
 export function readExposition(text: string): ReadonlyMap<string, number> {
   const samples = new Map<string, number>()
   const lines = text.split('\n')
   const types = lines.filter(line => line.startsWith('# TYPE ')).map(line => line.split(' ')[2])
-  if (new Set(types).size < types.length) throw new Error(`a family is there twice: ${types}`)
+  if (new Set(types).size < types.length) throw new Error(`duplicate family: ${types}`)
   for (const line of lines.filter(each => each !== '' && !each.startsWith('# '))) {
     const match = /^([a-zA-Z_:][\w:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\]|\\.)*",?)*\})? (\S+)$/.exec(line)
     const value = Number(match?.[3]?.replace('Inf', 'Infinity'))
     if (match === null || (Number.isNaN(value) && !/^nodejs_.* Nan$/.test(line)))
       throw new Error(`not a sample: ${line}`)
     const series = `${match[1]}${match[2] ?? ''}`
-    if (samples.has(series)) throw new Error(`a series is there twice: ${series}`)
+    if (samples.has(series)) throw new Error(`duplicate series: ${series}`)
     samples.set(series, value)
   }
   return samples
 }
 
-/** Series of counters that are less than they were the time before, or gone. */
+/** Counter series that decreased or disappeared from one scrape to the next. */
 export const fallen = (scrapes: readonly ReadonlyMap<string, number>[]): readonly string[] =>
   scrapes.slice(1).flatMap((after, index) =>
     [...(scrapes[index] ?? [])]

@@ -1,6 +1,6 @@
 import { uncompress } from 'snappyjs'
 
-/** A series of a request of remote write, as a receiver would read it. */
+/** A series of a remote write request, as a receiver reads it. */
 export type ReadSeries = {
   readonly labels: readonly (readonly [name: string, value: string])[]
   readonly samples: readonly { readonly value: number; readonly isStale: boolean; readonly atMs: number }[]
@@ -13,12 +13,12 @@ export type ReadHistogram = {
   readonly isStale: boolean
   readonly schema: number
   readonly zeroCount: number
-  /** How many are in each bucket, by the number of the bucket. */
+  /** The count of each bucket, by bucket index. */
   readonly buckets: ReadonlyMap<number, number>
   readonly atMs: number
 }
 
-/** Written for tests alone, from the description of the format and not from the writer. */
+/** An independent reader for tests, written from the specification of the format. */
 export function readWriteRequest(body: Uint8Array): readonly ReadSeries[] {
   return many(fieldsOf(Buffer.from(uncompress(new Uint8Array(body)))), 1).map(series => {
     const fields = fieldsOf(series)

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { describe, test } from 'vitest'
 
-/** Programs that the project does not install by itself, by the name that `TURNPIKE_REQUIRE` has for them. */
+/** External programs that the project does not install, by their name in `TURNPIKE_REQUIRE`. */
 const programs = {
   prometheus: ['prometheus', 'promtool'],
   pushgateway: ['prometheus-pushgateway'],
@@ -11,8 +11,8 @@ const programs = {
 export type RealPart = keyof typeof programs
 
 /**
- * A suite that needs programs of others. Where one is missing it says so and is skipped; where `TURNPIKE_REQUIRE`, a
- * list separated by commas, names the part, it fails instead.
+ * A suite that needs external programs. Without them it is skipped with a notice. It fails instead if the
+ * comma-separated list in `TURNPIKE_REQUIRE` names the part.
  */
 export function describeWith(part: RealPart, title: string, suite: () => void): void {
   const missing = programs[part].filter(program => spawnSync(program, ['--version']).error !== undefined)
@@ -24,7 +24,7 @@ export function describeWith(part: RealPart, title: string, suite: () => void): 
   const isRequired = (process.env.TURNPIKE_REQUIRE ?? '').split(',').includes(part)
   if (isRequired) {
     test(title, () => {
-      throw new Error(`TURNPIKE_REQUIRE asks for ${part}: ${reason}`)
+      throw new Error(`TURNPIKE_REQUIRE names ${part}: ${reason}`)
     })
     return
   }

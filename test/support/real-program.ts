@@ -2,23 +2,23 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** A server of others, as a process of ours. */
+/** An external server as a child process. */
 export type RealProgram = {
   readonly child: ChildProcess
-  /** As a machine that fails would end it. */
+  /** Kills the process, as if its machine failed. */
   readonly kill: () => Promise<void>
 }
 
-/** Starts it, and resolves when it answers at its `/-/ready`. */
+/** Starts the program. Resolves when its `/-/ready` responds. */
 export async function startProgram(
   name: string,
   flags: readonly string[],
   { origin, folder }: { readonly origin: string; readonly folder: string },
 ): Promise<RealProgram> {
   const child = spawn(name, flags, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
-  let said = ''
+  let stderr = ''
   child.stderr.on('data', bytes => {
-    said += bytes
+    stderr += bytes
   })
   const isReady = () =>
     fetch(`${origin}/-/ready`).then(
@@ -26,7 +26,7 @@ export async function startProgram(
       () => false,
     )
   for (let tries = 0; !(await isReady()); tries++) {
-    if (tries === 100 || child.exitCode !== null) throw new Error(`${name} did not start: ${said}`)
+    if (tries === 100 || child.exitCode !== null) throw new Error(`${name} did not start: ${stderr}`)
     await pause(100)
   }
   return {

@@ -4,20 +4,22 @@ import { join } from 'node:path'
 import { freePort } from './free-port.ts'
 import { startProgram } from './real-program.ts'
 
-/** Prometheus itself, on loopback, with the configuration and the rules of the project. It takes remote writes, too. */
+/**
+ * A real Prometheus on loopback, with the configuration and the rules of the project. It also accepts remote writes.
+ */
 export type RealPrometheus = {
   readonly remoteWrite: string
-  /** Has it scrape what listens there, and nothing else. */
+  /** Sets its scrape targets to these ports. */
   readonly scrape: (ports: readonly number[]) => void
-  /** What is wrong with an expression over the span: it gives nothing, or it gives what is no number. */
+  /** The problems of an expression over the span: no data, or a value that is not a number. */
   readonly complaints: (expr: string, span: Span) => Promise<readonly string[]>
   readonly ask: (path: string, query: Readonly<Record<string, string>>) => Promise<unknown>
-  /** The numbers of an instant, or of now, by labels. */
+  /** The values at an instant, by default now, with their labels. */
   readonly numbersOf: (expr: string, atSeconds?: number) => Promise<readonly Numbered[]>
   readonly start: () => Promise<void>
-  /** As a machine that fails would end it; it can be started again, and knows what it knew. */
+  /** Kills the process, as if its machine failed. It can start again with its data. */
   readonly kill: () => Promise<void>
-  /** Ends it for good. */
+  /** Stops it and deletes its data. */
   readonly stop: () => Promise<void>
 }
 
@@ -28,14 +30,14 @@ export type Span = { readonly from: number; readonly to: number }
 
 export const nowSeconds = (): number => Date.now() / 1000
 
-/** Four scrapes, as Grafana takes it. */
+/** Four scrape intervals, as in Grafana. */
 const rateInterval = '8s'
 
-/** As Grafana would send it with all chosen. */
+/** As Grafana sends it with "All" selected. */
 export const interpolate = (expr: string): string =>
   expr.replaceAll('$__rate_interval', rateInterval).replace(/"\$\w+"/g, '".+"')
 
-/** Has a place and a port, and is not there yet. */
+/** Prepares a folder and a port without starting the program. */
 export async function preparePrometheus(): Promise<RealPrometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-prometheus-'))
   const port = await freePort()
@@ -67,7 +69,7 @@ export async function preparePrometheus(): Promise<RealPrometheus> {
       const { result } = (await ask('query_range', query)) as { result: readonly { values: [number, string][] }[] }
       const values = result.flatMap(({ values }) => values.map(([, value]) => Number(value)))
       if (values.length === 0) return [`no data: ${expr}`]
-      return values.every(Number.isFinite) ? [] : [`no number at times: ${expr}`]
+      return values.every(Number.isFinite) ? [] : [`not a number at times: ${expr}`]
     },
     numbersOf: async (expr, atSeconds = nowSeconds()) => {
       const data = await ask('query', { query: expr, time: String(atSeconds) })

@@ -5,7 +5,7 @@ import { createRunDirectory, logFiles } from '../../src/storage/run-directory.ts
 import { manualClock } from './manual-clock.ts'
 import { type VirtualRun, virtualRun } from './virtual-run.ts'
 
-/** A run directory as the program writes it, of a run in virtual time. `isKilled`: it has neither end nor report. */
+/** Writes the run directory of a run in virtual time. `isKilled`: without footer and report. */
 export async function recordedRun(path: string, options: VirtualRun, isKilled = false): Promise<string> {
   const { plan, head, observations, report, slices } = await virtualRun(options)
   const clock = manualClock()
@@ -16,7 +16,7 @@ export async function recordedRun(path: string, options: VirtualRun, isKilled = 
   for (const observation of observations) log.write(observation)
   if (isKilled) return path
   const { ended, durationMs } = report.run
-  if (ended === 'truncated') throw new Error('a run that was carried out has an end')
+  if (ended === 'truncated') throw new Error('a complete run must have an end')
   await log.end({
     ended,
     durationMs,

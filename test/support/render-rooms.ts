@@ -1,6 +1,6 @@
 import type { Room } from './architecture-rules.ts'
 
-/** The table of rooms in `docs/architecture.md`: each room, all that it may import of the others, and the reason. */
+/** The table of rooms in `docs/architecture.md`: each room, the rooms that it may import, and the reason. */
 export function renderRooms(rooms: readonly Room[]): string {
   const cells = rooms.map(({ name, sees, because }) => [
     roomOf(name),
@@ -12,12 +12,12 @@ export function renderRooms(rooms: readonly Room[]): string {
     .join('\n')
 }
 
-/** A folder has a slash at its end. */
+/** The name of a folder ends in a slash. */
 const roomOf = (name: string): string => (name.endsWith('.ts') ? `\`${name}\`` : `\`${name}/\``)
 
-/** The page with its table of rooms, which is the one with these columns, replaced. */
+/** The page with its table of rooms replaced. The columns identify the table. */
 export function withRooms(markdown: string, rooms: readonly Room[]): string {
   const parts = markdown.split(/^\| Room \| May import \| Because \|\n(?:\|.*\n)*/m)
-  if (parts.length !== 2) throw new Error('the page has not exactly one table of rooms')
+  if (parts.length !== 2) throw new Error('the page must have exactly one table of rooms')
   return parts.join(`${renderRooms(rooms)}\n`)
 }

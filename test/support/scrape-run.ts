@@ -4,7 +4,7 @@ import type { Started } from './turnpike.ts'
 
 export type Scrape = ReadonlyMap<string, number>
 
-/** What a run shows at its `--metrics`, again and again until it has ended. */
+/** Scrapes the `--metrics` of a run repeatedly until it has ended. */
 export async function scrapeToTheEnd({ said, ended }: Started): Promise<readonly Scrape[]> {
   const address = await said(/http:\S+\/metrics/)
   let isOver = false
@@ -13,7 +13,7 @@ export async function scrapeToTheEnd({ said, ended }: Started): Promise<readonly
   })
   const scrapes: Scrape[] = []
   for (; !isOver; await pause(100)) {
-    // It goes away in the middle of one, or before.
+    // The server may close before or during a scrape.
     const text = await fetch(address).then(
       response => response.text(),
       () => null,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { VirtualRun } from './virtual-run.ts'
 
-/** A shipped scenario under the circumstances in which it is said to run: what lies are looked for with. */
+/** A shipped scenario with its documented conditions, used to find lies. */
 export type Setting = { readonly name: string; readonly run: Omit<VirtualRun, 'lies'> }
 
 const shipped = (name: string): Setting => ({ name, run: { scenario: `scenarios/${name}.yaml` } })
@@ -16,7 +16,7 @@ const forPartners = (name: string): Setting => ({
   run: { scenario: readFileSync(`scenarios/${name}.yaml`, 'utf8').replace('tier: default', 'tier: partner') },
 })
 
-/** The quickest first: a lie is looked for by those that exercise its clause, in this order. */
+/** The fastest first: each lie runs in the settings that exercise its clause, in this order. */
 export const settings: readonly Setting[] = [
   shipped('conformance'),
   shipped('resources'),

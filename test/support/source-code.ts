@@ -1,12 +1,12 @@
-/** A file of the project: its path from the root, with slashes, and all that is in it. */
+/** A file of the project: its path from the root, with slashes, and its text. */
 export type SourceFile = { readonly path: string; readonly text: string }
 
 /** One import or re-export. */
 export type Import = {
   readonly from: string
-  /** As it is written: `./plan.ts`, `node:fs`, `zod`. */
+  /** As in the source: `./plan.ts`, `node:fs`, `zod`. */
   readonly specifier: string
-  /** The file that it names, where it names one of ours. */
+  /** The imported file, if it is part of the project. */
   readonly file: string | null
 }
 
@@ -16,8 +16,8 @@ const templatePart = /[`}](?:\\[\s\S]|\$(?!\{)|[^`\\$])*(?:`|\$\{)/y
 const regularExpression = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/[a-z]*/y
 
 /**
- * The code of a TypeScript module with the comments, and what its strings and regular expressions say, blanked, so that
- * a pattern can be looked for in it. Every character keeps its place.
+ * The code of a TypeScript module with blank comments, strings and regular expressions, for pattern searches. Every
+ * character keeps its position.
  */
 export function codeOf(text: string): string {
   const code = known.get(text) ?? withoutWords(text)
@@ -29,7 +29,7 @@ const known = new Map<string, string>()
 
 function withoutWords(text: string): string {
   let code = ''
-  /** For each `${` that is open, the braces that are open inside it. */
+  /** For each open `${`, the number of open braces inside it. */
   const open: number[] = []
   const match = (pattern: RegExp): string | null => {
     pattern.lastIndex = code.length
@@ -65,7 +65,7 @@ function withoutWords(text: string): string {
 
 const blank = (text: string): string => text.replace(/[^\n]/g, ' ')
 
-/** A slash divides behind a value; anywhere else it begins a regular expression. */
+/** A slash after a value is a division. Elsewhere it starts a regular expression. */
 const startsExpression = (code: string): boolean =>
   /(^|[([{,;=:!&|?+\-*%~^<>]|\b(return|typeof|case|in|of))$/.test(code.slice(-200).trimEnd())
 
@@ -73,7 +73,7 @@ const staticImport =
   /\b(?:import|export)\s+(?:type\s+)?(?:(?:[\w$]+\s*,\s*)?(?:\{[^}]*\}|\*(?:\s+as\s+[\w$]+)?|[\w$]+)\s+from\s*)(['"])( *)\1/g
 const bareImport = /\bimport\s*\(?\s*(['"])( *)\1/g
 
-/** Everything that a module imports, types and dynamic imports included, in the order of the text. */
+/** All imports of a module, including types and dynamic imports, in source order. */
 export function importsOf({ path, text }: SourceFile): readonly Import[] {
   const code = codeOf(text)
   return [staticImport, bareImport]

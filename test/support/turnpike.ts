@@ -12,12 +12,12 @@ export type Ended = { readonly code: number | null; readonly stdout: string; rea
 
 export type Started = {
   readonly child: ChildProcess
-  /** Resolves when stderr has said this, with what it has said of it. */
+  /** Resolves with the match when stderr contains this. */
   readonly said: (words: string | RegExp) => Promise<string>
   readonly ended: Promise<Ended>
 }
 
-/** The built command line program, as a person would start it. `npm test` builds it first. */
+/** Starts the built command line program. `npm test` builds it first. */
 export function startTurnpike(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Started {
   const { TURNPIKE_KEYS: _, ...inherited } = process.env
   const child = spawn(process.execPath, [main, ...args], {
@@ -47,21 +47,21 @@ export function startTurnpike(args: readonly string[], environment: Readonly<Rec
         }
         listeners.add(look)
         look()
-        void ended.then(() => reject(new Error(`the program ended without saying "${words}": ${stderr}`)))
+        void ended.then(() => reject(new Error(`the program ended without printing "${words}": ${stderr}`)))
       }),
   }
 }
 
 type Finished = TestContext['onTestFinished']
 
-/** As `startTurnpike`, for one test: it ends what it has started, however it ends. */
+/** Like `startTurnpike`, for one test. The process is killed when the test ends. */
 export function startForTest(args: readonly string[], onTestFinished: Finished): Started {
   const started = startTurnpike(args)
   onTestFinished(() => void started.child.kill('SIGKILL'))
   return started
 }
 
-/** A server of the program's own for one test, and where it says that it is. */
+/** Starts a server of the program for one test, and returns its address. */
 export async function serveForTest(
   args: readonly string[],
   onTestFinished: Finished,

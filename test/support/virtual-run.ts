@@ -27,28 +27,28 @@ export type VirtualRun = {
   readonly seed?: number
   readonly lies?: readonly Lie[]
   readonly contract?: Contract
-  /** A profile file in place of a contract. */
+  /** A profile file instead of a contract. */
   readonly profile?: string
   readonly openingBalanceUsd?: string
   readonly openingBalanceDiem?: string
   readonly faults?: readonly Fault[]
   readonly network?: Network
   readonly timing?: ServiceLatency
-  /** Of what the service draws, where it is another than that of the run. */
+  /** The seed of the service; by default that of the run. */
   readonly serviceSeed?: number
-  /** How much longer everything takes that is asked for at an instant of the run. */
+  /** The slowdown factor of requests that arrive at an instant of the run. */
   readonly slowness?: (nowMs: number) => number
-  /** How far the target's clock is ahead. */
+  /** How far the target's clock is fast. */
   readonly skewMs?: number
-  /** What the run touches instead of what it would. */
+  /** Replaces some effects of the run. */
   readonly change?: (io: RunIo) => Partial<RunIo>
-  /** When observations are judged; by default as soon as a batch of them is full. */
+  /** When observations are judged; by default when a batch is full. */
   readonly defer?: Defer
   /** How many workers share the run, on one clock. */
   readonly workers?: number
 }
 
-/** A whole run against the reference service, in virtual time and without sockets. */
+/** A complete run against the reference service, in virtual time and without sockets. */
 export async function virtualRun(
   options: VirtualRun,
 ): Promise<{ report: Report; plan: Plan; head: RunInfo; observations: readonly Observation[]; slices: Slices }> {

@@ -8,21 +8,21 @@ export type XmlElement = {
 const declaration = /^<\?xml version="1\.0" encoding="UTF-8"\?>\n/
 const tag = /<(\/?)([A-Za-z]+)((?: [a-z]+="[^"<]*")*)(\/?)>/y
 const attribute = / ([a-z]+)="([^"]*)"/g
-/** What XML 1.0 allows to stand in a document. */
+/** The characters that XML 1.0 allows in a document. */
 const fit = /^[\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]*$/u
-const signs: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-/** Reads the little of XML that reports use, and throws at anything that a strict reader would refuse. */
+/** Reads the subset of XML that reports use. Throws for anything that a strict parser rejects. */
 export function parseXml(document: string): XmlElement {
-  if (!declaration.test(document)) throw new Error('no declaration')
-  if (!fit.test(document)) throw new Error('a character that XML cannot hold')
+  if (!declaration.test(document)) throw new Error('the XML declaration is missing')
+  if (!fit.test(document)) throw new Error('a character is not valid in XML')
   const stack: { name: string; attributes: Record<string, string>; children: XmlElement[]; text: string }[] = [
     { name: '', attributes: {}, children: [], text: '' },
   ]
   let at = document.indexOf('\n') + 1
   while (at < document.length) {
     const open = stack.at(-1)
-    if (open === undefined) throw new Error('more ends than beginnings')
+    if (open === undefined) throw new Error('more closing tags than opening tags')
     tag.lastIndex = at
     const found = tag.exec(document)
     if (found === null) {
@@ -34,27 +34,28 @@ export function parseXml(document: string): XmlElement {
       continue
     }
     at = tag.lastIndex
-    const [, closing, name = '', said = '', empty] = found
+    const [, closing, name = '', attributeText = '', empty] = found
     if (closing) {
-      if (stack.pop()?.name !== name) throw new Error(`</${name}> ends another element`)
+      if (stack.pop()?.name !== name) throw new Error(`</${name}> closes another element`)
       stack.at(-1)?.children.push(open)
       continue
     }
     const attributes = Object.fromEntries(
-      [...said.matchAll(attribute)].map(([, key, value = '']) => [key, unescaped(value)]),
+      [...attributeText.matchAll(attribute)].map(([, key, value = '']) => [key, unescaped(value)]),
     )
     const element = { name, attributes, children: [], text: '' }
     if (empty) open.children.push(element)
     else stack.push(element)
   }
   const [root] = stack[0]?.children ?? []
-  if (stack.length !== 1 || root === undefined || stack[0]?.text.trim() !== '') throw new Error('not one element')
+  if (stack.length !== 1 || root === undefined || stack[0]?.text.trim() !== '')
+    throw new Error('the document must have exactly one root element')
   return root
 }
 
 const unescaped = (text: string): string =>
   text.replace(/&([^;]*);?/g, (_, name: string) => {
-    const sign = signs[name]
-    if (sign === undefined) throw new Error(`&${name} is no entity`)
-    return sign
+    const character = entities[name]
+    if (character === undefined) throw new Error(`&${name} is not an entity`)
+    return character
   })

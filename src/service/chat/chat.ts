@@ -99,7 +99,7 @@ export function chatHandler(options: ChatHandlerDeps): (state: RequestState, acc
   ): Reply {
     state.headers[`${headerPrefix}model-router`] = 'reference'
     state.headers[`${headerPrefix}is-content-violation`] = 'false'
-    // The first completion has to wait for its model, which takes a retry.
+    // The first completion waits for its model to load, which takes one retry.
     if (account.completions === 0) state.headers['x-retry-count'] = '1'
     const random = randomStream(seed, `completion/${account.tier}/${account.name}/${account.completions++}`)
     const { sources, lookups } = searchWeb(request.options, request.userText, behavior)

@@ -62,13 +62,13 @@ const library: readonly SearchHit[] = [
   {
     title: 'On the measuring of queues',
     url: 'https://library.example/queues',
-    content: 'A queue is as long as what came is more than what went.',
+    content: 'The length of a queue is the number of arrivals minus the number of departures.',
     date: '2026-02-11',
   },
   {
     title: 'Ledgers',
     url: 'https://library.example/ledgers',
-    content: 'What is taken from one column stands in another.',
+    content: 'An amount that leaves one column appears in another.',
     date: '2025-11-30',
   },
 ]

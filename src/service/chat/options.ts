@@ -13,12 +13,12 @@ export type OptionRules = {
   readonly suffixOptions: (pairs: readonly OptionPair[]) => readonly OptionPair[]
   /** The echo of the options in the response. */
   readonly echo: (echo: Readonly<Record<string, unknown>>, applied: AppliedOptions) => unknown
-  /** Whether a model that can think in tags does. */
+  /** Whether a model that supports think tags uses them. */
   readonly thinksInTags: (applied: AppliedOptions) => boolean
   readonly stripsThinking: (applied: AppliedOptions) => boolean
   /** The citation of a source in the text; null for none. */
   readonly citation: (position: number, sources: number, applied: AppliedOptions) => string | null
-  /** How many pages are scraped if a message names `named`. */
+  /** The number of pages to scrape if a message names `named` pages. */
   readonly scrapedPages: (named: number) => number
   /** The price of a request, from the price of its tokens and its number of lookups. */
   readonly withLookups: (tokensPico: bigint, lookups: number) => bigint

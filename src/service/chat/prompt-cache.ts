@@ -4,7 +4,7 @@ import { countTokens, tokensPerAttachment, tokensPerMessage } from './tokens.ts'
 export type Prefix = {
   readonly text: string
   readonly tokens: number
-  /** Whether the request asks for it to be cached. Otherwise it is cached because it is long. */
+  /** Whether the request marks it for caching. Otherwise it is cached because of its length. */
   readonly isMarked: boolean
 }
 

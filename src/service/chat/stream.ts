@@ -1,7 +1,7 @@
 import type { StreamChunk } from '../message.ts'
 import type { CompletionHead, FinishReason, GeneratedChoice, Token, ToolCall } from './completion.ts'
 
-/** One event of a stream; `part` says what it carries. */
+/** One event of a stream; `part` is its kind. */
 export type StreamEvent = {
   readonly part: 'results' | 'role' | 'reasoning' | 'content' | 'tool-call' | 'finish' | 'usage' | 'done'
   readonly afterMs: number
@@ -12,7 +12,7 @@ export type StreamEvent = {
 type StreamOptions = {
   readonly head: CompletionHead
   readonly generated: readonly GeneratedChoice[]
-  /** The fields of a chunk of its own, before or after the content; null for none. */
+  /** The fields of the chunk with the search results, before or after the content; null for none. */
   readonly results: Readonly<Record<string, unknown>> | null
   readonly resultsAt: 'first' | 'last'
   /** The fields of the last chunk: usage, cost, and the echo of the options. */
@@ -29,7 +29,7 @@ type StreamRules = {
   readonly events: (events: readonly StreamEvent[]) => readonly StreamEvent[]
 }
 
-/** The headers leave when the prompt is read: halfway to the first token. */
+/** The headers are sent once the prompt is read, halfway to the first token. */
 export function streamHeadMs(generated: readonly GeneratedChoice[]): number {
   return Math.min(...generated.map(({ reasoning, content }) => (reasoning[0] ?? content[0])?.afterMs ?? 0)) / 2
 }
@@ -87,8 +87,8 @@ export function streamChunks({
     afterMs: resultsAt === 'first' ? headMs : endMs,
     data: JSON.stringify({ ...common, choices: [], ...results }),
   }
-  const resultsIf = (place: StreamOptions['resultsAt']) =>
-    results !== null && resultsAt === place ? [resultsEvent] : []
+  const resultsIf = (position: StreamOptions['resultsAt']) =>
+    results !== null && resultsAt === position ? [resultsEvent] : []
   const events: readonly StreamEvent[] = [
     ...resultsIf('first'),
     ...perChoice.flat().sort((a, b) => a.afterMs - b.afterMs),

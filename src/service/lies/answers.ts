@@ -1,13 +1,13 @@
 import { isObject, parseJson } from '../../lib/json.ts'
 import type { Reply } from '../message.ts'
 import {
-  isError,
+  isErrorReply,
   isStream,
   type Lie,
   type Lies,
   lie,
   replyLie,
-  textOf,
+  replyText,
   withHeader,
   withHeaders,
   withoutHeaders,
@@ -18,33 +18,33 @@ const dayMs = 86_400_000
 
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
 
-/** A limit has clauses of its own for its error. */
-const isPlainError = (reply: Reply): boolean => isError(reply) && reply.status !== 429
+/** The error of a rate limit has its own clauses. */
+const isPlainError = (reply: Reply): boolean => isErrorReply(reply) && reply.status !== 429
 
-/** The error object of a status with other members; undefined removes one. */
+/** `reply` with these fields of its error replaced, if it has this status; undefined removes one. */
 function amendError(
   reply: Reply,
   status: number,
   changes: (body: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>,
 ): Reply {
-  const body = reply.status === status ? parseJson(textOf(reply)) : undefined
+  const body = reply.status === status ? parseJson(replyText(reply)) : undefined
   return isObject(body) ? withText(reply, JSON.stringify({ ...body, ...changes(body) })) : reply
 }
 
-const wordless = (name: string, status: number, code: string): Lie =>
-  replyLie(name, `The error of a ${status} is a code and no words.`, reply =>
+const codeOnlyError = (name: string, status: number, code: string): Lie =>
+  replyLie(name, `The error of a ${status} has a code and no message.`, reply =>
     amendError(reply, status, () => ({ error: { code } })),
   )
 
 export const answerLies = {
   'header.content-type': [
     replyLie('untyped-errors', 'Errors have no Content-Type.', reply =>
-      isError(reply) ? withoutHeaders(reply, 'content-type') : reply,
+      isErrorReply(reply) ? withoutHeaders(reply, 'content-type') : reply,
     ),
   ],
   'header.date': [
     replyLie('undated-errors', 'Errors have no Date.', reply =>
-      isError(reply) ? withoutHeaders(reply, 'date') : reply,
+      isErrorReply(reply) ? withoutHeaders(reply, 'date') : reply,
     ),
     replyLie('date-in-iso', 'Date is in ISO 8601.', (reply, { arrivedMs }) =>
       withHeader(reply, 'date', new Date(arrivedMs).toISOString()),
@@ -52,54 +52,54 @@ export const answerLies = {
   ],
   'header.cf-ray': [
     replyLie('no-ray-on-errors', 'Errors have no CF-RAY.', reply =>
-      isError(reply) ? withoutHeaders(reply, 'cf-ray') : reply,
+      isErrorReply(reply) ? withoutHeaders(reply, 'cf-ray') : reply,
     ),
     replyLie('no-ray-on-streams', 'Streams have no CF-RAY.', reply =>
       isStream(reply) ? withoutHeaders(reply, 'cf-ray') : reply,
     ),
   ],
   'header.cf-ray.unique': [
-    lie('ray-twice', 'Every second answer repeats the CF-RAY of the one before.', honest => {
+    lie('ray-twice', 'Every second response repeats the CF-RAY of the previous one.', honest => {
       let last = ''
       return {
-        finish: (reply, visit) => {
-          const meant = honest.finish(reply, visit)
-          const { 'cf-ray': ray = '' } = meant.headers
+        finish: (reply, state) => {
+          const finished = honest.finish(reply, state)
+          const { 'cf-ray': ray = '' } = finished.headers
           const shown = last === '' ? ray : last
           last = last === '' ? ray : ''
-          return withHeader(meant, 'cf-ray', shown)
+          return withHeader(finished, 'cf-ray', shown)
         },
       }
     }),
-    lie('ray-by-connection', 'All answers to one account have the CF-RAY of its first.', honest => {
+    lie('ray-by-connection', 'All responses to an account have the CF-RAY of its first response.', honest => {
       const first = new Map<string, string>()
       return {
-        finish: (reply, visit) => {
-          const meant = honest.finish(reply, visit)
-          if (visit.account === null) return meant
-          const shown = first.get(visit.account.name) ?? meant.headers['cf-ray'] ?? ''
-          first.set(visit.account.name, shown)
-          return withHeader(meant, 'cf-ray', shown)
+        finish: (reply, state) => {
+          const finished = honest.finish(reply, state)
+          if (state.account === null) return finished
+          const shown = first.get(state.account.name) ?? finished.headers['cf-ray'] ?? ''
+          first.set(state.account.name, shown)
+          return withHeader(finished, 'cf-ray', shown)
         },
       }
     }),
   ],
   'header.version': [
     replyLie('no-version-on-errors', 'Errors have no version.', (reply, _, { headerPrefix }) =>
-      isError(reply) ? withoutHeaders(reply, `${headerPrefix}version`) : reply,
+      isErrorReply(reply) ? withoutHeaders(reply, `${headerPrefix}version`) : reply,
     ),
   ],
   'header.version.format': [
     replyLie('semantic-version', 'The version has three numbers.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}version`, '1.42.0'),
     ),
-    replyLie('version-of-no-day', 'The version has more months than a year.', (reply, _, { headerPrefix }) =>
+    replyLie('version-of-no-day', 'The version has a month above 12.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}version`, value => `${value.slice(0, 4)}13${value.slice(6)}`),
     ),
-    replyLie('version-of-no-hour', 'The version has more hours than a day.', (reply, _, { headerPrefix }) =>
+    replyLie('version-of-no-hour', 'The version has an hour above 23.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}version`, value => `${value.slice(0, 9)}24${value.slice(11)}`),
     ),
-    replyLie('version-without-time', 'The version is a date alone.', (reply, _, { headerPrefix }) =>
+    replyLie('version-without-time', 'The version is a date without a time.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}version`, value => value.slice(0, 8)),
     ),
   ],
@@ -109,13 +109,13 @@ export const answerLies = {
     ),
   ],
   'header.model-name': [
-    replyLie('no-model-name-on-streams', 'Streams do not carry the display name.', (reply, _, { headerPrefix }) =>
+    replyLie('no-model-name-on-streams', 'Streams have no display name.', (reply, _, { headerPrefix }) =>
       isStream(reply) ? withoutHeaders(reply, `${headerPrefix}model-name`) : reply,
     ),
   ],
   'header.balance.usd': [
     replyLie('no-usd-balance-on-errors', 'Errors have no USD balance.', (reply, _, { headerPrefix }) =>
-      isError(reply) ? withoutHeaders(reply, `${headerPrefix}balance-usd`) : reply,
+      isErrorReply(reply) ? withoutHeaders(reply, `${headerPrefix}balance-usd`) : reply,
     ),
     replyLie('usd-balance-with-sign', 'The USD balance has a dollar sign.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}balance-usd`, value => `$${value}`),
@@ -125,45 +125,45 @@ export const answerLies = {
     ),
   ],
   'header.balance.diem': [
-    replyLie('no-diem-balance-of-zero', 'A DIEM balance of zero is not shown.', (reply, _, { headerPrefix }) =>
+    replyLie('no-diem-balance-of-zero', 'A DIEM balance of zero has no header.', (reply, _, { headerPrefix }) =>
       reply.headers[`${headerPrefix}balance-diem`] === '0'
         ? withoutHeaders(reply, `${headerPrefix}balance-diem`)
         : reply,
     ),
-    replyLie('diem-balance-with-unit', 'The DIEM balance has its unit behind it.', (reply, _, { headerPrefix }) =>
+    replyLie('diem-balance-with-unit', 'The DIEM balance ends in its unit.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}balance-diem`, value => `${value} DIEM`),
     ),
   ],
   'header.date.instant': [
-    replyLie('weekday-off-by-one', 'Date has the day of the week of tomorrow.', (reply, { arrivedMs }) =>
+    replyLie('weekday-off-by-one', "Date names tomorrow's day of the week.", (reply, { arrivedMs }) =>
       withHeader(reply, 'date', date => `${weekdays[new Date(arrivedMs + dayMs).getUTCDay()]}${date.slice(3)}`),
     ),
   ],
   'header.model-id.asked': [
     replyLie(
       'model-id-of-the-default',
-      'The model that is named is always the same.',
+      'The model ID header always names the same model.',
       (reply, _, contract) => withHeader(reply, `${contract.headerPrefix}model-id`, contract.models.at(-1)?.id ?? ''),
       ['header.model-name.stable'],
     ),
   ],
   'header.model-name.stable': [
-    lie('name-by-turns', 'Every second answer has the display name in capitals.', (honest, { headerPrefix }) => {
+    lie('name-by-turns', 'Every second response has the display name in capitals.', (honest, { headerPrefix }) => {
       let responses = 0
       return {
-        finish: (reply, visit) => {
-          const meant = honest.finish(reply, visit)
-          if (meant.headers[`${headerPrefix}model-name`] === undefined || responses++ % 2 === 0) return meant
-          return withHeader(meant, `${headerPrefix}model-name`, name => name.toUpperCase())
+        finish: (reply, state) => {
+          const finished = honest.finish(reply, state)
+          if (finished.headers[`${headerPrefix}model-name`] === undefined || responses++ % 2 === 0) return finished
+          return withHeader(finished, `${headerPrefix}model-name`, name => name.toUpperCase())
         },
       }
     }),
   ],
   'header.booleans': [
-    replyLie('booleans-as-digits', 'What is so is 1, and what is not is 0.', (reply, _, { headerPrefix }) =>
+    replyLie('booleans-as-digits', 'Boolean headers are 1 and 0.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}is-content-violation`, value => (value === 'true' ? '1' : '0')),
     ),
-    replyLie('booleans-with-capitals', 'What is so is True, and what is not is False.', (reply, _, { headerPrefix }) =>
+    replyLie('booleans-with-capitals', 'Boolean headers are True and False.', (reply, _, { headerPrefix }) =>
       withHeader(reply, `${headerPrefix}is-content-violation`, value => (value === 'true' ? 'True' : 'False')),
     ),
   ],
@@ -186,7 +186,7 @@ export const answerLies = {
     ),
   ],
   'header.deprecation.pair': [
-    replyLie('warning-without-date', 'A deprecated model is warned of without a date.', (reply, _, { headerPrefix }) =>
+    replyLie('warning-without-date', 'A deprecated model has a warning and no date.', (reply, _, { headerPrefix }) =>
       withoutHeaders(reply, `${headerPrefix}model-deprecation-date`),
     ),
     replyLie('date-without-warning', 'A deprecated model has a date and no warning.', (reply, _, { headerPrefix }) =>
@@ -202,12 +202,15 @@ export const answerLies = {
     ),
   ],
   'header.deprecation.present': [
-    replyLie('silent-deprecation', 'Nobody is warned of a deprecated model.', (reply, _, { headerPrefix }) =>
-      withoutHeaders(reply, `${headerPrefix}model-deprecation-warning`, `${headerPrefix}model-deprecation-date`),
+    replyLie(
+      'silent-deprecation',
+      'A deprecated model has neither a warning nor a date.',
+      (reply, _, { headerPrefix }) =>
+        withoutHeaders(reply, `${headerPrefix}model-deprecation-warning`, `${headerPrefix}model-deprecation-date`),
     ),
   ],
   'header.deprecation.absent': [
-    replyLie('all-deprecated', 'Every model is warned of.', (reply, { route }, { headerPrefix }) =>
+    replyLie('all-deprecated', 'Every model has a deprecation warning.', (reply, { route }, { headerPrefix }) =>
       route.kind === 'chat' && reply.status === 200
         ? withHeaders(reply, {
             [`${headerPrefix}model-deprecation-warning`]: 'This model will be retired',
@@ -222,25 +225,30 @@ export const answerLies = {
     ),
   ],
   'header.balance-remaining': [
-    replyLie('balance-remaining-for-keys', 'API keys are shown the balance of a wallet.', (reply, { route }) =>
-      route.kind === 'chat' && reply.status === 200 ? withHeaders(reply, { 'x-balance-remaining': '4.230000' }) : reply,
+    replyLie(
+      'balance-remaining-for-keys',
+      'Responses to API keys have the wallet balance header.',
+      (reply, { route }) =>
+        route.kind === 'chat' && reply.status === 200
+          ? withHeaders(reply, { 'x-balance-remaining': '4.230000' })
+          : reply,
     ),
   ],
   'header.payment-required': [
-    replyLie('payment-required-on-all-errors', 'Every error has payment requirements.', reply =>
-      isError(reply) && reply.status !== 402
+    replyLie('payment-required-on-all-errors', 'Every error has the Payment-Required header.', reply =>
+      isErrorReply(reply) && reply.status !== 402
         ? withHeaders(reply, { 'payment-required': Buffer.from('{"x402Version":2}').toString('base64') })
         : reply,
     ),
-    replyLie('payment-required-on-successes', 'What was paid is stated on every success.', reply =>
+    replyLie('payment-required-on-successes', 'Every success has the Payment-Required header.', reply =>
       reply.status === 200
         ? withHeaders(reply, { 'payment-required': Buffer.from('{"x402Version":2}').toString('base64') })
         : reply,
     ),
   ],
   'error.402': [
-    lie('everything-on-credit', 'An account without balance is served all the same.', () => ({ canPay: () => true })),
-    replyLie('empty-account-is-403', 'A request that the balance does not cover is answered with 403.', reply =>
+    lie('everything-on-credit', 'An account without balance is served.', () => ({ canPay: () => true })),
+    replyLie('empty-account-is-403', 'A request that the balance does not cover returns 403.', reply =>
       reply.status === 402 ? { ...reply, status: 403 } : reply,
     ),
   ],
@@ -253,7 +261,7 @@ export const answerLies = {
     ),
     replyLie(
       'error-in-html',
-      'Errors are the page of a proxy.',
+      'Errors are the HTML page of a proxy.',
       reply =>
         isPlainError(reply)
           ? withHeader(withText(reply, '<html><body>Error</body></html>'), 'content-type', 'text/html')
@@ -262,7 +270,7 @@ export const answerLies = {
     ),
     replyLie(
       'error-by-another-name',
-      'Errors are objects with a message in place of error.',
+      'Errors are objects with message instead of error.',
       reply => (isPlainError(reply) ? withText(reply, '{"message":"Bad request"}') : reply),
       ['rpc.unsupported-method.named'],
     ),
@@ -274,7 +282,7 @@ export const answerLies = {
     ),
   ],
   'error.400.object': [
-    replyLie('issues-as-text', 'What is wrong with a request is said in one line of issues.', reply =>
+    replyLie('issues-as-text', 'The issues of a bad request are one line of text.', reply =>
       amendError(reply, 400, ({ issues }) => (issues === undefined ? {} : { issues: 'see the documentation' })),
     ),
     replyLie('details-as-list', 'The details of a bad request are a list of words.', reply =>
@@ -282,26 +290,26 @@ export const answerLies = {
     ),
     replyLie(
       'bad-request-without-words',
-      'A bad request is told a code and no words.',
+      'The error of a bad request has a code and no message.',
       reply => amendError(reply, 400, () => ({ error: { code: 'INVALID_REQUEST' } })),
       ['rpc.unsupported-method.named'],
     ),
   ],
-  'error.401.object': [wordless('bad-key-without-words', 401, 'AUTHENTICATION_FAILED')],
-  'error.402.object': [wordless('poverty-without-words', 402, 'INSUFFICIENT_BALANCE')],
+  'error.401.object': [codeOnlyError('bad-key-without-words', 401, 'AUTHENTICATION_FAILED')],
+  'error.402.object': [codeOnlyError('poverty-without-words', 402, 'INSUFFICIENT_BALANCE')],
   'error.402.code': [
-    replyLie('no-code-of-poverty', 'A caller without balance is told no code.', reply =>
+    replyLie('no-code-of-poverty', 'The error for a caller without balance has no code.', reply =>
       amendError(reply, 402, () => ({ code: undefined })),
     ),
-    replyLie('other-code-of-poverty', 'A caller without balance is told the code of a wallet.', reply =>
+    replyLie('other-code-of-poverty', 'The error for a caller without balance has the code for a wallet.', reply =>
       amendError(reply, 402, () => ({ code: 'NO_FUNDS' })),
     ),
   ],
-  'error.415.object': [wordless('media-type-without-words', 415, 'INVALID_CONTENT_TYPE')],
-  'error.429.object': [wordless('limit-without-words', 429, 'RATE_LIMIT_EXCEEDED')],
-  'error.500.object': [wordless('failure-without-words', 500, 'INFERENCE_FAILED')],
-  'error.503.object': [wordless('capacity-without-words', 503, 'MODEL_AT_CAPACITY')],
-  'error.504.object': [wordless('timeout-without-words', 504, 'REQUEST_TIMEOUT')],
+  'error.415.object': [codeOnlyError('media-type-without-words', 415, 'INVALID_CONTENT_TYPE')],
+  'error.429.object': [codeOnlyError('limit-without-words', 429, 'RATE_LIMIT_EXCEEDED')],
+  'error.500.object': [codeOnlyError('failure-without-words', 500, 'INFERENCE_FAILED')],
+  'error.503.object': [codeOnlyError('capacity-without-words', 503, 'MODEL_AT_CAPACITY')],
+  'error.504.object': [codeOnlyError('timeout-without-words', 504, 'REQUEST_TIMEOUT')],
   'limit.type': [
     replyLie('limit-type-of-its-own', 'The limit is of the type account.', reply =>
       withHeader(reply, 'x-ratelimit-type', 'account'),
@@ -318,21 +326,21 @@ export const answerLies = {
   ],
   'chat.compression': [
     lie('never-compressed', 'Nothing is ever compressed.', () => ({ encoding: () => null })),
-    lie('deflate-for-gzip', 'Who accepts gzip gets deflate.', honest => ({
-      encoding: (accepted, reply, visit) => (honest.encoding(accepted, reply, visit) === null ? null : 'deflate'),
+    lie('deflate-for-gzip', 'A client that accepts gzip gets deflate.', honest => ({
+      encoding: (accepted, reply, state) => (honest.encoding(accepted, reply, state) === null ? null : 'deflate'),
     })),
-    lie('br-for-gzip', 'Who accepts gzip alone gets br.', honest => ({
-      encoding: (accepted, reply, visit) => (honest.encoding(accepted, reply, visit) === null ? null : 'br'),
+    lie('br-for-gzip', 'A client that accepts only gzip gets br.', honest => ({
+      encoding: (accepted, reply, state) => (honest.encoding(accepted, reply, state) === null ? null : 'br'),
     })),
   ],
   'chat.compression.stream': [
-    lie('streams-compressed', 'Streams are compressed, too, and so they come at the end.', honest => ({
-      encoding: (accepted, reply, visit) =>
-        reply.body.kind === 'stream' && accepted !== undefined ? 'gzip' : honest.encoding(accepted, reply, visit),
+    lie('streams-compressed', 'Streams are compressed, and so they arrive in one piece at the end.', honest => ({
+      encoding: (accepted, reply, state) =>
+        reply.body.kind === 'stream' && accepted !== undefined ? 'gzip' : honest.encoding(accepted, reply, state),
     })),
   ],
   'chat.compression.body': [
-    lie('compressed-in-name', 'Bodies are said to be compressed, and are not.', () => ({
+    lie('compressed-in-name', 'Content-Encoding names an encoding, but the body is not compressed.', () => ({
       compress: text => Buffer.from(text),
     })),
     lie('compressed-and-cut', 'The last bytes of a compressed body are missing.', honest => ({
@@ -340,8 +348,8 @@ export const answerLies = {
     })),
   ],
   'header.content-encoding': [
-    lie('gzip-for-everyone', 'Completions are compressed whoever asks.', honest => ({
-      encoding: (accepted, reply, visit) => honest.encoding(accepted ?? 'gzip', reply, visit),
+    lie('gzip-for-everyone', 'Completions are compressed whatever the client accepts.', honest => ({
+      encoding: (accepted, reply, state) => honest.encoding(accepted ?? 'gzip', reply, state),
     })),
   ],
 } satisfies Lies

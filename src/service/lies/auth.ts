@@ -15,49 +15,49 @@ const guestKey = 'ref_default_guest'
 
 export const authLies = {
   'auth.bearer': [
-    lie('any-key-will-do', 'A key that is not valid opens the account of a guest.', honest => ({
+    lie('any-key-will-do', 'An invalid key opens a guest account.', honest => ({
       accountHolder: key => honest.accountHolder(key) ?? honest.accountHolder(guestKey),
     })),
-    replyLie('bad-key-is-403', 'A key that is not valid is answered with 403.', (reply, visit) =>
-      isBadKey(reply, visit) ? { ...reply, status: 403 } : reply,
+    replyLie('bad-key-is-403', 'An invalid key returns 403.', (reply, state) =>
+      isBadKey(reply, state) ? { ...reply, status: 403 } : reply,
     ),
-    replyLie('bad-key-is-500', 'A key that is not valid breaks the service.', (reply, visit) =>
-      isBadKey(reply, visit) ? { ...reply, status: 500 } : reply,
+    replyLie('bad-key-is-500', 'An invalid key returns 500.', (reply, state) =>
+      isBadKey(reply, state) ? { ...reply, status: 500 } : reply,
     ),
   ],
   'auth.missing': [
-    lie('no-key-will-do', 'A request without a key opens the account of a guest.', honest => ({
+    lie('no-key-will-do', 'A request without a key opens a guest account.', honest => ({
       keyOf: authorization => (authorization === undefined ? guestKey : honest.keyOf(authorization)),
     })),
-    replyLie('no-key-is-400', 'A request without a key is answered with 400.', (reply, visit) =>
-      isKeyless(reply, visit) ? { ...reply, status: 400 } : reply,
+    replyLie('no-key-is-400', 'A request without a key returns 400.', (reply, state) =>
+      isKeyless(reply, state) ? { ...reply, status: 400 } : reply,
     ),
   ],
   'auth.malformed': [
-    lie('any-scheme-will-do', 'Credentials of another scheme open the account of a guest.', honest => ({
+    lie('any-scheme-will-do', 'Credentials of another scheme open a guest account.', honest => ({
       keyOf: authorization => honest.keyOf(authorization) ?? (authorization === undefined ? null : guestKey),
     })),
-    lie('other-scheme-breaks-it', 'Credentials of another scheme break the service.', honest => ({
-      finish: (reply, visit) => {
-        const meant = honest.finish(reply, visit)
-        const { authorization } = visit.request.headers
+    lie('other-scheme-breaks-it', 'Credentials of another scheme return 500.', honest => ({
+      finish: (reply, state) => {
+        const finished = honest.finish(reply, state)
+        const { authorization } = state.request.headers
         const isOther = authorization !== undefined && honest.keyOf(authorization) === null
-        return isOther ? { ...meant, status: 500 } : meant
+        return isOther ? { ...finished, status: 500 } : finished
       },
     })),
   ],
   'auth.paid-only': [
-    lie('paid-models-for-all', 'Models for paying users answer everybody.', () => ({ mayUse: () => true })),
-    replyLie('paid-only-is-403', 'A model for paying users answers others with 403.', (reply, visit) =>
-      isForPayers(reply, visit) ? { ...reply, status: 403 } : reply,
+    lie('paid-models-for-all', 'Models for paying users serve every user.', () => ({ mayUse: () => true })),
+    replyLie('paid-only-is-403', 'A model for paying users returns 403 to others.', (reply, state) =>
+      isForPayers(reply, state) ? { ...reply, status: 403 } : reply,
     ),
   ],
   'auth.keys-share-limits': [
     lie(
       'limits-by-key',
-      'Every key has windows of its own.',
+      'Each key has its own windows.',
       honest => ({
-        scope: (scope, visit) => `${honest.scope(scope, visit)} ${visit.request.headers.authorization}`,
+        scope: (scope, state) => `${honest.scope(scope, state)} ${state.request.headers.authorization}`,
       }),
       ['limit.tokens.remaining'],
     ),

@@ -1,11 +1,11 @@
 import { unknownMember } from '../../contract/chat-options.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
-import { amended, type Lie, type Lies, lie, replyLie, textOf, withText } from './lie.ts'
+import { amended, type Lie, type Lies, lie, replyLie, replyText, withText } from './lie.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** A lie that treats a request as another one. */
-const takes = (name: string, text: string, change: (body: Members) => Members): Lie =>
+/** A lie that handles a changed request instead of the one received. */
+const reads = (name: string, text: string, change: (body: Members) => Members): Lie =>
   lie(name, text, honest => ({
     chatBody: body => {
       const taken = honest.chatBody(body)
@@ -13,15 +13,15 @@ const takes = (name: string, text: string, change: (body: Members) => Members): 
     },
   }))
 
-/** A lie that leaves out a member whose value does not suit it. */
+/** A lie that ignores a field with an unsuitable value. */
 const drops = (name: string, text: string, member: string, unsuitable: (value: unknown) => boolean): Lie =>
-  takes(name, text, ({ [member]: value, ...others }) =>
+  reads(name, text, ({ [member]: value, ...others }) =>
     value === undefined || unsuitable(value) ? others : { ...others, [member]: value },
   )
 
 /** A lie that changes each message that is an object. */
-const takesMessages = (name: string, text: string, change: (message: Members) => unknown): Lie =>
-  takes(name, text, body => ({
+const readsMessages = (name: string, text: string, change: (message: Members) => unknown): Lie =>
+  reads(name, text, body => ({
     ...body,
     messages: Array.isArray(body.messages)
       ? body.messages.map((message: unknown) => (isObject(message) ? change(message) : message))
@@ -29,8 +29,8 @@ const takesMessages = (name: string, text: string, change: (message: Members) =>
   }))
 
 /** A lie that changes each content part. */
-const takesParts = (name: string, text: string, change: (part: Members) => unknown): Lie =>
-  takesMessages(name, text, message => ({
+const readsParts = (name: string, text: string, change: (part: Members) => unknown): Lie =>
+  readsMessages(name, text, message => ({
     ...message,
     content: Array.isArray(message.content)
       ? message.content.map((part: unknown) => (isObject(part) ? change(part) : part))
@@ -41,17 +41,17 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 
-const clamped = (value: unknown, least: number, most: number): unknown =>
-  isNumber(value) ? Math.min(most, Math.max(least, value)) : value
+const clamped = (value: unknown, min: number, max: number): unknown =>
+  isNumber(value) ? Math.min(max, Math.max(min, value)) : value
 
 /** A lie that clamps a number instead of rejecting it. */
-const clamps = (name: string, text: string, member: string, least: number, most: number): Lie =>
-  takes(name, text, body => (member in body ? { ...body, [member]: clamped(body[member], least, most) } : body))
+const clamps = (name: string, text: string, member: string, min: number, max: number): Lie =>
+  reads(name, text, body => (member in body ? { ...body, [member]: clamped(body[member], min, max) } : body))
 
 /** A lie that rejects a valid request. */
-const objects = (name: string, text: string, isAgainst: (body: Members) => boolean): Lie =>
+const rejects = (name: string, text: string, isRejected: (body: Members) => boolean): Lie =>
   lie(name, text, honest => ({
-    chatObjection: body => (isAgainst(body) ? text : honest.chatObjection(body)),
+    chatObjection: body => (isRejected(body) ? text : honest.chatObjection(body)),
   }))
 
 const messagesOf = ({ messages }: Members): readonly Members[] =>
@@ -62,114 +62,124 @@ const partsOf = (body: Members): readonly Members[] =>
 
 export const chatRequestLies = {
   'chat.request': [
-    takes('model-by-default', 'A request without a model is answered by the smallest.', body => ({
+    reads('model-by-default', 'A request without a model runs on the smallest model.', body => ({
       ...body,
       model: isText(body.model) ? body.model : 'ref-nano-3b',
     })),
-    takes('conversation-by-default', 'A request without messages is answered all the same.', body => ({
+    reads('conversation-by-default', 'A request without messages is accepted.', body => ({
       ...body,
       messages: Array.isArray(body.messages) ? body.messages : [{ role: 'user', content: 'hello' }],
     })),
-    objects('short-prompts-refused', 'A prompt of two or three words is held to be a slip, and refused.', body => {
+    rejects('short-prompts-refused', 'A prompt of two or three words is rejected.', body => {
       const [message, ...others] = messagesOf(body)
       const words = isText(message?.content) ? message.content.split(' ').length : 0
       return others.length === 0 && (words === 2 || words === 3)
     }),
   ],
   'chat.request.message': [
-    takesMessages('user-by-default', 'A message without a role is one of the user.', message => ({
+    readsMessages('user-by-default', 'A message without a role is accepted as one of the user.', message => ({
       ...message,
       role: message.role ?? 'user',
     })),
-    takesMessages('any-content', 'Content that is neither text nor list is made one.', message => ({
+    readsMessages('any-content', 'A number is accepted as content.', message => ({
       ...message,
       content: isNumber(message.content) ? String(message.content) : message.content,
     })),
-    objects('system-message-refused', 'A message of the system is refused.', body =>
+    rejects('system-message-refused', 'A system message is rejected.', body =>
       messagesOf(body).some(({ role }) => role === 'system'),
     ),
   ],
   'chat.request.text-part': [
-    takesParts('empty-text', 'A text part may be empty.', part => (part.text === '' ? { ...part, text: ' ' } : part)),
-    takesParts('part-without-text', 'A text part without text is an empty one.', part =>
+    readsParts('empty-text', 'A text part may be empty.', part => (part.text === '' ? { ...part, text: ' ' } : part)),
+    readsParts('part-without-text', 'A text part without text is accepted.', part =>
       part.type === 'text' && part.text === undefined ? { ...part, text: ' ' } : part,
     ),
-    takesParts('part-without-type', 'A part without a type is a text.', part =>
+    readsParts('part-without-type', 'A part without a type is accepted as text.', part =>
       part.type === undefined ? { ...part, type: 'text' } : part,
     ),
-    objects('single-letter-refused', 'A text part of one character is refused.', body =>
+    rejects('single-letter-refused', 'A text part of one character is rejected.', body =>
       partsOf(body).some(({ text }) => isText(text) && text.length === 1),
     ),
-    objects('parts-refused', 'Content that is a list is refused.', body => partsOf(body).length > 1),
+    rejects('parts-refused', 'Content that is a list is rejected.', body => partsOf(body).length > 1),
   ],
   'chat.request.cache-control': [
-    takesParts('any-cache-control', 'cache_control may have any type.', part =>
+    readsParts('any-cache-control', 'cache_control may have any type.', part =>
       isObject(part.cache_control)
         ? { ...part, cache_control: { ...part.cache_control, type: part.cache_control.type && 'ephemeral' } }
         : part,
     ),
-    takesParts('cache-control-by-default', 'cache_control without a type is ephemeral.', part =>
+    readsParts('cache-control-by-default', 'cache_control without a type is accepted as ephemeral.', part =>
       isObject(part.cache_control) ? { ...part, cache_control: { type: 'ephemeral', ...part.cache_control } } : part,
     ),
-    takesParts('any-ttl', 'The ttl of cache_control may be anything.', part =>
+    readsParts('any-ttl', 'The ttl of cache_control may be anything.', part =>
       isObject(part.cache_control) ? { ...part, cache_control: { ...part.cache_control, ttl: undefined } } : part,
     ),
-    objects('cache-control-refused', 'cache_control is refused.', body =>
+    rejects('cache-control-refused', 'cache_control is rejected.', body =>
       partsOf(body).some(({ cache_control: control }) => control !== undefined),
     ),
   ],
   'chat.request.stream': [
-    drops('stream-if-true', 'Whatever is not true as stream is false.', 'stream', value => typeof value !== 'boolean'),
+    drops(
+      'stream-if-true',
+      'A stream that is not a boolean is accepted as false.',
+      'stream',
+      value => typeof value !== 'boolean',
+    ),
   ],
   'chat.request.frequency-penalty': [
-    clamps('penalty-to-three', 'frequency_penalty may be as high as 3.', 'frequency_penalty', -Infinity, 2),
-    clamps('penalty-from-minus-three', 'frequency_penalty may be as low as -3.', 'frequency_penalty', -2, Infinity),
-    drops('penalty-in-words', 'A frequency_penalty that is no number is ignored.', 'frequency_penalty', isText),
-    objects('penalty-below-two', 'A frequency_penalty of 2 is refused.', body => body.frequency_penalty === 2),
-    objects('penalty-from-zero', 'A frequency_penalty below 0 is refused.', body => Number(body.frequency_penalty) < 0),
+    clamps('penalty-to-three', 'frequency_penalty above 2 is accepted.', 'frequency_penalty', -Infinity, 2),
+    clamps('penalty-from-minus-three', 'frequency_penalty below -2 is accepted.', 'frequency_penalty', -2, Infinity),
+    drops('penalty-in-words', 'A frequency_penalty that is not a number is ignored.', 'frequency_penalty', isText),
+    rejects('penalty-below-two', 'A frequency_penalty of 2 is rejected.', body => body.frequency_penalty === 2),
+    rejects(
+      'penalty-from-zero',
+      'A frequency_penalty below 0 is rejected.',
+      body => Number(body.frequency_penalty) < 0,
+    ),
   ],
   'chat.request.max-temp': [
-    clamps('temperature-unbounded', 'max_temp may be as high as one likes.', 'max_temp', -Infinity, 2),
-    clamps('temperature-below-zero', 'max_temp may be below 0.', 'max_temp', 0, Infinity),
-    drops('temperature-in-words', 'A max_temp that is no number is ignored.', 'max_temp', isText),
-    objects('temperature-to-one', 'A max_temp above 1 is refused.', body => Number(body.max_temp) > 1),
-    objects('temperature-above-zero', 'A max_temp of 0 is refused.', body => body.max_temp === 0),
+    clamps('temperature-unbounded', 'max_temp above 2 is accepted.', 'max_temp', -Infinity, 2),
+    clamps('temperature-below-zero', 'max_temp below 0 is accepted.', 'max_temp', 0, Infinity),
+    drops('temperature-in-words', 'A max_temp that is not a number is ignored.', 'max_temp', isText),
+    rejects('temperature-to-one', 'A max_temp above 1 is rejected.', body => Number(body.max_temp) > 1),
+    rejects('temperature-above-zero', 'A max_temp of 0 is rejected.', body => body.max_temp === 0),
   ],
   'chat.request.logprobs': [
-    drops('logprobs-if-true', 'Whatever is not true as logprobs is false.', 'logprobs', isText),
-    objects(
+    drops('logprobs-if-true', 'Text as logprobs is accepted as false.', 'logprobs', isText),
+    rejects(
       'logprobs-refused',
-      'Log probabilities are refused.',
+      'A request for log probabilities is rejected.',
       body => body.logprobs === true && !('top_logprobs' in body),
     ),
-    objects('logprobs-off-refused', 'To ask for no log probabilities is refused.', body => body.logprobs === false),
+    rejects('logprobs-off-refused', 'A request with logprobs false is rejected.', body => body.logprobs === false),
   ],
   'chat.request.top-logprobs': [
-    clamps('top-logprobs-below-zero', 'top_logprobs below 0 are none.', 'top_logprobs', 0, Infinity),
-    drops('top-logprobs-in-words', 'top_logprobs that are no number are ignored.', 'top_logprobs', isText),
-    objects('top-logprobs-from-one', 'top_logprobs of 0 are refused.', body => body.top_logprobs === 0),
+    clamps('top-logprobs-below-zero', 'top_logprobs below 0 is accepted as 0.', 'top_logprobs', 0, Infinity),
+    drops('top-logprobs-in-words', 'A top_logprobs that is not a number is ignored.', 'top_logprobs', isText),
+    rejects('top-logprobs-from-one', 'A top_logprobs of 0 is rejected.', body => body.top_logprobs === 0),
   ],
   'chat.request.max-completion-tokens': [
-    drops('bound-in-words', 'A max_completion_tokens that is no number is ignored.', 'max_completion_tokens', isText),
+    drops(
+      'bound-in-words',
+      'A max_completion_tokens that is not a number is ignored.',
+      'max_completion_tokens',
+      isText,
+    ),
   ],
   'chat.request.max-tokens': [
-    drops('old-bound-in-words', 'max_tokens that are no number are ignored.', 'max_tokens', isText),
-    objects('old-bound-of-zero-refused', 'max_tokens of 0 are refused.', body => body.max_tokens === 0),
-    objects('old-bound-below-zero-refused', 'max_tokens below 0 are refused.', body => Number(body.max_tokens) < 0),
-    takes('old-bound-of-zero-heeded', 'max_tokens of 0 or less end a completion at once.', body =>
+    drops('old-bound-in-words', 'A max_tokens that is not a number is ignored.', 'max_tokens', isText),
+    rejects('old-bound-of-zero-refused', 'A max_tokens of 0 is rejected.', body => body.max_tokens === 0),
+    rejects('old-bound-below-zero-refused', 'A max_tokens below 0 is rejected.', body => Number(body.max_tokens) < 0),
+    reads('old-bound-of-zero-heeded', 'A max_tokens of 0 or less ends a completion immediately.', body =>
       Number(body.max_tokens) <= 0 ? { ...body, max_completion_tokens: 1 } : body,
     ),
-    objects(
-      'old-bound-refused',
-      'max_tokens are refused, since there is a newer member.',
-      body => Number(body.max_tokens) > 0,
-    ),
+    rejects('old-bound-refused', 'max_tokens is rejected as deprecated.', body => Number(body.max_tokens) > 0),
   ],
   'chat.request.n': [
-    drops('n-in-words', 'An n that is no number is 1.', 'n', isText),
-    objects('one-choice-only', 'More than one choice is refused.', body => Number(body.n) > 1),
-    replyLie('one-choice-too-many', 'Who asks for more than one choice gets one more than that.', reply => {
-      const body = parseJson(textOf(reply))
+    drops('n-in-words', 'An n that is not a number is accepted as 1.', 'n', isText),
+    rejects('one-choice-only', 'An n above 1 is rejected.', body => Number(body.n) > 1),
+    replyLie('one-choice-too-many', 'A request for several choices gets one too many.', reply => {
+      const body = parseJson(replyText(reply))
       const choices: readonly unknown[] = isObject(body) && Array.isArray(body.choices) ? body.choices : []
       if (choices.length < 2) return reply
       const further = amended(choices[0], { index: choices.length })
@@ -180,10 +190,10 @@ export const chatRequestLies = {
     })),
   ],
   'chat.request.prompt-cache-key': [
-    drops('any-cache-key', 'A prompt_cache_key that is no text is ignored.', 'prompt_cache_key', isNumber),
-    objects('cache-key-refused', 'A prompt_cache_key is refused.', body => isText(body.prompt_cache_key)),
+    drops('any-cache-key', 'A prompt_cache_key that is not a string is ignored.', 'prompt_cache_key', isNumber),
+    rejects('cache-key-refused', 'A prompt_cache_key is rejected.', body => isText(body.prompt_cache_key)),
   ],
   'chat.request.unknown-member': [
-    objects('unknown-member-refused', 'A member that is not known is refused.', body => unknownMember in body),
+    rejects('unknown-member-refused', 'An unknown field is rejected.', body => unknownMember in body),
   ],
 } satisfies Lies

@@ -2,16 +2,20 @@ import { type Logprobs, logprobsOf, type TokenLogprob } from '../chat/completion
 import type { StreamEvent } from '../chat/stream.ts'
 import { amended, isStream, type Lie, type Lies, lie, replyLie, withHeader } from './lie.ts'
 
-/** A lie about the log probabilities of a choice. */
-const text = (name: string, does: string, change: (logprobs: Logprobs | null, content: string) => unknown): Lie =>
-  lie(name, does, honest => ({
+/** A lie that changes the log probabilities of a choice. */
+const logprobsLie = (
+  name: string,
+  text: string,
+  change: (logprobs: Logprobs | null, content: string) => unknown,
+): Lie =>
+  lie(name, text, honest => ({
     choice: choice =>
       amended(honest.choice(choice), { logprobs: change(choice.logprobs, choice.message.content ?? '') }),
   }))
 
-/** A lie about every position, the first one included. */
-const textOfEach = (name: string, does: string, change: (position: TokenLogprob) => object): Lie =>
-  text(name, does, logprobs => logprobs && { ...change(logprobs), content: logprobs.content.map(change) })
+/** A lie that changes every position, including the first. */
+const eachLogprobLie = (name: string, text: string, change: (position: TokenLogprob) => object): Lie =>
+  logprobsLie(name, text, logprobs => logprobs && { ...change(logprobs), content: logprobs.content.map(change) })
 
 const rewrite = (event: StreamEvent, from: string, to: string): StreamEvent => ({
   ...event,
@@ -27,13 +31,13 @@ export const chatLies = {
     ),
   ],
   'chat.media-type': [
-    replyLie('wrong-media-type-is-400', 'Another content type is answered with 400.', (reply, { route }) =>
+    replyLie('wrong-media-type-is-400', 'Another content type returns 400.', (reply, { route }) =>
       route.kind === 'chat' && reply.status === 415 ? { ...reply, status: 400 } : reply,
     ),
-    lie('any-media-type', 'The content type of a chat request is not looked at.', () => ({
+    lie('any-media-type', 'The content type of a chat request is ignored.', () => ({
       acceptsChatType: () => true,
     })),
-    lie('media-type-without-parameters', 'A charset behind the content type is not understood.', honest => ({
+    lie('media-type-without-parameters', 'A content type with a charset is rejected.', honest => ({
       acceptsChatType: type => honest.acceptsChatType(type) && type?.includes(';') !== true,
     })),
   ],
@@ -63,7 +67,7 @@ export const chatLies = {
         created: new Date(head.created * 1000).toISOString(),
       }),
     })),
-    lie('created-long-ago', 'created is a day old, as of a cached answer.', honest => ({
+    lie('created-long-ago', 'created is a day old, as in a cached response.', honest => ({
       completionHead: head => ({ ...honest.completionHead(head), created: head.created - 86_400 }),
     })),
   ],
@@ -71,7 +75,7 @@ export const chatLies = {
     lie('completion-without-model', 'Completions do not name the model.', honest => ({
       completionHead: head => ({ ...honest.completionHead(head), model: undefined }),
     })),
-    lie('model-of-the-backend', 'Completions name the model as its backend does.', honest => ({
+    lie('model-of-the-backend', "Completions have the backend's name of the model.", honest => ({
       completionHead: head => ({ ...honest.completionHead(head), model: `backend/${head.model}` }),
     })),
   ],
@@ -84,12 +88,16 @@ export const chatLies = {
     })),
   ],
   'chat.choice.finish-reason': [
-    lie('finish-reason-eos', 'An answer that ends by itself has the finish reason eos.', honest => ({
+    lie('finish-reason-eos', 'A completion that ends naturally has the finish reason eos.', honest => ({
       finishReason: reason => (reason === 'stop' ? 'eos' : honest.finishReason(reason)),
     })),
-    lie('finish-reason-max-tokens', 'An answer that meets its bound has the finish reason max_tokens.', honest => ({
-      finishReason: reason => (reason === 'length' ? 'max_tokens' : honest.finishReason(reason)),
-    })),
+    lie(
+      'finish-reason-max-tokens',
+      'A completion that reaches its bound has the finish reason max_tokens.',
+      honest => ({
+        finishReason: reason => (reason === 'length' ? 'max_tokens' : honest.finishReason(reason)),
+      }),
+    ),
   ],
   'chat.message': [
     lie('message-without-content', 'Messages have neither content nor tool calls.', honest => ({
@@ -99,7 +107,7 @@ export const chatLies = {
       choice: choice =>
         amended(honest.choice(choice), { message: { ...choice.message, content: [{ text: choice.message.content }] } }),
     })),
-    lie('tool-message-without-call', 'Texts are those of a tool, which do not say what they answer.', honest => ({
+    lie('tool-message-without-call', 'Messages have the role tool and no tool_call_id.', honest => ({
       choice: choice =>
         choice.message.content === null
           ? honest.choice(choice)
@@ -123,26 +131,26 @@ export const chatLies = {
     })),
   ],
   'chat.usage.sum': [
-    lie('total-one-too-many', 'Total tokens are one too many.', honest => ({
+    lie('total-one-too-many', 'The total is one token too high.', honest => ({
       usage: usage => honest.usage({ ...usage, total_tokens: usage.total_tokens + 1 }),
     })),
-    lie('total-without-prompt', 'Total tokens are the completion tokens.', honest => ({
+    lie('total-without-prompt', 'The total has the completion tokens only.', honest => ({
       usage: usage => honest.usage({ ...usage, total_tokens: usage.completion_tokens }),
     })),
   ],
   'chat.max-completion-tokens': [
-    lie('one-token-over', 'An answer that meets its bound has one token more.', () => ({
+    lie('one-token-over', 'A completion that reaches its bound has one more token.', () => ({
       completionTokens: (natural, bound) => (natural < bound ? natural : bound + 1),
     })),
-    lie('reasoning-on-top', 'Reasoning comes on top of the bound.', () => ({
+    lie('reasoning-on-top', 'Reasoning tokens do not count toward the bound.', () => ({
       completionTokens: (natural, bound) => Math.min(natural, Math.ceil(bound * 1.5)),
     })),
-    lie('bound-not-heeded', 'The bound of a completion is not heeded.', () => ({
+    lie('bound-not-heeded', 'The bound of a completion is ignored.', () => ({
       completionTokens: natural => natural,
     })),
   ],
   'chat.cost': [
-    lie('negative-cost', 'The cost is below zero, as in a ledger.', honest => ({
+    lie('negative-cost', 'The cost is negative, as in a ledger.', honest => ({
       cost: ({ usd, diem }) => honest.cost({ usd: -usd, diem: -diem }),
     })),
     lie('cost-as-text', 'The amounts of the cost are strings.', honest => ({
@@ -162,7 +170,7 @@ export const chatLies = {
     ),
     lie(
       'prices-swapped',
-      'Prompts are billed as completions, completions as prompts.',
+      'Prompts are billed as completions, and completions as prompts.',
       honest => ({
         chatCostPico: (usage, price) =>
           honest.chatCostPico(usage, { ...price, input: price.output, output: price.input }),
@@ -188,23 +196,23 @@ export const chatLies = {
     ),
   ],
   'chat.logprobs': [
-    textOfEach('bytes-in-base64', 'The bytes of a token are a text in base64.', position => ({
+    eachLogprobLie('bytes-in-base64', 'The bytes of a token are a base64 string.', position => ({
       ...position,
       bytes: Buffer.from(position.bytes).toString('base64'),
     })),
-    textOfEach('logprob-as-text', 'Log probabilities are strings.', position => ({
+    eachLogprobLie('logprob-as-text', 'Log probabilities are strings.', position => ({
       ...position,
       logprob: String(position.logprob),
     })),
   ],
   'chat.logprobs.asked': [
-    text('logprobs-unasked', 'Log probabilities are always given.', (logprobs, word) => {
+    logprobsLie('logprobs-unasked', 'Every response has log probabilities.', (logprobs, word) => {
       return logprobs ?? logprobsOf([word], 0)
     }),
-    text('logprobs-never', 'Log probabilities are never given.', () => null),
+    logprobsLie('logprobs-never', 'No response has log probabilities.', () => null),
   ],
   'chat.logprobs.top': [
-    textOfEach('one-candidate-too-many', 'Each position has one token more with it than was asked for.', position => ({
+    eachLogprobLie('one-candidate-too-many', 'Each position has one candidate more than requested.', position => ({
       ...position,
       top_logprobs: [...position.top_logprobs, { token: '', logprob: -9, bytes: [] }],
     })),
@@ -220,7 +228,7 @@ export const chatLies = {
     ),
   ],
   'chat.stream.chunk': [
-    lie('id-changes', 'The id changes with the first token of the answer.', honest => ({
+    lie('id-changes', 'The id changes with the first content token.', honest => ({
       events: events => {
         const from = events.findIndex(({ part }) => part === 'content')
         return honest

@@ -4,13 +4,13 @@ import { amended, type Lie, type Lies, lie } from './lie.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-const messaging = (name: string, text: string, members: Members): Lie =>
+const messageLie = (name: string, text: string, members: Members): Lie =>
   lie(name, text, honest => ({
     choice: choice => amended(honest.choice(choice), { message: { ...choice.message, ...members } }),
   }))
 
-/** A lie that adds members to the delta of the first chunk of this part. */
-const adding = (name: string, text: string, part: StreamEvent['part'], members: Members): Lie =>
+/** A lie that adds fields to the delta of the first chunk of this part. */
+const deltaLie = (name: string, text: string, part: StreamEvent['part'], members: Members): Lie =>
   lie(name, text, honest => ({
     events: events => {
       const first = events.find(event => event.part === part)
@@ -37,44 +37,40 @@ function reindexed(event: StreamEvent, change: (index: number) => unknown): Stre
 
 type Details = Usage['prompt_tokens_details']
 
-/** A lie about the cached or written tokens of a prompt, told where there are any. */
-const text = (name: string, does: string, change: (details: Details, prompt: number) => unknown): Lie =>
-  lie(name, does, honest => ({
+/** A lie that changes the cached and written tokens of a prompt, if there are any. */
+const cacheUsageLie = (name: string, text: string, change: (details: Details, prompt: number) => unknown): Lie =>
+  lie(name, text, honest => ({
     usage: usage => {
       const { prompt_tokens: prompt, prompt_tokens_details: details } = usage
       const isCached = details.cached_tokens + details.cache_creation_input_tokens > 0
-      const said = honest.usage(usage)
-      return isCached ? amended(said, { prompt_tokens_details: change(details, prompt) }) : said
+      const original = honest.usage(usage)
+      return isCached ? amended(original, { prompt_tokens_details: change(details, prompt) }) : original
     },
   }))
 
-/** A lie about the cost of cached or written tokens. */
-const bills = (name: string, does: string, change: (details: Details, prompt: number) => Partial<Usage>): Lie =>
-  lie(name, does, honest => ({
+/** A lie that changes the cost of cached or written tokens. */
+const cacheCostLie = (name: string, text: string, change: (details: Details, prompt: number) => Partial<Usage>): Lie =>
+  lie(name, text, honest => ({
     chatCostPico: (usage, price) =>
       honest.chatCostPico({ ...usage, ...change(usage.prompt_tokens_details, usage.prompt_tokens) }, price),
   }))
 
 export const completionLies = {
   'chat.choice.stop-reason': [
-    lie(
-      'stop-reason-as-token',
-      'The stop reason of an answer that ends by itself is the token that ended it.',
-      honest => ({
-        stopReason: reason => (reason === 'stop' ? '</s>' : honest.stopReason(reason)),
-      }),
-    ),
+    lie('stop-reason-as-token', 'The stop reason of a natural end is the final token.', honest => ({
+      stopReason: reason => (reason === 'stop' ? '</s>' : honest.stopReason(reason)),
+    })),
     lie('stop-reason-as-number', 'The stop reason is the number of the last token.', honest => ({
       stopReason: reason => (honest.stopReason(reason) === null ? null : 128_009),
     })),
-    lie('stop-reason-always-stop', 'The stop reason is stop, even of an answer that meets its bound.', honest => ({
+    lie('stop-reason-always-stop', 'The stop reason is always stop, even at the bound.', honest => ({
       stopReason: reason => (reason === 'length' ? 'stop' : honest.stopReason(reason)),
     })),
   ],
   'chat.choice.tool-calls': [
     lie(
       'tool-calls-lost',
-      'An answer that ends with a tool call lacks it.',
+      'A completion that ends with a tool call lacks the call.',
       honest => ({
         choice: choice =>
           choice.finish_reason === 'tool_calls'
@@ -83,28 +79,28 @@ export const completionLies = {
       }),
       ['parameters.documents'],
     ),
-    lie('tool-calls-not-streamed', 'A stream that ends with a tool call lacks it.', honest => ({
+    lie('tool-calls-not-streamed', 'A stream that ends with a tool call lacks the call.', honest => ({
       events: events => honest.events(events).filter(({ part }) => part !== 'tool-call'),
     })),
   ],
   'chat.choice.length': [
-    lie('cut-one-before', 'An answer is cut one token before its bound.', honest => ({
+    lie('cut-one-before', 'A completion is cut one token before its bound.', honest => ({
       completionTokens: (natural, bound) => Math.min(honest.completionTokens(natural, bound), Math.max(1, bound - 1)),
     })),
-    lie('always-cut', 'An answer that ends by itself is said to have met its bound.', () => ({
+    lie('always-cut', 'A completion that ends naturally has the finish reason length.', () => ({
       finishReason: reason => (reason === 'stop' ? 'length' : reason),
       stopReason: reason => (reason === 'tool_calls' ? null : 'length'),
     })),
   ],
   'chat.message.members': [
-    messaging('message-name-as-object', 'The name in a message is an object.', { name: { given: 'Ada' } }),
-    messaging('reasoning-as-list', 'reasoning_content is a list of steps.', { reasoning_content: ['Hm.'] }),
-    messaging('reasoning-details-as-text', 'reasoning_details is a text.', { reasoning_details: 'Hm.' }),
-    messaging('reasoning-details-without-type', 'An item of reasoning_details has no type.', {
+    messageLie('message-name-as-object', 'The name in a message is an object.', { name: { given: 'Ada' } }),
+    messageLie('reasoning-as-list', 'reasoning_content is a list of steps.', { reasoning_content: ['Hm.'] }),
+    messageLie('reasoning-details-as-text', 'reasoning_details is a string.', { reasoning_details: 'Hm.' }),
+    messageLie('reasoning-details-without-type', 'An item of reasoning_details has no type.', {
       reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }, { text: 'So.' }],
     }),
-    messaging('thought-signature-as-object', 'thought_signature is an object.', { thought_signature: { key: 'k1' } }),
-    lie('tool-calls-as-object', 'tool_calls is an empty object where none is called.', honest => ({
+    messageLie('thought-signature-as-object', 'thought_signature is an object.', { thought_signature: { key: 'k1' } }),
+    lie('tool-calls-as-object', 'Without a tool call, tool_calls is an empty object.', honest => ({
       choice: choice =>
         choice.message.tool_calls === undefined
           ? amended(honest.choice(choice), { message: { ...choice.message, tool_calls: {} } })
@@ -112,10 +108,10 @@ export const completionLies = {
     })),
   ],
   'chat.usage.details': [
-    lie('reasoning-tokens-as-text', 'reasoning_tokens is a text.', honest => ({
+    lie('reasoning-tokens-as-text', 'reasoning_tokens is a string.', honest => ({
       usage: usage => amended(honest.usage(usage), { completion_tokens_details: { reasoning_tokens: '3' } }),
     })),
-    lie('reasoning-tokens-over-completion', 'One token more was thought than was generated.', honest => ({
+    lie('reasoning-tokens-over-completion', 'The reasoning tokens exceed the completion tokens by one.', honest => ({
       usage: usage =>
         amended(honest.usage(usage), {
           completion_tokens_details: { reasoning_tokens: usage.completion_tokens + 1 },
@@ -132,47 +128,47 @@ export const completionLies = {
     lie('streamed-choices-from-one', 'Choices in a stream are counted from 1.', honest => ({
       events: events => honest.events(events).map(event => reindexed(event, index => index + 1)),
     })),
-    lie('streamed-index-as-text', 'The index of a choice in a stream is a text.', honest => ({
+    lie('streamed-index-as-text', 'The index of a choice in a stream is a string.', honest => ({
       events: events => honest.events(events).map(event => reindexed(event, String)),
     })),
   ],
   'chat.stream.delta': [
-    adding('delta-role-as-number', 'The role in a stream is a number.', 'role', { role: 1 }),
-    adding('delta-content-as-object', 'A chunk has its content as an object.', 'content', { content: { text: 'a' } }),
-    adding('delta-tool-calls-as-object', 'A chunk of text has an object of tool calls.', 'content', { tool_calls: {} }),
+    deltaLie('delta-role-as-number', 'The role in a stream is a number.', 'role', { role: 1 }),
+    deltaLie('delta-content-as-object', 'The content of a chunk is an object.', 'content', { content: { text: 'a' } }),
+    deltaLie('delta-tool-calls-as-object', 'A text chunk has an object as tool_calls.', 'content', { tool_calls: {} }),
   ],
   'chat.usage.cached': [
-    text('cached-as-text', 'Cached tokens are a string.', details => ({
+    cacheUsageLie('cached-as-text', 'The number of cached tokens is a string.', details => ({
       ...details,
       cached_tokens: String(details.cached_tokens),
     })),
-    text('written-with-a-fraction', 'Written tokens are not whole.', details => ({
+    cacheUsageLie('written-with-a-fraction', 'The number of written tokens has a fraction.', details => ({
       ...details,
       cache_creation_input_tokens: details.cache_creation_input_tokens + 0.5,
     })),
-    text('more-cached-than-sent', 'More tokens are cached than the prompt has.', (details, prompt) => ({
+    cacheUsageLie('more-cached-than-sent', 'The cached tokens exceed the prompt tokens.', (details, prompt) => ({
       ...details,
       cached_tokens: prompt + 1,
       cache_creation_input_tokens: 0,
     })),
-    text('cached-and-written', 'Tokens that are cached are said to be written as well.', (_, prompt) => ({
+    cacheUsageLie('cached-and-written', 'Cached tokens are also reported as written.', (_, prompt) => ({
       cached_tokens: prompt,
       cache_creation_input_tokens: 1,
     })),
-    text('cache-details-as-list', 'The details of a prompt are a list.', details => Object.values(details)),
+    cacheUsageLie('cache-details-as-list', 'The prompt token details are a list.', details => Object.values(details)),
   ],
   'chat.cost.cached': [
-    bills('cached-at-full-price', 'Cached tokens cost as much as others.', details => ({
+    cacheCostLie('cached-at-full-price', 'Cached tokens have the normal input price.', details => ({
       prompt_tokens_details: { ...details, cached_tokens: 0 },
     })),
-    bills('cached-for-nothing', 'Cached tokens are not billed.', (details, prompt) => ({
+    cacheCostLie('cached-for-nothing', 'Cached tokens are not billed.', (details, prompt) => ({
       prompt_tokens: prompt - details.cached_tokens,
       prompt_tokens_details: { ...details, cached_tokens: 0 },
     })),
-    bills('written-at-full-price', 'Written tokens cost as much as others.', details => ({
+    cacheCostLie('written-at-full-price', 'Written tokens have the normal input price.', details => ({
       prompt_tokens_details: { ...details, cache_creation_input_tokens: 0 },
     })),
-    bills('written-on-top', 'Written tokens are billed on top of the prompt.', (details, prompt) => ({
+    cacheCostLie('written-on-top', 'Written tokens are billed in addition to the prompt.', (details, prompt) => ({
       prompt_tokens: prompt + details.cache_creation_input_tokens,
     })),
   ],

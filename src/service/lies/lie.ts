@@ -9,38 +9,43 @@ export type Lie = {
   readonly name: string
   /** What the service does, in one line. */
   readonly text: string
-  readonly bend: (honest: Behavior, contract: Contract) => Partial<Behavior>
+  readonly overrides: (honest: Behavior, contract: Contract) => Partial<Behavior>
   /** Further clauses that it violates, or appears to violate. */
-  readonly alsoBreaks: readonly ClauseId[]
+  readonly alsoViolates: readonly ClauseId[]
 }
 
 export type Lies = Partial<Readonly<Record<ClauseId, readonly [Lie, ...Lie[]]>>>
 
-/** `honest` with each lie applied in turn. A lie may have state: it is applied anew for each service. */
-export function bend(honest: Behavior, contract: Contract, lies: readonly Lie[]): Behavior {
-  let behaviour = honest
-  for (const lie of lies) behaviour = { ...behaviour, ...lie.bend(behaviour, contract) }
-  return behaviour
+/** `honest` with each lie applied in turn. A lie may have state: each service applies it once more. */
+export function withOverrides(honest: Behavior, contract: Contract, lies: readonly Lie[]): Behavior {
+  let behavior = honest
+  for (const lie of lies) behavior = { ...behavior, ...lie.overrides(behavior, contract) }
+  return behavior
 }
 
-export const lie = (name: string, text: string, bend: Lie['bend'], alsoBreaks: readonly ClauseId[] = []): Lie => {
-  return { name, text, bend, alsoBreaks }
+export const lie = (
+  name: string,
+  text: string,
+  overrides: Lie['overrides'],
+  alsoViolates: readonly ClauseId[] = [],
+): Lie => {
+  return { name, text, overrides, alsoViolates }
 }
 
 /** A lie that replaces the finished reply. */
 export const replyLie = (
   name: string,
   text: string,
-  change: (reply: Reply, visit: RequestState, contract: Contract) => Reply,
-  alsoBreaks: readonly ClauseId[] = [],
+  change: (reply: Reply, state: RequestState, contract: Contract) => Reply,
+  alsoViolates: readonly ClauseId[] = [],
 ): Lie => ({
   name,
   text,
-  bend: (honest, contract) => ({ finish: (reply, visit) => change(honest.finish(reply, visit), visit, contract) }),
-  alsoBreaks,
+  overrides: (honest, contract) => ({ finish: (reply, state) => change(honest.finish(reply, state), state, contract) }),
+  alsoViolates,
 })
 
-/** `value` with these members replaced; undefined removes one, since JSON leaves it out. */
+/** `value` with these fields replaced; undefined removes one, since JSON omits it. */
 export const amended = (value: unknown, changes: Readonly<Record<string, unknown>>): unknown => ({
   ...(typeof value === 'object' ? value : {}),
   ...changes,
@@ -67,11 +72,12 @@ export const withHeaders = (reply: Reply, headers: Reply['headers']): Reply => (
 export const withText = (reply: Reply, text: string): Reply => ({ ...reply, body: { kind: 'whole', text } })
 
 /** The text of a reply that is sent whole. */
-export const textOf = ({ body }: Reply): string => (body.kind === 'whole' ? body.text : '')
+export const replyText = ({ body }: Reply): string => (body.kind === 'whole' ? body.text : '')
 
-export const isError = ({ status }: Reply): boolean => status >= 400
+export const isErrorReply = ({ status }: Reply): boolean => status >= 400
 export const isStream = ({ body }: Reply): boolean => body.kind === 'stream'
 /** A reply of a node, new or replayed. */
-export const isRelayed = ({ status }: Reply, { route }: RequestState): boolean => route.kind === 'rpc' && status === 200
+export const isNodeReply = ({ status }: Reply, { route }: RequestState): boolean =>
+  route.kind === 'rpc' && status === 200
 export const isReplay = ({ headers }: Reply): boolean => headers['idempotent-replayed'] !== undefined
-export const isBatch = (reply: Reply): boolean => textOf(reply).startsWith('[')
+export const isBatch = (reply: Reply): boolean => replyText(reply).startsWith('[')

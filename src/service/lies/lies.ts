@@ -32,6 +32,6 @@ export const allLies: readonly ListedLie[] = clauseIds.flatMap(clause =>
   lies[clause].map(({ name, text }) => ({ clause, name, text })),
 )
 
-const byName = new Map(Object.values(lies).flatMap(told => told.map(lie => [lie.name, lie] as const)))
+const byName = new Map(Object.values(lies).flatMap(listed => listed.map(lie => [lie.name, lie] as const)))
 
 export const lieByName = (name: string): Lie | undefined => byName.get(name)

@@ -1,7 +1,17 @@
 import type { AccountTier, Contract, Model, ModelTier } from '../../contract/contract.ts'
 import type { LogRow, Window } from '../account.ts'
 import type { Reply, RequestState } from '../message.ts'
-import { isError, isStream, type Lies, lie, replyLie, textOf, withHeader, withoutHeaders, withText } from './lie.ts'
+import {
+  isErrorReply,
+  isStream,
+  type Lies,
+  lie,
+  replyLie,
+  replyText,
+  withHeader,
+  withoutHeaders,
+  withText,
+} from './lie.ts'
 
 const limit = 'x-ratelimit-limit-requests'
 
@@ -23,8 +33,8 @@ function otherLimits({ headers }: Reply, { account }: RequestState, { models, ac
   return account === null || model === undefined ? undefined : accounts[otherTier[account.tier]][model.tier]
 }
 
-/** A lie that gives models of one tier the limits of another. */
-const asRow =
+/** A lie that states the request limit of one model tier for another. */
+const asModelTier =
   (tier: ModelTier, other: ModelTier) =>
   (reply: Reply, { account }: RequestState, { accounts, models, headerPrefix }: Contract): Reply => {
     const model = models.find(({ id }) => id === reply.headers[`${headerPrefix}model-id`])
@@ -40,88 +50,96 @@ const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =
 
 const fifthMs = ({ startMs, resetMs }: Window): number => startMs + (resetMs - startMs) / 5
 
-/** A block that comes late, or never, also miscounts failures. */
+/** A late or missing block also means that failures are miscounted. */
 const late = ['abuse.block', 'abuse.counts'] as const
 
 const early = ['abuse.not-early', 'abuse.counts'] as const
 
-/** A lie about the rows of the log. */
+/** A lie that changes the rows of the log. */
 const rowsLie = (name: string, text: string, change: (rows: readonly LogRow[]) => readonly unknown[]) =>
   lie(name, text, () => ({ limitLogs: rows => ({ object: 'list', data: change(rows) }) }))
 
 export const limitLies = {
   'limit.requests.headers': [
     replyLie('no-limits-on-errors', 'Errors have no request limit headers.', reply =>
-      isError(reply) ? withoutHeaders(reply, limit, remaining, reset) : reply,
+      isErrorReply(reply) ? withoutHeaders(reply, limit, remaining, reset) : reply,
     ),
-    replyLie('no-limits-on-rpc', 'RPC answers have no request limit headers.', (reply, { route }) =>
+    replyLie('no-limits-on-rpc', 'RPC responses have no request limit headers.', (reply, { route }) =>
       route.kind === 'rpc' ? withoutHeaders(reply, limit, remaining, reset) : reply,
     ),
-    replyLie('limit-with-unit', 'The request limit is a rate with its unit.', reply =>
+    replyLie('limit-with-unit', 'The request limit has a unit.', reply =>
       withHeader(reply, limit, value => `${value}/min`),
     ),
   ],
   'limit.requests.limit': [
     replyLie(
       'limit-of-the-other-accounts',
-      'The request limit is that of the other account tier.',
-      (reply, visit, contract) => {
-        const limits = otherLimits(reply, visit, contract)
+      'The stated request limit is that of the other account tier.',
+      (reply, state, contract) => {
+        const limits = otherLimits(reply, state, contract)
         return limits === undefined ? reply : withHeader(reply, limit, String(limits.requestsPerMinute))
       },
     ),
-    replyLie('medium-models-as-small', 'The request limit of medium models is that of small ones.', asRow('M', 'S')),
-    replyLie('large-models-as-medium', 'The request limit of large models is that of medium ones.', asRow('L', 'M')),
+    replyLie(
+      'medium-models-as-small',
+      'The stated request limit of medium models is that of small ones.',
+      asModelTier('M', 'S'),
+    ),
+    replyLie(
+      'large-models-as-medium',
+      'The stated request limit of large models is that of medium ones.',
+      asModelTier('L', 'M'),
+    ),
     replyLie(
       'limit-one-lower',
-      'The request limit is stated one lower than it is.',
+      'The stated request limit is one too low.',
       reply => withHeader(reply, limit, value => String(Number(value) - 1)),
       ['limit.requests.remaining', 'limit.resources'],
     ),
   ],
   'limit.requests.remaining': [
-    replyLie('remaining-never-falls', 'Remaining requests are always the limit.', reply =>
+    replyLie('remaining-never-falls', 'Remaining requests always equal the limit.', reply =>
       withHeader(reply, remaining, reply.headers[limit] ?? ''),
     ),
-    replyLie('remaining-without-this-one', 'Remaining requests do not count the request at hand.', reply =>
+    replyLie('remaining-without-this-one', 'Remaining requests do not count the current request.', reply =>
       withHeader(reply, remaining, value => String(Number(value) + 1)),
     ),
-    replyLie('remaining-one-too-few', 'Remaining requests count the request at hand twice.', reply =>
+    replyLie('remaining-one-too-few', 'Remaining requests count the current request twice.', reply =>
       withHeader(reply, remaining, value => String(Math.max(0, Number(value) - 1))),
     ),
   ],
   'limit.requests.reset': [
     replyLie(
       'reset-in-another-unit',
-      'The request reset is in milliseconds where seconds are due, and the reverse.',
+      'The request reset is in milliseconds instead of seconds, and the reverse.',
       (reply, _, { limits }) =>
         withHeader(reply, reset, value =>
           String(limits.requestsReset === 'unix-seconds' ? Number(value) * 1000 : Math.floor(Number(value) / 1000)),
         ),
     ),
-    replyLie('reset-behind', 'The request reset is where the window began.', (reply, _, { limits }) =>
+    replyLie('reset-behind', 'The request reset is the start of the window.', (reply, _, { limits }) =>
       withHeader(reply, reset, value => String(Number(value) - stampUnits(limits, limits.windowMs))),
     ),
     replyLie('reset-too-far', 'The request reset is a window too late.', (reply, _, { limits }) =>
       withHeader(reply, reset, value => String(Number(value) + stampUnits(limits, limits.windowMs))),
     ),
-    replyLie('reset-as-time-left', 'The request reset is the time that is left.', (reply, { arrivedMs }, { limits }) =>
+    replyLie('reset-as-time-left', 'The request reset is the time left.', (reply, { arrivedMs }, { limits }) =>
       withHeader(reply, reset, value => String(Math.ceil(Number(value) - stampUnits(limits, arrivedMs)))),
     ),
   ],
   'limit.requests.window': [
-    lie('window-cut-short', 'A window makes room for the next when a fifth of it is over.', honest => ({
+    lie('window-cut-short', 'A window ends after a fifth of its length.', honest => ({
       windowAt: (previous, nowMs, windowMs) =>
         honest.windowAt(previous !== undefined && nowMs >= fifthMs(previous) ? undefined : previous, nowMs, windowMs),
     })),
-    lie('half-of-a-window-carried-over', 'A window begins with half of what was used in the one before.', honest => ({
+    lie('half-of-a-window-carried-over', 'A window begins with half of the usage of the previous one.', honest => ({
       windowAt: (previous, nowMs, windowMs) => {
         const window = honest.windowAt(previous, nowMs, windowMs)
         if (previous !== undefined && window !== previous) window.requests = Math.floor(previous.requests / 2)
         return window
       },
     })),
-    lie('window-that-slides', 'Every request puts off the reset of its window.', honest => ({
+    lie('window-that-slides', 'Every request postpones the reset of its window.', honest => ({
       windowAt: (previous, nowMs, windowMs) => {
         const fresh = honest.windowAt(undefined, nowMs, windowMs)
         const open = previous !== undefined && nowMs < previous.resetMs
@@ -136,52 +154,56 @@ export const limitLies = {
     lie('a-tenth-too-many', 'A window admits a tenth more than its limit.', honest => ({
       admits: (window, requests) => honest.admits(window, Math.ceil(requests * 1.1)),
     })),
-    lie('no-request-limit', 'No request is ever refused for its number.', () => ({ admits: () => true })),
+    lie('no-request-limit', 'The request limit is not enforced.', () => ({ admits: () => true })),
   ],
   'retry.after-reset': [
     lie(
       'refuses-past-the-reset',
-      'Whoever was refused is so until ten seconds after the reset that was named.',
+      'A rejected caller stays rejected until ten seconds after the stated reset.',
       honest => {
-        const refused = new WeakSet<Window>()
+        const rejected = new WeakSet<Window>()
         return {
           admits: (window, limit) => {
             const isAdmitted = honest.admits(window, limit)
-            if (!isAdmitted) refused.add(window)
+            if (!isAdmitted) rejected.add(window)
             return isAdmitted
           },
           windowAt: (previous, nowMs, windowMs) =>
-            previous !== undefined && refused.has(previous) && nowMs < previous.resetMs + penaltyMs
+            previous !== undefined && rejected.has(previous) && nowMs < previous.resetMs + penaltyMs
               ? previous
               : honest.windowAt(previous, nowMs, windowMs),
         }
       },
     ),
-    lie('penalty-window', 'Whoever was refused gets nothing in the first ten seconds of the next window.', honest => {
-      const refused = new WeakSet<Window>()
-      const closedUntilMs = new WeakMap<Window, number>()
-      let atMs = 0
-      return {
-        admits: (window, limit) => {
-          const isAdmitted = honest.admits(window, limit)
-          if (!isAdmitted) refused.add(window)
-          return isAdmitted && atMs >= (closedUntilMs.get(window) ?? 0)
-        },
-        windowAt: (previous, nowMs, windowMs) => {
-          atMs = nowMs
-          const window = honest.windowAt(previous, nowMs, windowMs)
-          if (previous !== undefined && window !== previous && refused.has(previous))
-            closedUntilMs.set(window, nowMs + penaltyMs)
-          return window
-        },
-      }
-    }),
+    lie(
+      'penalty-window',
+      'A rejected caller is rejected again in the first ten seconds of the next window.',
+      honest => {
+        const rejected = new WeakSet<Window>()
+        const closedUntilMs = new WeakMap<Window, number>()
+        let atMs = 0
+        return {
+          admits: (window, limit) => {
+            const isAdmitted = honest.admits(window, limit)
+            if (!isAdmitted) rejected.add(window)
+            return isAdmitted && atMs >= (closedUntilMs.get(window) ?? 0)
+          },
+          windowAt: (previous, nowMs, windowMs) => {
+            atMs = nowMs
+            const window = honest.windowAt(previous, nowMs, windowMs)
+            if (previous !== undefined && window !== previous && rejected.has(previous))
+              closedUntilMs.set(window, nowMs + penaltyMs)
+            return window
+          },
+        }
+      },
+    ),
   ],
   'limit.requests.not-early': [
-    lie('one-request-too-few', 'A window admits one request less than its limit.', honest => ({
+    lie('one-request-too-few', 'A window admits one request fewer than its limit.', honest => ({
       admits: (window, requests) => honest.admits(window, requests - 1),
     })),
-    lie('sudden-429', 'Every tenth request is answered with 429.', honest => {
+    lie('sudden-429', 'Every tenth request returns 429.', honest => {
       let request = 0
       return { admits: (window, requests) => ++request % 10 !== 0 && honest.admits(window, requests) }
     }),
@@ -190,20 +212,20 @@ export const limitLies = {
     replyLie('no-token-limits-on-streams', 'Streams have no token limit headers.', reply =>
       isStream(reply) ? withoutHeaders(reply, tokenLimit, tokensRemaining, tokenReset) : reply,
     ),
-    replyLie('no-token-reset', 'The token reset is left out.', reply => withoutHeaders(reply, tokenReset)),
+    replyLie('no-token-reset', 'Responses have no token reset.', reply => withoutHeaders(reply, tokenReset)),
   ],
   'limit.tokens.limit': [
     replyLie(
       'token-limit-of-the-other-accounts',
-      'The token limit is that of the other account tier.',
-      (reply, visit, contract) => {
-        const limits = otherLimits(reply, visit, contract)
+      'The stated token limit is that of the other account tier.',
+      (reply, state, contract) => {
+        const limits = otherLimits(reply, state, contract)
         return limits === undefined ? reply : withHeader(reply, tokenLimit, String(limits.tokensPerMinute))
       },
     ),
     replyLie(
       'usual-tokens-for-partners',
-      'The token limit of the smallest models is the same for all accounts.',
+      'The stated token limit of the smallest models is the same for all accounts.',
       (reply, _, { accounts, models, headerPrefix }) => {
         const model = models.find(({ id }) => id === reply.headers[`${headerPrefix}model-id`])
         return model?.tier === 'XS' ? withHeader(reply, tokenLimit, String(accounts.default.XS.tokensPerMinute)) : reply
@@ -214,18 +236,18 @@ export const limitLies = {
     ),
   ],
   'limit.tokens.remaining': [
-    replyLie('remaining-tokens-never-fall', 'Remaining tokens are always the limit.', reply =>
+    replyLie('remaining-tokens-never-fall', 'Remaining tokens always equal the limit.', reply =>
       withHeader(reply, tokensRemaining, reply.headers[tokenLimit] ?? ''),
     ),
-    lie('tokens-given-back', 'A completed request gives back all the tokens that were set aside for it.', () => ({
+    lie('tokens-given-back', 'A completed request returns all its reserved tokens to the window.', () => ({
       usedTokens: () => 0,
     })),
-    lie('only-prompts-count', 'A completed request leaves its prompt counted, and not its completion.', () => ({
+    lie('only-prompts-count', 'A completed request uses the tokens of its prompt only.', () => ({
       usedTokens: usage => usage.prompt_tokens,
     })),
   ],
   'limit.tokens.enforced': [
-    lie('no-token-limit', 'No request is ever refused for its tokens.', () => ({ admitsTokens: () => true })),
+    lie('no-token-limit', 'The token limit is not enforced.', () => ({ admitsTokens: () => true })),
     lie('ten-times-the-tokens', 'A window admits ten times the tokens of its limit.', honest => ({
       admitsTokens: (window, limit, tokens) => honest.admitsTokens(window, limit * 10, tokens),
     })),
@@ -241,10 +263,10 @@ export const limitLies = {
     ),
   ],
   'abuse.block': [
-    lie('block-never', 'Nobody is ever blocked.', () => ({ toleratesFailures: () => true }), late),
+    lie('block-never', 'No caller is ever blocked.', () => ({ toleratesFailures: () => true }), late),
     lie(
       'block-one-failure-late',
-      'The failure that should block does not, and the next one does.',
+      'The block starts one failure too late.',
       honest => ({ toleratesFailures: failures => honest.toleratesFailures(failures - 1) }),
       late,
     ),
@@ -258,7 +280,7 @@ export const limitLies = {
   'abuse.not-early': [
     lie(
       'block-one-failure-early',
-      'The last failure that should be tolerated blocks.',
+      'The block starts one failure too early.',
       honest => ({ toleratesFailures: failures => honest.toleratesFailures(failures + 1) }),
       early,
     ),
@@ -273,7 +295,7 @@ export const limitLies = {
     lie('only-client-errors-count', 'A 429 does not count as a failure.', honest => ({
       isFailure: status => status !== 429 && honest.isFailure(status),
     })),
-    lie('only-bad-requests-count', 'Nothing but a 400 counts as a failure.', () => ({
+    lie('only-bad-requests-count', 'Only a 400 counts as a failure.', () => ({
       isFailure: status => status === 400,
     })),
     lie('media-types-do-not-count', 'A 415 does not count as a failure.', honest => ({
@@ -281,7 +303,7 @@ export const limitLies = {
     })),
     lie(
       'every-request-counts',
-      'Requests count towards the block whatever their status.',
+      'Every request counts toward the block, whatever its status.',
       () => ({ isFailure: () => true }),
       ['abuse.not-early'],
     ),
@@ -289,80 +311,84 @@ export const limitLies = {
   'abuse.all-requests': [
     lie(
       'block-by-endpoint',
-      'Failures are counted for each part of the service, and block that part.',
+      'Each part of the service has its own failure count and block.',
       () => ({ failureScope: ({ route }) => route.kind }),
       ['abuse.counts'],
     ),
   ],
   'abuse.duration': [
-    lie('block-of-ten-seconds', 'A block lasts for 10 seconds.', () => ({ blockMs: 10_000 })),
-    lie('block-two-seconds-short', 'A block lasts 2 seconds less than it should.', honest => ({
+    lie('block-of-ten-seconds', 'A block lasts 10 seconds.', () => ({ blockMs: 10_000 })),
+    lie('block-two-seconds-short', 'A block is 2 seconds too short.', honest => ({
       blockMs: honest.blockMs - 2_000,
     })),
   ],
   'abuse.ends': [
-    lie('block-of-a-minute', 'A block lasts for 60 seconds.', () => ({ blockMs: 60_000 })),
-    lie('block-two-seconds-long', 'A block lasts 2 seconds more than it should.', honest => ({
+    lie('block-of-a-minute', 'A block lasts 60 seconds.', () => ({ blockMs: 60_000 })),
+    lie('block-two-seconds-long', 'A block is 2 seconds too long.', honest => ({
       blockMs: honest.blockMs + 2_000,
     })),
-    lie('block-prolonged', 'Every request during a block begins it anew.', honest => ({
+    lie('block-prolonged', 'Every request during a block restarts it.', honest => ({
       blockedUntilMs: (_, arrivedMs) => arrivedMs + honest.blockMs,
     })),
   ],
   'abuse.message': [
-    replyLie('block-without-wait', 'The answer of a block does not say how long to wait.', (reply, _, { abuse }) =>
-      textOf(reply).includes(abuse.opening) ? withText(reply, JSON.stringify({ error: abuse.opening })) : reply,
+    replyLie('block-without-wait', 'The message of a block does not state how long to wait.', (reply, _, { abuse }) =>
+      replyText(reply).includes(abuse.opening) ? withText(reply, JSON.stringify({ error: abuse.opening })) : reply,
     ),
     replyLie(
       'block-of-another-length-said',
-      'The answer of a block says to wait for a minute.',
+      'The message of a block states a wait of 60 seconds.',
       (reply, _, { abuse }) =>
-        textOf(reply).includes(abuse.opening) ? withText(reply, textOf(reply).replace(/wait \d+s/, 'wait 60s')) : reply,
+        replyText(reply).includes(abuse.opening)
+          ? withText(reply, replyText(reply).replace(/wait \d+s/, 'wait 60s'))
+          : reply,
     ),
     replyLie(
       'block-as-rate-limit',
-      'The answer of a block is that of a rate limit.',
+      'The message of a block is that of a rate limit.',
       (reply, _, { abuse }) =>
-        textOf(reply).includes(abuse.opening) ? withText(reply, '{"error":"Rate limit exceeded"}') : reply,
+        replyText(reply).includes(abuse.opening) ? withText(reply, '{"error":"Rate limit exceeded"}') : reply,
       ['limit.requests.not-early', 'limit.type', 'limit.rpc-429', 'limit.requests.headers'],
     ),
   ],
   'logs.layout': [
-    rowsLie('log-times-in-words', 'The times of the log are in words.', rows =>
+    rowsLie('log-times-in-words', 'The times in the log are in words.', rows =>
       rows.map(row => ({ ...row, timestamp: 'a minute ago' })),
     ),
     lie('log-in-an-array', 'The log is an array.', () => ({ limitLogs: rows => rows })),
-    lie('log-without-end', 'The log shows more rows than it says.', honest => ({
+    lie('log-without-end', 'The log has more rows than documented.', honest => ({
       limitLogs: rows => honest.limitLogs(rows.flatMap(row => Array.from({ length: 60 }, () => row))),
     })),
   ],
   'logs.shows-429': [
-    lie('log-of-chat-alone', 'Refusals of the RPC proxy are not logged.', (honest, { limitLogs }) => ({
-      logRefusal: (refusals, refusal) => {
-        if (refusal.modelId !== limitLogs.rpcId) honest.logRefusal(refusals, refusal)
+    lie('log-of-chat-alone', 'Requests rejected by the RPC proxy are not logged.', (honest, { limitLogs }) => ({
+      logRejection: (rejections, rejection) => {
+        if (rejection.modelId !== limitLogs.rpcId) honest.logRejection(rejections, rejection)
       },
     })),
-    lie('log-of-the-first-refusal', 'One refusal of each minute is logged.', honest => ({
-      logRefusal: (refusals, refusal) => {
-        const minute = Math.floor(refusal.atMs / 60_000)
-        const isLogged = refusals.some(({ atMs }) => Math.floor(atMs / 60_000) === minute)
-        if (!isLogged) honest.logRefusal(refusals, refusal)
+    lie('log-of-the-first-refusal', 'Only one rejected request per minute is logged.', honest => ({
+      logRejection: (rejections, rejection) => {
+        const minute = Math.floor(rejection.atMs / 60_000)
+        const isLogged = rejections.some(({ atMs }) => Math.floor(atMs / 60_000) === minute)
+        if (!isLogged) honest.logRejection(rejections, rejection)
       },
     })),
   ],
   'logs.no-phantom': [
-    rowsLie('refusals-logged-twice', 'Every refusal is in the log twice.', rows => rows.flatMap(row => [row, row])),
-    lie('admitted-requests-logged', 'The log shows a request that was admitted.', (honest, { limitLogs }) => ({
-      finish: (reply, visit) => {
-        const { account, route, arrivedMs } = visit
+    rowsLie('refusals-logged-twice', 'Every rejected request is in the log twice.', rows =>
+      rows.flatMap(row => [row, row]),
+    ),
+    lie('admitted-requests-logged', 'The log contains a request that was admitted.', (honest, { limitLogs }) => ({
+      finish: (reply, state) => {
+        const { account, route, arrivedMs } = state
         const { 'x-ratelimit-remaining-requests': left } = reply.headers
         if (reply.status === 200 && route.kind === 'rpc' && account !== null && left === '50')
-          honest.logRefusal(account.refusals, {
+          honest.logRejection(account.rejections, {
             modelId: limitLogs.rpcId,
             limit: 'RPM',
             atMs: arrivedMs,
           })
-        return honest.finish(reply, visit)
+        return honest.finish(reply, state)
       },
     })),
   ],

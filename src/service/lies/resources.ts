@@ -6,15 +6,15 @@ import {
   type Lies,
   lie,
   replyLie,
-  textOf,
+  replyText,
   withHeader,
   withHeaders,
   withoutHeaders,
   withText,
 } from './lie.ts'
 
-/** A lie that allows another number of requests a minute. */
-const allows = (name: string, text: string, limit: ResourceLimit, requests: number): Lie =>
+/** A lie that enforces another limit, in requests per minute. */
+const enforces = (name: string, text: string, limit: ResourceLimit, requests: number): Lie =>
   lie(name, text, honest => ({
     resourceLimit: (request, tier) => (request === limit ? requests : honest.resourceLimit(request, tier)),
   }))
@@ -25,13 +25,13 @@ const isList = (reply: Reply): boolean => reply.headers['x-pagination-total'] !=
 
 const addOne = (value: string): string => String(Number(value) + 1)
 
-/** A lie about the pages of lists. */
-const ofLists = (name: string, text: string, change: (reply: Reply, visit: RequestState) => Reply): Lie =>
-  replyLie(name, text, (reply, visit) => (isList(reply) ? change(reply, visit) : reply))
+/** A lie that changes replies with a page of a list. */
+const pageLie = (name: string, text: string, change: (reply: Reply, state: RequestState) => Reply): Lie =>
+  replyLie(name, text, (reply, state) => (isList(reply) ? change(reply, state) : reply))
 
 export const resourceLies = {
   'resource.offered': [
-    replyLie('lists-not-found', 'What comes in pages is not there.', reply =>
+    replyLie('lists-not-found', 'Resources with pages return 404.', reply =>
       isList(reply)
         ? {
             ...withText(reply, JSON.stringify({ error: 'Not found' })),
@@ -41,92 +41,108 @@ export const resourceLies = {
     ),
   ],
   'embeddings.input': [
-    lie('embeddings-of-lists-alone', 'The input of an embedding has to be a list.', honest => ({
+    lie('embeddings-of-lists-alone', 'Embeddings accept only a list as input.', honest => ({
       isEmbeddable: input => Array.isArray(input) && honest.isEmbeddable(input),
     })),
-    lie('embeddings-of-one-text-alone', 'The input of an embedding has to be one text.', () => ({
+    lie('embeddings-of-one-text-alone', 'Embeddings accept only one text as input.', () => ({
       isEmbeddable: isText,
     })),
   ],
   'embeddings.token-ids': [
-    lie('embeddings-of-token-ids', 'Token ids are embedded.', honest => ({
+    lie('embeddings-of-token-ids', 'A list of token ids is accepted as input.', honest => ({
       isEmbeddable: input =>
         honest.isEmbeddable(input) || (Array.isArray(input) && input.every(each => typeof each === 'number')),
     })),
-    lie('embeddings-of-lists-of-token-ids', 'Lists of token ids are embedded.', honest => ({
+    lie('embeddings-of-lists-of-token-ids', 'Lists of token ids are accepted as input.', honest => ({
       isEmbeddable: input => honest.isEmbeddable(input) || (Array.isArray(input) && input.every(Array.isArray)),
     })),
-    lie('embeddings-by-the-first', 'Of a list of inputs the first has to be a text.', honest => ({
+    lie('embeddings-by-the-first', 'Only the first entry of an input list must be text.', honest => ({
       isEmbeddable: input => honest.isEmbeddable(Array.isArray(input) ? input.slice(0, 1) : input),
     })),
   ],
   'limit.resources': [
-    lie('partners-as-others', 'Partners have the limits of everyone.', honest => ({
+    lie('partners-as-others', 'Partners have the default limits.', honest => ({
       resourceLimit: limit => honest.resourceLimit(limit, 'default'),
     })),
-    allows('images-of-partners', 'Everyone may ask for as many images as a partner.', 'image', 61),
-    allows('fewer-images', 'An image fewer than documented may be asked for.', 'image', 19),
-    allows('speech-of-partners', 'More speech than documented may be asked for.', 'audio', 121),
-    allows('less-speech', 'Less speech than documented may be asked for.', 'audio', 59),
-    allows('more-embeddings', 'An embedding more than documented may be asked for.', 'embedding', 501),
-    allows('fewer-embeddings', 'An embedding fewer than documented may be asked for.', 'embedding', 499),
-    allows('more-videos', 'A video more than documented may be queued.', 'video-queue', 41),
-    allows('fewer-videos', 'A video fewer than documented may be queued.', 'video-queue', 39),
-    allows('more-retrievals', 'A video more than documented may be retrieved.', 'video-retrieve', 121),
-    allows('fewer-retrievals', 'A video fewer than documented may be retrieved.', 'video-retrieve', 119),
+    enforces('images-of-partners', 'Every account has the image limit of partners.', 'image', 61),
+    enforces('fewer-images', 'The image limit is one lower than documented.', 'image', 19),
+    enforces('speech-of-partners', 'The speech limit is higher than documented.', 'audio', 121),
+    enforces('less-speech', 'The speech limit is lower than documented.', 'audio', 59),
+    enforces('more-embeddings', 'The embedding limit is one higher than documented.', 'embedding', 501),
+    enforces('fewer-embeddings', 'The embedding limit is one lower than documented.', 'embedding', 499),
+    enforces('more-videos', 'The limit for queuing videos is one higher than documented.', 'video-queue', 41),
+    enforces('fewer-videos', 'The limit for queuing videos is one lower than documented.', 'video-queue', 39),
+    enforces(
+      'more-retrievals',
+      'The limit for retrieving videos is one higher than documented.',
+      'video-retrieve',
+      121,
+    ),
+    enforces(
+      'fewer-retrievals',
+      'The limit for retrieving videos is one lower than documented.',
+      'video-retrieve',
+      119,
+    ),
   ],
   'header.pagination': [
-    ofLists('no-pagination-total', 'Lists do not say how many items there are.', reply =>
+    pageLie('no-pagination-total', 'Lists do not state their total number of items.', reply =>
       withoutHeaders(reply, 'x-pagination-total'),
     ),
-    ofLists('page-of-pages', 'The page is stated with the number of pages.', reply =>
+    pageLie('page-of-pages', 'The page header also has the number of pages.', reply =>
       withHeader(reply, 'x-pagination-page', page => `${page}/${reply.headers['x-pagination-total-pages']}`),
     ),
   ],
   'header.pagination.page': [
-    ofLists('pages-from-zero', 'Pages are counted from 0.', reply =>
+    pageLie('pages-from-zero', 'Pages are numbered from 0.', reply =>
       withHeader(reply, 'x-pagination-page', page => String(Number(page) - 1)),
     ),
-    lie('first-page-always', 'Whatever page is asked for, the first is given.', honest => ({
+    lie('first-page-always', 'Every request for a page gets the first page.', honest => ({
       page: (_, limit) => honest.page(1, limit),
     })),
   ],
   'header.pagination.total-pages': [
-    ofLists('pages-rounded-down', 'A page that is not full is not counted.', reply =>
+    pageLie('pages-rounded-down', 'The number of pages does not include a partial page.', reply =>
       withHeaders(reply, {
         'x-pagination-total-pages': String(
           Math.floor(Number(reply.headers['x-pagination-total']) / Number(reply.headers['x-pagination-limit'])),
         ),
       }),
     ),
-    ofLists('one-page-more', 'A page more is counted than there is.', reply =>
+    pageLie('one-page-more', 'The number of pages is one too high.', reply =>
       withHeader(reply, 'x-pagination-total-pages', addOne),
     ),
   ],
   'header.pagination.items': [
-    ofLists('an-item-short', 'Each page lacks its last item.', reply => {
-      const { data, ...rest } = JSON.parse(textOf(reply))
+    pageLie('an-item-short', 'Each page lacks its last item.', reply => {
+      const { data, ...rest } = JSON.parse(replyText(reply))
       return withText(reply, JSON.stringify({ ...rest, data: data.slice(0, -1) }))
     }),
-    ofLists('all-items-on-each-page', 'Each page has all items.', reply => {
+    pageLie('all-items-on-each-page', 'Each page has all items.', reply => {
       const items = Array.from({ length: Number(reply.headers['x-pagination-total']) }, (_, index) => ({ id: index }))
       return withText(reply, JSON.stringify({ object: 'list', data: items }))
     }),
   ],
   'header.content-disposition': [
-    replyLie('bare-file-name', 'Content-Disposition is the name of the file alone.', reply =>
+    replyLie('bare-file-name', 'Content-Disposition is only the file name.', reply =>
       withHeader(reply, 'content-disposition', 'speech.mp3'),
     ),
   ],
   'header.request-timestamp': [
-    replyLie('request-timestamp-of-arrival', "The client's time is that of the arrival.", (reply, visit, contract) =>
-      withHeader(reply, `${contract.headerPrefix}request-timestamp-ms`, String(Math.round(visit.arrivedMs))),
+    replyLie(
+      'request-timestamp-of-arrival',
+      'The echoed request timestamp is the time of arrival.',
+      (reply, state, contract) =>
+        withHeader(reply, `${contract.headerPrefix}request-timestamp-ms`, String(Math.round(state.arrivedMs))),
     ),
-    replyLie('request-timestamp-in-seconds', "The client's time is in seconds.", (reply, _, { headerPrefix }) =>
-      withHeader(reply, `${headerPrefix}request-timestamp-ms`, ms => String(Math.floor(Number(ms) / 1000))),
+    replyLie(
+      'request-timestamp-in-seconds',
+      'The echoed request timestamp is in seconds.',
+      (reply, _, { headerPrefix }) =>
+        withHeader(reply, `${headerPrefix}request-timestamp-ms`, ms => String(Math.floor(Number(ms) / 1000))),
     ),
-    replyLie('request-timestamp-for-all', 'A time is given back to those who sent none.', (reply, visit, contract) =>
-      withHeaders(reply, { [`${contract.headerPrefix}request-timestamp-ms`]: String(Math.round(visit.arrivedMs)) }),
+    replyLie('request-timestamp-for-all', 'A request without a timestamp gets one back.', (reply, state, contract) =>
+      withHeaders(reply, { [`${contract.headerPrefix}request-timestamp-ms`]: String(Math.round(state.arrivedMs)) }),
     ),
   ],
   'header.control-instance': [
@@ -135,7 +151,7 @@ export const resourceLies = {
     ),
   ],
   'catalogue.networks': [
-    lie('networks-unsorted', 'The network list is in the order of its making.', honest => ({
+    lie('networks-unsorted', 'The network list is not sorted.', honest => ({
       networks: slugs => honest.networks([...slugs.slice(1), ...slugs.slice(0, 1)]),
     })),
     lie('network-twice', 'A network is listed twice.', honest => ({
@@ -143,14 +159,14 @@ export const resourceLies = {
     })),
   ],
   'catalogue.models': [
-    lie('models-without-id', 'Models have a slug in place of an id.', honest => ({
+    lie('models-without-id', 'Models have a slug instead of an id.', honest => ({
       models: models =>
         amended(honest.models(models), { data: models.map(({ id, ...rest }) => ({ slug: id, ...rest })) }),
     })),
     lie('models-in-an-array', 'The model list is an array.', () => ({ models: models => models })),
   ],
   'catalogue.rate-limits': [
-    lie('limits-of-an-hour', 'The stated limits are those of an hour.', honest => ({
+    lie('limits-of-an-hour', 'The stated limits are per hour.', honest => ({
       rateLimits: limits =>
         honest.rateLimits(
           limits.map(({ apiModelId, rateLimits }) => ({
@@ -159,7 +175,7 @@ export const resourceLies = {
           })),
         ),
     })),
-    lie('limits-of-the-first-model', 'The stated limits are those of the first model for all.', honest => ({
+    lie('limits-of-the-first-model', 'The stated limits of every model are those of the first.', honest => ({
       rateLimits: limits =>
         honest.rateLimits(limits.map(({ apiModelId }) => ({ apiModelId, rateLimits: limits[0]?.rateLimits ?? [] }))),
     })),

@@ -4,21 +4,21 @@ import { isErrorResponse, type RpcResponse } from '../rpc/item.ts'
 import {
   amended,
   isBatch,
-  isRelayed,
+  isNodeReply,
   isReplay,
   type Lie,
   type Lies,
   lie,
   replyLie,
-  textOf,
+  replyText,
   withHeader,
   withoutHeaders,
   withText,
 } from './lie.ts'
 
-/** A lie about the error of failing items. */
+/** A lie that replaces the error of failing items. */
 const errorOf =
-  (error: unknown): Lie['bend'] =>
+  (error: unknown): Lie['overrides'] =>
   honest => ({
     responses: (responses, items) =>
       honest
@@ -30,8 +30,8 @@ const hasFailure = (text: string): boolean => text.includes('"error":{"code":')
 
 const isFailed = (response: RpcResponse | undefined): boolean => response !== undefined && isErrorResponse(response)
 
-/** Clauses that are also violated when unsupported methods are forwarded: their batches run, too. */
-const createBatch: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupported-method.named']
+/** Clauses that are also violated when unsupported methods are forwarded, since their batches run. */
+const batchClauses: readonly ClauseId[] = ['rpc.batch.rejected', 'rpc.unsupported-method.named']
 
 /** A lie that forwards methods that must be rejected. */
 const forwarding = (name: string, text: string, methods: readonly string[], also: readonly ClauseId[] = []): Lie =>
@@ -39,28 +39,28 @@ const forwarding = (name: string, text: string, methods: readonly string[], also
     name,
     text,
     honest => ({ forwards: (method, network) => methods.includes(method) || honest.forwards(method, network) }),
-    [...createBatch, ...also],
+    [...batchClauses, ...also],
   )
 
-const respondedWith = (name: string, text: string, status: number, about: string, also: readonly ClauseId[]): Lie =>
+const returningStatus = (name: string, text: string, status: number, about: string, also: readonly ClauseId[]): Lie =>
   replyLie(
     name,
     text,
-    reply => (reply.status === 400 && textOf(reply).includes(about) ? { ...reply, status } : reply),
+    reply => (reply.status === 400 && replyText(reply).includes(about) ? { ...reply, status } : reply),
     also,
   )
 
 /** A lie that returns the node's own error with status 200. */
-const leftToNode = (name: string, text: string, about: string): Lie =>
+const forwardedToNode = (name: string, text: string, about: string): Lie =>
   replyLie(name, text, reply => {
     const text = '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}'
-    return reply.status === 400 && textOf(reply).includes(about) ? withText({ ...reply, status: 200 }, text) : reply
+    return reply.status === 400 && replyText(reply).includes(about) ? withText({ ...reply, status: 200 }, text) : reply
   })
 
 const withoutMethod = (name: string, text: string, without: string): Lie =>
   lie(name, text, honest => ({ forwards: (method, network) => method !== without && honest.forwards(method, network) }))
 
-const everySort: readonly ClauseId[] = [
+const everyKind: readonly ClauseId[] = [
   'rpc.unsupported-method.websocket',
   'rpc.unsupported-method.filter',
   'rpc.unsupported-method.keys',
@@ -78,11 +78,11 @@ const known: readonly string[] = Object.values(unsupportedMethods).flat()
 
 export const rpcLies = {
   'rpc.content-type': [
-    replyLie('rpc-as-text', 'RPC answers are text/plain.', (reply, visit) =>
-      isRelayed(reply, visit) ? withHeader(reply, 'content-type', 'text/plain') : reply,
+    replyLie('rpc-as-text', 'RPC responses are text/plain.', (reply, state) =>
+      isNodeReply(reply, state) ? withHeader(reply, 'content-type', 'text/plain') : reply,
     ),
-    replyLie('type-of-the-node', 'Answers with an error have the type that the node gave them.', (reply, visit) =>
-      isRelayed(reply, visit) && hasFailure(textOf(reply))
+    replyLie('type-of-the-node', 'Responses with an error have the content type of the node.', (reply, state) =>
+      isNodeReply(reply, state) && hasFailure(replyText(reply))
         ? withHeader(reply, 'content-type', 'application/json-rpc')
         : reply,
     ),
@@ -96,7 +96,7 @@ export const rpcLies = {
       responses: (responses, items) =>
         honest.responses(responses, items).map(response => amended(response, { jsonrpc: '1.0' })),
     })),
-    lie('result-beside-error', 'A failing item has a result beside its error.', honest => ({
+    lie('result-beside-error', 'A failing item has both a result and an error.', honest => ({
       responses: (responses, items) =>
         honest
           .responses(responses, items)
@@ -122,26 +122,22 @@ export const rpcLies = {
       errorOf({ code: '-32602', message: 'invalid params' }),
     ),
     lie('error-without-message', 'An error has no message.', errorOf({ code: -32602 })),
-    lie(
-      'error-code-of-http',
-      'An error has a status in place of its code.',
-      errorOf({ status: 400, message: 'invalid' }),
-    ),
+    lie('error-code-of-http', 'An error has a status instead of a code.', errorOf({ status: 400, message: 'invalid' })),
   ],
   'rpc.id': [
-    lie('id-as-text', 'The id of a single request is echoed as a string.', honest => ({
+    lie('id-as-text', 'The id in the response to a single request is a string.', honest => ({
       responses: (responses, items) =>
         items.length === 1
           ? honest.responses(responses, items).map(response => amended(response, { id: String(items[0]?.id) }))
           : honest.responses(responses, items),
     })),
-    lie('text-id-lost', 'The id of a single request is not echoed where it is a string.', honest => ({
+    lie('text-id-lost', 'The response to a single request with a string id has the id null.', honest => ({
       responses: (responses, items) =>
         items.length === 1 && typeof items[0]?.id === 'string'
           ? honest.responses(responses, items).map(response => amended(response, { id: null }))
           : honest.responses(responses, items),
     })),
-    lie('id-of-the-proxy', 'A single request is answered with the id that the proxy gave it upstream.', honest => {
+    lie('id-of-the-proxy', "The response to a single request has the proxy's upstream id.", honest => {
       let forwarded = 1_000_000
       return {
         responses: (responses, items) =>
@@ -152,25 +148,25 @@ export const rpcLies = {
     }),
   ],
   'rpc.batch.correlation': [
-    lie('item-missing', 'The last item of a batch is not answered.', honest => ({
+    lie('item-missing', 'The last item of a batch has no response.', honest => ({
       responses: (responses, items) => {
         const sent = honest.responses(responses, items)
         return items.length > 1 ? sent.slice(0, -1) : sent
       },
     })),
-    lie('item-twice', 'The first item of a batch is answered twice.', honest => ({
+    lie('item-twice', 'The first item of a batch has two responses.', honest => ({
       responses: (responses, items) => {
         const sent = honest.responses(responses, items)
         return items.length > 1 ? [...sent, sent[0]] : sent
       },
     })),
-    lie('ids-by-position', 'The items of a batch are answered with their positions for ids.', honest => ({
+    lie('ids-by-position', 'The responses in a batch have their positions as ids.', honest => ({
       responses: (responses, items) => {
         const sent = honest.responses(responses, items)
         return items.length > 1 ? sent.map((response, index) => amended(response, { id: `#${index}` })) : sent
       },
     })),
-    lie('id-of-the-neighbour', 'The last item of a batch is answered with the id of the first.', honest => ({
+    lie('id-of-the-neighbour', 'The response to the last item of a batch has the id of the first.', honest => ({
       responses: (responses, items) => {
         const sent = honest.responses(responses, items)
         const id = items[0]?.id
@@ -179,21 +175,21 @@ export const rpcLies = {
     })),
   ],
   'rpc.item-failure.status': [
-    replyLie('failed-call-is-500', 'A single call that fails is answered with 500.', (reply, visit) =>
-      isRelayed(reply, visit) && !isBatch(reply) && hasFailure(textOf(reply)) ? { ...reply, status: 500 } : reply,
+    replyLie('failed-call-is-500', 'A single call that fails returns 500.', (reply, state) =>
+      isNodeReply(reply, state) && !isBatch(reply) && hasFailure(replyText(reply)) ? { ...reply, status: 500 } : reply,
     ),
     replyLie(
       'failed-batch-is-400',
-      'A batch with a failing item is answered with 400.',
-      (reply, visit) =>
-        isRelayed(reply, visit) && isBatch(reply) && hasFailure(textOf(reply)) ? { ...reply, status: 400 } : reply,
+      'A batch with a failing item returns 400.',
+      (reply, state) =>
+        isNodeReply(reply, state) && isBatch(reply) && hasFailure(replyText(reply)) ? { ...reply, status: 400 } : reply,
       ['error.object'],
     ),
   ],
   'rpc.item-failure.alone': [
     lie(
       'failure-of-all',
-      'Where one item of a batch fails, all of them do.',
+      'If one item of a batch fails, all items fail.',
       honest => ({
         responses: (responses, items) => {
           const failure = items.length > 1 ? responses.find(isErrorResponse) : undefined
@@ -207,55 +203,55 @@ export const rpcLies = {
     ),
   ],
   'rpc.request-id': [
-    replyLie('no-request-id', 'RPC answers have no X-Request-ID.', reply => withoutHeaders(reply, 'x-request-id')),
-    replyLie('no-request-id-on-batches', 'Answers to batches have no X-Request-ID.', reply =>
+    replyLie('no-request-id', 'RPC responses have no X-Request-ID.', reply => withoutHeaders(reply, 'x-request-id')),
+    replyLie('no-request-id-on-batches', 'Responses to batches have no X-Request-ID.', reply =>
       isBatch(reply) ? withoutHeaders(reply, 'x-request-id') : reply,
     ),
   ],
   'rpc.request-id.unique': [
-    lie('request-id-of-the-account', 'All RPC answers to one account have the X-Request-ID of its first.', honest => {
+    lie('request-id-of-the-account', 'All RPC responses to an account have the X-Request-ID of its first.', honest => {
       const first = new Map<string, string>()
       return {
-        finish: (reply, visit) => {
-          const meant = honest.finish(reply, visit)
-          const { 'x-request-id': id } = meant.headers
-          if (visit.account === null || id === undefined || isReplay(meant)) return meant
-          const shown = first.get(visit.account.name) ?? id
-          first.set(visit.account.name, shown)
-          return withHeader(meant, 'x-request-id', shown)
+        finish: (reply, state) => {
+          const finished = honest.finish(reply, state)
+          const { 'x-request-id': id } = finished.headers
+          if (state.account === null || id === undefined || isReplay(finished)) return finished
+          const shown = first.get(state.account.name) ?? id
+          first.set(state.account.name, shown)
+          return withHeader(finished, 'x-request-id', shown)
         },
       }
     }),
-    lie('request-id-twice', 'Every second fresh RPC answer repeats the X-Request-ID of the one before.', honest => {
+    lie('request-id-twice', 'Every second new RPC response repeats the X-Request-ID of the previous one.', honest => {
       let last = ''
       return {
-        finish: (reply, visit) => {
-          const meant = honest.finish(reply, visit)
-          const { 'x-request-id': id } = meant.headers
-          if (id === undefined || isReplay(meant)) return meant
+        finish: (reply, state) => {
+          const finished = honest.finish(reply, state)
+          const { 'x-request-id': id } = finished.headers
+          if (id === undefined || isReplay(finished)) return finished
           const shown = last === '' ? id : last
           last = last === '' ? id : ''
-          return withHeader(meant, 'x-request-id', shown)
+          return withHeader(finished, 'x-request-id', shown)
         },
       }
     }),
   ],
   'rpc.unsupported-method': [
     lie('no-allow-list', 'Every method is forwarded.', () => ({ forwards: () => true }), [
-      ...everySort,
-      ...createBatch,
+      ...everyKind,
+      ...batchClauses,
     ]),
     lie(
       'deny-list',
-      'Every method is forwarded that is not known to be unsupported.',
+      'Every method that is not known to be unsupported is forwarded.',
       () => ({ forwards: method => !known.includes(method) }),
-      ['rpc.unsupported-method.family', ...createBatch],
+      ['rpc.unsupported-method.family', ...batchClauses],
     ),
-    lie('allow-list-with-prototype', 'What every object has is on the allow-list.', honest => ({
+    lie('allow-list-with-prototype', 'Properties of every JavaScript object are on the allow-list.', honest => ({
       forwards: (method, network) => method === 'constructor' || honest.forwards(method, network),
     })),
-    respondedWith('unsupported-is-404', 'An unsupported method is answered with 404.', 404, 'Unsupported RPC method', [
-      ...everySort,
+    returningStatus('unsupported-is-404', 'An unsupported method returns 404.', 404, 'Unsupported RPC method', [
+      ...everyKind,
       'rpc.batch.rejected',
     ]),
   ],
@@ -293,10 +289,10 @@ export const rpcLies = {
     lie('batch-runs-in-part', 'A batch runs when one of its methods is supported.', () => ({
       runs: (unsupported, items) => unsupported < items || unsupported === 0,
     })),
-    lie('batch-runs-by-its-first', 'A batch of several runs whatever its methods are.', () => ({
+    lie('batch-runs-by-its-first', 'A batch of several items runs whatever its methods are.', () => ({
       runs: (unsupported, items) => unsupported === 0 || items > 1,
     })),
-    lie('one-offender-tolerated', 'A batch of several runs with one unsupported method.', () => ({
+    lie('one-offender-tolerated', 'A batch of several items runs with one unsupported method.', () => ({
       runs: (unsupported, items) => unsupported === 0 || (unsupported === 1 && items > 1),
     })),
   ],
@@ -311,7 +307,7 @@ export const rpcLies = {
     lie('ten-methods-named', 'At most ten unsupported methods are named.', honest => ({
       named: methods => honest.named(methods).slice(0, 10),
     })),
-    lie('subscriptions-named-alone', 'Where subscriptions are among them, no other method is named.', honest => ({
+    lie('subscriptions-named-alone', 'If a batch has subscriptions, no other unsupported method is named.', honest => ({
       named: methods => {
         const sockets = methods.filter(method => /subscribe$/i.test(method))
         return honest.named(sockets.length === 0 ? methods : sockets)
@@ -319,51 +315,45 @@ export const rpcLies = {
     })),
   ],
   'rpc.batch.limit': [
-    lie('batch-one-larger', 'A batch may have one item more.', honest => ({ batchLimit: honest.batchLimit + 1 })),
+    lie('batch-one-larger', 'The batch limit is one too high.', honest => ({ batchLimit: honest.batchLimit + 1 })),
     lie('batch-of-any-size', 'A batch may have any number of items.', () => ({ batchLimit: Number.POSITIVE_INFINITY })),
   ],
   'rpc.batch.full': [
-    lie('batch-one-smaller', 'A batch may have one item less.', honest => ({ batchLimit: honest.batchLimit - 1 })),
-    lie('batch-of-fifty', 'A batch may have half as many items.', honest => ({
+    lie('batch-one-smaller', 'The batch limit is one too low.', honest => ({ batchLimit: honest.batchLimit - 1 })),
+    lie('batch-of-fifty', 'The batch limit is half of the documented one.', honest => ({
       batchLimit: Math.floor(honest.batchLimit / 2),
     })),
   ],
   'rpc.network': [
-    respondedWith(
-      'unknown-network-is-404',
-      'A network that is not known is answered with 404.',
-      404,
-      'RPC network',
-      [],
-    ),
-    lie('unknown-network-is-the-first', 'A network that is not known is taken for the first.', honest => ({
+    returningStatus('unknown-network-is-404', 'An unknown network returns 404.', 404, 'RPC network', []),
+    lie('unknown-network-is-the-first', 'An unknown network is treated as the first one.', honest => ({
       network: (slug, networks) => honest.network(slug, networks) ?? [...networks.values()][0],
     })),
   ],
   'rpc.request': [
-    leftToNode('version-left-to-node', 'Another version of JSON-RPC is left to the node.', 'jsonrpc must'),
-    leftToNode('method-left-to-node', 'A method that is none is left to the node.', 'method must'),
-    leftToNode('params-left-to-node', 'Parameters that are no list are left to the node.', 'params must'),
-    respondedWith('no-json-is-500', 'A body that is no JSON is answered with 500.', 500, 'Invalid JSON request', []),
+    forwardedToNode('version-left-to-node', 'Another version of JSON-RPC is forwarded to the node.', 'jsonrpc must'),
+    forwardedToNode('method-left-to-node', 'An invalid method is forwarded to the node.', 'method must'),
+    forwardedToNode('params-left-to-node', 'Parameters that are not a list are forwarded to the node.', 'params must'),
+    returningStatus('no-json-is-500', 'A body that is not JSON returns 500.', 500, 'Invalid JSON request', []),
   ],
   'rpc.alternatives': [
     withoutMethod('no-logs', 'eth_getLogs is not supported.', 'eth_getLogs'),
     withoutMethod('no-raw-transactions', 'eth_sendRawTransaction is not supported.', 'eth_sendRawTransaction'),
   ],
   'rpc.refused.free': [
-    lie('rejected-batch-billed', 'What could have run of a rejected batch is billed.', (honest, { rpc }) => ({
+    lie('rejected-batch-billed', 'The supported items of a rejected batch are billed.', (honest, { rpc }) => ({
       rejectionCredits: supported =>
         honest.rejectionCredits(supported) + supported * (Object.values(rpc.networks)[0]?.baseCredits ?? 0),
     })),
     lie(
       'every-refusal-billed',
-      'Whatever the proxy refuses to a caller is billed as a failing item.',
+      'Every request that the proxy rejects is billed as a failing item.',
       (honest, { rpc }) => ({
-        finish: (reply, visit) => {
-          const { account, route } = visit
+        finish: (reply, state) => {
+          const { account, route } = state
           if (route.kind === 'rpc' && account !== null && reply.status >= 400 && reply.status < 500)
             honest.charge(account, { currency: 'usd', pico: honest.costPicoUsd(rpc.errorItemCredits) })
-          return honest.finish(reply, visit)
+          return honest.finish(reply, state)
         },
       }),
       ['billing.conservation', 'billing.balance-before'],

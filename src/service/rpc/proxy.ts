@@ -65,12 +65,12 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
         return replay(state, account, behavior.replayed(lookup.reply))
       case 'new':
         return forward(state, account, slug, network, stored =>
-          replays.keep(cacheKey, { ...stored, fingerprint, expiresMs: state.arrivedMs + behavior.replayTtlMs }),
+          replays.store(cacheKey, { ...stored, fingerprint, expiresMs: state.arrivedMs + behavior.replayTtlMs }),
         )
     }
   }
 
-  function forward(state: RequestState, account: Account, slug: string, network: Network, keep?: Keep): Reply {
+  function forward(state: RequestState, account: Account, slug: string, network: Network, store?: StoreReply): Reply {
     const request = parseRpcRequest(state.request.body, network, behavior)
     if ('rejected' in request) {
       charge(account, behavior.costPicoUsd(behavior.rejectionCredits(request.supported)))
@@ -86,30 +86,30 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
     const costUsd = roundPico(behavior.costPicoUsd(credits), rpc.costDecimals)
     charge(account, pico(costUsd))
 
-    const told = behavior.responses(responses, request.items)
+    const responsesSent = behavior.responses(responses, request.items)
     const afterMs = logNormal(delays, timing.rpcMs, timing.rpcSigma)
-    const relayed = {
-      text: JSON.stringify(request.batched ? told : told[0]),
+    const reply = {
+      text: JSON.stringify(request.batched ? responsesSent : responsesSent[0]),
       credits,
       costUsd,
       requestId: identifiers.requestId(),
       readyMs: state.arrivedMs + afterMs,
     }
-    keep?.(relayed)
-    return relay(state, relayed, afterMs)
+    store?.(reply)
+    return nodeReply(state, reply, afterMs)
   }
 
   function replay(state: RequestState, account: Account, stored: CachedReply): Reply {
     charge(account, behavior.replayChargePicoUsd(stored))
     state.headers['idempotent-replayed'] = 'true'
-    return relay(state, stored, Math.max(0, stored.readyMs - state.arrivedMs))
+    return nodeReply(state, stored, Math.max(0, stored.readyMs - state.arrivedMs))
   }
 
   function charge(account: Account, picoUsd: bigint): void {
     if (picoUsd !== 0n) behavior.charge(account, { currency: currencyFor(account, picoUsd), pico: picoUsd })
   }
 
-  function relay(state: RequestState, { text, credits, costUsd, requestId }: Relayed, afterMs: number): Reply {
+  function nodeReply(state: RequestState, { text, credits, costUsd, requestId }: NodeReply, afterMs: number): Reply {
     state.headers[`${headerPrefix}rpc-credits`] = String(credits)
     state.headers[`${headerPrefix}rpc-cost-usd`] = costUsd
     state.headers['x-request-id'] = requestId
@@ -121,27 +121,27 @@ export function rpcProxy(options: RpcProxyDeps): (state: RequestState, account: 
     state.headers['x-ratelimit-limit'] = String(limits.requests)
     state.headers['x-ratelimit-remaining'] = '0'
     state.headers['x-ratelimit-reset'] = String(resetSeconds)
-    const customMessage = `The limit of ${limits.requests} RPC requests a minute is reached. Retry at ${resetSeconds}.`
+    const customMessage = `The limit of ${limits.requests} RPC requests per minute is reached. Retry at ${resetSeconds}.`
     return limiter.reject(state, contract.limitLogs.rpcId, { customMessage })
   }
 }
 
-type Relayed = Omit<CachedReply, 'fingerprint' | 'expiresMs'>
-type Keep = (relayed: Relayed) => void
+type NodeReply = Omit<CachedReply, 'fingerprint' | 'expiresMs'>
+type StoreReply = (reply: NodeReply) => void
 
 /**
- * Handles the RPC requests of an account one at a time, if the contract says so: a request waits for those before it,
- * or is rejected if that would take too long.
+ * Handles the RPC requests of an account one at a time, if the contract has this rule. A request waits for earlier
+ * ones, or is rejected if the wait is too long.
  */
 export function rpcTurns(
   rule: Contract['rpc']['oneAtATime'],
-  turnAway: (state: RequestState, customMessage: string) => Reply,
+  reject: (state: RequestState, customMessage: string) => Reply,
 ): (state: RequestState, account: Account, respond: () => Reply) => Reply {
   const busyUntilMs = new WeakMap<Account, number>()
   return (state, account, respond) => {
     if (rule === null) return respond()
     const waitMs = Math.max(0, (busyUntilMs.get(account) ?? 0) - state.arrivedMs)
-    if (waitMs > rule.waitMs) return turnAway(state, rule.message)
+    if (waitMs > rule.waitMs) return reject(state, rule.message)
     const reply = respond()
     const afterMs = waitMs + reply.afterMs
     busyUntilMs.set(account, state.arrivedMs + afterMs)

@@ -5,7 +5,7 @@ export type CachedReply = {
   readonly credits: number
   readonly costUsd: string
   readonly requestId: string
-  /** Unix milliseconds at which the first reply is sent. A concurrent duplicate is not answered earlier. */
+  /** Unix milliseconds at which the first reply is sent. A concurrent duplicate gets its reply no earlier. */
   readonly readyMs: number
   readonly expiresMs: number
 }
@@ -17,7 +17,7 @@ export type ReplayLookup =
 
 type Replays = {
   readonly find: (key: string, nowMs: number) => CachedReply | undefined
-  readonly keep: (key: string, stored: CachedReply) => void
+  readonly store: (key: string, stored: CachedReply) => void
 }
 
 export function lookUpReply(stored: CachedReply | undefined, fingerprint: string): ReplayLookup {
@@ -39,9 +39,9 @@ export function replayCache(): Replays {
       }
       return entries.get(key)
     },
-    keep: (key, stored) => {
+    store: (key, reply) => {
       entries.delete(key)
-      entries.set(key, stored)
+      entries.set(key, reply)
     },
   }
 }

@@ -1,7 +1,7 @@
 import { startCalibrationServer } from '../../../src/calibration/server.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 
-/** The metronome in a process of its own. Arguments: tokens a second, tokens at once. Tells its port by IPC. */
+/** The calibration server in its own process. Arguments: tokens per second, tokens per write. Sends its port by IPC. */
 const [perSecond, tokensPerWrite] = process.argv.slice(2)
 const { port } = await startCalibrationServer({
   clock: systemClock(),

@@ -2,8 +2,8 @@ import { connect } from 'node:net'
 import { sleepPreciselyUntil, systemClock } from '../../../src/lib/clock.ts'
 
 /**
- * A schedule with nothing around it: a loop that waits as ours does, and one socket. How far its intervals are off is the
- * machine's doing, and no instrument on it can do better. Arguments: port, requests a second, how many.
+ * A bare schedule: one loop with Turnpike's precise sleep, and one socket. Its interval errors come from the machine,
+ * so no tool on it can be more precise. Arguments: port, requests per second, number of requests.
  */
 const [port = '', perSecond, count] = process.argv.slice(2)
 const clock = systemClock()

@@ -4,8 +4,8 @@ import { streamOf } from '../../../src/observation/observation.ts'
 import { undiciTransport } from '../../../src/produce/transport/undici.ts'
 
 /**
- * One load of streams in a process of its own, every judge on. Says what it used by IPC, or, with `stamps`, how much
- * later than they were written its chunks were stamped. Arguments: port, the load as JSON, `stamps`.
+ * One load of streams in its own process, with every judge. Sends its CPU time by IPC or, with `stamps`, the delays
+ * from writing chunks to their timestamps. Arguments: port, the load as JSON, `stamps`.
  */
 const [port, load = '', wanted] = process.argv.slice(2)
 const target = `http://127.0.0.1:${port}/api/v1`
@@ -14,19 +14,19 @@ const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096
 const stop = new AbortController().signal
 const run = { load: JSON.parse(load), target, clock, send: transport.send, stop }
 process.send?.(
-  wanted === 'stamps' ? await stampStreams({ ...run, originMs: monotonicOriginMs(clock) }) : await carryOutCounted(),
+  wanted === 'stamps' ? await stampStreams({ ...run, originMs: monotonicOriginMs(clock) }) : await measureCpu(),
 )
 await transport.close()
 process.once('disconnect', () => process.exit())
 
-async function carryOutCounted() {
-  // A driver that waits in turns of the event loop uses CPU that no chunk needs.
-  const patient = { ...clock, atPrecisely: clock.at }
+async function measureCpu() {
+  // A driver that spins for precise sleep would add CPU time that no chunk needs.
+  const coarseClock = { ...clock, atPrecisely: clock.at }
   let chunks = 0
   let used = process.cpuUsage()
   const { verdict, reasons } = await runStreams({
     ...run,
-    clock: patient,
+    clock: coarseClock,
     onStart: () => {
       used = process.cpuUsage()
     },

@@ -9,8 +9,8 @@ import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { benchContract } from '../bench-contract.ts'
 
 /**
- * One run of single RPC calls in a process of its own, every judge on, nothing recorded.
- * Arguments: port, `closed`, `saturate` or `open`, users, connections or calls a second, seconds. Says what it did by IPC.
+ * One run of single RPC calls in its own process, with every judge and without a recording. Arguments: port; `closed`,
+ * `saturate` or `open`; users, connections or calls per second; seconds. Sends its results by IPC.
  */
 const [port, model, amount, seconds] = process.argv.slice(2)
 const shapes: Readonly<Record<string, string>> = {
@@ -26,7 +26,7 @@ calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber
 stages: [{ name: load, duration: ${seconds}s, ${stage}, mix: { rpc: 1 } }]
 bounds: { max-in-flight: 4096 }
 record: none
-thresholds: [{ expect: violations == 0, why: The target keeps its word. }]
+thresholds: [{ expect: violations == 0, why: The target meets every clause. }]
 `
 const target = `http://127.0.0.1:${port}/api/v1`
 const plan = makePlan(parseScenario(scenario, 'bench', benchContract), benchContract, {
@@ -38,11 +38,11 @@ const clock = systemClock()
 const runId = `bench${process.pid}`
 const transport = undiciTransport({ baseUrl: target, clock, maxConnections: 4096 })
 await warmUp(plan, benchContract)
-const began = process.cpuUsage()
+const usedAtStart = process.cpuUsage()
 const job = unrecordedJob(plan, benchContract, { runId, target, startedAtMs: clock.wallMs() })
 const saturate = createSaturate({ baseUrl: target, clock })
 const report = await run(job, inlineIo({ clock, transport: transport.send, saturate }))
-const { user, system } = process.cpuUsage(began)
+const { user, system } = process.cpuUsage(usedAtStart)
 await transport.close()
 const load = report.calls.find(call => call.stage === 'load')
 process.send?.({

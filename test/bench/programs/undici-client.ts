@@ -1,8 +1,8 @@
 import { Client } from 'undici'
 
 /**
- * Bare undici on one call, without any check, each connection a client of its own as in our transport: what is left of a
- * core before we do anything. Arguments: port, connections, seconds.
+ * Bare undici on one call, without any check. Each connection has its own client, as in Turnpike's transport.
+ * Arguments: port, connections, seconds.
  */
 const [port, connections, seconds] = process.argv.slice(2)
 const request = {

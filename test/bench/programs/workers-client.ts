@@ -7,9 +7,9 @@ import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { benchContract } from '../bench-contract.ts'
 
 /**
- * One run of single RPC calls by users who wait, divided among threads, every judge on, nothing recorded. To the target
- * all callers are one account, so that it is one that others use. Arguments: port,
- * threads, seconds. Says by IPC how much CPU a call took, all threads together.
+ * One closed-loop run of single RPC calls on several threads, with every judge and without a recording. All callers
+ * share one account at the target, so the account counts as shared. Arguments: port, threads, seconds. Sends the CPU
+ * time per call of all threads by IPC.
  */
 const [port, workers, seconds] = process.argv.slice(2).map(Number)
 const scenario = `
@@ -19,7 +19,7 @@ calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber
 stages: [{ name: load, duration: ${seconds}s, shape: closed, users: 64, mix: { rpc: 1 } }]
 bounds: { max-in-flight: 4096 }
 record: none
-thresholds: [{ expect: violations == 0, why: The target keeps its word. }]
+thresholds: [{ expect: violations == 0, why: The target meets every clause. }]
 `
 const target = `http://127.0.0.1:${port}/api/v1`
 const overrides = { seed: 1, target, budgetUsd: null }
@@ -27,8 +27,8 @@ const plan = makePlan(parseScenario(scenario, 'bench', benchContract), benchCont
 const clock = systemClock()
 const runId = `bench${process.pid}`
 const never = new AbortController().signal
-const began = process.cpuUsage()
-// A warm-up's CPU would be counted as that of the calls.
+const usedAtStart = process.cpuUsage()
+// The CPU time of a warm-up would count as that of the calls.
 const report = await run(
   {
     info: { turnpike: 2, runId, version: 'bench', target, startedAtMs: clock.wallMs() },
@@ -51,7 +51,7 @@ const report = await run(
     log: line => console.error(line),
   },
 )
-const { user, system } = process.cpuUsage(began)
+const { user, system } = process.cpuUsage(usedAtStart)
 const count = report.calls.find(call => call.stage === 'load')?.count ?? 0
 process.send?.({
   verdict: report.verdict,

@@ -14,7 +14,7 @@ export type RequestDescriptor = {
   readonly path: string
   readonly key?: string | null
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as it is when it is a string, else as JSON. */
+  /** A string is sent unchanged, any other value as JSON. */
   readonly body?: unknown
 }
 
@@ -35,7 +35,7 @@ type Options = {
   readonly faults?: readonly Fault[]
 }
 
-/** A service of its own under a manual clock, and short ways to ask it. */
+/** A new service on a manual clock, with short functions to send requests. */
 export function conversation({
   contract = documented,
   lies = [],
@@ -96,7 +96,7 @@ export const textOf = ({ body }: Reply): string => {
   return body.kind === 'whole' ? body.text : body.chunks.map(({ text }) => text).join('')
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body, field by field
+// biome-ignore lint/suspicious/noExplicitAny: a test checks each field of a body
 export const jsonOf = (reply: Reply): any => JSON.parse(textOf(reply))
 
 /** The JSON events of a stream. */

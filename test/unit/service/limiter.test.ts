@@ -8,7 +8,7 @@ const statuses = (replies: readonly Reply[]) => replies.map(({ status }) => stat
 const times = <T>(count: number, make: () => T): readonly T[] => Array.from({ length: count }, make)
 
 describe('requests', () => {
-  test('a window admits its limit, and the next request is answered with 429', () => {
+  test('a window admits its limit, and the next request returns 429', () => {
     const { chat } = conversation()
     const replies = times(22, () => chat({ model: 'ref-large-235b' }))
     expect(statuses(replies)).toEqual([...times(20, () => 200), 429, 429])
@@ -19,13 +19,13 @@ describe('requests', () => {
     expect(jsonOf(replies[21] ?? chat())).toEqual({ error: 'Rate limit exceeded' })
   })
 
-  test('a window starts at the second of its first request and ends at its reset stamp', async () => {
+  test('a window starts in the second of its first request and ends at its reset time', async () => {
     const { chat, clock } = conversation()
     const large = () => chat({ model: 'ref-large-235b' })
     const replies = times(20, large)
     const resetStamp = String(windowStart + 60)
     expect(replies[0]?.headers['x-ratelimit-reset-requests']).toBe(resetStamp)
-    // The clock starts 250 ms into a second.
+    // The clock starts 250 ms after a full second.
     await clock.advanceTo(59_749)
     expect(large().status).toBe(429)
     await clock.advanceTo(59_750)
@@ -37,7 +37,7 @@ describe('requests', () => {
     })
   })
 
-  test('models, accounts, RPC and control endpoints each have a window of their own', () => {
+  test('models, accounts, RPC and control endpoints have separate windows', () => {
     const { chat, rpc, ask } = conversation()
     const limits = (key: string) => ask({ method: 'GET', path: '/api_keys/rate_limits', key })
     const remaining = [
@@ -59,7 +59,7 @@ describe('requests', () => {
     })
   })
 
-  test('a refused request counts, one that is over the limit does not', async () => {
+  test('a rejected request counts, one over the limit does not', async () => {
     const { rpc, clock } = conversation()
     const replies = [...times(2, () => rpc([])), ...times(101, () => rpc(item('eth_chainId')))]
     expect(statuses(replies.slice(0, 3))).toEqual([400, 400, 200])
@@ -68,18 +68,18 @@ describe('requests', () => {
     expect(rpc(item('eth_chainId')).headers['x-ratelimit-remaining-requests']).toBe('99')
   })
 
-  test('a 429 of the RPC proxy explains itself', () => {
+  test('a 429 of the RPC proxy states its limit', () => {
     const { rpc } = conversation()
-    const refused = times(101, () => rpc(item('eth_chainId'))).at(-1) ?? rpc([])
-    expect(jsonOf(refused)).toEqual({ error: 'Rate limit exceeded', customMessage: expect.stringContaining('100') })
-    expect(refused.headers).toMatchObject({
+    const rejected = times(101, () => rpc(item('eth_chainId'))).at(-1) ?? rpc([])
+    expect(jsonOf(rejected)).toEqual({ error: 'Rate limit exceeded', customMessage: expect.stringContaining('100') })
+    expect(rejected.headers).toMatchObject({
       'x-ratelimit-limit': '100',
       'x-ratelimit-remaining': '0',
       'x-ratelimit-reset': String(windowStart + 60),
     })
   })
 
-  test('a profile may want its stamps in milliseconds', () => {
+  test('a profile can set reset times in milliseconds', () => {
     const limits = {
       ...documented.limits,
       requestsReset: 'unix-milliseconds',
@@ -92,7 +92,7 @@ describe('requests', () => {
 })
 
 describe('tokens', () => {
-  test('a request sets its prompt and its allowed completion aside, and completion gives back the rest', async () => {
+  test('a request reserves its prompt and maximum completion, and returns unused tokens at its end', async () => {
     const { chat, clock } = conversation()
     const first = chat({ max_completion_tokens: 1000 })
     const { usage } = jsonOf(first)
@@ -103,7 +103,7 @@ describe('tokens', () => {
     expect(second.headers['x-ratelimit-remaining-tokens']).toBe(String(left))
   })
 
-  test('a request that does not fit is answered with 429 and counts neither as a request nor in tokens', () => {
+  test('a request that does not fit returns 429 and counts neither as a request nor in tokens', () => {
     const { chat } = conversation({ usd: '1000' })
     const eight = { model: 'ref-small-24b', max_completion_tokens: 8192, n: 16 }
     const replies = times(7, () => chat(eight))
@@ -126,7 +126,7 @@ describe('tokens', () => {
     expect(reset()).toBe('1')
   })
 
-  test('RPC and control answers have no token headers', () => {
+  test('RPC responses have no token headers', () => {
     expect(conversation().rpc(item('eth_call')).headers).not.toHaveProperty('x-ratelimit-limit-tokens')
   })
 })
@@ -135,7 +135,7 @@ const fail = (talk: ReturnType<typeof conversation>, times: number, key = 'ref_d
   Array.from({ length: times }, () => talk.rpc(item('eth_newFilter'), { key }).status)
 
 describe('the abuse block', () => {
-  test('begins behind the 21st failure and holds for everything that the account asks', () => {
+  test('starts after the 21st failure and applies to every request of the account', () => {
     const talk = conversation()
     expect(new Set(fail(talk, 20))).toEqual(new Set([400]))
     expect(talk.rpc(item('eth_call')).status).toBe(200)
@@ -155,7 +155,7 @@ describe('the abuse block', () => {
     expect(talk.chat({}, 'ref_default_bob').status).toBe(200)
   })
 
-  test('ends after 30 s, however often it was run into', async () => {
+  test('ends after 30 s, whatever the account sends during the block', async () => {
     const talk = conversation()
     fail(talk, 21)
     await talk.clock.advanceTo(29_999)
@@ -166,7 +166,7 @@ describe('the abuse block', () => {
     expect(talk.chat().status).toBe(200)
   })
 
-  test('forgets failures that are 30 s old', async () => {
+  test('does not count failures older than 30 s', async () => {
     const talk = conversation()
     fail(talk, 20)
     await talk.clock.advanceTo(30_000)
@@ -174,7 +174,7 @@ describe('the abuse block', () => {
     expect(talk.chat().status).toBe(200)
   })
 
-  test('is what the contract says that it is', async () => {
+  test('takes failures, window, duration and status from the contract', async () => {
     const abuse = { ...documented.abuse, failures: 3, windowMs: 1_000, blockMs: 2_000, status: 403 }
     const talk = conversation({ contract: { ...documented, abuse } })
     fail(talk, 4)
@@ -183,7 +183,7 @@ describe('the abuse block', () => {
     expect([status, talk.chat().status]).toEqual([403, 200])
   })
 
-  test('holds for one model, where the contract says so', () => {
+  test('applies to one model if the contract sets that scope', () => {
     const abuse = { ...documented.abuse, scope: 'model' as const }
     const talk = conversation({ contract: { ...documented, abuse } })
     for (let i = 0; i < 21; i++) talk.chat({ n: 0 })
@@ -194,7 +194,7 @@ describe('the abuse block', () => {
     ]).toEqual([429, 200, 200])
   })
 
-  test('counts no 429 and no 5xx, where the contract says so', () => {
+  test('excludes 429 and 5xx if the contract sets that rule', () => {
     const abuse = { ...documented.abuse, counts: 'client-errors-but-429' as const }
     const talk = conversation({ contract: { ...documented, abuse } })
     const seen = Array.from({ length: 60 }, () => talk.chat({ model: 'ref-large-235b' }))

@@ -5,12 +5,12 @@ import { conversation, jsonOf } from './conversation.ts'
 const embed = (input: unknown) => ({ path: '/embeddings', body: { model: 'ref-embed', input } })
 const list = (query: string) => ({ method: 'GET', path: `/characters${query}` })
 
-/** `limit page total total-pages` as the headers say. */
+/** The pagination headers as `limit page total total-pages`. */
 const pagesOf = (headers: Readonly<Record<string, string>>) =>
   ['limit', 'page', 'total', 'total-pages'].map(name => headers[`x-pagination-${name}`]).join(' ')
 
 describe('every resource of the contract', () => {
-  test.each(Object.entries(documented.resources))('%s is answered with its limits, and for nothing', (_, resource) => {
+  test.each(Object.entries(documented.resources))('%s returns its limits and is free', (_, resource) => {
     const { ask } = conversation()
     const { method, path, draws } = resource
     const reply = ask({ method, path, body: resource.body ?? '' })
@@ -20,19 +20,19 @@ describe('every resource of the contract', () => {
     expect(ask(list('')).headers['x-service-balance-usd']).toBe('10')
   })
 
-  test.each(Object.entries(documented.resources))('%s is nothing for a stranger', (_, { method, path, body }) => {
+  test.each(Object.entries(documented.resources))('%s returns 401 without a key', (_, { method, path, body }) => {
     expect(conversation().ask({ method, path, body: body ?? '', key: null }).status).toBe(401)
   })
 })
 
 describe('embeddings', () => {
-  test.each([['a text'], [['a', 'b']]])('are made of %j', input => {
+  test.each([['a text'], [['a', 'b']]])('accept %j', input => {
     const reply = conversation().ask(embed(input))
     expect(reply.status).toBe(200)
     expect(jsonOf(reply).data).toHaveLength(Array.isArray(input) ? input.length : 1)
   })
 
-  test.each([[[1, 2]], [[[1], [2]]], [['a', 2]], [[]], [7], [null], [undefined]])('are not made of %j', input => {
+  test.each([[[1, 2]], [[[1], [2]]], [['a', 2]], [[]], [7], [null], [undefined]])('reject %j', input => {
     expect(conversation().ask(embed(input)).status).toBe(400)
   })
 })
@@ -46,14 +46,14 @@ describe('lists', () => {
     ['?limit=7', '7 1 7 1', 7],
     ['?limit=1000', '100 1 7 1', 7],
     ['?page=0&limit=x', '20 1 7 1', 7],
-  ])('with %j have the pages %s', (query, pages, items) => {
+  ])('with %j have pagination headers %s', (query, pages, items) => {
     const reply = conversation().ask(list(query))
     expect(pagesOf(reply.headers)).toBe(pages)
     expect(jsonOf(reply).data).toHaveLength(items)
   })
 })
 
-test('images have a window of their own, with the limit of the account', () => {
+test('images have their own window, with the limit of the account tier', () => {
   const { ask } = conversation()
   const image = (key: string) => ask({ path: '/image/generate', body: documented.resources.image?.body, key })
   const admitted = (key: string, request: number) =>
@@ -63,7 +63,7 @@ test('images have a window of their own, with the limit of the account', () => {
   expect(ask(embed('a')).status).toBe(200)
 })
 
-test('a time that is no number is not given back', () => {
+test('a request timestamp that is not a number is not echoed', () => {
   const header = 'x-service-request-timestamp-ms'
   const { ask } = conversation()
   expect(ask({ ...list(''), headers: { [header]: '1767225600000' } }).headers[header]).toBe('1767225600000')

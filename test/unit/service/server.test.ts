@@ -34,7 +34,7 @@ const post = (path: string, body: unknown, signal: AbortSignal | null = null) =>
   })
 const question = { model: 'ref-nano-3b', messages: [{ role: 'user', content: 'hello' }], max_completion_tokens: 8 }
 
-test('an RPC call is answered after its delay, with one Date and a length', async () => {
+test('an RPC response arrives after its delay, with one Date and a length', async () => {
   const startedMs = performance.now()
   const response = await post('/crypto/rpc/base-mainnet', item('eth_chainId'))
   expect(performance.now() - startedMs).toBeGreaterThanOrEqual(19)
@@ -43,7 +43,7 @@ test('an RPC call is answered after its delay, with one Date and a length', asyn
   expect(response.headers.get('content-length')).toBe(String((await response.text()).length))
 })
 
-test('a stream arrives in parts, and its charge is in the balance when it is done', async () => {
+test('a stream arrives in parts, and the balance includes its charge at its end', async () => {
   const response = await post('/chat/completions', { ...question, stream: true })
   const before = response.headers.get('x-service-balance-usd')
   let parts = 0
@@ -59,7 +59,7 @@ test('a stream arrives in parts, and its charge is in the balance when it is don
   await after.text()
 })
 
-test('a client that leaves in the middle of a stream does not disturb the next', async () => {
+test('a client that disconnects during a stream does not affect the next request', async () => {
   const leaving = new AbortController()
   const response = await post('/chat/completions', { ...question, stream: true }, leaving.signal)
   leaving.abort()
@@ -69,13 +69,13 @@ test('a client that leaves in the middle of a stream does not disturb the next',
   await next.text()
 })
 
-test('what is outside the base path is not found', async () => {
+test('a path outside the base path returns 404', async () => {
   const response = await fetch(`http://127.0.0.1:${server.port}/models`)
   expect(response.status).toBe(404)
   expect(await response.json()).toEqual({ error: 'Not found' })
 })
 
-test('a body that never stops is refused before it ends', async () => {
+test('an endless body is rejected before its end', async () => {
   const chunk = Buffer.alloc(1024 * 1024)
   const endless = new ReadableStream({ pull: controller => controller.enqueue(chunk) })
   const response = await fetch(`${base}/chat/completions`, {
@@ -87,7 +87,7 @@ test('a body that never stops is refused before it ends', async () => {
   expect(response.status).toBe(413)
 })
 
-test('a completion arrives compressed where that is accepted, and as long as it says', async () => {
+test('a completion is compressed if the client accepts it', async () => {
   const response = await post('/chat/completions', question)
   expect(response.headers.get('content-encoding')).toBe('gzip')
   expect(await response.json()).toMatchObject({ object: 'chat.completion' })

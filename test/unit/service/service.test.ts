@@ -2,26 +2,26 @@ import { describe, expect, test } from 'vitest'
 import { documented } from '../../../src/contract/documented.ts'
 import { conversation, item, jsonOf } from './conversation.ts'
 
-describe('every answer', () => {
+describe('every response', () => {
   const { ask, chat, rpc, models } = conversation()
   const responses = {
     'a completion': chat(),
     'a stream': chat({ stream: true }),
-    'an RPC answer': rpc(item('eth_call')),
+    'an RPC response': rpc(item('eth_call')),
     'the model list': models(),
-    'a refusal': rpc([]),
+    'a rejection': rpc([]),
     'a wrong key': chat({}, 'wrong'),
     'an unknown path': ask({ path: '/nowhere', key: null }),
   }
 
-  test.each(Object.entries(responses))('(%s) has a type, a date, a ray and a version', (_, { headers }) => {
+  test.each(Object.entries(responses))('(%s) has Content-Type, Date, CF-RAY and version', (_, { headers }) => {
     expect(headers['content-type']).toMatch(/^(application\/json|text\/event-stream)$/)
     expect(headers.date).toBe('Thu, 15 Jan 2026 12:00:00 GMT')
     expect(headers['cf-ray']).toMatch(/^[0-9a-f]{16}-REF$/)
     expect(headers['x-service-version']).toMatch(/^\d{8}\.\d{6}$/)
   })
 
-  test('has a ray of its own', () => {
+  test('has a unique CF-RAY', () => {
     const rays = Object.values(responses).map(({ headers }) => headers['cf-ray'])
     expect(new Set(rays).size).toBe(rays.length)
   })
@@ -29,7 +29,7 @@ describe('every answer', () => {
 
 describe('a key', () => {
   test.each(['ref_gold_ada', 'ref_default_', 'ref_default_a_b', 'sk-123', 'REF_default_ada'])(
-    'like %s is refused',
+    'like %s is rejected',
     key => {
       const reply = conversation().chat({}, key)
       expect([reply.status, jsonOf(reply)]).toEqual([401, { error: 'Authentication failed' }])
@@ -38,7 +38,7 @@ describe('a key', () => {
     },
   )
 
-  test('is needed for what is not public, and a wrong one is refused even there', () => {
+  test('is required on private routes, and a wrong key is rejected on public routes too', () => {
     const { ask } = conversation()
     const get = (path: string, key: string | null) => ask({ method: 'GET', path, key }).status
     expect(get('/api_keys/rate_limits', null)).toBe(401)
@@ -47,7 +47,7 @@ describe('a key', () => {
     expect(ask({ path: '/chat/completions', key: null }).status).toBe(401)
   })
 
-  test('of another scheme is no bearer key', () => {
+  test('of another scheme is rejected', () => {
     const { ask } = conversation()
     const headers = { authorization: 'Basic ref_default_ada' }
     expect(ask({ method: 'GET', path: '/api_keys/rate_limits', key: null, headers }).status).toBe(401)
@@ -55,12 +55,12 @@ describe('a key', () => {
 })
 
 describe('balances', () => {
-  test('are shown on errors too', () => {
+  test('are also on errors', () => {
     const { headers } = conversation({ diem: '2.50' }).rpc([])
     expect(headers).toMatchObject({ 'x-service-balance-usd': '10', 'x-service-balance-diem': '2.5' })
   })
 
-  test('of zero are left out where the profile says so', () => {
+  test('of zero have no header if the profile sets that rule', () => {
     const billing = { ...documented.billing, balanceHeaders: false }
     const { headers } = conversation({ contract: { ...documented, billing } }).rpc([])
     expect(headers['x-service-balance-usd']).toBe('10')
@@ -68,7 +68,7 @@ describe('balances', () => {
   })
 })
 
-test('a profile names the headers', () => {
+test('the profile sets the header prefix', () => {
   const { headers } = conversation({ contract: { ...documented, headerPrefix: 'x-acme-' } }).rpc(item('eth_call'))
   expect(headers).toMatchObject({
     'x-acme-rpc-credits': '20',
@@ -77,49 +77,8 @@ test('a profile names the headers', () => {
   })
 })
 
-test('a body of more than 35 MB is refused, as received or as announced', () => {
+test('a body above 35 MB is rejected, by received or announced length', () => {
   const { rpc } = conversation()
   expect(rpc('x'.repeat(35 * 1024 * 1024 + 1)).status).toBe(413)
   expect(rpc('', { headers: { 'content-length': String(36 * 1024 * 1024) } }).status).toBe(413)
-})
-
-describe('the catalogue', () => {
-  test('lists the networks in order', () => {
-    const { ask } = conversation()
-    const { networks } = jsonOf(ask({ method: 'GET', path: '/crypto/rpc/networks?x=1', key: null }))
-    expect(networks).toEqual(Object.keys(documented.rpc.networks).toSorted())
-  })
-
-  test('lists the models with their prices', () => {
-    const list = jsonOf(conversation().models())
-    expect(list).toMatchObject({ object: 'list', type: 'text' })
-    expect(list.data[0]).toMatchObject({
-      id: 'ref-nano-3b',
-      object: 'model',
-      model_spec: {
-        name: 'Reference Nano 3B',
-        maxCompletionTokens: 4096,
-        pricing: { output: { usd: 0.6, diem: 0.6 } },
-      },
-    })
-  })
-
-  test('states the limits of the tier of the caller, and its balances', () => {
-    const { ask } = conversation({ diem: '3' })
-    const { data } = jsonOf(ask({ method: 'GET', path: '/api_keys/rate_limits', key: 'ref_partner_eve' }))
-    expect(data).toMatchObject({
-      accessPermitted: true,
-      apiTier: { id: 'partner', isCharged: true },
-      balances: { USD: 10, DIEM: 3 },
-      keyExpiration: null,
-      nextEpochBegins: '2026-01-16T00:00:00.000Z',
-    })
-    expect(data.rateLimits).toContainEqual({
-      apiModelId: 'ref-large-235b',
-      rateLimits: [
-        { amount: 60, type: 'RPM' },
-        { amount: 1_000_000, type: 'TPM' },
-      ],
-    })
-  })
 })

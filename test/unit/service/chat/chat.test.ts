@@ -7,7 +7,7 @@ import { conversation, eventsOf, jsonOf, startWallMs, textOf } from '../conversa
 const large = { model: 'ref-large-235b' }
 
 describe('a completion', () => {
-  test('has the documented members', () => {
+  test('has the documented fields', () => {
     const reply = conversation().chat({ service_parameters: { enable_web_search: 'off', unheard_of: 1 } })
     expect(reply).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } })
     expect(reply.headers).toMatchObject({
@@ -51,7 +51,7 @@ describe('a completion', () => {
     })
   })
 
-  test('counts what it says, and stops at its bound as well as before it', () => {
+  test('counts its tokens, and ends at its bound or before it', () => {
     const { chat } = conversation()
     const seen = new Set<string>()
     for (let i = 0; i < 40; i++) {
@@ -66,7 +66,7 @@ describe('a completion', () => {
     expect([...seen].toSorted()).toEqual(['length', 'stop'])
   })
 
-  test('of the largest tier holds its reasoning within the bound, unless thinking is disabled', () => {
+  test('of the largest tier reasons within the bound, unless thinking is disabled', () => {
     const { chat } = conversation()
     const thinking = jsonOf(chat({ ...large, max_completion_tokens: 20 }))
     const [{ message }] = thinking.choices
@@ -77,7 +77,7 @@ describe('a completion', () => {
     expect(silent.choices[0].message.reasoning_content).toBeNull()
   })
 
-  test('costs its tokens at list price, to the last digit, and the balance falls by that much', async () => {
+  test('costs exactly its tokens at list price, and the balance decreases by that amount', async () => {
     const { chat, clock } = conversation()
     const first = chat({ ...large, max_completion_tokens: 33 })
     const { usage, cost } = jsonOf(first)
@@ -89,7 +89,7 @@ describe('a completion', () => {
     expect(chat().headers['x-service-balance-usd']).toBe(formatPico(pico('10') - expected))
   })
 
-  test('is charged when it is complete, and not before', async () => {
+  test('is charged at its end and not before', async () => {
     const { chat, clock } = conversation()
     const { afterMs } = chat()
     await clock.advanceTo(afterMs - 2)
@@ -98,30 +98,30 @@ describe('a completion', () => {
     expect(chat().headers['x-service-balance-usd']).not.toBe('10')
   })
 
-  test('is paid in DIEM where that covers it', () => {
+  test('is paid in DIEM if the DIEM balance covers it', () => {
     const { cost } = jsonOf(conversation({ diem: '1' }).chat())
     expect(cost).toEqual({ usd: 0, diem: expect.any(Number) })
     expect(cost.diem).toBeGreaterThan(0)
   })
 
-  test('has no cost where the model has no price', () => {
+  test('has no cost if the model has no price', () => {
     const models = documented.models.map(model => ({ ...model, usdPerMillion: null }))
     expect(jsonOf(conversation({ contract: { ...documented, models } }).chat())).not.toHaveProperty('cost')
   })
 
-  test('has the choices that were asked for, and counts them all', () => {
+  test('has the requested number of choices and counts the tokens of all', () => {
     const { choices, usage } = jsonOf(conversation().chat({ n: 3 }))
     expect(choices.map(({ index }: { index: number }) => index)).toEqual([0, 1, 2])
     const contents = choices.map(({ message }: { message: { content: string } }) => countTokens(message.content))
     expect(usage.completion_tokens).toBe(contents.reduce((sum: number, tokens: number) => sum + tokens, 0))
   })
 
-  test('takes as long as its first token and the gaps between the others', () => {
+  test('takes the time to the first token plus one gap per further token', () => {
     const reply = conversation().chat()
     expect(reply.afterMs).toBe(100 + 10 * (jsonOf(reply).usage.completion_tokens - 1))
   })
 
-  test('of one caller does not depend on what others ask', () => {
+  test('of one caller does not depend on requests of others', () => {
     const alone = conversation().chat({}, 'ref_default_bob')
     const { chat } = conversation()
     chat()
@@ -144,7 +144,7 @@ describe('a request', () => {
     ['a stream of text', { stream: 'yes' }],
     ['a web search that is neither on, off nor auto', { service_parameters: { enable_web_search: 'maybe' } }],
     ['an unknown model', { model: 'gpt-0' }],
-  ])('with %s is refused', (_, body) => {
+  ])('with %s is rejected', (_, body) => {
     const reply = conversation().chat(body)
     expect(reply.status).toBe(400)
     expect(jsonOf(reply)).toMatchObject({ error: expect.any(String), issues: [{ path: expect.any(Array) }] })
@@ -152,8 +152,8 @@ describe('a request', () => {
 
   test.each([
     ['a max_tokens of zero', { max_tokens: 0 }],
-    ['members that nobody knows', { temperature: 0.3, anything: {} }],
-    ['an option behind its model', { model: 'ref-nano-3b:enable_web_search=auto' }],
+    ['unknown fields', { temperature: 0.3, anything: {} }],
+    ['an option after the model name', { model: 'ref-nano-3b:enable_web_search=auto' }],
     [
       'parts',
       {
@@ -169,11 +169,11 @@ describe('a request', () => {
       },
     ],
     ['an assistant that only calls tools', { messages: [{ role: 'assistant', content: null, tool_calls: [{}] }] }],
-  ])('with %s is answered', (_, body) => {
+  ])('with %s is accepted', (_, body) => {
     expect(conversation().chat(body).status).toBe(200)
   })
 
-  test('that is not JSON by its content type is answered with 415', () => {
+  test('with a content type other than JSON returns 415', () => {
     const { ask } = conversation()
     const reply = ask({
       path: '/chat/completions',
@@ -192,14 +192,14 @@ describe('a request', () => {
     expect(tokens(true) - tokens(false)).toBe(40)
   })
 
-  test('that the balance might not cover is answered with 402', () => {
+  test('that can exceed the balance returns 402', () => {
     const reply = conversation({ usd: '0.00001' }).chat()
     expect([reply.status, jsonOf(reply).code]).toEqual([402, 'INSUFFICIENT_BALANCE'])
   })
 })
 
 describe('a stream', () => {
-  test('tells its role, its reasoning, its answer, its finish, its usage, and that it is done', () => {
+  test('has role, reasoning, content, finish and usage chunks and the done marker, in this order', () => {
     const reply = conversation().chat({ ...large, stream: true, max_completion_tokens: 10 })
     expect(reply.headers['content-type']).toBe('text/event-stream')
     const events = eventsOf(reply)
@@ -220,19 +220,19 @@ describe('a stream', () => {
     expect(textOf(reply).endsWith('data: [DONE]\n\n')).toBe(true)
   })
 
-  test('says what the same request says unstreamed', () => {
+  test('has the content, usage and cost of the unstreamed response', () => {
     const whole = jsonOf(conversation().chat())
     const events = eventsOf(conversation().chat({ stream: true }))
-    const said = events
+    const streamed = events
       .flatMap(event => event.choices)
       .map(({ delta }) => delta.content ?? '')
       .join('')
-    expect(said).toBe(whole.choices[0].message.content)
+    expect(streamed).toBe(whole.choices[0].message.content)
     expect(events.at(-1).usage).toEqual(whole.usage)
     expect(events.at(-1).cost).toEqual(whole.cost)
   })
 
-  test('sends one token a gap, after the time to the first', () => {
+  test('sends one token per gap, after the time to first token', () => {
     const reply = conversation().chat({ stream: true })
     expect(reply.afterMs).toBe(50)
     const times = reply.body.kind === 'stream' ? reply.body.chunks.map(({ afterMs }) => afterMs) : []

@@ -6,49 +6,49 @@ const part = (text: string, marked = false) => ({
   text,
   ...(marked ? { cache_control: { type: 'ephemeral' } } : {}),
 })
-const said = (...parts: readonly object[]) => [{ role: 'user', content: parts as ReturnType<typeof part>[] }]
+const userMessage = (...parts: readonly object[]) => [{ role: 'user', content: parts as ReturnType<typeof part>[] }]
 const words = (count: number) => Array.from({ length: count }, () => 'word').join(' ')
-const marked = prefixesOf(said(part('one two', true), part('three')))
+const marked = prefixesOf(userMessage(part('one two', true), part('three')))
 
-describe('what a cache may hold', () => {
-  test('is nothing of a short prompt that is not marked', () => {
+describe('the prefixes of a prompt', () => {
+  test('are none for a short unmarked prompt', () => {
     expect(prefixesOf([{ role: 'user', content: 'hello' }])).toEqual([])
-    expect(prefixesOf(said(part('hello')))).toEqual([])
+    expect(prefixesOf(userMessage(part('hello')))).toEqual([])
   })
 
-  test('is a marked part with all that stands before it', () => {
+  test('include a marked part with everything before it', () => {
     expect(marked.map(({ tokens, isMarked }) => [tokens, isMarked])).toEqual([[6, true]])
   })
 
-  test('is a message that makes a prompt long enough, and none before', () => {
+  test('include every message from the minimum length on', () => {
     const messages = [100, 920, 1].map(count => ({ role: 'user', content: words(count) }))
     expect(prefixesOf(messages).map(({ tokens }) => tokens)).toEqual([1028, 1033])
   })
 })
 
-describe('a cache', () => {
-  test('gives what it was given, to the same owner', () => {
+describe('the prompt cache', () => {
+  test('returns stored prefixes to the same owner only', () => {
     const cache = promptCache()
     expect(cache('ada', marked, 0)).toEqual({ read: 0, written: 6 })
     expect(cache('bob', marked, 0)).toEqual({ read: 0, written: 6 })
     expect(cache('ada', marked, 1)).toEqual({ read: 6, written: 0 })
   })
 
-  test('writes what a longer prompt adds to what it has', () => {
+  test('writes only the part that a longer prompt adds', () => {
     const cache = promptCache()
     cache('ada', marked, 0)
-    const longer = prefixesOf(said(part('one two', true), part('three four five', true)))
+    const longer = prefixesOf(userMessage(part('one two', true), part('three four five', true)))
     expect(cache('ada', longer, 1)).toEqual({ read: 6, written: 3 })
   })
 
-  test('keeps a long prompt without being told, and says nothing of writing it', () => {
+  test('stores a long unmarked prompt without reporting written tokens', () => {
     const cache = promptCache()
     const long = prefixesOf([{ role: 'user', content: words(1_100) }])
     expect(cache('ada', long, 0)).toEqual({ read: 0, written: 0 })
     expect(cache('ada', long, 1)).toEqual({ read: 1_104, written: 0 })
   })
 
-  test('forgets after five minutes of silence, and not before', () => {
+  test('expires prefixes after five minutes without use', () => {
     const cache = promptCache()
     cache('ada', marked, 0)
     expect(cache('ada', marked, 299_999).read).toBe(6)
@@ -56,9 +56,9 @@ describe('a cache', () => {
     expect(cache('ada', marked, 899_998).read).toBe(0)
   })
 
-  test('forgets the oldest of many', () => {
+  test('evicts the least recently used prefix', () => {
     const cache = promptCache()
-    const each = (n: number) => prefixesOf(said(part(`text ${n}`, true)))
+    const each = (n: number) => prefixesOf(userMessage(part(`text ${n}`, true)))
     for (let n = 0; n < 65; n++) cache('ada', each(n), 0)
     expect(cache('ada', each(64), 1).read).toBe(6)
     expect(cache('ada', each(0), 1).read).toBe(0)

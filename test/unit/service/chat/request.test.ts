@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { documented } from '../../../../src/contract/documented.ts'
 import { conversation, jsonOf } from '../conversation.ts'
 
-test('a member that nobody knows is refused where the contract says so, and one that is public is not', () => {
+test('an unknown field is rejected if the contract sets that rule; a public one is not', () => {
   const contract = { ...documented, chat: { ...documented.chat, unknownMembers: 'refused' as const } }
   const { chat } = conversation({ contract })
   expect(chat({ no_such_member: 1 }).status).toBe(400)
@@ -10,7 +10,7 @@ test('a member that nobody knows is refused where the contract says so, and one 
   expect(conversation().chat({ no_such_member: 1 }).status).toBe(200)
 })
 
-test('log probabilities come from a model that has them, for each token and with as many others as were asked for', () => {
+test('a model with log probabilities returns them for each token, with the requested number of candidates', () => {
   const { chat } = conversation()
   const [choice] = jsonOf(chat({ logprobs: true, top_logprobs: 2 })).choices
   expect(choice.logprobs.content).toHaveLength(16)
@@ -19,7 +19,7 @@ test('log probabilities come from a model that has them, for each token and with
   expect(jsonOf(chat({ model: 'ref-small-24b', logprobs: true })).choices[0].logprobs).toBeNull()
 })
 
-test('cached tokens cost what the list says of them', () => {
+test('cached tokens have the listed cache prices', () => {
   const { chat } = conversation()
   const content = [{ type: 'text', text: 'one two three', cache_control: { type: 'ephemeral' } }]
   const ask = () => jsonOf(chat({ messages: [{ role: 'user', content }] }))

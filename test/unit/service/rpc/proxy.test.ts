@@ -43,14 +43,14 @@ describe('credits', () => {
     expect(conversation({ contract }).rpc(failing).headers['x-service-rpc-credits']).toBe('5')
   })
 
-  test('the balance falls by the stated cost to the last digit, and shows it one request later', () => {
+  test('the balance decreases by exactly the stated cost and shows it one request later', () => {
     const { rpc } = conversation()
     const odd = [item('eth_call', 1), item('eth_call', 2, invalid)]
     const balances = [rpc(odd), rpc(odd), rpc(odd)].map(({ headers }) => headers['x-service-balance-usd'])
     expect(balances).toEqual(['10', '9.99998437', '9.99996874'])
   })
 
-  test('DIEM is spent first while it covers the whole charge', () => {
+  test('DIEM is used first while it covers the whole charge', () => {
     const { rpc } = conversation({ diem: '0.00002' })
     const balances = [1, 2, 3].map(id => {
       const { headers } = rpc(item('eth_call', id))
@@ -63,7 +63,7 @@ describe('credits', () => {
     ])
   })
 
-  test('a balance under the full price of every item is answered with 402 and is left alone', () => {
+  test('a balance below the full price of all items returns 402 and stays unchanged', () => {
     const { rpc } = conversation({ usd: '0.000012' })
     const reply = rpc(item('eth_call'))
     expect(reply.status).toBe(402)
@@ -73,8 +73,8 @@ describe('credits', () => {
   })
 })
 
-describe('answers', () => {
-  test('what a node returns depends on seed, network, method and params, and on nothing else', () => {
+describe('responses', () => {
+  test('a result depends only on seed, network, method and params', () => {
     const result = (seed: number, network: string, params: readonly unknown[], id = 1) =>
       jsonOf(conversation({ seed }).rpc(item('eth_getBalance', id, params), { network })).result
     const base = result(7, 'ethereum-mainnet', ['0xab', 'latest'])
@@ -84,14 +84,14 @@ describe('answers', () => {
     expect(result(7, 'ethereum-mainnet', ['0xac', 'latest'])).not.toBe(base)
   })
 
-  test('an id is echoed as it was sent, and a missing one is null', () => {
+  test('an id is echoed unchanged, and a missing one is null', () => {
     const reply = conversation().rpc([item('eth_call', 'a'), item('eth_call', 7), { method: 'eth_call' }])
     expect(jsonOf(reply).map(({ id }: { id: unknown }) => id)).toEqual(['a', 7, null])
   })
 })
 
-describe('refusals', () => {
-  test('every unsupported method of a batch is named, once', () => {
+describe('rejections', () => {
+  test('an error names every unsupported method of a batch once', () => {
     const reply = conversation().rpc(
       ['eth_call', 'eth_newFilter', 'eth_sign', 'eth_newFilter', 'getSlot'].map((method, id) => item(method, id)),
     )
@@ -99,7 +99,7 @@ describe('refusals', () => {
     expect(jsonOf(reply)).toEqual({ error: 'Unsupported RPC method: eth_newFilter, eth_sign, getSlot' })
   })
 
-  test('100 items are a batch, 101 and 0 are not', () => {
+  test('a batch may have 100 items, but not 101 or 0', () => {
     const { rpc } = conversation()
     const batch = (size: number) => rpc(Array.from({ length: size }, (_, id) => item('eth_chainId', id)))
     expect([100, 101, 0].map(size => batch(size).status)).toEqual([200, 400, 400])
@@ -108,18 +108,14 @@ describe('refusals', () => {
   test.each([
     ['malformed JSON', '{', 400],
     ['an empty body', '', 400],
-    ['a method that is no string', { method: 5 }, 400],
+    ['a method that is not a string', { method: 5 }, 400],
     ['another jsonrpc', { method: 'eth_call', jsonrpc: '1.0' }, 400],
     ['params by name', { method: 'eth_call', params: {} }, 400],
     ['a fractional id', { method: 'eth_call', id: 1.5 }, 400],
     ['a null id', { method: 'eth_call', id: null }, 400],
-    [
-      'params that are nested too deep',
-      `{"method":"eth_call","params":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
-      400,
-    ],
+    ['params nested too deeply', `{"method":"eth_call","params":${'['.repeat(50_000)}${']'.repeat(50_000)}}`, 400],
     ['a method that objects inherit', { method: 'constructor' }, 400],
-  ])('%s is refused, free of charge', (_, body, status) => {
+  ])('%s is rejected without a charge', (_, body, status) => {
     const { rpc } = conversation()
     const reply = rpc(body)
     expect(reply.status).toBe(status)
@@ -128,7 +124,7 @@ describe('refusals', () => {
     expect(rpc(item('eth_call')).headers['x-service-balance-usd']).toBe('10')
   })
 
-  test('an unknown network, a wrong content type and a wrong method are told apart', () => {
+  test('an unknown network, a wrong content type and a wrong method have different errors', () => {
     const { rpc, ask } = conversation()
     const unknown = rpc(item('eth_call'), { network: 'dogecoin-mainnet' })
     expect([unknown.status, jsonOf(unknown)]).toEqual([400, { error: 'Unsupported RPC network' }])
@@ -142,7 +138,7 @@ describe('refusals', () => {
   })
 })
 
-const answered: Reply = { status: 200, headers: {}, afterMs: 10, body: { kind: 'whole', text: '' } }
+const ok: Reply = { status: 200, headers: {}, afterMs: 10, body: { kind: 'whole', text: '' } }
 const account = (name: string) => openAccount({ tier: 'default', name, means: 'usual' }, 0n, 0n)
 const stateAt = (arrivedMs: number): RequestState => ({
   request: { method: 'POST', path: '', headers: {}, body: '' },
@@ -154,27 +150,27 @@ const stateAt = (arrivedMs: number): RequestState => ({
 
 const turns = (waitMs: number | null) =>
   rpcTurns(waitMs === null ? null : { waitMs, message: 'busy' }, (_, message) => ({
-    ...answered,
+    ...ok,
     status: 429,
     headers: { message },
   }))
 
-test('requests of one account wait for those before them, and are turned away when that takes too long', () => {
+test('requests of one account wait for earlier ones, and are rejected if the wait is too long', () => {
   const [take, anna] = [turns(15), account('anna')]
-  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
-  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 20 })
-  expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 429, headers: { message: 'busy' } })
-  expect(take(stateAt(5), anna, () => answered)).toMatchObject({ status: 200, afterMs: 25 })
+  expect(take(stateAt(0), anna, () => ok)).toMatchObject({ status: 200, afterMs: 10 })
+  expect(take(stateAt(0), anna, () => ok)).toMatchObject({ status: 200, afterMs: 20 })
+  expect(take(stateAt(0), anna, () => ok)).toMatchObject({ status: 429, headers: { message: 'busy' } })
+  expect(take(stateAt(5), anna, () => ok)).toMatchObject({ status: 200, afterMs: 25 })
 })
 
-test('those of another account have turns of their own', () => {
+test('requests of another account do not wait', () => {
   const take = turns(0)
-  expect(take(stateAt(0), account('anna'), () => answered).status).toBe(200)
-  expect(take(stateAt(0), account('bob'), () => answered).status).toBe(200)
+  expect(take(stateAt(0), account('anna'), () => ok).status).toBe(200)
+  expect(take(stateAt(0), account('bob'), () => ok).status).toBe(200)
 })
 
-test('nobody waits where the contract has no turns', () => {
+test('no request waits if the contract has no such rule', () => {
   const [take, anna] = [turns(null), account('anna')]
   for (let request = 0; request < 3; request++)
-    expect(take(stateAt(0), anna, () => answered)).toMatchObject({ status: 200, afterMs: 10 })
+    expect(take(stateAt(0), anna, () => ok)).toMatchObject({ status: 200, afterMs: 10 })
 })

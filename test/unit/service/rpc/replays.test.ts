@@ -4,7 +4,7 @@ import { conversation, item, textOf } from '../conversation.ts'
 const keyed = (key: string) => ({ headers: { 'idempotency-key': key } })
 const body = [item('eth_blockNumber', 1), item('eth_call', 2, ['invalid'])]
 
-test('a repeated request is answered from the cache, byte for byte and without a charge', () => {
+test('a repeated request gets the cached reply, byte for byte and without a charge', () => {
   const { rpc } = conversation()
   const first = rpc(body, keyed('k'))
   const again = rpc(body, keyed('k'))
@@ -42,20 +42,20 @@ test('a key belongs to one account', () => {
   expect(other.headers).not.toHaveProperty('idempotent-replayed')
 })
 
-test('a refusal is not cached', () => {
+test('a rejection is not cached', () => {
   const { rpc } = conversation()
   expect(rpc([], keyed('k')).status).toBe(400)
   expect(rpc(body, keyed('k')).status).toBe(200)
 })
 
-test('a key off the pattern is refused', () => {
+test('a key that does not match the pattern is rejected', () => {
   const { rpc } = conversation()
   expect(rpc(body, keyed('k.k')).status).toBe(400)
   expect(rpc(body, keyed('k'.repeat(255))).status).toBe(200)
   expect(rpc(body, keyed('k'.repeat(256))).status).toBe(400)
 })
 
-test('a duplicate that races the first request is not answered before it', async () => {
+test('a concurrent duplicate gets no reply before the first request', async () => {
   const { rpc, clock } = conversation()
   expect(rpc(body, keyed('k')).afterMs).toBe(5)
   await clock.advanceTo(2)
@@ -64,7 +64,7 @@ test('a duplicate that races the first request is not answered before it', async
   expect(rpc(body, keyed('k')).afterMs).toBe(0)
 })
 
-test('an answer is forgotten after 24 hours and not before', async () => {
+test('a reply expires after 24 hours and not before', async () => {
   const { rpc, clock } = conversation()
   const day = 24 * 60 * 60 * 1000
   rpc(body, keyed('k'))

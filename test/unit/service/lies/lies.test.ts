@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { clauseIds } from '../../../src/contract/clauses.ts'
-import { documented } from '../../../src/contract/documented.ts'
-import { probeNames, probeOf } from '../../../src/contract/probes.ts'
-import type { Lie } from '../../../src/service/lies/lie.ts'
-import { allLies, lieByName, lies } from '../../../src/service/lies/lies.ts'
-import { conversation, item, type RequestDescriptor } from './conversation.ts'
+import { clauseIds } from '../../../../src/contract/clauses.ts'
+import { documented } from '../../../../src/contract/documented.ts'
+import { probeNames, probeOf } from '../../../../src/contract/probes.ts'
+import type { Lie } from '../../../../src/service/lies/lie.ts'
+import { allLies, lieByName, lies } from '../../../../src/service/lies/lies.ts'
+import { conversation, item, type RequestDescriptor } from '../conversation.ts'
 
 const pages = Array.from({ length: 6 }, (_, page) => `https://example.com/${page}`)
 const withOptions = (options: object, more: object = {}) => ({
@@ -14,7 +14,7 @@ const withOptions = (options: object, more: object = {}) => ({
 })
 
 /** Requests with options of the service. */
-const optioned: readonly Readonly<Record<string, unknown>>[] = [
+const optionRequests: readonly Readonly<Record<string, unknown>>[] = [
   withOptions({ disable_thinking: true, enable_web_search: 'off', character_slug: 'ada' }),
   withOptions({ include_venice_system_prompt: true, enable_web_search: 'auto' }),
   withOptions({ strip_thinking_response: true }, { model: 'ref-medium-70b' }),
@@ -33,34 +33,34 @@ const optioned: readonly Readonly<Record<string, unknown>>[] = [
   { model: 'ref-nano-3b:strip_thinking_response=true&disable_thinking=true' },
 ]
 
-/** Everything that is answered in a conversation which comes by every clause. */
-async function transcript(told: readonly Lie[]): Promise<string> {
-  const { ask, chat, rpc, models, clock } = conversation({ lies: told })
+/** All responses in a conversation that exercises every clause. */
+async function transcript(activeLies: readonly Lie[]): Promise<string> {
+  const { ask, chat, rpc, models, clock } = conversation({ lies: activeLies })
   const replies: unknown[] = [models()]
-  const say = (...more: readonly unknown[]) => replies.push(...more)
+  const collect = (...more: readonly unknown[]) => replies.push(...more)
   const times = (count: number, reply: () => unknown) => Array.from({ length: count }, reply)
   const large = { model: 'ref-large-235b' }
   const keyed = (key: string, caller = 'ref_default_ada') => ({ key: caller, headers: { 'idempotency-key': key } })
   const mixed = [item('eth_call', 11), item('trace_block', 12), item('eth_call', 13, ['invalid'])]
 
-  say(ask({ method: 'GET', path: '/crypto/rpc/networks', key: null }))
-  say(
+  collect(ask({ method: 'GET', path: '/crypto/rpc/networks', key: null }))
+  collect(
     ask({ method: 'GET', path: '/api_keys/rate_limits' }),
     ask({ method: 'GET', path: '/api_keys/rate_limits', key: 'nonsense' }),
   )
-  say(
+  collect(
     chat({ max_completion_tokens: 400 }),
     chat({ stream: true }),
     chat({ ...large, stream: true }),
     chat({}, 'ref_partner_ada'),
   )
-  say(
+  collect(
     ask({ path: '/chat/completions', headers: { 'content-type': 'text/plain' }, body: { model: 'ref-nano-3b' } }),
     chat({ n: 0 }),
   )
-  say(...optioned.map(body => chat(body, 'ref_default_cleo')))
+  collect(...optionRequests.map(body => chat(body, 'ref_default_cleo')))
   await clock.advanceTo(10_000)
-  say(
+  collect(
     rpc(item('eth_call', 7)),
     rpc(item('eth_call', 7, ['invalid'])),
     rpc(mixed),
@@ -69,73 +69,78 @@ async function transcript(told: readonly Lie[]): Promise<string> {
     rpc(item('starknet_call'), { network: 'starknet-mainnet' }),
     rpc([item('eth_call'), item('eth_sign')]),
   )
-  say(rpc(item('eth_newFilter')), rpc(['eth_foo', 'eth_bar', 'eth_sign'].map((method, id) => item(method, id))))
-  say(rpc(times(101, () => item('eth_chainId'))), rpc(times(100, () => item('eth_chainId'))))
-  say(
+  collect(rpc(item('eth_newFilter')), rpc(['eth_foo', 'eth_bar', 'eth_sign'].map((method, id) => item(method, id))))
+  collect(rpc(times(101, () => item('eth_chainId'))), rpc(times(100, () => item('eth_chainId'))))
+  collect(
     rpc(mixed, keyed('k')),
     rpc(mixed, keyed('k')),
     rpc(mixed, keyed('k', 'ref_default_ada_2')),
     rpc(item('eth_call'), keyed('k')),
     rpc(mixed, keyed('k', 'ref_default_bob')),
   )
-  say(rpc(mixed), chat(), ...times(24, () => chat(large)), ...times(110, () => rpc(item('eth_call'))))
+  collect(rpc(mixed), chat(), ...times(24, () => chat(large)), ...times(110, () => rpc(item('eth_call'))))
   await clock.advanceTo(40_000)
-  say(chat(large), chat(), rpc(item('eth_call')))
+  collect(chat(large), chat(), rpc(item('eth_call')))
   await clock.advanceTo(65_000)
-  say(chat(large), chat(), rpc(item('eth_call')))
+  collect(chat(large), chat(), rpc(item('eth_call')))
   await clock.advanceTo(72_000)
-  say(chat(large), rpc(item('eth_call')), ask({ method: 'GET', path: '/api_keys/rate_limit_logs' }))
-  // Each by an account of its own, so that none is refused for the sake of another.
-  say(...probeNames.map(name => ask({ ...probeOf(name).request(documented), ...sender(name) })))
-  say(...['', '_2'].map(which => ask({ method: 'GET', path: '/api_keys/rate_limits', key: `ref_default_two${which}` })))
-  const refused = (key: string) => rpc(item('eth_newFilter'), { key })
+  collect(chat(large), rpc(item('eth_call')), ask({ method: 'GET', path: '/api_keys/rate_limit_logs' }))
+  // Each probe has its own account, so no probe can cause the rejection of another.
+  collect(...probeNames.map(name => ask({ ...probeOf(name).request(documented), ...sender(name) })))
+  collect(
+    ...['', '_2'].map(which => ask({ method: 'GET', path: '/api_keys/rate_limits', key: `ref_default_two${which}` })),
+  )
+  const rejected = (key: string) => rpc(item('eth_newFilter'), { key })
   const untyped = (key: string) =>
     ask({ path: '/crypto/rpc/base-mainnet', key, headers: { 'content-type': 'text/plain' } })
-  say(...times(20, () => refused('ref_default_eve')), rpc(item('eth_call'), { key: 'ref_default_eve' }))
-  say(...times(15, () => refused('ref_default_cy')), ...times(7, () => untyped('ref_default_cy')))
-  say(...times(24, () => chat(large, 'ref_partner_cy')), ...times(60, () => chat(large, 'ref_partner_cy')))
-  say(...times(22, () => refused('ref_default_dan')), chat({}, 'ref_default_dan'))
+  collect(...times(20, () => rejected('ref_default_eve')), rpc(item('eth_call'), { key: 'ref_default_eve' }))
+  collect(...times(15, () => rejected('ref_default_cy')), ...times(7, () => untyped('ref_default_cy')))
+  collect(...times(24, () => chat(large, 'ref_partner_cy')), ...times(60, () => chat(large, 'ref_partner_cy')))
+  collect(...times(22, () => rejected('ref_default_dan')), chat({}, 'ref_default_dan'))
   await clock.advanceTo(101_000)
-  say(chat({}, 'ref_default_dan'))
+  collect(chat({}, 'ref_default_dan'))
   await clock.advanceTo(103_000)
-  say(chat({}, 'ref_default_dan'))
+  collect(chat({}, 'ref_default_dan'))
   for (const { method, path, body } of Object.values(documented.resources)) {
-    say(ask({ method, path, body: body ?? '', headers: { 'x-service-request-timestamp-ms': '1767225600001' } }))
+    collect(ask({ method, path, body: body ?? '', headers: { 'x-service-request-timestamp-ms': '1767225600001' } }))
   }
-  say(ask({ path: '/image/generate', body: documented.resources.image?.body, key: 'ref_partner_ada' }))
-  say(ask({ method: 'GET', path: '/characters?page=2&limit=3' }), ask({ method: 'GET', path: '/characters?limit=3' }))
+  collect(ask({ path: '/image/generate', body: documented.resources.image?.body, key: 'ref_partner_ada' }))
+  collect(
+    ask({ method: 'GET', path: '/characters?page=2&limit=3' }),
+    ask({ method: 'GET', path: '/characters?limit=3' }),
+  )
   for (const input of [['hello'], [1, 2], [[1], [2]], ['hello', 1]])
-    say(ask({ path: '/embeddings', body: { model: 'ref-embed', input } }))
-  say(...options.map((body, index) => chat(body, `ref_default_option-${index}`)))
+    collect(ask({ path: '/embeddings', body: { model: 'ref-embed', input } }))
+  collect(...options.map((body, index) => chat(body, `ref_default_option-${index}`)))
   const marked = user({ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } })
-  say(chat(marked, 'ref_default_again'), chat(marked, 'ref_default_again'))
-  const zipped = (key: string, body: object) =>
+  collect(chat(marked, 'ref_default_again'), chat(marked, 'ref_default_again'))
+  const compressed = (key: string, body: object) =>
     ask({ path: '/chat/completions', key, headers: { 'accept-encoding': 'gzip' }, body })
   const short = { model: 'ref-nano-3b', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 16 }
-  say(zipped('ref_default_zip', short), zipped('ref_default_zip', { ...short, stream: true }))
-  // More than half of what a minute allows each: the second is refused for its tokens.
+  collect(compressed('ref_default_zip', short), compressed('ref_default_zip', { ...short, stream: true }))
+  // Each needs more than half of the tokens of a minute, so the second is rejected.
   const huge = { ...large, n: 16, max_completion_tokens: 16_384 }
-  say(...times(2, () => chat(huge, 'ref_default_tok')))
-  // An account that has DIEM is charged in DIEM.
-  const diem = conversation({ lies: told, diem: '1' })
-  say(diem.chat(), diem.rpc(item('eth_call', 'text')), diem.rpc(item('eth_call')), diem.rpc(item('eth_call')))
-  // Half of a day after it was used, a key is used still, and on the next day no more.
+  collect(...times(2, () => chat(huge, 'ref_default_tok')))
+  // An account with DIEM pays in DIEM.
+  const diem = conversation({ lies: activeLies, diem: '1' })
+  collect(diem.chat(), diem.rpc(item('eth_call', 'text')), diem.rpc(item('eth_call')), diem.rpc(item('eth_call')))
+  // A key is still valid half a day after its use, and has expired on the next day.
   await clock.advanceTo(13 * 3_600_000)
-  say(rpc(mixed, keyed('k')))
+  collect(rpc(mixed, keyed('k')))
   await clock.advanceTo(25 * 3_600_000)
-  say(rpc(mixed, keyed('k')))
+  collect(rpc(mixed, keyed('k')))
   const faults = ([500, 503, 504] as const).map(status => ({ status, probability: 0.3 }))
-  const faulty = conversation({ lies: told, faults })
-  const poor = conversation({ lies: told, usd: '0' })
-  say(...times(20, () => faulty.chat()), poor.chat(), poor.rpc(item('eth_call')))
-  const inDiem = conversation({ lies: told, diem: '0.0001' })
-  say(inDiem.chat(), ...times(4, () => inDiem.rpc(item('eth_call', 'text'))))
+  const faulty = conversation({ lies: activeLies, faults })
+  const withoutBalance = conversation({ lies: activeLies, usd: '0' })
+  collect(...times(20, () => faulty.chat()), withoutBalance.chat(), withoutBalance.rpc(item('eth_call')))
+  const inDiem = conversation({ lies: activeLies, diem: '0.0001' })
+  collect(inDiem.chat(), ...times(4, () => inDiem.rpc(item('eth_call', 'text'))))
   return JSON.stringify(replies)
 }
 
 const user = (...content: readonly unknown[]) => ({ messages: [{ role: 'user', content }] })
 
-/** What a request may ask for, one thing at a time, at either end of what it may be. */
+/** Valid options of a request, one at a time, at both ends of their range. */
 const options: readonly Readonly<Record<string, unknown>>[] = [
   { frequency_penalty: 2 },
   { frequency_penalty: -2 },
@@ -168,17 +173,17 @@ function sender(name: string): Partial<RequestDescriptor> {
 
 const honest = await transcript([])
 
-test('the honest service says the same thing twice', async () => {
+test('the honest service gives equal responses in two runs', async () => {
   expect(await transcript([])).toBe(honest)
 })
 
-test('every clause has a lie, and every lie a name of its own', () => {
+test('every clause has a lie, and names of lies are unique', () => {
   expect(Object.keys(lies).toSorted()).toEqual([...clauseIds].toSorted())
   expect(new Set(allLies.map(({ name }) => name)).size).toBe(allLies.length)
   for (const { name } of allLies) expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/)
 })
 
-describe('a lie changes what is said', () => {
+describe('a lie changes the responses', () => {
   test.each(allLies.map(({ name, clause }) => ({ name, clause })))('$name ($clause)', async ({ name }) => {
     const lie = lieByName(name)
     expect(lie?.name).toBe(name)
@@ -186,16 +191,16 @@ describe('a lie changes what is said', () => {
   })
 })
 
-test('a lie remembers nothing of another service', async () => {
+test('a lie keeps no state between services', async () => {
   const third = lieByName('third-charge-lost')
-  const told = third === undefined ? [] : [third]
-  expect(await transcript(told)).toBe(await transcript(told))
+  const activeLies = third === undefined ? [] : [third]
+  expect(await transcript(activeLies)).toBe(await transcript(activeLies))
 })
 
-test('all lies together still answer', async () => {
+test('the service still responds with all lies together', async () => {
   await expect(transcript(Object.values(lies).flat())).resolves.not.toBe(honest)
 })
 
-test('an unknown name is no lie', () => {
+test('an unknown name returns no lie', () => {
   expect(lieByName('the-truth')).toBeUndefined()
 })

@@ -8,27 +8,26 @@ import type { Body, Observation, ObservedResponse, Outcome, StreamRecord } from 
 import type { Plan } from '../../src/plan/plan.ts'
 import { virtualRun } from '../support/virtual-run.ts'
 
-export type RetoldRun = {
+export type RepeatedRun = {
   readonly plan: Plan
   readonly head: RunInfo
-  /** How many observations one telling has. */
+  /** The number of observations per turn. */
   readonly size: number
-  /** The run for the time `turn`, from 0: what a service that goes on being honest would have answered then. */
-  readonly tell: (turn: number) => Iterable<Observation>
+  /** The run repeated at turn `turn`, from 0, as an honest service would respond then. */
+  readonly turn: (turn: number) => Iterable<Observation>
 }
 
-/** A telling begins so long after the end of the one before it, in whole windows: then nothing reaches from it into this. */
+/** The pause before a turn, rounded up to whole windows, so that turns do not affect each other. */
 const windowMs = 60_000
 const pauseMs = 2 * windowMs
 
 const { usdHeader } = priceListOf(documented)
 
 /**
- * Valid observations without end and without the cost of a service: a run of the crowd is recorded once, and then told
- * again and again at later times, by other numbers and ids, with the balances going on from where they stood. Every
- * 97th RPC answer of a telling never arrived.
+ * An endless source of valid observations without the cost of a service. A run of the crowd is recorded once and
+ * repeated at later times, with new ids and continued balances. In each turn, every 97th RPC response is lost.
  */
-export async function recordRun(): Promise<RetoldRun> {
+export async function recordRun(): Promise<RepeatedRun> {
   const { plan, head, observations } = await virtualRun({
     scenario: readFileSync('test/slow/crowd.yaml', 'utf8').replace('count: 40', 'count: 100'),
     openingBalanceUsd: '1000000',
@@ -40,7 +39,7 @@ export async function recordRun(): Promise<RetoldRun> {
   const size = observations.length
   const lastMs = Math.max(...observations.map(({ endMs, dueMs }) => endMs ?? dueMs))
   const turnMs = Math.ceil((lastMs + pauseMs) / windowMs) * windowMs
-  // Of a seq, the rest of the division by the number of callers tells whose it is.
+  // The remainder of an id, divided by the number of callers, identifies the caller.
   const callers = plan.callers.names.length
   const requestIds = Math.ceil((Math.max(...observations.map(({ id }) => id)) + 1) / callers) * callers
   const spent = spentByCaller(observations)
@@ -48,21 +47,21 @@ export async function recordRun(): Promise<RetoldRun> {
     plan,
     head,
     size,
-    tell: function* (turn) {
-      const shift: Shift = { turn, ms: turn * turnMs, requestIds: turn * requestIds, places: turn * size }
+    turn: function* (turn) {
+      const shift: Shift = { turn, ms: turn * turnMs, requestIds: turn * requestIds, seqs: turn * size }
       for (const [index, observation] of observations.entries()) {
-        const later = retell(observation, shift, spent.get(observation.caller) ?? 0n)
+        const later = repeat(observation, shift, spent.get(observation.caller) ?? 0n)
         yield (index + turn) % 97 === 0 ? lose(later) : later
       }
     },
   }
 }
 
-type Shift = { readonly turn: number; readonly ms: number; readonly requestIds: number; readonly places: number }
+type Shift = { readonly turn: number; readonly ms: number; readonly requestIds: number; readonly seqs: number }
 
 const balanceOf = ({ response }: Observation): bigint | null => parsePico(response?.headers[usdHeader] ?? '')
 
-/** What each caller spends in one telling: the run opens and closes with its balance. */
+/** The spending of each caller per turn, from the opening and closing balance checks. */
 function spentByCaller(observations: readonly Observation[]): ReadonlyMap<string, bigint> {
   const spent = new Map<string, bigint>()
   for (const observation of observations) {
@@ -77,13 +76,13 @@ function spentByCaller(observations: readonly Observation[]): ReadonlyMap<string
 
 const later = (at: number | null, by: number): number | null => (at === null ? null : at + by)
 
-function retell(o: Observation, shift: Shift, spent: bigint): Observation {
-  const { ms, requestIds, places } = shift
+function repeat(o: Observation, shift: Shift, spent: bigint): Observation {
+  const { ms, requestIds, seqs } = shift
   const { request } = o
   return {
     ...o,
     id: o.id + requestIds,
-    seq: o.seq + places,
+    seq: o.seq + seqs,
     request:
       request.kind === 'rpc' && request.replay !== null
         ? { ...request, replay: { ...request.replay, group: request.replay.group + requestIds } }
@@ -92,29 +91,29 @@ function retell(o: Observation, shift: Shift, spent: bigint): Observation {
     sentMs: later(o.sentMs, ms),
     headersMs: later(o.headersMs, ms),
     endMs: later(o.endMs, ms),
-    response: o.response && retellAnswer(o.response, shift, spent),
+    response: o.response && repeatResponse(o.response, shift, spent),
   }
 }
 
-function retellAnswer(
+function repeatResponse(
   { status, headers, bytes, body }: ObservedResponse,
   shift: Shift,
   spent: bigint,
 ): ObservedResponse {
-  const told: Record<string, string> = {}
-  for (const name in headers) told[name] = retellHeader(name, headers[name] ?? '', shift, spent)
-  return { status, headers: told, bytes, body: retellBody(body, shift) }
+  const repeated: Record<string, string> = {}
+  for (const name in headers) repeated[name] = repeatHeader(name, headers[name] ?? '', shift, spent)
+  return { status, headers: repeated, bytes, body: repeatBody(body, shift) }
 }
 
-function retellBody(body: Body, shift: Shift): Body {
-  if (body.kind === 'stream') return { kind: 'stream', stream: retellStream(body.stream, shift) }
+function repeatBody(body: Body, shift: Shift): Body {
+  if (body.kind === 'stream') return { kind: 'stream', stream: repeatStream(body.stream, shift) }
   if (body.kind !== 'json') return body
   const { id, created, ...members } = toObject(body.value) ?? {}
   if (typeof created !== 'number') return body
   return { ...body, value: { ...members, id: `${id}${shift.turn}`, created: created + shift.ms / 1000 } }
 }
 
-function retellHeader(name: string, value: string, { turn, ms }: Shift, spent: bigint): string {
+function repeatHeader(name: string, value: string, { turn, ms }: Shift, spent: bigint): string {
   switch (name) {
     case usdHeader:
       return formatPico((parsePico(value) ?? 0n) - BigInt(turn) * spent)
@@ -134,7 +133,7 @@ function retellHeader(name: string, value: string, { turn, ms }: Shift, spent: b
   }
 }
 
-function retellStream(stream: StreamRecord, { turn, ms }: Shift): StreamRecord {
+function repeatStream(stream: StreamRecord, { turn, ms }: Shift): StreamRecord {
   return {
     ...stream,
     ids: stream.ids.map(id => `${id}${turn}`),
@@ -147,7 +146,7 @@ function retellStream(stream: StreamRecord, { turn, ms }: Shift): StreamRecord {
 
 const lost: Outcome = { kind: 'failed', reason: 'connection-lost', detail: 'ECONNRESET: reset inside the body' }
 
-/** The same request, had its connection broken before the headers; a replay is left, for others rest on it. */
+/** The same request with a connection lost before the headers. Replays stay, because others depend on them. */
 function lose(o: Observation): Observation {
   if (o.request.kind !== 'rpc' || o.request.replay !== null || o.sentMs === null) return o
   return { ...o, headersMs: null, outcome: lost, response: null }
