@@ -74,7 +74,7 @@ export const creditsBoard: Board = {
           title: 'Credits a second',
           text: 'By our tariff (turnpike_expected_credits_total) and as answered (turnpike_claimed_credits_total).',
           unit: 'short',
-          queries: sides(side => rate(of(`turnpike_credits_${side}_total`))),
+          queries: sides(side => rate(of(`turnpike_${side}_credits_total`))),
         }),
         difference({
           title: 'Credits claimed beyond those expected',
@@ -109,7 +109,7 @@ export const creditsBoard: Board = {
           text: 'In USD so far: turnpike_expected_usd_total, turnpike_claimed_usd_total and turnpike_billed_usd, which is of all calls.',
           unit: 'currencyUSD',
           queries: [
-            ...sides(side => of(`turnpike_usd_${side}_total`)),
+            ...sides(side => of(`turnpike_${side}_usd_total`)),
             series(`sum(${ofRun('turnpike_billed_usd')})`, 'billed'),
           ],
         }).decimals(6),

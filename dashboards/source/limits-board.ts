@@ -146,10 +146,10 @@ export const limitsBoard: Board = {
           queries: [
             table(`max by (${byLimit}) (${allowed})`, 'limit'),
             table(`max by (${byLimit}) (${requestsLeft})`, 'remain'),
-            ...['limit_accepted', 'limit_rejected', 'unexpected_429', 'missing_429'].map(what =>
+            ...['ratelimit_accepted', 'ratelimit_rejected', 'unexpected_429', 'missing_429'].map(what =>
               table(
                 `sum by (${byLimit}) (${ofCallers(`turnpike_${what}_total`)})`,
-                what.replace(/limit_|_/g, ' ').trim(),
+                what.replace(/ratelimit_|_/g, ' ').trim(),
               ),
             ),
           ],

@@ -112,7 +112,7 @@ describe('prometheus: what is scraped is what was folded', () => {
     ['turnpike_ttft_seconds_count{call="rpc",stage="steady"}', undefined],
     ['turnpike_capacity_rate{stage="search"}', 78.7],
     ['turnpike_capacity_trial_info{stage="search",purpose="confirm"}', 1],
-    ['turnpike_capacity_trials{stage="search",outcome="held"}', 2],
+    ['turnpike_capacity_trials{stage="search",outcome="sustained"}', 2],
     ['turnpike_run_info{run_id="r1",scenario="a \\"quoted\\" one",seed="7",version="0.1.0"}', 1],
   ])('%s', async (name, value) => {
     const sample = (await scrape()).get(name)

@@ -45,7 +45,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
       replay: { ...replayPlan, duplicates: 2 },
       late: { ...replayPlan, repeatAfterMs: 3_000 },
       'of-nobody': { kind: 'probe', probe: 'model-for-payers' },
-      'of-the-poor': { kind: 'probe', probe: 'empty-account' },
+      'empty-account': { kind: 'probe', probe: 'empty-account' },
       race: { ...replayPlan, duplicates: 2, concurrent: true },
     },
     callers: ['a', 'b', 'c'].map(name => ({ name, keys: [`key-of-${name}`, `key-of-${name}-2`] })),

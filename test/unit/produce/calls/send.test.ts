@@ -64,8 +64,8 @@ describe('a caller with several keys', () => {
 describe('a probe of a special account', () => {
   test('is sent with the key that was given for it', async () => {
     const { send, requests } = sendContext()
-    await send(arrival('of-the-poor'))
-    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer key-of-the-poor'])
+    await send(arrival('empty-account'))
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer key-without-balance'])
   })
 
   test('is dropped if no key was given', async () => {
