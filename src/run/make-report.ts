@@ -6,12 +6,11 @@ import type { Observation } from '../observation/observation.ts'
 import { systemCalls } from '../plan/plan.ts'
 import { buildReport } from '../report/build.ts'
 import type { Report } from '../report/document.ts'
-
 import { evidenceOf } from './evidence.ts'
 
 /**
- * The report of a run, from the results of all of its workers, in their order. `readObservations` reads the record again:
- * of the requests that findings cite, the judges keep only some.
+ * The report of a run, from the results of all workers in order. `readObservations` reads the record again, because the
+ * judges keep only some of the requests that findings cite.
  */
 export async function makeReport(
   job: JudgeJob,
@@ -39,7 +38,7 @@ function comparedRun({ plan, head, ended, slices, verdict }: JudgedRun): Compare
   return { info, plan, slices, isComplete: ended === 'complete', verdict }
 }
 
-/** The observations that examples cite, as far as the judges or the record still have them. */
+/** The observations that examples cite, if the judges or the record have them. */
 async function citedObservations(
   { findings, billing, citedObservations: kept }: JudgedRun,
   readObservations: () => AsyncIterable<Observation>,

@@ -41,7 +41,7 @@ test('a worker that is lost ends the run, which says so and reports what the oth
     workers: 3,
     change: ({ startWorker }) => ({ startWorker: losing(startWorker), log: line => log.push(line) }),
   })
-  expect(log).toEqual(['Worker 2 of 3 was lost: it was unplugged. The run ends here.'])
+  expect(log).toEqual(['Worker 2 of 3 was lost: it was unplugged. The run stops now.'])
   expect([report.verdict, report.run.ended]).toEqual(['inconclusive', 'worker-lost'])
   expect(report.load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
 })

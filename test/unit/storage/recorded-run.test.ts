@@ -29,7 +29,7 @@ test('a record is read as far as it goes, with or without an end', async () => {
 
 test('a record that leaves something out is refused, with how much', async () => {
   await expect(kindsIn([headOfFile, anObservation(), { skipped: 12 }])).rejects.toThrow(
-    'got a record that leaves out 12 observations, for the disk did not keep up, expected a whole one',
+    'got a record that leaves out 12 observations, because the disk was too slow, expected a complete record',
   )
 })
 

@@ -120,7 +120,7 @@ describe('without keys', () => {
   })
 
   test('any other target is refused, with the name of the variable that is missing', () => {
-    expect(mistakesOf(3, {})).toBe('TURNPIKE_KEYS: got nothing, expected 3 keys, one a line or separated by commas')
+    expect(mistakesOf(3, {})).toBe('TURNPIKE_KEYS: got nothing, expected 3 keys, one per line or separated by commas')
   })
 
   test('in the file that the scenario names, a target is refused even on this machine', () => {
