@@ -79,13 +79,14 @@ test('a summary that is nearly full gets the verdict alone, and a full one nothi
   writeGitHubSummary(failingReport)
   writeGitHubSummary(failingReport)
   expect(Buffer.byteLength(readFileSync(summary, 'utf8'))).toBeLessThanOrEqual(longestMarkdownBytes)
-  expect(said.join('')).toContain('No room is left')
+  expect(said.join('')).toContain('is full, so this run is not in it')
 })
 
-test('a summary that cannot be written to is told of, and no more', () => {
-  vi.stubEnv('GITHUB_STEP_SUMMARY', join(summary, 'missing', 'summary.md'))
+test('a summary that cannot be written is reported, and nothing else happens', () => {
+  const missing = join(summary, 'missing', 'summary.md')
+  vi.stubEnv('GITHUB_STEP_SUMMARY', missing)
   writeGitHubSummary(passingReport)
-  expect(said.join('')).toContain('cannot be written to: ENOENT')
+  expect(said.join('')).toContain(`Cannot write to the step summary ${missing}: ENOENT`)
 })
 
 test('elsewhere nothing is said', () => {

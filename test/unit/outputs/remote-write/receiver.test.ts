@@ -34,10 +34,10 @@ describe('the address of a receiver', () => {
     ['with a user', 'http://hush-93@127.0.0.1:9090', /with a user or a password/],
     ['with a query', 'http://127.0.0.1:9090/write?token=hush-93', /with a \? or a #/],
     ['with a fragment', 'http://127.0.0.1:9090/write#hush-93', /with a \? or a #/],
-    ['without a scheme', 'hush-93:9090', /no address of http/],
-    ['that is none', 'hush-93', /no address of http/],
-    ['of another scheme', 'ftp://hush-93', /no address of http/],
-    ['that is empty', '', /no address of http/],
+    ['without a scheme', 'hush-93:9090', /not an http or https address/],
+    ['that is none', 'hush-93', /not an http or https address/],
+    ['of another scheme', 'ftp://hush-93', /not an http or https address/],
+    ['that is empty', '', /not an http or https address/],
   ])('%s is refused, and not shown', (_, address, words) => {
     const said = mistakeOf(address)
     expect(said).toMatch(words)

@@ -96,7 +96,7 @@ describe('the metrics of a run', () => {
     })
     await clock.advanceTo(5_000)
     await clock.run(loop.finish([], never))
-    expect(notes).toEqual(['nothing was sent this time: Error: broken'])
+    expect(notes).toEqual(['one write was skipped: Error: broken'])
     expect(values().map(([value]) => value)).toEqual([1, 3, 4, 'end'])
   })
 
