@@ -84,7 +84,7 @@ const everyCaller = Array.from({ length: 60 }, (_, index) => `c${index}`)
 const outcomes = (observations: readonly Observation[]) =>
   observations.map(({ outcome }) => (outcome.kind === 'dropped' ? outcome.reason : outcome.kind))
 
-test('the stages go out on time, between two rounds of balance checks', async () => {
+test('the stages are sent on time, between opening and closing balance checks', async () => {
   const { clock, engine, observations, drive } = engineOf(scenario(steady))
   await clock.run(engine.open())
   expect(observations.map(({ stage, caller }) => `${stage} ${caller}`)).toEqual(
@@ -102,7 +102,7 @@ test('the stages go out on time, between two rounds of balance checks', async ()
 })
 
 describe('a budget', () => {
-  test('is the only reason to ask what a request was charged', async () => {
+  test('is the only reason to query the charge of a request', async () => {
     let request = 0
     const chargeOf = () => BigInt(request++ * 0)
     const free = engineOf(scenario(steady), { chargeOf })
@@ -131,13 +131,13 @@ describe('a failure limit', () => {
       .replace('count: 60', 'count: 1')
       .replace('stages:', '  bad: { kind: probe, probe: unknown-network }\nstages:')
 
-  test('counts what the judging half counts as a failure', async () => {
+  test('counts the failures that the feedback reports', async () => {
     const { drive, observations } = engineOf(calls(refused), { countsAsFailure: () => true })
     await drive()
     expect(outcomes(observations)).toContain('failure-limit')
   })
 
-  test('holds nothing back where nothing has failed', async () => {
+  test('delays nothing if nothing has failed', async () => {
     const { drive, observations } = engineOf(calls(refused))
     await drive()
     expect(new Set(outcomes(observations))).toEqual(new Set(['answered']))
@@ -160,7 +160,7 @@ describe('a stage that saturates the target', () => {
     }
   }
 
-  test('hands each connection the request of the arrival that it fires, whose response is that of the arrival', async () => {
+  test('gives each connection the request of its arrival, and the arrival its response', async () => {
     const paths: string[] = []
     const { drive, observations } = engineOf(saturating('{ rpc: 1 }'), {}, connection(paths))
     await drive()
@@ -168,7 +168,7 @@ describe('a stage that saturates the target', () => {
     expect(observations.map(({ endMs }) => endMs)).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  test('hands a connection the next request where an arrival is dropped', async () => {
+  test('gives a connection the next request if an arrival is dropped', async () => {
     const paths: string[] = []
     const { drive, observations } = engineOf(saturating('{ rpc: 1 }'), {}, connection(paths), [
       ['rpc', 1],
@@ -182,7 +182,7 @@ describe('a stage that saturates the target', () => {
   })
 })
 
-test('a search tries what it is told to, for as long as nothing is decided', async () => {
+test('a search sends each trial until it is decided', async () => {
   const trials = [
     { index: 0, purpose: 'raise', perSecond: 10, arrivals: 20 },
     { index: 1, purpose: 'raise', perSecond: 20, arrivals: 40 },

@@ -34,7 +34,7 @@ function after(ms: number, { clock }: RunIo): AbortSignal {
   return controller.signal
 }
 
-test('a worker that is lost ends the run, which says so and reports what the others know', async () => {
+test('a lost worker ends the run, which reports this and the results of the others', async () => {
   const log: string[] = []
   const { report } = await virtualRun({
     scenario,
@@ -46,7 +46,7 @@ test('a worker that is lost ends the run, which says so and reports what the oth
   expect(report.load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
 })
 
-test('a worker that stops stops all of them, for its reason', async () => {
+test('a worker that stops ends all workers with its reason', async () => {
   const { report } = await virtualRun({
     scenario: `${scenario}budget: { usd: 0.0001 }`,
     workers: 2,
@@ -55,7 +55,7 @@ test('a worker that stops stops all of them, for its reason', async () => {
   expect(report.load.workers.every(({ sent }) => sent < 30)).toBe(true)
 })
 
-test('to stop ends the load early, and the closing balance checks are sent all the same', async () => {
+test('a stop ends the load early, but the closing balance checks are still sent', async () => {
   const { report, observations } = await virtualRun({
     scenario,
     workers: 2,
@@ -66,7 +66,7 @@ test('to stop ends the load early, and the closing balance checks are sent all t
   expect(observations.filter(({ stage }) => stage === '(closing)')).toHaveLength(12)
 })
 
-test('to quit cancels requests in flight and sends nothing more', async () => {
+test('a quit cancels requests in flight and sends nothing more', async () => {
   const { report, observations } = await virtualRun({
     scenario,
     workers: 2,
@@ -77,7 +77,7 @@ test('to quit cancels requests in flight and sends nothing more', async () => {
   expect(observations.filter(({ stage }) => stage === '(closing)')).toEqual([])
 })
 
-test('an output is started before the first request, and finishes with the report after a last look', async () => {
+test('an output starts before the first request, and finishes with the report after a last poll', async () => {
   const seen: string[] = []
   let live: LiveRun | null = null
   let finished: Report | null = null
@@ -100,7 +100,7 @@ test('an output is started before the first request, and finishes with the repor
   expect(report.load.pushed).toEqual({ takenSamples: 3, lostSamples: 2, failures: 1 })
 })
 
-test('with "record: findings" observations are judged in batches all the same, and only cited ones are recorded', async () => {
+test('with "record: findings" observations are still judged in batches, and only cited ones are recorded', async () => {
   const run = async (record: string) => {
     let batches = 0
     const { report, observations } = await virtualRun({

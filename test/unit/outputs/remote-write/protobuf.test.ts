@@ -7,7 +7,7 @@ const bytesOf = (write: (to: ProtobufWriter) => void): string => {
   return Buffer.from(writer.take()).toString('hex')
 }
 
-describe('protobuf: fields are written as the format says', () => {
+describe('protobuf: fields follow the wire format', () => {
   test.each([
     ['a whole number', '089601', to => to.uint(1, 150)],
     ['0, which is written too', '0800', to => to.uint(1, 0)],
@@ -28,7 +28,7 @@ describe('protobuf: fields are written as the format says', () => {
     expect(bytesOf(write)).toBe(hex)
   })
 
-  test.each([127, 128, 16_383, 16_384])('a message of %i bytes has its length in front', length => {
+  test.each([127, 128, 16_383, 16_384])('a message of %i bytes is preceded by its length', length => {
     const inner = '61'.repeat(length - (length < 130 ? 2 : length < 16_387 ? 3 : 4))
     const hex = bytesOf(to => to.message(1, () => to.text(1, Buffer.from(inner, 'hex').toString())))
     const size = length < 128 ? 1 : length < 16_384 ? 2 : 3
@@ -36,7 +36,7 @@ describe('protobuf: fields are written as the format says', () => {
     expect(hex.endsWith(inner)).toBe(true)
   })
 
-  test('what was taken is left alone by what is written next', () => {
+  test('taken bytes do not change with later writes', () => {
     const writer = createProtobufWriter()
     writer.uint(1, 1)
     const taken = writer.take()

@@ -33,7 +33,7 @@ function open(replies: readonly PushResult[], maxBytes?: number) {
 const never = new AbortController().signal
 
 describe('outbox', () => {
-  test('sends one after the other, in order, while whoever put them goes on', async () => {
+  test('sends batches in order, without blocking put', async () => {
     const { clock, posted, notes, outbox } = open([accepted])
     for (const text of ['a', 'b', 'c']) outbox.put(letter(text))
     await clock.run(outbox.flush(never))
@@ -46,7 +46,7 @@ describe('outbox', () => {
     expect(notes).toEqual([])
   })
 
-  test('sends again what was not taken, after ever longer pauses, before anything else', async () => {
+  test('retries a failed batch first, with increasing pauses', async () => {
     const { clock, posted, notes, outbox } = open([later(), later(), later(), accepted])
     outbox.put(letter('a'))
     outbox.put(letter('b'))
@@ -62,7 +62,7 @@ describe('outbox', () => {
     expect(notes).toEqual(['status 503; trying again', 'taken again'])
   })
 
-  test('asks a receiver that is down no more than every five seconds', async () => {
+  test('retries an unavailable receiver at most every five seconds', async () => {
     const { clock, posted, outbox } = open([later()])
     outbox.put(letter('a'))
     await clock.advanceTo(60_000)
@@ -70,14 +70,14 @@ describe('outbox', () => {
     expect((posted.at(-1)?.[1] ?? 0) - (posted.at(-2)?.[1] ?? 0)).toBe(5_010)
   })
 
-  test('waits as long as the receiver says, but for no more than a minute', async () => {
+  test('follows Retry-After, up to one minute', async () => {
     const { clock, posted, outbox } = open([later(7_000), later(3_600_000), accepted])
     outbox.put(letter('a'))
     await clock.run(outbox.flush(never))
     expect(posted.map(([, atMs]) => atMs)).toEqual([0, 7_010, 67_020])
   })
 
-  test('loses what is refused, says so once, and goes on', async () => {
+  test('drops refused batches, notes this once, and continues', async () => {
     const { clock, posted, notes, outbox } = open([refused, accepted, refused, accepted])
     for (const text of ['a', 'b', 'c', 'd']) outbox.put(letter(text, 10))
     await clock.run(outbox.flush(never))
@@ -86,7 +86,7 @@ describe('outbox', () => {
     expect(notes).toEqual(['status 400: out of order; what is refused is not sent again'])
   })
 
-  test('is bounded: the oldest go first, and the newest are there when the receiver is', async () => {
+  test('is bounded: the oldest batches are dropped, and the newest are sent later', async () => {
     const { clock, posted, outbox } = open([later(), accepted], 3)
     for (const text of ['a', 'b', 'c', 'd', 'e']) outbox.put(letter(text))
     await clock.run(outbox.flush(never))
@@ -94,7 +94,7 @@ describe('outbox', () => {
     expect(outbox.tally()).toEqual({ takenSamples: 4, lostSamples: 1, failures: 1 })
   })
 
-  test('gives up when it is told to, and counts all that is left', async () => {
+  test('gives up on an abort, and counts the rest as lost', async () => {
     const { clock, posted, outbox } = open([later()])
     for (const text of ['a', 'b', 'c']) outbox.put(letter(text, 5))
     const over = new AbortController()
@@ -105,7 +105,7 @@ describe('outbox', () => {
     expect(outbox.tally()).toMatchObject({ takenSamples: 0, lostSamples: 15 })
   })
 
-  test('does not wait for an answer that does not come when it is told to give up', async () => {
+  test('does not wait for a missing response after an abort', async () => {
     const clock = manualClock()
     const post = (_: Uint8Array, signal: AbortSignal) =>
       new Promise<PushResult>(resolve => signal.addEventListener('abort', () => resolve(later())))

@@ -30,7 +30,7 @@ const chunk = (literal: string, delta = 'content', rest = '"finish_reason":null'
   `data: {"id":"c1","object":"chat.completion.chunk","created":7,"model":"m","choices":[{"index":0,"delta":{"${delta}":${literal}},${rest}}]}\n\n`
 
 describe('a chunk that repeats another except for its token', () => {
-  test('is not parsed, and counted, measured and stamped all the same', () => {
+  test('is not parsed, but is counted, measured and stamped', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 100 }, (_, index) => chunk(`" w${index}"`))
     const { reading } = read(each([...events, done]), null)
@@ -44,14 +44,14 @@ describe('a chunk that repeats another except for its token', () => {
     ])
   })
 
-  test('may hold reasoning', () => {
+  test('may contain reasoning', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 9 }, () => chunk('"hm"', 'reasoning_content'))
     expect(read(each([...events, done]), null).reading).toMatchObject({ reasoningCharacters: 18, firstContentMs: null })
     expect(parse).toHaveBeenCalledTimes(2)
   })
 
-  test('may have a field of an unusual type, which is kept once', () => {
+  test('may have a field of an unusual type, which is recorded once', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 9 }, () => chunk('"a","name":5'))
     const { reading } = read(each([...events, done]), null)
@@ -62,14 +62,14 @@ describe('a chunk that repeats another except for its token', () => {
     ])
   })
 
-  test('adds to the text that is kept, up to its bound', () => {
+  test('adds to the recorded text, up to its bound', () => {
     const events = Array.from({ length: 50 }, () => chunk(`"${'é'.repeat(100)}"`))
     const { reading } = read(each(events), 'echo')
     expect(reading.text).toBe('é'.repeat(4_096))
     expect(reading.contentCharacters).toBe(5_000)
   })
 
-  test('is matched after one with another layout, and in one read with others', () => {
+  test('is matched after a different layout, and in one read with others', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = [...'abc'].map(letter => chunk(`"${letter}"`))
     const escaped = chunk('"\\n"')
@@ -78,7 +78,7 @@ describe('a chunk that repeats another except for its token', () => {
     expect(parse).toHaveBeenCalledTimes(3)
   })
 
-  test('is parsed if layouts change all the time, and after some of them none is remembered', () => {
+  test('is parsed if layouts keep changing, and then no layout is remembered', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 100 }, (_, index) => chunk('"a"', 'content', `"n":${index}`))
     read(each(events), null)
@@ -114,7 +114,7 @@ describe('any other chunk is parsed', () => {
     expect(readingBehind(event)).toMatchObject(expected)
   })
 
-  test('a token whose text is that of the model is still the token', () => {
+  test('a token with the text of the model name is still a token', () => {
     const events = [chunk('"m"'), chunk('"m"'), chunk('"mm"').replace('"model":"m"', '"model":"mm"')]
     expect(read(each(events), null).reading).toMatchObject({ contentCharacters: 4, models: ['m', 'mm'] })
   })
@@ -128,14 +128,14 @@ describe('any other chunk is parsed', () => {
     }
   })
 
-  test('chunks behind the done marker are not read', () => {
+  test('chunks after the done marker are not read', () => {
     const { reading } = read(each([...before, done, chunk('"d"')]), null)
     expect(reading).toMatchObject({ chunks: 3, tokenChunks: 3 })
     expect(reading.grammar.at(-1)).toEqual(['after-done', 1])
   })
 })
 
-describe('every stream is read as it would be if each chunk were parsed', () => {
+describe('every stream gives the same result as with a full parse', () => {
   const texts = [
     ' the',
     'a',

@@ -17,7 +17,7 @@ const connections =
   }
 
 describe('a stage that saturates', () => {
-  test('fires whenever a connection is free, each call due when it is sent', async () => {
+  test('fires whenever a connection is free, with each call due when it is sent', async () => {
     const context = testContext(soon)
     const most = { maxCalls: 1_000, endMs: 100 }
     await context.clock.run(driveSaturate(context, schedule(), connections(4, context.clock), most))
@@ -27,14 +27,14 @@ describe('a stage that saturates', () => {
     expect(context.fates.every(({ dueMs, sentMs }) => dueMs === sentMs)).toBe(true)
   })
 
-  test('is over when its calls are used up, to the call', async () => {
+  test('is over after exactly the maximum number of calls', async () => {
     const context = testContext(soon)
     const most = { maxCalls: 10, endMs: 60_000 }
     await context.clock.run(driveSaturate(context, schedule(), connections(4, context.clock), most))
     expect([context.fates.length, context.clock.nowMs()]).toEqual([10, 30])
   })
 
-  test('is not put off by an answer that does not come: it stays in flight', async () => {
+  test('does not wait for a missing response, which stays in flight', async () => {
     const context = testContext(sentMs => sentMs + 30_000)
     const hanging = async (fireNext: () => boolean) => {
       fireNext()
@@ -44,7 +44,7 @@ describe('a stage that saturates', () => {
     expect([context.clock.nowMs(), context.inFlight.count()]).toEqual([1_000, 1])
   })
 
-  test('fires nothing more once the run is stopped', async () => {
+  test('fires nothing after a stop', async () => {
     const context = testContext(soon)
     context.clock.at(35, context.stop)
     const most = { maxCalls: 1_000, endMs: 1_000 }

@@ -41,7 +41,7 @@ describe('lines and fields', () => {
     expect(eventsOf(text)).toEqual(events)
   })
 
-  test('bytes that are no UTF-8 become U+FFFD and spoil nothing else', () => {
+  test('invalid UTF-8 becomes U+FFFD and changes nothing else', () => {
     expect(eventsOf(Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0x0a, 0x0a]), 'data: b\n\n')).toEqual(['�', 'b'])
   })
 
@@ -51,7 +51,7 @@ describe('lines and fields', () => {
   })
 })
 
-describe('an end inside an event is told', () => {
+describe('an end inside an event is reported', () => {
   test.each([
     ['data: a\n\n', false],
     ['data: a\n\n: comment', false],
@@ -68,8 +68,8 @@ describe('an end inside an event is told', () => {
   })
 })
 
-describe('an event above the bound', () => {
-  test('is cut, said to be cut, and followed by whole ones', () => {
+describe('an event above the maximum', () => {
+  test('is cut and marked as cut, and the next events are complete', () => {
     expect(decode(['data: 12345678\n\ndata: 123456789\n\ndata: a\n\n'], 8).events).toEqual([
       '12345678',
       '12345678…',
@@ -77,7 +77,7 @@ describe('an event above the bound', () => {
     ])
   })
 
-  test('of several lines is cut where the sum of its lines passes the bound', () => {
+  test('of several lines is cut where the sum of its lines exceeds the maximum', () => {
     expect(decode(['data: 123\ndata: 456\ndata: 789\n\n'], 8).events).toEqual(['123\n456\n…'])
   })
 
@@ -88,7 +88,7 @@ describe('an event above the bound', () => {
     ],
     ['\u{feff}data: 123456789\n\n', ['12345678…']],
     ['\u{feff}data: 12345678\n\n', ['12345678']],
-  ])('is cut at the same byte however it is read: %j', (text, events) => {
+  ])('is cut at the same byte for any split into reads: %j', (text, events) => {
     const bytes = Buffer.from(text)
     expect(decode([bytes], 8).events).toEqual(events)
     for (let first = 0; first <= bytes.length; first++) {
@@ -102,7 +102,7 @@ describe('an event above the bound', () => {
   })
 })
 
-describe('against the standard, written as it reads', () => {
+describe('compared with a literal implementation of the standard', () => {
   /** Takes each step on the whole text at once: slow and simple. */
   function plainly(text: string): Decoded {
     const lines = text.replace(/^\u{feff}/u, '').split(/\r\n|\n|\r/)
@@ -120,7 +120,7 @@ describe('against the standard, written as it reads', () => {
     return { events, brokeOff: data.length > 0 || (rest !== '' && !rest.startsWith(':')) }
   }
 
-  test('10,000 streams of likely pieces, cut at random, are decoded as it says', () => {
+  test('10,000 random streams, split at random, give the same events', () => {
     const words = [
       'data',
       ':',
