@@ -122,7 +122,7 @@ describe('progress: the output', () => {
   })
 })
 
-/** What a terminal shows after all that was written to it; it knows only what the writer uses. */
+/** The screen of a terminal after some output. Supports only the escape sequences of the writer. */
 const screenOf = (written: string): { readonly lines: readonly string[]; readonly cursor: boolean } => {
   const lines: string[] = ['']
   let cursor = true

@@ -22,7 +22,7 @@ ${more}`
 
 const steady = 'duration: 10s, shape: constant, rate: 10/s, mix: { rpc: 1 }'
 
-/** An engine whose target answers everything with an empty object after 10 ms, and whose feedback comes from a table. */
+/** An engine whose target responds with an empty object after 10 ms, and whose feedback comes from a table. */
 function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturate = async () => {}, mix?: Mix) {
   const clock = manualClock()
   const made = makePlan(parseScenario(text, 'test', documented), documented, {
@@ -114,7 +114,7 @@ describe('a budget', () => {
   })
 
   test('stops the run at the first arrival that it does not cover', async () => {
-    // Each of the first three takes a dollar.
+    // Each of the first three costs a dollar.
     const { drive, observations, stop } = engineOf(scenario(steady, 'budget: { usd: 3 }'), {
       chargeOf: () => 10n ** 12n,
     })
@@ -148,13 +148,13 @@ describe('a stage that saturates the target', () => {
   const saturating = (mix: string) =>
     scenario(`duration: 10s, shape: saturate, connections: 1, max-calls: 6, mix: ${mix}`)
 
-  /** A connection that takes every request there is, and is answered at once. */
+  /** A connection that sends all requests, and gets each response immediately. */
   const connection = (paths: string[]): Saturate => {
     return async next => {
       for (let errand = next(); errand !== null; errand = next()) {
         paths.push(errand.request.path)
         errand.onEnd(emptyAnswer(0, paths.length))
-        // The response is that of the arrival which made the request.
+        // Each response belongs to the arrival of its request.
         await Promise.resolve()
       }
     }
@@ -199,7 +199,7 @@ test('a search sends each trial until it is decided', async () => {
   expect(request).toBe(3)
   const countOf = (trial: number) => observations.filter(observation => observation.trial === trial).length
   expect(countOf(0)).toBe(20)
-  // It is asked ten times a second.
+  // The driver checks ten times per second.
   expect(countOf(1)).toBeGreaterThan(0)
   expect(countOf(1)).toBeLessThan(6)
 })

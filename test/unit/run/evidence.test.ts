@@ -9,7 +9,7 @@ const request = {
   body: '{"a":"it\'s $HOME, `id` and \\"x\\" \\\\ ! # 界"}',
 }
 
-/** What a shell would hand to curl. */
+/** The arguments that a shell passes to curl. */
 function argumentsOf(command: string | null): readonly string[] {
   const script = `curl() { for each in "$@"; do printf '%s\\0' "$each"; done; }\n${command}`
   const environment = { TURNPIKE_KEY: 'a "key" \'of $mine', PATH: process.env.PATH ?? '' }

@@ -15,7 +15,7 @@ const judge = createJudge(plan, documented, { startedAtMs: 0 }).snapshot()
 
 const shown = (stage: string, inFlight: number): WorkerSnapshot => ({ judge, gauges: mergeGauges([]), stage, inFlight })
 
-/** A worker that gives these snapshots, one after the other, and then is lost. */
+/** A worker that returns these snapshots in order, and is then lost. */
 const showing = (...snapshots: readonly WorkerSnapshot[]) => {
   const left = [...snapshots]
   return { snapshot: async () => left.shift() ?? null }

@@ -13,7 +13,7 @@ calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber
 stages: [{ name: load, duration: 20s, shape: constant, rate: 10/s, mix: { rpc: 1 } }]
 `
 
-/** The second worker is lost when it is to send its load. */
+/** The second worker is lost at the start of the load. */
 const losing =
   (start: StartWorker): StartWorker =>
   (job, events) => {
@@ -21,13 +21,13 @@ const losing =
     if (job.shard.worker !== 1) return worker
     const lose = async () => {
       await worker.terminate()
-      events.onLost('it was unplugged')
+      events.onLost('a test reason')
       return null
     }
     return { ...worker, drive: lose, close: async () => null, finish: async () => null, snapshot: async () => null }
   }
 
-/** Aborted when the load has gone on for so long. */
+/** Aborted this long after the start of the load. */
 function after(ms: number, { clock }: RunIo): AbortSignal {
   const controller = new AbortController()
   clock.at(ms, () => controller.abort())
@@ -41,7 +41,7 @@ test('a lost worker ends the run, which reports this and the results of the othe
     workers: 3,
     change: ({ startWorker }) => ({ startWorker: losing(startWorker), log: line => log.push(line) }),
   })
-  expect(log).toEqual(['Worker 2 of 3 was lost: it was unplugged. The run stops now.'])
+  expect(log).toEqual(['Worker 2 of 3 was lost: a test reason. The run stops now.'])
   expect([report.verdict, report.run.ended]).toEqual(['inconclusive', 'worker-lost'])
   expect(report.load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
 })
@@ -114,7 +114,7 @@ test('with "record: findings" observations are still judged in batches, and only
   }
   const all = await run('all')
   const findings = await run('findings')
-  // The balance checks that open the run are judged by themselves; all else in batches of 32.
+  // The opening balance checks are judged separately, and all later observations in batches of 32.
   expect(findings.batches).toBe(Math.floor((findings.sent - 12) / 32))
   expect(findings.batches).toBeGreaterThan(5)
   expect(findings.batches).toBe(all.batches)

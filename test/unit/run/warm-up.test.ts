@@ -35,7 +35,7 @@ describe.each(files)('the warm-up of scenarios/%s', file => {
 })
 
 test('a warm-up sends the calls of a plan, but not to its target', async () => {
-  // Callers state their balances before and after, which are 128 requests that are no calls of the plan.
+  // The balance checks before and after the stages are 128 requests that are not calls of the plan.
   expect(await warmUp(planOf('smoke.yaml'), documented)).toBeGreaterThan(192)
 })
 

@@ -3,7 +3,7 @@ import type { CapacityResult, TrialResult } from '../../../../src/judge/capacity
 import { searchFamilies } from '../../../../src/outputs/prometheus/families.ts'
 import { aSearch, aTrial } from '../../report/capacity-results.ts'
 
-/** What is shown of a search with these trials, by name and labels, while `stage` is running. */
+/** The samples of a search with these trials, by name and labels, while `stage` is running. */
 function shown(trials: readonly TrialResult[], changes: Partial<CapacityResult> = {}, stage = 'search') {
   const source = {
     capacity: () => [aSearch({ trials, ratePerSecond: null, ...changes })],

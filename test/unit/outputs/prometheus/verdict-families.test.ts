@@ -23,13 +23,13 @@ describe('the verdict of a run as gauges', () => {
     ['start_timestamp_seconds {}', 1_767_323_045],
     ['duration_seconds {}', 60.412],
     ['violations {"clause":"header.date"}', 0],
-    // Nobody looked at it.
+    // Not exercised.
     ['violations {"clause":"auth.bearer"}', undefined],
     ['requests {"outcome":"answered"}', 621],
     ['credits {"by":"claimed"}', 12345],
     ['usd {"by":"billed"}', 0.007715625],
     ['lateness_seconds {"quantile":"0.5"}', 0.00021],
-    // 621 values do not bound it.
+    // 621 values are too few.
     ['lateness_seconds {"quantile":"0.999"}', undefined],
   ])('for a passing run: %s', (sample, value) => {
     const found = samplesOf(passingReport).get(sample)

@@ -30,7 +30,7 @@ function open() {
 
 const nameOf = ({ labels }: ReadSeries) => labels.find(([name]) => name === '__name__')?.[1]
 
-describe('scribe', () => {
+describe('encoder', () => {
   test('writes each series with its identity and time', async () => {
     const { write } = open()
     const { letters, series } = await write(
@@ -137,7 +137,7 @@ const written = (write: (to: ReturnType<typeof createProtobufWriter>) => void): 
   return Buffer.from(writer.take()).toString('hex')
 }
 
-/** What `protoc --encode` of protobuf 3.21 makes of the same request. */
+/** The output of `protoc --encode` of protobuf 3.21 for the same request. */
 const ofProtoc = {
   // labels { name: "__name__" value: "up" } labels { name: "job" value: "turnpike" }
   labels: '0a0e0a085f5f6e616d655f5f120275700a0f0a036a6f6212087475726e70696b65',

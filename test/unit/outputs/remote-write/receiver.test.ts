@@ -35,7 +35,7 @@ describe('the address of a receiver', () => {
     ['with a query', 'http://127.0.0.1:9090/write?token=hush-93', /with a \? or a #/],
     ['with a fragment', 'http://127.0.0.1:9090/write#hush-93', /with a \? or a #/],
     ['without a scheme', 'hush-93:9090', /not an http or https address/],
-    ['that is none', 'hush-93', /not an http or https address/],
+    ['that is not a URL', 'hush-93', /not an http or https address/],
     ['of another scheme', 'ftp://hush-93', /not an http or https address/],
     ['that is empty', '', /not an http or https address/],
   ])('%s is an error, and is not shown', (_, address, words) => {
@@ -157,7 +157,7 @@ describe('the result of a push', () => {
   test('no response: retried later', () => {
     const failure = { reason: 'connect-refused', detail: 'ECONNREFUSED' } as const
     expect(read({ ...answered(0), status: null, failure })).toMatchObject({ kind: 'later', afterMs: null })
-    // An answer that broke off says nothing for certain.
+    // A truncated response is not conclusive.
     expect(read({ ...answered(204), failure })).toMatchObject({ kind: 'later' })
   })
 
@@ -186,7 +186,7 @@ describe('the result of a push', () => {
 })
 
 describe('the final work for a receiver', () => {
-  /** Work that goes on until it is told that its time is over, and when that was. */
+  /** Work that runs until its abort, and the time of that abort. */
   async function overAtMs(quit: AbortSignal, clock = manualClock()): Promise<number> {
     await clock.run(
       finishInTime(

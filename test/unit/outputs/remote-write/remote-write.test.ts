@@ -9,7 +9,7 @@ import { type ReadSeries, readWriteRequest } from '../../../support/read-write-r
 const never = new AbortController().signal
 const wallMs = Date.UTC(2026, 0, 15, 12)
 
-/** A run whose only series counts how often it was read. */
+/** A run whose only series counts its reads. */
 function begin({ response = (): PushResult => ({ kind: 'accepted' }), read = (n: number) => n, replyMs = 0 } = {}) {
   const clock = manualClock(wallMs)
   const taken: ReadSeries[] = []

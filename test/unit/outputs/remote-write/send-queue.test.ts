@@ -8,7 +8,7 @@ const accepted: PushResult = { kind: 'accepted' }
 const later = (afterMs: number | null = null): PushResult => ({ kind: 'later', reason: 'status 503', afterMs })
 const refused: PushResult = { kind: 'refused', reason: 'status 400: out of order' }
 
-/** An outbox whose receiver answers in turn, the last answer for ever, each after 10 ms. */
+/** A queue whose receiver gives these responses in order, and then repeats the last one; each takes 10 ms. */
 function open(replies: readonly PushResult[], maxBytes?: number) {
   const clock = manualClock()
   const posted: (readonly [text: string, atMs: number])[] = []
@@ -32,7 +32,7 @@ function open(replies: readonly PushResult[], maxBytes?: number) {
 
 const never = new AbortController().signal
 
-describe('outbox', () => {
+describe('send queue', () => {
   test('sends batches in order, without blocking put', async () => {
     const { clock, posted, notes, outbox } = open([accepted])
     for (const text of ['a', 'b', 'c']) outbox.put(letter(text))

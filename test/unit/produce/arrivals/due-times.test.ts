@@ -114,7 +114,7 @@ describe('a poisson stage', () => {
     const counts = Array.from({ length: 400 }, (_, seed) => timesOf(poisson(2), minuteMs, seed).length)
     const mean = counts.reduce((sum, count) => sum + count, 0) / counts.length
     const variance = counts.reduce((sum, count) => sum + (count - mean) ** 2, 0) / counts.length
-    // 400 counts of mean 120: the mean is known to ±0.55, the variance to ±8.5; three times that is allowed.
+    // 400 counts of mean 120: the standard error of the mean is 0.55, of the variance 8.5. Three of each are allowed.
     expect(Math.abs(mean - 120)).toBeLessThan(1.7)
     expect(Math.abs(variance - 120)).toBeLessThan(26)
   })

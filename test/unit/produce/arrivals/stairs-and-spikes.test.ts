@@ -107,7 +107,7 @@ describe('a spike', () => {
   test('in the middle of a day shifts no later arrival, to the last digit', () => {
     const atMs = dayMs / 2
     const times = timesOf(spike(8.3, 83, { atMs, forMs: 10_000 }), dayMs)
-    // 830 arrivals in the place of 83.
+    // 830 arrivals instead of 83.
     const before = 358_560
     expect(times).toHaveLength(2 * before + 747)
     const behind = times.slice(before + 830)
@@ -134,7 +134,7 @@ describe('a shape with random numbers', () => {
     return shapes.map(shape => ({ shape, durationMs }))
   }).flat()
 
-  /** By hand: stairs are as much above their middle as below it, and a ramp of a spike is half of its peak. */
+  /** The mean rate: stairs are symmetric around their middle, and a ramp of a spike has half of its peak. */
   const integral = (shape: ClosedFormShape, durationMs: number): number => {
     if (shape.kind === 'stairs') return ((shape.fromPerSecond + shape.toPerSecond) * durationMs) / 2_000
     if (shape.kind !== 'spike') throw new Error(`no closed form of ${shape.kind}`)

@@ -56,10 +56,10 @@ describe('keys', () => {
   test.each([
     ['commas', 'k1,k2,k3'],
     ['lines', 'k1\nk2\nk3'],
-    ['lines as Windows ends them', 'k1\r\nk2\r\nk3\r\n'],
-    ['lines as old Macs ended them', 'k1\rk2\rk3'],
-    ['both, and blanks around them', ' k1 ,\tk2\n\n  k3  ,, \n'],
-    ['a byte order mark before them', '\ufeffk1\nk2\nk3'],
+    ['lines with CRLF', 'k1\r\nk2\r\nk3\r\n'],
+    ['lines with CR', 'k1\rk2\rk3'],
+    ['lines and commas, with spaces', ' k1 ,\tk2\n\n  k3  ,, \n'],
+    ['a byte order mark at the start', '\ufeffk1\nk2\nk3'],
   ])('are separated by %s, in the environment as in a file', (_, text) => {
     expect(keysOf(3, { environment: text })).toEqual(['k1', 'k2', 'k3'])
     expect(keysOf(3, { keysFile: fileOf(text) })).toEqual(['k1', 'k2', 'k3'])
@@ -143,7 +143,7 @@ describe('a mistake in the keys', () => {
   })
 
   test.each([
-    ['a letter beyond ASCII', 'k1,sécret'],
+    ['a letter outside ASCII', 'k1,sécret'],
     ['a control character', 'k1,se\u0007cret'],
     ['a delete', 'k1,se\u007fcret'],
   ])('is told, with its place, when %s cannot stand in a header', (_, environment) => {

@@ -186,12 +186,12 @@ const decodedText = (bytes: Buffer, encoding: string | undefined): string => {
 
 describe('a body is read', () => {
   test.each([
-    ['as it is', undefined, Buffer.from(text)],
-    ['as it is, when it says so', 'identity', Buffer.from(text)],
+    ['unchanged without an encoding', undefined, Buffer.from(text)],
+    ['unchanged with the encoding identity', 'identity', Buffer.from(text)],
     ['from gzip', 'gzip', gzipSync(text)],
-    ['from gzip by its old name, in capitals', ' X-GZIP ', gzipSync(text)],
+    ['from gzip by its old name, in upper case', ' X-GZIP ', gzipSync(text)],
     ['from br', 'br', brotliCompressSync(text)],
-    ['from deflate, although nobody asks for it', 'deflate', deflateSync(text)],
+    ['from deflate, which is not requested', 'deflate', deflateSync(text)],
   ])('%s', (_, encoding, bytes) => {
     expect(decodedText(bytes, encoding)).toBe(text)
   })
@@ -216,11 +216,11 @@ describe('a body is read', () => {
 
 describe('a body is undecodable', () => {
   test.each([
-    ['that is not what it is said to be', 'gzip', Buffer.from(text)],
-    ['that is no brotli', 'br', Buffer.from(text)],
-    ['that was cut', 'gzip', gzipSync(text).subarray(0, -8)],
-    ['that was cut after its first byte', 'gzip', gzipSync(text).subarray(0, 1)],
-    ['in an encoding that nobody knows', 'rot13', Buffer.from(text)],
+    ['without the announced encoding', 'gzip', Buffer.from(text)],
+    ['that is not brotli', 'br', Buffer.from(text)],
+    ['that was truncated', 'gzip', gzipSync(text).subarray(0, -8)],
+    ['that was truncated after its first byte', 'gzip', gzipSync(text).subarray(0, 1)],
+    ['in an unknown encoding', 'rot13', Buffer.from(text)],
     ['in two encodings', 'gzip, br', gzipSync(text)],
   ])('%s', (_, encoding, bytes) => {
     expect(decodeBody(bytes, encoding, maxDecodedBytes)).toMatchObject({ kind: 'undecodable', encoding })

@@ -13,7 +13,7 @@ function read(reads: readonly Read[], echoField: string | null) {
   return reader.end()
 }
 
-/** No read contains a complete event, so that each event is decoded and parsed. */
+/** No read contains a complete event, so each event is decoded and parsed. */
 const byteByByte = (reads: readonly Read[]): readonly Read[] =>
   reads.flatMap(({ bytes, atMs }) => [...bytes].map(byte => ({ bytes: Buffer.from([byte]), atMs })))
 
@@ -34,7 +34,7 @@ describe('a chunk that repeats another except for its token', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 100 }, (_, index) => chunk(`" w${index}"`))
     const { reading } = read(each([...events, done]), null)
-    // The first chunk is parsed, and once more to find its text.
+    // The first chunk is parsed twice: the second time to find its text.
     expect(parse).toHaveBeenCalledTimes(2)
     expect(reading).toMatchObject({ chunks: 100, tokenChunks: 100, contentCharacters: 390, lastTokenMs: 1_980 })
     expect(reading.gapsMs).toEqual(Array.from({ length: 99 }, () => 20))
@@ -103,13 +103,13 @@ describe('any other chunk is parsed', () => {
     ['a token that is a number', chunk('7'), { deltaTypes: [...text, ['content', 'number', '7']] }],
     ['a token with an escape', chunk('"\\u00e9\\""'), { contentCharacters: 5 }],
     ['a token with a bad escape', chunk('"\\x"'), { tokenChunks: 3, chunks: 3 }],
-    ['a token with a tab as it is', chunk('"\t"'), { tokenChunks: 3, chunks: 3 }],
-    ['a token that is not ended', chunk('"d'), { tokenChunks: 3, chunks: 3 }],
-    ['a comma too many', chunk('"d",'), { tokenChunks: 3, chunks: 3 }],
-    ['a member too many', chunk('"d","role":3'), { deltaTypes: [...text, ['role', 'number', '3']] }],
+    ['a token with an unescaped tab', chunk('"\t"'), { tokenChunks: 3, chunks: 3 }],
+    ['an unterminated token', chunk('"d'), { tokenChunks: 3, chunks: 3 }],
+    ['an extra comma', chunk('"d",'), { tokenChunks: 3, chunks: 3 }],
+    ['an extra field', chunk('"d","role":3'), { deltaTypes: [...text, ['role', 'number', '3']] }],
     ['a second token of the same name', chunk('"d","content":"ef"'), { contentCharacters: 5 }],
     ['a usage', chunk('"d"').replace('"model"', '"usage":{"a":1},"model"'), { usage: { a: 1 } }],
-    ['a line too many', chunk('"d"').replace('\n\n', '\ndata: x\n\n'), { tokenChunks: 3, chunks: 3 }],
+    ['an extra line', chunk('"d"').replace('\n\n', '\ndata: x\n\n'), { tokenChunks: 3, chunks: 3 }],
   ])('%s', (_, event, expected) => {
     expect(readingBehind(event)).toMatchObject(expected)
   })
@@ -183,7 +183,7 @@ describe('every stream gives the same result as with a full parse', () => {
   ]
   const pick = <T>(random: Random, list: readonly T[]): T => list[random.int(list.length)] as T
 
-  /** A stream has one or two layouts that repeat, and sometimes something else. */
+  /** A stream has one or two repeated layouts, and sometimes another chunk. */
   function stream(random: Random): readonly Buffer[] {
     const forms = Array.from({ length: 1 + random.int(2) }, () => {
       const [delta, whole, line] = [pick(random, deltas), pick(random, wholes), pick(random, lines)]

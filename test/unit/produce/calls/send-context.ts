@@ -44,7 +44,7 @@ export function sendContext(reply: (request: HttpRequest) => Reply = () => ({}))
       rpc: rpcPlan,
       replay: { ...replayPlan, duplicates: 2 },
       late: { ...replayPlan, repeatAfterMs: 3_000 },
-      'of-nobody': { kind: 'probe', probe: 'model-for-payers' },
+      'free-user': { kind: 'probe', probe: 'model-for-payers' },
       'empty-account': { kind: 'probe', probe: 'empty-account' },
       race: { ...replayPlan, duplicates: 2, concurrent: true },
     },

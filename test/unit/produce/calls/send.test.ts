@@ -70,7 +70,7 @@ describe('a probe of a special account', () => {
 
   test('is dropped if no key was given', async () => {
     const { send, requests, observations } = sendContext()
-    await send(arrival('of-nobody'))
+    await send(arrival('free-user'))
     expect(requests).toEqual([])
     expect(observations.map(({ outcome }) => outcome)).toEqual([{ kind: 'dropped', reason: 'no-credentials' }])
   })
@@ -163,7 +163,7 @@ describe('a streamed chat', () => {
   }
 
   test.each(['text/event-stream', 'text/event-stream; charset=utf-8', 'Text/Event-Stream'])(
-    'that is answered as %s is read as a stream',
+    'with a response of type %s is read as a stream',
     async type => {
       const lower = { 'content-type': type }
       const { send, observations } = sendContext(() => ({ headers: lower, text: stream }))

@@ -5,7 +5,7 @@ import { driveCapacity, type Search } from '../../../../src/produce/drivers/capa
 
 import { arrivalAt, soon, type TestContext, testContext } from './test-context.ts'
 
-/** A search that tries these rates for a second each, and has no more to try then. */
+/** A search that tries each of these rates for a second. */
 function searchOf(context: TestContext, rates: readonly number[], changes: Partial<Search> = {}) {
   const starts: number[] = []
   const arrivals = function* ({ arrivals: count, perSecond }: Trial, startMs: number): Iterable<Arrival> {
@@ -50,7 +50,7 @@ describe('a search is driven', () => {
     const context = testContext(soon)
     const { work } = searchOf(context, [100], { isDecided: () => context.clock.nowMs() >= 250 })
     await work()
-    // It is asked ten times a second.
+    // The driver checks ten times per second.
     expect(context.fates.length).toBeGreaterThan(25)
     expect(context.fates.length).toBeLessThan(36)
   })

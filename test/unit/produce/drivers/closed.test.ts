@@ -3,7 +3,7 @@ import type { Arrival } from '../../../../src/produce/arrivals/arrivals.ts'
 import { driveClosed } from '../../../../src/produce/drivers/closed.ts'
 import { arrivalAt, soon, stalling, testContext } from './test-context.ts'
 
-/** Arrivals as they are asked for. */
+/** Arrivals on request. */
 function schedule(): (dueMs: number) => Arrival {
   let id = 0
   return dueMs => arrivalAt(dueMs, id++)
@@ -43,7 +43,7 @@ describe('the end of a closed stage', () => {
   test('sends nothing more, and does not wait for thinking users', async () => {
     const context = testContext(soon)
     await context.clock.run(driveClosed(context, schedule(), { users: 2, thinkMs: 60_000, endMs: 1_000 }))
-    // No timer is left that would keep the process.
+    // No timer is left that keeps the process running.
     await expect(context.clock.run(new Promise(() => {}))).rejects.toThrow('no timer')
     expect([context.clock.nowMs(), context.fates.length]).toEqual([1_000, 2])
   })

@@ -47,7 +47,7 @@ describe('a failure limiter', () => {
   })
 })
 
-/** Every arrival is to fail, and fails. */
+/** Every arrival has expected failures, and fails. */
 function limited(max: number) {
   const context = testContext(soon)
   const failureLimiter = createFailureLimiter({ max, windowMs: 30_000 })

@@ -49,7 +49,7 @@ describe('the maximum in flight', () => {
     const context = testContext(stalling(1_000, 3_000))
     await context.clock.run(driveOpen(context, every(10, 4_000), 50))
     const dropped = context.fates.filter(fate => fate.dropped === 'max-in-flight')
-    // Of the 200 that are due in the stall the first 50 fill the house.
+    // Of the 200 arrivals that are due in the stall, the first 50 fill the limit.
     expect(dropped.map(({ dueMs }) => dueMs)).toEqual(Array.from({ length: 150 }, (_, index) => 1_500 + index * 10))
     expect(context.fates.filter(({ sentMs, dueMs }) => sentMs !== null && sentMs > dueMs)).toEqual([])
     expect(context.fates).toHaveLength(400)
@@ -109,7 +109,7 @@ test('a harness that is too slow for its schedule yields to the event loop every
       return context.clock.atPrecisely(dueMs - busyMs, wake)
     },
   }
-  // One is due every millisecond, and to send it keeps the only thread busy for three.
+  // One is due every millisecond, and sending it keeps the only thread busy for three.
   const fire = async () => {
     busyMs += 3
     sentInTurn++

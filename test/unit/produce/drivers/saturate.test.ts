@@ -7,7 +7,7 @@ const schedule = () => {
   return (dueMs: number) => arrivalAt(dueMs, id++)
 }
 
-/** So many connections, each of which is free again after 10 ms. */
+/** Connections that are free again after 10 ms. */
 const connections =
   (count: number, clock: ReturnType<typeof testContext>['clock']) => async (fireNext: () => boolean) => {
     const lane = async () => {

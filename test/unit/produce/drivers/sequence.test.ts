@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { driveSequence, type SequenceStep } from '../../../../src/produce/drivers/sequence.ts'
 import { arrivalAt, soon, testContext } from './test-context.ts'
 
-/** So many queues of so many arrivals; an arrival carries its queue as its caller and its place as its number. */
+/** Queues of arrivals. The caller of an arrival is its queue, and its id its position. */
 const queues = (count: number, length: number): readonly (readonly SequenceStep[])[] =>
   Array.from({ length: count }, (_, queue) =>
     Array.from({ length }, (__, seq) => ({

@@ -100,11 +100,11 @@ const failed = (endMs: number, reason: FailureReason = 'connect-refused') =>
   seen({ kind: 'failed', reason, detail: '' }, endMs)
 const answered = (endMs: number, status = 200) => seen({ kind: 'answered', status }, endMs)
 
-/** So many failures from a time on, one every so often. */
+/** `count` failures from a start time, at a fixed interval. */
 const failures = (count: number, fromMs: number, periodMs: number, reason?: FailureReason) =>
   Array.from({ length: count }, (_, index) => failed(fromMs + index * periodMs, reason))
 
-/** Whether a target with these observations is taken for lost, and how often that was told. */
+/** How often a target with these observations is reported as unreachable. */
 function tellings(observations: readonly Observation[]): number {
   const onLost = vi.fn()
   const watch = watchReachability(onLost)

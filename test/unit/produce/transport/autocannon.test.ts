@@ -5,7 +5,7 @@ import { createSaturate, toHttpText } from '../../../../src/produce/transport/au
 import type { Exchange, HttpRequest } from '../../../../src/produce/transport/transport.ts'
 import { limits, ok, plainRequest, responding } from './loopback.ts'
 
-/** Keeps connections busy with `calls` requests; the body of each has its index. Returns their exchanges in that order. */
+/** Keeps connections busy with `calls` requests; each body contains its index. Returns their exchanges in order. */
 async function saturate(
   url: string,
   {
@@ -33,7 +33,10 @@ async function saturate(
   return ends
 }
 
-/** A server that sends the nth of these responses to the nth request over all connections, and the last one after that. */
+/**
+ * A server that sends the nth of these responses to the nth request over all connections, and the last one to all later
+ * requests.
+ */
 async function script(...responses: readonly (string | ((socket: Socket) => void))[]) {
   let served = 0
   return responding(socket => {
@@ -110,13 +113,13 @@ describe('a fault on one connection fails one request, and the next one gets a n
 
   test.each([
     ['is closed inside the body', closing('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{"a'), 'connection-lost'],
-    ['is closed without an answer', closing(''), 'connection-lost'],
+    ['is closed without a response', closing(''), 'connection-lost'],
     ['is reset', (socket: Socket) => void socket.resetAndDestroy(), 'connection-lost'],
-    ['says what is no HTTP', 'SSH-2.0-OpenSSH_9.6\r\n\r\n', 'protocol'],
-    ['says more than may be kept', ok('x'.repeat(100_001)), 'body-too-large'],
+    ['returns invalid HTTP', 'SSH-2.0-OpenSSH_9.6\r\n\r\n', 'protocol'],
+    ['returns a body above the maximum', ok('x'.repeat(100_001)), 'body-too-large'],
     ['says something in between first', 'HTTP/1.1 103 Early Hints\r\n\r\n', 'cancelled'],
     ['is closed at the end of a body of no length', closing('HTTP/1.1 200 OK\r\n\r\nall of it'), '200 all of it'],
-    ['is said to be closed', ok('last', 'Connection: close\r\n'), '200 last'],
+    ['announces that it closes', ok('last', 'Connection: close\r\n'), '200 last'],
   ])('when it %s', async (_, response, outcome) => {
     const { url, seen } = await script(ok('first'), response, ok('third'))
     expect(outcomes(await saturate(url, { calls: 4 }))).toEqual(['200 first', outcome, '200 third', '200 third'])

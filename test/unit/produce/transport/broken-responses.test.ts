@@ -8,10 +8,10 @@ const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello
 describe('a truncated response is a lost connection, and its beginning is kept', () => {
   test.each([
     ['a body shorter than announced', 'end', `${announced}hello`],
-    ['a body shorter than announced, of a server that closes', 'end', `${closing(announced)}hello`],
+    ['a body shorter than announced, with connection: close', 'end', `${closing(announced)}hello`],
     ['half a body, then a reset', 'reset', `${announced}hello`],
     ['chunks without the last one', 'end', chunked],
-    ['chunks without the last one, of a server that closes', 'end', closing(chunked)],
+    ['chunks without the last one, with connection: close', 'end', closing(chunked)],
     ['chunks without the last one, then a reset', 'reset', chunked],
     ['a body of unknown length, then a reset', 'reset', 'HTTP/1.1 200 OK\r\n\r\nhello'],
   ] as const)('%s', async (_, ending, bytes) => {

@@ -18,7 +18,7 @@ async function pair(): Promise<Pair> {
   return { near, far }
 }
 
-/** Reads as undici does: everything there is on each `readable`. The returned list grows. */
+/** Reads like undici: everything available on each `readable`. The returned list grows. */
 function readAll(socket: Socket): Buffer[] {
   const reads: Buffer[] = []
   socket.on('readable', () => {
@@ -27,7 +27,7 @@ function readAll(socket: Socket): Buffer[] {
   return reads
 }
 
-/** Resolves once `readable` was emitted at the near end. */
+/** Resolves after `readable` at the near end. */
 async function bring({ near, far }: Pair, text: string): Promise<void> {
   const heard = once(near, 'readable')
   far.write(text)

@@ -14,7 +14,7 @@ import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
 import { ok, plainRequest, responding } from './loopback.ts'
 
-/** An exchange that begins at 0, with everything it reports in order. */
+/** An exchange that starts at 0, with all its reports in order. */
 function recorded(request: Partial<HttpRequest> = {}) {
   const clock = manualClock()
   const reports: unknown[] = []

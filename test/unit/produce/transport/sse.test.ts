@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../../../src/lib/random.ts'
 import { createSseDecoder } from '../../../../src/produce/transport/sse.ts'
 
-type Decoded = { events: string[]; brokeOff: boolean }
+type Decoded = { events: string[]; endsInside: boolean }
 
 /** The events of the pieces; one that was cut is marked with a trailing … */
 function decode(pieces: readonly (string | Buffer)[], maxEventBytes?: number): Decoded {
   const events: string[] = []
   const decoder = createSseDecoder((data, cut) => events.push(cut ? `${data}…` : data), { maxEventBytes })
   for (const piece of pieces) decoder.push(Buffer.from(piece))
-  return { events, brokeOff: decoder.end() }
+  return { events, endsInside: decoder.end() }
 }
 
 const eventsOf = (...pieces: readonly (string | Buffer)[]): readonly string[] => decode(pieces).events
@@ -25,16 +25,16 @@ describe('lines and fields', () => {
   })
 
   test.each([
-    ['one space behind the colon is taken away, and only one', 'data:  a \n\n', [' a ']],
-    ['a tab is none', 'data:\ta\n\n', ['\ta']],
-    ['the space may be missing', 'data:a\n\n', ['a']],
+    ['only one space after the colon is removed', 'data:  a \n\n', [' a ']],
+    ['a tab is not removed', 'data:\ta\n\n', ['\ta']],
+    ['the space is optional', 'data:a\n\n', ['a']],
     ['a field without colon has an empty value', 'data\n\n', ['']],
     ['two empty values are joined by a line feed', 'data\ndata:\n\n', ['\n']],
-    ['an event without data is none', 'event: a\nid: 1\n\n', []],
-    ['a name must be the whole name', 'dat: a\ndatas: b\nDATA: c\n data: d\n\n', []],
-    ['a comment is skipped, also one that looks like data', ': data: a\n:\n\n', []],
+    ['an event without data is skipped', 'event: a\nid: 1\n\n', []],
+    ['a field name must match exactly', 'dat: a\ndatas: b\nDATA: c\n data: d\n\n', []],
+    ['a comment is skipped, even one that looks like data', ': data: a\n:\n\n', []],
     ['other fields do not end an event', 'data: a\nretry: 3\ndata: b\n\n', ['a\nb']],
-    ['empty lines between events are nothing', '\n\n\ndata: a\n\n\n\n\ndata: b\n\n', ['a', 'b']],
+    ['empty lines between events are ignored', '\n\n\ndata: a\n\n\n\n\ndata: b\n\n', ['a', 'b']],
     ['a colon in the value is text', 'data: a: b\n\n', ['a: b']],
     ['a null byte is text', 'data: a\0b\n\n', ['a\0b']],
   ])('%s', (_, text, events) => {
@@ -62,9 +62,9 @@ describe('an end inside an event is reported', () => {
     ['data: a', true],
     ['data: a\n\nda', true],
     ['data: a\n: comment', true],
-  ])('%j: %s', (text, brokeOff) => {
-    expect(decode([text]).brokeOff).toBe(brokeOff)
-    expect(decode([...text]).brokeOff).toBe(brokeOff)
+  ])('%j: %s', (text, endsInside) => {
+    expect(decode([text]).endsInside).toBe(endsInside)
+    expect(decode([...text]).endsInside).toBe(endsInside)
   })
 })
 
@@ -103,7 +103,7 @@ describe('an event above the maximum', () => {
 })
 
 describe('compared with a literal implementation of the standard', () => {
-  /** Takes each step on the whole text at once: slow and simple. */
+  /** Applies each step to the whole text: slow and simple. */
   function plainly(text: string): Decoded {
     const lines = text.replace(/^\u{feff}/u, '').split(/\r\n|\n|\r/)
     const rest = lines.pop() ?? ''
@@ -117,7 +117,7 @@ describe('compared with a literal implementation of the standard', () => {
       const [name, ...value] = line.split(':')
       if (name === 'data') data.push(value.join(':').replace(/^ /, ''))
     }
-    return { events, brokeOff: data.length > 0 || (rest !== '' && !rest.startsWith(':')) }
+    return { events, endsInside: data.length > 0 || (rest !== '' && !rest.startsWith(':')) }
   }
 
   test('10,000 random streams, split at random, give the same events', () => {

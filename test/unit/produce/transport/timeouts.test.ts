@@ -32,7 +32,7 @@ function standingClock() {
     while (wakeOnce(untilMs));
     nowMs = untilMs
   }
-  /** Time passes and no timer fires, as when the process is busy. */
+  /** Advances the time without firing timers, like a busy process. */
   const stall = (ms: number): void => {
     nowMs += ms
   }

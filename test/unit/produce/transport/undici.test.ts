@@ -179,7 +179,7 @@ describe('an event stream', () => {
   test.each([
     ['another status', head.replace('200 OK', '400 Bad Request')],
     ['another type', head.replace('Text/Event-Stream', 'application/json')],
-    ['a type that only begins so', head.replace('Text/Event-Stream', 'text/event-streams')],
+    ['a type with the same prefix', head.replace('Text/Event-Stream', 'text/event-streams')],
   ])('with %s is not a stream, and its reader gets nothing', async (_, otherHead) => {
     const { url } = await responding(socket => socket.end(`${otherHead}{"error":1}`))
     const exchange = await sendingTo(url)({ onStreamBytes: () => expect.unreachable() })
