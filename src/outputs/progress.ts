@@ -58,7 +58,7 @@ function progressOf(plan: Plan, live: LiveRun, clock: Clock): ProgressSnapshot {
   })
 }
 
-/** Milliseconds since the first stage began; 0 before. */
+/** Milliseconds since the first stage started; 0 before. */
 export const loadElapsedMs = ({ loadStartMs }: LiveRun, clock: Clock): number =>
   Math.max(0, clock.nowMs() - (loadStartMs() ?? clock.nowMs()))
 
@@ -129,7 +129,7 @@ const quoted = (text: string): string => (/[\s"=]/.test(text) ? JSON.stringify(o
 export type ProgressSnapshot = {
   readonly scenario: string
   readonly stage: StageProgress
-  /** Since the first stage began. */
+  /** Since the first stage started. */
   readonly elapsedMs: number
   readonly totalMs: number
   readonly inFlight: number
@@ -166,7 +166,7 @@ export type ProgressSource = {
   readonly plan: Plan
   readonly metrics: RunMetrics
   readonly stage: string
-  /** Since the first stage began; 0 before. */
+  /** Since the first stage started; 0 before. */
   readonly loadElapsedMs: number
   readonly inFlight: number
   readonly violations: number

@@ -40,12 +40,12 @@ function comparedRun({ plan, head, ended, slices, verdict }: JudgedRun): Compare
 
 /** The observations that examples cite, if the judges or the record have them. */
 async function citedObservations(
-  { findings, billing, citedObservations: kept }: JudgedRun,
+  { findings, billing, citedObservations: judged }: JudgedRun,
   readObservations: () => AsyncIterable<Observation>,
 ): Promise<ReadonlyMap<number, Observation>> {
   const examples = [...findings, ...billing.discrepancies].flatMap(finding => finding.examples)
   const wanted = new Set(examples.flatMap(example => example.requestIds))
-  const found = new Map([...kept].filter(([id]) => wanted.has(id)))
+  const found = new Map([...judged].filter(([id]) => wanted.has(id)))
   if (found.size === wanted.size) return found
   for await (const observation of readObservations()) {
     if (wanted.has(observation.id)) found.set(observation.id, observation)

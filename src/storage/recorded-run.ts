@@ -87,7 +87,7 @@ export async function readRecording(
 
 /** The due time, call and caller of each arrival of a run, in the order of due times. */
 type RecordedArrivals = {
-  /** Milliseconds since the load of the run began. */
+  /** Milliseconds since the load of the run started. */
   readonly offsetsMs: Float64Array
   /** Positions in `callNames`, and in `callerNames`. */
   readonly calls: Uint32Array

@@ -32,7 +32,7 @@ export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conf
 export type ArrivalSource = {
   /** The arrivals of an open stage that belong to this shard, lazily and in order of due time. */
   readonly open: (stage: StagePlan) => Iterable<Arrival>
-  /** The arrivals of one trial of a capacity search that begins at `startMs`. */
+  /** The arrivals of one trial of a capacity search that starts at `startMs`. */
   readonly trial: (stage: StagePlan, trial: Trial, startMs: number) => Iterable<Arrival>
   /** The next arrival of a closed or saturate stage, due at the given time. Never ends. */
   readonly closed: (stage: StagePlan) => (dueMs: number) => Arrival

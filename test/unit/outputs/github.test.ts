@@ -45,13 +45,13 @@ test('no line of a report starts a workflow command', () => {
 })
 
 let summary = ''
-const said: string[] = []
+const stderr: string[] = []
 beforeEach(() => {
-  said.length = 0
+  stderr.length = 0
   summary = join(freshDirectory(), 'summary.md')
   vi.stubEnv('GITHUB_STEP_SUMMARY', summary)
   vi.stubEnv('GITHUB_ACTIONS', 'true')
-  vi.spyOn(process.stderr, 'write').mockImplementation(line => said.push(`${line}`) > 0)
+  vi.spyOn(process.stderr, 'write').mockImplementation(line => stderr.push(`${line}`) > 0)
 })
 afterEach(() => {
   vi.restoreAllMocks()
@@ -62,12 +62,12 @@ test('the report is appended to the step summary', () => {
   writeFileSync(summary, 'before\n')
   writeGitHubSummary(passingReport)
   expect(readFileSync(summary, 'utf8')).toBe(`before\n${renderMarkdown(passingReport)}\n`)
-  expect(said).toEqual([])
+  expect(stderr).toEqual([])
 })
 
 test('a failing run is annotated on stderr', () => {
   writeGitHubSummary(failingReport)
-  expect(said[0]).toMatch(/^::error title=rpc\.batch\.error-price/)
+  expect(stderr[0]).toMatch(/^::error title=rpc\.batch\.error-price/)
 })
 
 test('a nearly full summary gets only the verdict, and a full one nothing', () => {
@@ -79,19 +79,19 @@ test('a nearly full summary gets only the verdict, and a full one nothing', () =
   writeGitHubSummary(failingReport)
   writeGitHubSummary(failingReport)
   expect(Buffer.byteLength(readFileSync(summary, 'utf8'))).toBeLessThanOrEqual(longestMarkdownBytes)
-  expect(said.join('')).toContain('is full, so this run is not in it')
+  expect(stderr.join('')).toContain('is full, so this run is not in it')
 })
 
 test('a summary that cannot be written is reported, and nothing else happens', () => {
   const missing = join(summary, 'missing', 'summary.md')
   vi.stubEnv('GITHUB_STEP_SUMMARY', missing)
   writeGitHubSummary(passingReport)
-  expect(said.join('')).toContain(`Cannot write to the step summary ${missing}: ENOENT`)
+  expect(stderr.join('')).toContain(`Cannot write to the step summary ${missing}: ENOENT`)
 })
 
 test('outside GitHub Actions nothing is written', () => {
   vi.stubEnv('GITHUB_STEP_SUMMARY', undefined)
   vi.stubEnv('GITHUB_ACTIONS', undefined)
   writeGitHubSummary(failingReport)
-  expect(said).toEqual([])
+  expect(stderr).toEqual([])
 })

@@ -38,7 +38,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
   const runId = 'test'
   const transport: Transport = () => {
     const sentMs = clock.nowMs()
-    return new Promise(resolve => clock.at(sentMs + 10, () => resolve(emptyAnswer(sentMs, clock.nowMs()))))
+    return new Promise(resolve => clock.at(sentMs + 10, () => resolve(emptyResponse(sentMs, clock.nowMs()))))
   }
   const engine = createEngine(
     {
@@ -68,7 +68,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
   return { clock, stop, engine, observations, drive: () => clock.run(engine.drive(1_000)) }
 }
 
-const emptyAnswer = (sentMs: number, endMs: number): Exchange => ({
+const emptyResponse = (sentMs: number, endMs: number): Exchange => ({
   sentMs,
   headersMs: endMs,
   endMs,
@@ -151,9 +151,9 @@ describe('a stage that saturates the target', () => {
   /** A connection that sends all requests, and gets each response immediately. */
   const connection = (paths: string[]): Saturate => {
     return async next => {
-      for (let errand = next(); errand !== null; errand = next()) {
-        paths.push(errand.request.path)
-        errand.onEnd(emptyAnswer(0, paths.length))
+      for (let pending = next(); pending !== null; pending = next()) {
+        paths.push(pending.request.path)
+        pending.onEnd(emptyResponse(0, paths.length))
         // Each response belongs to the arrival of its request.
         await Promise.resolve()
       }

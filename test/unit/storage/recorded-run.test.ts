@@ -57,7 +57,7 @@ async function collect(lines: readonly LogLine[], most = 100) {
     callNames[calls[index] ?? -1],
     callerNames[callers[index] ?? -1],
   ])
-  return { rows, isWhole: isComplete }
+  return { rows, isComplete }
 }
 
 test('arrivals are in the order of due times, for any order of ends', async () => {
@@ -112,11 +112,11 @@ test('more arrivals than the maximum give null; exactly the maximum is allowed',
 })
 
 test('a run is complete if all its logs ended as planned', async () => {
-  const isWhole = async (...ends: readonly LogLine[]) =>
-    (await collect([head, line({ stage: 'first', dueMs: 1 }), ...ends]))?.isWhole
-  expect(await isWhole(end('complete'))).toBe(true)
-  expect(await isWhole(end('interrupted'))).toBe(false)
-  expect(await isWhole()).toBe(false)
-  expect(await isWhole(end('complete'), head, end('complete'))).toBe(true)
-  expect(await isWhole(head, end('complete'))).toBe(false)
+  const isComplete = async (...ends: readonly LogLine[]) =>
+    (await collect([head, line({ stage: 'first', dueMs: 1 }), ...ends]))?.isComplete
+  expect(await isComplete(end('complete'))).toBe(true)
+  expect(await isComplete(end('interrupted'))).toBe(false)
+  expect(await isComplete()).toBe(false)
+  expect(await isComplete(end('complete'), head, end('complete'))).toBe(true)
+  expect(await isComplete(head, end('complete'))).toBe(false)
 })

@@ -18,14 +18,14 @@ const reading = (name: string, value: SeriesSample['value'], labels: SeriesSampl
 })
 
 function open() {
-  let breaths = 0
-  const scribe = createEncoder({ job: 'turnpike', instance: 'r1' }, async () => void breaths++)
+  let yields = 0
+  const encoder = createEncoder({ job: 'turnpike', instance: 'r1' }, async () => void yields++)
   const write = async (families: readonly (readonly SeriesSample[])[], atMs: number) => {
-    const letters = []
-    for await (const letter of scribe.write(families, atMs)) letters.push(letter)
-    return { letters, series: letters.flatMap(({ body }) => readWriteRequest(body)) }
+    const batches = []
+    for await (const batch of encoder.write(families, atMs)) batches.push(batch)
+    return { batches, series: batches.flatMap(({ body }) => readWriteRequest(body)) }
   }
-  return { write, breaths: () => breaths }
+  return { write, yields: () => yields }
 }
 
 const nameOf = ({ labels }: ReadSeries) => labels.find(([name]) => name === '__name__')?.[1]
@@ -33,7 +33,7 @@ const nameOf = ({ labels }: ReadSeries) => labels.find(([name]) => name === '__n
 describe('encoder', () => {
   test('writes each series with its identity and time', async () => {
     const { write } = open()
-    const { letters, series } = await write(
+    const { batches, series } = await write(
       [[reading('turnpike_good_responses_total', 7, { stage: 's', call: 'c' })]],
       5_000,
     )
@@ -50,7 +50,7 @@ describe('encoder', () => {
         histograms: [],
       },
     ])
-    expect(letters.map(({ samples }) => samples)).toEqual([1])
+    expect(batches.map(({ samples }) => samples)).toEqual([1])
   })
 
   test('writes a complete histogram', async () => {
@@ -90,7 +90,7 @@ describe('encoder', () => {
       false,
     ])
     expect((await write([], 5)).series.map(({ samples }) => samples[0]?.isStale)).toEqual([true, true])
-    expect((await write([], 6)).letters).toEqual([])
+    expect((await write([], 6)).batches).toEqual([])
   })
 
   test('writes at most one value of a series per instant', async () => {
@@ -104,13 +104,13 @@ describe('encoder', () => {
   })
 
   test('splits many series into batches, and yields to the event loop', async () => {
-    const { write, breaths } = open()
+    const { write, yields } = open()
     const many = Array.from({ length: 3_000 }, (_, index) => reading('turnpike_x', index, { call: `call-${index}` }))
-    const { letters, series } = await write([many], 1)
-    expect(letters.length).toBeGreaterThan(2)
-    expect(letters.reduce((sum, { samples }) => sum + samples, 0)).toBe(3_000)
+    const { batches, series } = await write([many], 1)
+    expect(batches.length).toBeGreaterThan(2)
+    expect(batches.reduce((sum, { samples }) => sum + samples, 0)).toBe(3_000)
     expect(series.map(({ samples }) => samples[0]?.value)).toEqual(many.map(({ value }) => value))
-    expect(breaths()).toBeGreaterThanOrEqual(12)
+    expect(yields()).toBeGreaterThanOrEqual(12)
   })
 
   test('distinguishes series by their labels, with any characters', async () => {

@@ -39,15 +39,15 @@ describe('the address of a receiver', () => {
     ['of another scheme', 'ftp://hush-93', /not an http or https address/],
     ['that is empty', '', /not an http or https address/],
   ])('%s is an error, and is not shown', (_, address, words) => {
-    const said = mistakeOf(address)
-    expect(said).toMatch(words)
-    expect(said).not.toContain('hush-93')
+    const message = mistakeOf(address)
+    expect(message).toMatch(words)
+    expect(message).not.toContain('hush-93')
   })
 
   test('credentials that are invalid in a header are an error, and are not shown', () => {
-    const said = mistakeOf('http://127.0.0.1:9090', 'hush-93\n')
-    expect(said).toMatch(/^TURNPIKE_X: got a space or a special character/)
-    expect(said).not.toContain('hush-93')
+    const message = mistakeOf('http://127.0.0.1:9090', 'hush-93\n')
+    expect(message).toMatch(/^TURNPIKE_X: got a space or a special character/)
+    expect(message).not.toContain('hush-93')
   })
 
   test.each([
@@ -173,8 +173,8 @@ describe('the result of a push', () => {
   })
 
   test('the response is quoted as one short line', () => {
-    const said = `out of\n\u001b[31morder ${'x'.repeat(500)}`
-    const reply = read(answered(400, {}, said))
+    const message = `out of\n\u001b[31morder ${'x'.repeat(500)}`
+    const reply = read(answered(400, {}, message))
     expect(reply).toMatchObject({ reason: expect.stringMatching(/^status 400: out of \[31morder x+$/) })
     expect('reason' in reply && reply.reason.length).toBeLessThan(200)
   })

@@ -3,7 +3,7 @@ import type { PushResult } from '../../../../src/outputs/remote-write/receiver.t
 import { createSendQueue, type WriteBatch } from '../../../../src/outputs/remote-write/send-queue.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
 
-const letter = (text: string, samples = 1): WriteBatch => ({ body: Buffer.from(text), samples })
+const batch = (text: string, samples = 1): WriteBatch => ({ body: Buffer.from(text), samples })
 const accepted: PushResult = { kind: 'accepted' }
 const later = (afterMs: number | null = null): PushResult => ({ kind: 'later', reason: 'status 503', afterMs })
 const refused: PushResult = { kind: 'refused', reason: 'status 400: out of order' }
@@ -13,7 +13,7 @@ function open(replies: readonly PushResult[], maxBytes?: number) {
   const clock = manualClock()
   const posted: (readonly [text: string, atMs: number])[] = []
   const notes: string[] = []
-  const outbox = createSendQueue({
+  const queue = createSendQueue({
     clock,
     note: line => notes.push(line),
     post: async (body, signal) => {
@@ -27,30 +27,30 @@ function open(replies: readonly PushResult[], maxBytes?: number) {
     },
     ...(maxBytes === undefined ? {} : { maxBytes }),
   })
-  return { clock, posted, notes, outbox }
+  return { clock, posted, notes, queue }
 }
 
 const never = new AbortController().signal
 
 describe('send queue', () => {
   test('sends batches in order, without blocking put', async () => {
-    const { clock, posted, notes, outbox } = open([accepted])
-    for (const text of ['a', 'b', 'c']) outbox.put(letter(text))
-    await clock.run(outbox.flush(never))
+    const { clock, posted, notes, queue } = open([accepted])
+    for (const text of ['a', 'b', 'c']) queue.put(batch(text))
+    await clock.run(queue.flush(never))
     expect(posted).toEqual([
       ['a', 0],
       ['b', 10],
       ['c', 20],
     ])
-    expect(outbox.tally()).toEqual({ takenSamples: 3, lostSamples: 0, failures: 0 })
+    expect(queue.tally()).toEqual({ takenSamples: 3, lostSamples: 0, failures: 0 })
     expect(notes).toEqual([])
   })
 
   test('retries a failed batch first, with increasing pauses', async () => {
-    const { clock, posted, notes, outbox } = open([later(), later(), later(), accepted])
-    outbox.put(letter('a'))
-    outbox.put(letter('b'))
-    await clock.run(outbox.flush(never))
+    const { clock, posted, notes, queue } = open([later(), later(), later(), accepted])
+    queue.put(batch('a'))
+    queue.put(batch('b'))
+    await clock.run(queue.flush(never))
     expect(posted).toEqual([
       ['a', 0],
       ['a', 260],
@@ -58,62 +58,62 @@ describe('send queue', () => {
       ['a', 1780],
       ['b', 1790],
     ])
-    expect(outbox.tally()).toEqual({ takenSamples: 2, lostSamples: 0, failures: 3 })
+    expect(queue.tally()).toEqual({ takenSamples: 2, lostSamples: 0, failures: 3 })
     expect(notes).toEqual(['status 503; trying again', 'taken again'])
   })
 
   test('retries an unavailable receiver at most every five seconds', async () => {
-    const { clock, posted, outbox } = open([later()])
-    outbox.put(letter('a'))
+    const { clock, posted, queue } = open([later()])
+    queue.put(batch('a'))
     await clock.advanceTo(60_000)
     expect(posted.length).toBeLessThan(20)
     expect((posted.at(-1)?.[1] ?? 0) - (posted.at(-2)?.[1] ?? 0)).toBe(5_010)
   })
 
   test('follows Retry-After, up to one minute', async () => {
-    const { clock, posted, outbox } = open([later(7_000), later(3_600_000), accepted])
-    outbox.put(letter('a'))
-    await clock.run(outbox.flush(never))
+    const { clock, posted, queue } = open([later(7_000), later(3_600_000), accepted])
+    queue.put(batch('a'))
+    await clock.run(queue.flush(never))
     expect(posted.map(([, atMs]) => atMs)).toEqual([0, 7_010, 67_020])
   })
 
   test('drops refused batches, notes this once, and continues', async () => {
-    const { clock, posted, notes, outbox } = open([refused, accepted, refused, accepted])
-    for (const text of ['a', 'b', 'c', 'd']) outbox.put(letter(text, 10))
-    await clock.run(outbox.flush(never))
+    const { clock, posted, notes, queue } = open([refused, accepted, refused, accepted])
+    for (const text of ['a', 'b', 'c', 'd']) queue.put(batch(text, 10))
+    await clock.run(queue.flush(never))
     expect(posted.map(([text]) => text)).toEqual(['a', 'b', 'c', 'd'])
-    expect(outbox.tally()).toEqual({ takenSamples: 20, lostSamples: 20, failures: 2 })
+    expect(queue.tally()).toEqual({ takenSamples: 20, lostSamples: 20, failures: 2 })
     expect(notes).toEqual(['status 400: out of order; what is refused is not sent again'])
   })
 
   test('is bounded: the oldest batches are dropped, and the newest are sent later', async () => {
-    const { clock, posted, outbox } = open([later(), accepted], 3)
-    for (const text of ['a', 'b', 'c', 'd', 'e']) outbox.put(letter(text))
-    await clock.run(outbox.flush(never))
+    const { clock, posted, queue } = open([later(), accepted], 3)
+    for (const text of ['a', 'b', 'c', 'd', 'e']) queue.put(batch(text))
+    await clock.run(queue.flush(never))
     expect(posted.map(([text]) => text)).toEqual(['a', 'a', 'c', 'd', 'e'])
-    expect(outbox.tally()).toEqual({ takenSamples: 4, lostSamples: 1, failures: 1 })
+    expect(queue.tally()).toEqual({ takenSamples: 4, lostSamples: 1, failures: 1 })
   })
 
   test('gives up on an abort, and counts the rest as lost', async () => {
-    const { clock, posted, outbox } = open([later()])
-    for (const text of ['a', 'b', 'c']) outbox.put(letter(text, 5))
+    const { clock, posted, queue } = open([later()])
+    for (const text of ['a', 'b', 'c']) queue.put(batch(text, 5))
     const over = new AbortController()
     clock.at(1_000, () => over.abort())
-    await clock.run(outbox.flush(over.signal))
+    await clock.run(queue.flush(over.signal))
     expect(clock.nowMs()).toBe(1_000)
     expect(posted.every(([text]) => text === 'a')).toBe(true)
-    expect(outbox.tally()).toMatchObject({ takenSamples: 0, lostSamples: 15 })
+    expect(queue.tally()).toMatchObject({ takenSamples: 0, lostSamples: 15 })
   })
 
   test('does not wait for a missing response after an abort', async () => {
     const clock = manualClock()
     const post = (_: Uint8Array, signal: AbortSignal) =>
       new Promise<PushResult>(resolve => signal.addEventListener('abort', () => resolve(later())))
-    const outbox = createSendQueue({ clock, post, note: () => {} })
-    outbox.put(letter('a'))
+    const queue = createSendQueue({ clock, post, note: () => {} })
+    queue.put(batch('a'))
     const over = new AbortController()
     clock.at(1_000, () => over.abort())
-    await clock.run(outbox.flush(over.signal))
-    expect(outbox.tally()).toMatchObject({ takenSamples: 0, lostSamples: 1 })
+    await clock.run(queue.flush(over.signal))
+    expect(queue.tally()).toMatchObject({ takenSamples: 0, lostSamples: 1 })
   })
 })

@@ -201,9 +201,9 @@ describe('a body is read', () => {
   })
 
   test('up to exactly the bound', () => {
-    const most = gzipSync(Buffer.alloc(maxDecodedBytes))
+    const atBound = gzipSync(Buffer.alloc(maxDecodedBytes))
     const over = gzipSync(Buffer.alloc(maxDecodedBytes + 1))
-    expect(decodeBody(most, 'gzip', maxDecodedBytes).kind).toBe('decoded')
+    expect(decodeBody(atBound, 'gzip', maxDecodedBytes).kind).toBe('decoded')
     expect(decodeBody(over, 'gzip', maxDecodedBytes)).toMatchObject({ kind: 'undecodable', encoding: 'gzip' })
   })
 

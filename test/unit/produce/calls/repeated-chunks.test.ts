@@ -164,7 +164,7 @@ describe('every stream gives the same result as with a full parse', () => {
     (text: string) => `"content":"${text}","tool_calls":[]`,
     (text: string) => `"content":"${text}","name":5`,
   ]
-  const wholes = [
+  const layouts = [
     (delta: string) => `{"id":"c1","object":"o","created":7,"model":"m","choices":[{"index":0,"delta":{${delta}}}]}`,
     (delta: string) => `{"choices":[{"delta":{${delta}},"index":0,"finish_reason":null}],"model":"m","id":"c1"}`,
     (delta: string) => `{"choices":[{"delta":{"content":"x"}}],"choices":[{"delta":{${delta}}}]}`,
@@ -186,8 +186,8 @@ describe('every stream gives the same result as with a full parse', () => {
   /** A stream has one or two repeated layouts, and sometimes another chunk. */
   function stream(random: Random): readonly Buffer[] {
     const forms = Array.from({ length: 1 + random.int(2) }, () => {
-      const [delta, whole, line] = [pick(random, deltas), pick(random, wholes), pick(random, lines)]
-      return (text: string) => line(whole(delta(text)))
+      const [delta, layout, line] = [pick(random, deltas), pick(random, layouts), pick(random, lines)]
+      return (text: string) => line(layout(delta(text)))
     })
     return Array.from({ length: 2 + random.int(10) }, () => {
       if (random.int(12) === 0) return Buffer.from(pick(random, [done, 'data: x\n\n', 'data: {}\n\n', '\n']))
@@ -216,7 +216,7 @@ describe('every stream gives the same result as with a full parse', () => {
   }
 
   test.each([
-    ['4,000 streams', 'whole', (events: readonly Buffer[]) => events],
+    ['4,000 streams', 'layout', (events: readonly Buffer[]) => events],
     ['4,000 streams with bytes changed, lost and doubled', 'damaged', damage],
   ])('%s', (_, name, change) => {
     const random = randomStream(11, name)

@@ -55,12 +55,12 @@ describe('a batch', () => {
   })
 
   test('has exactly the planned number of failing items, at varying positions', () => {
-    const places = Array.from({ length: 200 }, (_, id) => {
+    const failingPositions = Array.from({ length: 200 }, (_, id) => {
       const { descriptor } = call({ batchSize: 10, failing: 3 }, `${id}`)
       return descriptor.kind === 'rpc' ? descriptor.items.flatMap(({ failing }, index) => (failing ? [index] : [])) : []
     })
-    expect(places.every(each => each.length === 3)).toBe(true)
-    expect(new Set(places.flat()).size).toBe(10)
+    expect(failingPositions.every(each => each.length === 3)).toBe(true)
+    expect(new Set(failingPositions.flat()).size).toBe(10)
   })
 
   test('can consist of failing items only', () => {

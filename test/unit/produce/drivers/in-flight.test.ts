@@ -34,14 +34,14 @@ describe('work in flight', () => {
     const [first, second] = [promised(), promised()]
     inFlight.track(first.work)
     inFlight.track(second.work)
-    const told: string[] = []
-    for (const name of ['a', 'b']) void inFlight.idle().then(() => told.push(name))
+    const resolved: string[] = []
+    for (const name of ['a', 'b']) void inFlight.idle().then(() => resolved.push(name))
     first.resolve()
     await settled()
-    expect(told).toEqual([])
+    expect(resolved).toEqual([])
     second.resolve()
     await settled()
-    expect(told).toEqual(['a', 'b'])
+    expect(resolved).toEqual(['a', 'b'])
   })
 
   test('can become busy and idle again', async () => {

@@ -19,8 +19,8 @@ const connections =
 describe('a stage that saturates', () => {
   test('fires whenever a connection is free, with each call due when it is sent', async () => {
     const context = testContext(soon)
-    const most = { maxCalls: 1_000, endMs: 100 }
-    await context.clock.run(driveSaturate(context, schedule(), connections(4, context.clock), most))
+    const bounds = { maxCalls: 1_000, endMs: 100 }
+    await context.clock.run(driveSaturate(context, schedule(), connections(4, context.clock), bounds))
     expect(context.fates.map(({ dueMs }) => dueMs)).toEqual(
       Array.from({ length: 40 }, (_, i) => Math.floor(i / 4) * 10),
     )
@@ -29,8 +29,8 @@ describe('a stage that saturates', () => {
 
   test('is over after exactly the maximum number of calls', async () => {
     const context = testContext(soon)
-    const most = { maxCalls: 10, endMs: 60_000 }
-    await context.clock.run(driveSaturate(context, schedule(), connections(4, context.clock), most))
+    const bounds = { maxCalls: 10, endMs: 60_000 }
+    await context.clock.run(driveSaturate(context, schedule(), connections(4, context.clock), bounds))
     expect([context.fates.length, context.clock.nowMs()]).toEqual([10, 30])
   })
 
@@ -47,8 +47,8 @@ describe('a stage that saturates', () => {
   test('fires nothing after a stop', async () => {
     const context = testContext(soon)
     context.clock.at(35, context.stop)
-    const most = { maxCalls: 1_000, endMs: 1_000 }
-    await context.clock.run(driveSaturate(context, schedule(), connections(1, context.clock), most))
+    const bounds = { maxCalls: 1_000, endMs: 1_000 }
+    await context.clock.run(driveSaturate(context, schedule(), connections(1, context.clock), bounds))
     expect(context.fates.map(({ sentMs }) => sentMs)).toEqual([0, 10, 20, 30])
   })
 })

@@ -64,9 +64,9 @@ describe('the rest of a sequence', () => {
   test('is dropped and counted at the end of the stage, including queues that never started', async () => {
     const context = testContext(soon)
     await context.clock.run(driveSequence(context, queues(3, 4), { lanes: 2, endMs: 25 }))
-    const told = context.fates.map(({ caller, id, dropped }) => [caller, id, dropped])
-    expect(told.filter(([, , dropped]) => dropped === null)).toHaveLength(6)
-    expect(told.filter(([, , dropped]) => dropped === 'stage-over')).toEqual([
+    const outcomes = context.fates.map(({ caller, id, dropped }) => [caller, id, dropped])
+    expect(outcomes.filter(([, , dropped]) => dropped === null)).toHaveLength(6)
+    expect(outcomes.filter(([, , dropped]) => dropped === 'stage-over')).toEqual([
       [0, 3, 'stage-over'],
       [2, 0, 'stage-over'],
       [2, 1, 'stage-over'],

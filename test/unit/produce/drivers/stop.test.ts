@@ -69,15 +69,15 @@ test('a lost worker overrides any earlier reason', () => {
 })
 
 test('a stop listener gets the reason once, and is not called for a cancel', () => {
-  const told: string[] = []
+  const reported: string[] = []
   const { runStop } = made()
-  onStop(runStop, reason => told.push(reason))
+  onStop(runStop, reason => reported.push(reason))
   runStop.stop('budget-reached')
   runStop.stop('worker-lost')
   const cancelled = made().runStop
-  onStop(cancelled, reason => told.push(reason))
+  onStop(cancelled, reason => reported.push(reason))
   cancelled.cancel()
-  expect(told).toEqual(['budget-reached'])
+  expect(reported).toEqual(['budget-reached'])
 })
 
 const seen = (outcome: Outcome, endMs: number | null): Observation => ({
@@ -105,7 +105,7 @@ const failures = (count: number, fromMs: number, periodMs: number, reason?: Fail
   Array.from({ length: count }, (_, index) => failed(fromMs + index * periodMs, reason))
 
 /** How often a target with these observations is reported as unreachable. */
-function tellings(observations: readonly Observation[]): number {
+function reportCount(observations: readonly Observation[]): number {
   const onLost = vi.fn()
   const watch = watchReachability(onLost)
   for (const observation of observations) watch(observation)
@@ -114,21 +114,21 @@ function tellings(observations: readonly Observation[]): number {
 
 describe('a target is unreachable', () => {
   test('after 20 consecutive failures over 5 s, which is reported once', () => {
-    expect(tellings(failures(20, 0, 250))).toBe(0)
-    expect(tellings(failures(21, 0, 250))).toBe(1)
-    expect(tellings(failures(500, 0, 250))).toBe(1)
+    expect(reportCount(failures(20, 0, 250))).toBe(0)
+    expect(reportCount(failures(21, 0, 250))).toBe(1)
+    expect(reportCount(failures(500, 0, 250))).toBe(1)
   })
 
   test('not after 20 failures in less than 5 s', () => {
-    expect(tellings(failures(1_000, 0, 4))).toBe(0)
+    expect(reportCount(failures(1_000, 0, 4))).toBe(0)
   })
 
   test('not after fewer than 20 failures over any time', () => {
-    expect(tellings(failures(19, 0, 60_000))).toBe(0)
+    expect(reportCount(failures(19, 0, 60_000))).toBe(0)
   })
 
   test('not after a burst of failures after a long pause, because the time starts at the first failure', () => {
-    expect(tellings([answered(1_000), ...failures(50, 61_000, 10)])).toBe(0)
+    expect(reportCount([answered(1_000), ...failures(50, 61_000, 10)])).toBe(0)
   })
 
   test('not while some responses arrive, even errors', () => {
@@ -136,12 +136,12 @@ describe('a target is unreachable', () => {
       ...failures(19, round * 20_000, 1_000),
       answered(round * 20_000 + 19_500, 503),
     ])
-    expect(tellings(rounds.flat())).toBe(0)
+    expect(reportCount(rounds.flat())).toBe(0)
   })
 
   test('when responses stop, after any number of them', () => {
     const responses = Array.from({ length: 1_000 }, (_, index) => answered(index * 10))
-    expect(tellings([...responses, ...failures(30, 10_000, 200)])).toBe(1)
+    expect(reportCount([...responses, ...failures(30, 10_000, 200)])).toBe(1)
   })
 })
 
@@ -153,13 +153,13 @@ describe('a failure counts against the target', () => {
   test.each(failureReasons.map(reason => ({ reason, counts: counting.includes(reason) })))(
     'by $reason: $counts',
     ({ reason, counts }) => {
-      expect(tellings(failures(100, 0, 100, reason))).toBe(counts ? 1 : 0)
+      expect(reportCount(failures(100, 0, 100, reason))).toBe(counts ? 1 : 0)
     },
   )
 
   test('never if it was not sent', () => {
     const dropped = Array.from({ length: 100 }, () => seen({ kind: 'dropped', reason: 'max-in-flight' }, null))
-    expect(tellings(dropped)).toBe(0)
-    expect(tellings([...failures(10, 0, 300), ...dropped, ...failures(11, 3_000, 300)])).toBe(1)
+    expect(reportCount(dropped)).toBe(0)
+    expect(reportCount([...failures(10, 0, 300), ...dropped, ...failures(11, 3_000, 300)])).toBe(1)
   })
 })

@@ -29,9 +29,9 @@ function readAll(socket: Socket): Buffer[] {
 
 /** Resolves after `readable` at the near end. */
 async function bring({ near, far }: Pair, text: string): Promise<void> {
-  const heard = once(near, 'readable')
+  const readable = once(near, 'readable')
   far.write(text)
-  await heard
+  await readable
 }
 
 const texts = (reads: readonly Buffer[]) => reads.map(bytes => bytes.toString())

@@ -105,11 +105,11 @@ describe('connections', () => {
     expect(seen.connections).toBe(50)
   })
 
-  test('at most the maximum of connections is opened, and other requests wait', async () => {
+  test('at most the maximum number of connections is opened, and other requests wait', async () => {
     let inFlight = 0
-    let most = 0
+    let maxOpen = 0
     const { url, seen } = await responding(socket => {
-      most = Math.max(most, ++inFlight)
+      maxOpen = Math.max(maxOpen, ++inFlight)
       setTimeout(() => {
         inFlight--
         socket.write(ok('{}'))
@@ -119,7 +119,7 @@ describe('connections', () => {
     const exchanges = await Promise.all(Array.from({ length: 40 }, () => send()))
     expect(exchanges.filter(each => each.failure !== null)).toEqual([])
     expect(seen.connections).toBe(3)
-    expect(most).toBe(3)
+    expect(maxOpen).toBe(3)
   })
 
   test('a server that closes after each response causes no failures', async () => {
