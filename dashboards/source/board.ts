@@ -18,22 +18,22 @@ import { ofRun, source } from './queries.ts'
 export type Row = {
   readonly title: string
   readonly panels: readonly Builder<Panel>[]
-  /** Whether it is shut until a person opens it, so that nothing is asked for it. */
-  readonly isFolded?: true
+  /** Collapsed until a person opens it; Grafana runs no queries for a collapsed row. */
+  readonly collapsed?: true
 }
 
 export type Board = {
   readonly uid: string
   readonly title: string
   readonly question: string
-  /** Names of labels, and the metric whose values of it can be chosen. */
+  /** Labels to filter by; each takes its values from this metric. */
   readonly choices: readonly (readonly [label: string, metric: string])[]
   readonly rows: readonly Row[]
 }
 
 const tag = 'turnpike'
 
-/** A dashboard of Grafana, in the JSON that it is provisioned with. */
+/** A Grafana dashboard, in the JSON form that Grafana provisions. */
 export function makeDashboard({ uid, title, question, choices, rows }: Board): Dashboard {
   const builder = new DashboardBuilder(title)
     .uid(uid)
@@ -51,12 +51,12 @@ export function makeDashboard({ uid, title, question, choices, rows }: Board): D
     ...choices.map(([label, metric]) => choice(label, ofRun(metric))),
   ]
   builder.variables(variables).link(links()).annotation(stages())
-  for (const { title, panels, isFolded } of rows) {
+  for (const { title, panels, collapsed } of rows) {
     const row = new RowBuilder(title)
-    // Grafana looks for the panels of a row within it only where it is folded.
-    if (isFolded) for (const panel of panels) row.withPanel(panel)
+    // Grafana expects panels inside a row only if the row is collapsed.
+    if (collapsed) for (const panel of panels) row.withPanel(panel)
     builder.withRow(row)
-    if (!isFolded) for (const panel of panels) builder.withPanel(panel)
+    if (!collapsed) for (const panel of panels) builder.withPanel(panel)
   }
   return numbered(builder.build())
 }
@@ -82,7 +82,7 @@ const links = () =>
     .includeVars(true)
     .keepTime(true)
 
-/** When one stage ends and the next one begins. */
+/** Marks the start of each stage. */
 const stages = () =>
   new AnnotationQueryBuilder()
     .name('Stages')
@@ -94,7 +94,7 @@ const stages = () =>
     .step('2s')
     .titleFormat('{{stage}}')
 
-/** The builder gives panels no numbers, and links to a panel need one. */
+/** Gives each panel an id. The builder sets none, and links to a panel need one. */
 function numbered(dashboard: Dashboard): Dashboard {
   const panels = (dashboard.panels ?? []).flatMap(panel => ('panels' in panel ? [panel, ...panel.panels] : [panel]))
   for (const [index, panel] of panels.entries()) panel.id = index + 1

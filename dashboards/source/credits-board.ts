@@ -10,7 +10,8 @@ const sides = (metric: (side: string) => string, sum = 'sum'): ReturnType<typeof
 export const creditsBoard: Board = {
   uid: 'turnpike-credits',
   title: 'Turnpike: credits and money',
-  question: 'Is what was claimed what the tariff says, and was it that which was billed? Where does it go?',
+  question:
+    'Do claimed amounts match the price list, and do billed amounts match the claims? Which calls cost the most?',
   choices: [
     ['call', 'turnpike_claimed_usd_total'],
     ['network', 'turnpike_claimed_usd_total'],
@@ -21,39 +22,39 @@ export const creditsBoard: Board = {
       panels: [
         stat({
           title: 'Credits expected',
-          text: 'RPC credits by our tariff: turnpike_expected_credits_total.',
+          text: 'RPC credits by the price list: turnpike_expected_credits_total.',
           unit: 'short',
           queries: [series(`sum(${of('turnpike_expected_credits_total')})`, 'expected')],
         }),
         stat({
           title: 'Credits claimed',
-          text: 'RPC credits as the answers said: turnpike_claimed_credits_total.',
+          text: 'RPC credits that responses claimed: turnpike_claimed_credits_total.',
           unit: 'short',
           queries: [series(`sum(${of('turnpike_claimed_credits_total')})`, 'claimed')],
         }),
         stat({
-          title: 'Expected',
-          text: 'In USD by our tariff: turnpike_expected_usd_total.',
+          title: 'USD expected',
+          text: 'USD by the price list: turnpike_expected_usd_total.',
           unit: 'currencyUSD',
           queries: [series(`sum(${of('turnpike_expected_usd_total')})`, 'expected')],
         }).decimals(6),
         stat({
-          title: 'Claimed',
-          text: 'In USD as the answers said: turnpike_claimed_usd_total.',
+          title: 'USD claimed',
+          text: 'USD that responses claimed: turnpike_claimed_usd_total.',
           unit: 'currencyUSD',
           queries: [series(`sum(${of('turnpike_claimed_usd_total')})`, 'claimed')],
         }).decimals(6),
         stat({
-          title: 'Billed',
-          text: 'Taken from the balances, as far as they were shown: turnpike_billed_usd. All calls together.',
+          title: 'USD billed',
+          text: 'USD deducted from the balances that responses showed, for all calls: turnpike_billed_usd.',
           unit: 'currencyUSD',
           queries: [series(`sum(${ofRun('turnpike_billed_usd')})`, 'billed')],
-          silence: 'No balance was shown',
+          noValue: 'No balance shown',
         }).decimals(6),
         alarm(
           {
             title: 'Discrepancies',
-            text: 'Named differences between what was claimed and what was billed: turnpike_discrepancies.',
+            text: 'Differences between claimed and billed amounts: turnpike_discrepancies.',
             unit: 'short',
             queries: [
               series(
@@ -61,7 +62,7 @@ export const creditsBoard: Board = {
                 'discrepancies',
               ),
             ],
-            silence: 'No run',
+            noValue: 'No run',
           },
           'None so far',
         ),
@@ -71,14 +72,14 @@ export const creditsBoard: Board = {
       title: 'Credits',
       panels: [
         chart({
-          title: 'Credits a second',
-          text: 'By our tariff (turnpike_expected_credits_total) and as answered (turnpike_claimed_credits_total).',
+          title: 'Credits per second',
+          text: 'By the price list (turnpike_expected_credits_total), and as responses claimed (turnpike_claimed_credits_total).',
           unit: 'short',
-          queries: sides(side => rate(of(`turnpike_credits_${side}_total`))),
+          queries: sides(side => rate(of(`turnpike_${side}_credits_total`))),
         }),
         difference({
-          title: 'Credits claimed beyond those expected',
-          text: 'turnpike_claimed_credits_total less turnpike_expected_credits_total, by call. 0 is right.',
+          title: 'Claimed minus expected credits',
+          text: 'turnpike_claimed_credits_total minus turnpike_expected_credits_total, by call. 0 is correct.',
           unit: 'short',
           queries: [
             series(
@@ -88,14 +89,14 @@ export const creditsBoard: Board = {
           ],
         }),
         chart({
-          title: 'Credits a second by network',
-          text: 'As answered: turnpike_claimed_credits_total.',
+          title: 'Credits per second by network',
+          text: 'RPC credits that responses claimed: turnpike_claimed_credits_total.',
           unit: 'short',
           queries: [series(`sum by (network) (${rate(of('turnpike_claimed_credits_total'))})`, '{{network}}')],
         }),
         chart({
-          title: 'Credits a second by call',
-          text: 'As answered: turnpike_claimed_credits_total.',
+          title: 'Credits per second by call',
+          text: 'RPC credits that responses claimed: turnpike_claimed_credits_total.',
           unit: 'short',
           queries: [series(`sum by (call) (${rate(of('turnpike_claimed_credits_total'))})`, '{{call}}')],
         }),
@@ -106,39 +107,39 @@ export const creditsBoard: Board = {
       panels: [
         chart({
           title: 'Expected, claimed, billed',
-          text: 'In USD so far: turnpike_expected_usd_total, turnpike_claimed_usd_total and turnpike_billed_usd, which is of all calls.',
+          text: 'Total USD: turnpike_expected_usd_total, turnpike_claimed_usd_total and turnpike_billed_usd, which includes all calls.',
           unit: 'currencyUSD',
           queries: [
-            ...sides(side => of(`turnpike_usd_${side}_total`)),
+            ...sides(side => of(`turnpike_${side}_usd_total`)),
             series(`sum(${ofRun('turnpike_billed_usd')})`, 'billed'),
           ],
         }).decimals(6),
         chart({
-          title: 'Spent by the hour',
-          text: 'At the rate of now, as answered: turnpike_claimed_usd_total times 3,600.',
+          title: 'Spend per hour',
+          text: 'At the current rate, as responses claimed: the rate of turnpike_claimed_usd_total times 3,600.',
           unit: 'currencyUSD',
           queries: [series(`sum by (call) (${rate(of('turnpike_claimed_usd_total'))}) * 3600`, '{{call}}')],
         }).decimals(4),
         chart({
           title: 'Balance by caller',
-          text: 'As the latest answer showed it, which is before its request: turnpike_balance_usd. Callers beyond the first fifty share (other).',
+          text: 'The balance in the latest response, before the charge of its request: turnpike_balance_usd. Callers after the first 50 share (other).',
           unit: 'currencyUSD',
           queries: [series(ofRun('turnpike_balance_usd'), '{{caller}}')],
-          silence: 'No balance was shown',
+          noValue: 'No balance shown',
         }).decimals(6),
         chart({
-          title: 'Balances together',
-          text: 'Over all callers: turnpike_balance_usd, and turnpike_balance_diem at one for one.',
+          title: 'Total balance',
+          text: 'Sum over all callers: turnpike_balance_usd and turnpike_balance_diem.',
           unit: 'currencyUSD',
           queries: [
             series(`sum(${ofRun('turnpike_balance_usd')})`, 'USD'),
             series(`sum(${ofRun('turnpike_balance_diem')})`, 'DIEM'),
           ],
-          silence: 'No balance was shown',
+          noValue: 'No balance shown',
         }).decimals(4),
         grid({
           title: 'By call and network',
-          text: 'So far: turnpike_expected_credits_total, turnpike_claimed_credits_total, turnpike_expected_usd_total and turnpike_claimed_usd_total.',
+          text: 'Totals: turnpike_expected_credits_total, turnpike_claimed_credits_total, turnpike_expected_usd_total and turnpike_claimed_usd_total.',
           unit: 'short',
           queries: ['expected_credits', 'claimed_credits', 'expected_usd', 'claimed_usd'].map(what =>
             table(`sum by (call, network) (${of(`turnpike_${what}_total`)})`, what.replace('_', ' ')),
@@ -147,11 +148,11 @@ export const creditsBoard: Board = {
         }),
         grid({
           title: 'Discrepancies by kind',
-          text: 'turnpike_discrepancies. Some get a better name when the run ends.',
+          text: 'turnpike_discrepancies. The kind of some may change when the run ends.',
           unit: 'short',
           queries: [table(ofRun('turnpike_discrepancies'), 'count')],
           width: 10,
-          silence: 'None so far',
+          noValue: 'None so far',
         }),
       ],
     },

@@ -3,7 +3,7 @@ import { creditsBoard } from './credits-board.ts'
 import { limitsBoard } from './limits-board.ts'
 import { runBoard } from './run-board.ts'
 
-/** Every dashboard by the name of its file in `dashboards/grafana/`. */
+/** Every dashboard, by its file name in `dashboards/grafana/`. */
 export const dashboards = Object.fromEntries(
   [runBoard, creditsBoard, limitsBoard].map(board => [
     `${board.uid.replace('turnpike-', '')}.json`,

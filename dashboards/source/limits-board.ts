@@ -4,15 +4,15 @@ import { ofCallers, ofRun, rate, series, table } from './queries.ts'
 
 const byLimit = 'caller, scope, tier'
 const limit = '{{caller}} {{scope}}'
-const requestsLeft = ofCallers('turnpike_ratelimit_remaining', 'unit="requests"')
-const tokensLeft = ofCallers('turnpike_ratelimit_remaining', 'unit="tokens"')
+const remainingRequests = ofCallers('turnpike_ratelimit_remaining', 'unit="requests"')
+const remainingTokens = ofCallers('turnpike_ratelimit_remaining', 'unit="tokens"')
 const allowed = ofCallers('turnpike_ratelimit_requests')
 const sum = (metric: string): string => `sum(${ofCallers(metric)})`
 
 export const limitsBoard: Board = {
   uid: 'turnpike-limits',
   title: 'Turnpike: limits',
-  question: 'What do callers use of what they are allowed, and is whoever keeps to it ever turned away?',
+  question: 'How much of their rate limits do callers use, and does the service reject requests within the limits?',
   choices: [
     ['caller', 'turnpike_ratelimit_accepted_total'],
     ['scope', 'turnpike_ratelimit_accepted_total'],
@@ -23,20 +23,20 @@ export const limitsBoard: Board = {
       panels: [
         stat({
           title: 'Accepted',
-          text: 'Requests that a limit let through: turnpike_ratelimit_accepted_total.',
+          text: 'Requests that a rate limit accepted: turnpike_ratelimit_accepted_total.',
           unit: 'short',
           queries: [series(sum('turnpike_ratelimit_accepted_total'), 'accepted')],
         }),
         stat({
-          title: 'Turned away',
-          text: 'Requests that were answered 429 by a limit: turnpike_ratelimit_rejected_total.',
+          title: 'Rejected',
+          text: 'Requests that a rate limit rejected with 429: turnpike_ratelimit_rejected_total.',
           unit: 'short',
-          queries: [series(sum('turnpike_ratelimit_rejected_total'), 'turned away')],
+          queries: [series(sum('turnpike_ratelimit_rejected_total'), 'rejected')],
         }),
         alarm(
           {
-            title: 'Turned away within the limit',
-            text: 'No possible count of what came before reaches the limit: turnpike_unexpected_429_total.',
+            title: 'Unexpected 429',
+            text: 'Requests rejected although no possible count of earlier requests reaches the limit: turnpike_unexpected_429_total.',
             unit: 'short',
             queries: [series(sum('turnpike_unexpected_429_total'), 'unexpected')],
           },
@@ -44,71 +44,74 @@ export const limitsBoard: Board = {
         ),
         alarm(
           {
-            title: 'Let through beyond the limit',
-            text: 'Even what is certain to have come before exceeds the limit: turnpike_missing_429_total. Known when a window is over.',
+            title: 'Missing 429',
+            text: 'Requests accepted although the certain count of earlier requests exceeds the limit: turnpike_missing_429_total. Counted when a window is over.',
             unit: 'short',
             queries: [series(sum('turnpike_missing_429_total'), 'missing')],
           },
           'None so far',
         ),
         stat({
-          title: 'Answers of the abuse block',
-          text: 'turnpike_abuse_block_responses_total.',
+          title: 'Abuse-block responses',
+          text: 'Responses from the abuse block: turnpike_abuse_block_responses_total.',
           unit: 'short',
           queries: [
             series(
               `sum(${ofRun('turnpike_abuse_block_responses_total')}) or sum(${ofRun('turnpike_run_info')}) * 0`,
-              'answers',
+              'responses',
             ),
           ],
         }),
         stat({
-          title: 'Least that remains',
-          text: 'Of the requests of a window, over callers and scopes: turnpike_ratelimit_remaining by turnpike_ratelimit_requests.',
+          title: 'Lowest remaining ratio',
+          text: 'Minimum over callers and scopes of remaining requests divided by allowed requests: turnpike_ratelimit_remaining, turnpike_ratelimit_requests.',
           unit: 'percentunit',
           queries: [
-            series(`min(max by (${byLimit}) (${requestsLeft}) / (max by (${byLimit}) (${allowed}) > 0))`, 'remains'),
+            series(
+              `min(max by (${byLimit}) (${remainingRequests}) / (max by (${byLimit}) (${allowed}) > 0))`,
+              'remaining',
+            ),
           ],
         }),
       ],
     },
     {
-      title: 'Use',
+      title: 'Usage',
       panels: [
         chart({
-          title: 'Used',
-          text: 'Requests of the window, as the answers said: turnpike_ratelimit_requests less turnpike_ratelimit_remaining.',
+          title: 'Requests used',
+          text: 'Requests used in the current window, from response headers: turnpike_ratelimit_requests minus turnpike_ratelimit_remaining.',
           unit: 'short',
-          queries: [series(`max by (${byLimit}) (${allowed}) - max by (${byLimit}) (${requestsLeft})`, limit)],
+          queries: [series(`max by (${byLimit}) (${allowed}) - max by (${byLimit}) (${remainingRequests})`, limit)],
         }),
         chart({
-          title: 'Share used',
-          text: 'Of the requests that a window allows: turnpike_ratelimit_remaining by turnpike_ratelimit_requests.',
+          title: 'Ratio used',
+          text: 'Requests used in the current window divided by requests allowed: turnpike_ratelimit_remaining, turnpike_ratelimit_requests.',
           unit: 'percentunit',
           queries: [
-            series(`1 - max by (${byLimit}) (${requestsLeft}) / (max by (${byLimit}) (${allowed}) > 0)`, limit),
+            series(`1 - max by (${byLimit}) (${remainingRequests}) / (max by (${byLimit}) (${allowed}) > 0)`, limit),
           ],
         }),
         chart({
-          title: 'Requests that remain',
-          text: 'As the latest answer said: turnpike_ratelimit_remaining.',
+          title: 'Remaining requests',
+          text: 'Remaining requests in the latest response: turnpike_ratelimit_remaining.',
           unit: 'short',
-          queries: [series(requestsLeft, limit)],
+          queries: [series(remainingRequests, limit)],
         }),
         chart({
-          title: 'Tokens that remain',
-          text: 'As the latest answer said, for chat calls: turnpike_ratelimit_remaining.',
+          title: 'Remaining tokens',
+          text: 'Remaining tokens in the latest response of a chat call: turnpike_ratelimit_remaining.',
           unit: 'short',
-          queries: [series(tokensLeft, limit)],
+          queries: [series(remainingTokens, limit)],
         }),
       ],
     },
     {
-      title: 'Refusals',
+      title: 'Accepted and rejected',
       panels: [
         chart({
-          title: 'Accepted a second',
-          text: 'By tier and scope: turnpike_ratelimit_accepted_total.',
+          title: 'Accepted per second',
+          text: 'Accepted requests per second, by tier and scope: turnpike_ratelimit_accepted_total.',
           unit: 'reqps',
           queries: [
             series(
@@ -118,38 +121,38 @@ export const limitsBoard: Board = {
           ],
         }),
         chart({
-          title: 'Turned away a second',
-          text: 'By caller and scope: turnpike_ratelimit_rejected_total.',
+          title: 'Rejected per second',
+          text: 'Rejected requests per second, by caller and scope: turnpike_ratelimit_rejected_total.',
           unit: 'reqps',
           queries: [series(`sum by (${byLimit}) (${rate(ofCallers('turnpike_ratelimit_rejected_total'))})`, limit)],
         }),
         chart({
-          title: 'Wrong so far',
-          text: 'Turned away within a limit (turnpike_unexpected_429_total) and let through beyond it (turnpike_missing_429_total).',
+          title: 'Wrong decisions so far',
+          text: 'Requests rejected within a limit (turnpike_unexpected_429_total), and accepted above it (turnpike_missing_429_total).',
           unit: 'short',
           queries: [
-            series(sum('turnpike_unexpected_429_total'), 'turned away within'),
-            series(sum('turnpike_missing_429_total'), 'let through beyond'),
+            series(sum('turnpike_unexpected_429_total'), 'unexpected 429'),
+            series(sum('turnpike_missing_429_total'), 'missing 429'),
           ],
         }),
         chart({
           title: 'Abuse block',
-          text: 'Answers of the block, by caller: turnpike_abuse_block_responses_total.',
+          text: 'Responses from the abuse block, by caller: turnpike_abuse_block_responses_total.',
           unit: 'short',
           queries: [series(ofRun('turnpike_abuse_block_responses_total', 'caller=~"$caller"'), '{{caller}}')],
-          silence: 'Nobody is blocked',
+          noValue: 'No caller is blocked',
         }),
         grid({
           title: 'By caller, scope and tier',
-          text: 'So far: turnpike_ratelimit_requests, turnpike_ratelimit_remaining, turnpike_ratelimit_accepted_total, turnpike_ratelimit_rejected_total, turnpike_unexpected_429_total and turnpike_missing_429_total.',
+          text: 'Latest and total values: turnpike_ratelimit_requests, turnpike_ratelimit_remaining, turnpike_ratelimit_accepted_total, turnpike_ratelimit_rejected_total, turnpike_unexpected_429_total and turnpike_missing_429_total.',
           unit: 'short',
           queries: [
             table(`max by (${byLimit}) (${allowed})`, 'limit'),
-            table(`max by (${byLimit}) (${requestsLeft})`, 'remain'),
-            ...['limit_accepted', 'limit_rejected', 'unexpected_429', 'missing_429'].map(what =>
+            table(`max by (${byLimit}) (${remainingRequests})`, 'remaining'),
+            ...['ratelimit_accepted', 'ratelimit_rejected', 'unexpected_429', 'missing_429'].map(what =>
               table(
                 `sum by (${byLimit}) (${ofCallers(`turnpike_${what}_total`)})`,
-                what.replace(/limit_|_/g, ' ').trim(),
+                what.replace(/ratelimit_|_/g, ' ').trim(),
               ),
             ),
           ],

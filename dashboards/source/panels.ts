@@ -33,25 +33,25 @@ import { PanelBuilder as TableBuilder } from '@grafana/grafana-foundation-sdk/ta
 import { PanelBuilder as TimeseriesBuilder } from '@grafana/grafana-foundation-sdk/timeseries'
 import { type Query, source, target } from './queries.ts'
 
-/** What every panel says of itself. */
+/** The settings that every panel has. */
 export type Face = {
   readonly title: string
-  /** What it shows, with the name of its metric. */
+  /** The description: what the panel shows, with the name of its metric. */
   readonly text: string
-  /** As Grafana calls it: `s`, `reqps`, `percentunit`, `short` for what is only counted. */
+  /** A Grafana unit: `s`, `reqps`, `percentunit`; `short` for counts. */
   readonly unit: string
   readonly queries: readonly Query[]
-  /** Of the 24 columns. */
+  /** In columns, out of 24. */
   readonly width?: number
-  /** Shown where there is no value. */
-  readonly silence?: string
+  /** Shown if there is no value. */
+  readonly noValue?: string
 }
 
 const noTraffic = 'No traffic'
 
-const unless = (silence: string): ValueMapping => ({
+const unless = (noValue: string): ValueMapping => ({
   type: MappingType.SpecialValue,
-  options: { match: SpecialValueMatch.NullAndNan, result: { text: silence } },
+  options: { match: SpecialValueMatch.NullAndNan, result: { text: noValue } },
 })
 
 const steps = (...values: readonly (readonly [from: number | null, color: string])[]) =>
@@ -60,15 +60,15 @@ const steps = (...values: readonly (readonly [from: number | null, color: string
 const targets = (queries: readonly Query[], instant: boolean) =>
   queries.map((query, index) => target(query, String.fromCharCode(65 + index), instant))
 
-function lines({ title, text, unit, queries, width = 12, silence = noTraffic }: Face): TimeseriesBuilder {
+function lines({ title, text, unit, queries, width = 12, noValue = noTraffic }: Face): TimeseriesBuilder {
   return new TimeseriesBuilder()
     .title(title)
     .description(text)
     .datasource(source)
     .targets(targets(queries, false))
     .unit(unit)
-    .noValue(silence)
-    .mappings([unless(silence)])
+    .noValue(noValue)
+    .mappings([unless(noValue)])
     .span(width)
     .height(8)
     .fillOpacity(8)
@@ -85,22 +85,22 @@ function lines({ title, text, unit, queries, width = 12, silence = noTraffic }: 
 
 export const chart = (face: Face): TimeseriesBuilder => lines(face).min(0)
 
-/** For what may be below zero. */
+/** For values that may be negative. */
 export const difference = (face: Face): TimeseriesBuilder => lines(face)
 
-/** Series that add up to a whole. */
+/** For series that add up to a total. */
 export const stacked = (face: Face): TimeseriesBuilder =>
   chart(face).fillOpacity(40).stacking(new StackingConfigBuilder().mode(StackingMode.Normal).group('A'))
 
-export function stat({ title, text, unit, queries, width = 4, silence = noTraffic }: Face): StatBuilder {
+export function stat({ title, text, unit, queries, width = 4, noValue = noTraffic }: Face): StatBuilder {
   return new StatBuilder()
     .title(title)
     .description(text)
     .datasource(source)
     .targets(targets(queries, true))
     .unit(unit)
-    .noValue(silence)
-    .mappings([unless(silence)])
+    .noValue(noValue)
+    .mappings([unless(noValue)])
     .span(width)
     .height(4)
     .graphMode(BigValueGraphMode.None)
@@ -109,27 +109,27 @@ export function stat({ title, text, unit, queries, width = 4, silence = noTraffi
     .reduceOptions(new ReduceDataOptionsBuilder().calcs(['lastNotNull']).values(false))
 }
 
-/** Shows the legend, not the value: what is called so is there. */
+/** Shows the legend instead of the value. */
 export const name = (face: Face): StatBuilder => stat(face).textMode(BigValueTextMode.Name)
 
-/** Green at 0, red above it. */
+/** Green at 0, red above 0. */
 export const alarm = (face: Face, good: string): StatBuilder =>
   stat(face)
     .colorMode(BigValueColorMode.Background)
     .thresholds(steps([null, 'green'], [1, 'red']))
     .mappings([
-      unless(face.silence ?? noTraffic),
+      unless(face.noValue ?? noTraffic),
       { type: MappingType.ValueToText, options: { '0': { text: good, index: 0 } } },
     ])
 
-export function heatmap({ title, text, unit, queries, width = 12, silence = noTraffic }: Face): HeatmapBuilder {
+export function heatmap({ title, text, unit, queries, width = 12, noValue = noTraffic }: Face): HeatmapBuilder {
   return new HeatmapBuilder()
     .title(title)
     .description(text)
     .datasource(source)
     .targets(targets(queries, false))
     .unit('short')
-    .noValue(silence)
+    .noValue(noValue)
     .span(width)
     .height(8)
     .calculate(false)
@@ -139,8 +139,8 @@ export function heatmap({ title, text, unit, queries, width = 12, silence = noTr
     .scaleDistribution(new ScaleDistributionConfigBuilder().type(ScaleDistribution.Linear))
 }
 
-/** One row for each set of labels; the value of each query is a column, called by its legend. */
-export function grid({ title, text, unit, queries, width = 24, silence = noTraffic }: Face): TableBuilder {
+/** One row for each set of labels. Each query is a column, named by its legend. */
+export function grid({ title, text, unit, queries, width = 24, noValue = noTraffic }: Face): TableBuilder {
   const hidden = Object.fromEntries(['Time', '__name__', 'job', 'instance'].map(label => [label, true]))
   const values = queries.map(({ legend }, index) => {
     const refId = String.fromCharCode(65 + index)
@@ -152,7 +152,7 @@ export function grid({ title, text, unit, queries, width = 24, silence = noTraff
     .datasource(source)
     .targets(targets(queries, true))
     .unit(unit)
-    .noValue(silence)
+    .noValue(noValue)
     .span(width)
     .height(9)
     .filterable(true)

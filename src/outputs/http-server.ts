@@ -5,7 +5,7 @@ export type Exposition = { readonly contentType: string; readonly render: () => 
 
 export type HttpServer = { readonly port: number; readonly close: () => Promise<void> }
 
-/** Serves `/metrics` to this machine only, unless a host says otherwise. Rejects when it cannot listen there. */
+/** Serves `/metrics`, on the loopback interface unless `host` is given. Rejects if it cannot listen. */
 export function startHttpServer(
   options: Exposition & { readonly host?: string; readonly port: number },
 ): Promise<HttpServer> {
@@ -14,7 +14,7 @@ export function startHttpServer(
     const path = request.url?.split('?')[0]
     if (path !== '/metrics') return respond(response, 404, 'text/plain', 'The metrics are at /metrics.\n')
     if (request.method !== 'GET' && request.method !== 'HEAD')
-      return respond(response, 405, 'text/plain', 'GET only.\n')
+      return respond(response, 405, 'text/plain', 'Only GET and HEAD are allowed.\n')
     render().then(
       text => respond(response, 200, contentType, text),
       (fault: unknown) => respond(response, 500, 'text/plain', `${fault}\n`),
@@ -31,7 +31,7 @@ export function startHttpServer(
         close: () =>
           new Promise(closed => {
             server.close(() => closed())
-            // A scraper keeps its connection open, and the program would wait for it.
+            // A scraper keeps its connection open, and the server would wait for it.
             server.closeAllConnections()
           }),
       })

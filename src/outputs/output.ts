@@ -3,29 +3,29 @@ import type { GaugeSnapshot } from '../judge/metrics/gauges.ts'
 import type { PushCounts } from '../observation/log.ts'
 import type { Report } from '../report/document.ts'
 
-/** Shows a run to somebody, while it goes and when it is over. It reads what is known of the run, and no observation. */
+/** Shows a run while it is running and when it is over. It reads aggregates, never single observations. */
 export type Output = {
   /** Called once, before the first request. */
   readonly start: (live: LiveRun) => void
-  /** Called once, with the report. Resolves soon, and at once when `quit` aborts. */
+  /** Called once, with the report. Resolves soon, and immediately when `quit` aborts. */
   readonly finish: (report: Report, quit: AbortSignal) => Promise<void>
-  /** Frees what the output holds, however the run ended. */
+  /** Releases the resources of the output. Always called, even if the run failed. */
   readonly close: () => Promise<void>
-  /** What became of the samples that the output pushed so far. Missing in outputs that push nothing while a run goes. */
+  /** Counts of pushed samples so far. Only outputs that push during a run have this. */
   readonly pushCounts?: () => PushCounts
 }
 
-/** What is known of a run while it goes, as of the last time that the workers were asked. */
+/** The state of a run in progress, as of the last poll of its workers. */
 export type LiveRun = {
   readonly view: () => RunView
-  /** Empty where the run keeps no gauges. */
+  /** Empty if the run keeps no gauges. */
   readonly gauges: () => GaugeSnapshot
   /** Arrivals in flight. */
   readonly inFlight: () => number
-  /** The current stage, or what comes before and after the stages. */
+  /** The current stage; before and after the stages `(opening)` or `(closing)`. */
   readonly stage: () => string
-  /** When the stages began, on the clock of the run; null before that. */
+  /** When the stages started, on the clock of the run; null before that. */
   readonly loadStartMs: () => number | null
-  /** Asks the workers again, at most once a second. */
+  /** Polls the workers again, at most once per second. */
   readonly refresh: () => Promise<void>
 }

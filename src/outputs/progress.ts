@@ -9,13 +9,12 @@ import { count, formatDuration, formatRate, formatRatio, NO_VALUE, plural } from
 import { clip, oneLine } from '../lib/text-layout.ts'
 import { isSystemStage, type Plan, type StagePlan } from '../plan/plan.ts'
 import { rateAt, rateSegments } from '../plan/rate-curve.ts'
-
 import type { LiveRun, Output } from './output.ts'
 
-/** Progress is this old at most. */
+/** Maximum age of the shown progress. */
 const refreshEveryMs = 1_000
 
-/** Shows progress on a terminal or in a log, and takes lines that stay. */
+/** Shows progress on a terminal or in a log. `log` writes a permanent line. */
 export function createProgress(
   plan: Plan,
   options: Omit<ProgressWriterOptions, 'snapshot'>,
@@ -59,11 +58,11 @@ function progressOf(plan: Plan, live: LiveRun, clock: Clock): ProgressSnapshot {
   })
 }
 
-/** Milliseconds since the first stage began; 0 before. */
+/** Milliseconds since the first stage started; 0 before. */
 export const loadElapsedMs = ({ loadStartMs }: LiveRun, clock: Clock): number =>
   Math.max(0, clock.nowMs() - (loadStartMs() ?? clock.nowMs()))
 
-/** A few lines for a terminal, none wider than it. */
+/** A few lines for a terminal, clipped to its width. */
 export function progressBlock(snapshot: ProgressSnapshot, columns: number): readonly string[] {
   const { inFlight, latencyP95Ms, ttftP95Ms, violations, claimedUsd } = snapshot
   const planned = snapshot.stage.planned
@@ -88,14 +87,14 @@ function stageLine({ scenario, stage, elapsedMs, totalMs }: ProgressSnapshot, co
   const bar = columns < 60 ? '' : ` ${'█'.repeat(done)}${'░'.repeat(BAR_WIDTH - done)}`
   const left = formatDuration(Math.max(0, totalMs - elapsedMs))
   const of = `${planned.position}/${planned.of}`
-  return `${scenario} ${of} ${name}${bar} ${formatRatio(Math.floor(share * 100) / 100)}   ${formatDuration(elapsedMs)} gone, ${left} left`
+  return `${scenario} ${of} ${name}${bar} ${formatRatio(Math.floor(share * 100) / 100)}   ${formatDuration(elapsedMs)} elapsed, ${left} left`
 }
 
 function responses({ statuses, failed, dropped }: ProgressSnapshot): string {
-  const ends = [...Object.entries(statuses), ['failed', failed] as const, ['dropped', dropped] as const]
-  return ends
+  const outcomes = [...Object.entries(statuses), ['failed', failed] as const, ['dropped', dropped] as const]
+  return outcomes
     .filter(([, n]) => n > 0)
-    .map(([end, n]) => `${end} × ${count(n)}`)
+    .map(([outcome, n]) => `${outcome} × ${count(n)}`)
     .join(', ')
 }
 
@@ -130,7 +129,7 @@ const quoted = (text: string): string => (/[\s"=]/.test(text) ? JSON.stringify(o
 export type ProgressSnapshot = {
   readonly scenario: string
   readonly stage: StageProgress
-  /** Since the first stage began. */
+  /** Since the first stage started. */
   readonly elapsedMs: number
   readonly totalMs: number
   readonly inFlight: number
@@ -145,7 +144,7 @@ export type ProgressSnapshot = {
   readonly claimedUsd: string
 }
 
-/** Before and after the stages, in `(opening)` for example, only the name is known. */
+/** Before and after the stages, as in `(opening)`, only the name is known. */
 export type StageProgress = {
   readonly name: string
   readonly planned: null | {
@@ -154,9 +153,9 @@ export type StageProgress = {
     readonly of: number
     readonly elapsedMs: number
     readonly durationMs: number
-    /** Arrivals due each second at this moment, of a search those of its latest trial; null where the responses set the pace. */
+    /** Arrivals due per second now; in a search, those of the latest trial. null if responses set the pace. */
     readonly offeredPerSecond: number | null
-    /** Complete responses each second, over the stage so far. */
+    /** Complete responses per second, over the stage so far. */
     readonly achievedPerSecond: number | null
   }
 }
@@ -167,7 +166,7 @@ export type ProgressSource = {
   readonly plan: Plan
   readonly metrics: RunMetrics
   readonly stage: string
-  /** Since the first stage began; 0 before. */
+  /** Since the first stage started; 0 before. */
   readonly loadElapsedMs: number
   readonly inFlight: number
   readonly violations: number
@@ -221,7 +220,7 @@ function stageProgress({ plan, metrics, capacity, stage: name, loadElapsedMs }: 
 const triedPerSecond = ({ ratePerSecond, trials }: Search): number | null =>
   ratePerSecond === null ? (trials.at(-1)?.offeredPerSecond ?? null) : 0
 
-/** Arrivals due each second; null where the responses set the pace; 0 before and after the stages. */
+/** Arrivals due per second; null if responses set the pace; 0 before and after the stages. */
 export function currentOfferedRate(plan: Plan, stageName: string, loadElapsedMs: number): number | null {
   const stage = plannedStages(plan).find(({ name }) => name === stageName)
   return stage === undefined ? 0 : offeredPerSecond(stage, stageElapsedMs(stage, loadElapsedMs))
@@ -237,12 +236,12 @@ function offeredPerSecond({ load, durationMs }: StagePlan, elapsedMs: number): n
   const { shape } = load
   if (shape.kind === 'recorded') return (load.mix.reduce((sum, [, count]) => sum + count, 0) * 1000) / durationMs
   if (shape.kind === 'burst') return (shape.size * 1000) / Math.min(shape.everyMs, durationMs)
-  const piece = rateSegments(shape, durationMs)?.findLast(({ startMs }) => startMs <= elapsedMs)
-  return piece === undefined ? 0 : rateAt(piece, elapsedMs)
+  const segment = rateSegments(shape, durationMs)?.findLast(({ startMs }) => startMs <= elapsedMs)
+  return segment === undefined ? 0 : rateAt(segment, elapsedMs)
 }
 
 export type ProgressWriter = {
-  /** Writes a line that stays, above what is redrawn. */
+  /** Writes a permanent line above the redrawn block. */
   readonly log: (line: string) => void
   /** Erases the block and shows the cursor again. May be called more than once. */
   readonly stop: () => void
@@ -250,15 +249,15 @@ export type ProgressWriter = {
 
 export type ProgressWriterOptions = {
   readonly stream: { readonly write: (text: string) => unknown }
-  /** Whether it is a terminal, in which lines can be redrawn; otherwise a plain line is written every five seconds. */
+  /** Whether the stream is a terminal with redrawable lines. Otherwise a plain line is written every five seconds. */
   readonly interactive: boolean
-  /** Read each time, since a terminal may be resized. */
+  /** Read for each redraw, because a terminal may be resized. */
   readonly columns: () => number
   readonly clock: Clock
   readonly snapshot: () => ProgressSnapshot
 }
 
-/** Four times a second: each redraw costs the event loop the time of a few requests. */
+/** Four times per second, because each redraw takes the event loop as long as a few requests. */
 const REDRAW_MS = 250
 const PLAIN_LINE_MS = 5000
 
@@ -273,8 +272,8 @@ export function createProgressWriter(options: ProgressWriterOptions): ProgressWr
 function redrawing({ stream, columns, clock, snapshot }: ProgressWriterOptions): ProgressWriter {
   let drawn = 0
   let stopped = false
-  // One write each time, so that a terminal never shows half a block. The last column stays free: a terminal that
-  // wraps there would count one line more than we do.
+  // One write per redraw, so a terminal never shows half a block. The last column stays empty: a terminal that wraps
+  // there would have one line more than `drawn`.
   const draw = (above: string) => {
     const block = progressBlock(snapshot(), Math.max(1, columns() - 1))
     stream.write(`${erased(drawn)}${above}${block.map(line => `${line}\n`).join('')}`)
@@ -306,14 +305,14 @@ const erased = (lines: number): string => (lines === 0 ? '' : `\u001b[${lines}A\
 function every(clock: Clock, ms: number, work: () => void): Cancel {
   let cancel = clock.at(clock.nowMs() + ms, again)
   function again() {
-    // Counted from now and not from when it was due: an event loop that stalled must not catch up on redraws.
+    // Starts from now, not from the due time, so there is no catching up on redraws after a stall.
     cancel = clock.at(clock.nowMs() + ms, again)
     work()
   }
   return () => cancel()
 }
 
-/** Takes progress and notes. Never a secret, never a report. */
+/** Receives progress and messages, but never secrets or reports. */
 export type LineWriter = { readonly write: (text: string) => unknown }
 
 /** Writes each text as one JSON object to stderr, with level and time, for programs that collect logs. */

@@ -7,8 +7,8 @@ import { createSendQueue } from './remote-write/send-queue.ts'
 const request = { method: 'PUT', headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } } as const
 
 /**
- * Puts the verdict of a run into a Pushgateway, in the place of that of the last run of its scenario, and touches nothing
- * else. A Pushgateway keeps what it is given until somebody replaces or deletes it.
+ * Writes the verdict of a run to a Pushgateway. It replaces the verdict of the last run of the scenario, and nothing
+ * else. A Pushgateway keeps metrics until they are replaced or deleted.
  */
 export function createPushgateway(link: ReceiverLink, scenario: string): Output {
   const { receiver, clock, note } = link

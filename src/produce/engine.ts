@@ -21,7 +21,7 @@ import { driveSequence, type SequenceStep } from './drivers/sequence.ts'
 import { type RunStop, watchReachability } from './drivers/stop.ts'
 import type { PendingRequest, Saturate, Transport } from './transport/transport.ts'
 
-/** What an engine sends: plain data, and one sum in shared memory. The same job gives the same requests. */
+/** The input of an engine: plain data, and one sum in shared memory. The same job gives the same requests. */
 export type EngineJob = {
   readonly info: RunInfo
   readonly plan: Plan
@@ -29,12 +29,12 @@ export type EngineJob = {
   /** All callers of the plan, with their keys. Never written anywhere. */
   readonly callers: readonly Caller[]
   readonly specialKeys: SpecialKeys
-  /** The callers that are this engine's. */
+  /** The shard of the callers that this engine sends for. */
   readonly shard: Shard
   readonly budget: SharedBudget
 }
 
-/** All that an engine touches. */
+/** All effects of an engine. */
 export type EngineIo = {
   readonly clock: Clock
   readonly stop: RunStop
@@ -45,13 +45,13 @@ export type EngineIo = {
   readonly feedback: Feedback
 }
 
-/** All that the producing half is told while it runs. The worker answers from the judge; a test of the engine answers from a table. */
+/** The feedback to the engine while it runs. It comes from the judge, or in tests of the engine from a table. */
 export type Feedback = {
-  /** The next trial of a search; null: it has come to its conclusion. Asked when nothing of it is in flight. */
+  /** The next trial of a search; null: the search is over. Called when none of its requests is in flight. */
   readonly nextTrial: (stage: string) => Trial | null
   /** Whether the outcome of the current trial is already certain. */
   readonly isDecided: (stage: string, trial: Trial) => boolean
-  /** The most that a request can have been charged, in pico-USD; null: that is not known. Asked only if there is a budget. */
+  /** The maximum that a request can have been charged, in pico-USD; null: unknown. Called only if there is a budget. */
   readonly chargeOf: (observation: Observation) => bigint | null
   /** Whether a request counts as a failure of its caller. */
   readonly countsAsFailure: (observation: Observation) => boolean
@@ -61,24 +61,24 @@ export type Feedback = {
 export type Engine = {
   /** Arrivals in flight. */
   readonly inFlight: () => number
-  /** The current stage, or what comes before and after the stages. */
+  /** The current stage; before and after the stages `(opening)` or `(closing)`. */
   readonly stage: () => string
   /** Sends the opening balance check of each caller. */
   readonly open: () => Promise<void>
   /**
-   * Sends the stages, the first of which begins at `loadStartMs`. Resolves when nothing is in flight any more, with when
-   * the first one really began; null: it did not.
+   * Sends the stages. The first one starts at `loadStartMs`. Resolves when nothing is in flight, with the actual start
+   * of the first stage; null: it never started.
    */
   readonly drive: (loadStartMs: number) => Promise<number | null>
-  /** Sends the closing balance checks, as soon as charges are in the balances. */
+  /** Sends the closing balance checks, after charges have settled. */
   readonly close: () => Promise<void>
 }
 
-/** Callers of all workers whose balances are checked side by side, and how long all of the checks may take. */
+/** The number of parallel balance checks of all workers together, and the time limit for all checks. */
 const balanceCheckLanes = 16
 const balanceChecksMs = 120_000
 
-/** The front of the producing half: the stages of a plan in order, each by the driver of its load model. */
+/** Sends the stages of a plan in order, each with the driver of its load model. */
 export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const { plan, contract, callers, shard } = job
   const { clock, stop, feedback } = io
@@ -116,13 +116,13 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     drive,
     close: async () => {
       await sleepUntil(clock, clock.nowMs() + contract.billing.settleMs, stop.quit)
-      // These are sent although the load is over, even where the rest of it had to be cancelled.
+      // Only `quit` ends these checks; a stop or a cancel of the load does not.
       await checkBalances('(closing)', contextOf({ ...sender, stop: stop.quit, abort: stop.quit }))
     },
   }
 
   async function drive(loadStartMs: number): Promise<number | null> {
-    /** Stages whose last requests may outlast them. */
+    /** The drivers of all stages so far; their last requests may outlast their stages. */
     const driving: Promise<void>[] = []
     if (clock.nowMs() < loadStartMs) await sleepPreciselyUntil(clock, loadStartMs, stop.stopping)
     const startedMs = stop.stopping.aborted ? null : clock.nowMs()
@@ -144,12 +144,12 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     const driven = driveLoad(stage, endMs)
     driving.push(driven)
     await Promise.race([driven, over])
-    // A search ends when it has found what it looks for, and if it is the last stage so does the run.
+    // A search may be over before its stage is. If it is the last stage, the run ends then.
     const isLastSearch = stage.load.model === 'capacity' && stage.name === plan.stages.at(-1)?.name
     if (!isLastSearch) await over
   }
 
-  /** The driver of each load model sends this shard of the stage. `startMs` of the stage and `endMs` are on the clock of the run. */
+  /** Runs the driver of the load model. `startMs` of the stage and `endMs` are on the clock of the run. */
   function driveLoad(stage: StagePlan, endMs: number): Promise<void> {
     const { load, name, beyondFailures } = stage
     const driver: DriverContext = beyondFailures ? { ...context, mustWait: () => false } : context
@@ -177,7 +177,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     }
   }
 
-  /** Waits for requests in flight, at most as long as the plan allows, and then cancels them. */
+  /** Waits for requests in flight, and cancels them after `drainMs` of the plan. */
   async function drain(): Promise<void> {
     const cancelDrain = clock.at(clock.nowMs() + plan.bounds.drainMs, stop.cancel)
     await inFlight.idle()
@@ -191,7 +191,7 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     await driveSequence(within, queues, { lanes, endMs: clock.nowMs() + balanceChecksMs })
   }
 
-  /** The judging half says what to try next, and the failure limiter how long that has to wait. */
+  /** Feedback chooses the next trial, and the failure limiter how long it must wait. */
   function searchFor(stage: StagePlan, coolDownMs: number, endMs: number): Search {
     const { name, firstCaller, beyondFailures } = stage
     const waitUntilMs = (caller: number, failures: number) =>
@@ -208,16 +208,16 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
     }
   }
 
-  /** `isFree`: the step need not wait for the failure limiter. */
-  function sequenceStep(stage: string, call: string, caller: number, isFree: boolean): SequenceStep {
-    const failures = isFree ? 0 : expectedRefusals(calls[call], null, contract)
+  /** `isUnlimited`: the step ignores the failure limiter. */
+  function sequenceStep(stage: string, call: string, caller: number, isUnlimited: boolean): SequenceStep {
+    const failures = isUnlimited ? 0 : expectedRefusals(calls[call], null, contract)
     return {
       make: dueMs => arrivals.single(stage, call, caller, dueMs),
       waitUntilMs: nowMs => callerMustWaitUntilMs(caller, failures, nowMs),
     }
   }
 
-  /** What drivers work with: each arrival reserves its maximum cost before it is sent. */
+  /** The context of a driver. Each arrival reserves its maximum cost before it is sent. */
   function contextOf(from: SendContext): DriverContext {
     return {
       clock,
@@ -271,26 +271,26 @@ function budgetOf({ plan, contract, budget }: EngineJob, calls: Plan['calls']): 
 }
 
 /**
- * Feeds connections that ask for their next request with arrivals that are fired: while one is fired, its request is
- * caught on its way to the transport, and handed to the connection that asked.
+ * Connects a driver that fires arrivals to connections that request their next request. The returned transport queues
+ * each request of a fired arrival, and a free connection takes it from the queue.
  */
 function feedConnections(
   saturate: Saturate,
   connections: number,
   cancelled: AbortSignal,
 ): {
-  /** What arrivals are to be sent with. */
+  /** The transport for the arrivals of the stage. */
   readonly transport: Transport
-  /** Fires arrivals while there are any; one that was dropped has no request. */
+  /** Keeps the connections busy until `fireNext` returns false. A dropped arrival adds no request. */
   readonly feed: (fireNext: () => boolean) => Promise<void>
 } {
-  const caught: PendingRequest[] = []
+  const queued: PendingRequest[] = []
   return {
-    transport: request => new Promise(onEnd => void caught.push({ request, onEnd })),
+    transport: request => new Promise(onEnd => void queued.push({ request, onEnd })),
     feed: fireNext => {
       const next = (): PendingRequest | null => {
-        while (caught.length === 0 && fireNext());
-        return caught.shift() ?? null
+        while (queued.length === 0 && fireNext());
+        return queued.shift() ?? null
       }
       return saturate(next, connections, cancelled)
     },

@@ -7,8 +7,8 @@ import type { Exchange } from '../produce/transport/transport.ts'
 import { undiciTransport } from '../produce/transport/undici.ts'
 
 /**
- * Asks the target once, as its first caller, which limits it grants. That costs nothing and never ends a run: without a
- * usable response the plan follows the profile, and says so.
+ * Requests the rate limits of the first caller from the target, once. This costs nothing and never ends a run: without
+ * a usable response, the plan uses the limits of the profile and states this.
  */
 export async function discoverLimits(
   target: string,
@@ -31,14 +31,14 @@ export async function discoverLimits(
       },
       new AbortController().signal,
     )
-    return grantedBy(exchange, caller.name)
+    return limitsIn(exchange, caller.name)
   } finally {
     await transport.close()
   }
 }
 
-/** The limits that a response grants; of one that is not usable, why. */
-function grantedBy({ failure, status, body }: Exchange, caller: string): PublishedLimits {
+/** The limits in the response, or why it is not usable. */
+function limitsIn({ failure, status, body }: Exchange, caller: string): PublishedLimits {
   if (failure !== null) return { kind: 'failed', caller, why: failure.reason }
   if (status !== 200) return { kind: 'failed', caller, why: `it answered with ${status}` }
   const perMinute = parseLimits(parsed(body))

@@ -9,8 +9,8 @@ import type { Evidence } from '../report/document.ts'
 const maxBodyLength = 2_000
 
 /**
- * What a finding shows of a request. The request itself is not kept: plan and seed make it again, with the name of the
- * variable that holds the key where the key was.
+ * The evidence of a finding for one request. The request was not recorded: the plan and the seed rebuild it, with the
+ * name of an environment variable in place of the key.
  */
 export function evidenceOf(
   observation: Observation,
@@ -43,13 +43,13 @@ function requestOf(
 ): Evidence['request'] {
   if (plan === undefined) return null
   const { group: firstId, role: step } = (request.kind === 'rpc' ? request.replay : null) ?? { group: id, role: 'only' }
-  const own = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
+  const ownKey = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
   const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
-  const spare = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
-  const key = spare ?? (step === 'foreign' ? '$TURNPIKE_OTHER_KEY' : own)
+  const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
+  const key = specialKey ?? (step === 'foreign' ? '$TURNPIKE_OTHER_KEY' : ownKey)
   const { request: rebuilt } = buildRequest(plan, { firstId, step }, { authorization: `Bearer ${key}` }, context)
   const { method, path, headers, body } = rebuilt
-  // What repeats a request means nothing without the one that it repeats.
+  // A repeated request only makes sense after the original.
   const first =
     step === 'only' || step === 'original'
       ? []
@@ -68,7 +68,7 @@ function bodyOf({ body }: NonNullable<Observation['response']>): unknown {
     case 'stream':
       return { ...body.stream, gapsMs: body.stream.gapsMs.length }
     case 'undecodable':
-      return `(not ${body.encoding}: ${body.why})`
+      return `(invalid ${body.encoding}: ${body.why})`
     case 'empty':
       return ''
   }
@@ -92,12 +92,12 @@ type CurlRequest = {
   readonly body: string | null
 }
 
-/** A longer command is of no use to anyone who is to paste it. */
+/** Longer commands are too long to paste into a shell. */
 const maxCommandLength = 20_000
 
 /**
- * The request as a command for a POSIX shell; null where it would be too long. `$NAME` in a header stays a variable of
- * the shell: that is how credentials, which are never written down, get into it.
+ * The request as a command for a POSIX shell; null if it is too long. `$NAME` in a header stays a shell variable, so
+ * that a report never contains credentials.
  */
 export function curlCommand(baseUrl: string, { method, path, headers, body }: CurlRequest): string | null {
   const parts = [
@@ -113,7 +113,7 @@ export function curlCommand(baseUrl: string, { method, path, headers, body }: Cu
 
 const variable = /\$[A-Z][A-Z0-9_]*/g
 
-/** What stands between variables is quoted, so that the shell replaces these alone. An empty value is sent by `;`. */
+/** Quotes the text between variables, so that the shell expands only these. A `;` makes curl send an empty value. */
 function header(name: string, value: string): string {
   if (value === '') return quoted(`${name};`)
   const texts = `${name}: ${value}`.split(variable)
@@ -123,5 +123,5 @@ function header(name: string, value: string): string {
 
 const inQuotes = (name: string | undefined): string => (name === undefined ? '' : `"${name}"`)
 
-/** In single quotes nothing has a meaning but the quote itself. */
+/** In single quotes, only the single quote itself is special. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

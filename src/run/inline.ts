@@ -7,7 +7,7 @@ import type { StartWorker } from './messages.ts'
 import type { RunIo, RunJob } from './run.ts'
 import { createWorker, type WorkerIo } from './worker.ts'
 
-/** Starts workers in this very thread. They are given copies and give copies, as if they were in threads of their own. */
+/** Starts workers in the current thread. Inputs and results are copied, as between threads. */
 export const startInline =
   (io: Omit<WorkerIo, 'stop'>): StartWorker =>
   (job, events) => {
@@ -27,7 +27,7 @@ export const startInline =
     }
   }
 
-/** The job of a run that nobody records, against a service at `target` on this machine, which takes reference keys. */
+/** The job of an unrecorded run against a service at `target` on this machine that accepts reference keys. */
 export function unrecordedJob(
   plan: Plan,
   contract: Contract,
@@ -46,7 +46,7 @@ export function unrecordedJob(
   }
 }
 
-/** Effects of a run in this very thread, of which nothing is kept but the report. `log` is given what the plan records. */
+/** Effects of a run in the current thread, without a directory and outputs. `log` gets the recorded observations. */
 export function inlineIo({
   clock,
   transport,

@@ -8,25 +8,25 @@ import type { WorkerHandle, WorkerSnapshot } from './messages.ts'
 
 const maxAgeMs = 1_000
 
-/** What a lost worker counted still counts, but nothing of it is in flight any more. */
+/** The last snapshot of a lost worker: its counts remain, but nothing is in flight. */
 const lost = (snapshot: WorkerSnapshot | null): WorkerSnapshot | null => snapshot && { ...snapshot, inFlight: 0 }
 
-/** The latest snapshot of each worker, read as one run. Workers are asked only where somebody looks. */
+/** The latest snapshots of all workers, merged to one view of the run. Polls the workers only on request. */
 export function createLiveView(
   plan: Plan,
   workers: readonly Pick<WorkerHandle, 'snapshot'>[],
   clock: Clock,
 ): LiveRun & {
-  /** Asks the workers now. */
+  /** Polls the workers now. */
   readonly poll: () => Promise<void>
-  /** Notes when the stages begin. */
+  /** Sets the start time of the stages. */
   readonly setLoadStart: (atMs: number) => void
 } {
   let known: readonly WorkerSnapshot[] = []
   const latest: (WorkerSnapshot | null)[] = workers.map(() => null)
   let loadStartMs: number | null = null
-  let askedMs = Number.NEGATIVE_INFINITY
-  let request: Promise<unknown> = Promise.resolve()
+  let polledMs = Number.NEGATIVE_INFINITY
+  let polled: Promise<unknown> = Promise.resolve()
   const poll = async (): Promise<void> => {
     await Promise.all(
       workers.map(async (worker, index) => {
@@ -35,7 +35,7 @@ export function createLiveView(
     )
     known = latest.filter(snapshot => snapshot !== null)
   }
-  // A scrape asks family by family, and all of them look at the same snapshots.
+  // A scrape reads family by family, and all families read the same snapshots.
   const view = memoizeLast((snapshots: typeof known) =>
     mergeSnapshots(
       plan,
@@ -54,11 +54,11 @@ export function createLiveView(
     stage: () => known[0]?.stage ?? '(opening)',
     loadStartMs: () => loadStartMs,
     refresh: async () => {
-      if (clock.nowMs() >= askedMs + maxAgeMs) {
-        askedMs = clock.nowMs()
-        request = poll()
+      if (clock.nowMs() >= polledMs + maxAgeMs) {
+        polledMs = clock.nowMs()
+        polled = poll()
       }
-      await request
+      await polled
     },
   }
 }

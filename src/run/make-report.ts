@@ -6,12 +6,11 @@ import type { Observation } from '../observation/observation.ts'
 import { systemCalls } from '../plan/plan.ts'
 import { buildReport } from '../report/build.ts'
 import type { Report } from '../report/document.ts'
-
 import { evidenceOf } from './evidence.ts'
 
 /**
- * The report of a run, from the results of all of its workers, in their order. `readObservations` reads the record again:
- * of the requests that findings cite, the judges keep only some.
+ * The report of a run, from the results of all workers in order. `readObservations` reads the record again, because the
+ * judges keep only some of the requests that findings cite.
  */
 export async function makeReport(
   job: JudgeJob,
@@ -39,14 +38,14 @@ function comparedRun({ plan, head, ended, slices, verdict }: JudgedRun): Compare
   return { info, plan, slices, isComplete: ended === 'complete', verdict }
 }
 
-/** The observations that examples cite, as far as the judges or the record still have them. */
+/** The observations that examples cite, if the judges or the record have them. */
 async function citedObservations(
-  { findings, billing, citedObservations: kept }: JudgedRun,
+  { findings, billing, citedObservations: judged }: JudgedRun,
   readObservations: () => AsyncIterable<Observation>,
 ): Promise<ReadonlyMap<number, Observation>> {
   const examples = [...findings, ...billing.discrepancies].flatMap(finding => finding.examples)
   const wanted = new Set(examples.flatMap(example => example.requestIds))
-  const found = new Map([...kept].filter(([id]) => wanted.has(id)))
+  const found = new Map([...judged].filter(([id]) => wanted.has(id)))
   if (found.size === wanted.size) return found
   for await (const observation of readObservations()) {
     if (wanted.has(observation.id)) found.set(observation.id, observation)

@@ -6,47 +6,47 @@ import type { LogFooter } from '../observation/log.ts'
 import type { StopReason } from '../produce/drivers/stop.ts'
 import type { EngineJob } from '../produce/engine.ts'
 
-/** One shard of a run, and what else its worker must know: plain data, and the budget in shared memory. */
+/** The input of a worker: its shard of the run as plain data, and the budget in shared memory. */
 export type WorkerJob = EngineJob & {
-  /** When the clock of the run stands at 0. */
+  /** Time 0 of the clock of the run. */
   readonly epoch: Epoch
-  /** null: nothing is written to a file. */
+  /** null: no log. */
   readonly logFile: string | null
   readonly maxConnections: number
-  /** Whether gauges are kept for those who watch. */
+  /** Whether to keep gauges for exported metrics. */
   readonly gauges: boolean
-  /** Whether the calls are warmed up before the first that counts. */
+  /** Whether to warm up before the first request. */
   readonly warmUp: boolean
 }
 
-/** Starts a worker. `onStop` is called when it stops by itself, and `onLost` when it will never answer again. */
+/** Starts a worker. Calls `onStop` when the worker stops by itself, and `onLost` when it will never respond again. */
 export type StartWorker = (
   job: WorkerJob,
   events: { readonly onStop: (reason: StopReason) => void; readonly onLost: (why: string) => void },
 ) => WorkerHandle
 
-/** A worker as the run sees it. Its steps are called in this order, and resolve with null once the worker is lost. */
+/** A worker, as the run sees it. Call its steps in this order. They resolve with null once the worker is lost. */
 export type WorkerHandle = {
   readonly open: () => Promise<OpeningResult | null>
   readonly drive: (loadStartMs: number) => Promise<unknown>
   readonly close: () => Promise<unknown>
   readonly finish: (end: RunEnd) => Promise<WorkerResult | null>
   readonly snapshot: () => Promise<WorkerSnapshot | null>
-  /** Nothing more is sent; requests in flight are waited for. */
+  /** Stops sending, and waits for requests in flight. */
   readonly stop: (reason: StopReason) => void
-  /** Requests in flight end now, and no step waits for anything any more. */
+  /** Cancels requests in flight; no step waits any longer. */
   readonly cancel: () => void
-  /** Resolves when the worker is gone, and sends and writes nothing. */
+  /** Resolves when the worker has ended, and neither sends nor writes. */
   readonly terminate: () => Promise<unknown>
 }
 
-/** How the target received the callers of a worker: balance checks that it answered, and those that it answered with 401. */
+/** The number of answered balance checks of a worker, and of those with status 401. */
 export type OpeningResult = { readonly answered: number; readonly unauthorized: number }
 
-/** What is decided for all workers when the load is over. */
+/** How the run ended, the same for all workers. */
 export type RunEnd = Pick<LogFooter, 'ended' | 'durationMs' | 'pushed'>
 
-/** What a worker knows so far, for those who watch: plain data. */
+/** The state of a worker for live views: plain data. */
 export type WorkerSnapshot = {
   readonly judge: JudgeSnapshot
   readonly gauges: GaugeSnapshot
@@ -54,17 +54,17 @@ export type WorkerSnapshot = {
   readonly stage: string
 }
 
-/** What a thread is asked; its answer bears the same number. */
+/** A query to a thread. The response has the same id. */
 export type WorkerQuery = { readonly id: number } & (
-  | { readonly ask: 'open' | 'close' | 'snapshot' }
-  | { readonly ask: 'drive'; readonly loadStartMs: number }
-  | { readonly ask: 'finish'; readonly end: RunEnd }
+  | { readonly query: 'open' | 'close' | 'snapshot' }
+  | { readonly query: 'drive'; readonly loadStartMs: number }
+  | { readonly query: 'finish'; readonly end: RunEnd }
 )
 
-/** What a thread is told, without an answer. */
-export type WorkerCommand = { readonly tell: 'stop'; readonly reason: StopReason } | { readonly tell: 'cancel' }
+/** A command to a thread, without a response. */
+export type WorkerCommand = { readonly command: 'stop'; readonly reason: StopReason } | { readonly command: 'cancel' }
 
-/** What a thread answers, and what it reports by itself: that it stops, and so must all. */
+/** The response of a thread to a query, or its report that it stopped by itself. All workers must stop then. */
 export type WorkerMessage =
   | { readonly id: number; readonly response: OpeningResult | WorkerResult | WorkerSnapshot | null }
   | { readonly stopped: StopReason }

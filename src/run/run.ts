@@ -15,18 +15,18 @@ import { createLiveView } from './live.ts'
 import { makeReport } from './make-report.ts'
 import type { OpeningResult, RunEnd, StartWorker, WorkerHandle, WorkerJob } from './messages.ts'
 
-/** What a run does: plain data. */
+/** The input of a run: plain data. */
 export type RunJob = Omit<WorkerJob, 'shard' | 'budget' | 'epoch' | 'logFile' | 'maxConnections'> & {
-  /** null: the run is compared with no other. */
+  /** null: no comparison. */
   readonly baselines: Baselines | null
-  /** How many workers share the callers, the budget and the clock. */
+  /** The number of workers, which share the callers, the budget and the clock. */
   readonly workers: number
 }
 
-/** All that a run touches. */
+/** All effects of a run. */
 export type RunIo = {
   readonly clock: Clock
-  /** Aborted to end the load; requests in flight are waited for. */
+  /** Aborted to end the load; the run waits for requests in flight. */
   readonly stop: AbortSignal
   /** Aborted to end everything now. */
   readonly quit: AbortSignal
@@ -34,14 +34,14 @@ export type RunIo = {
   /** null: nothing is written. */
   readonly directory: RunDirectory | null
   readonly outputs: readonly Output[]
-  /** Takes what a person should know while the run goes. */
+  /** Shows a message to the user during the run. */
   readonly log: (line: string) => void
 }
 
-/** From now to the first stage, so that every worker is told of it in time and has done with what came before. */
+/** Time from the balance checks to the first stage, so that every worker gets the start time early enough. */
 const leadMs = 100
 
-/** Carries out a plan: workers send it and judge it side by side, and what they know becomes one report. */
+/** Runs a plan: workers send its requests and judge the responses in parallel, and their results become one report. */
 export async function run(job: RunJob, io: RunIo): Promise<Report> {
   const { clock, quit, directory, outputs } = io
   const stop = createRunStop(io.stop, quit)
@@ -57,11 +57,11 @@ export async function run(job: RunJob, io: RunIo): Promise<Report> {
       await Promise.all(workers.map(worker => worker.close()))
     const end = { ended: stop.reason(), durationMs: clock.nowMs(), pushed: pushCounts(outputs) }
     const results = await finishWorkers(workers, end, job, directory)
-    // Live views end on the numbers of the report.
+    // Poll once more, so that live views end on the numbers of the report.
     await live.poll()
     await terminate(workers)
     const readObservations = directory?.readObservations ?? async function* () {}
-    const { report, slices } = await makeReport(briefOf(job), results, readObservations, job.baselines)
+    const { report, slices } = await makeReport(judgeJobOf(job), results, readObservations, job.baselines)
     await directory?.writeSlices(slices)
     await directory?.writeReport(report)
     await Promise.all(outputs.map(output => output.finish(report, quit)))
@@ -71,7 +71,7 @@ export async function run(job: RunJob, io: RunIo): Promise<Report> {
   }
 }
 
-/** Starts one worker for each shard. One that stops stops all of them. */
+/** Starts one worker for each shard. When one worker stops, all of them stop. */
 function startWorkers(job: RunJob, io: RunIo, stop: RunStop): readonly WorkerHandle[] {
   const { info, plan, contract, callers, specialKeys, warmUp, gauges, workers: count } = job
   const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
@@ -81,7 +81,7 @@ function startWorkers(job: RunJob, io: RunIo, stop: RunStop): readonly WorkerHan
     const logFile = io.directory?.logs[worker] ?? null
     const maxConnections = Math.max(1, splitEvenly(connections, worker, count))
     const onLost = (why: string) => {
-      io.log(`Worker ${worker + 1} of ${count} was lost: ${why}. The run ends here.`)
+      io.log(`Worker ${worker + 1} of ${count} was lost: ${why}. The run stops now.`)
       stop.stop('worker-lost')
     }
     const own = { shard: { worker, workers: count }, logFile, maxConnections }
@@ -96,12 +96,12 @@ function startWorkers(job: RunJob, io: RunIo, stop: RunStop): readonly WorkerHan
   return workers
 }
 
-/** A replay may race itself; every one of its requests needs a connection. */
+/** A replay may send its requests concurrently, and each of them needs a connection. */
 function connectionsPerArrival({ calls }: Plan): number {
   return Math.max(1, ...Object.values(calls).map(call => (call.kind === 'replay' ? 1 + call.duplicates : 1)))
 }
 
-/** A target that answers nobody, or knows no key, is sent no load. */
+/** Stops the run before the load if the target never responds, or rejects every key. */
 function judgeOpening(openings: readonly (OpeningResult | null)[], stop: RunStop): void {
   const sum = (of: (opening: OpeningResult) => number) =>
     openings.reduce((total, opening) => total + (opening === null ? 0 : of(opening)), 0)
@@ -113,7 +113,7 @@ function judgeOpening(openings: readonly (OpeningResult | null)[], stop: RunStop
 const pushCounts = (outputs: readonly Output[]): PushCounts | null =>
   outputs.flatMap(output => output.pushCounts?.() ?? [])[0] ?? null
 
-/** What each worker knows; of one that was lost, what its log says. */
+/** The result of each worker; for a lost worker, the result from its log. */
 async function finishWorkers(
   workers: readonly WorkerHandle[],
   end: RunEnd,
@@ -127,22 +127,22 @@ async function finishWorkers(
   return results
 }
 
-/** Nothing, where the log does not hold all that was observed. */
+/** The result from the log of a lost worker; an empty result if the log is incomplete. */
 async function recoverWorker(
   worker: WorkerHandle | undefined,
   logFile: string | null,
   job: RunJob,
 ): Promise<WorkerResult> {
-  // Until then the worker may still be writing.
+  // The worker may still be writing to its log.
   await worker?.terminate()
-  const brief = briefOf(job)
-  if (job.plan.record !== 'all' || logFile === null) return emptyResult(brief)
-  const { skipped, ...result } = await judgeLog(brief, logFile)
-  return skipped === 0 ? result : emptyResult(brief)
+  const judgeJob = judgeJobOf(job)
+  if (job.plan.record !== 'all' || logFile === null) return emptyResult(judgeJob)
+  const { skipped, ...result } = await judgeLog(judgeJob, logFile)
+  return skipped === 0 ? result : emptyResult(judgeJob)
 }
 
-/** What the judging half is told of a run. */
-const briefOf = ({ plan, contract, info }: RunJob): JudgeJob => ({ plan, contract, head: info })
+/** The input of the judge for a run. */
+const judgeJobOf = ({ plan, contract, info }: RunJob): JudgeJob => ({ plan, contract, head: info })
 
 const terminate = (workers: readonly WorkerHandle[]): Promise<unknown> =>
   Promise.all(workers.map(worker => worker.terminate()))

@@ -10,8 +10,8 @@ import type { WorkerCommand, WorkerJob, WorkerMessage, WorkerQuery } from './mes
 import { createWorker } from './worker.ts'
 
 /**
- * What a thread of `threads.ts` runs: a worker with a clock, connections and a log of its own, which does what it is
- * asked. What goes wrong in it is thrown, and then the thread is lost.
+ * The main function of a thread: a worker with its own clock, connections and log, which handles queries and commands.
+ * An uncaught error ends the thread, and the worker is lost.
  */
 async function serve(job: WorkerJob): Promise<void> {
   const { info, shard } = job
@@ -36,17 +36,17 @@ async function serve(job: WorkerJob): Promise<void> {
   onStop(stop, reason => post({ stopped: reason }))
 
   parentPort?.on('message', (message: WorkerQuery | WorkerCommand) => {
-    if ('ask' in message) void responseTo(message).then(response => post({ id: message.id, response }))
-    else if (message.tell === 'stop') stop.stop(message.reason)
+    if ('query' in message) void responseTo(message).then(response => post({ id: message.id, response }))
+    else if (message.command === 'stop') stop.stop(message.reason)
     else quit.abort()
   })
 
-  async function responseTo(query: WorkerQuery): Promise<Extract<WorkerMessage, { id: number }>['response']> {
-    switch (query.ask) {
+  async function responseTo(message: WorkerQuery): Promise<Extract<WorkerMessage, { id: number }>['response']> {
+    switch (message.query) {
       case 'open':
         return worker.open()
       case 'drive':
-        await worker.drive(query.loadStartMs)
+        await worker.drive(message.loadStartMs)
         return null
       case 'close':
         await worker.close()
@@ -54,7 +54,7 @@ async function serve(job: WorkerJob): Promise<void> {
       case 'snapshot':
         return worker.snapshot()
       case 'finish': {
-        const result = await worker.finish(query.end)
+        const result = await worker.finish(message.end)
         eventLoop.stop()
         await transport.close()
         return result
@@ -63,7 +63,7 @@ async function serve(job: WorkerJob): Promise<void> {
   }
 }
 
-/** autocannon takes long to load, so that is done only where a stage saturates the target. */
+/** Loads autocannon only if a stage saturates the target, because loading takes long. */
 async function loadSaturate({ plan, info }: WorkerJob, clock: Clock): Promise<Saturate> {
   if (!plan.stages.some(({ load }) => load.model === 'saturate')) return async () => {}
   const { createSaturate } = await import('../produce/transport/autocannon.ts')

@@ -14,17 +14,17 @@ import type {
 type Query = WorkerQuery extends infer Each ? (Each extends WorkerQuery ? Omit<Each, 'id'> : never) : never
 
 /**
- * Some ten seconds into a quiet run V8 would give memory back. That stalls a thread for 14 ms, and keeps so little that it
- * has to collect garbage all the time. The flag is read when the heap of a thread is made.
+ * After about ten seconds of a quiet run, V8 would shrink the heap. This stalls a thread for 14 ms, and the smaller
+ * heap then needs garbage collection all the time. V8 reads the flag when it creates the heap of a thread.
  */
 setFlagsFromString('--no-memory-reducer')
 
-/** Once a thread is cancelled, it has this long for each answer. */
-const maxAnswerMs = 10_000
+/** Maximum response time of a thread after it is cancelled. */
+const maxResponseMs = 10_000
 
 /**
- * Starts a worker in a thread of its own. It is lost where the thread ends before it was told to, throws, or gives no
- * answer in time once it is cancelled.
+ * Starts a worker in its own thread. The worker is lost if the thread throws or ends early, or if it does not respond
+ * in time after it is cancelled.
  */
 export const startThread: StartWorker = (job, { onStop, onLost }) => {
   const thread = new Thread(new URL('./thread-main.js', import.meta.url), { workerData: job })
@@ -33,16 +33,16 @@ export const startThread: StartWorker = (job, { onStop, onLost }) => {
   const deadlines: Cancel[] = []
   let queries = 0
   let isCancelled = false
-  let isGone = false
+  let hasEnded = false
 
   const leave = () => {
-    isGone = true
+    hasEnded = true
     for (const cancel of deadlines) cancel()
-    for (const response of waiting.values()) response(null)
+    for (const respond of waiting.values()) respond(null)
     waiting.clear()
   }
   const lose = (why: string) => {
-    if (isGone) return
+    if (hasEnded) return
     leave()
     onLost(why)
   }
@@ -54,36 +54,36 @@ export const startThread: StartWorker = (job, { onStop, onLost }) => {
   thread.on('error', cause => lose(cause instanceof Error ? cause.message : String(cause)))
   thread.on('exit', code => lose(`it ended with ${code}`))
 
-  const tell = (command: WorkerCommand) => {
-    if (!isGone) thread.postMessage(command)
+  const send = (command: WorkerCommand) => {
+    if (!hasEnded) thread.postMessage(command)
   }
   const setDeadline = (id: number) => {
     const onDeadline = () => {
-      if (waiting.has(id)) lose(`it gave no answer for ${maxAnswerMs / 1000} s`)
+      if (waiting.has(id)) lose(`it gave no answer for ${maxResponseMs / 1000} s`)
     }
-    deadlines.push(clock.at(clock.nowMs() + maxAnswerMs, onDeadline))
+    deadlines.push(clock.at(clock.nowMs() + maxResponseMs, onDeadline))
   }
 
-  /** The thread answers each query with what the type of its answer says, or is lost. */
-  const ask = <ObservedResponse>(query: Query): Promise<ObservedResponse | null> =>
+  /** Resolves with the response of the thread, whose type depends on the query; null: the worker is lost. */
+  const query = <Response>(what: Query): Promise<Response | null> =>
     new Promise(resolve => {
-      if (isGone) return resolve(null)
+      if (hasEnded) return resolve(null)
       const id = queries++
-      waiting.set(id, response => resolve(response as ObservedResponse | null))
-      thread.postMessage({ ...query, id })
+      waiting.set(id, response => resolve(response as Response | null))
+      thread.postMessage({ ...what, id })
       if (isCancelled) setDeadline(id)
     })
 
   return {
-    open: () => ask<OpeningResult>({ ask: 'open' }),
-    drive: loadStartMs => ask({ ask: 'drive', loadStartMs }),
-    close: () => ask({ ask: 'close' }),
-    finish: end => ask<WorkerResult>({ ask: 'finish', end }),
-    snapshot: () => ask<WorkerSnapshot>({ ask: 'snapshot' }),
-    stop: reason => tell({ tell: 'stop', reason }),
+    open: () => query<OpeningResult>({ query: 'open' }),
+    drive: loadStartMs => query({ query: 'drive', loadStartMs }),
+    close: () => query({ query: 'close' }),
+    finish: end => query<WorkerResult>({ query: 'finish', end }),
+    snapshot: () => query<WorkerSnapshot>({ query: 'snapshot' }),
+    stop: reason => send({ command: 'stop', reason }),
     cancel: () => {
       isCancelled = true
-      tell({ tell: 'cancel' })
+      send({ command: 'cancel' })
       for (const id of waiting.keys()) setDeadline(id)
     },
     terminate: () => {

@@ -9,17 +9,17 @@ import { createService } from '../service/service.ts'
 import { inlineIo, unrecordedJob } from './inline.ts'
 import { run } from './run.ts'
 
-/** Enough callers that few of them reach a limit, and most requests are answered as in the load. */
+/** Enough callers that few of them reach a limit, so most responses are like those in the load. */
 const callers = 64
 const users = 8
 const balance = '1000'
-const tokensPerWrite = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
+const noLatency = { ttftMs: 0, ttftSigma: 0, itlMs: 0, itlSigma: 0, rpcMs: 0, rpcSigma: 0 }
 
 /**
- * Sends the calls of a plan for half a second to a reference service in this very thread, and forgets the result.
- * JavaScript is compiled while it runs, first roughly and then well. A call that waits for that goes out late, or its
- * response is read late, and the target would be blamed for it. Resolves with the number of requests: 0 where there is
- * nothing to listen at, and the run then goes without a warm-up.
+ * Sends the calls of a plan for half a second to a reference service in the current thread, and drops the result. V8
+ * compiles JavaScript while it runs, and optimizes it later. Without a warm-up, the first requests would be sent late
+ * or their responses read late, and the target would seem slow. Resolves with the number of requests: 0 if the service
+ * cannot listen on a port; the run then starts without a warm-up.
  */
 export async function warmUp(plan: Plan, contract: Contract): Promise<number> {
   const clock = systemClock()
@@ -29,7 +29,7 @@ export async function warmUp(plan: Plan, contract: Contract): Promise<number> {
     seed: plan.seed,
     openingBalanceUsd: balance,
     openingBalanceDiem: balance,
-    timing: tokensPerWrite,
+    timing: noLatency,
     lies: [],
   })
   let server: RunningServer
@@ -40,18 +40,18 @@ export async function warmUp(plan: Plan, contract: Contract): Promise<number> {
   }
   const target = `http://127.0.0.1:${server.port}/api/v1`
   const transport = undiciTransport({ baseUrl: target, clock, maxConnections: plan.bounds.maxInFlight })
-  // Nobody looks at the balances, so nobody waits for them.
-  const impatient = { ...contract, billing: { ...contract.billing, settleMs: 0 } }
+  // The balances are not checked, so they need no time to settle.
+  const withoutSettling = { ...contract, billing: { ...contract.billing, settleMs: 0 } }
   const info = { runId: 'warm-up', target, startedAtMs: clock.wallMs() }
   const io = inlineIo({ clock, transport: transport.send })
-  const { load } = await run(unrecordedJob(warmUpPlan(plan), impatient, info), io)
+  const { load } = await run(unrecordedJob(warmUpPlan(plan), withoutSettling, info), io)
   await transport.close()
   await server.close()
   collectGarbage()
   return load.sent
 }
 
-/** All calls with the same weight, as fast as they are answered, and then by a driver that waits until they are due. */
+/** All calls with the same weight, first with the closed model and then with the open model. */
 export function warmUpPlan(plan: Plan): Plan {
   const mix = Object.keys(plan.calls).map(call => [call, 1] as const)
   const stages: readonly Pick<StagePlan, 'durationMs' | 'load'>[] = [
@@ -79,7 +79,7 @@ export function warmUpPlan(plan: Plan): Plan {
 
 const withoutWaits = (call: Call): Call => (call.kind === 'replay' ? { ...call, repeatAfterMs: null } : call)
 
-/** What a warm-up leaves in the heap would be moved about, for 10 ms, once the load has begun. */
+/** Collects the garbage of the warm-up now; during the load this would stall the thread for 10 ms. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   const gc: () => void = runInNewContext('gc')

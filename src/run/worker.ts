@@ -8,13 +8,13 @@ import type { EventLoopDelay, LogWriter } from '../observation/log.ts'
 import { createEngine, type EngineIo, type Feedback } from '../produce/engine.ts'
 import type { OpeningResult, RunEnd, WorkerJob, WorkerSnapshot } from './messages.ts'
 
-/** All that a worker touches. */
+/** All effects of a worker. */
 export type WorkerIo = Omit<EngineIo, 'sink' | 'feedback'> & {
   /** null: nothing is recorded. */
   readonly log: LogWriter | null
-  /** Puts judging off until what has arrived is read and what is due is sent. */
+  /** Defers judging until responses that have arrived are read and requests that are due are sent. */
   readonly defer: Defer
-  /** null: nobody measures it. */
+  /** null: not measured. */
   readonly eventLoopDelayMs: () => EventLoopDelay | null
 }
 
@@ -27,7 +27,7 @@ export type Worker = {
   readonly snapshot: () => WorkerSnapshot
 }
 
-/** Where the two halves meet: one engine, one judge, one log. */
+/** Connects one engine, one judge and one log. */
 export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
   const { plan, contract, info } = job
   const { log } = io
@@ -49,7 +49,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     feedback,
     sink: observation => {
       judge.add(observation)
-      // It does not wait to be judged: a crash must lose no more than what the disk does not have yet.
+      // Written before it is judged, so a crash loses only data that is not on the disk yet.
       if (plan.record === 'all') log?.write(observation)
       gauges?.add(observation)
     },
@@ -60,7 +60,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
   return {
     open: async () => {
       await engine.open()
-      // What the balance checks came to is judged here, and not while the load goes.
+      // Taking a snapshot judges the balance checks now instead of during the load.
       const { answered, statuses } = mergeSnapshots(plan, [judge.snapshot()]).metrics.select({
         call: null,
         stage: '(opening)',

@@ -8,10 +8,9 @@ import { isFirstRequest } from '../observation/observation.ts'
 import type { Plan } from '../plan/plan.ts'
 import type { Recording } from '../plan/recorded-load.ts'
 import type { Report } from '../report/document.ts'
-
 import { hasReport, openRun, type RecordedRun, readJudgedPlan, readReport, readSlices } from './run-directory.ts'
 
-/** A run that has kept all of its observations. Throws a UsageError when it has not. */
+/** Opens a run that recorded all its observations. Throws a UsageError for any other run. */
 export async function openCompleteRun(directory: string): Promise<RecordedRun> {
   const run = await openRun(directory)
   const { record } = run.plan
@@ -19,7 +18,7 @@ export async function openCompleteRun(directory: string): Promise<RecordedRun> {
   throw new UsageError({ where: directory, got: `a run with "record: ${record}"`, expected: 'one with "record: all"' })
 }
 
-/** The lines of a record, log after log. Throws a UsageError where some were left out. */
+/** The lines of a record, log after log. Throws a UsageError if observations are missing. */
 export async function* readCompleteLog(
   logs: readonly string[],
 ): AsyncIterable<Exclude<LogLine, { readonly kind: 'gap' }>> {
@@ -30,22 +29,22 @@ export async function* readCompleteLog(
     }
 }
 
-/** Throws a UsageError where observations were left out of a log. */
+/** Throws a UsageError if a log skipped observations. */
 export function assertComplete(file: string, skipped: number): void {
   if (skipped === 0) return
   throw new UsageError({
     where: file,
-    got: `a record that leaves out ${plural(skipped, 'observation')}, for the disk did not keep up`,
-    expected: 'a whole one',
+    got: `a record that leaves out ${plural(skipped, 'observation')}, because the disk was too slow`,
+    expected: 'a complete record',
   })
 }
 
-/** A stage repeats at most this many arrivals: a plan should not hold more. */
+/** A stage repeats at most this many arrivals, because the plan contains them all. */
 const maxRecorded = 5_000_000
 
 /**
- * What a recorded stage repeats: all stages of the run in the directory `run`, or the one that is named. `name` is that of
- * the stage that repeats it. Throws a UsageError for a run that cannot be repeated.
+ * The arrivals that the recorded stage `name` repeats: those of all stages of the run in directory `run`, or of
+ * `stage`. Throws a UsageError for a run that cannot be repeated.
  */
 export async function readRecording(
   name: string,
@@ -53,8 +52,8 @@ export async function readRecording(
 ): Promise<Recording> {
   const { plan, head, logs } = await openCompleteRun(run)
   const names = plan.stages.map(each => each.name)
-  const wanted = plan.stages.filter(each => stage === null || each.name === stage)
-  const [first] = wanted
+  const selected = plan.stages.filter(each => stage === null || each.name === stage)
+  const [first] = selected
   if (first === undefined)
     throw new UsageError({
       where: `stage ${name}`,
@@ -62,8 +61,8 @@ export async function readRecording(
       expected: `a stage of run ${head.runId}: ${oneOf(names)}`,
       ...nearest(stage ?? '', names),
     })
-  const wantedNames = new Set(wanted.map(each => each.name))
-  const arrivals = await readArrivals(readCompleteLog(logs), each => wantedNames.has(each), maxRecorded)
+  const selectedNames = new Set(selected.map(each => each.name))
+  const arrivals = await readArrivals(readCompleteLog(logs), each => selectedNames.has(each), maxRecorded)
   if (arrivals === null)
     throw new UsageError({
       where: `stage ${name}`,
@@ -74,10 +73,10 @@ export async function readRecording(
   const positions = callerNames.map(caller => plan.callers.names.indexOf(caller))
   const offsetMs = (index: number) => Math.max(0, (offsetsMs[index] ?? 0) - first.startMs)
   const lastMs = offsetsMs.length === 0 ? 0 : Math.floor(offsetMs(offsetsMs.length - 1)) + 1
-  const plannedMs = wanted.reduce((sum, { durationMs }) => sum + durationMs, 0)
+  const plannedMs = selected.reduce((sum, { durationMs }) => sum + durationMs, 0)
   return {
     runId: head.runId,
-    // What was cut short is repeated as far as it went.
+    // A truncated run is repeated up to its last arrival.
     durationMs: isComplete ? Math.max(plannedMs, lastMs) : lastMs,
     count: offsetsMs.length,
     offsetMs,
@@ -86,26 +85,26 @@ export async function readRecording(
   }
 }
 
-/** When the arrivals of a run were due, what each called and for whom, in the order in which they were due. */
+/** The due time, call and caller of each arrival of a run, in the order of due times. */
 type RecordedArrivals = {
-  /** Milliseconds since the load of the run began. */
+  /** Milliseconds since the load of the run started. */
   readonly offsetsMs: Float64Array
   /** Positions in `callNames`, and in `callerNames`. */
   readonly calls: Uint32Array
   readonly callers: Uint32Array
   readonly callNames: readonly string[]
   readonly callerNames: readonly string[]
-  /** Whether the run ended by itself. */
+  /** Whether the run ended as planned. */
   readonly isComplete: boolean
 }
 
 /**
- * The arrivals of the wanted stages of a run, at most `most` of them; null when there are more. What was dropped was due,
- * and so counts; the requests of a replay are one arrival. Only columns of numbers are kept, some fifty bytes an arrival.
+ * The arrivals of the selected stages of a run; null if there are more than `max`. Dropped arrivals were due, so they
+ * count. The requests of a replay are one arrival. Stores only columns of numbers, about fifty bytes per arrival.
  */
 export async function readArrivals(
   lines: AsyncIterable<LogLine>,
-  isWanted: (stage: string) => boolean,
+  isSelected: (stage: string) => boolean,
   max: number,
 ): Promise<RecordedArrivals | null> {
   const [callNames, callerNames] = [createNameColumn(), createNameColumn()]
@@ -114,18 +113,18 @@ export async function readArrivals(
   const starts: number[] = []
   let openedMs = 0
   let logs = 0
-  let wholeLogs = 0
+  let completeLogs = 0
   for await (const line of lines) {
     if (line.kind === 'head') logs++
     if (line.kind === 'end') {
-      if (line.end.ended === 'complete') wholeLogs++
+      if (line.end.ended === 'complete') completeLogs++
       if (typeof line.end.loadStartMs === 'number') starts.push(line.end.loadStartMs)
     }
     if (line.kind !== 'observation') continue
     const { observation } = line
     const { id, stage, call, caller, dueMs, endMs } = observation
     if (stage === '(opening)') openedMs = Math.max(openedMs, endMs ?? 0)
-    if (!isWanted(stage) || !isFirstRequest(observation)) continue
+    if (!isSelected(stage) || !isFirstRequest(observation)) continue
     if (count === max) return null
     if (count === columns.requestIds.length) columns = grown(columns)
     columns.requestIds[count] = id
@@ -134,9 +133,9 @@ export async function readArrivals(
     columns.callers[count] = callerNames.positionOf(caller)
     count++
   }
-  // Where it is not recorded, as after a kill: the load begins after the last of the opening statements.
+  // A killed run has no recorded start. The load started after the last opening balance check.
   const startMs = starts.length === 0 ? openedMs : Math.min(...starts)
-  // A log has its observations in the order in which they ended.
+  // A log has its observations in the order of their end.
   const { requestIds, offsetsMs, calls, callers } = columns
   const at = (column: Float64Array, index: number) => column[index] ?? 0
   const order = Uint32Array.from({ length: count }, (_, index) => index).sort(
@@ -148,7 +147,7 @@ export async function readArrivals(
     callers: Uint32Array.from(order, index => callers[index] ?? 0),
     callNames: callNames.all,
     callerNames: callerNames.all,
-    isComplete: logs > 0 && wholeLogs === logs,
+    isComplete: logs > 0 && completeLogs === logs,
   }
 }
 
@@ -183,8 +182,8 @@ function createNameColumn(): { readonly all: readonly string[]; readonly positio
 }
 
 /**
- * What a run directory holds for a comparison. A run that was killed has neither report nor slices: it did not end by
- * itself, and nothing can be told of it. Throws a UsageError where there is no run, or one of a version without slices.
+ * The data of a run directory for a comparison. A killed run has neither report nor slices: it is incomplete, and any
+ * comparison with it is inconclusive. Throws a UsageError if there is no run, or if its version wrote no slices.
  */
 export async function readComparedRun(path: string): Promise<RecordedComparedRun> {
   const judged = readJudgedPlan(path)

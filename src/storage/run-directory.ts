@@ -12,7 +12,7 @@ import { type Report, reportSchema } from '../report/document.ts'
 import { renderJunit } from '../report/render/junit.ts'
 import { comparisonRenderers, renderHtml, renderJson, renderMarkdown, renderText } from '../report/render/renderers.ts'
 
-/** Names that stay as they are, so that scripts can rely on them. */
+/** Stable file names that scripts can rely on. */
 const files = {
   plan: 'plan.json',
   contract: 'contract.json',
@@ -27,23 +27,23 @@ const files = {
 
 export type RunDirectory = {
   readonly path: string
-  /** Where each worker writes its log. */
+  /** The log file of each worker. */
   readonly logs: readonly string[]
-  /** All that the logs hold, worker by worker, in the order in which it ended. */
+  /** All observations in the logs, worker by worker, in the order of their end. */
   readonly readObservations: () => AsyncIterable<Observation>
   readonly writeSlices: (slices: Slices) => Promise<void>
   readonly writeReport: (report: Report) => Promise<void>
 }
 
-/** Throws a UsageError when the directory holds a run already. */
+/** Throws a UsageError if the directory already contains a run. */
 export function assertNoRun(path: string): void {
   if (!existsSync(join(path, files.plan))) return
-  throw new UsageError({ where: path, got: 'a directory that holds a run', expected: 'a new or an empty directory' })
+  throw new UsageError({ where: path, got: 'a directory that holds a run', expected: 'a new or empty directory' })
 }
 
 /**
- * Makes the directory of a run. What it will be judged by is in it before the first request, so that it can be read,
- * and judged again, whatever becomes of the run. Throws a UsageError when it holds a run already.
+ * Creates the directory of a run. Writes the plan and the contract before the first request, so that the run can be
+ * read and judged again even after a crash. Throws a UsageError if the directory already contains a run.
  */
 export async function createRunDirectory(
   path: string,
@@ -56,7 +56,7 @@ export async function createRunDirectory(
     await writeFile(join(path, files.plan), json(plan))
     await writeFile(join(path, files.contract), json(contract))
   } catch (cause) {
-    throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a directory that can be written to' })
+    throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a writable directory' })
   }
   const logs = logFiles(path, workers)
   return {
@@ -68,7 +68,7 @@ export async function createRunDirectory(
   }
 }
 
-/** The logs of a run, one for each of its workers, in their order. */
+/** The logs of a run, one for each worker, in order. */
 export function logFiles(path: string, workers: number): readonly string[] {
   const nameOf = (worker: number) => (workers === 1 ? 'observations' : `observations-${worker + 1}`)
   return Array.from({ length: workers }, (_, worker) => join(path, `${nameOf(worker)}.ndjson.gz`))
@@ -86,18 +86,18 @@ async function writeReport(path: string, report: Report): Promise<void> {
   await replaceFile(join(path, files.report), renderJson(report))
 }
 
-/** A comparison in every form, into a directory that need not be a run's. */
+/** Writes a comparison in every format. The directory need not be a run directory. */
 export async function writeComparison(path: string, comparison: Comparison): Promise<void> {
   try {
     await mkdir(path, { recursive: true })
     for (const { file, render } of Object.values(comparisonRenderers))
       await replaceFile(join(path, file), render(comparison, { columns: 120, colour: false }))
   } catch (cause) {
-    throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a directory that can be written to' })
+    throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a writable directory' })
   }
 }
 
-/** A reader sees the old file or the new one, never half of it. */
+/** Replaces a file atomically: a reader sees the old file or the new one. */
 async function replaceFile(file: string, text: string): Promise<void> {
   await writeFile(`${file}.new`, text)
   await rename(`${file}.new`, file)
@@ -107,11 +107,11 @@ export type RecordedRun = {
   readonly plan: Plan
   readonly contract: Contract
   readonly head: RunInfo
-  /** One for each worker; one that was lost early may have none. */
+  /** One for each worker. The file of a worker that was lost early may not exist. */
   readonly logs: readonly string[]
 }
 
-/** What `path` says a run was to do, and what it was judged by. Throws a UsageError when it is no run directory. */
+/** The plan and the contract of the run at `path`. Throws a UsageError if `path` is not a run directory. */
 export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contract'> {
   const plan = readJson(path, files.plan) as Plan
   if (plan?.schema !== 1) {
@@ -125,48 +125,52 @@ export function readJudgedPlan(path: string): Pick<RecordedRun, 'plan' | 'contra
   if (!contract.success) {
     throw new UsageError({
       where: join(path, files.contract),
-      got: 'something else',
-      expected: 'a contract as a run writes it',
+      got: 'an invalid contract',
+      expected: 'a contract that a run wrote',
     })
   }
   return { plan, contract: contract.data }
 }
 
-/** The same, and where its observations are. Throws a UsageError where there are none. */
+/** The plan, contract, header and logs of the run at `path`. Throws a UsageError if it has no observations. */
 export async function openRun(path: string): Promise<RecordedRun> {
-  const intent = readJudgedPlan(path)
-  // Which of the workers tells of the others does not matter: the first may be the one that was lost.
+  const judgedPlan = readJudgedPlan(path)
+  // Any log has the run header. The first worker may be lost, so try all of them.
   for (const name of readdirSync(path).filter(each => /^observations(-\d+)?\.ndjson\.gz$/.test(each))) {
     for await (const line of readLog(join(path, name))) {
       if (line.kind !== 'head') break
-      return { ...intent, head: line.head, logs: logFiles(path, line.head.workers) }
+      return { ...judgedPlan, head: line.head, logs: logFiles(path, line.head.workers) }
     }
   }
-  throw new UsageError({ where: path, got: 'no record of a run', expected: 'observations with a head line' })
+  throw new UsageError({
+    where: path,
+    got: 'no recorded observations',
+    expected: 'a log that starts with a header line',
+  })
 }
 
-/** The report that a run has written. Throws a UsageError when there is none. */
+/** The report of the run at `path`. Throws a UsageError if there is none. */
 export function readReport(path: string): Report {
   const read = reportSchema.safeParse(readJson(path, files.report))
-  // Names of clauses are left as they were said: those of an older report may be none of today's.
+  // Clause names are not validated, because an older report may contain removed ones.
   if (read.success) return read.data as Report
   const [issue] = read.error.issues
   throw new UsageError({
     where: join(path, files.report),
-    got: `${issue?.path.join('.') || 'the whole'}: ${issue?.message}`,
+    got: `${issue?.path.join('.') || 'the document'}: ${issue?.message}`,
     expected: 'a report of schema 1',
   })
 }
 
-/** Whether a run came to its report, which is the last that it writes. */
+/** Whether the run wrote its report, which is the last file that it writes. */
 export const hasReport = (path: string): boolean => existsSync(join(path, files.report))
 
-/** What a run can be compared by. Throws a UsageError when there is none, as of an older version. */
+/** The slices of the run at `path`, for comparisons. Throws a UsageError if there are none, as from older versions. */
 export function readSlices(path: string): Slices {
   const read = slicesSchema.safeParse(readJson(path, files.slices))
   if (read.success) return read.data
   const [issue] = read.error.issues
-  const got = `${issue?.path.join('.') || 'the whole'}: ${issue?.message}`
+  const got = `${issue?.path.join('.') || 'the document'}: ${issue?.message}`
   throw new UsageError({ where: join(path, files.slices), got, expected: 'slices of schema 1' })
 }
 
@@ -178,13 +182,13 @@ function readJson(path: string, name: string): unknown {
     const code = (cause as NodeJS.ErrnoException).code
     throw new UsageError({
       where: file,
-      got: code ?? 'no JSON',
-      expected: 'a run directory, as `turnpike run` makes it',
+      got: code ?? 'invalid JSON',
+      expected: 'a run directory, as written by `turnpike run`',
     })
   }
 }
 
-/** The observations of a record, worker by worker, in the order in which they ended. */
+/** The observations of a record, worker by worker, in the order of their end. */
 export async function* observationsIn(logs: readonly string[]): AsyncIterable<Observation> {
   for (const file of logs.filter(hasHeader))
     for await (const line of readLog(file)) if (line.kind === 'observation') yield line.observation

@@ -25,30 +25,30 @@ const dockerfile = readFileSync('Dockerfile', 'utf8')
 const pinned = /^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/
 
 describe.each(Object.entries(compose.services))('the container %s', (_, container) => {
-  test('is of an image that is built here, or pinned by tag and digest', () => {
+  test('has an image that is built from this folder, or pinned by tag and digest', () => {
     expect(container.build === '.' || pinned.test(container.image)).toBe(true)
   })
-  test('is open on this machine only', () => {
+  test('publishes its ports on the loopback interface only', () => {
     for (const port of container.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:(\d+):\1$/)
   })
-  test('mounts what is there, and may write to volumes only', () => {
+  test('mounts existing files read-only, and writes to volumes only', () => {
     for (const volume of container.volumes ?? []) {
       const [from = '', , mode] = volume.split(':')
       if (from.startsWith('./')) expect([from, existsSync(from), mode]).toEqual([from, true, 'ro'])
       else expect(compose.volumes).toHaveProperty(from)
     }
   })
-  test('waits for containers that say when they are ready', () => {
+  test('depends only on containers with a health check', () => {
     for (const name of Object.keys(container.depends_on ?? {}))
       expect(compose.services[name]?.healthcheck, name).toBeDefined()
   })
 })
 
-test('all that goes on until it is told to stop says whether it is well', () => {
+test('every long-running container has a health check', () => {
   for (const container of [service, prometheus, grafana]) expect(container?.healthcheck?.test[0]).toBe('CMD')
 })
 
-test('the flags of the containers are those of the program', () => {
+test('the containers use flags that the program has', () => {
   const flagsOf = (words: readonly string[] = []) =>
     words.filter(word => word.startsWith('--')).map(word => word.slice(2))
   const known = (name: string) => Object.keys(commands.find(({ usage }) => usage.split(' ')[0] === name)?.flags ?? {})
@@ -58,7 +58,7 @@ test('the flags of the containers are those of the program', () => {
   expect(load?.command?.every(file => existsSync(file))).toBe(true)
 })
 
-test('a run is where Prometheus looks for it, and has the service where it looks for that', () => {
+test('Prometheus scrapes the run, and the run finds the service', () => {
   expect(load?.network_mode).toBe('service:service')
   const [{ targets }] = parse(readFileSync('dashboards/prometheus/compose-targets.yml', 'utf8'))
   expect(targets).toEqual(['service:9464'])
@@ -67,7 +67,7 @@ test('a run is where Prometheus looks for it, and has the service where it looks
   expect(service?.command).toContain('8402')
 })
 
-test('Prometheus finds its rules and its targets beside its configuration', () => {
+test('the Prometheus container mounts its configuration, rules and targets', () => {
   const { rule_files, scrape_configs } = parse(readFileSync('dashboards/prometheus/prometheus.yml', 'utf8'))
   const mounted = (prometheus?.volumes ?? []).map(volume => volume.split(':')[1])
   for (const file of [...rule_files, 'prometheus.yml']) expect(mounted).toContain(`/etc/prometheus/${file}`)
@@ -76,7 +76,7 @@ test('Prometheus finds its rules and its targets beside its configuration', () =
   expect(mounted).toContain('/etc/prometheus/targets/compose.yml')
 })
 
-test('Grafana finds every dashboard, and scrapes are as far apart as it is told', () => {
+test('Grafana mounts every dashboard, and its time interval equals the scrape interval', () => {
   const at = '/var/lib/grafana/dashboards'
   const mounted = (grafana?.volumes ?? []).map(volume => volume.split(':')[1])
   for (const file of readdirSync('dashboards/grafana').filter(name => name.endsWith('.json')))
@@ -92,12 +92,12 @@ test('Grafana finds every dashboard, and scrapes are as far apart as it is told'
 })
 
 describe('the Dockerfile', () => {
-  test('is built on a pinned image, and runs as nobody in particular', () => {
+  test('uses a pinned image, and runs without root', () => {
     expect(/^ARG NODE=(\S+)$/m.exec(dockerfile)?.[1]).toMatch(pinned)
     expect([...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)).toEqual([`\${NODE}`, `\${NODE}`])
     expect(dockerfile).toMatch(/^USER node$/m)
   })
-  test('copies what is there and what is not ignored', () => {
+  test('copies existing paths that are not ignored', () => {
     const ignored = readFileSync('.dockerignore', 'utf8').split('\n')
     const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+)$/gm)].flatMap(([, words = '']) =>
       words.split(' ').slice(0, -1),
@@ -109,7 +109,7 @@ describe('the Dockerfile', () => {
 })
 
 describeWith('compose', 'docker-compose', () => {
-  test('takes the file', () => {
+  test('accepts the compose file', () => {
     expect(execFileSync('docker-compose', ['config', '--quiet'], { encoding: 'utf8' })).toBe('')
     const services = execFileSync('docker-compose', ['--profile', 'run', 'config', '--services'], { encoding: 'utf8' })
     expect(services.trim().split('\n').toSorted()).toEqual(Object.keys(compose.services).toSorted())

@@ -14,10 +14,10 @@ const known = new Set([
   ...['nodejs_eventloop_lag_p99_seconds', 'nodejs_eventloop_lag_max_seconds', 'scrape_duration_seconds', 'up'],
   ...['process_cpu_seconds_total', 'process_resident_memory_bytes'],
 ])
-/** Names of metrics in an expression: words before a selector. */
+/** Names of metrics in an expression: each word before a selector. */
 const metricsIn = (expr: string): readonly string[] => [...expr.matchAll(/(\w+)\{/g)].map(([, name = '']) => name)
 
-test('there are the dashboards that the sources make, and no other', () => {
+test('the folder has the generated dashboards and no others', () => {
   if (process.env.UPDATE_DOCS === '1')
     for (const [file, json] of Object.entries(dashboards)) writeFileSync(`${folder}/${file}`, json)
   const written = readdirSync(folder).filter(file => file.endsWith('.json'))
@@ -31,28 +31,28 @@ test('there are the dashboards that the sources make, and no other', () => {
 describe.each(Object.entries(dashboards))('%s', (_, json) => {
   const { panels, variables, annotations } = readDashboard(json)
 
-  test('asks for no metric that is not there', () => {
-    const request = [...panels.flatMap(({ exprs }) => exprs), ...annotations].flatMap(metricsIn)
-    expect(request.length).toBeGreaterThan(10)
-    expect(request.filter(name => !known.has(name))).toEqual([])
+  test('queries existing metrics only', () => {
+    const queried = [...panels.flatMap(({ exprs }) => exprs), ...annotations].flatMap(metricsIn)
+    expect(queried.length).toBeGreaterThan(10)
+    expect(queried.filter(name => !known.has(name))).toEqual([])
     expect(variables.filter(({ metric }) => !known.has(metric))).toEqual([])
   })
 
-  test.each(panels)('$title: says what it shows, with the names of its metrics', ({ description, exprs }) => {
-    const unsaid = exprs
+  test.each(panels)('$title: has a description that names its metrics', ({ description, exprs }) => {
+    const missing = exprs
       .flatMap(metricsIn)
       .filter(name => !description.includes(name.replace(/_bucket$/, '')))
       .filter(name => name !== 'turnpike_run_info')
-    expect(unsaid).toEqual([])
+    expect(missing).toEqual([])
   })
 
-  test.each(panels)('$title: has a unit, and words for no value', ({ unit, noValue, unlessNumber }) => {
+  test.each(panels)('$title: has a unit, and a text for no value', ({ unit, noValue, unlessNumber }) => {
     expect(unit).not.toBe('')
     expect(noValue).not.toBe('')
     expect(unlessNumber).toBe(true)
   })
 
-  test.each(panels)('$title: takes no average of quantiles, and quantiles by le', ({ exprs }) => {
+  test.each(panels)('$title: never averages quantiles, and aggregates buckets by le', ({ exprs }) => {
     for (const expr of exprs) {
       expect(expr).not.toMatch(/\bavg\b/)
       if (expr.includes('histogram_quantile')) expect(expr).toMatch(/histogram_quantile\([\d.]+, sum by \(le\b.*>= 0$/)
@@ -61,7 +61,7 @@ describe.each(Object.entries(dashboards))('%s', (_, json) => {
     }
   })
 
-  test('has panels that do not overlap and stay within the 24 columns', () => {
+  test('has panels that fit the 24 columns without overlap', () => {
     const cells = panels.flatMap(({ title, at: { x, y, w, h } }) => {
       expect(x + w, title).toBeLessThanOrEqual(24)
       return Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`)
@@ -70,7 +70,7 @@ describe.each(Object.entries(dashboards))('%s', (_, json) => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
   })
 
-  test('lets a person choose the Prometheus, and every other choice has all of its values', () => {
+  test('has a variable for the data source, and an All option in every other variable', () => {
     expect(JSON.parse(json).templating.list[0]).toMatchObject({ type: 'datasource', query: 'prometheus' })
     expect(variables.map(({ label }) => label)).toEqual(expect.arrayContaining(['job', 'instance']))
     expect(variables.every(({ allValue }) => allValue === '.+')).toBe(true)

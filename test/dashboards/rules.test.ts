@@ -14,11 +14,11 @@ const rulesOf = (file: string): readonly Rule[] => {
   return groups.flatMap(({ rules }) => rules)
 }
 
-describeWith('prometheus', 'the rules of Prometheus', () => {
-  test('are in a configuration that Prometheus takes', () => {
+describeWith('prometheus', 'Prometheus rules', () => {
+  test('are in a valid Prometheus configuration', () => {
     expect(promtool('check', 'config', 'prometheus.yml')).toContain('SUCCESS')
   })
-  test('record and alert as their tests say', () => {
+  test('pass their unit tests', () => {
     expect(promtool('test', 'rules', 'rules.test.yml')).toContain('SUCCESS')
   })
 })

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 const folder = 'dashboards/grafana'
 const dashboards = readdirSync(folder).filter(file => file.endsWith('.json'))
 
-/** What Grafana's own types say of a dashboard. Queries have members that depend on the kind of their source. */
+/** The schema of a dashboard, from Grafana's own types. Queries have extra fields that depend on their data source. */
 const schema = createGenerator({
   path: 'node_modules/@grafana/grafana-foundation-sdk/dist/dashboard/types.gen.d.ts',
   type: 'Dashboard',
@@ -15,7 +15,7 @@ const schema = createGenerator({
 }).createSchema('Dashboard')
 const validate = new Ajv({ strict: false }).compile(JSON.parse(JSON.stringify(schema)))
 
-test.each(dashboards)('%s is a dashboard by the types of Grafana', file => {
+test.each(dashboards)('%s is a valid Grafana dashboard', file => {
   const dashboard = JSON.parse(readFileSync(`${folder}/${file}`, 'utf8'))
   expect([validate(dashboard), validate.errors]).toEqual([true, null])
   expect(validate({ ...dashboard, time: 'now-15m' })).toBe(false)

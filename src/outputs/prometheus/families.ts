@@ -17,22 +17,34 @@ import {
 } from './samples.ts'
 
 export const histogramFamilies: readonly { readonly name: string; readonly timing: Timing; readonly help: string }[] = [
-  { name: 'turnpike_request_duration_seconds', timing: 'latency', help: 'Due to end of complete 2xx answers.' },
-  { name: 'turnpike_service_time_seconds', timing: 'service-time', help: 'Send to end of complete 2xx answers.' },
-  { name: 'turnpike_ttft_seconds', timing: 'ttft', help: 'Send to first token of streams.' },
-  { name: 'turnpike_time_per_output_token_seconds', timing: 'tpot', help: 'Pace of streams after the first token.' },
-  { name: 'turnpike_inter_token_seconds', timing: 'itl', help: 'Gaps between the tokens of streams.' },
-  { name: 'turnpike_inter_chunk_seconds', timing: 'icl', help: 'Gaps between the token chunks of streams.' },
-  { name: 'turnpike_lateness_seconds', timing: 'lateness', help: 'Due to send: the fault of the harness.' },
+  {
+    name: 'turnpike_request_duration_seconds',
+    timing: 'latency',
+    help: 'Time from due to end of complete 2xx responses.',
+  },
+  {
+    name: 'turnpike_service_time_seconds',
+    timing: 'service-time',
+    help: 'Time from sent to end of complete 2xx responses.',
+  },
+  { name: 'turnpike_ttft_seconds', timing: 'ttft', help: 'Time from sent to first token of streams.' },
+  {
+    name: 'turnpike_time_per_output_token_seconds',
+    timing: 'tpot',
+    help: 'Mean time per token of a stream after its first token.',
+  },
+  { name: 'turnpike_inter_token_seconds', timing: 'itl', help: 'Gaps between tokens of streams.' },
+  { name: 'turnpike_inter_chunk_seconds', timing: 'icl', help: 'Gaps between token chunks of streams.' },
+  { name: 'turnpike_lateness_seconds', timing: 'lateness', help: 'Time from due to sent, caused by the harness.' },
 ]
 
-/** Callers with series of their own; the rest share those of `OTHER_NAME`. */
+/** Maximum callers with their own series; the others share those of `OTHER_NAME`. */
 export const maxExportedCallers = 50
 
 export function families(source: ExpositionSource): readonly Family[] {
   const { metrics, meters, billing, tallies, limits, thresholds, run } = source
   const shown = new Set<string>()
-  /** A caller who had series of its own keeps them. */
+  /** A caller with its own series keeps them. */
   const callerOf = (name: string): string => {
     if (shown.size < maxExportedCallers) shown.add(name)
     return shown.has(name) ? name : OTHER_NAME
@@ -67,86 +79,93 @@ export function families(source: ExpositionSource): readonly Family[] {
   const credits = (network: string, count: bigint) => (network === 'none' ? null : Number(count))
 
   return [
-    counter('turnpike_requests_total', 'Requests sent.', ['call', 'stage', 'outcome', 'status_class'], () =>
+    counter('turnpike_requests_total', 'Total requests sent.', ['call', 'stage', 'outcome', 'status_class'], () =>
       requestSamples(metrics),
     ),
-    counter('turnpike_good_responses_total', 'Complete 2xx answers that met every SLO.', ['call', 'stage'], () =>
-      cellSamples(metrics, ({ good }) => good),
+    counter(
+      'turnpike_good_responses_total',
+      'Total complete 2xx responses that met every SLO.',
+      ['call', 'stage'],
+      () => cellSamples(metrics, ({ good }) => good),
     ),
-    counter('turnpike_output_tokens_total', 'Tokens of complete 2xx answers.', ['call', 'stage'], () =>
+    counter('turnpike_output_tokens_total', 'Total output tokens of complete 2xx responses.', ['call', 'stage'], () =>
       cellSamples(metrics, ({ outputTokens }) => outputTokens).filter(({ value }) => value > 0),
     ),
-    counter('turnpike_arrivals_dropped_total', 'Arrivals due, never sent.', ['call', 'stage'], () =>
+    counter('turnpike_arrivals_dropped_total', 'Total arrivals that were due but never sent.', ['call', 'stage'], () =>
       cellSamples(metrics, ({ dropped }) => dropped),
     ),
-    gauge('turnpike_in_flight', 'Requests sent and not ended.', [], one(source.inFlight)),
-    gauge('turnpike_offered_rate', 'Arrivals due each second; none where the answers set the pace.', [], () => {
+    gauge('turnpike_in_flight', 'Current number of requests in flight.', [], one(source.inFlight)),
+    gauge('turnpike_offered_rate', 'Arrivals due per second; no value if responses set the pace.', [], () => {
       const { offeredPerSecond } = source.stage()
       return offeredPerSecond === null ? [] : [{ labels: {}, value: offeredPerSecond }]
     }),
-    gauge('turnpike_stage_info', 'Always 1, of the stage that is under way.', ['stage'], () => [
+    gauge('turnpike_stage_info', 'Current stage; the value is always 1.', ['stage'], () => [
       { labels: { stage: source.stage().name }, value: 1 },
     ]),
 
     counter(
       'turnpike_expected_credits_total',
-      'RPC credits by our tariff.',
+      'Total RPC credits by the price list.',
       ['call', 'network'],
       charged(({ network, expectedCredits }) => credits(network, expectedCredits)),
     ),
     counter(
       'turnpike_claimed_credits_total',
-      'RPC credits as answered.',
+      'Total RPC credits that responses claimed.',
       ['call', 'network'],
       charged(({ network, claimedCredits }) => credits(network, claimedCredits)),
     ),
     counter(
       'turnpike_expected_usd_total',
-      'USD by our tariff.',
+      'Total USD by the price list.',
       ['call', 'network'],
       charged(({ expectedPicoUsd }) => usd(expectedPicoUsd)),
     ),
     counter(
       'turnpike_claimed_usd_total',
-      'USD as answered.',
+      'Total USD that responses claimed.',
       ['call', 'network'],
       charged(({ claimedPicoUsd }) => usd(claimedPicoUsd)),
     ),
-    gauge('turnpike_billed_usd', 'Taken from the balances that were shown so far.', [], () => {
+    gauge('turnpike_billed_usd', 'USD deducted so far from the balances in responses.', [], () => {
       const { billedUsd } = billing()
       return billedUsd === null ? [] : [{ labels: {}, value: Number(billedUsd) }]
     }),
-    gauge('turnpike_balance_usd', 'As last shown to the caller.', ['caller'], () =>
+    gauge('turnpike_balance_usd', 'USD balance in the latest response.', ['caller'], () =>
       byCaller(
         meters.balances(),
         () => ({}),
         row => row.usd,
       ),
     ),
-    gauge('turnpike_balance_diem', 'As last shown to the caller.', ['caller'], () =>
+    gauge('turnpike_balance_diem', 'DIEM balance in the latest response.', ['caller'], () =>
       byCaller(
         meters.balances(),
         () => ({}),
         row => row.diem,
       ),
     ),
-    gauge('turnpike_discrepancies', 'Differences between what was claimed and what was billed.', ['kind'], () =>
+    gauge('turnpike_discrepancies', 'Differences between claimed and billed amounts.', ['kind'], () =>
       billing().discrepancies.map(({ kind, count }) => ({ labels: { kind }, value: count })),
     ),
 
-    gauge('turnpike_ratelimit_remaining', 'As last shown to the caller.', ['caller', 'scope', 'tier', 'unit'], () =>
-      (['requests', 'tokens'] as const).flatMap(unit =>
-        byCaller(
-          meters.remaining(),
-          ({ scope, tier }) => ({ scope, tier, unit }),
-          row => row[unit],
-          Math.min,
+    gauge(
+      'turnpike_ratelimit_remaining',
+      'Remaining rate limit in the latest response.',
+      ['caller', 'scope', 'tier', 'unit'],
+      () =>
+        (['requests', 'tokens'] as const).flatMap(unit =>
+          byCaller(
+            meters.remaining(),
+            ({ scope, tier }) => ({ scope, tier, unit }),
+            row => row[unit],
+            Math.min,
+          ),
         ),
-      ),
     ),
     gauge(
       'turnpike_ratelimit_requests',
-      'Requests that the limit allows in a window.',
+      'Requests that the rate limit allows per window.',
       ['caller', 'scope', 'tier'],
       () =>
         byCaller(
@@ -158,29 +177,29 @@ export function families(source: ExpositionSource): readonly Family[] {
     ),
     counter(
       'turnpike_ratelimit_accepted_total',
-      'Requests that a limit let through.',
+      'Total requests that the rate limit accepted.',
       byLimit,
       ofLimit(row => row.accepted),
     ),
     counter(
       'turnpike_ratelimit_rejected_total',
-      'Requests that a limit turned away.',
+      'Total requests that the rate limit rejected.',
       byLimit,
       ofLimit(row => row.rejected),
     ),
     counter(
       'turnpike_unexpected_429_total',
-      '429 within the limits.',
+      'Total 429 responses within the rate limit.',
       byLimit,
       ofLimit(row => row.unexpected429),
     ),
     counter(
       'turnpike_missing_429_total',
-      'Let through beyond the limits.',
+      'Total requests accepted above the rate limit.',
       byLimit,
       ofLimit(row => row.missing429),
     ),
-    counter('turnpike_abuse_block_responses_total', 'Answers of the abuse block.', ['caller'], () =>
+    counter('turnpike_abuse_block_responses_total', 'Total responses from the abuse block.', ['caller'], () =>
       byCaller(
         [...meters.blocks()].map(([caller, count]) => ({ caller, count })),
         () => ({}),
@@ -188,20 +207,22 @@ export function families(source: ExpositionSource): readonly Family[] {
       ),
     ),
 
-    counter('turnpike_violations_total', 'Violations of a clause.', ['clause'], () =>
+    counter('turnpike_violations_total', 'Total violations of the clause.', ['clause'], () =>
       tallies().map(({ id, violated }) => ({ labels: { clause: id }, value: violated })),
     ),
     ...searchFamilies(source),
-    gauge('turnpike_threshold_ok', '1: holds so far, 0: crossed.', ['threshold'], () => thresholdSamples(thresholds())),
-    gauge('turnpike_run_info', 'Always 1.', ['run_id', 'scenario', 'seed', 'version'], () => [
+    gauge('turnpike_threshold_ok', '1 if the threshold is met so far, 0 if it is crossed.', ['threshold'], () =>
+      thresholdSamples(thresholds()),
+    ),
+    gauge('turnpike_run_info', 'Current run; the value is always 1.', ['run_id', 'scenario', 'seed', 'version'], () => [
       { labels: { run_id: run.id, scenario: run.scenario, seed: String(run.seed), version: run.version }, value: 1 },
     ]),
-    gauge('turnpike_label_overflow', `Values of a label that share ${OTHER_NAME}.`, ['label'], () => [
+    gauge('turnpike_label_overflow', `Label values that share the series ${OTHER_NAME}.`, ['label'], () => [
       { labels: { label: 'call' }, value: overflowedSeries(metrics) },
       { labels: { label: 'caller' }, value: unshown(limits()) },
     ]),
-    counter('turnpike_push_failures_total', 'Pushes that the receiver did not take.', [], ofPushes('failures')),
-    counter('turnpike_push_lost_samples_total', 'Samples never pushed.', [], ofPushes('lostSamples')),
+    counter('turnpike_push_failures_total', 'Total pushes that the receiver did not accept.', [], ofPushes('failures')),
+    counter('turnpike_push_lost_samples_total', 'Total samples that were never pushed.', [], ofPushes('lostSamples')),
   ]
 }
 
@@ -211,7 +232,7 @@ const sum = (a: number, b: number): number => a + b
 
 const one = (value: () => number) => (): readonly Sample[] => [{ labels: {}, value: value() }]
 
-/** Samples with the same labels as one. */
+/** Joins samples with the same labels. */
 function joined(samples: readonly Sample[], join: (a: number, b: number) => number): readonly Sample[] {
   const byLabels = new Map<string, Sample>()
   for (const sample of samples) {
@@ -222,52 +243,52 @@ function joined(samples: readonly Sample[], join: (a: number, b: number) => numb
   return [...byLabels.values()]
 }
 
-/** The state of each search for a capacity. Rates are arrivals a second of all callers together. */
+/** The state of each capacity search. Rates are arrivals per second of all callers together. */
 export function searchFamilies({ capacity, stage }: Pick<ExpositionSource, 'capacity' | 'stage'>): readonly Family[] {
   const ofSearches = (value: (search: CapacityResult) => number | null) => () =>
     capacity().flatMap(search => sample({ stage: search.stage }, value(search)))
-  const ofOver = (value: (over: readonly TrialResult[]) => number | null) =>
-    ofSearches(search => value(trialsOver(search, stage().name)))
+  const ofFinished = (value: (trials: readonly TrialResult[]) => number | null) =>
+    ofSearches(search => value(finishedTrials(search, stage().name)))
 
   return [
     gauge(
       'turnpike_capacity_rate',
-      'Arrivals a second that a search has confirmed.',
+      'Confirmed capacity in arrivals per second.',
       ['stage'],
       ofSearches(({ ratePerSecond }) => ratePerSecond),
     ),
     gauge(
       'turnpike_capacity_trial_rate',
-      'Arrivals a second of the latest trial of a search.',
+      'Arrivals per second of the latest trial.',
       ['stage'],
       ofSearches(({ trials }) => trials.at(-1)?.offeredPerSecond ?? null),
     ),
     gauge(
       'turnpike_capacity_trial_good_ratio',
-      'Good answers of all that was due in the latest trial, so far.',
+      'Ratio of good responses to arrivals due in the latest trial.',
       ['stage'],
       ofSearches(({ trials }) => trials.at(-1)?.goodRatio ?? null),
     ),
-    gauge('turnpike_capacity_trial_info', 'Always 1, of the latest trial.', ['stage', 'purpose'], () =>
+    gauge('turnpike_capacity_trial_info', 'Latest trial; the value is always 1.', ['stage', 'purpose'], () =>
       capacity().flatMap(({ stage: name, trials }) =>
         trials.slice(-1).flatMap(({ purpose }) => sample({ stage: name, purpose }, 1)),
       ),
     ),
     gauge(
       'turnpike_capacity_sustained_rate',
-      'The highest rate that held, below all that broke.',
+      'Highest sustained rate below every exceeded rate.',
       ['stage'],
-      ofOver(over => boundsOf(over).heldPerSecond),
+      ofFinished(trials => boundsOf(trials).sustainedPerSecond),
     ),
     gauge(
       'turnpike_capacity_exceeded_rate',
-      'The lowest rate that broke.',
+      'Lowest rate that exceeded the capacity.',
       ['stage'],
-      ofOver(over => boundsOf(over).brokenPerSecond),
+      ofFinished(trials => boundsOf(trials).exceededPerSecond),
     ),
-    gauge('turnpike_capacity_trials', 'Trials that are over.', ['stage', 'outcome'], () =>
+    gauge('turnpike_capacity_trials', 'Finished trials.', ['stage', 'outcome'], () =>
       capacity().flatMap(search =>
-        [...byOutcome(trialsOver(search, stage().name))].flatMap(([outcome, count]) =>
+        [...byOutcome(finishedTrials(search, stage().name))].flatMap(([outcome, count]) =>
           sample({ stage: search.stage, outcome }, count),
         ),
       ),
@@ -275,25 +296,25 @@ export function searchFamilies({ capacity, stage }: Pick<ExpositionSource, 'capa
   ]
 }
 
-/** An unknown value is not 0: it has no sample. */
+/** An unknown value has no sample; it is not 0. */
 const sample = (labels: Sample['labels'], value: number | null): readonly Sample[] =>
   value === null ? [] : [{ labels, value }]
 
-/** Without the current trial, whose outcome is not certain yet. */
-const trialsOver = ({ stage, trials }: CapacityResult, stageNow: string): readonly TrialResult[] =>
+/** The finished trials. The outcome of the current trial is not certain yet. */
+const finishedTrials = ({ stage, trials }: CapacityResult, stageNow: string): readonly TrialResult[] =>
   stage === stageNow ? trials.slice(0, -1) : trials
 
-/** The rates between which the capacity lies, by the trials so far. Of a rate that was tried again, the last trial counts. */
-function boundsOf(over: readonly TrialResult[]): {
-  readonly heldPerSecond: number | null
-  readonly brokenPerSecond: number | null
+/** The bounds of the capacity, from the trials so far. If a rate was tried again, its last trial counts. */
+function boundsOf(trials: readonly TrialResult[]): {
+  readonly sustainedPerSecond: number | null
+  readonly exceededPerSecond: number | null
 } {
-  const last = [...new Map(over.map(({ offeredPerSecond, outcome }) => [offeredPerSecond, outcome]))]
+  const last = [...new Map(trials.map(({ offeredPerSecond, outcome }) => [offeredPerSecond, outcome]))]
   const rates = (isOf: (outcome: TrialOutcome) => boolean) =>
     last.filter(([, outcome]) => isOf(outcome)).map(([perSecond]) => perSecond)
-  const broken = Math.min(...rates(exceedsCapacity))
-  const held = Math.max(...rates(outcome => outcome === 'sustained').filter(perSecond => perSecond < broken))
-  return { heldPerSecond: finite(held), brokenPerSecond: finite(broken) }
+  const exceeded = Math.min(...rates(exceedsCapacity))
+  const sustained = Math.max(...rates(outcome => outcome === 'sustained').filter(perSecond => perSecond < exceeded))
+  return { sustainedPerSecond: finite(sustained), exceededPerSecond: finite(exceeded) }
 }
 
 /** The minimum or maximum of no values is infinite. */

@@ -17,15 +17,15 @@ import type { Plan, Timing } from '../../plan/plan.ts'
 import type { LiveRun } from '../output.ts'
 import { currentOfferedRate, loadElapsedMs } from '../progress.ts'
 
-/** All that metrics are made of, read at the moment of a scrape. */
+/** The data of all metrics, read at scrape time. */
 export type ExpositionSource = {
-  /** To be called before anything is read; until it resolves, values may be a second old. */
+  /** Call before reading anything else; before it resolves, values may be a second old. */
   readonly catchUp: () => Promise<void>
   readonly run: { readonly id: string; readonly scenario: string; readonly seed: number; readonly version: string }
   readonly metrics: ExportedMetrics
   readonly meters: GaugeViews
   readonly inFlight: () => number
-  /** The current stage, and the rate that it is to send; null where the responses set the pace. */
+  /** The current stage, and its arrivals due per second; null if responses set the pace. */
   readonly stage: () => { readonly name: string; readonly offeredPerSecond: number | null }
   readonly billing: () => Pick<Billing, 'billedUsd' | 'discrepancies'>
   readonly tallies: () => readonly Pick<ClauseTally, 'id' | 'violated'>[]
@@ -36,7 +36,7 @@ export type ExpositionSource = {
   readonly pushed: () => PushCounts | null
 }
 
-/** The metrics of a run, of which `info` and `plan` are known beforehand. */
+/** The exposition source of a live run. */
 export function sourceOf(
   live: LiveRun,
   plan: Plan,
@@ -72,22 +72,22 @@ export type ExportedMetrics = Pick<RunMetrics, 'cells'>
 export type Sample = { readonly labels: Readonly<Record<string, string>>; readonly value: number }
 
 /**
- * Upper ends of buckets in milliseconds: a quarter of a millisecond to two minutes, in steps of a half and of a third,
- * so that two of them double.
+ * Upper bounds of buckets in milliseconds, from a quarter of a millisecond to two minutes. The steps alternate between
+ * a half and a third, so two steps double the bound.
  */
 export const bucketBoundsMs: readonly number[] = Array.from(
   { length: 20 },
   (_, exponent) => 0.25 * 2 ** exponent,
 ).flatMap((ms, index, all) => (index === all.length - 1 ? [ms] : [ms, ms * 1.5]))
 
-/** Pairs of call and stage with series of their own; later ones share those of `OTHER_NAME`. */
+/** Maximum pairs of call and stage with their own series; later pairs share those of `OTHER_NAME`. */
 export const maxExportedSeries = 64
 
 export type ExportedCell = { readonly call: string; readonly stage: string; readonly stats: RequestStats }
 
 /**
- * The same cells in the order in which they were first read, new ones last. One that had series of its own keeps them, so
- * that no count ever falls.
+ * The same cells in the order of their first read, new cells last. A cell with its own series keeps them, so no counter
+ * ever decreases.
  */
 export function inStableOrder(metrics: ExportedMetrics): ExportedMetrics {
   const ranks = new Map<string, Map<string, number>>()
@@ -137,7 +137,7 @@ export function histogramSeries(metrics: ExportedMetrics, timing: Timing): reado
     }))
 }
 
-/** Requests sent, by how they ended. A failed request has no status. */
+/** Requests sent, by outcome. A failed request has no status. */
 export function requestSamples(metrics: ExportedMetrics): readonly Sample[] {
   return exportedSeries(metrics).flatMap(({ call, stage, stats }) => {
     const byClass = new Map<string, number>()
@@ -154,32 +154,30 @@ export function requestSamples(metrics: ExportedMetrics): readonly Sample[] {
   })
 }
 
-/** One number of each pair of call and stage. */
+/** One value for each pair of call and stage. */
 export const cellSamples = (metrics: ExportedMetrics, value: (stats: RequestStats) => number): readonly Sample[] =>
   exportedSeries(metrics).map(({ call, stage, stats }) => ({ labels: { call, stage }, value: value(stats) }))
 
-/** Pairs of call and stage that have no series of their own. */
+/** The number of pairs of call and stage without their own series. */
 export function overflowedSeries(metrics: ExportedMetrics): number {
   const cells = metrics.cells()
-  const nameless = cells
-    .slice(0, maxExportedSeries)
-    .filter(each => each.call === OTHER_NAME || each.stage === OTHER_NAME)
-  return nameless.length + Math.max(0, cells.length - maxExportedSeries)
+  const named = cells.slice(0, maxExportedSeries).filter(each => each.call === OTHER_NAME || each.stage === OTHER_NAME)
+  return named.length + Math.max(0, cells.length - maxExportedSeries)
 }
 
-/** 1: met so far, 0: crossed; no sample while it is inconclusive. */
+/** 1: met so far, 0: crossed; no sample if inconclusive. */
 export const thresholdSamples = (thresholds: readonly ThresholdResult[]): readonly Sample[] =>
   thresholds
     .filter(({ verdict }) => verdict !== 'inconclusive')
     .map(({ expression, verdict }) => ({ labels: { threshold: expression }, value: verdict === 'pass' ? 1 : 0 }))
 
-/** RunMetrics of one name. Counters never fall. */
+/** All metrics with one name. Counters never decrease. */
 export type Family = {
   readonly name: string
   readonly kind: 'counter' | 'gauge'
   readonly help: string
   readonly labels: readonly string[]
-  /** As of now. No two have the same labels. */
+  /** The current samples. Each has different labels. */
   readonly samples: () => readonly Sample[]
 }
 

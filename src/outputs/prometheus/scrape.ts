@@ -14,8 +14,8 @@ import {
 } from './samples.ts'
 
 /**
- * Serves the metrics of a run at `/metrics`. Before the run starts there is nothing to show but that it exists. Rejects
- * when it cannot listen at the address.
+ * Serves the metrics of a run at `/metrics`. The page is empty until the run starts. Rejects if it cannot listen at the
+ * address.
  */
 export async function createScrapeOutput(
   { host, port }: { readonly host: string; readonly port: number },
@@ -35,8 +35,8 @@ export async function createScrapeOutput(
 }
 
 /**
- * Reads the source at scrape time only, so that the client library costs nothing for each observation: its own histograms
- * would take as much time as sending the request did.
+ * Reads the source only at scrape time, so the client library costs nothing per observation. Its own histograms would
+ * take as much time as sending a request.
  */
 export function createExposition(source: ExpositionSource): Exposition {
   const registry = new Registry()
@@ -52,16 +52,16 @@ export function createExposition(source: ExpositionSource): Exposition {
   }
 }
 
-/** The text of families as Prometheus reads it, without those of the process. */
-export function renderFamilies(these: readonly Family[]): Promise<string> {
+/** The families in the text format of Prometheus, without the process metrics. */
+export function renderFamilies(rendered: readonly Family[]): Promise<string> {
   const registry = new Registry()
-  for (const family of these) register(registry, family)
+  for (const family of rendered) register(registry, family)
   return registry.metrics()
 }
 
 export type NamedSample = Sample & { readonly name: string }
 
-/** The metrics of the process, as `/metrics` has them. To be called once; the result reads them each time. */
+/** The process metrics of `/metrics`. Call once; the returned function reads the current values. */
 export function processMetrics(): () => Promise<readonly NamedSample[]> {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -73,7 +73,7 @@ export function processMetrics(): () => Promise<readonly NamedSample[]> {
   }
 }
 
-/** Parts of a histogram have names of their own, which the types of the client library leave out. */
+/** Parts of a histogram have their own names, which the types of the client library omit. */
 const seriesName = (value: { readonly metricName?: string }): string | undefined => value.metricName
 
 const texts = (labels: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
@@ -95,14 +95,14 @@ function register(registry: Registry, { name, kind, help, labels, samples }: Fam
       collect() {
         this.reset()
         const known = samples()
-        // A gauge without labels is reset to 0; what is not known is no 0.
+        // A gauge without labels resets to 0, but an unknown value is not 0.
         if (known.length === 0) this.remove({})
         for (const { labels, value } of known) this.set(labels, value)
       },
     })
 }
 
-/** A histogram of the client library whose values are those of the fold. */
+/** A histogram of the client library with the values of `metrics`. */
 function histogram(registry: Registry, metrics: ExportedMetrics, name: string, timing: Timing, help: string): void {
   const type = 'histogram'
   const metric = new Histogram({ name, help, labelNames: ['call', 'stage'], registers: [] })

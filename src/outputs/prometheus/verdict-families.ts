@@ -1,11 +1,10 @@
 import type { Percentiles } from '../../judge/metrics/histogram.ts'
 import type { CallFacts, Report } from '../../report/document.ts'
-
 import type { Family } from './samples.ts'
 
 /**
- * The verdict of a run. All of them are gauges, which a later run of the scenario replaces. None has the name of a metric
- * of a live run, so that yesterday's verdict is not mistaken for a current one.
+ * The metrics of the verdict of a run. All are gauges, which the next run of the scenario replaces. Their names differ
+ * from those of a live run, so an old verdict does not look like a current one.
  */
 export function verdictFamilies(report: Report): readonly Family[] {
   const { verdict, run, load, billing, clauses, thresholds, capacity } = report
@@ -15,77 +14,92 @@ export function verdictFamilies(report: Report): readonly Family[] {
     calls.flatMap(facts => quantiles(percentiles(facts), { call: facts.call }))
 
   return [
-    last('verdict', '1 for the verdict, 0 for the others.', ['verdict'], verdicts, each => [
+    last('verdict', '1 for the verdict of the run, 0 for the others.', ['verdict'], verdicts, each => [
       { verdict: each },
       each === verdict ? 1 : 0,
     ]),
-    last('info', 'Always 1.', ['run_id', 'seed', 'version', 'ended'], [run], ({ id, seed, version, ended }) => [
-      { run_id: id, seed: String(seed), version, ended },
-      1,
-    ]),
-    last('start_timestamp_seconds', 'When it began.', [], [Date.parse(run.startedAt) / 1000], alone),
-    last('duration_seconds', 'How long it took.', [], [run.durationMs / 1000], alone),
-    last('threshold_ok', '1: held, 0: crossed.', ['threshold'], thresholds, ({ expression, verdict: each }) => [
-      { threshold: expression },
-      each === 'inconclusive' ? null : each === 'pass' ? 1 : 0,
-    ]),
-    last('violations', 'Violations of a clause that was judged.', ['clause'], judged, ({ id, violated }) => [
+    last(
+      'info',
+      'Run information; the value is always 1.',
+      ['run_id', 'seed', 'version', 'ended'],
+      [run],
+      ({ id, seed, version, ended }) => [{ run_id: id, seed: String(seed), version, ended }, 1],
+    ),
+    last('start_timestamp_seconds', 'Start time of the run.', [], [Date.parse(run.startedAt) / 1000], unlabeled),
+    last('duration_seconds', 'Duration of the run.', [], [run.durationMs / 1000], unlabeled),
+    last(
+      'threshold_ok',
+      '1 if the threshold was met, 0 if it was crossed.',
+      ['threshold'],
+      thresholds,
+      ({ expression, verdict: each }) => [
+        { threshold: expression },
+        each === 'inconclusive' ? null : each === 'pass' ? 1 : 0,
+      ],
+    ),
+    last('violations', 'Violations of the clause.', ['clause'], judged, ({ id, violated }) => [
       { clause: id },
       violated,
     ]),
-    last('discrepancies', 'Differences between claimed and billed.', ['kind'], billing.discrepancies, each => [
+    last('discrepancies', 'Differences between claimed and billed amounts.', ['kind'], billing.discrepancies, each => [
       { kind: each.kind },
       each.count,
     ]),
-    last('requests', 'Requests by what became of them.', ['outcome'], outcomes, outcome => [
-      { outcome },
-      load[outcome],
-    ]),
-    last('credits', 'RPC credits.', ['by'], ['expected', 'claimed'] as const, by => [
+    last('requests', 'Requests by outcome.', ['outcome'], outcomes, outcome => [{ outcome }, load[outcome]]),
+    last('credits', 'RPC credits, expected and claimed.', ['by'], ['expected', 'claimed'] as const, by => [
       { by },
       Number(by === 'expected' ? billing.expectedCredits : billing.claimedCredits),
     ]),
-    last('usd', 'Money.', ['by'], ['expected', 'claimed', 'billed'] as const, by => {
+    last('usd', 'USD, expected, claimed and billed.', ['by'], ['expected', 'claimed', 'billed'] as const, by => {
       const amount = { expected: billing.expectedUsd, claimed: billing.claimedUsd, billed: billing.billedUsd }[by]
       return [{ by }, amount === null ? null : Number(amount)]
     }),
-    last('good_ratio', 'Good answers of all that were due.', ['call'], calls, ({ call, goodRatio }) => [
+    last('good_ratio', 'Ratio of good responses to arrivals due.', ['call'], calls, ({ call, goodRatio }) => [
       { call },
       goodRatio,
     ]),
     last(
       'request_duration_seconds',
-      'Latency.',
+      'Time from due to end of complete 2xx responses.',
       ['call', 'quantile'],
       ofCalls(facts => facts.latencyMs),
       same,
     ),
     last(
       'ttft_seconds',
-      'Time to first token.',
+      'Time from sent to first token of streams.',
       ['call', 'quantile'],
       ofCalls(facts => facts.ttftMs),
       same,
     ),
-    last('lateness_seconds', 'Due to send.', ['quantile'], quantiles(load.latenessMs, {}), same),
-    last('capacity_rate', 'Arrivals a second that were confirmed.', ['stage'], capacity, ({ stage, ratePerSecond }) => [
-      { stage },
-      ratePerSecond,
-    ]),
-    last('capacity_info', 'Always 1.', ['stage', 'status'], capacity, ({ stage, status }) => [{ stage, status }, 1]),
+    last('lateness_seconds', 'Time from due to sent.', ['quantile'], quantiles(load.latenessMs, {}), same),
+    last(
+      'capacity_rate',
+      'Confirmed capacity in arrivals per second.',
+      ['stage'],
+      capacity,
+      ({ stage, ratePerSecond }) => [{ stage }, ratePerSecond],
+    ),
+    last(
+      'capacity_info',
+      'Capacity search; the value is always 1.',
+      ['stage', 'status'],
+      capacity,
+      ({ stage, status }) => [{ stage, status }, 1],
+    ),
   ]
 }
 
 const verdicts = ['pass', 'fail', 'inconclusive'] as const
 const outcomes = ['answered', 'failed', 'dropped'] as const
 
-/** The labels and the value of a sample; null where there is no value, and then there is no sample. */
+/** The labels and the value of a sample; null: no sample. */
 type Row = readonly [labels: Readonly<Record<string, string>>, value: number | null]
 
-const alone = (value: number): Row => [{}, value]
+const unlabeled = (value: number): Row => [{}, value]
 const same = (row: Row): Row => row
 
-/** A percentile that could not be stated has no value. */
+/** A percentile with too few values is null. */
 const quantiles = (
   { p50, p90, p95, p99, p999 }: Percentiles,
   labels: Readonly<Record<string, string>>,

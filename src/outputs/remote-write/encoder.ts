@@ -11,20 +11,22 @@ import {
 import { createProtobufWriter, type ProtobufWriter } from './protobuf.ts'
 import type { WriteBatch } from './send-queue.ts'
 
-/** Encodes the values of all series at an instant as requests of remote write. */
+/** Encodes the values of all series at one instant as remote-write requests. */
 export type Encoder = {
-  /** A series that was there the last time and is not now gets a stale marker. Instants, in milliseconds of Unix time, ascend. */
+  /**
+   * A series that is missing since the last write gets a stale marker. Times are Unix milliseconds and must increase.
+   */
   readonly write: (families: Iterable<readonly SeriesSample[]>, atMs: number) => AsyncIterable<WriteBatch>
 }
 
 type Series = { readonly labels: Uint8Array; readonly of: 'numbers' | 'histograms'; seenAtMs: number }
 
-/** One block of Snappy, which takes about a millisecond. */
+/** One block of Snappy; its compression takes about a millisecond. */
 const batchBytes = 64 * 1024
-/** Series that are written before others have a turn: well below a millisecond. */
+/** Series to write before yielding to the event loop; they take well below a millisecond. */
 const seriesPerTurn = 250
 
-/** `identity` is on every series. `yieldToEventLoop` gives others a turn: the loop that encodes may also send the load. */
+/** Every series has the labels `identity`. The encoder yields, because the same event loop may send the load. */
 export function createEncoder(
   identity: Readonly<Record<string, string>>,
   yieldToEventLoop: () => Promise<void>,
@@ -52,14 +54,14 @@ export function createEncoder(
     return written
   }
 
-  /** Writes one series after the other, the ended ones last. */
+  /** Writes one series after the other, stale markers last. */
   function* eachSeries(families: Iterable<readonly SeriesSample[]>, atMs: number): Iterable<void> {
     for (const samplesOfFamily of families) {
       for (const sampled of samplesOfFamily) {
         const { value } = sampled
         if (typeof value === 'number' && !Number.isFinite(value)) continue
         const series = seriesOf(sampled)
-        // One value at an instant: with a second one, a receiver would refuse the whole batch.
+        // One value per instant. With a second value, a receiver would reject the whole batch.
         if (series.seenAtMs === atMs) continue
         series.seenAtMs = atMs
         yield writeSeries(requests, series.labels, value, atMs)
@@ -87,10 +89,10 @@ export function createEncoder(
   }
 }
 
-/** The NaN that ends a series, told from every other NaN by its bits. */
+/** The NaN of a stale marker. Its bits differ from every other NaN. */
 const STALE = 0x7ff0_0000_0000_0002n
 
-/** Fields of the messages of Prometheus's remote write, version 1. */
+/** Field numbers of the messages of Prometheus remote write, version 1. */
 const request = { series: 1 } as const
 const series = { label: 1, sample: 2, histogram: 4 } as const
 const label = { name: 1, value: 2 } as const
@@ -107,7 +109,7 @@ const histogram = {
 } as const
 const span = { offset: 1, length: 2 } as const
 
-/** The labels of a series, sorted by their names as receivers want them; one without a value is none. */
+/** The labels of a series, sorted by name as receivers require. Empty labels are left out. */
 export function writeLabels(to: ProtobufWriter, labels: Readonly<Record<string, string>>): void {
   const sorted = Object.entries(labels)
     .filter(([, value]) => value !== '')
@@ -120,7 +122,7 @@ export function writeLabels(to: ProtobufWriter, labels: Readonly<Record<string, 
   }
 }
 
-/** The value at an instant of a series whose labels were written before. Requests one after the other are one request. */
+/** Writes one value of a series with encoded labels. Concatenated requests are one valid request. */
 export function writeSeries(
   to: ProtobufWriter,
   labels: Uint8Array,
@@ -138,7 +140,7 @@ export function writeSeries(
   })
 }
 
-/** From this instant on the series has no value. A series of histograms takes its marker in a histogram. */
+/** Ends a series at this instant. A series of histograms needs its stale marker in a histogram. */
 export function writeStaleMarker(
   to: ProtobufWriter,
   labels: Uint8Array,
@@ -156,7 +158,7 @@ export function writeStaleMarker(
   })
 }
 
-/** The two counts are written although they may be 0: that they are there says that the histogram counts in integers. */
+/** Writes both counts even if they are 0, because their presence marks a histogram with integer counts. */
 function writeHistogram(to: ProtobufWriter, of: NativeHistogram, atMs: number): void {
   to.uint(histogram.count, of.count)
   to.double(histogram.sum, of.sumSeconds)
@@ -180,8 +182,8 @@ export type SeriesSample = {
 }
 
 /**
- * All that `/metrics` has, read family by family as it is iterated, so that the event loop never stops for all of it at
- * once. A histogram is there twice: as the buckets that are scraped, which dashboards query, and as a native histogram.
+ * All metrics of `/metrics`. The iterator reads one family at a time, so it never blocks the event loop for long. A
+ * histogram is included twice: as classic buckets, which dashboards query, and as a native histogram.
  */
 export function sampleFamilies(source: ExpositionSource): () => Promise<Iterable<readonly SeriesSample[]>> {
   const known = families(source)
@@ -202,7 +204,7 @@ export const ofFamily = ({ name, samples }: Family): readonly SeriesSample[] =>
 
 const les = bucketBoundsMs.map(ms => String(ms / 1000))
 
-/** A run has thousands of buckets, so that their names and labels must be cheap to make. */
+/** A run has thousands of buckets, so their names and labels must be cheap to make. */
 function samplesOfHistogram(
   name: string,
   { labels, counts, count, sumSeconds, native }: HistogramSeries,

@@ -1,27 +1,27 @@
-/** Writes fields in the wire format of protocol buffers, one after the other, into memory that grows as needed. */
+/** Writes fields in the protocol buffers wire format into a buffer that grows as needed. */
 export type ProtobufWriter = {
-  /** A whole number from 0 to 2⁵³. */
+  /** An integer from 0 to 2⁵³. */
   readonly uint: (field: number, value: number) => void
-  /** A whole number of either sign, as `sint32` and `sint64` have it. */
+  /** A signed integer, encoded like `sint32` and `sint64`. */
   readonly sint: (field: number, value: number) => void
   readonly double: (field: number, value: number) => void
-  /** A double by its bits, for a NaN that says something is no number to JavaScript. */
+  /** A double by its bits, because JavaScript cannot represent different NaNs. */
   readonly doubleBits: (field: number, bits: bigint) => void
   readonly text: (field: number, value: string) => void
   readonly packedSints: (field: number, values: readonly number[]) => void
-  /** Whatever `fill` writes, as one field. */
+  /** One field with everything that `fill` writes. */
   readonly message: (field: number, fill: () => void) => void
-  /** Fields that were written before. */
+  /** Fields that are already encoded. */
   readonly raw: (bytes: Uint8Array) => void
   readonly size: () => number
-  /** A copy of what was written; the writer begins anew. */
+  /** Returns a copy of the written bytes and clears the writer. */
   readonly take: () => Uint8Array
 }
 
 const VARINT = 0
 const EIGHT_BYTES = 1
-const COUNTED = 2
-const LONGEST_VARINT = 10
+const LENGTH_DELIMITED = 2
+const MAX_VARINT_BYTES = 10
 
 export function createProtobufWriter(firstSize = 1024): ProtobufWriter {
   let bytes = Buffer.alloc(firstSize)
@@ -35,20 +35,20 @@ export function createProtobufWriter(firstSize = 1024): ProtobufWriter {
   }
 
   const varint = (value: number) => {
-    makeRoom(LONGEST_VARINT)
+    makeRoom(MAX_VARINT_BYTES)
     let rest = value
-    // Not by shifts, which would cut a timestamp to 32 bits.
+    // Not with shifts, which would truncate a timestamp to 32 bits.
     for (; rest >= 128; rest = Math.floor(rest / 128)) bytes[end++] = (rest % 128) | 128
     bytes[end++] = rest
   }
   const tag = (field: number, type: number) => varint(field * 8 + type)
   const zigzag = (value: number) => varint(value < 0 ? -2 * value - 1 : 2 * value)
 
-  const counted = (field: number, fill: () => void) => {
-    tag(field, COUNTED)
+  const lengthDelimited = (field: number, fill: () => void) => {
+    tag(field, LENGTH_DELIMITED)
     const start = end
     fill()
-    // The length stands first and is known last.
+    // The length comes first but is known last.
     const length = end - start
     varint(length)
     const lengthSize = end - start - length
@@ -79,13 +79,13 @@ export function createProtobufWriter(firstSize = 1024): ProtobufWriter {
     },
     text: (field, value) => {
       const length = Buffer.byteLength(value)
-      tag(field, COUNTED)
+      tag(field, LENGTH_DELIMITED)
       varint(length)
       makeRoom(length)
       end += bytes.write(value, end)
     },
-    packedSints: (field, values) => counted(field, () => values.forEach(zigzag)),
-    message: counted,
+    packedSints: (field, values) => lengthDelimited(field, () => values.forEach(zigzag)),
+    message: lengthDelimited,
     raw: written => {
       makeRoom(written.length)
       bytes.set(written, end)

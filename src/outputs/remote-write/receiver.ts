@@ -4,23 +4,23 @@ import type { PushCounts } from '../../observation/log.ts'
 import type { Exchange, RawHttpRequest } from '../../produce/transport/transport.ts'
 import type { UndiciTransport } from '../../produce/transport/undici.ts'
 
-/** A server that takes what Turnpike pushes. */
+/** A server that receives pushed metrics. */
 export type Receiver = {
-  /** As it may be shown: without credentials. */
+  /** Without credentials, so it may be shown. */
   readonly address: string
   readonly authorization: string | null
-  /** What nobody may see, in each form in which a receiver could repeat it. */
+  /** Secrets in each form in which a receiver could echo them. */
   readonly secrets: readonly string[]
 }
 
-/** A receiver, and how to reach it. */
+/** A receiver and the connection to it. */
 export type ReceiverLink = {
   readonly receiver: Receiver
   readonly send: UndiciTransport['send']
   readonly clock: Clock
-  /** Takes how pushing goes, in a few words. */
+  /** Called with a short message when the state of pushing changes. */
   readonly note: (line: string) => void
-  /** Takes what became of all samples, in the end. */
+  /** Called at the end with the counts of all samples. */
   readonly tell: (counts: PushCounts) => void
   readonly close: () => Promise<void>
 }
@@ -28,10 +28,10 @@ export type ReceiverLink = {
 /** Sends a body once. */
 export type Post = (body: Uint8Array, signal: AbortSignal) => Promise<PushResult>
 
-/** How long the end of a run waits for a receiver. */
+/** The maximum time that the end of a run waits for a receiver. */
 const maxFinishMs = 10_000
 
-/** Does the last work for a receiver. `until` aborts when it takes too long, and at once when `quit` does. */
+/** Runs the final work for a receiver. `until` aborts when it takes too long, or when `quit` aborts. */
 export async function finishInTime(
   clock: Clock,
   quit: AbortSignal,
@@ -48,9 +48,9 @@ export async function finishInTime(
 }
 
 /**
- * The receiver at an address that a flag gave. Credentials are a token, or a user and a password with a colon between
- * them; they stand in the environment, because a command line is read by everybody on the machine. Throws a UsageError
- * that shows no secret.
+ * The receiver at the address of a flag. Credentials are a token, or a user and a password separated by a colon. They
+ * come from the environment, because every user of the machine can read command lines. Throws a UsageError, which never
+ * contains a secret.
  */
 export function parseReceiver(
   flag: string,
@@ -60,9 +60,9 @@ export function parseReceiver(
 ): Receiver {
   const url = URL.canParse(address) ? new URL(address) : null
   const expected = 'an address such as http://127.0.0.1:9090'
-  // Not what was given: a secret may stand anywhere in it.
+  // The message does not quote the address, because it may contain a secret.
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw new UsageError({ where: flag, got: 'no address of http or https', expected })
+    throw new UsageError({ where: flag, got: 'not an http or https address', expected })
   if (url.username !== '' || url.password !== '')
     throw new UsageError({ where: flag, got: 'an address with a user or a password', expected: `them in ${variable}` })
   if (url.search !== '' || url.hash !== '')
@@ -83,7 +83,7 @@ export function parseReceiver(
   }
 }
 
-/** A receiver must not keep a run from ending, however slow its network is. */
+/** A slow receiver must not delay the end of a run. */
 const timeouts = { connectMs: 3_000, headersMs: 10_000, idleMs: 10_000, totalMs: 10_000 }
 const maxReplyBytes = 64 * 1024
 
@@ -94,25 +94,25 @@ export function createPost(
 ): Post {
   const { address, authorization, secrets } = receiver
   const path = new URL(address).pathname
-  const proof = authorization === null ? {} : { authorization }
-  const all = { ...headers, ...proof }
+  const credentials = authorization === null ? {} : { authorization }
+  const all = { ...headers, ...credentials }
   return async (body, signal) => {
     const request = { method, path, headers: all, body, timeouts, maxBodyBytes: maxReplyBytes, onStreamBytes: null }
     return readPushResult(await send(request, signal), clock.wallMs(), secrets)
   }
 }
 
-/** What a receiver did with a request. */
+/** The result of one push. */
 export type PushResult =
   | { readonly kind: 'accepted' }
-  /** It may be taken later: not before `afterMs` milliseconds, where the receiver said so. */
+  /** Retry later; after `afterMs` milliseconds if the receiver sent a Retry-After. */
   | { readonly kind: 'later'; readonly reason: string; readonly afterMs: number | null }
-  /** It will never be taken. */
+  /** Do not retry. */
   | { readonly kind: 'refused'; readonly reason: string }
 
 /**
- * By the rules of remote write: what is wrong with the request stays wrong, all else may pass. A response that contains a
- * secret is not quoted.
+ * Follows the remote-write specification: a faulty request is not retried, anything else is. Never quotes a response
+ * that contains a secret.
  */
 export function readPushResult(
   { failure, status, headers, body }: Exchange,
@@ -140,7 +140,7 @@ function retryAfterMs(text: string | undefined, wallMs: number): number | null {
 
 const maxQuotedLength = 160
 
-/** The beginning of a response, as one line for people. */
+/** The beginning of a response as one line, for a message. */
 function quoted(body: Buffer, secrets: readonly string[]): string {
   const text = body.toString('utf8')
   if (secrets.some(secret => text.includes(secret))) return ''

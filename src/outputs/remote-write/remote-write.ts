@@ -7,7 +7,7 @@ import { createEncoder, ofFamily, type SeriesSample, sampleFamilies } from './en
 import { createPost, finishInTime, type ReceiverLink } from './receiver.ts'
 import { createSendQueue, type SendQueue } from './send-queue.ts'
 
-/** Version 1 of the protocol, which every receiver takes. */
+/** Version 1 of the protocol, which every receiver supports. */
 const request = {
   method: 'POST',
   headers: {
@@ -18,7 +18,7 @@ const request = {
   },
 } as const
 
-/** Writes all metrics of a run to a receiver while it goes, and its verdict in the end. */
+/** Writes all metrics of a run to a receiver during the run, and its verdict at the end. */
 export function createRemoteWrite(
   link: ReceiverLink,
   runId: string,
@@ -26,7 +26,7 @@ export function createRemoteWrite(
 ): Output & Required<Pick<Output, 'pushCounts'>> {
   const { clock, note } = link
   const queue = createSendQueue({ clock, note, post: createPost(link, request) })
-  // Without a label of its own, two runs could not be told apart, and the receiver would refuse one of them.
+  // Without a unique label, the series of two runs would be the same, and the receiver would reject one of them.
   const identity = { job: 'turnpike', instance: runId }
   let loop: RemoteWriteLoop | null = null
   return {
@@ -47,11 +47,11 @@ export function createRemoteWrite(
   }
 }
 
-/** Writes all series to a receiver every two seconds while a run goes. */
+/** Writes all series to a receiver every two seconds during a run. */
 export type RemoteWriteLoop = {
-  /** Writes once more, `last` included, and marks every series as stale. Resolves when nothing is left, or `until` aborts. */
+  /** Writes all series and `last`, then stale markers. Resolves when the queue is empty, or when `until` aborts. */
   readonly finish: (last: readonly (readonly SeriesSample[])[], until: AbortSignal) => Promise<void>
-  /** Writes no more. */
+  /** Stops writing. */
   readonly stop: () => void
 }
 
@@ -60,12 +60,14 @@ export type RemoteWriteLoopOptions = {
   readonly queue: SendQueue
   readonly samples: () => Promise<Iterable<readonly SeriesSample[]>>
   readonly processSamples: () => Promise<readonly SeriesSample[]>
-  /** Labels of every series. No other run has the same. */
+  /** The labels of every series, unique to this run. */
   readonly identity: Readonly<Record<string, string>>
   readonly note: (line: string) => void
 }
 
-/** As often as Prometheus scrapes by the configuration that comes with the dashboards, whose rates are over four of these. */
+/**
+ * Equal to the scrape interval of the shipped Prometheus configuration; the dashboards take rates over four of these.
+ */
 const writeEveryMs = 2_000
 
 export function startRemoteWriteLoop(options: RemoteWriteLoopOptions): RemoteWriteLoop {
@@ -74,7 +76,7 @@ export function startRemoteWriteLoop(options: RemoteWriteLoopOptions): RemoteWri
   const encoder = createEncoder(identity, () => sleepUntil(clock, clock.nowMs()))
   let latestMs = 0
 
-  /** The instants of a series must ascend, also where all of them are written twice at once. */
+  /** The times of a series must increase, even between two immediate writes. */
   async function write(families: Iterable<readonly SeriesSample[]>): Promise<void> {
     latestMs = Math.max(Math.round(clock.wallMs()), latestMs + 1)
     for await (const batch of encoder.write(families, latestMs)) queue.put(batch)
@@ -86,7 +88,7 @@ export function startRemoteWriteLoop(options: RemoteWriteLoopOptions): RemoteWri
       await write(chain(await samples(), [ofProcess, ...more]))
     } catch (cause) {
       // An output must not end the run.
-      note(`nothing was sent this time: ${cause}`)
+      note(`one write was skipped: ${cause}`)
     }
   }
 

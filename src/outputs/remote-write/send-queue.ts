@@ -2,16 +2,16 @@ import { type Clock, sleepUntil } from '../../lib/clock.ts'
 import type { PushCounts } from '../../observation/log.ts'
 import type { Post } from './receiver.ts'
 
-/** The body of one request, and how many samples it holds. */
+/** The body of one request, and its number of samples. */
 export type WriteBatch = { readonly body: Uint8Array; readonly samples: number }
 
 /**
- * Sends batches one after the other in the order in which they were put, each until it is taken or refused. `put` never
- * waits. Bounded: while a receiver takes nothing, the oldest batches are lost, and counted.
+ * Sends batches in order, one at a time, and retries each until it is accepted or refused. `put` never waits. The queue
+ * is bounded: while a receiver accepts nothing, the oldest batches are dropped and counted as lost.
  */
 export type SendQueue = {
   readonly put: (batch: WriteBatch) => void
-  /** Resolves when every batch is taken or lost; when `until` aborts, all that are left are lost. To be called once, at the end. */
+  /** Call once, at the end. Resolves when every batch is accepted or lost. When `until` aborts, the rest is lost. */
   readonly flush: (until: AbortSignal) => Promise<void>
   readonly tally: () => PushCounts
 }
@@ -19,12 +19,12 @@ export type SendQueue = {
 export type SendQueueOptions = {
   readonly clock: Clock
   readonly post: Post
-  /** Called when the receiver stops taking batches, and when it takes them again. */
+  /** Called when the receiver stops accepting batches, and when it accepts them again. */
   readonly note: (line: string) => void
   readonly maxBytes?: number
 }
 
-/** Enough for some minutes of an ordinary run. */
+/** Enough for a few minutes of an ordinary run. */
 const maxQueuedBytes = 8_388_608
 const firstPauseMs = 250
 const maxPauseMs = 5_000
@@ -36,7 +36,7 @@ export function createSendQueue({ clock, post, note, maxBytes = maxQueuedBytes }
   let queuedBytes = 0
   let pauseMs = firstPauseMs
   let sending: Promise<void> | null = null
-  /** What was noted last, so that nothing is noted twice. */
+  /** Whether each problem was noted already, so that nothing is noted twice. */
   let [isWaiting, hasRefused] = [false, false]
   let [takenSamples, failures, lostSamples] = [0, 0, 0]
 
@@ -76,9 +76,9 @@ export function createSendQueue({ clock, post, note, maxBytes = maxQueuedBytes }
   }
 
   function waitMs(afterMs: number | null): number {
-    const ownMs = pauseMs
+    const backoffMs = pauseMs
     pauseMs = Math.min(2 * pauseMs, maxPauseMs)
-    return afterMs === null ? ownMs : Math.max(ownMs, Math.min(afterMs, maxRetryAfterMs))
+    return afterMs === null ? backoffMs : Math.max(backoffMs, Math.min(afterMs, maxRetryAfterMs))
   }
 
   async function sendAll(): Promise<void> {

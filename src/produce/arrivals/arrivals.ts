@@ -6,9 +6,9 @@ import { dueTimes, trialDueTimes } from './due-times.ts'
 
 /** One call that is due. */
 export type Arrival = {
-  /** The `seq` of its first request; see `requestIdOf` for the others. */
+  /** The id of its first request; see `requestIdOf` for the others. */
   readonly id: number
-  /** The `place` of its first request; the others follow it. */
+  /** The `seq` of its first request; the others follow. */
   readonly seq: number
   readonly stage: string
   /** The index of its trial in a capacity search; null in other stages. */
@@ -26,13 +26,13 @@ export type Arrival = {
 export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'foreign' | 'again'
 
 /**
- * Makes the arrivals of one shard. Each stage and each replay has its own random streams, and what a caller sends depends
- * only on what it has sent before. So a caller sends the same, whatever the number of workers.
+ * Makes the arrivals of one shard. Each stage and each replay has its own random streams, and the next request of a
+ * caller depends only on its earlier requests. So a caller sends the same requests with any number of workers.
  */
 export type ArrivalSource = {
   /** The arrivals of an open stage that belong to this shard, lazily and in order of due time. */
   readonly open: (stage: StagePlan) => Iterable<Arrival>
-  /** The arrivals of one trial of a capacity search that begins at `startMs`. */
+  /** The arrivals of one trial of a capacity search that starts at `startMs`. */
   readonly trial: (stage: StagePlan, trial: Trial, startMs: number) => Iterable<Arrival>
   /** The next arrival of a closed or saturate stage, due at the given time. Never ends. */
   readonly closed: (stage: StagePlan) => (dueMs: number) => Arrival
@@ -46,18 +46,18 @@ export function createArrivalSource(
 ): ArrivalSource {
   const { names, keysEach } = plan.callers
   const isOwn = ownsCaller(plan, shard)
-  /** What each caller has sent so far. */
+  /** The number of arrivals and requests of each caller so far. */
   const sent = new Map<number, { readonly arrivals: number; readonly requests: number }>()
   let seq = 0
   /** Counts arrivals over all trials, so that callers take turns across them. */
   let trialArrivals = 0
 
   const single: ArrivalSource['single'] = (stage, call, caller, dueMs) => {
-    const what = plan.calls[call]
+    const planned = plan.calls[call]
     const { arrivals, requests } = sent.get(caller) ?? { arrivals: 0, requests: 0 }
     const id = requests * names.length + caller
     const steps =
-      what?.kind === 'replay' ? replaySteps(what, randomStream(plan.seed, `replay/${id}`), plan.callers) : only
+      planned?.kind === 'replay' ? replaySteps(planned, randomStream(plan.seed, `replay/${id}`), plan.callers) : only
     sent.set(caller, { arrivals: arrivals + 1, requests: requests + steps.length })
     const arrival = { id, seq, stage, call, caller, key: arrivals % keysEach, dueMs, steps, trial: null }
     seq += steps.length
@@ -101,14 +101,14 @@ export function createArrivalSource(
       let index = 0
       return dueMs => {
         const user = users[index++ % users.length]
-        if (user === undefined) throw new RangeError(`${stage.name} has no caller of this worker`)
+        if (user === undefined) throw new RangeError(`this worker has no caller in stage ${stage.name}`)
         return single(stage.name, user.choice.weighted(mix), user.caller, dueMs)
       }
     },
   }
 }
 
-/** The `seq` of request `index` of an arrival. Those of a caller are `callers` apart, so that callers never collide. */
+/** The id of request `index` of an arrival. The ids of one caller are `callers` apart, so callers never collide. */
 export const requestIdOf = ({ id }: Arrival, index: number, callers: number): number => id + index * callers
 
 const only: readonly ReplayStep[] = ['only']
@@ -116,15 +116,15 @@ const only: readonly ReplayStep[] = ['only']
 type ReplayPlan = Extract<Call, { kind: 'replay' }>
 
 function replaySteps(call: ReplayPlan, random: Random, { names, keysEach }: Plan['callers']): readonly ReplayStep[] {
-  const conflict = random.next() < call.conflictRatio
-  const otherCallerRatio = random.next() < call.otherCallerRatio && names.length > 1
-  const otherKeyRatio = random.next() < call.otherKeyRatio && keysEach > 1
+  const hasConflict = random.next() < call.conflictRatio
+  const hasOtherCaller = random.next() < call.otherCallerRatio && names.length > 1
+  const hasOtherKey = random.next() < call.otherKeyRatio && keysEach > 1
   return [
     'original',
     ...Array<ReplayStep>(call.duplicates).fill('duplicate'),
-    ...(otherKeyRatio ? (['other-key'] as const) : []),
-    ...(conflict ? (['conflict'] as const) : []),
-    ...(otherCallerRatio ? (['foreign'] as const) : []),
+    ...(hasOtherKey ? (['other-key'] as const) : []),
+    ...(hasConflict ? (['conflict'] as const) : []),
+    ...(hasOtherCaller ? (['foreign'] as const) : []),
     ...(call.repeatAfterMs === null ? [] : (['again'] as const)),
   ]
 }

@@ -6,8 +6,8 @@ import { arrivalsIn, type RateSegment, rateSegments } from '../../plan/rate-curv
 export type ClosedFormShape = Exclude<Shape, { readonly kind: 'recorded' }>
 
 /**
- * The due times of a shape in order, in milliseconds from the start of the stage. Each is computed from its index and not
- * from the previous one, so errors do not add up; only poisson sums its gaps.
+ * The due times of a shape in order, in milliseconds from the start of the stage. Each is computed from its index and
+ * not from the previous one, so errors do not accumulate. Only poisson sums its gaps.
  */
 export function* dueTimes(shape: ClosedFormShape, durationMs: number, random: Random): Iterable<number> {
   switch (shape.kind) {
@@ -53,25 +53,25 @@ function* alongCurve(segments: readonly RateSegment[]): Iterable<number> {
   let area = 0
   let index = 0
   for (const segment of segments) {
-    const before = roundDust(area)
+    const before = snapToInteger(area)
     area += arrivalsIn(segment, segment.startMs, segment.endMs)
-    const end = roundDust(area)
+    const end = snapToInteger(area)
     for (; index < end; index++) yield Math.min(segment.endMs, segment.startMs + msUntil(segment, index - before))
   }
 }
 
 /**
- * Rounds an area that differs from a whole number only by floating-point error: 0.9 per minute for an hour are 54
- * arrivals, not 55.
+ * Rounds an area that differs from an integer only by floating-point error. A rate of 0.9 per minute gives 54 arrivals
+ * in an hour, not 55.
  */
-function roundDust(area: number): number {
-  const whole = Math.round(area)
-  return Math.abs(area - whole) <= whole * 5e-12 ? whole : area
+function snapToInteger(area: number): number {
+  const integer = Math.round(area)
+  return Math.abs(area - integer) <= integer * 5e-12 ? integer : area
 }
 
 /**
- * Milliseconds from the start of a segment until `arrivals` arrivals. With a rate from a to b within D, there are
- * a·t + (b − a)·t² ∕ 2D of them by t. The root is written so that it stays exact if a and b are nearly equal.
+ * Milliseconds from the start of a segment until `arrivals` arrivals. If the rate goes from a to b within D, the number
+ * of arrivals by t is a·t + (b − a)·t² ∕ 2D. This form of the root stays exact if a and b are nearly equal.
  */
 function msUntil({ startMs, endMs, fromPerSecond, toPerSecond }: RateSegment, arrivals: number): number {
   if (arrivals === 0) return 0

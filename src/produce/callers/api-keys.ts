@@ -4,8 +4,8 @@ import type { CallersPlan, Plan } from '../../plan/plan.ts'
 import type { Caller } from './caller.ts'
 
 /**
- * Accounts that are no callers and that some error cases need, each with its environment variable: a user who does not
- * pay, and one whose balance is empty.
+ * Special accounts that some error cases need, each with its environment variable: a free user, and a user
+ * with an empty balance. They are not callers.
  */
 export const specialKeyVariables = {
   'free-user': 'TURNPIKE_FREE_USER_KEY',
@@ -19,8 +19,8 @@ export type SpecialKeys = Readonly<Record<SpecialAccount, string | null>>
 export type Keys = { readonly callers: readonly Caller[]; readonly specialKeys: SpecialKeys }
 
 /**
- * The keys of a plan, from its file or the environment. A reference service that belongs to the run (`target: null`) gets
- * accounts of its own; keys of other services are not read. Throws a UsageError if a key is missing or invalid.
+ * The keys of a plan, from its file or the environment. If the run starts its own reference service (`target: null`),
+ * it uses new accounts there and reads no keys. Throws a UsageError if a key is missing or invalid.
  */
 export function loadKeys({ target, callers }: Plan, runId: string): Keys {
   const environment = target === null ? undefined : process.env.TURNPIKE_KEYS
@@ -33,7 +33,7 @@ export function loadKeys({ target, callers }: Plan, runId: string): Keys {
   }
 }
 
-/** Whether the address is one of this machine. No name but `localhost` is looked up. */
+/** Whether the address is a loopback address. The only name that counts is `localhost`; nothing is resolved. */
 export function isLoopback(target: string): boolean {
   const { hostname } = new URL(target)
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
@@ -48,46 +48,47 @@ export type KeyOptions = {
 }
 
 /**
- * One caller for each name of the plan. Keys come from the file that the plan names, or else from `TURNPIKE_KEYS`. If
- * there are none and the target is on this machine, they are accounts of a reference service that only this run uses.
- * Throws a UsageError if there are too few keys, or if a key is not valid in a header.
+ * One caller for each name of the plan. Keys come from the key file of the plan, or else from `TURNPIKE_KEYS`. If there
+ * are none and the target is on this machine, the keys are new accounts of a reference service.
+ * Throws a UsageError if there are too few keys, or if a key is invalid in a header.
  */
 export function loadCallers(plan: CallersPlan, options: KeyOptions): readonly Caller[] {
   const { names, keysEach, keysFile } = plan
-  const given = givenKeys(plan, options.environment)
-  if (given === null && options.loopback) return names.map(name => ({ name, keys: referenceKeys(plan, name, options) }))
+  const accounts = givenKeys(plan, options.environment)
+  if (accounts === null && options.loopback)
+    return names.map(name => ({ name, keys: referenceKeys(plan, name, options) }))
   const where = keysFile ?? 'TURNPIKE_KEYS'
-  if (given === null) {
+  if (accounts === null) {
     throw new UsageError({
       where,
       got: 'nothing',
-      expected: `${names.length} keys, one a line or separated by commas`,
+      expected: `${names.length} keys, one per line or separated by commas`,
     })
   }
-  const all = given.flat()
-  const unfit = given.findIndex(keys => keys.some(key => !isValidKey(key)))
-  const short = given.slice(0, names.length).findIndex(keys => keys.length < keysEach)
+  const all = accounts.flat()
+  const invalid = accounts.findIndex(keys => keys.some(key => !isValidKey(key)))
+  const short = accounts.slice(0, names.length).findIndex(keys => keys.length < keysEach)
   const mistakes: Mistake[] = []
-  if (unfit >= 0) mistakes.push({ where, got: `a special character in key ${unfit + 1}`, expected: 'a plain key' })
+  if (invalid >= 0) mistakes.push({ where, got: `a special character in key ${invalid + 1}`, expected: 'a plain key' })
   if (new Set(all).size < all.length) {
     mistakes.push({ where, got: 'a key twice', expected: 'one key for each caller' })
   }
-  if (given.length < names.length) {
+  if (accounts.length < names.length) {
     mistakes.push({
       where,
-      got: `${given.length} keys`,
+      got: `${accounts.length} keys`,
       expected: `${names.length}, one for each caller of the scenario`,
     })
   }
   if (short >= 0) {
-    const got = `${given[short]?.length} of account ${short + 1}`
+    const got = `${accounts[short]?.length} of account ${short + 1}`
     mistakes.push({ where, got, expected: `${keysEach} keys of each account, separated by spaces` })
   }
   if (mistakes.length > 0) throw new UsageError(mistakes)
-  return names.map((name, index) => ({ name, keys: given[index]?.slice(0, keysEach) ?? [] }))
+  return names.map((name, index) => ({ name, keys: accounts[index]?.slice(0, keysEach) ?? [] }))
 }
 
-/** The keys as given. If the target and its callers belong to this machine, accounts of a reference service instead. */
+/** The given keys. If the callers use accounts of a reference service, missing keys become such accounts, too. */
 export function loadSpecialKeys(
   given: Readonly<Partial<Record<SpecialAccount, string>>>,
   { keysFile }: CallersPlan,
@@ -107,18 +108,18 @@ export function loadSpecialKeys(
   return { 'free-user': keyOf('free-user'), 'zero-balance': keyOf('zero-balance') }
 }
 
-/** The keys of an account of the reference service that only this run uses. */
+/** The keys of an account of the reference service, unique to this run. */
 function referenceKeys({ accountTier, keysEach }: CallersPlan, name: string, { runId }: KeyOptions): readonly string[] {
   const key = `ref_${accountTier}_${accountNameOf(runId)}-${name}`
   return Array.from({ length: keysEach }, (_, index) => (index === 0 ? key : `${key}_${index + 1}`))
 }
 
-/** The part of the name of a reference account that is unique to the run. */
+/** The part of a reference account's name that is unique to the run. */
 const accountNameOf = (runId: string): string => runId.replace(/[^A-Za-z0-9]/g, '')
 
 const isValidKey = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
 
-/** The keys of each account; null if none were given. A file that the plan names counts as given, even if empty. */
+/** The keys of each account; null if none were given. A key file counts as given even if it is empty. */
 function givenKeys(plan: CallersPlan, environment: string | undefined): readonly (readonly string[])[] | null {
   const text = plan.keysFile === null ? (environment ?? '') : readKeys(plan.keysFile)
   if (plan.keysFile === null && text.trim() === '') return null

@@ -8,9 +8,9 @@ import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
 import { buildChat } from './chat.ts'
 import { buildRpc } from './rpc.ts'
 
-/** Which request of which arrival. The content of a request depends on nothing else but its call and the seed. */
+/** Which request of which arrival. The content of a request depends only on this position, its call and the seed. */
 export type RequestPosition = {
-  /** The name of the first request of the arrival. */
+  /** The id of the first request of the arrival. */
   readonly firstId: number
   readonly step: ReplayStep
 }
@@ -19,7 +19,7 @@ type Headers = Readonly<Record<string, string>>
 
 /**
  * Builds the request at this position. The same call, seed and position always give the same request, so a report can
- * show a request that was not kept. `headers` authenticate the caller.
+ * show requests that were not recorded. `headers` authenticate the caller.
  */
 export function buildRequest(
   plan: Call,
@@ -49,7 +49,7 @@ export function buildRequest(
   }
 }
 
-/** A list that the service keeps. Only lists of the caller's own data need its key. */
+/** A list of the service. Only lists of the caller's own data need its key. */
 function buildList(kind: ListDescriptor['kind'], headers: Headers, { contract, bounds }: RequestContext): BuiltRequest {
   const { paths } = contract
   const path = {
@@ -58,13 +58,13 @@ function buildList(kind: ListDescriptor['kind'], headers: Headers, { contract, b
     'rate-limits': paths.rateLimits,
     'rate-limit-logs': paths.rateLimitLogs,
   }[kind]
-  const isOwn = kind === 'rate-limits' || kind === 'rate-limit-logs'
+  const needsKey = kind === 'rate-limits' || kind === 'rate-limit-logs'
   return {
     descriptor: { kind },
     request: {
       method: 'GET',
       path,
-      headers: { accept: 'application/json', ...(isOwn && headers) },
+      headers: { accept: 'application/json', ...(needsKey && headers) },
       body: null,
       timeouts: bounds.timeouts.control,
       maxBodyBytes: bounds.maxBodyBytes,
@@ -74,10 +74,10 @@ function buildList(kind: ListDescriptor['kind'], headers: Headers, { contract, b
 
 type ResourcePlan = Extract<Call, { kind: 'resource' }>
 
-/** The client's clock as a request states it, before the id of the request is added. Any time serves to be echoed. */
+/** The client timestamp of request 0; each request adds its id. The target only echoes it, so any time works. */
 const timestampBaseMs = Date.UTC(2026, 0, 1)
 
-/** A request of a resource: its body in the contract, overlaid with the fields of the call. */
+/** A request for a resource. The fields of the call override the body in the contract. */
 function buildResource(
   { kind, resource: name, body: fields, page, limit }: ResourcePlan,
   firstId: number,
@@ -110,16 +110,16 @@ function buildResource(
   }
 }
 
-/** The crafted request of a probe, with the credentials that the probe wants. */
+/** The prepared request of a probe, with the credentials that the probe needs. */
 function buildProbe(name: string, headers: Headers, { contract, bounds }: RequestContext): BuiltRequest {
   const probe = probeOf(name)
-  const { method, path, headers: crafted, body } = probe.request(contract)
+  const { method, path, headers: ownHeaders, body } = probe.request(contract)
   return {
     descriptor: { kind: 'probe', probe: name },
     request: {
       method,
       path,
-      headers: { ...crafted, ...probeCredentials(probe.as, headers) },
+      headers: { ...ownHeaders, ...probeCredentials(probe.as, headers) },
       body,
       timeouts: bounds.timeouts.control,
       maxBodyBytes: bounds.maxBodyBytes,

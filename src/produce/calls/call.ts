@@ -3,18 +3,18 @@ import type { RequestDescriptor } from '../../observation/observation.ts'
 import type { Bounds } from '../../plan/plan.ts'
 import type { HttpRequest } from '../transport/transport.ts'
 
-/** A request that is ready to be sent, and what it requests in terms that a check understands. */
+/** A request that is ready to send, and its description for the checks. */
 export type BuiltRequest = {
   readonly descriptor: RequestDescriptor
   readonly request: Omit<HttpRequest, 'onStreamBytes'>
 }
 
-/** What every builder of requests needs. */
+/** The inputs of every request builder. */
 export type RequestContext = {
   readonly contract: Contract
   readonly bounds: Bounds
   readonly seed: number
-  /** Keeps the idempotency keys of this run apart from those of any other. */
+  /** Makes the idempotency keys of this run unique. */
   readonly runId: string
 }
 

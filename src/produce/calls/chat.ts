@@ -5,7 +5,7 @@ import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
 
 type ChatPlan = Extract<Call, { kind: 'chat' }>
 
-/** A chat completion with a new prompt for each id. The service's own system prompts are switched off. */
+/** A chat completion with a new prompt for each id. It turns off the system prompts of the service. */
 export function buildChat(
   plan: ChatPlan,
   id: number,
@@ -42,7 +42,7 @@ export function buildChat(
 
 /**
  * Common English words. Each is one token in the widely used tokenizers (cl100k and o200k), with or without a space
- * before it. So a prompt of n words is n tokens, to which a chat template adds some.
+ * before it. So a prompt of n words is n tokens, plus those of the chat template.
  */
 const words = (
   'time year people way day man thing woman life child world school state family student group country problem hand ' +
@@ -58,7 +58,7 @@ const words = (
   'product doctor wall patient worker news test movie north love support technology step baby computer type film tree'
 ).split(' ')
 
-/** A prompt of `tokens` tokens. Prompts are random so that the target's prompt cache cannot answer them. */
+/** A prompt of `tokens` tokens. Prompts are random, so the target's prompt cache never hits. */
 export function makePrompt(tokens: number, random: Random): string {
   const chosen = Array.from({ length: tokens }, () => words[random.int(words.length)])
   return chosen.join(' ')

@@ -4,7 +4,9 @@ import type { Body, ObservedResponse, Outcome } from '../../observation/observat
 import type { Exchange } from '../transport/transport.ts'
 import type { ReadStream } from './stream-reader.ts'
 
-/** How the request ended. A stream that stopped early or contained an error is a failure, although its status is 200. */
+/**
+ * How the request ended. A stream that was truncated or contained an error is a failure, although its status is 200.
+ */
 export function outcomeOf(exchange: Exchange, stream: ReadStream | null): Outcome {
   const failure = exchange.failure ?? stream?.failure ?? null
   if (failure !== null) return { kind: 'failed', ...failure }
@@ -14,7 +16,7 @@ export function outcomeOf(exchange: Exchange, stream: ReadStream | null): Outcom
 /** `digest`: keep a fingerprint of the body. `maxBytes`: the maximum length of the decoded body. */
 export type BodyOptions = { readonly digest: boolean; readonly maxBytes: number }
 
-/** The response as an observation keeps it; null if not even the headers arrived. */
+/** The response as stored in an observation; null if no headers arrived. */
 export function responseOf(
   exchange: Exchange,
   stream: ReadStream | null,
@@ -25,7 +27,7 @@ export function responseOf(
   return { status: exchange.status, headers: exchange.headers, bytes: exchange.bytes, body }
 }
 
-const clippedAboveBytes = 4096
+const maxUncutBytes = 4096
 const maxStringLength = 256
 const maxTextLength = 512
 const maxDepth = 64
@@ -39,15 +41,15 @@ function bodyOf({ body, headers }: Exchange, options: BodyOptions): Body {
   const text = bytes.toString('utf8')
   try {
     const value: unknown = JSON.parse(text)
-    return { kind: 'json', value: bytes.length > clippedAboveBytes ? cutStrings(value) : value, digest }
+    return { kind: 'json', value: bytes.length > maxUncutBytes ? cutStrings(value) : value, digest }
   } catch {
     return { kind: 'text', head: text.slice(0, maxTextLength), digest }
   }
 }
 
 /**
- * The same value with its long strings cut, so that an observation stays small and its shape can still be checked. Cuts
- * what is nested too deep, too: a JSON parser has no limit, but code that writes the value again overflows its stack.
+ * The same value with its long strings cut: the observation stays small, and checks still see the shape. Also replaces
+ * values that are nested too deep: the JSON parser has no depth limit, but serializing them would overflow the stack.
  */
 function cutStrings(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return value.length > maxStringLength ? value.slice(0, maxStringLength) : value
@@ -64,7 +66,7 @@ export type DecodedBody =
 
 type Decode = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Buffer
 
-/** Includes encodings that were not requested: the body is read if possible, and a check judges the encoding. */
+/** Includes encodings that the request did not accept. Turnpike still reads the body; a check flags the encoding. */
 const decoders: ReadonlyMap<string, Decode> = new Map([
   ['gzip', gunzipSync],
   ['x-gzip', gunzipSync],

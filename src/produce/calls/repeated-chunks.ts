@@ -2,20 +2,20 @@ import { isObject, isPresent, type JsonObject, parseObject } from '../../lib/jso
 import type { TakeSseEvent } from '../transport/sse.ts'
 
 export type RepeatedChunkReader = {
-  /** Remembers a chunk that was parsed and contained one token and nothing else. */
+  /** Remembers a parsed chunk that contained only one token. */
   readonly remember: (data: string, chunk: JsonObject) => void
   readonly match: TakeSseEvent
 }
 
-/** Takes a token of a chunk that was not parsed: its text is the bytes from `from` to `end`. */
+/** Called with the token of a chunk that was not parsed. Its text is the bytes from `from` to `end`. */
 export type OnToken = (bytes: Buffer, from: number, end: number, isContent: boolean) => void
 
-/** After this many layouts in a row that never came again, the rest of the stream is parsed. */
+/** After this many consecutive layouts that no later chunk matched, the rest of the stream is parsed. */
 const maxUnmatched = 4
 
 /**
- * Reads chunks that repeat an earlier one except for the text of their token. That is three quarters cheaper than to
- * decode and parse them. Every other chunk is left to the parser.
+ * Reads chunks that repeat an earlier chunk except for the text of their token. This is three quarters cheaper than
+ * decoding and parsing them. The parser reads every other chunk.
  */
 export function createRepeatedChunkReader(echoField: string | null, onToken: OnToken): RepeatedChunkReader {
   let layout: ChunkLayout | null = null
@@ -41,7 +41,7 @@ export function createRepeatedChunkReader(echoField: string | null, onToken: OnT
   }
 }
 
-/** The delta of a chunk whose repetition would say nothing new except its token; null for any other chunk. */
+/** The delta of a chunk whose only new content, if it is repeated, is its token; null for any other chunk. */
 function onlyDelta(chunk: JsonObject, echoField: string | null): JsonObject | null {
   if (isPresent(chunk.cost) || (echoField !== null && isObject(chunk[echoField]))) return null
   const choice = onlyChoice(chunk)
@@ -56,9 +56,9 @@ const tokenFieldOf = (delta: JsonObject): TokenField | null =>
   ) ?? null
 
 /**
- * The bytes that events share if they differ only in the text of their token, as most events of most streams do. An
- * event that starts with `head`, continues with plain text and ends with `tail` means the same as the event that the
- * layout was taken from, except for that text: to exchange one string in a JSON text changes nothing else of its value.
+ * The bytes around the text of a token. Most events of a stream share them. An event with this `head`, then plain text,
+ * then this `tail` has the same value as the event of the layout, except for that text: replacing one string in a JSON
+ * text changes no other value.
  */
 type ChunkLayout = { readonly head: Buffer; readonly tail: Buffer; readonly field: TokenField }
 
@@ -75,8 +75,8 @@ const maxTextLength = 4_096
 const plain = /^[^"\\\p{Cc}\p{Cs}]+$/u
 
 /**
- * The layout of an event whose only token is the text of `field` in the delta of its only choice; null if unknown. To
- * find that text in `data`, it is exchanged for another one and the result is parsed again.
+ * The layout of an event whose only token is the text of `field` in the delta of its only choice; null if unknown.
+ * Finds the text in `data`, and verifies the position: it replaces the text and parses the result.
  */
 function chunkLayoutOf(data: string, field: TokenField, text: string): ChunkLayout | null {
   if (data.length > maxChunkLength || !plain.test(text)) return null
@@ -87,7 +87,7 @@ function chunkLayoutOf(data: string, field: TokenField, text: string): ChunkLayo
   const other = `${text}.`
   const choice = onlyChoice(parseObject(head + other + tail))
   if (!isObject(choice?.delta) || choice.delta[field] !== other) return null
-  // If the stream uses other line ends, or several lines for an event, nothing will match.
+  // If the stream has different line ends, or events of several lines, nothing matches.
   return { head: Buffer.from(`data: ${head}`), tail: Buffer.from(`${tail}\n\n`), field }
 }
 

@@ -5,8 +5,8 @@ import type { RpcCall } from '../../plan/plan.ts'
 import { type BuiltRequest, jsonHeaders, type RequestContext } from './call.ts'
 
 /**
- * A JSON-RPC call or batch. Its body depends on the seed and `content` alone: a replay has the same `content` as its
- * original and so the same bytes, a conflict has another.
+ * A JSON-RPC call or batch. Its body depends only on the seed and `content`. A replay has the `content` of its original
+ * and therefore the same bytes; a conflict has a different `content`.
  */
 export function buildRpc(
   plan: RpcCall,
@@ -37,10 +37,12 @@ export function buildRpc(
   }
 }
 
-/** Ids of a conflicting request start here, so that its body always differs from the original's. */
+/** The ids of a conflicting request start after this number, so its body always differs from the original's. */
 const conflictIdOffset = 1000
 
-/** Every third id is a string, in batches and over single calls, because both types must come back as they were sent. */
+/**
+ * Every third id is a string, in batches and across single calls, because responses must preserve the type of an id.
+ */
 function itemsOf(plan: RpcCall, family: Network['family'], idOffset: number, random: Random): readonly RpcItem[] {
   const size = plan.batchSize ?? 1
   const shift = plan.batchSize === null ? random.int(3) : 0
@@ -61,7 +63,7 @@ function failingPositions(count: number, size: number, random: Random): readonly
   return Array.from({ length: count }, () => positions.splice(random.int(positions.length), 1)[0] ?? 0)
 }
 
-/** A method of each family that rejects the parameter `"invalid"`. Items that shall fail use it. */
+/** A method of each family that rejects the parameter `"invalid"`. Items that must fail use it. */
 export const failingMethods: Readonly<Record<Network['family'], string>> = {
   evm: 'eth_getBalance',
   solana: 'getBalance',
@@ -70,7 +72,7 @@ export const failingMethods: Readonly<Record<Network['family'], string>> = {
 
 const base58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 
-/** Well-formed positional parameters for `method`, all of them read-only; an empty list for an unknown method. */
+/** Well-formed positional parameters for a read-only `method`; an empty list for an unknown method. */
 export function rpcParamsOf(method: string, random: Random): readonly unknown[] {
   switch (method) {
     case 'eth_call':

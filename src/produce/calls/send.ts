@@ -24,14 +24,14 @@ export type SendContext = RequestContext & {
   readonly transport: Transport
   /** Cancels requests in flight; they are observed as cancelled. */
   readonly abort: AbortSignal
-  /** Aborted once nothing more may be sent: the rest of a replay is then dropped. */
+  /** Aborted when sending must stop; the rest of a replay is then dropped. */
   readonly stop: AbortSignal
   readonly sink: Sink
 }
 
 /**
- * Sends the requests of an arrival. Resolves when each of them is observed; never rejects. Concurrent duplicates go out
- * together with the original. Each later request is due when those before it have ended.
+ * Sends the requests of an arrival. Resolves when all of them are observed; never rejects. Concurrent duplicates are
+ * sent together with the original. Each later request is due when the requests before it have ended.
  */
 export function sendArrival(arrival: Arrival, context: SendContext): Promise<void> {
   return arrival.steps.length > 1 ? sendSteps(arrival, context) : sendStep(arrival, 0, arrival.dueMs, context)
@@ -51,15 +51,15 @@ async function sendSteps(arrival: Arrival, context: SendContext): Promise<void> 
   }
 }
 
-/** Observes an arrival that is not sent: one observation for each of its requests. */
+/** Records an arrival that is not sent, with one observation for each of its requests. */
 export function dropArrival(arrival: Arrival, reason: DropReason, context: SendContext): void {
   const plan = planOf(arrival, context)
   for (const index of arrival.steps.keys()) context.sink(dropped(arrival, index, plan, reason, context))
 }
 
 /**
- * The number of requests of an arrival that are meant to be refused and so count towards the abuse block of their
- * caller. If the steps are not known yet (null), it is the maximum.
+ * The number of requests of an arrival that the target should refuse, and that therefore count towards the abuse block
+ * of their caller. If the steps are not known yet (null), it is the maximum.
  */
 export function expectedRefusals(
   call: Call | undefined,
@@ -71,10 +71,10 @@ export function expectedRefusals(
   return steps === null ? Math.ceil(call.conflictRatio) : steps.filter(step => step === 'conflict').length
 }
 
-/** Unexpected failures that fit in a window beside the expected refusals. */
+/** Room in each window for unexpected failures, besides the expected refusals. */
 const failureMargin = 5
 
-/** The maximum of expected refusals of one caller in a window, so that they do not block it. */
+/** The maximum number of expected refusals of one caller in a window that does not trigger the abuse block. */
 export const maxExpectedRefusals = ({ abuse }: Contract): number => Math.max(1, abuse.failures - failureMargin)
 
 async function sendStep(arrival: Arrival, index: number, dueMs: number, context: SendContext): Promise<void> {
@@ -86,12 +86,12 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, context:
   const reader = descriptor.kind === 'chat' && descriptor.stream ? readerOf(descriptor, context) : null
   const { method, path, headers, body, timeouts, maxBodyBytes } = request
   const onStreamBytes = reader?.push ?? null
-  // Both records are written out: a spread would copy them field by field, for every request.
+  // Each field is written out, because an object spread is slower and this runs for every request.
   const exchange = await context.transport(
     { method, path, headers, body, timeouts, maxBodyBytes, onStreamBytes },
     context.abort,
   )
-  // Any other response to a streamed request, such as an error, has an ordinary body.
+  // A response that is not an event stream, such as an error, has an ordinary body.
   const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
   context.sink({
     id: requestIdOf(arrival, index, context.callers.length),
@@ -148,7 +148,7 @@ const stepAt = (arrival: Arrival, index: number): ReplayStep => arrival.steps[in
 type Origin = { readonly caller: Caller; readonly key: number }
 
 function originOf(arrival: Arrival, step: ReplayStep, { callers }: SendContext): Origin {
-  // A foreign request uses the idempotency key of the group from the account of another caller.
+  // Step `foreign`: another caller sends the idempotency key of the group from its own account.
   const position = step === 'foreign' ? pairedCallerOf(arrival.caller, callers.length) : arrival.caller
   const caller = callers[position]
   if (caller === undefined) throw new RangeError(`no caller at ${position}`)
@@ -157,7 +157,7 @@ function originOf(arrival: Arrival, step: ReplayStep, { callers }: SendContext):
 
 type Headers = Readonly<Record<string, string>>
 
-/** The caller's credentials, or those of the special account that a probe wants; null if it has no key. */
+/** The credentials of the caller, or of the special account that a probe needs; null if that account has no key. */
 function credentialsFor(plan: Call, { caller, key }: Origin, { specialKeys }: SendContext): Headers | null {
   const account = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
   if (account !== 'free-user' && account !== 'zero-balance') return authorize(caller, key)

@@ -7,7 +7,7 @@ import {
   type StreamRecord,
 } from '../../observation/observation.ts'
 
-/** The parts that one chunk can have, in the order in which they are listed. The parts of a chunk are a set of bits. */
+/** The possible parts of a chunk, in the order of their bits. */
 const chunkParts: readonly StreamPart[] = [
   ...(['results', 'role', 'reasoning', 'content', 'tool-call', 'finish', 'usage', 'error'] as const),
 ]
@@ -23,7 +23,7 @@ export type StreamGrammar = {
   readonly runs: StreamRecord['grammar']
 }
 
-/** The kinds of the events of a stream, in order, as runs. Runs after the last one that is kept are ignored. */
+/** The kinds of events of a stream, in order, run-length encoded. Keeps the first `maxGrammarRuns` runs. */
 export function createStreamGrammar(): StreamGrammar {
   const runs: [StreamPart, number][] = []
   let lastRun: [StreamPart, number] | null = null
@@ -48,12 +48,12 @@ export function createStreamGrammar(): StreamGrammar {
   return { add, addChunk, runs }
 }
 
-/** The JSON types that the fields of deltas have, as `StreamReading.deltaTypes`. */
+/** The JSON types of the fields of deltas, as in `StreamRecord.deltaTypes`. */
 export type DeltaTypes = [field: DeltaField, type: JsonType, first: string][]
 
 /**
- * Adds the types that fields of this delta have for the first time. Each field is written out: a loop over names would
- * read fields many times slower, for every chunk that is parsed.
+ * Adds the types that the fields of this delta have for the first time. Each field is written out, because a loop over
+ * names would be many times slower, and this runs for every parsed chunk.
  */
 export function addDeltaTypes(types: DeltaTypes, delta: JsonObject): void {
   addType(types, 'role', delta.role)
@@ -76,7 +76,7 @@ function addType(types: DeltaTypes, field: DeltaField, value: unknown): void {
 
 const maxToolNameLength = 64
 
-/** The names in the tool calls of a delta. Only the first delta of a call has one. */
+/** The names in the tool calls of a delta. Only the first delta of a tool call has a name. */
 export function toolNamesIn(calls: readonly unknown[]): readonly string[] {
   return calls.flatMap(call => {
     const name = isObject(call) && isObject(call.function) ? call.function.name : null

@@ -27,7 +27,7 @@ export type StreamReader = {
 
 export type ReadStream = {
   readonly reading: StreamRecord
-  /** What is wrong with the stream itself. A failure of the transport takes precedence. */
+  /** The fault of the stream itself. A transport failure takes precedence. */
   readonly failure: StreamFailure | null
 }
 
@@ -46,13 +46,15 @@ const maxGaps = 2_000
 
 export type StreamReaderOptions = {
   readonly doneMarker: string
-  /** The field that echoes the options. null: no options were sent, and neither their echo nor the text is kept. */
+  /**
+   * The field that echoes the options. null: the request had no options, so neither their echo nor the text is kept.
+   */
   readonly echoField: string | null
 }
 
 /**
  * Reads the event stream of a chat completion. Parses each event once, or not at all if its bytes repeat an earlier
- * event. Never throws, whatever the target sends.
+ * event. Never throws on any input.
  */
 export function createStreamReader({ doneMarker, echoField }: StreamReaderOptions): StreamReader {
   let atMs = 0
@@ -121,14 +123,14 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
       parts |= ERROR
       error ??= boundJson(chunk.error)
     }
-    // An error event has a shape of its own; that it lacks the fields of a chunk is not a second fault.
+    // An error event has a different shape. Its missing chunk fields are not a second fault.
     if (parts !== ERROR) {
       collectName(ids, chunk.id)
       collectName(models, chunk.model)
       collectName(objects, chunk.object)
       if (created === null && typeof chunk.created === 'number') created = chunk.created
     }
-    // Some servers repeat the role in every chunk. Next to a token that is no news, and it would flood the grammar.
+    // Some servers repeat the role in every chunk. Repeats beside a token would flood the grammar.
     if ((parts & ROLE) !== 0) {
       if (roleSeen && (parts & TOKEN) !== 0) parts &= ~ROLE
       roleSeen = true
@@ -155,7 +157,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
 
   const readDelta = (delta: JsonObject): number => {
     const content = lengthOf(delta.content)
-    // Both names are in use for the same text. A server that sends both sends the text twice.
+    // Servers use either name for the same text. A server that sends both sends the text twice.
     const reasoning = lengthOf(delta.reasoning_content) || lengthOf(delta.reasoning)
     contentCharacters += content
     reasoningCharacters += reasoning
@@ -173,11 +175,11 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
 
   const readEcho = (echo: JsonObject): number => {
     parameters = { ...parameters, ...boundMembers(echo) }
-    const found = echo.web_search_citations
-    return Array.isArray(found) && found.length > 0 ? RESULTS : 0
+    const citations = echo.web_search_citations
+    return Array.isArray(citations) && citations.length > 0 ? RESULTS : 0
   }
 
-  /** Does what `readChunk` does for a chunk that contains nothing but a token. */
+  /** Equivalent to `readChunk` for a chunk that contains only a token. */
   const readToken = (bytes: Buffer, from: number, end: number, isContent: boolean): void => {
     chunks++
     const isKept = isContent && text !== null && text.length < maxTextLength
@@ -208,8 +210,8 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
       decoder.push(bytes)
     },
     end: () => {
-      const stoppedInside = decoder.end()
-      if (done && stoppedInside) grammar.add('after-done')
+      const endedInsideEvent = decoder.end()
+      if (done && endedInsideEvent) grammar.add('after-done')
       const reading = {
         chunks,
         grammar: grammar.runs,
@@ -242,7 +244,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
         return { reading, failure: { reason: 'stream-malformed', detail } }
       }
       if (done) return { reading, failure: null }
-      const detail = `no ${doneMarker} after ${chunks} chunks${stoppedInside ? '; it broke off inside an event' : ''}`
+      const detail = `no ${doneMarker} after ${chunks} chunks${endedInsideEvent ? '; it broke off inside an event' : ''}`
       return { reading, failure: { reason: 'stream-truncated', detail } }
     },
   }
@@ -265,7 +267,7 @@ function collectName(seen: string[], value: unknown): void {
   if (seen.length < maxIdentities && !seen.includes(name)) seen.push(name)
 }
 
-/** Type and code of an error in the stream. Its message could repeat what was sent; it is only in the reading. */
+/** Type and code of an error in the stream, without its message, which could quote the request. */
 function describeError(error: unknown): string {
   const names = isObject(error) ? [error.type, error.code].filter(each => typeof each === 'string') : []
   return names.length === 0 ? 'an event with an error in it' : names.join(' ').slice(0, 160)

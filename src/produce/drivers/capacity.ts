@@ -1,18 +1,17 @@
 import { sleepUntil } from '../../lib/clock.ts'
 import type { Trial } from '../../plan/plan.ts'
 import type { Arrival } from '../arrivals/arrivals.ts'
-
 import { createInFlight, type DriverContext, type InFlight } from './driver.ts'
 import { driveOpen } from './open.ts'
 
-/** A search, as its driver sees it: others decide what to try, and judge what came of it. */
+/** A search, as its driver sees it. The judge chooses the trials and decides their outcomes. */
 export type Search = {
-  /** The next trial; null: there is nothing more to try. Asked when nothing is in flight. */
+  /** The next trial; null: the search is over. Called when nothing is in flight. */
   readonly next: () => Trial | null
   /** Whether the outcome of the current trial is already certain. */
   readonly isDecided: (trial: Trial) => boolean
   readonly arrivals: (trial: Trial, startMs: number) => Iterable<Arrival>
-  /** Until when some caller must not fail `times` more often, as far as is known now; null: all of them may. */
+  /** When every caller may fail `times` more, as far as is known now; null: immediately. */
   readonly waitUntilMs: (times: number) => number | null
   /** Whether one more failure would block the caller of an arrival. */
   readonly wouldBlock: (arrival: Arrival) => boolean
@@ -20,15 +19,15 @@ export type Search = {
   readonly endMs: number
 }
 
-/** How often the driver asks whether a trial is decided. */
-const askEveryMs = 100
-/** Failures that each caller must be able to afford before a trial: it has to overload the target to show anything. */
+/** How often the driver checks whether a trial is decided. */
+const checkEveryMs = 100
+/** Failures that each caller must have left before a trial, because a trial may overload the target. */
 const affordedFailures = 5
 
 /**
- * Drives a search trial by trial. Each is sent in the open model and ends early where its outcome is certain. The next
- * one begins when the last request of it has ended, so that its queue is empty, and a cool-down later unless the rate
- * goes up. Resolves when there is nothing more to try, or no time for it before `endMs`.
+ * Drives a search trial by trial. Each trial uses the open model, and ends early if its outcome is certain. The next
+ * one starts when all requests of the last one have ended, so the queue of the target is empty. Unless the rate goes
+ * up, a cool-down comes first. Resolves when the search is over, or when no trial fits before `endMs`.
  */
 export async function driveCapacity(context: DriverContext, search: Search, maxInFlight: number): Promise<void> {
   const { clock, signal } = context
@@ -44,7 +43,7 @@ export async function driveCapacity(context: DriverContext, search: Search, maxI
   }
 }
 
-/** Until the target has cooled down and callers may fail again. */
+/** Waits until the target has cooled down and callers may fail again. */
 async function rest({ clock, signal }: DriverContext, { waitUntilMs, endMs }: Search, restMs: number): Promise<void> {
   if (restMs > 0) await sleepUntil(clock, Math.min(clock.nowMs() + restMs, endMs), signal)
   for (let until = waitUntilMs(affordedFailures); until !== null; until = waitUntilMs(affordedFailures)) {
@@ -53,7 +52,7 @@ async function rest({ clock, signal }: DriverContext, { waitUntilMs, endMs }: Se
   }
 }
 
-/** Resolves with true when all requests of the trial have ended, or with false when there is no time left for them. */
+/** Resolves with true when all requests of the trial have ended, or with false when the time is over before. */
 async function driveTrial(
   context: DriverContext,
   search: Search,
@@ -71,10 +70,10 @@ async function driveTrial(
       ofTrial.track(work)
     },
   }
-  let askAtMs = startMs + askEveryMs
+  let checkAtMs = startMs + checkEveryMs
   const isDecided = () => {
-    if (clock.nowMs() < askAtMs) return false
-    askAtMs = clock.nowMs() + askEveryMs
+    if (clock.nowMs() < checkAtMs) return false
+    checkAtMs = clock.nowMs() + checkEveryMs
     return search.isDecided(trial)
   }
   const arrivals = function* () {

@@ -2,13 +2,13 @@ import { sleepUntil } from '../../lib/clock.ts'
 import type { Arrival } from '../arrivals/arrivals.ts'
 import type { DriverContext } from './driver.ts'
 
-/** A user whose call must wait skips it, and goes on to the next one after at least this long. */
+/** A user skips a call that must wait, and pauses at least this long before the next one. */
 const skipPauseMs = 100
 
 /**
- * The closed model: `users` callers of the schedule each send, wait for the response, think for `thinkMs` and send
- * again. What they send is due at the moment they want it, so latency shows no queueing at the target. Resolves at
- * `endMs`, as the open model does, whatever is still in flight: a slow response must not make the next stage late.
+ * The closed model: each of `users` users sends, waits for the response, thinks for `thinkMs` and sends again. Each
+ * call is due when its user sends it, so latency hides queueing at the target. Resolves at `endMs`, even with requests
+ * in flight: a slow response must not delay the next stage.
  */
 export async function driveClosed(
   context: DriverContext,

@@ -8,22 +8,22 @@ export type Fire = (arrival: Arrival) => Promise<void>
 /** Records that the requests of an arrival were never sent. */
 export type Drop = (arrival: Arrival, reason: DropReason) => void
 
-/** What every driver works with. It knows neither the wire nor the plan. */
+/** The dependencies of every driver. A driver knows neither HTTP nor the plan. */
 export type DriverContext = {
   readonly clock: Clock
-  /** Aborted when nothing more may be sent. */
+  /** Aborted when sending must stop. */
   readonly signal: AbortSignal
   readonly fire: Fire
   readonly drop: Drop
-  /** Whether an arrival that is to be refused would exceed the failure limit of its caller. */
+  /** Whether an arrival with expected refusals would exceed the failure limit of its caller. */
   readonly mustWait: (arrival: Arrival) => boolean
-  /** Arrivals in flight, of this stage and of those before it. */
+  /** Arrivals in flight, of this stage and of earlier stages. */
   readonly inFlight: InFlight
 }
 
 /**
- * Counts the arrivals in flight and tells when there are none. The promise must never reject. If it does, that is our
- * bug: the next `track` or `idle` rethrows it.
+ * Counts the arrivals in flight; `idle` resolves when there are none. The tracked promise must never reject. If it
+ * does, that is our bug: the next `track` or `idle` rethrows it.
  */
 export type InFlight = {
   readonly count: () => number
@@ -41,7 +41,7 @@ export function createInFlight(): InFlight {
     waiting = []
     for (const resolve of resolves) resolve()
   }
-  const assertSound = () => {
+  const assertNoBug = () => {
     if (bug !== null) throw bug.cause
   }
   return {
@@ -52,11 +52,11 @@ export function createInFlight(): InFlight {
         bug ??= { cause }
         done()
       })
-      assertSound()
+      assertNoBug()
     },
     idle: async () => {
       if (count > 0) await new Promise<void>(resolve => waiting.push(resolve))
-      assertSound()
+      assertNoBug()
     },
   }
 }

@@ -1,17 +1,17 @@
-/** Limits how often each caller fails, so that a run is not blocked for failures that it causes on purpose. */
+/** Limits the failures of each caller, so that deliberate failures do not trigger the abuse block of the target. */
 export type FailureLimiter = {
-  /** When the caller may fail `failures` times more; null: at once. To be asked again then. */
+  /** When the caller may fail `failures` times more; null: immediately. Call again at that time. */
   readonly waitUntilMs: (caller: string, failures: number, nowMs: number) => number | null
-  /** That many expected failures are now in flight, and no longer are. */
+  /** Called before and after `failures` expected failures are in flight. */
   readonly begin: (caller: string, failures: number) => void
   readonly end: (caller: string, failures: number) => void
-  /** A request failed, on purpose or not. */
+  /** Records the failure of a request, expected or not. */
   readonly recordFailure: (caller: string, atMs: number) => void
 }
 
 type Count = { inFlight: number; readonly failedMs: number[] }
 
-/** At most `max` failures of one caller within `windowMs`, as far as the run causes them. */
+/** Allows each caller at most `max` failures within `windowMs`. */
 export function createFailureLimiter({
   max,
   windowMs,
@@ -34,7 +34,7 @@ export function createFailureLimiter({
       while ((failedMs[0] ?? nowMs) <= nowMs - windowMs) failedMs.shift()
       const excess = failedMs.length + inFlight + failures - max
       if (excess <= 0 || failedMs.length + inFlight === 0) return null
-      // How those in flight end is not known: they count as if they had just failed.
+      // The requests in flight have no outcome yet. They count as if they had just failed.
       return (failedMs[excess - 1] ?? nowMs) + windowMs
     },
     begin: (caller, failures) => {
@@ -46,7 +46,7 @@ export function createFailureLimiter({
     recordFailure: (caller, atMs) => {
       const { failedMs } = countOf(caller)
       failedMs.push(atMs)
-      // More failures than make every call wait need not be known.
+      // With `max` failures every call must wait, so older ones are not needed.
       if (failedMs.length > max) failedMs.shift()
     },
   }

@@ -2,13 +2,13 @@ import { sleepPreciselyUntil } from '../../lib/clock.ts'
 import type { Arrival } from '../arrivals/arrivals.ts'
 import type { DriverContext } from './driver.ts'
 
-/** Overdue arrivals are sent without a pause for at most this long, so that responses are still read and stamped in time. */
+/** Maximum time of sending overdue arrivals without a pause, so that responses are still read and stamped in time. */
 const maxTurnMs = 5
 
 /**
- * The open model: every arrival is sent when it is due, whatever became of those before it. With `maxInFlight` in flight
- * an arrival is dropped and counted, as is one that must wait; it never waits in a queue. Resolves when the last one was
- * sent, not answered.
+ * The open model: sends every arrival when it is due, independent of earlier responses. Drops and counts an arrival
+ * that must wait, or that is due while `maxInFlight` are in flight; nothing is queued. Resolves when the last arrival
+ * is sent, without waiting for its response.
  */
 export async function driveOpen(
   context: DriverContext,

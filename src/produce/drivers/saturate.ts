@@ -3,9 +3,9 @@ import type { Arrival } from '../arrivals/arrivals.ts'
 import type { DriverContext } from './driver.ts'
 
 /**
- * The closed model at its limit: connections that are never idle. `feed` is given what fires the next arrival, and calls
- * it whenever a connection is free; `false` means that there was none. Resolves at `endMs`, or when `maxCalls` were fired
- * and have ended, as `feed` then does.
+ * The closed model at its limit: connections that are never idle. `feed` calls `fireNext` whenever a connection is
+ * free; `false` means that there are no more arrivals. Resolves at `endMs`, or when `feed` resolves because `maxCalls`
+ * were fired and have ended.
  */
 export async function driveSaturate(
   context: DriverContext,

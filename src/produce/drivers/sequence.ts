@@ -2,16 +2,16 @@ import { sleepUntil } from '../../lib/clock.ts'
 import type { Arrival } from '../arrivals/arrivals.ts'
 import type { DriverContext } from './driver.ts'
 
-/** One arrival of a sequence, which is made when it is due. */
+/** One arrival of a sequence; it is made when it is due. */
 export type SequenceStep = {
   readonly make: (dueMs: number) => Arrival
-  /** Until when it must wait, as far as is known now; null: it need not. */
+  /** When it may be sent, as far as is known now; null: immediately. */
   readonly waitUntilMs: (nowMs: number) => number | null
 }
 
 /**
- * Sends the arrivals of each queue in order, one at a time, with `lanes` queues side by side. An arrival is due when the
- * one before it has ended and it need not wait; it is made then. What is left at `endMs` is dropped and counted.
+ * Sends the arrivals of each queue in order, one at a time, with `lanes` queues in parallel. An arrival is made, and is
+ * due, when the previous one has ended and it need not wait. Drops and counts the arrivals that are left at `endMs`.
  */
 export async function driveSequence(
   context: DriverContext,
@@ -20,7 +20,7 @@ export async function driveSequence(
 ): Promise<void> {
   const { clock, signal, inFlight } = context
   const waiting = [...queues]
-  /** Resolves with whether the step still had to wait when the stage was over. */
+  /** Resolves with true if the step still had to wait at the end of the stage. */
   const waitFor = async ({ waitUntilMs }: SequenceStep): Promise<boolean> => {
     for (let untilMs = waitUntilMs(clock.nowMs()); untilMs !== null; untilMs = waitUntilMs(clock.nowMs())) {
       if (signal.aborted || clock.nowMs() >= endMs) return true

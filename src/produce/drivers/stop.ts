@@ -2,33 +2,33 @@ import { setMaxListeners } from 'node:events'
 import type { LogFooter } from '../../observation/log.ts'
 import type { FailureReason, Observation } from '../../observation/observation.ts'
 
-/** Why a run ends before its plan does. */
+/** Why a run ends before its plan is complete. */
 export type StopReason = Exclude<LogFooter['ended'], 'complete'>
 
-/** How a run comes to its end, and why: first it stops sending, then requests in flight are cancelled. */
+/** Ends a run early, and records why: first it stops sending, then it cancels requests in flight. */
 export type RunStop = {
   readonly reason: () => LogFooter['ended']
-  /** Nothing more is sent; requests in flight are waited for. The first reason stands, unless a worker is lost. */
+  /** Stops sending, and waits for requests in flight. The first reason wins, but `worker-lost` overrides it. */
   readonly stop: (reason: StopReason) => void
-  /** Nothing more is sent and requests in flight are cancelled; that is no reason by itself. */
+  /** Stops sending, and cancels requests in flight. This alone sets no reason. */
   readonly cancel: () => void
-  /** Aborted when nothing more may be sent. */
+  /** Aborted when sending must stop. */
   readonly stopping: AbortSignal
-  /** Aborted when requests in flight are to end now. */
+  /** Aborted when requests in flight must end now. */
   readonly cancelled: AbortSignal
-  /** Aborted when nothing at all is to be waited for, not even the closing balance check. */
+  /** Aborted when the run must end now, without the closing balance checks. */
   readonly quit: AbortSignal
 }
 
-/** `stop` asks for an orderly end, `quit` for one now. */
+/** `stop` requests an orderly end, `quit` an immediate one. */
 export function createRunStop(stop: AbortSignal, quit: AbortSignal): RunStop {
   const stopping = new AbortController()
   const cancelled = new AbortController()
-  // Every user who thinks between two calls listens to it; Node would report a leak.
+  // Each user adds a listener while it thinks between two calls; Node would report a leak.
   setMaxListeners(0, stopping.signal, cancelled.signal)
   let ended: LogFooter['ended'] = 'complete'
   const stopFor: RunStop['stop'] = reason => {
-    // What a lost worker did is not known, whatever else ended the run.
+    // A lost worker leaves a gap in the results, so it overrides any other reason.
     if (ended === 'complete' || reason === 'worker-lost') ended = reason
     stopping.abort()
   }
@@ -56,7 +56,7 @@ export function onAbort(signal: AbortSignal, then: () => void): void {
   else signal.addEventListener('abort', then, { once: true })
 }
 
-/** Calls `then` with the reason when the run stops; never where it is only cancelled. */
+/** Calls `then` with the reason when the run stops. Never calls it if the run is only cancelled. */
 export function onStop({ stopping, reason }: RunStop, then: (reason: StopReason) => void): void {
   onAbort(stopping, () => {
     const ended = reason()
@@ -64,7 +64,7 @@ export function onStop({ stopping, reason }: RunStop, then: (reason: StopReason)
   })
 }
 
-/** A target that answers none of this many requests in a row, over at least this long, is unreachable. */
+/** A target is unreachable after this many consecutive failures over at least this much time. */
 const minFailures = 20
 const minSilenceMs = 5_000
 

@@ -4,11 +4,11 @@ export type OnAbort = (signal: AbortSignal, listener: () => void) => () => void
 type Group = { readonly listeners: ((() => void) | null)[]; readonly free: number[] }
 
 /**
- * Adds one listener to each signal, however many requests depend on it. Adding and removing a listener takes time in
- * proportion to the number of listeners of the signal (7 µs at 2,000).
+ * Adds one listener to each signal for any number of requests. Adding and removing a listener takes time in proportion
+ * to the number of listeners of the signal (7 µs at 2,000).
  *
- * The listeners are in a list with free slots and not in a Set. Under this turnover V8 rebuilds a Set all the time, and
- * its old tables, once in the old generation, keep whole exchanges alive until the next major collection. That nearly
+ * The listeners are in a list with free slots and not in a Set. At this rate of change V8 rebuilds a Set all the time.
+ * Its old tables, once in the old generation, keep whole exchanges alive until the next major collection. That nearly
  * doubled the cost of a request.
  */
 export function createAbortListeners(): OnAbort {

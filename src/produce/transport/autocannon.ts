@@ -15,7 +15,7 @@ import {
 import { transportFailureOf } from './failures.ts'
 import type { Exchange, HttpRequest, Saturate, TransportFailure } from './transport.ts'
 
-/** autocannon's client of one connection. Its published types omit most of this; the version is pinned and tested. */
+/** autocannon's client of one connection. Its published types omit most fields; the version is pinned and tested. */
 type Client = EventEmitter & {
   readonly conn: Socket
   readonly parser: {
@@ -25,36 +25,36 @@ type Client = EventEmitter & {
   }
   /** Called whenever the connection is free, to send the next request. */
   _doRequest: () => void
-  /** Requests that were sent and have no response yet. A response without one is a crash. */
+  /** Requests that were sent and have no response yet. A response without a request crashes autocannon. */
   readonly pipelinedRequests: { readonly insertRequest: (request: object) => void }
   readonly destroy: () => void
 }
 
-/** autocannon gets no end time, because the caller decides when to stop. In seconds; a timer can hold this many. */
+/** The duration for autocannon, because the caller decides when to stop. In seconds; a timer supports this value. */
 const forever = 2_000_000
 /** Delay before another attempt after a connection could not be opened. */
 const reopenMs = 100
 
 /**
- * Keeps connections of autocannon busy. autocannon corrects latencies by an interval in the wrong unit, decodes a body
- * piece by piece, sends on a connection that is closing, and takes the responses of a new connection for the rest of the
- * last one. So its statistics are not read, bodies are taken from its parser as bytes, and a connection is replaced at
- * the first irregularity.
+ * Keeps connections of autocannon busy. autocannon corrects latencies with an interval in the wrong unit, and decodes a
+ * body chunk by chunk. It sends on a connection that is closing, and treats the responses of a new connection as the
+ * rest of the last one. So Turnpike ignores its statistics, takes the bytes of bodies from its parser, and replaces a
+ * connection at the first irregularity.
  *
- * autocannon would send from within its read callback. A write that wakes the target costs five times one that finds it
- * at work, and work between two reads delays the stamp of the second. So everything that has arrived is read first, and
- * then several requests are sent in a row.
+ * autocannon would send from within its read callback. A write that wakes an idle target takes five times as long, and
+ * work between two reads delays the stamp of the second. So Turnpike first reads everything that has arrived, and then
+ * sends several requests in a row.
  */
 export function createSaturate({
   baseUrl,
   clock,
 }: {
-  /** `http:` only; autocannon verifies no certificate. */
+  /** `http:` only, because autocannon verifies no certificate. */
   readonly baseUrl: string
   readonly clock: Clock
 }): Saturate {
   const { protocol, origin, host, pathname } = new URL(baseUrl)
-  if (protocol !== 'http:') throw new RangeError(`${protocol} is not for autocannon`)
+  if (protocol !== 'http:') throw new RangeError(`autocannon cannot be used with ${protocol}`)
   const base = { host, pathPrefix: pathname.replace(/\/+$/, '') }
   const onAbort = createAbortListeners()
   const callLater = createFairQueue(clock)
@@ -78,7 +78,7 @@ export function createSaturate({
         }).then(() => {}, reject)
       }
 
-      /** One connection, from its opening to its end. */
+      /** Runs one connection from its opening to its end. */
       function runConnection(client: Client): void {
         let exchange: ExchangeRecorder | null = null
         let isConnected = false
@@ -109,14 +109,14 @@ export function createSaturate({
             isConnected = true
             if (exchange !== null) onConnected(exchange, clock.nowMs())
           })
-          // Runs before autocannon's own listener, which opens another connection and takes it for the same.
+          // Runs before autocannon's own listener, which opens a new connection and continues as if it were this one.
           conn.prependListener('end', () => {
             fail(exchange !== null && isComplete(exchange) ? null : closedByTarget)
             disconnect()
           })
           conn.on('data', () => {
             if (!parser.hadError) return
-            fail({ reason: 'protocol', detail: 'the answer is no HTTP' })
+            fail({ reason: 'protocol', detail: 'the response is not HTTP' })
             disconnect()
           })
           parser[parser.constructor.kOnBody] = (bytes, start, length) => {
@@ -131,7 +131,7 @@ export function createSaturate({
           const text = toHttpText(request, base)
           const onEnd = (ended: Exchange) =>
             callLater(() => {
-              // Sends the next request before it works on this response.
+              // Sends the next request before this response is processed.
               send()
               pending.onEnd(ended)
             })
@@ -178,21 +178,21 @@ const aborted: TransportFailure = { reason: 'cancelled', detail: 'aborted by the
 
 const closedByTarget: TransportFailure = {
   reason: 'connection-lost',
-  detail: 'the other side closed the connection',
+  detail: 'the target closed the connection',
 }
 
 const interimResponse = (status: number): TransportFailure => ({
   reason: 'cancelled',
-  detail: `autocannon cannot read on behind an answer of ${status}`,
+  detail: `autocannon cannot read a response after status ${status}`,
 })
 
-/** Whether the response is complete when the connection ends: a body without a length and without chunks ends with it. */
+/** Whether the end of the connection completes the response: its body has no length and no chunks. */
 const isComplete = ({ headersMs, headers }: ExchangeRecorder): boolean =>
   headersMs !== null && !('content-length' in headers) && !('transfer-encoding' in headers)
 
 const closesConnection = ({ headers }: ExchangeRecorder): boolean => /\bclose\b/i.test(headers.connection ?? '')
 
-/** Runs all writes of one callback in a row, after that callback. */
+/** Runs all writes of one callback in a row, after the callback has returned. */
 function batchWrites(): (write: () => void) => void {
   let waiting: (() => void)[] = []
   const writeAll = () => {
@@ -205,7 +205,7 @@ function batchWrites(): (write: () => void) => void {
   }
 }
 
-/** The HTTP/1.1 text of a request on a connection that is kept open. */
+/** The HTTP/1.1 text of a request on a keep-alive connection. */
 export function toHttpText(
   { method, path, headers, body }: Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body'>,
   { host, pathPrefix }: { readonly host: string; readonly pathPrefix: string },

@@ -4,9 +4,9 @@ import { buildConnector, Client, type Dispatcher } from 'undici'
 /** One connection to the target. It opens when it is first needed and carries one request at a time. */
 export type Connection = {
   readonly dispatch: (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void
-  /** Stops opening the connection, which fails the request that waits for it. */
+  /** Stops opening the connection, and fails the request that waits for it. */
   readonly giveUp: () => void
-  /** Whether, and how, the target has ended the latest socket. */
+  /** Whether and how the target ended the latest socket. */
   readonly peerState: () => 'open' | 'closed' | 'reset'
   readonly destroy: () => Promise<void>
 }
@@ -19,15 +19,15 @@ export type Connections = {
 }
 
 /**
- * At most `max` connections; the most recently used one is taken first. undici's own Pool searches all of its clients
- * for each request, has one connect timeout for all, and keeps using a client that it no longer counts after a failed
- * connect.
+ * At most `max` connections; the most recently used one is taken first. undici's own Pool searches all its clients for
+ * each request, has one connect timeout for all, and after a failed connect keeps using a client that it no longer
+ * counts.
  */
 export function createConnections(origin: string, max: number): Connections {
   const connector = buildConnector({ timeout: 0, allowH2: false, onread: directReads })
   const connections: Connection[] = []
   const free: Connection[] = []
-  // A list and not a Set, for the reason given in `createAbortListeners`. A request that leaves becomes an empty entry.
+  // A list and not a Set; `createAbortListeners` explains why. A request that leaves becomes an empty entry.
   const queue: { use: ((connection: Connection) => void) | null }[] = []
 
   const open = (): Connection => {
@@ -70,10 +70,10 @@ function createConnection(origin: string, connector: buildConnector.connector): 
   const client = new Client(origin, {
     // One request at a time on a connection. With 0 the connection would not be kept alive.
     pipelining: 1,
-    // The exchange watches both timeouts itself.
+    // The exchange has its own timers for both.
     headersTimeout: 0,
     bodyTimeout: 0,
-    // Less than the five seconds after which a Node server closes. A target that announces another time is believed.
+    // Less than the five seconds of a Node server. undici follows a target that announces a different time.
     keepAliveTimeout: 4_000,
     maxHeaderSize: 65_536,
     connect: (options, callback) => {
@@ -85,8 +85,8 @@ function createConnection(origin: string, connector: buildConnector.connector): 
       if (!(socket instanceof Socket)) return
       opening = socket
       readDirectly(socket)
-      // undici takes a reset for the end of a body of unknown length, and the end of a connection inside a body for a
-      // protocol error. These listeners run before undici's own.
+      // undici treats a reset as the end of a body of unknown length, and the end of a connection inside a body as a
+      // protocol error. These listeners run before undici's own and record the real state.
       socket.on('end', () => {
         peerState = 'closed'
       })
@@ -128,7 +128,7 @@ export const directReads: OnReadOpts = {
   },
 }
 
-/** A reader that calls `read` on `readable` gets each read at once. In all else the socket stays an ordinary stream. */
+/** A reader that calls `read` on `readable` gets each read immediately. Otherwise the socket is an ordinary stream. */
 export function readDirectly(socket: Socket): void {
   const direct: DirectSocket = socket
   direct[arrived] = null
@@ -139,7 +139,7 @@ export function readDirectly(socket: Socket): void {
 function deliver(socket: DirectSocket, count: number): boolean {
   const bytes = Buffer.allocUnsafe(count)
   buffer.copy(bytes, 0, 0, count)
-  // Bytes that were not read yet come first.
+  // Unread bytes come first.
   if (socket.readableLength > 0) return socket.push(bytes)
   socket[arrived] = bytes
   socket.emit('readable')

@@ -5,8 +5,8 @@ import { type Deadline, startDeadline, type TimeoutPhase } from './timeouts.ts'
 import type { Exchange, OnStreamBytes, RawHttpRequest, TransportFailure } from './transport.ts'
 
 /**
- * One HTTP exchange while it goes on. An HTTP client reports what happens with the functions below; each does nothing
- * after the end. They are functions over one record, because closures would have to be allocated for every request.
+ * One HTTP exchange in progress. An HTTP client reports its events with the functions below; each does nothing after
+ * the end. They are functions over one record, because closures would be allocated for every request.
  */
 export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
   readonly clock: Clock
@@ -19,14 +19,14 @@ export type ExchangeRecorder = Readonly<Pick<Exchange, 'sentMs'>> & {
   status: number | null
   headers: Exchange['headers']
   bytes: number
-  /** Set once the response turns out to be an event stream. */
+  /** Set when the headers show that the response is an event stream. */
   onStreamBytes: OnStreamBytes | null
   ended: boolean
 }
 
 /**
- * Starts an exchange now, and its timeouts. Calls `onEnd` once. Calls `disconnect` after that if the exchange was
- * cancelled: the client then closes the connection, or stops waiting for one.
+ * Starts an exchange and its timeouts. Calls `onEnd` once. If the exchange was cancelled, calls `disconnect` after
+ * that: the client then closes the connection, or stops waiting for one.
  */
 export function recordExchange(
   clock: Clock,
@@ -84,7 +84,7 @@ export function onBody(recorder: ExchangeRecorder, bytes: Buffer): void {
   else onStreamBytes(bytes, atMs)
 }
 
-/** The response is complete HTTP (null), or it will never be. */
+/** Ends the exchange. null: the response is complete HTTP. */
 export function endExchange(recorder: ExchangeRecorder, failure: TransportFailure | null): void {
   if (recorder.ended) return
   recorder.ended = true
@@ -93,14 +93,16 @@ export function endExchange(recorder: ExchangeRecorder, failure: TransportFailur
   onEnd({ sentMs, headersMs, endMs: clock.nowMs(), status, headers, body: concatBody(body), bytes, failure })
 }
 
-/** Ends the exchange from this side. */
+/** Ends the exchange and disconnects. */
 export function cancelWith(recorder: ExchangeRecorder, reason: FailureReason, detail: string): void {
   if (recorder.ended) return
   endExchange(recorder, { reason, detail })
   recorder.disconnect(reason)
 }
 
-/** Whether the body is an event stream. The body of any other response to a streamed request, such as an error, is kept. */
+/**
+ * Whether the body is an event stream. Other responses to a streamed request, such as errors, have an ordinary body.
+ */
 export const isEventStream = ({ status, headers }: Pick<Exchange, 'status' | 'headers'>): boolean =>
   status === 200 && /^text\/event-stream\s*(;|$)/i.test(headers['content-type'] ?? '')
 
@@ -129,7 +131,7 @@ const batchSize = 16
 
 /**
  * Runs callbacks after all responses that have arrived are read and stamped. Work on one response delays the stamps of
- * those that wait in the kernel; after a stall there are many, and the delay would count as theirs.
+ * the responses that wait in the kernel. After a stall there are many, and the delay would count as their latency.
  */
 export function createFairQueue(clock: Clock): (callback: () => void) => void {
   let waiting: (() => void)[] = []

@@ -6,8 +6,8 @@ import type { TransportFailure } from './transport.ts'
 export type ConnectionState = 'opening' | 'open' | 'ended'
 
 /**
- * What an error of a socket, of TLS or of undici means, by its code, since messages are for people and may change. An
- * unknown code means that no connection was made, or that one was lost, depending on the state.
+ * Maps an error of a socket, TLS or undici to a failure by its code, because messages may change. An unknown code means
+ * that the connection was not made, or that it was lost, depending on the state.
  */
 export function transportFailureOf(error: unknown, state: ConnectionState): TransportFailure {
   const code = codeOf(error)
@@ -35,7 +35,7 @@ const reasons: Readonly<Record<string, FailureReason>> = {
   INVALID_CA: 'tls',
   INVALID_PURPOSE: 'tls',
   PATH_LENGTH_EXCEEDED: 'tls',
-  // Not sent, or cancelled from this side.
+  // Not sent, or cancelled by Turnpike.
   UND_ERR_ABORTED: 'cancelled',
   UND_ERR_CLOSED: 'cancelled',
   UND_ERR_DESTROYED: 'cancelled',
@@ -69,7 +69,7 @@ function codeOf(error: unknown): string | null {
   return null
 }
 
-/** Only called with a code: the message is then the platform's. A message without a code could quote what was read. */
+/** Only for errors with a code: their message comes from the platform. Other messages could quote the response. */
 function describe(code: string, error: unknown): string {
   const message = error instanceof Error ? error.message : ''
   const text = message.includes(code) ? message : `${code}: ${message}`

@@ -3,15 +3,15 @@ const maxValueLength = 512
 
 /**
  * The prototype of header records. It has no properties, so a header called `constructor` is absent unless it was sent.
- * Without any prototype V8 would make each record a hash table; with this one, responses with the same headers share a
- * hidden class, which makes all checks a quarter faster.
+ * Without a prototype, V8 would make each record a hash table. With this one, responses with the same headers share a
+ * hidden class, and all checks are a quarter faster.
  */
 const emptyPrototype: object = Object.freeze(Object.create(null))
 
 export const noHeaders: Readonly<Record<string, string>> = Object.freeze(Object.create(emptyPrototype))
 
 /**
- * The headers of a response as an observation keeps them: names in lower case, in the order they arrived, repeated ones
+ * The headers of a response as stored in an observation: names in lower case in order of arrival, repeated headers
  * joined, long values cut. `raw` alternates names and values as received.
  */
 export function headerRecord(raw: readonly (Buffer | string)[]): Readonly<Record<string, string>> {
@@ -40,8 +40,8 @@ const maxCachedLength = 64
 const cache: ({ readonly bytes: Uint8Array; readonly name: string } | undefined)[] = Array(cacheSlots).fill(undefined)
 
 /**
- * A header name in lower case, from its bytes as received. A target sends the same few names all the time. To compare
- * the bytes with those of the cached name is several times cheaper than to make a string of them.
+ * A header name in lower case, from its bytes as received. A target sends the same few names all the time, and
+ * comparing the bytes with a cached name is several times cheaper than making a string of them.
  */
 export function headerName(bytes: Uint8Array): string {
   const { length } = bytes

@@ -5,19 +5,19 @@
 export type OnSseEvent = (data: string, cut: boolean) => void
 
 /**
- * Called wherever an event may begin. Returns the start of the next event if it has read this one itself, which must be
- * complete and have exactly one `data:` line; returns -1 to have the event decoded.
+ * Called wherever an event may start. It may read the event itself if the event is complete and has exactly one `data:`
+ * line. It then returns the start of the next event, or else -1 to have this event decoded.
  */
 export type TakeSseEvent = (bytes: Buffer, start: number) => number
 
 export type SseOptions = {
-  /** Longer data of one event is cut. */
+  /** Maximum data of one event; longer data is cut. */
   readonly maxEventBytes?: number | undefined
   readonly takeEvent?: TakeSseEvent | null
 }
 
 export type SseDecoder = {
-  /** Keeps the bytes until their line ends, so the caller must not change them. */
+  /** The decoder may keep a reference to the bytes, so the caller must not change them. */
   readonly push: (bytes: Buffer) => void
   /** Call once, after the last bytes. Returns true if the stream stopped inside an event, which is then dropped. */
   readonly end: () => boolean
@@ -31,16 +31,16 @@ const BOM = [0xef, 0xbb, 0xbf] as const
 const DATA = [0x64, 0x61, 0x74, 0x61] as const
 
 /**
- * Turns the bytes of an event stream into events, wherever reads split the bytes
- * (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). A line ends with CRLF, LF or
- * CR and with nothing else: U+2028 is text. Comments and the fields `event`, `id` and `retry` are skipped. The decoder
- * works on bytes, because a read may split a character, and because line ends need no decoding.
+ * Turns the bytes of an event stream into events. Reads may split the bytes anywhere
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). Only CRLF, LF and CR end a
+ * line; U+2028 is text. Comments and the fields `event`, `id` and `retry` are skipped. The decoder works on bytes,
+ * because a read may split a character, and because line ends need no decoding.
  */
 export function createSseDecoder(
   onEvent: OnSseEvent,
   { maxEventBytes = 1_048_576, takeEvent = null }: SseOptions = {},
 ): SseDecoder {
-  // With this much of a line it is certain that its data exceeds the maximum, whatever comes before the data.
+  // The data of a line of this length certainly exceeds the maximum, with any prefix.
   const maxLineBytes = BOM.length + 'data: '.length + maxEventBytes + 1
   let pieces: Buffer[] = []
   let piecesBytes = 0
@@ -54,7 +54,7 @@ export function createSseDecoder(
     if (bytes.length === 0) return
     let start = afterCr && bytes[0] === LF ? 1 : 0
     afterCr = false
-    // Each position is searched again only after it was passed, so that each byte is searched once for LF and for CR.
+    // Each search starts after the last result, so each byte is searched once for LF and once for CR.
     let lf = start - 1
     let cr = start - 1
     while (start < bytes.length) {
@@ -124,18 +124,18 @@ export function createSseDecoder(
 
   const dispatch = (): void => {
     if (data === null) return
-    const whole = data
+    const eventData = data
     const wasCut = cut
     data = null
     dataBytes = 0
     cut = false
-    onEvent(whole, wasCut)
+    onEvent(eventData, wasCut)
   }
 
   return { push, end }
 }
 
-/** The position of the byte; the length of `bytes` if it is not there. */
+/** The position of the byte; the length of `bytes` if there is none. */
 function find(byte: number, bytes: Buffer, from: number): number {
   const at = bytes.indexOf(byte, from)
   return at === -1 ? bytes.length : at

@@ -1,19 +1,19 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Timeouts } from '../../plan/plan.ts'
 
-/** What a request is waiting for. */
+/** The phase that a request is waiting to complete. */
 export type TimeoutPhase = 'connect' | 'headers' | 'idle'
 
 export type Deadline = {
   readonly enter: (phase: TimeoutPhase, atMs: number) => void
-  /** Bytes arrived: the idle timeout starts again. */
+  /** Restarts the idle timeout, because bytes arrived. */
   readonly touch: (atMs: number) => void
   readonly stop: () => void
 }
 
 /**
- * Watches all timeouts of one request with one timer. The timer is not reset for each byte: if it fires too early, it is
- * set again. undici's own timers have a resolution of half a second and cannot be set for a single request.
+ * Watches all timeouts of one request with one timer. Bytes do not reset the timer; if it fires too early, it is set
+ * again. undici's own timers have a resolution of half a second and cannot be set for a single request.
  */
 export function startDeadline(
   clock: Clock,
@@ -33,8 +33,8 @@ export function startDeadline(
       arm(dueMs)
       return
     }
-    // Timers run before sockets are read. After a stall of this process the response may already be in the kernel, and
-    // the target is not to blame. So a timeout counts only if one more turn of the event loop has changed nothing.
+    // Timers run before sockets are read. After a stall of this process the response may already be in the kernel, so
+    // the target was in time. A timeout therefore counts only if one more turn of the event loop changes nothing.
     if (missedMs !== dueMs) {
       missedMs = dueMs
       arm(nowMs)

@@ -1,7 +1,7 @@
 import type { FailureReason } from '../../observation/observation.ts'
 import type { Timeouts } from '../../plan/plan.ts'
 
-/** One complete HTTP request. The transport adds only the headers that HTTP itself needs. */
+/** One complete HTTP request. The transport adds only the headers that HTTP requires. */
 export type HttpRequest = {
   readonly method: 'GET' | 'POST'
   /** Relative to the target's base address, with a leading slash. */
@@ -15,7 +15,7 @@ export type HttpRequest = {
   readonly onStreamBytes: OnStreamBytes | null
 }
 
-/** What a client can send: an `HttpRequest`, or a write to a metrics receiver, whose body may be binary. */
+/** An `HttpRequest`, or a write to a metrics receiver, whose body may be binary. */
 export type RawHttpRequest = Omit<HttpRequest, 'method' | 'body'> & {
   readonly method: HttpRequest['method'] | 'PUT'
   readonly body: string | Uint8Array | null
@@ -50,7 +50,7 @@ export type PendingRequest = {
 }
 
 /**
- * Keeps this many connections busy. Each connection asks for its next request as soon as it has a response, and closes
- * when `next` returns null. Resolves when all connections are closed. An abort ends requests in flight as `cancelled`.
+ * Keeps this many connections busy. Each connection calls `next` as soon as it has a response, and closes when it
+ * returns null. Resolves when all connections are closed. An abort ends requests in flight as `cancelled`.
  */
 export type Saturate = (next: () => PendingRequest | null, connections: number, signal: AbortSignal) => Promise<void>

@@ -13,7 +13,7 @@ export type UndiciTransport = {
 }
 
 export type UndiciTransportOptions = {
-  /** `http:` or `https:`. Its path is put in front of the path of each request. */
+  /** `http:` or `https:`. Its path is the prefix of the path of each request. */
   readonly baseUrl: string
   readonly clock: Clock
   /** Each connection carries one request at a time. Further requests wait, within their connect timeout. */
@@ -21,8 +21,8 @@ export type UndiciTransportOptions = {
 }
 
 /**
- * HTTP/1.1 over undici, with everything else of undici switched off: no retry, no redirect, no pipelining, no cookies,
- * no decompression. The certificate of an `https:` target is verified.
+ * HTTP/1.1 over undici, without its other features: no retries, redirects, pipelining, cookies or decompression. The
+ * certificate of an `https:` target is verified.
  */
 export function undiciTransport({ baseUrl, clock, maxConnections }: UndiciTransportOptions): UndiciTransport {
   const base = new URL(baseUrl)
@@ -65,8 +65,8 @@ type UndiciContext = {
 }
 
 /**
- * Reports to a recorder what undici does with the request. The exchange can end before undici is done (a timeout, an
- * abort); the connection is released only when undici is done.
+ * Reports the events of undici to a recorder. A timeout or an abort can end the exchange before undici is done; the
+ * connection is released only when undici is done.
  */
 function startExchange(
   { clock, connections, onAbort, pathPrefix, callLater }: UndiciContext,
@@ -96,17 +96,17 @@ function startExchange(
     if (used !== null) connections.release(used)
   }
 
-  // undici's older handler interface. The newer one makes an object of the headers of every response, name by name,
-  // which costs a tenth of the time of a call.
+  // undici's older handler interface. The newer one builds an object of all headers of every response, which takes a
+  // tenth of the time of a call.
   const handler: Dispatcher.DispatchHandler = {
     onConnect: abort => {
-      // The connection came too late for this request. An error here leaves it open for the next; an abort closes it.
+      // The connection came too late for this request. An error keeps it open for the next request; an abort closes it.
       if (recorder.ended) throw new Error('ended before it was sent')
       abortRequest = abort
       onConnected(recorder, clock.nowMs())
     },
     onHeaders: (status, raw) => {
-      // A 1xx response comes before the real one.
+      // A 1xx response comes before the final one.
       if (status >= 200) onHeaders(recorder, status, raw)
       return true
     },

@@ -13,7 +13,7 @@ test('a run that passes annotates nothing', () => {
   expect(annotationLines(passingReport)).toEqual([])
 })
 
-test('each finding, discrepancy and crossed threshold is an error, each doubt a warning', () => {
+test('findings, discrepancies and crossed thresholds are errors; inconclusive thresholds are warnings', () => {
   expect(annotationLines(failingReport)).toEqual([
     '::error title=rpc.batch.error-price (§4.3)::12 violations: got 40 credits for 1 item of 20 credits and 1 failed item, expected 25',
     '::error title=replay%3A billed-twice::2 billing discrepancies, $0.0000125',
@@ -22,55 +22,55 @@ test('each finding, discrepancy and crossed threshold is an error, each doubt a 
   ])
 })
 
-test('an inconclusive run is an error, for the step ends as one', () => {
+test('an inconclusive run is an error, because the step fails', () => {
   expect(annotationLines({ ...passingReport, verdict: 'inconclusive', reasons: ['Nothing was sent.'] })).toEqual([
     '::error title=replay is inconclusive::Nothing was sent.',
   ])
 })
 
-test('there are never more than GitHub shows', () => {
+test('there are never more annotations than GitHub shows', () => {
   const findings = Array.from({ length: 30 }, () => failingReport.findings).flat()
   expect(annotationLines({ ...failingReport, findings }).filter(line => line.startsWith('::error'))).toHaveLength(10)
 })
 
-test('what a target says stays in the line that quotes it', () => {
+test('text from a target cannot leave its line', () => {
   const lines = annotationLines(hostileReport)
   expect(lines.every(line => /^::(error|warning) title=[^:]*::[^\n\r]*$/.test(line))).toBe(true)
 })
 
-test('no line of a report begins a command', () => {
+test('no line of a report starts a workflow command', () => {
   expect(escapeWorkflowCommands('a ::b\n  ::error::x\n::warning::y ##[error]z')).toBe(
     'a ::b\n  :\u200B:error::x\n:\u200B:warning::y ##\u200B[error]z',
   )
 })
 
 let summary = ''
-const said: string[] = []
+const stderr: string[] = []
 beforeEach(() => {
-  said.length = 0
+  stderr.length = 0
   summary = join(freshDirectory(), 'summary.md')
   vi.stubEnv('GITHUB_STEP_SUMMARY', summary)
   vi.stubEnv('GITHUB_ACTIONS', 'true')
-  vi.spyOn(process.stderr, 'write').mockImplementation(line => said.push(`${line}`) > 0)
+  vi.spyOn(process.stderr, 'write').mockImplementation(line => stderr.push(`${line}`) > 0)
 })
 afterEach(() => {
   vi.restoreAllMocks()
   vi.unstubAllEnvs()
 })
 
-test('the report is put behind what is in the summary of the step already', () => {
+test('the report is appended to the step summary', () => {
   writeFileSync(summary, 'before\n')
   writeGitHubSummary(passingReport)
   expect(readFileSync(summary, 'utf8')).toBe(`before\n${renderMarkdown(passingReport)}\n`)
-  expect(said).toEqual([])
+  expect(stderr).toEqual([])
 })
 
-test('a run that fails is annotated, on stderr', () => {
+test('a failing run is annotated on stderr', () => {
   writeGitHubSummary(failingReport)
-  expect(said[0]).toMatch(/^::error title=rpc\.batch\.error-price/)
+  expect(stderr[0]).toMatch(/^::error title=rpc\.batch\.error-price/)
 })
 
-test('a summary that is nearly full gets the verdict alone, and a full one nothing', () => {
+test('a nearly full summary gets only the verdict, and a full one nothing', () => {
   writeFileSync(summary, 'x'.repeat(longestMarkdownBytes - 2_000))
   writeGitHubSummary(failingReport)
   const text = readFileSync(summary, 'utf8')
@@ -79,18 +79,19 @@ test('a summary that is nearly full gets the verdict alone, and a full one nothi
   writeGitHubSummary(failingReport)
   writeGitHubSummary(failingReport)
   expect(Buffer.byteLength(readFileSync(summary, 'utf8'))).toBeLessThanOrEqual(longestMarkdownBytes)
-  expect(said.join('')).toContain('No room is left')
+  expect(stderr.join('')).toContain('is full, so this run is not in it')
 })
 
-test('a summary that cannot be written to is told of, and no more', () => {
-  vi.stubEnv('GITHUB_STEP_SUMMARY', join(summary, 'missing', 'summary.md'))
+test('a summary that cannot be written is reported, and nothing else happens', () => {
+  const missing = join(summary, 'missing', 'summary.md')
+  vi.stubEnv('GITHUB_STEP_SUMMARY', missing)
   writeGitHubSummary(passingReport)
-  expect(said.join('')).toContain('cannot be written to: ENOENT')
+  expect(stderr.join('')).toContain(`Cannot write to the step summary ${missing}: ENOENT`)
 })
 
-test('elsewhere nothing is said', () => {
+test('outside GitHub Actions nothing is written', () => {
   vi.stubEnv('GITHUB_STEP_SUMMARY', undefined)
   vi.stubEnv('GITHUB_ACTIONS', undefined)
   writeGitHubSummary(failingReport)
-  expect(said).toEqual([])
+  expect(stderr).toEqual([])
 })

@@ -54,7 +54,7 @@ const snapshotAt = (
 }
 
 describe('progress: a snapshot', () => {
-  test('knows where in its stage and its run it is, and what the stage offers now', () => {
+  test('has the position in the stage and the run, and the offered rate', () => {
     expect(snapshotAt('ramp', 5000)).toEqual({
       scenario: 'fixture',
       stage: {
@@ -81,27 +81,27 @@ describe('progress: a snapshot', () => {
       claimedUsd: '0.0077',
     })
   })
-  test('offers nothing of its own where the answers set the pace', () => {
+  test('has no offered rate if responses set the pace', () => {
     expect(snapshotAt('users', 10_000).stage.planned).toMatchObject({ position: 2, offeredPerSecond: null })
   })
-  test('offers in a search what its latest trial does, and nothing before the first or once it has found its rate', () => {
+  test('has in a search the rate of the latest trial; none before the first trial, and 0 after the search', () => {
     const offered = (changes: Partial<CapacityResult>) =>
       snapshotAt('search', 41_000, [aSearch({ ratePerSecond: null, ...changes })]).stage.planned?.offeredPerSecond
     expect(offered({ trials: [aTrial(), aTrial({ offeredPerSecond: 80 })] })).toBe(80)
     expect(offered({ trials: [] })).toBeNull()
     expect(offered({ ratePerSecond: 78 })).toBe(0)
   })
-  test('is between the stages when it is', () => {
+  test('is outside the stages during balance checks', () => {
     expect(snapshotAt('(closing)', 99_000)).toMatchObject({ stage: { planned: null }, elapsedMs: 40_000 })
   })
 })
 
-describe('progress: what is shown', () => {
+describe('progress: the output', () => {
   test('a block for a terminal', async () => {
     const block = progressBlock(snapshotAt('ramp', 5000), 100)
     await expect(`${block.join('\n')}\n`).toMatchFileSnapshot('../../golden/progress.txt')
   })
-  test.each([20, 59, 80])('no line of it is wider than %i columns', columns => {
+  test.each([20, 59, 80])('no line of the block is wider than %i columns', columns => {
     for (const line of progressBlock(snapshotAt('ramp', 5000), columns))
       expect(line.length).toBeLessThanOrEqual(columns)
   })
@@ -111,7 +111,7 @@ describe('progress: what is shown', () => {
         'status_200=60 status_429=1 latency_p95_ms=100 ttft_p95_ms=20 violations=2 spent_usd=0.0077',
     )
   })
-  test('a line leaves out what has no value, and quotes what has blanks', () => {
+  test('a line omits keys without a value, and quotes values with spaces', () => {
     const line = progressLine({
       ...snapshotAt('users', 0),
       stage: { name: 'a "long" name', planned: null },
@@ -122,7 +122,7 @@ describe('progress: what is shown', () => {
   })
 })
 
-/** What a terminal shows after all that was written to it; it knows only what the writer uses. */
+/** The screen of a terminal after some output. Supports only the escape sequences of the writer. */
 const screenOf = (written: string): { readonly lines: readonly string[]; readonly cursor: boolean } => {
   const lines: string[] = ['']
   let cursor = true
@@ -151,7 +151,7 @@ const written = (interactive: boolean, columns = 100) => {
 }
 
 describe('progress writer: in a terminal', () => {
-  test('draws one block over itself', async () => {
+  test('redraws one block in place', async () => {
     const { clock, screen } = written(true)
     expect(screen()).toEqual({ lines: progressBlock(snapshotAt('ramp', 0), 99), cursor: false })
     await clock.advanceTo(2000)
@@ -164,14 +164,14 @@ describe('progress writer: in a terminal', () => {
     expect(writes.length - before).toBeGreaterThanOrEqual(2)
     expect(writes.length - before).toBeLessThanOrEqual(8)
   })
-  test('log lines stand above the block, in their order', async () => {
+  test('log lines are above the block, in order', async () => {
     const { clock, writer, screen } = written(true)
     writer.log('one')
     await clock.advanceTo(1000)
     writer.log('two')
     expect(screen().lines).toEqual(['one', 'two', ...progressBlock(snapshotAt('ramp', 1000), 99)])
   })
-  test('leaves nothing behind but the log, and gives the cursor back', async () => {
+  test('leaves only the log, and restores the cursor', async () => {
     const { clock, writes, writer, screen } = written(true)
     writer.log('one')
     writer.stop()
@@ -183,14 +183,14 @@ describe('progress writer: in a terminal', () => {
     writer.log('two')
     expect(screen()).toEqual({ lines: ['one', 'two'], cursor: true })
   })
-  test('never fills the last column', () => {
+  test('never writes to the last column', () => {
     const { screen } = written(true, 30)
     for (const line of screen().lines) expect(line.length).toBeLessThanOrEqual(29)
   })
 })
 
 describe('progress writer: in a pipe', () => {
-  test('writes a plain line every five seconds, and no escape', async () => {
+  test('writes a plain line every five seconds, without escape sequences', async () => {
     const { clock, writes, writer } = written(false)
     await clock.advanceTo(4999)
     expect(writes).toEqual([])
@@ -224,7 +224,7 @@ describe('progress as an output', () => {
     return { clock, lines, progress, live, refreshes: () => refreshes }
   }
 
-  test('takes lines before it starts, while it goes, and when it has finished', async () => {
+  test('writes log lines before it starts, while it runs, and after it has finished', async () => {
     const { clock, lines, progress, live } = shown()
     progress.log('before')
     progress.start(live)
@@ -236,7 +236,7 @@ describe('progress as an output', () => {
     expect(lines).toEqual(['before', expect.stringContaining('in_flight=7'), 'meanwhile', 'afterwards'])
   })
 
-  test('has the run asked once a second for news, until it is closed', async () => {
+  test('refreshes the run once per second, until it is closed', async () => {
     const { clock, progress, live, refreshes } = shown()
     progress.start(live)
     await clock.advanceTo(3_500)

@@ -22,7 +22,7 @@ ${more}`
 
 const steady = 'duration: 10s, shape: constant, rate: 10/s, mix: { rpc: 1 }'
 
-/** An engine whose target answers everything with an empty object after 10 ms, and whose feedback comes from a table. */
+/** An engine whose target responds with an empty object after 10 ms, and whose feedback comes from a table. */
 function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturate = async () => {}, mix?: Mix) {
   const clock = manualClock()
   const made = makePlan(parseScenario(text, 'test', documented), documented, {
@@ -38,7 +38,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
   const runId = 'test'
   const transport: Transport = () => {
     const sentMs = clock.nowMs()
-    return new Promise(resolve => clock.at(sentMs + 10, () => resolve(emptyAnswer(sentMs, clock.nowMs()))))
+    return new Promise(resolve => clock.at(sentMs + 10, () => resolve(emptyResponse(sentMs, clock.nowMs()))))
   }
   const engine = createEngine(
     {
@@ -68,7 +68,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
   return { clock, stop, engine, observations, drive: () => clock.run(engine.drive(1_000)) }
 }
 
-const emptyAnswer = (sentMs: number, endMs: number): Exchange => ({
+const emptyResponse = (sentMs: number, endMs: number): Exchange => ({
   sentMs,
   headersMs: endMs,
   endMs,
@@ -84,7 +84,7 @@ const everyCaller = Array.from({ length: 60 }, (_, index) => `c${index}`)
 const outcomes = (observations: readonly Observation[]) =>
   observations.map(({ outcome }) => (outcome.kind === 'dropped' ? outcome.reason : outcome.kind))
 
-test('the stages go out on time, between two rounds of balance checks', async () => {
+test('the stages are sent on time, between opening and closing balance checks', async () => {
   const { clock, engine, observations, drive } = engineOf(scenario(steady))
   await clock.run(engine.open())
   expect(observations.map(({ stage, caller }) => `${stage} ${caller}`)).toEqual(
@@ -102,7 +102,7 @@ test('the stages go out on time, between two rounds of balance checks', async ()
 })
 
 describe('a budget', () => {
-  test('is the only reason to ask what a request was charged', async () => {
+  test('is the only reason to query the charge of a request', async () => {
     let request = 0
     const chargeOf = () => BigInt(request++ * 0)
     const free = engineOf(scenario(steady), { chargeOf })
@@ -114,7 +114,7 @@ describe('a budget', () => {
   })
 
   test('stops the run at the first arrival that it does not cover', async () => {
-    // Each of the first three takes a dollar.
+    // Each of the first three costs a dollar.
     const { drive, observations, stop } = engineOf(scenario(steady, 'budget: { usd: 3 }'), {
       chargeOf: () => 10n ** 12n,
     })
@@ -131,13 +131,13 @@ describe('a failure limit', () => {
       .replace('count: 60', 'count: 1')
       .replace('stages:', '  bad: { kind: probe, probe: unknown-network }\nstages:')
 
-  test('counts what the judging half counts as a failure', async () => {
+  test('counts the failures that the feedback reports', async () => {
     const { drive, observations } = engineOf(calls(refused), { countsAsFailure: () => true })
     await drive()
     expect(outcomes(observations)).toContain('failure-limit')
   })
 
-  test('holds nothing back where nothing has failed', async () => {
+  test('delays nothing if nothing has failed', async () => {
     const { drive, observations } = engineOf(calls(refused))
     await drive()
     expect(new Set(outcomes(observations))).toEqual(new Set(['answered']))
@@ -148,19 +148,19 @@ describe('a stage that saturates the target', () => {
   const saturating = (mix: string) =>
     scenario(`duration: 10s, shape: saturate, connections: 1, max-calls: 6, mix: ${mix}`)
 
-  /** A connection that takes every request there is, and is answered at once. */
+  /** A connection that sends all requests, and gets each response immediately. */
   const connection = (paths: string[]): Saturate => {
     return async next => {
-      for (let errand = next(); errand !== null; errand = next()) {
-        paths.push(errand.request.path)
-        errand.onEnd(emptyAnswer(0, paths.length))
-        // The response is that of the arrival which made the request.
+      for (let pending = next(); pending !== null; pending = next()) {
+        paths.push(pending.request.path)
+        pending.onEnd(emptyResponse(0, paths.length))
+        // Each response belongs to the arrival of its request.
         await Promise.resolve()
       }
     }
   }
 
-  test('hands each connection the request of the arrival that it fires, whose response is that of the arrival', async () => {
+  test('gives each connection the request of its arrival, and the arrival its response', async () => {
     const paths: string[] = []
     const { drive, observations } = engineOf(saturating('{ rpc: 1 }'), {}, connection(paths))
     await drive()
@@ -168,7 +168,7 @@ describe('a stage that saturates the target', () => {
     expect(observations.map(({ endMs }) => endMs)).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  test('hands a connection the next request where an arrival is dropped', async () => {
+  test('gives a connection the next request if an arrival is dropped', async () => {
     const paths: string[] = []
     const { drive, observations } = engineOf(saturating('{ rpc: 1 }'), {}, connection(paths), [
       ['rpc', 1],
@@ -182,7 +182,7 @@ describe('a stage that saturates the target', () => {
   })
 })
 
-test('a search tries what it is told to, for as long as nothing is decided', async () => {
+test('a search sends each trial until it is decided', async () => {
   const trials = [
     { index: 0, purpose: 'raise', perSecond: 10, arrivals: 20 },
     { index: 1, purpose: 'raise', perSecond: 20, arrivals: 40 },
@@ -199,7 +199,7 @@ test('a search tries what it is told to, for as long as nothing is decided', asy
   expect(request).toBe(3)
   const countOf = (trial: number) => observations.filter(observation => observation.trial === trial).length
   expect(countOf(0)).toBe(20)
-  // It is asked ten times a second.
+  // The driver checks ten times per second.
   expect(countOf(1)).toBeGreaterThan(0)
   expect(countOf(1)).toBeLessThan(6)
 })

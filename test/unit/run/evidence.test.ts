@@ -9,14 +9,14 @@ const request = {
   body: '{"a":"it\'s $HOME, `id` and \\"x\\" \\\\ ! # 界"}',
 }
 
-/** What a shell would hand to curl. */
+/** The arguments that a shell passes to curl. */
 function argumentsOf(command: string | null): readonly string[] {
   const script = `curl() { for each in "$@"; do printf '%s\\0' "$each"; done; }\n${command}`
   const environment = { TURNPIKE_KEY: 'a "key" \'of $mine', PATH: process.env.PATH ?? '' }
   return execFileSync('sh', ['-c', script], { env: environment }).toString().split('\0').slice(0, -1)
 }
 
-test('a shell reads the command as the request that was sent, with the key of its environment', () => {
+test('a shell reads the command as the original request, with the key of its environment', () => {
   expect(argumentsOf(curlCommand('http://127.0.0.1:80/api/v1', request))).toEqual([
     ...['-sS', '-i', '-N', '-X', 'POST', 'http://127.0.0.1:80/api/v1/chat/completions'],
     ...['-H', 'content-type: application/json', '-H', 'authorization: Bearer a "key" \'of $mine'],
@@ -34,11 +34,11 @@ test('a GET has neither a method nor a body', () => {
   ])
 })
 
-test('an empty header is sent as curl wants to be told', () => {
+test('an empty header has the form that curl requires', () => {
   const empty = { ...request, headers: { 'idempotency-key': '' }, body: null }
   expect(argumentsOf(curlCommand('https://x.test', empty))).toContain('idempotency-key;')
 })
 
-test('a command that nobody would paste is not made', () => {
+test('a command that is too long is null', () => {
   expect(curlCommand('https://x.test', { ...request, body: 'x'.repeat(30_000) })).toBeNull()
 })

@@ -15,13 +15,13 @@ const judge = createJudge(plan, documented, { startedAtMs: 0 }).snapshot()
 
 const shown = (stage: string, inFlight: number): WorkerSnapshot => ({ judge, gauges: mergeGauges([]), stage, inFlight })
 
-/** A worker that gives these snapshots, one after the other, and then is lost. */
+/** A worker that returns these snapshots in order, and is then lost. */
 const showing = (...snapshots: readonly WorkerSnapshot[]) => {
   const left = [...snapshots]
   return { snapshot: async () => left.shift() ?? null }
 }
 
-test('a worker that is lost is shown as it was last, but for what it had in flight', async () => {
+test('a lost worker keeps its last snapshot, without requests in flight', async () => {
   const workers = [showing(shown('a', 1), shown('b', 2)), showing(shown('a', 30))]
   const live = createLiveView(plan, workers, manualClock())
   await live.poll()
@@ -30,14 +30,14 @@ test('a worker that is lost is shown as it was last, but for what it had in flig
   expect([live.stage(), live.inFlight()]).toEqual(['b', 2])
 })
 
-test('a worker that was lost before its first snapshot is not shown', async () => {
+test('a worker that was lost before its first snapshot is not included', async () => {
   const live = createLiveView(plan, [showing(), showing(shown('a', 3))], manualClock())
   expect(live.stage()).toBe('(opening)')
   await live.poll()
   expect([live.stage(), live.inFlight()]).toEqual(['a', 3])
 })
 
-test('workers are asked once a second, however many look, and all who look read one view', async () => {
+test('workers are polled once per second for any number of readers, which share one view', async () => {
   const clock = manualClock()
   const live = createLiveView(plan, [showing(shown('a', 1), shown('b', 2))], clock)
   await Promise.all([live.refresh(), live.refresh()])

@@ -13,7 +13,7 @@ calls: { rpc: { kind: rpc, network: ethereum-mainnet, methods: { eth_blockNumber
 stages: [{ name: load, duration: 20s, shape: constant, rate: 10/s, mix: { rpc: 1 } }]
 `
 
-/** The second worker is lost when it is to send its load. */
+/** The second worker is lost at the start of the load. */
 const losing =
   (start: StartWorker): StartWorker =>
   (job, events) => {
@@ -21,32 +21,32 @@ const losing =
     if (job.shard.worker !== 1) return worker
     const lose = async () => {
       await worker.terminate()
-      events.onLost('it was unplugged')
+      events.onLost('a test reason')
       return null
     }
     return { ...worker, drive: lose, close: async () => null, finish: async () => null, snapshot: async () => null }
   }
 
-/** Aborted when the load has gone on for so long. */
+/** Aborted this long after the start of the load. */
 function after(ms: number, { clock }: RunIo): AbortSignal {
   const controller = new AbortController()
   clock.at(ms, () => controller.abort())
   return controller.signal
 }
 
-test('a worker that is lost ends the run, which says so and reports what the others know', async () => {
+test('a lost worker ends the run, which reports this and the results of the others', async () => {
   const log: string[] = []
   const { report } = await virtualRun({
     scenario,
     workers: 3,
     change: ({ startWorker }) => ({ startWorker: losing(startWorker), log: line => log.push(line) }),
   })
-  expect(log).toEqual(['Worker 2 of 3 was lost: it was unplugged. The run ends here.'])
+  expect(log).toEqual(['Worker 2 of 3 was lost: a test reason. The run stops now.'])
   expect([report.verdict, report.run.ended]).toEqual(['inconclusive', 'worker-lost'])
   expect(report.load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
 })
 
-test('a worker that stops stops all of them, for its reason', async () => {
+test('a worker that stops ends all workers with its reason', async () => {
   const { report } = await virtualRun({
     scenario: `${scenario}budget: { usd: 0.0001 }`,
     workers: 2,
@@ -55,7 +55,7 @@ test('a worker that stops stops all of them, for its reason', async () => {
   expect(report.load.workers.every(({ sent }) => sent < 30)).toBe(true)
 })
 
-test('to stop ends the load early, and the closing balance checks are sent all the same', async () => {
+test('a stop ends the load early, but the closing balance checks are still sent', async () => {
   const { report, observations } = await virtualRun({
     scenario,
     workers: 2,
@@ -66,7 +66,7 @@ test('to stop ends the load early, and the closing balance checks are sent all t
   expect(observations.filter(({ stage }) => stage === '(closing)')).toHaveLength(12)
 })
 
-test('to quit cancels requests in flight and sends nothing more', async () => {
+test('a quit cancels requests in flight and sends nothing more', async () => {
   const { report, observations } = await virtualRun({
     scenario,
     workers: 2,
@@ -77,7 +77,7 @@ test('to quit cancels requests in flight and sends nothing more', async () => {
   expect(observations.filter(({ stage }) => stage === '(closing)')).toEqual([])
 })
 
-test('an output is started before the first request, and finishes with the report after a last look', async () => {
+test('an output starts before the first request, and finishes with the report after a last poll', async () => {
   const seen: string[] = []
   let live: LiveRun | null = null
   let finished: Report | null = null
@@ -100,7 +100,7 @@ test('an output is started before the first request, and finishes with the repor
   expect(report.load.pushed).toEqual({ takenSamples: 3, lostSamples: 2, failures: 1 })
 })
 
-test('with "record: findings" observations are judged in batches all the same, and only cited ones are recorded', async () => {
+test('with "record: findings" observations are still judged in batches, and only cited ones are recorded', async () => {
   const run = async (record: string) => {
     let batches = 0
     const { report, observations } = await virtualRun({
@@ -114,7 +114,7 @@ test('with "record: findings" observations are judged in batches all the same, a
   }
   const all = await run('all')
   const findings = await run('findings')
-  // The balance checks that open the run are judged by themselves; all else in batches of 32.
+  // The opening balance checks are judged separately, and all later observations in batches of 32.
   expect(findings.batches).toBe(Math.floor((findings.sent - 12) / 32))
   expect(findings.batches).toBeGreaterThan(5)
   expect(findings.batches).toBe(all.batches)

@@ -26,7 +26,7 @@ describe.each(files)('the warm-up of scenarios/%s', file => {
     }
   })
 
-  test('neither waits nor reads the keys of anybody nor keeps anything', () => {
+  test('neither waits nor reads keys nor records anything', () => {
     expect(planned.stages.reduce((sum, { durationMs }) => sum + durationMs, 0)).toBeLessThan(500)
     const waits = Object.values(planned.calls).map(call => (call.kind === 'replay' ? call.repeatAfterMs : null))
     expect(waits.filter(each => each !== null)).toEqual([])
@@ -34,12 +34,12 @@ describe.each(files)('the warm-up of scenarios/%s', file => {
   })
 })
 
-test('a warm-up goes through the calls of a plan, and not to its target', async () => {
-  // Callers state their balances before and after, which are 128 requests that are no calls of the plan.
+test('a warm-up sends the calls of a plan, but not to its target', async () => {
+  // The balance checks before and after the stages are 128 requests that are not calls of the plan.
   expect(await warmUp(planOf('smoke.yaml'), documented)).toBeGreaterThan(192)
 })
 
-test('where there is nothing to listen at, a run goes without', async () => {
+test('a run without a port to listen on starts without a warm-up', async () => {
   const listen = vi.spyOn(createServer().constructor.prototype, 'listen').mockImplementation(function (this: unknown) {
     const server = this as NodeJS.EventEmitter
     queueMicrotask(() => server.emit('error', new Error('listen EPERM')))

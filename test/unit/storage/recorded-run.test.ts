@@ -18,7 +18,7 @@ async function kindsIn(lines: readonly unknown[]): Promise<readonly string[]> {
 
 const headOfFile = { turnpike: 2, runId: 'r', version: '0', target: 'http://t', startedAtMs: 0 }
 
-test('a record is read as far as it goes, with or without an end', async () => {
+test('a record is read to its last line, with or without a footer', async () => {
   expect(await kindsIn([headOfFile, anObservation(), { ended: 'complete', durationMs: 1 }])).toEqual([
     'head',
     'observation',
@@ -27,9 +27,9 @@ test('a record is read as far as it goes, with or without an end', async () => {
   expect(await kindsIn([headOfFile, anObservation()])).toEqual(['head', 'observation'])
 })
 
-test('a record that leaves something out is refused, with how much', async () => {
+test('a record with skipped observations is an error with their number', async () => {
   await expect(kindsIn([headOfFile, anObservation(), { skipped: 12 }])).rejects.toThrow(
-    'got a record that leaves out 12 observations, for the disk did not keep up, expected a whole one',
+    'got a record that leaves out 12 observations, because the disk was too slow, expected a complete record',
   )
 })
 
@@ -57,10 +57,10 @@ async function collect(lines: readonly LogLine[], most = 100) {
     callNames[calls[index] ?? -1],
     callerNames[callers[index] ?? -1],
   ])
-  return { rows, isWhole: isComplete }
+  return { rows, isComplete }
 }
 
-test('arrivals are in the order in which they were due, whatever the order in which they ended', async () => {
+test('arrivals are in the order of due times, for any order of ends', async () => {
   const lines = [
     opened(40),
     line({ id: 2, stage: 'first', call: 'slow', caller: 'c1', dueMs: 140 }),
@@ -76,13 +76,13 @@ test('arrivals are in the order in which they were due, whatever the order in wh
   ])
 })
 
-test('the load begins when the log says so, and without that when the last opening statement has ended', async () => {
+test('the load starts at the recorded time, or else after the last opening balance check', async () => {
   const lines = [opened(30), opened(75), opened(12), line({ stage: 'first', dueMs: 100 })]
   expect((await collect(lines))?.rows[0]?.[0]).toBe(25)
   expect((await collect([...lines, end('complete', 99.5), end('complete', 99.75)]))?.rows[0]?.[0]).toBe(0.5)
 })
 
-test('what was dropped was due, and so was what failed', async () => {
+test('dropped and failed arrivals were due', async () => {
   const lines = [
     line({ id: 0, stage: 'first', dueMs: 1, outcome: { kind: 'dropped', reason: 'max-in-flight' }, sentMs: null }),
     line({ id: 1, stage: 'first', dueMs: 2, outcome: { kind: 'failed', reason: 'tls', detail: '' } }),
@@ -90,7 +90,7 @@ test('what was dropped was due, and so was what failed', async () => {
   expect((await collect(lines))?.rows).toHaveLength(2)
 })
 
-test('a replay is one arrival, however many requests it was', async () => {
+test('a replay with any number of requests is one arrival', async () => {
   const step = (id: number, role: ReplayRole['role'], dueMs: number) => {
     const replay = { group: 4, role, concurrent: false }
     const request = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay } as const
@@ -100,23 +100,23 @@ test('a replay is one arrival, however many requests it was', async () => {
   expect((await collect(lines))?.rows.map(([offsetMs]) => offsetMs)).toEqual([10])
 })
 
-test('the statements of the program, and stages that are not wanted, are left out', async () => {
+test('balance checks and stages that are not selected are omitted', async () => {
   const lines = [opened(0), line({ stage: 'third', dueMs: 5 }), line({ stage: '(closing)', dueMs: 9 })]
   expect((await collect(lines))?.rows).toEqual([])
 })
 
-test('more arrivals than there may be are none, and as many are all of them', async () => {
+test('more arrivals than the maximum give null; exactly the maximum is allowed', async () => {
   const lines = Array.from({ length: 3_000 }, (_, id) => line({ id, stage: 'first', dueMs: 3_000 - id }))
   expect((await collect(lines, 3_000))?.rows).toHaveLength(3_000)
   expect(await collect(lines, 2_999)).toBeNull()
 })
 
-test('a run is whole when all of its logs say that it ended by itself', async () => {
-  const isWhole = async (...ends: readonly LogLine[]) =>
-    (await collect([head, line({ stage: 'first', dueMs: 1 }), ...ends]))?.isWhole
-  expect(await isWhole(end('complete'))).toBe(true)
-  expect(await isWhole(end('interrupted'))).toBe(false)
-  expect(await isWhole()).toBe(false)
-  expect(await isWhole(end('complete'), head, end('complete'))).toBe(true)
-  expect(await isWhole(head, end('complete'))).toBe(false)
+test('a run is complete if all its logs ended as planned', async () => {
+  const isComplete = async (...ends: readonly LogLine[]) =>
+    (await collect([head, line({ stage: 'first', dueMs: 1 }), ...ends]))?.isComplete
+  expect(await isComplete(end('complete'))).toBe(true)
+  expect(await isComplete(end('interrupted'))).toBe(false)
+  expect(await isComplete()).toBe(false)
+  expect(await isComplete(end('complete'), head, end('complete'))).toBe(true)
+  expect(await isComplete(head, end('complete'))).toBe(false)
 })

@@ -3,7 +3,7 @@ import type { CapacityResult, TrialResult } from '../../../../src/judge/capacity
 import { searchFamilies } from '../../../../src/outputs/prometheus/families.ts'
 import { aSearch, aTrial } from '../../report/capacity-results.ts'
 
-/** What is shown of a search with these trials, by name and labels, while a stage is under way. */
+/** The samples of a search with these trials, by name and labels, while `stage` is running. */
 function shown(trials: readonly TrialResult[], changes: Partial<CapacityResult> = {}, stage = 'search') {
   const source = {
     capacity: () => [aSearch({ trials, ratePerSecond: null, ...changes })],
@@ -20,32 +20,32 @@ function shown(trials: readonly TrialResult[], changes: Partial<CapacityResult> 
   return Object.fromEntries(samples)
 }
 
-const held = (perSecond: number) => aTrial({ offeredPerSecond: perSecond, outcome: 'sustained' })
-const broken = (perSecond: number) => aTrial({ offeredPerSecond: perSecond, outcome: 'slo-missed' })
+const sustained = (perSecond: number) => aTrial({ offeredPerSecond: perSecond, outcome: 'sustained' })
+const exceeded = (perSecond: number) => aTrial({ offeredPerSecond: perSecond, outcome: 'slo-missed' })
 
-describe('a search that goes on', () => {
-  test('has nothing to show before its first answer', () => {
+describe('a search that is running', () => {
+  test('shows nothing before its first response', () => {
     expect(shown([])).toEqual({})
   })
 
-  test('shows the trial that is under way, and of those before what came of them', () => {
-    const underWay = aTrial({ purpose: 'narrow', offeredPerSecond: 28, goodRatio: 0.5, outcome: 'slo-missed' })
-    expect(shown([held(10), held(20), broken(40), underWay])).toEqual({
+  test('shows the current trial, and the outcomes of the trials before it', () => {
+    const current = aTrial({ purpose: 'narrow', offeredPerSecond: 28, goodRatio: 0.5, outcome: 'slo-missed' })
+    expect(shown([sustained(10), sustained(20), exceeded(40), current])).toEqual({
       trial_rate: 28,
       trial_good_ratio: 0.5,
       'trial_info narrow': 1,
       sustained_rate: 20,
       exceeded_rate: 40,
-      'trials held': 2,
-      'trials too-many-bad': 1,
+      'trials sustained': 2,
+      'trials slo-missed': 1,
     })
   })
 
-  test('takes nothing for certain of a trial that is under way', () => {
-    expect(Object.keys(shown([broken(10)]))).toEqual(['trial_rate', 'trial_good_ratio', 'trial_info raise'])
+  test('shows no outcome of the current trial', () => {
+    expect(Object.keys(shown([exceeded(10)]))).toEqual(['trial_rate', 'trial_good_ratio', 'trial_info raise'])
   })
 
-  test('has no share of good answers where nothing is due yet', () => {
+  test('has no ratio of good responses while nothing is due', () => {
     expect(shown([aTrial({ goodRatio: null })])).not.toHaveProperty('trial_good_ratio')
   })
 })
@@ -56,38 +56,39 @@ describe('the rates between which the capacity lies', () => {
     return [sustained_rate, exceeded_rate]
   }
 
-  test('are open above until one breaks', () => expect(between(held(10), held(20))).toEqual([20, undefined]))
-  test('are open below until one holds', () => expect(between(broken(10))).toEqual([undefined, 10]))
+  test('have no upper bound until one is exceeded', () =>
+    expect(between(sustained(10), sustained(20))).toEqual([20, undefined]))
+  test('have no lower bound until one is sustained', () => expect(between(exceeded(10))).toEqual([undefined, 10]))
   test('close in from both sides', () => {
-    expect(between(held(10), held(20), broken(40), broken(28), held(24))).toEqual([24, 28])
+    expect(between(sustained(10), sustained(20), exceeded(40), exceeded(28), sustained(24))).toEqual([24, 28])
   })
-  test('fall where what held cannot be confirmed', () => {
+  test('fall if a sustained rate cannot be confirmed', () => {
     const confirm = aTrial({ purpose: 'confirm', offeredPerSecond: 24, outcome: 'queue-growing' })
-    expect(between(held(10), held(20), broken(28), held(24), confirm)).toEqual([20, 24])
+    expect(between(sustained(10), sustained(20), exceeded(28), sustained(24), confirm)).toEqual([20, 24])
   })
-  test('go by the second look at a rate', () => expect(between(broken(10), held(10))).toEqual([10, undefined]))
-  test('are not moved by what the harness spoiled', () => {
+  test('follow the latest trial of a rate', () => expect(between(exceeded(10), sustained(10))).toEqual([10, undefined]))
+  test('ignore a trial that the harness invalidated', () => {
     const late = aTrial({ offeredPerSecond: 20, outcome: 'harness-late' })
-    expect(between(held(10), late)).toEqual([10, undefined])
+    expect(between(sustained(10), late)).toEqual([10, undefined])
   })
 })
 
 describe('a search that is over', () => {
-  test('counts its last trial, and shows what was confirmed', () => {
+  test('counts its last trial, and shows the confirmed rate', () => {
     const confirm = aTrial({ purpose: 'confirm', offeredPerSecond: 20, goodRatio: 0.995 })
-    expect(shown([held(20), broken(40), confirm], { ratePerSecond: 20 }, '(closing)')).toEqual({
+    expect(shown([sustained(20), exceeded(40), confirm], { ratePerSecond: 20 }, '(closing)')).toEqual({
       rate: 20,
       trial_rate: 20,
       trial_good_ratio: 0.995,
       'trial_info confirm': 1,
       sustained_rate: 20,
       exceeded_rate: 40,
-      'trials held': 2,
-      'trials too-many-bad': 1,
+      'trials sustained': 2,
+      'trials slo-missed': 1,
     })
   })
 
   test('that confirmed nothing has no capacity', () => {
-    expect(shown([broken(10), broken(10)], {}, 'next')).not.toHaveProperty('rate')
+    expect(shown([exceeded(10), exceeded(10)], {}, 'next')).not.toHaveProperty('rate')
   })
 })

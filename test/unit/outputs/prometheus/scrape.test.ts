@@ -68,7 +68,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
 
 const scrape = async (from = source()) => readExposition(await createExposition(from).render())
 
-describe('prometheus: what is scraped is what was folded', () => {
+describe('prometheus: a scrape shows the aggregates', () => {
   test.each([
     ['turnpike_requests_total{call="chat",stage="steady",outcome="answered",status_class="2xx"}', 500],
     ['turnpike_requests_total{call="chat",stage="steady",outcome="answered",status_class="4xx"}', 1],
@@ -112,7 +112,7 @@ describe('prometheus: what is scraped is what was folded', () => {
     ['turnpike_ttft_seconds_count{call="rpc",stage="steady"}', undefined],
     ['turnpike_capacity_rate{stage="search"}', 78.7],
     ['turnpike_capacity_trial_info{stage="search",purpose="confirm"}', 1],
-    ['turnpike_capacity_trials{stage="search",outcome="held"}', 2],
+    ['turnpike_capacity_trials{stage="search",outcome="sustained"}', 2],
     ['turnpike_run_info{run_id="r1",scenario="a \\"quoted\\" one",seed="7",version="0.1.0"}', 1],
   ])('%s', async (name, value) => {
     const sample = (await scrape()).get(name)
@@ -120,14 +120,14 @@ describe('prometheus: what is scraped is what was folded', () => {
     else expect(sample).toBeCloseTo(value, 9)
   })
 
-  test('the process and its event loop are told of too', async () => {
+  test('process and event-loop metrics are included', async () => {
     const names = [...(await scrape()).keys()]
     expect(names).toContain('process_resident_memory_bytes')
     expect(names).toContain('nodejs_eventloop_lag_p99_seconds')
   })
 })
 
-test('prometheus: buckets never fall, and the last of them is the count', async () => {
+test('prometheus: buckets never decrease, and the last one equals the count', async () => {
   const samples = [...(await scrape())]
   const buckets = samples.filter(([name]) => name.startsWith('turnpike_') && name.includes('_bucket{'))
   const series = new Map<string, number[]>()
@@ -148,7 +148,7 @@ test('prometheus: buckets never fall, and the last of them is the count', async 
   ])
 })
 
-test('prometheus: a scrape sees what was added since the last one', async () => {
+test('prometheus: a scrape includes observations since the last one', async () => {
   const metrics = createMetrics(aPlan())
   metrics.add(dropped())
   const exposition = createExposition(source({ metrics }))
@@ -159,7 +159,7 @@ test('prometheus: a scrape sees what was added since the last one', async () => 
   expect(readExposition(await exposition.render()).get(name)).toBe(2)
 })
 
-describe('prometheus: what is not known is no 0', () => {
+describe('prometheus: an unknown value is not 0', () => {
   test.each([
     ['turnpike_offered_rate', { stage: () => ({ name: 'closed', offeredPerSecond: null }) }],
     ['turnpike_billed_usd', { billing: () => ({ billedUsd: null, discrepancies: [] }) }],
@@ -168,8 +168,8 @@ describe('prometheus: what is not known is no 0', () => {
   })
 })
 
-describe('prometheus: labels are bounded', () => {
-  test('callers beyond the first share series, and how many they are is told', async () => {
+describe('prometheus: the number of label values is bounded', () => {
+  test('callers above the maximum share series, and their number is exported', async () => {
     const limits = Array.from({ length: maxExportedCallers + 3 }, (_, index) => limit({ caller: `c${index}` }))
     const samples = await scrape(source({ limits: () => limits }))
     const accepted = [...samples].filter(([name]) => name.startsWith('turnpike_ratelimit_accepted_total{'))
@@ -179,7 +179,7 @@ describe('prometheus: labels are bounded', () => {
     expect(samples.get('turnpike_label_overflow{label="caller"}')).toBe(3)
   })
 
-  test('calls and stages beyond the first share series, and no count falls when one comes', async () => {
+  test('calls and stages above the maximum share series, and no counter decreases when one is added', async () => {
     const stages = Array.from({ length: maxExportedSeries + 5 }, (_, index) => `s${index}`)
     const plan = aPlan({ stages: stages.map(name => aStage(name, 1000)) })
     const metrics = createMetrics(plan)
@@ -197,7 +197,7 @@ describe('prometheus: labels are bounded', () => {
     }
   })
 
-  test('no count falls when cells come in another order, as those of several workers do', async () => {
+  test('no counter decreases when cells come in a different order, as from several workers', async () => {
     const stages = Array.from({ length: maxExportedSeries + 5 }, (_, index) => `s${index}`)
     const plan = aPlan({ stages: stages.map(name => aStage(name, 1000)) })
     const folded = (names: readonly string[]) => {
@@ -226,22 +226,22 @@ describe('metrics server', () => {
     return `http://127.0.0.1:${server.port}`
   }
 
-  test('answers a scrape on loopback, and closes under an open connection', async () => {
+  test('serves a scrape on loopback, and closes despite an open connection', async () => {
     const response = await fetch(`${await serve()}/metrics?x=1`)
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4')
     expect(await response.text()).toBe('up 1\n')
   })
-  test('knows no other path and no other method', async () => {
+  test('rejects other paths and methods', async () => {
     const origin = await serve()
     expect((await fetch(`${origin}/`)).status).toBe(404)
     expect((await fetch(`${origin}/metrics`, { method: 'POST' })).status).toBe(405)
   })
-  test('a scrape that goes wrong is a 500, not the end of the run', async () => {
+  test('a failed scrape gives a 500 and does not end the run', async () => {
     const origin = await serve(() => Promise.reject(new Error('broken')))
     expect((await fetch(`${origin}/metrics`)).status).toBe(500)
   })
-  test('a port that is taken is refused', async () => {
+  test('a port in use is an error', async () => {
     const origin = await serve()
     const port = Number(new URL(origin).port)
     await expect(startHttpServer({ port, contentType: '', render: async () => '' })).rejects.toThrow('EADDRINUSE')

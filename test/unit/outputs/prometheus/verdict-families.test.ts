@@ -15,7 +15,7 @@ const samplesOf = (report: Report): ReadonlyMap<string, number> =>
     ),
   )
 
-describe('what a run came to, as gauges', () => {
+describe('the verdict of a run as gauges', () => {
   test.each([
     ['verdict {"verdict":"pass"}', 1],
     ['verdict {"verdict":"fail"}', 0],
@@ -23,21 +23,21 @@ describe('what a run came to, as gauges', () => {
     ['start_timestamp_seconds {}', 1_767_323_045],
     ['duration_seconds {}', 60.412],
     ['violations {"clause":"header.date"}', 0],
-    // Nobody looked at it.
+    // Not exercised.
     ['violations {"clause":"auth.bearer"}', undefined],
     ['requests {"outcome":"answered"}', 621],
     ['credits {"by":"claimed"}', 12345],
     ['usd {"by":"billed"}', 0.007715625],
     ['lateness_seconds {"quantile":"0.5"}', 0.00021],
-    // 621 values do not bound it.
+    // 621 values are too few.
     ['lateness_seconds {"quantile":"0.999"}', undefined],
-  ])('of one that passes: %s', (sample, value) => {
+  ])('for a passing run: %s', (sample, value) => {
     const found = samplesOf(passingReport).get(sample)
     if (value === undefined) expect(found).toBeUndefined()
     else expect(found).toBeCloseTo(value, 9)
   })
 
-  test('of one that fails', () => {
+  test('for a failing run', () => {
     const samples = samplesOf(failingReport)
     expect(samples.get('verdict {"verdict":"fail"}')).toBe(1)
     expect(samples.get('verdict {"verdict":"pass"}')).toBe(0)
@@ -47,12 +47,12 @@ describe('what a run came to, as gauges', () => {
     expect(samples.get('discrepancies {"kind":"billed-twice"}')).toBe(2)
   })
 
-  test('what is not known is no 0', () => {
+  test('an unknown value is not 0', () => {
     const billing = { ...passingReport.billing, billedUsd: null }
     expect(samplesOf({ ...passingReport, billing }).has('usd {"by":"billed"}')).toBe(false)
   })
 
-  test('searches say what they came to, and a rate only where one was confirmed', () => {
+  test('searches have a status, and a rate only if one was confirmed', () => {
     const capacity = [aSearch(), aSearch({ stage: 'other', status: 'limited-by-tier', ratePerSecond: null })]
     const samples = samplesOf({ ...passingReport, capacity })
     expect([...samples].filter(([name]) => name.startsWith('capacity_'))).toEqual([
@@ -62,13 +62,13 @@ describe('what a run came to, as gauges', () => {
     ])
   })
 
-  test('calls are told of over all of their stages, each once', () => {
+  test('each call appears once, over all its stages', () => {
     const names = [...samplesOf(passingReport).keys()].filter(name => name.startsWith('request_duration_seconds'))
     expect(names.length).toBeGreaterThan(0)
     expect(new Set(names).size).toBe(names.length)
   })
 
-  test('is text that Prometheus reads', async () => {
+  test('renders to the Prometheus text format', async () => {
     const text = await renderFamilies(verdictFamilies(failingReport))
     expect(text).toContain('# TYPE turnpike_last_run_verdict gauge')
     expect(text).toContain('turnpike_last_run_verdict{verdict="fail"} 1')

@@ -18,22 +18,22 @@ const reading = (name: string, value: SeriesSample['value'], labels: SeriesSampl
 })
 
 function open() {
-  let breaths = 0
-  const scribe = createEncoder({ job: 'turnpike', instance: 'r1' }, async () => void breaths++)
+  let yields = 0
+  const encoder = createEncoder({ job: 'turnpike', instance: 'r1' }, async () => void yields++)
   const write = async (families: readonly (readonly SeriesSample[])[], atMs: number) => {
-    const letters = []
-    for await (const letter of scribe.write(families, atMs)) letters.push(letter)
-    return { letters, series: letters.flatMap(({ body }) => readWriteRequest(body)) }
+    const batches = []
+    for await (const batch of encoder.write(families, atMs)) batches.push(batch)
+    return { batches, series: batches.flatMap(({ body }) => readWriteRequest(body)) }
   }
-  return { write, breaths: () => breaths }
+  return { write, yields: () => yields }
 }
 
 const nameOf = ({ labels }: ReadSeries) => labels.find(([name]) => name === '__name__')?.[1]
 
-describe('scribe', () => {
-  test('writes each series with who it is of, at the instant', async () => {
+describe('encoder', () => {
+  test('writes each series with its identity and time', async () => {
     const { write } = open()
-    const { letters, series } = await write(
+    const { batches, series } = await write(
       [[reading('turnpike_good_responses_total', 7, { stage: 's', call: 'c' })]],
       5_000,
     )
@@ -50,10 +50,10 @@ describe('scribe', () => {
         histograms: [],
       },
     ])
-    expect(letters.map(({ samples }) => samples)).toEqual([1])
+    expect(batches.map(({ samples }) => samples)).toEqual([1])
   })
 
-  test('writes a histogram whole', async () => {
+  test('writes a complete histogram', async () => {
     const histogram = createHistogram()
     for (const ms of [250, 250, 500]) histogram.record(ms)
     const { series } = await open().write([[reading('h', nativeHistogram(histogram))]], 5_000)
@@ -73,7 +73,7 @@ describe('scribe', () => {
     ])
   })
 
-  test('ends a series when it is not there any more, once, and begins it again when it is', async () => {
+  test('writes one stale marker for a missing series, and starts it again later', async () => {
     const { write } = open()
     const stage = (name: string) => [reading('turnpike_stage_info', 1, { stage: name })]
     const histogram = [reading('h', nativeHistogram(createHistogram()))]
@@ -90,30 +90,30 @@ describe('scribe', () => {
       false,
     ])
     expect((await write([], 5)).series.map(({ samples }) => samples[0]?.isStale)).toEqual([true, true])
-    expect((await write([], 6)).letters).toEqual([])
+    expect((await write([], 6)).batches).toEqual([])
   })
 
-  test('writes one value of a series at an instant, whatever it is told', async () => {
+  test('writes at most one value of a series per instant', async () => {
     const { series } = await open().write([[reading('a', 1, { x: 'p' })], [reading('a', 2, { x: 'p' })]], 1)
     expect(series.map(({ samples }) => samples[0]?.value)).toEqual([1])
   })
 
-  test('leaves out what is no number', async () => {
+  test('omits values that are not finite', async () => {
     const { series } = await open().write([[reading('a', Number.NaN), reading('b', 1)]], 1)
     expect(series.map(nameOf)).toEqual(['b'])
   })
 
-  test('parts what is much into letters, and lets others have their turn', async () => {
-    const { write, breaths } = open()
+  test('splits many series into batches, and yields to the event loop', async () => {
+    const { write, yields } = open()
     const many = Array.from({ length: 3_000 }, (_, index) => reading('turnpike_x', index, { call: `call-${index}` }))
-    const { letters, series } = await write([many], 1)
-    expect(letters.length).toBeGreaterThan(2)
-    expect(letters.reduce((sum, { samples }) => sum + samples, 0)).toBe(3_000)
+    const { batches, series } = await write([many], 1)
+    expect(batches.length).toBeGreaterThan(2)
+    expect(batches.reduce((sum, { samples }) => sum + samples, 0)).toBe(3_000)
     expect(series.map(({ samples }) => samples[0]?.value)).toEqual(many.map(({ value }) => value))
-    expect(breaths()).toBeGreaterThanOrEqual(12)
+    expect(yields()).toBeGreaterThanOrEqual(12)
   })
 
-  test('tells series apart by their labels, whatever stands in them', async () => {
+  test('distinguishes series by their labels, with any characters', async () => {
     const { series } = await open().write(
       [[reading('a', 1, { x: 'p', y: 'qr' }), reading('a', 2, { x: 'pq', y: 'r' }), reading('a', 3, { x: '€\n"' })]],
       1,
@@ -137,7 +137,7 @@ const written = (write: (to: ReturnType<typeof createProtobufWriter>) => void): 
   return Buffer.from(writer.take()).toString('hex')
 }
 
-/** What `protoc --encode` of protobuf 3.21 makes of the same request. */
+/** The output of `protoc --encode` of protobuf 3.21 for the same request. */
 const ofProtoc = {
   // labels { name: "__name__" value: "up" } labels { name: "job" value: "turnpike" }
   labels: '0a0e0a085f5f6e616d655f5f120275700a0f0a036a6f6212087475726e70696b65',
@@ -150,8 +150,8 @@ const ofProtoc = {
     '223308ac02190000000000002940200a298dedb5a0f7c6a03e3000' + '5a05088f0310025a0408061001620402a8020278d68bd8f89f34',
 } as const
 
-describe('remote write: a request is what other writers of the protocol make of it', () => {
-  test('labels are sorted, and what is empty is none', () => {
+describe('remote write: a request equals that of another encoder', () => {
+  test('labels are sorted, and empty ones are omitted', () => {
     const hex = Buffer.from(labelled({ job: 'turnpike', zone: '', __name__: 'up' })).toString('hex')
     expect(hex).toBe(ofProtoc.labels)
   })
@@ -174,7 +174,7 @@ describe('remote write: a request is what other writers of the protocol make of 
     )
   })
 
-  test('an end is the NaN by which Prometheus knows it, and of histograms it is their sum', () => {
+  test('a stale marker is the NaN of Prometheus; in histograms it is the sum', () => {
     const stale = '020000000000f07f'
     expect(written(to => writeStaleMarker(to, new Uint8Array(), 'numbers', 1))).toBe(`0a0d120b09${stale}1001`)
     expect(written(to => writeStaleMarker(to, new Uint8Array(), 'histograms', 1))).toBe(`0a0d220b19${stale}7801`)

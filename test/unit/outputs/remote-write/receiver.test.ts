@@ -34,20 +34,20 @@ describe('the address of a receiver', () => {
     ['with a user', 'http://hush-93@127.0.0.1:9090', /with a user or a password/],
     ['with a query', 'http://127.0.0.1:9090/write?token=hush-93', /with a \? or a #/],
     ['with a fragment', 'http://127.0.0.1:9090/write#hush-93', /with a \? or a #/],
-    ['without a scheme', 'hush-93:9090', /no address of http/],
-    ['that is none', 'hush-93', /no address of http/],
-    ['of another scheme', 'ftp://hush-93', /no address of http/],
-    ['that is empty', '', /no address of http/],
-  ])('%s is refused, and not shown', (_, address, words) => {
-    const said = mistakeOf(address)
-    expect(said).toMatch(words)
-    expect(said).not.toContain('hush-93')
+    ['without a scheme', 'hush-93:9090', /not an http or https address/],
+    ['that is not a URL', 'hush-93', /not an http or https address/],
+    ['of another scheme', 'ftp://hush-93', /not an http or https address/],
+    ['that is empty', '', /not an http or https address/],
+  ])('%s is an error, and is not shown', (_, address, words) => {
+    const message = mistakeOf(address)
+    expect(message).toMatch(words)
+    expect(message).not.toContain('hush-93')
   })
 
-  test('credentials that cannot stand in a header are refused, and not shown', () => {
-    const said = mistakeOf('http://127.0.0.1:9090', 'hush-93\n')
-    expect(said).toMatch(/^TURNPIKE_X: got a space or a special character/)
-    expect(said).not.toContain('hush-93')
+  test('credentials that are invalid in a header are an error, and are not shown', () => {
+    const message = mistakeOf('http://127.0.0.1:9090', 'hush-93\n')
+    expect(message).toMatch(/^TURNPIKE_X: got a space or a special character/)
+    expect(message).not.toContain('hush-93')
   })
 
   test.each([
@@ -81,7 +81,7 @@ async function receiving(respond: (request: IncomingMessage, response: ServerRes
 const never = new AbortController().signal
 
 describe('a request to a receiver', () => {
-  test('is sent whole, to the path, with the credentials', async () => {
+  test('is sent unchanged to the path, with the credentials', async () => {
     let seen: unknown
     const post = await receiving(({ method, url, headers }, response, body) => {
       seen = [method, url, headers['x-kind'], headers.authorization, [...body]]
@@ -92,7 +92,7 @@ describe('a request to a receiver', () => {
     expect(seen).toEqual(['PUT', '/api/v1/write', 'k', 'Bearer t0ken', [0, 255, 10, 128]])
   })
 
-  test('does not follow a redirect, which would take the credentials elsewhere', async () => {
+  test('does not follow a redirect, which would leak the credentials', async () => {
     const paths: unknown[] = []
     const post = await receiving(({ url }, response) => {
       paths.push(url)
@@ -102,14 +102,17 @@ describe('a request to a receiver', () => {
     expect(paths).toEqual(['/write'])
   })
 
-  test.each([['t0ken'], ['me:hush-93']])('is not quoted from who repeats its credentials (%s)', async credentials => {
-    const post = await receiving(({ headers }, response) => {
-      response.writeHead(403).end(`nobody has ${headers.authorization}`)
-    })
-    expect(await post('/', credentials)(Uint8Array.of(1), never)).toEqual({ kind: 'refused', reason: 'status 403' })
-  })
+  test.each([['t0ken'], ['me:hush-93']])(
+    'has no quoted response if the response contains credentials (%s)',
+    async credentials => {
+      const post = await receiving(({ headers }, response) => {
+        response.writeHead(403).end(`nobody has ${headers.authorization}`)
+      })
+      expect(await post('/', credentials)(Uint8Array.of(1), never)).toEqual({ kind: 'refused', reason: 'status 403' })
+    },
+  )
 
-  test('to nobody may be sent again', async () => {
+  test('without a server may be retried', async () => {
     const clock = systemClock()
     const { send, close } = undiciTransport({ baseUrl: 'http://127.0.0.1:9', clock, maxConnections: 1 })
     onTestFinished(close)
@@ -134,16 +137,16 @@ const answered = (status: number, headers: Exchange['headers'] = {}, body = ''):
 const nowMs = Date.UTC(2026, 0, 15, 12)
 const read = (exchange: Exchange, secrets: readonly string[] = []) => readPushResult(exchange, nowMs, secrets)
 
-describe('what a receiver made of a request', () => {
-  test.each([200, 202, 204])('%i: it is taken', status => {
+describe('the result of a push', () => {
+  test.each([200, 202, 204])('%i: accepted', status => {
     expect(read(answered(status))).toEqual({ kind: 'accepted' })
   })
 
-  test.each([500, 502, 503, 429])('%i: it may be taken later', status => {
+  test.each([500, 502, 503, 429])('%i: retried later', status => {
     expect(read(answered(status))).toEqual({ kind: 'later', reason: `status ${status}`, afterMs: null })
   })
 
-  test.each([400, 401, 404, 413])('%i: it is never taken', status => {
+  test.each([400, 401, 404, 413])('%i: refused', status => {
     expect(read(answered(status))).toEqual({ kind: 'refused', reason: `status ${status}` })
   })
 
@@ -151,10 +154,10 @@ describe('what a receiver made of a request', () => {
     expect(read(answered(307, { location: 'http://elsewhere' }))).toMatchObject({ kind: 'refused' })
   })
 
-  test('no answer: it may be taken later', () => {
+  test('no response: retried later', () => {
     const failure = { reason: 'connect-refused', detail: 'ECONNREFUSED' } as const
     expect(read({ ...answered(0), status: null, failure })).toMatchObject({ kind: 'later', afterMs: null })
-    // An answer that broke off says nothing for certain.
+    // A truncated response is not conclusive.
     expect(read({ ...answered(204), failure })).toMatchObject({ kind: 'later' })
   })
 
@@ -169,21 +172,21 @@ describe('what a receiver made of a request', () => {
     expect(reply).toMatchObject({ kind: 'later', afterMs })
   })
 
-  test('what it said is quoted as one short line', () => {
-    const said = `out of\n\u001b[31morder ${'x'.repeat(500)}`
-    const reply = read(answered(400, {}, said))
+  test('the response is quoted as one short line', () => {
+    const message = `out of\n\u001b[31morder ${'x'.repeat(500)}`
+    const reply = read(answered(400, {}, message))
     expect(reply).toMatchObject({ reason: expect.stringMatching(/^status 400: out of \[31morder x+$/) })
     expect('reason' in reply && reply.reason.length).toBeLessThan(200)
   })
 
-  test('a secret that it repeats is not quoted, and neither is what stands around it', () => {
+  test('a response with a secret is not quoted at all', () => {
     const reply = read(answered(401, {}, 'no such token hush-93, sorry'), ['aHVzaC05Mw==', 'hush-93'])
     expect(reply).toEqual({ kind: 'refused', reason: 'status 401' })
   })
 })
 
-describe('the last work for a receiver', () => {
-  /** Work that goes on until it is told that its time is over, and when that was. */
+describe('the final work for a receiver', () => {
+  /** Work that runs until its abort, and the time of that abort. */
   async function overAtMs(quit: AbortSignal, clock = manualClock()): Promise<number> {
     await clock.run(
       finishInTime(
@@ -200,7 +203,7 @@ describe('the last work for a receiver', () => {
     expect(await overAtMs(new AbortController().signal)).toBe(10_000)
   })
 
-  test('is over at once when the run is to end now, before it or while it goes', async () => {
+  test('ends immediately on a quit, before or during the work', async () => {
     expect(await overAtMs(AbortSignal.abort())).toBe(0)
     const clock = manualClock()
     const quit = new AbortController()
@@ -208,7 +211,7 @@ describe('the last work for a receiver', () => {
     expect(await overAtMs(quit.signal, clock)).toBe(3_000)
   })
 
-  test('leaves no timer when it is done in time', async () => {
+  test('leaves no timer if it is done in time', async () => {
     const clock = manualClock()
     await clock.run(finishInTime(clock, new AbortController().signal, async () => {}))
     await expect(clock.run(new Promise(() => {}))).rejects.toThrow('no timer')

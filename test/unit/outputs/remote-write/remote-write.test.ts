@@ -9,7 +9,7 @@ import { type ReadSeries, readWriteRequest } from '../../../support/read-write-r
 const never = new AbortController().signal
 const wallMs = Date.UTC(2026, 0, 15, 12)
 
-/** A run whose only series counts how often it was read. */
+/** A run whose only series counts its reads. */
 function begin({ response = (): PushResult => ({ kind: 'accepted' }), read = (n: number) => n, replyMs = 0 } = {}) {
   const clock = manualClock(wallMs)
   const taken: ReadSeries[] = []
@@ -75,7 +75,7 @@ describe('the metrics of a run', () => {
     expect(notes).toEqual(['connect-refused; trying again', 'taken again'])
   })
 
-  test('are lost in time where the receiver never comes', async () => {
+  test('are lost after a time limit if the receiver never responds', async () => {
     const { clock, loop, queue } = begin({
       response: () => ({ kind: 'later', reason: 'status 503', afterMs: 3_600_000 }),
     })
@@ -87,7 +87,7 @@ describe('the metrics of a run', () => {
     expect(queue.tally()).toMatchObject({ takenSamples: 0, lostSamples: 4 })
   })
 
-  test('are noted when they cannot be read, which does not end the run', async () => {
+  test('cause a note if they cannot be read, and the run continues', async () => {
     const { clock, loop, values, notes } = begin({
       read: n => {
         if (n === 2) throw new Error('broken')
@@ -96,11 +96,11 @@ describe('the metrics of a run', () => {
     })
     await clock.advanceTo(5_000)
     await clock.run(loop.finish([], never))
-    expect(notes).toEqual(['nothing was sent this time: Error: broken'])
+    expect(notes).toEqual(['one write was skipped: Error: broken'])
     expect(values().map(([value]) => value)).toEqual([1, 3, 4, 'end'])
   })
 
-  test('sends no more once it is stopped', async () => {
+  test('are not sent after a stop', async () => {
     const { clock, loop, values } = begin()
     await clock.advanceTo(1_000)
     loop.stop()

@@ -3,17 +3,17 @@ import type { PushResult } from '../../../../src/outputs/remote-write/receiver.t
 import { createSendQueue, type WriteBatch } from '../../../../src/outputs/remote-write/send-queue.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
 
-const letter = (text: string, samples = 1): WriteBatch => ({ body: Buffer.from(text), samples })
+const batch = (text: string, samples = 1): WriteBatch => ({ body: Buffer.from(text), samples })
 const accepted: PushResult = { kind: 'accepted' }
 const later = (afterMs: number | null = null): PushResult => ({ kind: 'later', reason: 'status 503', afterMs })
 const refused: PushResult = { kind: 'refused', reason: 'status 400: out of order' }
 
-/** An outbox whose receiver answers in turn, the last answer for ever, each after 10 ms. */
+/** A queue whose receiver gives these responses in order, and then repeats the last one; each takes 10 ms. */
 function open(replies: readonly PushResult[], maxBytes?: number) {
   const clock = manualClock()
   const posted: (readonly [text: string, atMs: number])[] = []
   const notes: string[] = []
-  const outbox = createSendQueue({
+  const queue = createSendQueue({
     clock,
     note: line => notes.push(line),
     post: async (body, signal) => {
@@ -27,30 +27,30 @@ function open(replies: readonly PushResult[], maxBytes?: number) {
     },
     ...(maxBytes === undefined ? {} : { maxBytes }),
   })
-  return { clock, posted, notes, outbox }
+  return { clock, posted, notes, queue }
 }
 
 const never = new AbortController().signal
 
-describe('outbox', () => {
-  test('sends one after the other, in order, while whoever put them goes on', async () => {
-    const { clock, posted, notes, outbox } = open([accepted])
-    for (const text of ['a', 'b', 'c']) outbox.put(letter(text))
-    await clock.run(outbox.flush(never))
+describe('send queue', () => {
+  test('sends batches in order, without blocking put', async () => {
+    const { clock, posted, notes, queue } = open([accepted])
+    for (const text of ['a', 'b', 'c']) queue.put(batch(text))
+    await clock.run(queue.flush(never))
     expect(posted).toEqual([
       ['a', 0],
       ['b', 10],
       ['c', 20],
     ])
-    expect(outbox.tally()).toEqual({ takenSamples: 3, lostSamples: 0, failures: 0 })
+    expect(queue.tally()).toEqual({ takenSamples: 3, lostSamples: 0, failures: 0 })
     expect(notes).toEqual([])
   })
 
-  test('sends again what was not taken, after ever longer pauses, before anything else', async () => {
-    const { clock, posted, notes, outbox } = open([later(), later(), later(), accepted])
-    outbox.put(letter('a'))
-    outbox.put(letter('b'))
-    await clock.run(outbox.flush(never))
+  test('retries a failed batch first, with increasing pauses', async () => {
+    const { clock, posted, notes, queue } = open([later(), later(), later(), accepted])
+    queue.put(batch('a'))
+    queue.put(batch('b'))
+    await clock.run(queue.flush(never))
     expect(posted).toEqual([
       ['a', 0],
       ['a', 260],
@@ -58,62 +58,62 @@ describe('outbox', () => {
       ['a', 1780],
       ['b', 1790],
     ])
-    expect(outbox.tally()).toEqual({ takenSamples: 2, lostSamples: 0, failures: 3 })
+    expect(queue.tally()).toEqual({ takenSamples: 2, lostSamples: 0, failures: 3 })
     expect(notes).toEqual(['status 503; trying again', 'taken again'])
   })
 
-  test('asks a receiver that is down no more than every five seconds', async () => {
-    const { clock, posted, outbox } = open([later()])
-    outbox.put(letter('a'))
+  test('retries an unavailable receiver at most every five seconds', async () => {
+    const { clock, posted, queue } = open([later()])
+    queue.put(batch('a'))
     await clock.advanceTo(60_000)
     expect(posted.length).toBeLessThan(20)
     expect((posted.at(-1)?.[1] ?? 0) - (posted.at(-2)?.[1] ?? 0)).toBe(5_010)
   })
 
-  test('waits as long as the receiver says, but for no more than a minute', async () => {
-    const { clock, posted, outbox } = open([later(7_000), later(3_600_000), accepted])
-    outbox.put(letter('a'))
-    await clock.run(outbox.flush(never))
+  test('follows Retry-After, up to one minute', async () => {
+    const { clock, posted, queue } = open([later(7_000), later(3_600_000), accepted])
+    queue.put(batch('a'))
+    await clock.run(queue.flush(never))
     expect(posted.map(([, atMs]) => atMs)).toEqual([0, 7_010, 67_020])
   })
 
-  test('loses what is refused, says so once, and goes on', async () => {
-    const { clock, posted, notes, outbox } = open([refused, accepted, refused, accepted])
-    for (const text of ['a', 'b', 'c', 'd']) outbox.put(letter(text, 10))
-    await clock.run(outbox.flush(never))
+  test('drops refused batches, notes this once, and continues', async () => {
+    const { clock, posted, notes, queue } = open([refused, accepted, refused, accepted])
+    for (const text of ['a', 'b', 'c', 'd']) queue.put(batch(text, 10))
+    await clock.run(queue.flush(never))
     expect(posted.map(([text]) => text)).toEqual(['a', 'b', 'c', 'd'])
-    expect(outbox.tally()).toEqual({ takenSamples: 20, lostSamples: 20, failures: 2 })
+    expect(queue.tally()).toEqual({ takenSamples: 20, lostSamples: 20, failures: 2 })
     expect(notes).toEqual(['status 400: out of order; what is refused is not sent again'])
   })
 
-  test('is bounded: the oldest go first, and the newest are there when the receiver is', async () => {
-    const { clock, posted, outbox } = open([later(), accepted], 3)
-    for (const text of ['a', 'b', 'c', 'd', 'e']) outbox.put(letter(text))
-    await clock.run(outbox.flush(never))
+  test('is bounded: the oldest batches are dropped, and the newest are sent later', async () => {
+    const { clock, posted, queue } = open([later(), accepted], 3)
+    for (const text of ['a', 'b', 'c', 'd', 'e']) queue.put(batch(text))
+    await clock.run(queue.flush(never))
     expect(posted.map(([text]) => text)).toEqual(['a', 'a', 'c', 'd', 'e'])
-    expect(outbox.tally()).toEqual({ takenSamples: 4, lostSamples: 1, failures: 1 })
+    expect(queue.tally()).toEqual({ takenSamples: 4, lostSamples: 1, failures: 1 })
   })
 
-  test('gives up when it is told to, and counts all that is left', async () => {
-    const { clock, posted, outbox } = open([later()])
-    for (const text of ['a', 'b', 'c']) outbox.put(letter(text, 5))
+  test('gives up on an abort, and counts the rest as lost', async () => {
+    const { clock, posted, queue } = open([later()])
+    for (const text of ['a', 'b', 'c']) queue.put(batch(text, 5))
     const over = new AbortController()
     clock.at(1_000, () => over.abort())
-    await clock.run(outbox.flush(over.signal))
+    await clock.run(queue.flush(over.signal))
     expect(clock.nowMs()).toBe(1_000)
     expect(posted.every(([text]) => text === 'a')).toBe(true)
-    expect(outbox.tally()).toMatchObject({ takenSamples: 0, lostSamples: 15 })
+    expect(queue.tally()).toMatchObject({ takenSamples: 0, lostSamples: 15 })
   })
 
-  test('does not wait for an answer that does not come when it is told to give up', async () => {
+  test('does not wait for a missing response after an abort', async () => {
     const clock = manualClock()
     const post = (_: Uint8Array, signal: AbortSignal) =>
       new Promise<PushResult>(resolve => signal.addEventListener('abort', () => resolve(later())))
-    const outbox = createSendQueue({ clock, post, note: () => {} })
-    outbox.put(letter('a'))
+    const queue = createSendQueue({ clock, post, note: () => {} })
+    queue.put(batch('a'))
     const over = new AbortController()
     clock.at(1_000, () => over.abort())
-    await clock.run(outbox.flush(over.signal))
-    expect(outbox.tally()).toMatchObject({ takenSamples: 0, lostSamples: 1 })
+    await clock.run(queue.flush(over.signal))
+    expect(queue.tally()).toMatchObject({ takenSamples: 0, lostSamples: 1 })
   })
 })

@@ -13,17 +13,17 @@ const frequency = (arrivals: readonly Arrival[], call: string) =>
   arrivals.filter(arrival => arrival.call === call).length / arrivals.length
 
 describe('the arrivals of an open stage', () => {
-  test('go to the callers in turn: arrival k belongs to caller k mod C', () => {
+  test('rotate through the callers: arrival k belongs to caller k mod C', () => {
     const arrivals = [...createArrivalSource(planFor(3)).open(stageOf(steady(10), { callers: 3 }))]
     expect(arrivals.map(({ caller }) => caller)).toEqual(Array.from({ length: 100 }, (_, k) => k % 3))
   })
 
-  test('go to the callers of the stage only, from its first one on', () => {
+  test('belong to the callers of the stage only, from its first caller', () => {
     const arrivals = [...createArrivalSource(planFor(8)).open(stageOf(steady(1), { callers: 2, firstCaller: 5 }))]
     expect(arrivals.map(({ caller }) => caller)).toEqual([5, 6, 5, 6, 5, 6, 5, 6, 5, 6])
   })
 
-  test('use the keys of their caller in turn, whoever else calls in between', () => {
+  test('rotate through the keys of their caller, independent of other callers', () => {
     const plan = planFor(2)
     const source = createArrivalSource({ ...plan, callers: { ...plan.callers, keysEach: 3 } })
     const arrivals = [...source.open(stageOf(steady(1), { callers: 2 }))]
@@ -38,13 +38,13 @@ describe('the arrivals of an open stage', () => {
     ])
   })
 
-  test('of one caller are evenly paced at its share of the rate', () => {
+  test('of one caller are evenly spaced at its part of the rate', () => {
     const arrivals = [...createArrivalSource(planFor(4)).open(stageOf(steady(8)))]
     const own = arrivals.filter(({ caller }) => caller === 2).map(({ dueMs }) => dueMs)
     expect(own).toEqual(Array.from({ length: 20 }, (_, index) => 250 + index * 500))
   })
 
-  test('are due when their stage is: a pause shifts what follows it', () => {
+  test('are due relative to their stage: a pause shifts later stages', () => {
     const source = createArrivalSource(planFor(1))
     const pause = stageOf({ model: 'open', shape: { kind: 'pause' }, mix: [] }, { name: 'pause', startMs: 2_000 })
     const stages = [
@@ -61,7 +61,7 @@ describe('the arrivals of an open stage', () => {
     ])
   })
 
-  test('have the calls of the mix as often as their weights say', () => {
+  test('have the calls of the mix in proportion to their weights', () => {
     const arrivals = [...createArrivalSource(planFor(4)).open(stageOf(steady(2_000, mixed)))]
     expect(arrivals).toHaveLength(20_000)
     expect(frequency(arrivals, 'chat')).toBeCloseTo(0.5, 1)
@@ -71,14 +71,14 @@ describe('the arrivals of an open stage', () => {
     expect(Math.abs(frequency(arrivals, 'replay') - 0.2)).toBeLessThan(0.0085)
   })
 
-  test('are lazy: a stage of a year is not made before it is driven', () => {
+  test('are lazy: a stage of a year takes no time to create', () => {
     const year = stageOf(steady(1_000, mixed), { durationMs: 365 * 86_400_000 })
     const first = createArrivalSource(planFor(4)).open(year)[Symbol.iterator]().next()
     expect(first.value).toMatchObject({ id: 0, dueMs: 0 })
   })
 })
 
-describe('the numbers of arrivals', () => {
+describe('the ids and sequence numbers of arrivals', () => {
   const source = createArrivalSource(planFor(4))
   const arrivals = [
     ...source.open(stageOf(steady(20, mixed))),
@@ -86,7 +86,7 @@ describe('the numbers of arrivals', () => {
     ...source.open(stageOf(steady(20, mixed), { name: 'again' })),
   ]
 
-  test('name each request by its caller and how many that had before, over all stages', () => {
+  test("give each request an id from its caller and the caller's earlier requests, over all stages", () => {
     const given = [0, 0, 0, 0]
     for (const arrival of arrivals) {
       const { caller, steps } = arrival
@@ -97,7 +97,7 @@ describe('the numbers of arrivals', () => {
     }
   })
 
-  test('leave a place for each request, over all stages, without a gap', () => {
+  test('number all requests without gaps, over all stages', () => {
     let next = 0
     for (const { seq, steps } of arrivals) {
       expect(seq).toBe(next)
@@ -105,7 +105,7 @@ describe('the numbers of arrivals', () => {
     }
   })
 
-  test('count one request for all calls but replays', () => {
+  test('count one request for each call except replays', () => {
     const others = arrivals.filter(({ call }) => call !== 'replay')
     expect(others.every(({ steps }) => steps.join() === 'only')).toBe(true)
   })
@@ -117,7 +117,7 @@ describe('the steps of a replay', () => {
       arrival.steps.join(' '),
     )
 
-  test('begin with the original and its duplicates, and end with a conflict and a foreign request as often as planned', () => {
+  test('start with the original and its duplicates, and end with a conflict and a foreign request as often as planned', () => {
     const all = steps(4)
     expect(new Set(all)).toEqual(
       new Set([
@@ -131,11 +131,11 @@ describe('the steps of a replay', () => {
     expect(Math.abs(all.filter(each => each.includes('foreign')).length / all.length - 0.25)).toBeLessThan(0.021)
   })
 
-  test('end with the request that comes again', () => {
+  test('end with the late repeat', () => {
     expect(new Set(steps(1, 'late'))).toEqual(new Set(['original again']))
   })
 
-  test('are never foreign where there is nobody else', () => {
+  test('are never foreign if there is only one caller', () => {
     expect(new Set(steps(1, 'race'))).toEqual(new Set(['original duplicate duplicate conflict']))
   })
 })
@@ -147,12 +147,12 @@ describe('one seed', () => {
     return [...source.open(random), ...source.open(stageOf(steady(30, mixed), { name: 'second' }))]
   }
 
-  test('gives the same arrivals every time, and another seed gives others', () => {
+  test('gives the same arrivals every time, and other seeds give others', () => {
     expect(schedule(7)).toEqual(schedule(7))
     expect(schedule(7)).not.toEqual(schedule(8))
   })
 
-  test('gives two stages that are alike draws of their own', () => {
+  test('gives two equal stages independent random streams', () => {
     const source = createArrivalSource(planFor(4))
     const callsOf = (name: string) => [...source.open(stageOf(steady(10, mixed), { name }))].map(({ call }) => call)
     expect(callsOf('first')).not.toEqual(callsOf('second'))
@@ -171,7 +171,7 @@ describe('one seed', () => {
 describe('the arrivals of a closed stage', () => {
   const closed = stageOf({ model: 'closed', users: 2, thinkMs: 0, mix: mixed }, { callers: 2, firstCaller: 1 })
 
-  test('are due when they are asked for, and go to the callers in turn', () => {
+  test('are due when they are requested, and rotate through the callers', () => {
     const next = createArrivalSource(planFor(4)).closed(closed)
     expect([next(3), next(1_000.5), next(1_001)].map(({ dueMs, caller }) => [dueMs, caller])).toEqual([
       [3, 1],
@@ -180,7 +180,7 @@ describe('the arrivals of a closed stage', () => {
     ])
   })
 
-  test('have the same calls whenever they are asked for', () => {
+  test('have the same calls at any request time', () => {
     const calls = (everyMs: number) => {
       const next = createArrivalSource(planFor(4)).closed(closed)
       return Array.from({ length: 200 }, (_, index) => next(index * everyMs).call)
@@ -194,7 +194,7 @@ test('an open stage has no arrivals of a closed one', () => {
   expect([...createArrivalSource(planFor(1)).open(stageOf(load))]).toEqual([])
 })
 
-test('the streams of an arrival source are those of its seed, by name', () => {
+test('the random streams of an arrival source depend on its seed and their names', () => {
   const shape = { kind: 'poisson', perSecond: 1 } as const
   const [first] = createArrivalSource(planFor(1, 9)).open(stageOf({ model: 'open', shape, mix: mixed }))
   expect(first?.dueMs).toBe(randomStream(9, 'arrivals/steady').exponential() * 1_000)

@@ -18,32 +18,32 @@ const ramp = (fromPerSecond: number, toPerSecond: number): ClosedFormShape => ({
 })
 
 describe('a constant rate', () => {
-  test('of 20 a minute is exactly one every 3 s, for an hour', () => {
+  test('of 20 per minute has exactly one arrival every 3 s for an hour', () => {
     const times = timesOf(constant(20 / 60), hourMs)
     expect(times).toEqual(Array.from({ length: 1_200 }, (_, index) => index * 3_000))
   })
 
-  test('of 8.3 a second has arrival k at k ∕ 8.3 s and does not drift', () => {
+  test('of 8.3 per second has arrival k at k ∕ 8.3 s and does not drift', () => {
     const times = timesOf(constant(8.3), hourMs)
     expect(times).toHaveLength(29_880)
     expect(times[8_300]).toBeCloseTo(1_000_000, 6)
     expect(times.every((dueMs, index) => dueMs === (index * 1_000) / 8.3)).toBe(true)
   })
 
-  test('of one a day has one arrival in an hour, at its start', () => {
+  test('of one per day has one arrival in an hour, at its start', () => {
     expect(timesOf(constant(1 / 86_400), hourMs)).toEqual([0])
   })
 
-  test('of nothing has no arrival', () => {
+  test('of 0 has no arrivals', () => {
     expect(timesOf(constant(0), hourMs)).toEqual([])
   })
 
-  test('has no arrival at its end: that instant belongs to the next stage', () => {
+  test('has no arrival at its end, which belongs to the next stage', () => {
     expect(timesOf(constant(2), 1_000)).toEqual([0, 500])
     expect(timesOf(constant(2), 1_001)).toEqual([0, 500, 1_000])
   })
 
-  test('has no arrival too many by the last digit of a double, at any share of any tier', () => {
+  test('has no extra arrival from rounding, at any ratio of any tier', () => {
     const wrong: string[] = []
     for (const perMinute of [1, 7, 18, 20, 50, 75, 90, 100, 150, 500])
       for (const share of [0.1, 0.5, 0.8, 0.9, 1, 1.1, 1.3])
@@ -71,7 +71,7 @@ describe('a ramp', () => {
     [100, 300],
   ]
 
-  test.each(ramps)('from %d to %d a second has by any time as many arrivals as the area below it', (from, to) => {
+  test.each(ramps)('from %d to %d per second has as many arrivals by any time as its integral', (from, to) => {
     const durationMs = 10 * minuteMs
     const stage = { name: 's', startMs: 0, durationMs, callers: 1, firstCaller: 0, beyondFailures: false }
     const load = { model: 'open', shape: ramp(from, to), mix: [] } as const
@@ -84,25 +84,25 @@ describe('a ramp', () => {
     expect(times.length).toBeLessThanOrEqual(Math.ceil(area))
   })
 
-  test.each(ramps)('from %d to %d goes forward and stays within its stage', (from, to) => {
+  test.each(ramps)('from %d to %d has increasing times within its stage', (from, to) => {
     const times = timesOf(ramp(from, to), 10 * minuteMs)
     expect(times.every((dueMs, index) => dueMs >= (times[index - 1] ?? 0) && dueMs < 10 * minuteMs)).toBe(true)
   })
 
-  test('from 0 to 2 a second has arrival k at √k s', () => {
+  test('from 0 to 2 per second has arrival k at √k s', () => {
     const times = timesOf(ramp(0, 2), 1_000 * 10).slice(0, 4)
     expect(times.map(dueMs => dueMs ** 2)).toEqual([0, 1, 2, 3].map(k => expect.closeTo(k * 10_000_000, 3)))
   })
 
-  test('that goes nowhere is a constant rate', () => {
+  test('between equal rates is a constant rate', () => {
     expect(timesOf(ramp(4, 4), minuteMs)).toEqual(timesOf(constant(4), minuteMs))
   })
 
-  test('from nothing to nothing has no arrival', () => {
+  test('from 0 to 0 has no arrivals', () => {
     expect(timesOf(ramp(0, 0), minuteMs)).toEqual([])
   })
 
-  test('down is the ramp up seen from its end, to one arrival', () => {
+  test('down is the reversed ramp up, to within one arrival', () => {
     const up = timesOf(ramp(1, 9), minuteMs).filter(dueMs => dueMs >= 30_000).length
     const down = timesOf(ramp(9, 1), minuteMs).filter(dueMs => dueMs < 30_000).length
     expect(Math.abs(up - down)).toBeLessThanOrEqual(1)
@@ -114,12 +114,12 @@ describe('a poisson stage', () => {
     const counts = Array.from({ length: 400 }, (_, seed) => timesOf(poisson(2), minuteMs, seed).length)
     const mean = counts.reduce((sum, count) => sum + count, 0) / counts.length
     const variance = counts.reduce((sum, count) => sum + (count - mean) ** 2, 0) / counts.length
-    // 400 counts of mean 120: the mean is known to ±0.55, the variance to ±8.5; three times that is allowed.
+    // 400 counts of mean 120: the standard error of the mean is 0.55, of the variance 8.5. Three of each are allowed.
     expect(Math.abs(mean - 120)).toBeLessThan(1.7)
     expect(Math.abs(variance - 120)).toBeLessThan(26)
   })
 
-  test('is the same for the same seed and another for another', () => {
+  test('is the same for the same seed and differs for other seeds', () => {
     expect(timesOf(poisson(5), minuteMs, 7)).toEqual(timesOf(poisson(5), minuteMs, 7))
     expect(timesOf(poisson(5), minuteMs, 7)).not.toEqual(timesOf(poisson(5), minuteMs, 8))
   })
@@ -130,21 +130,21 @@ describe('a poisson stage', () => {
     expect(fast).toEqual(slow.map(dueMs => expect.closeTo(dueMs / 2, 6)))
   })
 
-  test('of nothing has no arrival', () => {
+  test('of 0 has no arrivals', () => {
     expect(timesOf(poisson(0), hourMs)).toEqual([])
   })
 })
 
 describe('a burst', () => {
-  test('is all at once, at the start and then at every period', () => {
+  test('has all arrivals at the start and at every period', () => {
     expect(timesOf({ kind: 'burst', size: 3, everyMs: 400 }, 1_000)).toEqual([0, 0, 0, 400, 400, 400, 800, 800, 800])
   })
 
-  test('that is as long as its stage comes once', () => {
+  test('with a period as long as its stage occurs once', () => {
     expect(timesOf({ kind: 'burst', size: 2, everyMs: 1_000 }, 1_000)).toEqual([0, 0])
   })
 
-  test('of nobody is nothing', () => {
+  test('of size 0 has no arrivals', () => {
     expect(timesOf({ kind: 'burst', size: 0, everyMs: 100 }, 1_000)).toEqual([])
   })
 })
@@ -153,7 +153,7 @@ test('a pause has no arrivals', () => {
   expect(timesOf({ kind: 'pause' }, hourMs)).toEqual([])
 })
 
-test('a stage of no duration has no arrivals, whatever its shape', () => {
+test('a stage without duration has no arrivals in any shape', () => {
   const shapes: readonly ClosedFormShape[] = [
     constant(5),
     ramp(1, 2),

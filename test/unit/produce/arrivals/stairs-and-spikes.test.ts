@@ -37,7 +37,7 @@ const every = (everyMs: number, fromMs: number, toMs: number): readonly number[]
   Array.from({ length: Math.ceil((toMs - fromMs) / everyMs) }, (_, index) => fromMs + index * everyMs)
 
 describe('stairs', () => {
-  test('from 20 to 40 a minute have one arrival every 3 s, then every 2 s, then every 1.5 s, to the digit', () => {
+  test('from 20 to 40 per minute have one arrival every 3 s, 2 s, and then 1.5 s, exactly', () => {
     expect(timesOf(stairs(20 / 60, 40 / 60, 3), 3 * minuteMs)).toEqual([
       ...every(3_000, 0, minuteMs),
       ...every(2_000, minuteMs, 2 * minuteMs),
@@ -45,11 +45,11 @@ describe('stairs', () => {
     ])
   })
 
-  test('down to nothing are silent on their last level', () => {
+  test('down to 0 have no arrivals on their last level', () => {
     expect(timesOf(stairs(2, 0, 3), 3_000)).toEqual([0, 500, 1_000])
   })
 
-  test('up from nothing begin with their second level', () => {
+  test('up from 0 start with their second level', () => {
     expect(timesOf(stairs(0, 2, 2), 4_000)).toEqual([2_000, 2_500, 3_000, 3_500])
   })
 
@@ -71,7 +71,7 @@ describe('stairs', () => {
     expect([between(10_000, 15_000), between(25_000, 30_000)]).toEqual([7.5, 12.5])
   })
 
-  test('over a day do not drift: arrival k of the second half is k ∕ 8.3 s behind noon', () => {
+  test('over a day do not drift: arrival k of the second half is k ∕ 8.3 s after noon', () => {
     const times = timesOf(stairs(20 / 60, 8.3, 2), dayMs)
     const atNoon = 20 * 12 * 60
     expect(times).toHaveLength(atNoon + 358_560)
@@ -82,7 +82,7 @@ describe('stairs', () => {
 })
 
 describe('a spike', () => {
-  test('is all of the peak from its instant on, for as long as it lasts', () => {
+  test('has the full peak rate from its start for its whole duration', () => {
     expect(timesOf(spike(1, 4, { atMs: 3_000, forMs: 1_000 }), 6_000)).toEqual([
       ...[0, 1_000, 2_000],
       ...[3_000, 3_250, 3_500, 3_750],
@@ -90,11 +90,11 @@ describe('a spike', () => {
     ])
   })
 
-  test('on nothing has no arrival before and behind', () => {
+  test('on a rate of 0 has no arrivals before and after', () => {
     expect(timesOf(spike(0, 2, { atMs: 5_000, forMs: 1_000 }), minuteMs)).toEqual([5_000, 5_500])
   })
 
-  test('that rises from nothing has its first arrival where the rate leaves 0', () => {
+  test('that rises from 0 has its first arrival where the rate leaves 0', () => {
     const [first, second] = timesOf(spike(0, 2, { atMs: 5_000, forMs: 1_000, rampUpMs: 1_000 }), minuteMs)
     // 2·t²∕2 arrivals by t: the next one would be due at √1 s.
     expect([first, second]).toEqual([4_000, expect.closeTo(5_000, 6)])
@@ -104,10 +104,10 @@ describe('a spike', () => {
     expect(timesOf(spike(1, 2, { forMs: 2_000 }), 2_000)).toEqual([0, 500, 1_000, 1_500])
   })
 
-  test('in the middle of a day leaves what follows where it was, to the digit of a double', () => {
+  test('in the middle of a day shifts no later arrival, to the last digit', () => {
     const atMs = dayMs / 2
     const times = timesOf(spike(8.3, 83, { atMs, forMs: 10_000 }), dayMs)
-    // 830 arrivals in the place of 83.
+    // 830 arrivals instead of 83.
     const before = 358_560
     expect(times).toHaveLength(2 * before + 747)
     const behind = times.slice(before + 830)
@@ -118,7 +118,7 @@ describe('a spike', () => {
   })
 })
 
-describe('whatever its numbers', () => {
+describe('a shape with random numbers', () => {
   const random = randomStream(11, 'shapes')
   const rate = ({ next }: Random) => (next() < 0.15 ? 0 : 10 ** (next() * 3 - 2))
   const drawn = Array.from({ length: 60 }, () => {
@@ -134,7 +134,7 @@ describe('whatever its numbers', () => {
     return shapes.map(shape => ({ shape, durationMs }))
   }).flat()
 
-  /** By hand: stairs are as much above their middle as below it, and a ramp of a spike is half of its peak. */
+  /** The mean rate: stairs are symmetric around their middle, and a ramp of a spike has half of its peak. */
   const integral = (shape: ClosedFormShape, durationMs: number): number => {
     if (shape.kind === 'stairs') return ((shape.fromPerSecond + shape.toPerSecond) * durationMs) / 2_000
     if (shape.kind !== 'spike') throw new Error(`no closed form of ${shape.kind}`)
@@ -144,18 +144,24 @@ describe('whatever its numbers', () => {
     )
   }
 
-  test.each(drawn)('$shape.kind $shape sends in $durationMs ms as many as its integral', ({ shape, durationMs }) => {
-    const area = integral(shape, durationMs)
-    expect(timesOf(shape, durationMs).length).toBe(Math.ceil(Number(area.toPrecision(11))))
-    const stage = stageOf({ model: 'open', shape, mix: [] }, { durationMs })
-    expect(arrivalsBetween(stage, 0, durationMs)).toBeCloseTo(area, 6)
-  })
+  test.each(drawn)(
+    '$shape.kind $shape has as many arrivals in $durationMs ms as its integral',
+    ({ shape, durationMs }) => {
+      const area = integral(shape, durationMs)
+      expect(timesOf(shape, durationMs).length).toBe(Math.ceil(Number(area.toPrecision(11))))
+      const stage = stageOf({ model: 'open', shape, mix: [] }, { durationMs })
+      expect(arrivalsBetween(stage, 0, durationMs)).toBeCloseTo(area, 6)
+    },
+  )
 
-  test.each(drawn)('$shape.kind $shape has by any arrival as many as were due before it', ({ shape, durationMs }) => {
-    const stage = stageOf({ model: 'open', shape, mix: [] }, { durationMs })
-    const times = timesOf(shape, durationMs)
-    const off = times.map((dueMs, index) => Math.abs(arrivalsBetween(stage, 0, dueMs) - index))
-    expect(Math.max(0, ...off)).toBeLessThan(1e-6)
-    expect(times.every((dueMs, index) => dueMs >= (times[index - 1] ?? 0) && dueMs < durationMs)).toBe(true)
-  })
+  test.each(drawn)(
+    '$shape.kind $shape has each arrival where its integral reaches the index',
+    ({ shape, durationMs }) => {
+      const stage = stageOf({ model: 'open', shape, mix: [] }, { durationMs })
+      const times = timesOf(shape, durationMs)
+      const off = times.map((dueMs, index) => Math.abs(arrivalsBetween(stage, 0, dueMs) - index))
+      expect(Math.max(0, ...off)).toBeLessThan(1e-6)
+      expect(times.every((dueMs, index) => dueMs >= (times[index - 1] ?? 0) && dueMs < durationMs)).toBe(true)
+    },
+  )
 })

@@ -56,56 +56,56 @@ describe('keys', () => {
   test.each([
     ['commas', 'k1,k2,k3'],
     ['lines', 'k1\nk2\nk3'],
-    ['lines as Windows ends them', 'k1\r\nk2\r\nk3\r\n'],
-    ['lines as old Macs ended them', 'k1\rk2\rk3'],
-    ['both, and blanks around them', ' k1 ,\tk2\n\n  k3  ,, \n'],
-    ['a byte order mark before them', '\ufeffk1\nk2\nk3'],
+    ['lines with CRLF', 'k1\r\nk2\r\nk3\r\n'],
+    ['lines with CR', 'k1\rk2\rk3'],
+    ['lines and commas, with spaces', ' k1 ,\tk2\n\n  k3  ,, \n'],
+    ['a byte order mark at the start', '\ufeffk1\nk2\nk3'],
   ])('are separated by %s, in the environment as in a file', (_, text) => {
     expect(keysOf(3, { environment: text })).toEqual(['k1', 'k2', 'k3'])
     expect(keysOf(3, { keysFile: fileOf(text) })).toEqual(['k1', 'k2', 'k3'])
   })
 
-  test('go to the callers in their order, and those that are left over to nobody', () => {
+  test('go to the callers in order, and surplus keys are unused', () => {
     expect(load(2, { environment: 'k1,k2,k3' })).toEqual([
       { name: 'c0', keys: ['k1'] },
       { name: 'c1', keys: ['k2'] },
     ])
   })
 
-  test('of the file that the scenario names come before those of the environment', () => {
+  test('from the key file take precedence over the environment', () => {
     expect(keysOf(1, { keysFile: fileOf('from-file'), environment: 'from-environment' })).toEqual(['from-file'])
   })
 
-  test('that were given are used on this machine, too', () => {
+  test('are used even if the target is on this machine', () => {
     expect(keysOf(1, { environment: 'k1', loopback: true })).toEqual(['k1'])
   })
 })
 
 describe('several keys of one account', () => {
-  test('stand next to each other, and go to one caller', () => {
+  test('are on one line, and go to one caller', () => {
     expect(load(2, { environment: 'k1 k2, k3\tk4', keysEach: 2 })).toEqual([
       { name: 'c0', keys: ['k1', 'k2'] },
       { name: 'c1', keys: ['k3', 'k4'] },
     ])
   })
 
-  test('that are left over are used by nobody', () => {
+  test('that are surplus are unused', () => {
     expect(keysOf(2, { environment: 'k1 k2,k3' })).toEqual(['k1', 'k3'])
   })
 
-  test('that are too few are a mistake', () => {
+  test('are a mistake if there are too few', () => {
     expect(mistakesOf(2, { environment: 'k1 k2,k3', keysEach: 2 })).toBe(
       'TURNPIKE_KEYS: got 1 of account 2, expected 2 keys of each account, separated by spaces',
     )
   })
 
-  test('are of one account of the reference service', () => {
+  test('belong to one account of the reference service', () => {
     expect(keysOf(1, { loopback: true, keysEach: 2 })).toEqual(['ref_default_run1-c0', 'ref_default_run1-c0_2'])
   })
 })
 
 describe('without keys', () => {
-  test('the callers of a target on this machine have accounts of the reference service, of this run alone', () => {
+  test('callers of a target on this machine get new accounts of the reference service', () => {
     expect(keysOf(2, { loopback: true, runId: '20260115T120000Z-a1b2c3', tier: 'partner' })).toEqual([
       'ref_partner_20260115T120000Za1b2c3-c0',
       'ref_partner_20260115T120000Za1b2c3-c1',
@@ -115,15 +115,15 @@ describe('without keys', () => {
     expect(one).not.toBe(other)
   })
 
-  test.each(['', '  \n '])('an environment of %j is as good as none', environment => {
+  test.each(['', '  \n '])('an environment of %j counts as empty', environment => {
     expect(keysOf(1, { environment, loopback: true })).toEqual(['ref_default_run1-c0'])
   })
 
-  test('any other target is refused, with the name of the variable that is missing', () => {
-    expect(mistakesOf(3, {})).toBe('TURNPIKE_KEYS: got nothing, expected 3 keys, one a line or separated by commas')
+  test('any other target is an error that names the missing variable', () => {
+    expect(mistakesOf(3, {})).toBe('TURNPIKE_KEYS: got nothing, expected 3 keys, one per line or separated by commas')
   })
 
-  test('in the file that the scenario names, a target is refused even on this machine', () => {
+  test('an empty key file is an error even for a target on this machine', () => {
     const keysFile = fileOf('\n\n')
     const mistake = `${keysFile}: got 0 keys, expected 2, one for each caller of the scenario`
     expect(mistakesOf(2, { keysFile, loopback: true })).toBe(mistake)
@@ -131,19 +131,19 @@ describe('without keys', () => {
 })
 
 describe('a mistake in the keys', () => {
-  test('is told when they are too few', () => {
+  test('is reported if there are too few', () => {
     const mistake = 'TURNPIKE_KEYS: got 2 keys, expected 3, one for each caller of the scenario'
     expect(mistakesOf(3, { environment: 'k1,k2' })).toBe(mistake)
   })
 
-  test('is told when one comes twice, even among those left over', () => {
+  test('is reported if a key is repeated, even a surplus one', () => {
     expect(mistakesOf(1, { environment: 'k1,k2,k2' })).toBe(
       'TURNPIKE_KEYS: got a key twice, expected one key for each caller',
     )
   })
 
   test.each([
-    ['a letter beyond ASCII', 'k1,sécret'],
+    ['a letter outside ASCII', 'k1,sécret'],
     ['a control character', 'k1,se\u0007cret'],
     ['a delete', 'k1,se\u007fcret'],
   ])('is told, with its place, when %s cannot stand in a header', (_, environment) => {
@@ -151,11 +151,11 @@ describe('a mistake in the keys', () => {
     expect(mistakesOf(2, { environment })).toBe(mistake)
   })
 
-  test('is told with the others', () => {
+  test('is reported with all others', () => {
     expect(mistakesOf(9, { environment: 'aé,c,c' }).split('\n')).toHaveLength(3)
   })
 
-  test('is told when the file cannot be read', () => {
+  test('is reported if the file cannot be read', () => {
     const keysFile = join(directory, 'absent.txt')
     expect(mistakesOf(1, { keysFile })).toBe(`${keysFile}: got ENOENT, expected a readable file of keys`)
     expect(mistakesOf(1, { keysFile: directory })).toContain('EISDIR')
@@ -177,7 +177,7 @@ describe('keys of special accounts', () => {
   const source = { environment: undefined, loopback: true, runId: 'run-1' }
   const none = { 'free-user': null, 'zero-balance': null }
 
-  test('that were given are used', () => {
+  test('are used if they are given', () => {
     const given = { 'free-user': ' k1 ', 'zero-balance': 'k2' }
     expect(loadSpecialKeys(given, plan, { ...source, loopback: false })).toEqual({
       'free-user': 'k1',
@@ -185,20 +185,20 @@ describe('keys of special accounts', () => {
     })
   })
 
-  test('of a reference service are accounts that only this run uses', () => {
+  test('of a reference service are new accounts of this run', () => {
     expect(loadSpecialKeys({}, plan, source)).toEqual({
       'free-user': 'ref_free-user_run1',
       'zero-balance': 'ref_zero-balance_run1',
     })
   })
 
-  test('of another service are null unless they were given', () => {
+  test('of any other service are null unless they are given', () => {
     expect(loadSpecialKeys({}, plan, { ...source, loopback: false })).toEqual(none)
     expect(loadSpecialKeys({}, plan, { ...source, environment: 'k1' })).toEqual(none)
     expect(loadSpecialKeys({}, { ...plan, keysFile: 'keys.txt' }, source)).toEqual(none)
   })
 
-  test('that are invalid in a header are a mistake, and are not shown', () => {
+  test('are a mistake if they are invalid in a header, and are not shown', () => {
     expect(() => loadSpecialKeys({ 'zero-balance': 'se cret' }, plan, source)).toThrow('TURNPIKE_ZERO_BALANCE_KEY')
     expect(() => loadSpecialKeys({ 'zero-balance': 'se cret' }, plan, source)).not.toThrow('cret')
   })
@@ -224,14 +224,14 @@ describe('the keys of a run', () => {
     })
   })
 
-  test('against its own reference service do not, and are accounts of that service', () => {
+  test('against its own reference service are accounts of that service', () => {
     expect(keysAt(null)).toEqual({
       callers: [{ name: 'c0', keys: ['ref_default_run1-c0'] }],
       specialKeys: { 'free-user': 'ref_free-user_run1', 'zero-balance': 'ref_zero-balance_run1' },
     })
   })
 
-  test('against a reference service on this machine need not be given', () => {
+  test('are optional against a reference service on this machine', () => {
     vi.stubEnv('TURNPIKE_KEYS', undefined)
     expect(keysAt('http://localhost:8402').callers).toEqual([{ name: 'c0', keys: ['ref_default_run1-c0'] }])
     expect(() => keysAt('https://api.example.com')).toThrow('TURNPIKE_KEYS')

@@ -7,7 +7,7 @@ test('a caller is authorized by a bearer token', () => {
   expect(authorize(caller, 0)).toEqual({ authorization: 'Bearer k1' })
 })
 
-test('the positions of keys start again after the last', () => {
+test('key positions wrap around after the last key', () => {
   expect([1, 2, 3].map(position => authorize(caller, position).authorization)).toEqual([
     'Bearer k2',
     'Bearer k1',

@@ -20,15 +20,15 @@ function wire(seed: number, perSecond = 20): readonly string[] {
   )
 }
 
-describe('what goes over the wire', () => {
-  test('is the same for the same seed, byte for byte, and not for another', () => {
+describe('the requests on the wire', () => {
+  test('have the same bytes for the same seed, and others for another seed', () => {
     expect(wire(5)).toEqual(wire(5))
     const other = new Set(wire(6))
     const bodies = wire(5).filter(request => request.includes('prompt') || request.includes('messages'))
     expect(bodies.filter(request => other.has(request))).toEqual([])
   })
 
-  test('is the same at another rate: only the instants change', () => {
+  test('are the same at another rate, at other times', () => {
     expect(wire(5, 40).slice(0, wire(5, 20).length)).toEqual(wire(5, 20))
   })
 })
@@ -45,7 +45,7 @@ describe('a list', () => {
     expect(list(kind)).toMatchObject({ method: 'GET', path, body: null, timeouts: bounds.timeouts.control })
   })
 
-  test('carries the key only where it is the own one of the caller', () => {
+  test('has the key only if it is data of the caller', () => {
     expect(list('rate-limits').headers).toEqual({ accept: 'application/json', authorization: 'Bearer test-key' })
     expect(list('models').headers).toEqual({ accept: 'application/json' })
     expect(list('networks').headers).toEqual({ accept: 'application/json' })
@@ -56,27 +56,27 @@ describe('a probe', () => {
   const probe = (name: string, more = {}) =>
     buildRequest({ kind: 'probe', probe: name }, { firstId: 0, step: 'only' }, key, requestContext(more))
 
-  test.each(probeNames)('%s is built, and says which it is', name => {
+  test.each(probeNames)('%s is built and described', name => {
     expect(probe(name).descriptor).toEqual({ kind: 'probe', probe: name })
   })
 
-  test('bad-key sends the key of nobody', () => {
+  test('bad-key sends an unknown key', () => {
     expect(probe('bad-key').request.headers.authorization).toBe('Bearer not-a-key')
   })
 
-  test('wrong-media-type sends a valid chat that is called text', () => {
+  test('wrong-media-type sends a valid chat as text', () => {
     const call = probe('wrong-media-type')
     expect(call.request.headers).toMatchObject({ 'content-type': 'text/plain', authorization: 'Bearer test-key' })
     expect(bodyOf(call).messages).toEqual([{ role: 'user', content: 'hello' }])
   })
 
-  test('unsupported-methods-in-batch has a method that is supported, and all that the answer must name', () => {
+  test('unsupported-methods-in-batch has a supported method, and all methods that the error must name', () => {
     const methods = bodyOf(probe('unsupported-methods-in-batch')).map(({ method }: { method: string }) => method)
     const { names } = probeOf('unsupported-methods-in-batch')
     expect(methods).toEqual(['eth_blockNumber', ...names])
   })
 
-  test('batch-too-long is one item too long, whatever the limit is', () => {
+  test('batch-too-long exceeds any limit by one item', () => {
     const contract = { ...documented, rpc: { ...documented.rpc, batchLimit: 20 } }
     expect(bodyOf(probe('batch-too-long'))).toHaveLength(101)
     expect(bodyOf(probe('batch-too-long', { contract }))).toHaveLength(21)
@@ -91,7 +91,7 @@ describe('a probe', () => {
     expect(probe('batch-too-long', { contract }).request.path).toBe('/crypto/rpc/base-mainnet')
   })
 
-  test('of a single method sends one that no allow-list has', () => {
+  test('of a single method sends a method that is on no allow-list', () => {
     const singles = probeNames.filter(name => name.endsWith('-method'))
     const listed = Object.values(documented.rpc.methods).flatMap(family => Object.keys(family))
     expect(singles.map(name => listed.includes(bodyOf(probe(name)).method))).toEqual(singles.map(() => false))
@@ -112,7 +112,7 @@ describe('a resource', () => {
   const resource = (changes: Partial<Plan>, firstId = 3, more = {}) =>
     buildRequest({ ...plan, ...changes }, { firstId, step: 'only' }, key, requestContext(more))
 
-  test('is requested as its contract says', () => {
+  test('is requested as in the contract', () => {
     const { descriptor, request } = resource({})
     expect(request).toMatchObject({ method: 'POST', path: '/embeddings' })
     expect(request.headers).toMatchObject({ ...key, 'content-type': 'application/json' })
@@ -120,20 +120,20 @@ describe('a resource', () => {
     expect(descriptor).toMatchObject({ kind: 'resource', resource: 'embeddings', page: null, limit: null })
   })
 
-  test('has the fields of the call instead of those of the contract', () => {
+  test('has the fields of the call, which override the contract', () => {
     const { descriptor, request } = resource({ body: { input: ['a'] } })
     expect(JSON.parse(request.body ?? '')).toEqual({ model: 'ref-embed', input: ['a'] })
     expect(descriptor).toMatchObject({ body: { model: 'ref-embed', input: ['a'] } })
   })
 
-  test('that is a list has no body, and its page is in the query', () => {
+  test('that is a list has no body, and has its page in the query', () => {
     const list = { resource: 'characters', draws: null, page: 2, limit: 3 }
     const { request } = resource(list)
     expect(request).toMatchObject({ method: 'GET', path: '/characters?page=2&limit=3', body: null })
     expect(request.headers['content-type']).toBeUndefined()
   })
 
-  test('states another time for each request, and observations have it', () => {
+  test('has a different timestamp in each request, which is in the descriptor', () => {
     const times = [3, 4].map(id => resource({}, id))
     const sent = times.map(({ request }) => request.headers['x-service-request-timestamp-ms'])
     expect(sent).toEqual(
@@ -142,7 +142,7 @@ describe('a resource', () => {
     expect(sent[0]).not.toBe(sent[1])
   })
 
-  test('states no time if the profile has no header for it', () => {
+  test('has no timestamp if the profile has no header for it', () => {
     const contract = { ...documented, requestTimestampHeader: null }
     const { descriptor, request } = resource({}, 3, { contract })
     expect(descriptor).toMatchObject({ timestampMs: null })

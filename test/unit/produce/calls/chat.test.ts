@@ -5,7 +5,7 @@ import { buildChat, makePrompt } from '../../../../src/produce/calls/chat.ts'
 import { bodyOf, bounds, chatPlan, key, requestContext } from './request-context.ts'
 
 describe('a chat call', () => {
-  test('has the body that the document describes, and not a field more', () => {
+  test('has exactly the fields of the documented body', () => {
     const body = bodyOf(buildChat(chatPlan, 3, key, requestContext()))
     expect(body).toEqual({
       model: 'ref-small-24b',
@@ -16,7 +16,7 @@ describe('a chat call', () => {
     })
   })
 
-  test('is a JSON request to the path of the contract, with the key and the bounds of chats', () => {
+  test('is a JSON request to the path of the contract, with the key and the bounds of chat calls', () => {
     const { request } = buildChat(chatPlan, 3, key, requestContext())
     expect(request).toMatchObject({ method: 'POST', path: '/chat/completions', timeouts: bounds.timeouts.chat })
     expect(request.headers).toEqual({
@@ -26,18 +26,18 @@ describe('a chat call', () => {
     })
   })
 
-  test('that is not streamed says so, and accepts JSON', () => {
+  test('without streaming states this, and accepts JSON', () => {
     const call = buildChat({ ...chatPlan, stream: false }, 3, key, requestContext())
     expect(bodyOf(call).stream).toBe(false)
     expect(call.request.headers.accept).toBe('application/json')
   })
 
-  test('tells judges what was asked, and neither the prompt nor the key', () => {
+  test('has a descriptor without the prompt and the key', () => {
     const { isBounded: _, ...told } = chatPlan
     expect(buildChat(chatPlan, 3, key, requestContext()).descriptor).toEqual(told)
   })
 
-  test('lays members, options, suffix and encoding over what it would send, and tells judges of them', () => {
+  test('sends and describes extra fields, options, suffix and encoding', () => {
     const options = {
       body: { logprobs: true, messages: [{ role: 'user', content: 'own' }] },
       parameters: { enable_web_search: 'on' },
@@ -57,13 +57,13 @@ describe('a chat call', () => {
     expect(call.descriptor).toMatchObject({ options })
   })
 
-  test('whose prompts are the same sends one prompt for every seq', () => {
+  test('with the option for the same prompt sends one prompt for every id', () => {
     const options = { body: {}, parameters: {}, suffix: null, encoding: null, samePrompt: true }
     const bodies = [1, 2].map(id => buildChat({ ...chatPlan, options }, id, key, requestContext()).request.body)
     expect(bodies[0]).toBe(bodies[1])
   })
 
-  test('names option and path as the profile does', () => {
+  test('uses the option names and the path of the profile', () => {
     const { chat, paths } = documented
     const contract = {
       ...documented,
@@ -77,13 +77,13 @@ describe('a chat call', () => {
 })
 
 describe('a prompt', () => {
-  test.each([1, 2, 40, 5_000])('of %i tokens has as many words of letters, one space apart', tokens => {
+  test.each([1, 2, 40, 5_000])('of %i tokens has that many words, separated by one space', tokens => {
     const words = makePrompt(tokens, randomStream(1, 'prompt/0')).split(' ')
     expect(words).toHaveLength(tokens)
     expect(words.every(word => /^[a-z]+$/.test(word))).toBe(true)
   })
 
-  test('uses its whole list of words, none of them twice as often as it should', () => {
+  test('uses the whole list of words evenly', () => {
     const counts = new Map<string, number>()
     for (const word of makePrompt(195 * 500, randomStream(1, 'prompt/0')).split(' '))
       counts.set(word, (counts.get(word) ?? 0) + 1)
@@ -92,7 +92,7 @@ describe('a prompt', () => {
     expect(Math.max(...counts.values())).toBeLessThan(600)
   })
 
-  test('is new for each request, so that no cache can answer for the model', () => {
+  test('is new for each request, so a prompt cache never hits', () => {
     const prompts = Array.from(
       { length: 2_000 },
       (_, id) => buildChat(chatPlan, id, key, requestContext()).request.body,
@@ -100,13 +100,13 @@ describe('a prompt', () => {
     expect(new Set(prompts).size).toBe(2_000)
   })
 
-  test('is the same for the same seed and request, and another under another seed', () => {
+  test('depends on the seed and the request only', () => {
     const body = (seed: number) => buildChat(chatPlan, 3, key, requestContext({ seed })).request.body
     expect(body(1)).toBe(body(1))
     expect(body(1)).not.toBe(body(2))
   })
 
-  test('does not depend on how the request is to be answered', () => {
+  test('does not depend on the response options', () => {
     const content = (plan: typeof chatPlan) => bodyOf(buildChat(plan, 3, key, requestContext())).messages[0].content
     expect(content({ ...chatPlan, stream: false, maxCompletionTokens: 1 })).toBe(content(chatPlan))
   })

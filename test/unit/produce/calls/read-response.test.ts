@@ -29,7 +29,7 @@ const jsonOf = (bytes: Buffer | string): unknown => {
 const depthOf = (value: unknown): number => (Array.isArray(value) ? 1 + depthOf(value[0]) : 0)
 
 describe('a body', () => {
-  test('of no bytes is empty', () => {
+  test('without bytes is empty', () => {
     expect(bodyOf('')).toEqual({ kind: 'empty' })
   })
 
@@ -50,16 +50,16 @@ describe('a body', () => {
     expect(bodyOf('\ufeff{"a":1}')?.kind).toBe('text')
   })
 
-  test('of text is kept to 512 characters', () => {
+  test('of text is cut at 512 characters', () => {
     expect(bodyOf('x'.repeat(100_000))).toEqual({ kind: 'text', head: 'x'.repeat(512), digest: null })
   })
 
-  test('of JSON is whole as long as it is small', () => {
+  test('of short JSON is not cut', () => {
     const value = { text: 'x'.repeat(4_000) }
     expect(jsonOf(JSON.stringify(value))).toEqual(value)
   })
 
-  test('of much JSON has its strings cut at 256 characters, and its shape as it was', () => {
+  test('of long JSON has its strings cut at 256 characters, and keeps its shape', () => {
     const value = { text: 'x'.repeat(5_000), list: ['y'.repeat(300), 1, null, true, { short: 'z' }] }
     expect(jsonOf(JSON.stringify(value))).toEqual({
       text: 'x'.repeat(256),
@@ -67,25 +67,25 @@ describe('a body', () => {
     })
   })
 
-  test('with a member called __proto__ has it as a member', () => {
+  test('may have a field called __proto__', () => {
     const value = jsonOf(`{"__proto__":{"admin":true},"pad":"${'x'.repeat(5_000)}"}`)
     expect(Object.keys(Object(value))).toEqual(['__proto__', 'pad'])
     expect(Object(value).admin).toBeUndefined()
   })
 })
 
-describe('a body that is nested deeper than any real one', () => {
+describe('a deeply nested body', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 
-  test.each([2_047, 5_000, 100_000, 2_000_000])('of %i levels is read, and can be written again', depth => {
+  test.each([2_047, 5_000, 100_000, 2_000_000])('of %i levels is read, and can be serialized', depth => {
     expect(() => JSON.stringify(bodyOf(nested(depth)))).not.toThrow()
   })
 
-  test('has its first 64 levels', () => {
+  test('keeps its first 64 levels', () => {
     expect(depthOf(jsonOf(nested(100_000)))).toBe(64)
   })
 
-  test('in objects is cut as well', () => {
+  test('of objects is cut, too', () => {
     const depth = 100_000
     expect(() => JSON.stringify(bodyOf(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`))).not.toThrow()
   })
@@ -97,17 +97,17 @@ describe('a digest', () => {
     return body?.kind === 'json' || body?.kind === 'text' ? body.digest : null
   }
 
-  test('tells bodies apart by their bytes, not by their meaning', () => {
+  test('depends on the bytes of a body, not on its value', () => {
     expect(digestOf('{"a":1}')).toBe(digestOf('{"a":1}'))
     expect(digestOf('{"a":1}')).not.toBe(digestOf('{"a": 1}'))
     expect(digestOf('{"a":1}')).toMatch(/^[\w-]{22}$/)
   })
 
-  test('tells bodies apart that differ behind what is kept of them', () => {
+  test('differs for bodies that differ after the recorded part', () => {
     expect(digestOf(`${'x'.repeat(600)}a`)).not.toBe(digestOf(`${'x'.repeat(600)}b`))
   })
 
-  test('is not made for whom nobody asks', () => {
+  test('is not computed unless requested', () => {
     expect(bodyOf('{"a":1}')).toMatchObject({ digest: null })
   })
 })
@@ -141,17 +141,17 @@ const reading = {
 const cut = { reason: 'stream-truncated', detail: 'no [DONE]' } as const
 
 describe('an answer', () => {
-  test('is none before the headers', () => {
+  test('is null before the headers', () => {
     expect(responseOf(exchange('', { status: null }), null, { digest: false, maxBytes })).toBeNull()
   })
 
-  test('has status, headers and the bytes on the wire, whatever was kept', () => {
+  test('has the status, the headers and the number of bytes on the wire', () => {
     const headers = { date: 'today' }
     const response = responseOf(exchange('{}', { status: 503, headers, bytes: 99 }), null, { digest: false, maxBytes })
     expect(response).toEqual({ status: 503, headers, bytes: 99, body: { kind: 'json', value: {}, digest: null } })
   })
 
-  test('of a stream is what was read of it', () => {
+  test('of a stream is the stream record', () => {
     const response = responseOf(exchange(''), { reading, failure: null }, { digest: false, maxBytes })
     expect(response?.body).toEqual({ kind: 'stream', stream: reading })
   })
@@ -162,16 +162,16 @@ describe('an outcome', () => {
     expect(outcomeOf(exchange('', { status }), null)).toEqual({ kind: 'answered', status })
   })
 
-  test('of a request that failed is its failure, even with a status', () => {
+  test('of a failed request is the failure, even with a status', () => {
     const failure = { reason: 'idle-timeout', detail: 'nothing for 10 ms' } as const
     expect(outcomeOf(exchange('', { failure }), null)).toEqual({ kind: 'failed', ...failure })
   })
 
-  test('of a stream that broke off is a failure, though its status was 200', () => {
+  test('of a truncated stream is a failure, even with status 200', () => {
     expect(outcomeOf(exchange(), { reading, failure: cut })).toEqual({ kind: 'failed', ...cut })
   })
 
-  test('of a stream whose connection broke is that of the connection', () => {
+  test('of a stream with a connection failure is the connection failure', () => {
     const failure = { reason: 'connection-lost', detail: 'ECONNRESET' } as const
     expect(outcomeOf(exchange('', { failure }), { reading, failure: cut })).toEqual({ kind: 'failed', ...failure })
   })
@@ -186,52 +186,52 @@ const decodedText = (bytes: Buffer, encoding: string | undefined): string => {
 
 describe('a body is read', () => {
   test.each([
-    ['as it is', undefined, Buffer.from(text)],
-    ['as it is, when it says so', 'identity', Buffer.from(text)],
+    ['unchanged without an encoding', undefined, Buffer.from(text)],
+    ['unchanged with the encoding identity', 'identity', Buffer.from(text)],
     ['from gzip', 'gzip', gzipSync(text)],
-    ['from gzip by its old name, in capitals', ' X-GZIP ', gzipSync(text)],
+    ['from gzip by its old name, in upper case', ' X-GZIP ', gzipSync(text)],
     ['from br', 'br', brotliCompressSync(text)],
-    ['from deflate, although nobody asks for it', 'deflate', deflateSync(text)],
+    ['from deflate, which is not requested', 'deflate', deflateSync(text)],
   ])('%s', (_, encoding, bytes) => {
     expect(decodedText(bytes, encoding)).toBe(text)
   })
 
-  test('as nothing, when there is nothing, whatever it is said to be', () => {
+  test('as empty if it has no bytes, with any encoding', () => {
     expect(decodedText(Buffer.alloc(0), 'gzip')).toBe('')
   })
 
-  test('up to the bound, and not a byte beyond it', () => {
-    const most = gzipSync(Buffer.alloc(maxDecodedBytes))
+  test('up to exactly the bound', () => {
+    const atBound = gzipSync(Buffer.alloc(maxDecodedBytes))
     const over = gzipSync(Buffer.alloc(maxDecodedBytes + 1))
-    expect(decodeBody(most, 'gzip', maxDecodedBytes).kind).toBe('decoded')
+    expect(decodeBody(atBound, 'gzip', maxDecodedBytes).kind).toBe('decoded')
     expect(decodeBody(over, 'gzip', maxDecodedBytes)).toMatchObject({ kind: 'undecodable', encoding: 'gzip' })
   })
 
-  test('no further than the bound of a megabyte of zeros that came as a kilobyte', () => {
+  test('only up to the bound if a kilobyte decompresses to a megabyte', () => {
     const bomb = brotliCompressSync(Buffer.alloc(50_000_000))
     expect(bomb.length).toBeLessThan(1_000)
     expect(decodeBody(bomb, 'br', maxDecodedBytes).kind).toBe('undecodable')
   })
 })
 
-describe('a body is given up', () => {
+describe('a body is undecodable', () => {
   test.each([
-    ['that is not what it is said to be', 'gzip', Buffer.from(text)],
-    ['that is no brotli', 'br', Buffer.from(text)],
-    ['that was cut', 'gzip', gzipSync(text).subarray(0, -8)],
-    ['that was cut after its first byte', 'gzip', gzipSync(text).subarray(0, 1)],
-    ['in an encoding that nobody knows', 'rot13', Buffer.from(text)],
+    ['without the announced encoding', 'gzip', Buffer.from(text)],
+    ['that is not brotli', 'br', Buffer.from(text)],
+    ['that was truncated', 'gzip', gzipSync(text).subarray(0, -8)],
+    ['that was truncated after its first byte', 'gzip', gzipSync(text).subarray(0, 1)],
+    ['in an unknown encoding', 'rot13', Buffer.from(text)],
     ['in two encodings', 'gzip, br', gzipSync(text)],
   ])('%s', (_, encoding, bytes) => {
     expect(decodeBody(bytes, encoding, maxDecodedBytes)).toMatchObject({ kind: 'undecodable', encoding })
   })
 
-  test('without repeating a name that is as long as the target likes', () => {
+  test('with a bounded length of the encoding name', () => {
     const decoded = decodeBody(Buffer.from(text), 'x'.repeat(5_000), maxDecodedBytes)
     expect(decoded.kind === 'undecodable' && decoded.encoding.length).toBe(64)
   })
 
-  test('whatever byte of it is wrong', () => {
+  test('if any byte of it is wrong', () => {
     const whole = gzipSync(text)
     for (let at = 0; at < whole.length; at++) {
       const broken = Buffer.from(whole)

@@ -13,7 +13,7 @@ function read(reads: readonly Read[], echoField: string | null) {
   return reader.end()
 }
 
-/** No read contains a complete event, so that each event is decoded and parsed. */
+/** No read contains a complete event, so each event is decoded and parsed. */
 const byteByByte = (reads: readonly Read[]): readonly Read[] =>
   reads.flatMap(({ bytes, atMs }) => [...bytes].map(byte => ({ bytes: Buffer.from([byte]), atMs })))
 
@@ -30,11 +30,11 @@ const chunk = (literal: string, delta = 'content', rest = '"finish_reason":null'
   `data: {"id":"c1","object":"chat.completion.chunk","created":7,"model":"m","choices":[{"index":0,"delta":{"${delta}":${literal}},${rest}}]}\n\n`
 
 describe('a chunk that repeats another except for its token', () => {
-  test('is not parsed, and counted, measured and stamped all the same', () => {
+  test('is not parsed, but is counted, measured and stamped', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 100 }, (_, index) => chunk(`" w${index}"`))
     const { reading } = read(each([...events, done]), null)
-    // The first chunk is parsed, and once more to find its text.
+    // The first chunk is parsed twice: the second time to find its text.
     expect(parse).toHaveBeenCalledTimes(2)
     expect(reading).toMatchObject({ chunks: 100, tokenChunks: 100, contentCharacters: 390, lastTokenMs: 1_980 })
     expect(reading.gapsMs).toEqual(Array.from({ length: 99 }, () => 20))
@@ -44,14 +44,14 @@ describe('a chunk that repeats another except for its token', () => {
     ])
   })
 
-  test('may hold reasoning', () => {
+  test('may contain reasoning', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 9 }, () => chunk('"hm"', 'reasoning_content'))
     expect(read(each([...events, done]), null).reading).toMatchObject({ reasoningCharacters: 18, firstContentMs: null })
     expect(parse).toHaveBeenCalledTimes(2)
   })
 
-  test('may have a field of an unusual type, which is kept once', () => {
+  test('may have a field of an unusual type, which is recorded once', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 9 }, () => chunk('"a","name":5'))
     const { reading } = read(each([...events, done]), null)
@@ -62,14 +62,14 @@ describe('a chunk that repeats another except for its token', () => {
     ])
   })
 
-  test('adds to the text that is kept, up to its bound', () => {
+  test('adds to the recorded text, up to its bound', () => {
     const events = Array.from({ length: 50 }, () => chunk(`"${'é'.repeat(100)}"`))
     const { reading } = read(each(events), 'echo')
     expect(reading.text).toBe('é'.repeat(4_096))
     expect(reading.contentCharacters).toBe(5_000)
   })
 
-  test('is matched after one with another layout, and in one read with others', () => {
+  test('is matched after a different layout, and in one read with others', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = [...'abc'].map(letter => chunk(`"${letter}"`))
     const escaped = chunk('"\\n"')
@@ -78,7 +78,7 @@ describe('a chunk that repeats another except for its token', () => {
     expect(parse).toHaveBeenCalledTimes(3)
   })
 
-  test('is parsed if layouts change all the time, and after some of them none is remembered', () => {
+  test('is parsed if layouts keep changing, and then no layout is remembered', () => {
     const parse = vi.spyOn(JSON, 'parse')
     const events = Array.from({ length: 100 }, (_, index) => chunk('"a"', 'content', `"n":${index}`))
     read(each(events), null)
@@ -103,18 +103,18 @@ describe('any other chunk is parsed', () => {
     ['a token that is a number', chunk('7'), { deltaTypes: [...text, ['content', 'number', '7']] }],
     ['a token with an escape', chunk('"\\u00e9\\""'), { contentCharacters: 5 }],
     ['a token with a bad escape', chunk('"\\x"'), { tokenChunks: 3, chunks: 3 }],
-    ['a token with a tab as it is', chunk('"\t"'), { tokenChunks: 3, chunks: 3 }],
-    ['a token that is not ended', chunk('"d'), { tokenChunks: 3, chunks: 3 }],
-    ['a comma too many', chunk('"d",'), { tokenChunks: 3, chunks: 3 }],
-    ['a member too many', chunk('"d","role":3'), { deltaTypes: [...text, ['role', 'number', '3']] }],
+    ['a token with an unescaped tab', chunk('"\t"'), { tokenChunks: 3, chunks: 3 }],
+    ['an unterminated token', chunk('"d'), { tokenChunks: 3, chunks: 3 }],
+    ['an extra comma', chunk('"d",'), { tokenChunks: 3, chunks: 3 }],
+    ['an extra field', chunk('"d","role":3'), { deltaTypes: [...text, ['role', 'number', '3']] }],
     ['a second token of the same name', chunk('"d","content":"ef"'), { contentCharacters: 5 }],
     ['a usage', chunk('"d"').replace('"model"', '"usage":{"a":1},"model"'), { usage: { a: 1 } }],
-    ['a line too many', chunk('"d"').replace('\n\n', '\ndata: x\n\n'), { tokenChunks: 3, chunks: 3 }],
+    ['an extra line', chunk('"d"').replace('\n\n', '\ndata: x\n\n'), { tokenChunks: 3, chunks: 3 }],
   ])('%s', (_, event, expected) => {
     expect(readingBehind(event)).toMatchObject(expected)
   })
 
-  test('a token whose text is that of the model is still the token', () => {
+  test('a token with the text of the model name is still a token', () => {
     const events = [chunk('"m"'), chunk('"m"'), chunk('"mm"').replace('"model":"m"', '"model":"mm"')]
     expect(read(each(events), null).reading).toMatchObject({ contentCharacters: 4, models: ['m', 'mm'] })
   })
@@ -128,14 +128,14 @@ describe('any other chunk is parsed', () => {
     }
   })
 
-  test('chunks behind the done marker are not read', () => {
+  test('chunks after the done marker are not read', () => {
     const { reading } = read(each([...before, done, chunk('"d"')]), null)
     expect(reading).toMatchObject({ chunks: 3, tokenChunks: 3 })
     expect(reading.grammar.at(-1)).toEqual(['after-done', 1])
   })
 })
 
-describe('every stream is read as it would be if each chunk were parsed', () => {
+describe('every stream gives the same result as with a full parse', () => {
   const texts = [
     ' the',
     'a',
@@ -164,7 +164,7 @@ describe('every stream is read as it would be if each chunk were parsed', () => 
     (text: string) => `"content":"${text}","tool_calls":[]`,
     (text: string) => `"content":"${text}","name":5`,
   ]
-  const wholes = [
+  const layouts = [
     (delta: string) => `{"id":"c1","object":"o","created":7,"model":"m","choices":[{"index":0,"delta":{${delta}}}]}`,
     (delta: string) => `{"choices":[{"delta":{${delta}},"index":0,"finish_reason":null}],"model":"m","id":"c1"}`,
     (delta: string) => `{"choices":[{"delta":{"content":"x"}}],"choices":[{"delta":{${delta}}}]}`,
@@ -183,11 +183,11 @@ describe('every stream is read as it would be if each chunk were parsed', () => 
   ]
   const pick = <T>(random: Random, list: readonly T[]): T => list[random.int(list.length)] as T
 
-  /** A stream has one or two layouts that repeat, and sometimes something else. */
+  /** A stream has one or two repeated layouts, and sometimes another chunk. */
   function stream(random: Random): readonly Buffer[] {
     const forms = Array.from({ length: 1 + random.int(2) }, () => {
-      const [delta, whole, line] = [pick(random, deltas), pick(random, wholes), pick(random, lines)]
-      return (text: string) => line(whole(delta(text)))
+      const [delta, layout, line] = [pick(random, deltas), pick(random, layouts), pick(random, lines)]
+      return (text: string) => line(layout(delta(text)))
     })
     return Array.from({ length: 2 + random.int(10) }, () => {
       if (random.int(12) === 0) return Buffer.from(pick(random, [done, 'data: x\n\n', 'data: {}\n\n', '\n']))
@@ -216,7 +216,7 @@ describe('every stream is read as it would be if each chunk were parsed', () => 
   }
 
   test.each([
-    ['4,000 streams', 'whole', (events: readonly Buffer[]) => events],
+    ['4,000 streams', 'layout', (events: readonly Buffer[]) => events],
     ['4,000 streams with bytes changed, lost and doubled', 'damaged', damage],
   ])('%s', (_, name, change) => {
     const random = randomStream(11, name)

@@ -14,20 +14,20 @@ const plans = [
 ] as const
 
 describe.each(plans)('the replay of %s', (_, plan) => {
-  test('has the same body in the original, its duplicates, and the foreign request, byte for byte', () => {
+  test('has the same bytes in the original, its duplicates and the foreign request', () => {
     const bodies = (['original', 'duplicate', 'duplicate', 'foreign'] as const).map(
       step => at(step, 12, plan).request.body,
     )
     expect(new Set(bodies).size).toBe(1)
   })
 
-  test('has another body in its conflict, every time', () => {
+  test('always has a different body in its conflict', () => {
     for (let id = 0; id < 1_000; id++) {
       expect(at('conflict', id, plan).request.body).not.toBe(at('original', id, plan).request.body)
     }
   })
 
-  test('has one key in all of its requests', () => {
+  test('has one idempotency key in all its requests', () => {
     const keys = (['original', 'duplicate', 'conflict', 'foreign'] as const).map(
       step => at(step, 12, plan).request.headers['idempotency-key'],
     )
@@ -48,20 +48,20 @@ describe('an idempotency key', () => {
   const keyAt = (firstId: number, runId: string) =>
     at('original', firstId, replayPlan, { runId }).request.headers['idempotency-key']
 
-  test('has the form that the document asks for', () => {
+  test('has the documented form', () => {
     const pattern = new RegExp(documented.idempotency.keyPattern)
     expect(keyAt(0, '20260115T120000Z-a1b2c3')).toMatch(pattern)
     expect(keyAt(Number.MAX_SAFE_INTEGER, '20260115T120000Z-a1b2c3')).toMatch(pattern)
   })
 
-  test('is used by one arrival of one run, though another run has the same seed', () => {
+  test('is unique to an arrival and a run, even for the same seed', () => {
     const keys = ['20260115T120000Z-a1b2c3', '20260115T120000Z-d4e5f6'].flatMap(runId =>
       Array.from({ length: 500 }, (_, id) => keyAt(id, runId)),
     )
     expect(new Set(keys).size).toBe(1_000)
   })
 
-  test('is not part of what judges are told; the number of the group is', () => {
+  test('is not in the descriptor, which has the group instead', () => {
     const { descriptor } = at('duplicate')
     expect(descriptor).toMatchObject({ replay: { group: 12, role: 'duplicate', concurrent: false } })
     expect(JSON.stringify(descriptor)).not.toContain('a1b2c3')

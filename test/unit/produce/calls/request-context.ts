@@ -52,5 +52,5 @@ export const replayPlan: Extract<Call, { kind: 'replay' }> = {
   otherKeyRatio: 0,
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body, field by field
+// biome-ignore lint/suspicious/noExplicitAny: tests check a body field by field
 export const bodyOf = ({ request }: BuiltRequest): any => JSON.parse(request.body ?? 'null')

@@ -17,7 +17,7 @@ describe('a single RPC call', () => {
     expect(bodyOf(call())).toEqual({ jsonrpc: '2.0', id: 1, method: 'eth_blockNumber', params: [] })
   })
 
-  test('goes to its network as JSON, with the key, the bounds of RPC, and no idempotency key', () => {
+  test('goes to its network as JSON, with the key and the RPC bounds, without an idempotency key', () => {
     const { request } = call({ network: 'solana-mainnet', methods: [['getSlot', 1]] })
     expect(request).toMatchObject({
       method: 'POST',
@@ -32,7 +32,7 @@ describe('a single RPC call', () => {
     })
   })
 
-  test('fails on purpose as often as planned, by a parameter that no method takes', () => {
+  test('fails as often as planned, with a parameter that every method rejects', () => {
     const calls = Array.from({ length: 4_000 }, (_, id) => call({ failing: 0.25 }, `${id}`))
     const failing = calls.filter(({ descriptor }) => descriptor.kind === 'rpc' && descriptor.items[0]?.failing)
     expect(Math.abs(failing.length / 4_000 - 0.25)).toBeLessThan(0.021)
@@ -43,39 +43,39 @@ describe('a single RPC call', () => {
 })
 
 describe('a batch', () => {
-  test('is an array of as many requests, with ids of both types that are never repeated', () => {
+  test('is an array of the planned size, with unique ids of both types', () => {
     const ids = bodyOf(call({ batchSize: 100 })).map(({ id }: { id: unknown }) => id)
     expect(ids).toHaveLength(100)
     expect(ids.slice(0, 6)).toEqual([1, 2, 'r-3', 4, 5, 'r-6'])
     expect(new Set(ids).size).toBe(100)
   })
 
-  test('of one is still an array', () => {
+  test('of one item is still an array', () => {
     expect(bodyOf(call({ batchSize: 1 }))).toHaveLength(1)
   })
 
-  test('has exactly as many failing items as planned, at places that change', () => {
-    const places = Array.from({ length: 200 }, (_, id) => {
+  test('has exactly the planned number of failing items, at varying positions', () => {
+    const failingPositions = Array.from({ length: 200 }, (_, id) => {
       const { descriptor } = call({ batchSize: 10, failing: 3 }, `${id}`)
       return descriptor.kind === 'rpc' ? descriptor.items.flatMap(({ failing }, index) => (failing ? [index] : [])) : []
     })
-    expect(places.every(each => each.length === 3)).toBe(true)
-    expect(new Set(places.flat()).size).toBe(10)
+    expect(failingPositions.every(each => each.length === 3)).toBe(true)
+    expect(new Set(failingPositions.flat()).size).toBe(10)
   })
 
-  test('can fail as a whole', () => {
+  test('can consist of failing items only', () => {
     const body: readonly { readonly params: unknown }[] = bodyOf(call({ batchSize: 4, failing: 4 }))
     expect(body.map(({ params }) => params)).toEqual([['invalid'], ['invalid'], ['invalid'], ['invalid']])
   })
 
-  test('tells judges the ids and methods that it sends, in their order', () => {
+  test('has its ids and methods in the descriptor, in order', () => {
     const batch = call({ batchSize: 20, failing: 2 })
     const sent = bodyOf(batch).map(({ id, method }: { id: unknown; method: string }) => ({ id, method }))
     expect(batch.descriptor).toMatchObject({ kind: 'rpc', network: 'ethereum-mainnet', batch: true, items: sent })
   })
 })
 
-test('methods are drawn by their weights', () => {
+test('methods are chosen by their weights', () => {
   const methods = methodsOf(
     {
       methods: [
@@ -90,7 +90,7 @@ test('methods are drawn by their weights', () => {
   expect(Math.abs(share - 0.75)).toBeLessThan(0.013)
 })
 
-test('a body depends on seed and content, and on nothing else', () => {
+test('a body depends only on the seed and the content', () => {
   const body = (content: string, seed: number, runId = 'a') =>
     call({ batchSize: 5 }, content, { seed, runId }).request.body
   expect(body('7', 1)).toBe(body('7', 1, 'another-run'))
@@ -102,7 +102,7 @@ test('a body depends on seed and content, and on nothing else', () => {
 describe('the parameters of a method', () => {
   const methods = Object.values(documented.rpc.methods).flatMap(family => Object.keys(family))
 
-  test.each(methods)('%s are an array of JSON, and never what makes an item fail', method => {
+  test.each(methods)('%s are a JSON array, and never the invalid parameter', method => {
     const params = rpcParamsOf(method, randomStream(1, method))
     expect(JSON.parse(JSON.stringify(params))).toEqual(params)
     expect(params).not.toEqual(['invalid'])
@@ -117,12 +117,12 @@ describe('the parameters of a method', () => {
     expect(block).toMatch(/^0x[1-9a-f][0-9a-f]*$/)
   })
 
-  test('of a range of logs are one block, so that no node refuses it for its size', () => {
+  test('of a log range cover one block, so that no node rejects the range', () => {
     const [filter] = rpcParamsOf('eth_getLogs', randomStream(1, 'a')) as readonly [Record<string, string>]
     expect(filter.fromBlock).toBe(filter.toBlock)
   })
 })
 
-test.each(Object.entries(failingMethods))('the method that fails on %s is on its allow-list', (family, method) => {
+test.each(Object.entries(failingMethods))('the failing method of %s is on its allow-list', (family, method) => {
   expect(documented.rpc.methods[family as keyof typeof failingMethods & 'evm'][method]).toBe('standard')
 })

@@ -6,7 +6,7 @@ import { arrival, type Reply, sendContext } from './send-context.ts'
 const wholeReplay: readonly ReplayStep[] = ['original', 'duplicate', 'duplicate', 'conflict', 'foreign']
 
 describe('an arrival that is sent', () => {
-  test('is observed with where it comes from, and when it was due, sent and answered', async () => {
+  test('is observed with its origin, and with its due, sent and end times', async () => {
     const { send, observations, clock } = sendContext()
     await clock.advanceTo(3)
     await send(arrival('rpc', ['only'], 1))
@@ -45,7 +45,7 @@ describe('an arrival that is sent', () => {
 })
 
 describe('a caller with several keys', () => {
-  test('uses that of the arrival, and another one where a replay is to come from there', async () => {
+  test('uses the key of the arrival, and a different key for the step other-key', async () => {
     const { send, observations, requests } = sendContext()
     await send({ ...arrival('replay', ['original', 'other-key', 'foreign']), key: 1 })
     expect(requests.map(({ headers }) => headers.authorization)).toEqual([
@@ -62,22 +62,22 @@ describe('a caller with several keys', () => {
 })
 
 describe('a probe of a special account', () => {
-  test('is sent with the key that was given for it', async () => {
+  test('is sent with the key of that account', async () => {
     const { send, requests } = sendContext()
-    await send(arrival('of-the-poor'))
-    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer key-of-the-poor'])
+    await send(arrival('empty-account'))
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer key-without-balance'])
   })
 
   test('is dropped if no key was given', async () => {
     const { send, requests, observations } = sendContext()
-    await send(arrival('of-nobody'))
+    await send(arrival('free-user'))
     expect(requests).toEqual([])
     expect(observations.map(({ outcome }) => outcome)).toEqual([{ kind: 'dropped', reason: 'no-credentials' }])
   })
 })
 
 describe('a replay', () => {
-  test('one after the other has each request due when the one before has ended', async () => {
+  test('in sequence has each request due when the previous one has ended', async () => {
     const { send, observations } = sendContext()
     await send(arrival('replay', wholeReplay))
     expect(observations.map(({ id, dueMs, sentMs }) => [id, dueMs, sentMs])).toEqual([
@@ -89,7 +89,7 @@ describe('a replay', () => {
     ])
   })
 
-  test('that races sends the original and its duplicates together, and the rest behind them', async () => {
+  test('with concurrency sends the original and its duplicates together, and the rest after them', async () => {
     const { send, observations } = sendContext()
     await send(arrival('race', wholeReplay))
     expect(observations.map(({ id, dueMs, sentMs }) => [id, dueMs, sentMs])).toEqual([
@@ -101,7 +101,7 @@ describe('a replay', () => {
     ])
   })
 
-  test('that comes again is sent, and due, so long after all others have ended', async () => {
+  test('with a late repeat sends it at the planned time after all others have ended', async () => {
     const { send, observations } = sendContext()
     await send(arrival('late', ['original', 'duplicate', 'again']))
     expect(observations.map(({ id, dueMs, sentMs }) => [id, dueMs, sentMs])).toEqual([
@@ -111,7 +111,7 @@ describe('a replay', () => {
     ])
   })
 
-  test('that waits to come again is dropped at once when it is stopped', async () => {
+  test('that waits for its late repeat drops it immediately on a stop', async () => {
     const { clock, context, stop, observations } = sendContext()
     const sent = sendArrival(arrival('late', ['original', 'again']), context)
     await clock.advanceTo(500)
@@ -121,7 +121,7 @@ describe('a replay', () => {
     expect(observations.map(({ outcome }) => outcome.kind)).toEqual(['answered', 'dropped'])
   })
 
-  test('sends the foreign request as the neighbour, who is the one before where there is none behind', async () => {
+  test('sends the foreign request as the next caller, or as the previous one for the last caller', async () => {
     const { send, observations, requests } = sendContext()
     await send(arrival('replay', wholeReplay, 2))
     expect(observations.map(({ caller }) => caller)).toEqual(['c', 'c', 'c', 'c', 'b'])
@@ -131,14 +131,14 @@ describe('a replay', () => {
     ])
   })
 
-  test('is fingerprinted, so that the answers can be compared', async () => {
+  test('has a digest of each response, so that responses can be compared', async () => {
     const { send, observations } = sendContext()
     await send(arrival('replay', ['original', 'duplicate']))
     const digests = observations.map(({ response }) => (response?.body.kind === 'json' ? response.body.digest : null))
     expect(digests).toEqual([expect.stringMatching(/^[\w-]{22}$/), digests[0]])
   })
 
-  test('that is stopped drops what is left of it', async () => {
+  test('that is stopped drops its remaining requests', async () => {
     const { clock, context, stop, observations } = sendContext()
     const sent = sendArrival(arrival('replay', wholeReplay), context)
     await clock.advanceTo(15)
@@ -163,7 +163,7 @@ describe('a streamed chat', () => {
   }
 
   test.each(['text/event-stream', 'text/event-stream; charset=utf-8', 'Text/Event-Stream'])(
-    'that is answered as %s is read as a stream',
+    'with a response of type %s is read as a stream',
     async type => {
       const lower = { 'content-type': type }
       const { send, observations } = sendContext(() => ({ headers: lower, text: stream }))
@@ -172,27 +172,27 @@ describe('a streamed chat', () => {
     },
   )
 
-  test('that is answered with an error has a body like any other', async () => {
+  test('with an error response has an ordinary body', async () => {
     const headers = { 'content-type': 'application/json' }
     expect(await outcomes({ status: 429, headers, text: '{"error":"slow down"}' })).toEqual([
       [{ kind: 'answered', status: 429 }, 'json'],
     ])
   })
 
-  test('that is answered as one completion has that for its body', async () => {
+  test('with an ordinary completion has it as its body', async () => {
     expect(await outcomes({ headers: { 'content-type': 'application/json' }, text: '{"choices":[]}' })).toEqual([
       [{ kind: 'answered', status: 200 }, 'json'],
     ])
   })
 
-  test('that breaks off is a failure', async () => {
+  test('is a failure if it is truncated', async () => {
     const headers = { 'content-type': 'text/event-stream' }
     const [[outcome] = []] = await outcomes({ headers, text: 'data: {"id":"x"}\n\n' })
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'stream-truncated' })
   })
 })
 
-test('an arrival that is dropped is observed once for each request that it would have been', () => {
+test('a dropped arrival gives one observation for each of its requests', () => {
   const { context, observations } = sendContext()
   dropArrival(arrival('replay', wholeReplay), 'max-in-flight', context)
   expect(observations.map(({ id, caller, sentMs, endMs }) => [id, caller, sentMs, endMs])).toEqual([

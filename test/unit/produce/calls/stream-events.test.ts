@@ -13,10 +13,10 @@ const readWith = (echoField: string | null, events: readonly Buffer[]) => {
 const readPlain = (...events: readonly Buffer[]) => readWith(null, events)
 const readOptioned = (...events: readonly Buffer[]) => readWith('options', events)
 
-describe('where options were asked for', () => {
+describe('a response to a request with options', () => {
   const citations = [{ title: 'A page', url: 'https://example.com' }]
 
-  test('the text is kept, and where the search results stood', () => {
+  test('has its text and the position of the search results recorded', () => {
     const results = event({ choices: [], options: { web_search_citations: citations } })
     const { text, grammar } = readOptioned(results, event(content('Hel')), event(content('lo')), done)
     expect(text).toBe('Hello')
@@ -27,7 +27,7 @@ describe('where options were asked for', () => {
     ])
   })
 
-  test('the echo is kept, put together of all chunks that have a part of it', () => {
+  test('has its echo recorded, merged from all chunks', () => {
     const first = event({ choices: [], options: { web_search_citations: citations, mode: 'on' } })
     const { parameters, grammar } = readOptioned(
       first,
@@ -39,7 +39,7 @@ describe('where options were asked for', () => {
     expect(grammar.map(([part]) => part)).toEqual(['results', 'empty', 'done'])
   })
 
-  test('at most 4,096 characters of the text are kept', () => {
+  test('has at most 4,096 characters of its text recorded', () => {
     const { text, contentCharacters } = readOptioned(
       ...Array.from({ length: 5 }, () => event(content('x'.repeat(1_000)))),
     )
@@ -47,29 +47,29 @@ describe('where options were asked for', () => {
     expect(contentCharacters).toBe(5_000)
   })
 
-  test('of a plain call neither is kept', () => {
+  test('has neither recorded if the request had no options', () => {
     const reading = readPlain(event({ ...content('Hello'), options: { web_search_citations: citations } }), done)
     expect(reading).toMatchObject({ text: null, parameters: null })
     expect(reading.grammar[0]).toEqual(['content', 1])
   })
 })
 
-describe('of what a choice says', () => {
+describe('the record of a choice', () => {
   const delta = (members: object) => event({ choices: [{ delta: members }] })
 
-  test('the names of tools are kept, at most 3', () => {
+  test('has at most 3 tool names', () => {
     const call = (name: unknown) => delta({ tool_calls: [{ function: { name } }, 7] })
     const reading = readPlain(call('a'), call(undefined), call('a'), call('b'), call('c'), call('d'))
     expect(reading.toolNames).toEqual(['a', 'b', 'c'])
   })
 
-  test('the indices of choices are kept, at most 16', () => {
+  test('has at most 16 indices', () => {
     const at = (index: unknown) => event({ choices: [{ index }] })
     expect(readPlain(at(0), at(1), at(0), at(undefined), at('a')).indices).toEqual([0, 1, null, 'a'])
     expect(readPlain(...Array.from({ length: 40 }, (_, index) => at(index))).indices).toHaveLength(16)
   })
 
-  test('stop reasons are kept, at most 3, whatever they are', () => {
+  test('has at most 3 stop reasons of any type', () => {
     const stop = (stop_reason: unknown) => event({ choices: [{ stop_reason }] })
     const reading = readPlain(stop(null), stop('stop'), stop('stop'), stop(7), stop('x'.repeat(999)), stop('y'))
     expect(reading.stopReasons).toEqual(['stop', 7, 'x'.repeat(256)])
@@ -79,7 +79,7 @@ describe('of what a choice says', () => {
     ...['role', 'content', 'reasoning_content', 'name', 'thought_signature', 'tool_calls', 'reasoning_details'],
   ]
 
-  test.each(fields)('each type that %s has is kept once, with the first value, and null is none', field => {
+  test.each(fields)('has each type of %s once, with its first value, except null', field => {
     const values = [null, 'a', 'b', 7, null, 8, false, true, [1], [], { a: 1 }, {}, 'c']
     const reading = readPlain(...values.map(value => delta({ [field]: value })), delta({}))
     expect(reading.deltaTypes).toEqual([
@@ -91,7 +91,7 @@ describe('of what a choice says', () => {
     ])
   })
 
-  test('types are kept in the order in which they came, and in one delta in the order of its fields', () => {
+  test('has types in order of arrival, and within a delta in the order of fields', () => {
     const reading = readPlain(delta({ tool_calls: {}, role: 'assistant' }), delta({ content: 7 }), delta({ role: 7 }))
     expect(reading.deltaTypes.map(([field, type]) => `${field} ${type}`)).toEqual([
       'role string',
@@ -101,11 +101,11 @@ describe('of what a choice says', () => {
     ])
   })
 
-  test('types of other fields are not kept', () => {
+  test('has no types of other fields', () => {
     expect(readPlain(delta({ own: 7, reasoning: 7 })).deltaTypes).toEqual([])
   })
 
-  test('80 characters of the first value are kept, however long, wide or deep it is', () => {
+  test('has at most 80 characters of a first value of any size or depth', () => {
     const deep = Buffer.from(
       `data: {"choices":[{"delta":{"role":${'['.repeat(200_000)}${']'.repeat(200_000)},"name":"${'x'.repeat(9_000)}"}}]}\n\n`,
     )

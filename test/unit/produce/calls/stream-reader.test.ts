@@ -13,7 +13,7 @@ const fixtures = readSseFixtures()
 const text = (value: unknown): string => JSON.stringify(value)
 
 describe.each(fixtures)('$name.sse', fixture => {
-  test('is read as its header says', () => {
+  test('gives the result in the header of the file', () => {
     const { reading, failure } = readAll(fixture.reads)
     const { outcome, detail, tokensAtMs, ids, ...expected } = fixture.expected
     expect(failure?.reason ?? 'complete').toBe(outcome)
@@ -28,7 +28,7 @@ describe.each(fixtures)('$name.sse', fixture => {
     })
   })
 
-  test('is read the same, instants included, when its reads are cut once more at any byte', () => {
+  test('gives the same result and times if its reads are split at any byte', () => {
     const expected = text(readAll(fixture.reads))
     for (const [index, { atMs, bytes }] of fixture.reads.entries()) {
       for (let at = 1; at < bytes.length; at++) {
@@ -39,7 +39,7 @@ describe.each(fixtures)('$name.sse', fixture => {
     }
   })
 
-  test('is read the same, but for the instants, in one read, in two, in three and byte by byte', () => {
+  test('gives the same result except for times in one read, two, three, and byte by byte', () => {
     const whole = Buffer.concat(fixture.reads.map(({ bytes }) => bytes))
     const expected = text(readAll([{ atMs: 0, bytes: whole }]))
     expect(text(withoutInstants(fixture))).toBe(expected)
@@ -73,14 +73,14 @@ const content = (said: string) => ({ id: 'c1', choices: [{ delta: { content: sai
 const done = Buffer.from('data: [DONE]\n\n')
 const readEvents = (...events: readonly Buffer[]) => readAll(events.map((bytes, atMs) => ({ bytes, atMs })))
 
-describe('what is kept of a stream is bounded', () => {
-  test('at most 2,000 gaps, while the tokens are counted on and the last is stamped', () => {
+describe('the record of a stream is bounded', () => {
+  test('at most 2,000 gaps, but all tokens are counted and the last is stamped', () => {
     const { reading } = readEvents(...Array.from({ length: 2_500 }, () => event(content('a'))))
     expect(reading.gapsMs).toEqual(Array.from({ length: 2_000 }, () => 1))
     expect(reading).toMatchObject({ tokenChunks: 2_500, lastTokenMs: 2_499 })
   })
 
-  test('at most 64 runs of parts, the last of which does not grow with what came after it', () => {
+  test('at most 64 runs of parts; later parts do not extend the last run', () => {
     const turns = Array.from({ length: 50 }, () => [event(content('a')), event({})]).flat()
     const { reading } = readEvents(...turns)
     expect(reading.grammar).toHaveLength(64)
@@ -96,14 +96,14 @@ describe('what is kept of a stream is bounded', () => {
     expect(reading.malformed).toEqual([0, 1, 2].map(i => `${i}${'x'.repeat(199)}`))
   })
 
-  test('an event above a mebibyte is malformed, and the stream behind it is read', () => {
+  test('an event above one mebibyte is malformed, and the events after it are read', () => {
     const { reading, failure } = readEvents(event(content('x'.repeat(1_048_576))), event(content('a')), done)
     expect(failure?.reason).toBe('stream-malformed')
     expect(reading.contentCharacters).toBe(1)
     expect(reading.malformed[0]).toMatch(/^\{"id":"c1".*x$/)
   })
 
-  test('an event above a mebibyte is malformed even where its beginning is JSON', () => {
+  test('an event above one mebibyte is malformed even if its beginning is JSON', () => {
     const { reading } = readEvents(
       Buffer.from(`data: ${JSON.stringify(content('a'))}${' '.repeat(1_048_576)}\n\n`),
       done,
@@ -124,30 +124,30 @@ describe('what is kept of a stream is bounded', () => {
   })
 })
 
-test('the time of creation is the first that was said', () => {
+test('the creation time is the first one in the stream', () => {
   const { reading } = readEvents(event({ created: null }), event({ created: 7 }), event({ created: 8 }))
   expect(reading.created).toBe(7)
 })
 
 describe('the detail of a failure', () => {
-  test('does not repeat the message of an error, which could quote the request', () => {
+  test('does not contain the message of an error, which could quote the request', () => {
     const { failure } = readEvents(event({ error: { message: 'bad key sk-1', type: 'auth_error', code: 7 } }))
     expect(failure).toEqual({ reason: 'stream-error', detail: 'auth_error' })
   })
 
-  test('is that of the first error, and so is the error that is kept', () => {
+  test('describes the first error, which is also the recorded error', () => {
     const { reading, failure } = readEvents(event({ error: { type: 'first' } }), event({ error: { type: 'second' } }))
     expect(failure?.detail).toBe('first')
     expect(reading.error).toEqual({ type: 'first' })
   })
 })
 
-describe('whatever a service sends, the reader does not throw', () => {
+describe('the reader never throws', () => {
   const oddities = [null, true, 0, -1.5, '', 'x', [], [null], {}, { a: 1 }, [[]], [{}]]
   const members = ['id', 'object', 'model', 'created', 'choices', 'usage', 'cost', 'error']
   const deltaMembers = ['role', 'content', 'reasoning_content', 'reasoning', 'tool_calls']
 
-  test('any value in the place of any member', () => {
+  test('on any value of any field', () => {
     const chunks = [
       ...oddities,
       ...members.flatMap(name => oddities.map(odd => ({ ...content('a'), [name]: odd }))),
@@ -162,7 +162,7 @@ describe('whatever a service sends, the reader does not throw', () => {
     expect(() => readEvents(...chunks.map(event), done)).not.toThrow()
   })
 
-  test('fixtures with bytes changed, lost and doubled at random', () => {
+  test('on fixtures with bytes changed, removed and repeated at random', () => {
     const random = randomStream(7, 'damage')
     for (const { reads } of fixtures) {
       for (let round = 0; round < 200; round++) {
@@ -177,7 +177,7 @@ describe('whatever a service sends, the reader does not throw', () => {
     }
   })
 
-  test('names that objects have by themselves', () => {
+  test('on names that every object has', () => {
     const { reading } = readEvents(
       Buffer.from('data: {"__proto__":{"choices":[{"delta":{"content":"a"}}]},"usage":{"__proto__":{"a":1}}}\n\n'),
     )

@@ -17,17 +17,17 @@ test('a budget covers what is neither charged nor reserved', () => {
   expect([budget.reserve('small'), budget.reserve('small'), budget.reserve('small')]).toEqual([true, true, false])
 })
 
-test('a charge that is not known is the maximum cost', () => {
+test('an unknown charge counts as the maximum cost', () => {
   const budget = createBudget(10n, maxCosts, createSharedBudget())
   budget.charge('large', null)
   expect(budget.reserve('large')).toBe(false)
 })
 
-test('a call without a maximum cost is free, even where nothing is left', () => {
+test('a call without a maximum cost is free, even if nothing is left', () => {
   expect(createBudget(0n, maxCosts, createSharedBudget()).reserve('models')).toBe(true)
 })
 
-test('spending never exceeds the limit, in whatever order arrivals end', () => {
+test('spending never exceeds the limit, for any order in which arrivals end', () => {
   const costs = new Map(Array.from({ length: 60 }, (_, cost) => [`${cost}`, BigInt(cost)]))
   for (let seed = 0; seed < 50; seed++) {
     const random = randomStream(seed, 'purse')
@@ -49,7 +49,7 @@ test('spending never exceeds the limit, in whatever order arrivals end', () => {
   }
 })
 
-test('budgets that share a sum cover together what one of them would', () => {
+test('budgets that share a sum together cover as much as one of them', () => {
   const sum = createSharedBudget()
   const budgets = [0, 1, 2].map(() => createBudget(10n, new Map([['call', 3n]]), sum))
   const taken = Array.from({ length: 9 }, (_, turn) => budgets[turn % 3]?.reserve('call'))
@@ -60,7 +60,7 @@ test('budgets that share a sum cover together what one of them would', () => {
   expect(budgets[1]?.reserve('call')).toBe(false)
 })
 
-test('a budget that was charged more than any number holds covers nothing ever again', () => {
+test('a budget that was charged more than 64 bits hold never covers anything again', () => {
   const budget = createBudget(10n, new Map([['call', 1n]]), createSharedBudget())
   budget.charge('call', 2n ** 70n)
   expect(budget.reserve('call')).toBe(false)

@@ -5,7 +5,7 @@ import { driveCapacity, type Search } from '../../../../src/produce/drivers/capa
 
 import { arrivalAt, soon, type TestContext, testContext } from './test-context.ts'
 
-/** A search that tries these rates for a second each, and has no more to try then. */
+/** A search that tries each of these rates for a second. */
 function searchOf(context: TestContext, rates: readonly number[], changes: Partial<Search> = {}) {
   const starts: number[] = []
   const arrivals = function* ({ arrivals: count, perSecond }: Trial, startMs: number): Iterable<Arrival> {
@@ -30,7 +30,7 @@ function searchOf(context: TestContext, rates: readonly number[], changes: Parti
 }
 
 describe('a search is driven', () => {
-  test('trial by trial, each when the last request of the one before has ended', async () => {
+  test('trial by trial, each after the last request of the previous one', async () => {
     const context = testContext(sentMs => sentMs + 300)
     const { starts, work } = searchOf(context, [10, 20])
     await work()
@@ -39,37 +39,37 @@ describe('a search is driven', () => {
     expect(context.inFlight.count()).toBe(0)
   })
 
-  test('with a rest before a rate that is no higher than the last', async () => {
+  test('with a cool-down before a rate that is not higher than the last', async () => {
     const context = testContext(soon)
     const { starts, work } = searchOf(context, [10, 5, 5])
     await work()
     expect(starts).toEqual([0, 910 + 1_000, 910 + 1_000 + 810 + 1_000])
   })
 
-  test('no further than it is clear what comes of a trial', async () => {
+  test('only until the outcome of a trial is decided', async () => {
     const context = testContext(soon)
     const { work } = searchOf(context, [100], { isDecided: () => context.clock.nowMs() >= 250 })
     await work()
-    // It is asked ten times a second.
+    // The driver checks ten times per second.
     expect(context.fates.length).toBeGreaterThan(25)
     expect(context.fates.length).toBeLessThan(36)
   })
 
-  test('only while there is time for a whole trial', async () => {
+  test('only while there is time for a complete trial', async () => {
     const context = testContext(soon)
     const { starts, work } = searchOf(context, [10, 20, 40], { endMs: 2_000 })
     await work()
     expect(starts).toEqual([0, 910])
   })
 
-  test('without waiting longer than its time for answers that do not come', async () => {
+  test('without waiting for missing responses after its time', async () => {
     const context = testContext(() => 1e9)
     const { starts, work } = searchOf(context, [10, 20], { endMs: 5_000 })
     await work()
     expect([starts.length, context.clock.nowMs()]).toEqual([1, 5_000])
   })
 
-  test('no more once the run is to end', async () => {
+  test('only until the run stops', async () => {
     const context = testContext(sentMs => sentMs + 10)
     const { work } = searchOf(context, [10, 20, 40])
     const done = work()
@@ -81,7 +81,7 @@ describe('a search is driven', () => {
 })
 
 describe('callers who fail', () => {
-  test('are waited for before a trial, until they may fail again', async () => {
+  test('delay a trial until they may fail again', async () => {
     const context = testContext(soon)
     const { starts, work } = searchOf(context, [10], {
       waitUntilMs: () => (context.clock.nowMs() < 7_000 ? 7_000 : null),
@@ -90,7 +90,7 @@ describe('callers who fail', () => {
     expect(starts).toEqual([7_000])
   })
 
-  test('end a trial before they would be blocked, which the record shows', async () => {
+  test('end a trial before they would be blocked, with a dropped arrival', async () => {
     const context = testContext(soon)
     const { work } = searchOf(context, [100], { wouldBlock: () => context.clock.nowMs() >= 500 })
     await work()

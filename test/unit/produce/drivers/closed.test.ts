@@ -3,14 +3,14 @@ import type { Arrival } from '../../../../src/produce/arrivals/arrivals.ts'
 import { driveClosed } from '../../../../src/produce/drivers/closed.ts'
 import { arrivalAt, soon, stalling, testContext } from './test-context.ts'
 
-/** Arrivals as they are asked for. */
+/** Arrivals on request. */
 function schedule(): (dueMs: number) => Arrival {
   let id = 0
   return dueMs => arrivalAt(dueMs, id++)
 }
 
 describe('the closed model', () => {
-  test('hides a stall: of 20 s through 5 s of silence, one user sees one late call', async () => {
+  test('hides a stall: in 20 s with a stall of 5 s, one user has one late call', async () => {
     const context = testContext(stalling(8_000, 13_000))
     await context.clock.run(driveClosed(context, schedule(), { users: 1, thinkMs: 0, endMs: 20_000 }))
     const late = context.fates.filter(({ dueMs, endMs }) => endMs !== null && endMs - dueMs > 1_000)
@@ -18,7 +18,7 @@ describe('the closed model', () => {
     expect(context.fates).toHaveLength(1_501)
   })
 
-  test('has as many under way as there are users, and never more', async () => {
+  test('has exactly as many calls in flight as users', async () => {
     const context = testContext(soon)
     await context.clock.run(driveClosed(context, schedule(), { users: 7, thinkMs: 0, endMs: 100 }))
     expect(context.fates.map(({ sentMs }) => sentMs)).toEqual(
@@ -26,7 +26,7 @@ describe('the closed model', () => {
     )
   })
 
-  test('has each user think between an answer and the next call', async () => {
+  test('has each user think between a response and the next call', async () => {
     const context = testContext(soon)
     await context.clock.run(driveClosed(context, schedule(), { users: 1, thinkMs: 90, endMs: 500 }))
     expect(context.fates.map(({ sentMs }) => sentMs)).toEqual([0, 100, 200, 300, 400])
@@ -40,15 +40,15 @@ describe('the closed model', () => {
 })
 
 describe('the end of a closed stage', () => {
-  test('sends nothing more, and is not put off by who thinks', async () => {
+  test('sends nothing more, and does not wait for thinking users', async () => {
     const context = testContext(soon)
     await context.clock.run(driveClosed(context, schedule(), { users: 2, thinkMs: 60_000, endMs: 1_000 }))
-    // No timer is left that would keep the process.
+    // No timer is left that keeps the process running.
     await expect(context.clock.run(new Promise(() => {}))).rejects.toThrow('no timer')
     expect([context.clock.nowMs(), context.fates.length]).toEqual([1_000, 2])
   })
 
-  test('is not put off by an answer that does not come: it stays in flight', async () => {
+  test('does not wait for a missing response, which stays in flight', async () => {
     const context = testContext(sentMs => sentMs + 30_000)
     await context.clock.run(driveClosed(context, schedule(), { users: 2, thinkMs: 0, endMs: 1_000 }))
     expect([context.clock.nowMs(), context.inFlight.count()]).toEqual([1_000, 2])
@@ -56,7 +56,7 @@ describe('the end of a closed stage', () => {
     expect([context.clock.nowMs(), context.fates.length]).toEqual([30_000, 2])
   })
 
-  test('comes at once when the run is stopped', async () => {
+  test('comes immediately when the run is stopped', async () => {
     const context = testContext(soon)
     const driven = driveClosed(context, schedule(), { users: 2, thinkMs: 10_000, endMs: 60_000 })
     await context.clock.advanceTo(500)
@@ -66,7 +66,7 @@ describe('the end of a closed stage', () => {
   })
 })
 
-test('a fault of ours ends the stage with that fault', async () => {
+test('a bug of ours ends the stage with its error', async () => {
   const context = testContext(soon)
   const fire = () => Promise.reject(new RangeError('no such call'))
   const driven = driveClosed({ ...context, fire }, schedule(), { users: 2, thinkMs: 0, endMs: 1_000 })

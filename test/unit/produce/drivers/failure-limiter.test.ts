@@ -8,14 +8,14 @@ import { arrivalAt, every, soon, testContext } from './test-context.ts'
 const rules = { max: 3, windowMs: 30_000 }
 
 describe('a failure limiter', () => {
-  test('lets every call go that is not to fail', () => {
+  test('allows every call without expected failures', () => {
     const failureLimiter = createFailureLimiter(rules)
     for (let atMs = 0; atMs < 100; atMs++) failureLimiter.recordFailure('c0', atMs)
     expect(failureLimiter.waitUntilMs('c0', 0, 100)).toBeNull()
     expect(failureLimiter.waitUntilMs('c0', 1, 100)).not.toBeNull()
   })
 
-  test('lets a caller fail again when the oldest failure has left the window', () => {
+  test('allows another failure when the oldest one has left the window', () => {
     const failureLimiter = createFailureLimiter(rules)
     for (const atMs of [1_000, 2_000]) failureLimiter.recordFailure('c0', atMs)
     expect(failureLimiter.waitUntilMs('c0', 1, 2_000)).toBeNull()
@@ -26,7 +26,7 @@ describe('a failure limiter', () => {
     expect(failureLimiter.waitUntilMs('c0', 1, 31_000)).toBeNull()
   })
 
-  test('counts what is in flight as failed', () => {
+  test('counts requests in flight as failed', () => {
     const failureLimiter = createFailureLimiter(rules)
     failureLimiter.begin('c0', 2)
     failureLimiter.recordFailure('c0', 500)
@@ -35,19 +35,19 @@ describe('a failure limiter', () => {
     expect(failureLimiter.waitUntilMs('c0', 1, 1_000)).toBeNull()
   })
 
-  test('counts each caller by itself', () => {
+  test('counts each caller separately', () => {
     const failureLimiter = createFailureLimiter(rules)
     failureLimiter.begin('c0', 3)
     expect(failureLimiter.waitUntilMs('c0', 1, 0)).toBe(30_000)
     expect(failureLimiter.waitUntilMs('c1', 1, 0)).toBeNull()
   })
 
-  test('lets a single arrival go that fails more often than that, when nothing else has failed', () => {
+  test('allows a single arrival above the limit if nothing else has failed', () => {
     expect(createFailureLimiter(rules).waitUntilMs('c0', 5, 0)).toBeNull()
   })
 })
 
-/** Every arrival is to fail, and fails. */
+/** Every arrival has expected failures, and fails. */
 function limited(max: number) {
   const context = testContext(soon)
   const failureLimiter = createFailureLimiter({ max, windowMs: 30_000 })
@@ -61,8 +61,8 @@ function limited(max: number) {
   return { ...context, fire, mustWait, failureLimiter }
 }
 
-describe('what must wait', () => {
-  test('is sent by a sequence when it need not wait any more, and is due then', async () => {
+describe('an arrival that must wait', () => {
+  test('is due in a sequence when it may be sent, and is sent then', async () => {
     const context = limited(4)
     const turns = Array.from({ length: 10 }, (_, id) => ({
       make: (dueMs: number) => arrivalAt(dueMs, id),
@@ -74,7 +74,7 @@ describe('what must wait', () => {
     expect(context.fates.every(({ dueMs, sentMs }) => dueMs === sentMs)).toBe(true)
   })
 
-  test('is dropped when its stage is over before', async () => {
+  test('is dropped if its stage ends before', async () => {
     const context = limited(2)
     const turns = Array.from({ length: 4 }, (_, id) => ({
       make: (dueMs: number) => arrivalAt(dueMs, id),
@@ -85,14 +85,14 @@ describe('what must wait', () => {
     expect(context.clock.nowMs()).toBe(5_000)
   })
 
-  test('is dropped at once in an open stage', async () => {
+  test('is dropped immediately in an open stage', async () => {
     const context = limited(3)
     await context.clock.run(driveOpen(context, every(100, 1_000), 100))
     expect(context.fates.filter(({ dropped }) => dropped === null)).toHaveLength(3)
     expect(context.fates.filter(({ dropped }) => dropped === 'failure-limit')).toHaveLength(7)
   })
 
-  test('is dropped in a closed stage, whose users go on, but not without a pause', async () => {
+  test('is dropped in a closed stage, whose users pause and continue', async () => {
     const context = limited(3)
     let id = 0
     const next = (dueMs: number) => arrivalAt(dueMs, id++)

@@ -13,8 +13,8 @@ const promised = () => {
 
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
-describe('what is in flight', () => {
-  test('counts up when work is tracked and down when it has ended', async () => {
+describe('work in flight', () => {
+  test('increases when work is tracked and decreases when it has ended', async () => {
     const inFlight = createInFlight()
     const [first, second] = [promised(), promised()]
     inFlight.track(first.work)
@@ -25,23 +25,23 @@ describe('what is in flight', () => {
     expect(inFlight.count()).toBe(1)
   })
 
-  test('is idle from the start', async () => {
+  test('is idle at the start', async () => {
     await expect(createInFlight().idle()).resolves.toBeUndefined()
   })
 
-  test('is idle when the last has ended, and tells all who wait', async () => {
+  test('is idle when the last work has ended, and resolves all waiting promises', async () => {
     const inFlight = createInFlight()
     const [first, second] = [promised(), promised()]
     inFlight.track(first.work)
     inFlight.track(second.work)
-    const told: string[] = []
-    for (const name of ['a', 'b']) void inFlight.idle().then(() => told.push(name))
+    const resolved: string[] = []
+    for (const name of ['a', 'b']) void inFlight.idle().then(() => resolved.push(name))
     first.resolve()
     await settled()
-    expect(told).toEqual([])
+    expect(resolved).toEqual([])
     second.resolve()
     await settled()
-    expect(told).toEqual(['a', 'b'])
+    expect(resolved).toEqual(['a', 'b'])
   })
 
   test('can become busy and idle again', async () => {
@@ -57,8 +57,8 @@ describe('what is in flight', () => {
   })
 })
 
-describe('a fault of ours in the work', () => {
-  test('is thrown to whoever waits for the end of it', async () => {
+describe('a bug in tracked work', () => {
+  test('is thrown by idle', async () => {
     const inFlight = createInFlight()
     const { work, reject } = promised()
     inFlight.track(work)
@@ -66,7 +66,7 @@ describe('a fault of ours in the work', () => {
     await expect(inFlight.idle()).rejects.toThrow('no caller at 9')
   })
 
-  test('is thrown to whoever would track more, though its work is counted', async () => {
+  test('is thrown by the next track, whose work is still counted', async () => {
     const inFlight = createInFlight()
     const { work, reject } = promised()
     inFlight.track(work)
@@ -76,7 +76,7 @@ describe('a fault of ours in the work', () => {
     expect(inFlight.count()).toBe(1)
   })
 
-  test('is the first one, where there are several', async () => {
+  test('is the first one if there are several', async () => {
     const inFlight = createInFlight()
     inFlight.track(Promise.reject(new Error('first')))
     inFlight.track(Promise.reject(new Error('second')))

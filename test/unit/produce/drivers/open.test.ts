@@ -6,7 +6,7 @@ import { arrivalAt, every, soon, stalling, testContext } from './test-context.ts
 const unlimited = 10_000
 
 describe('the open model', () => {
-  test('sees the whole of a stall: of 20 s at 100 a second through 5 s of silence, 400 to 500 calls are late from due', async () => {
+  test('measures a stall in full: in 20 s at 100 per second with a stall of 5 s, 400 to 500 calls have a high latency', async () => {
     const context = testContext(stalling(8_000, 13_000))
     await context.clock.run(driveOpen(context, every(10, 20_000), unlimited))
     await context.clock.run(context.inFlight.idle())
@@ -16,46 +16,46 @@ describe('the open model', () => {
     expect(late.length).toBeLessThanOrEqual(500)
   })
 
-  test('sends every arrival when it is due, whatever became of those before it', async () => {
+  test('sends every arrival when it is due, independent of earlier responses', async () => {
     const context = testContext(() => 1e9)
     await context.clock.run(driveOpen(context, every(7.3, 5_000), unlimited))
     expect(context.fates.every(({ dueMs, sentMs }) => sentMs === dueMs)).toBe(true)
     expect(context.inFlight.count()).toBe(685)
   })
 
-  test('never sends early, and sends at once what is overdue', async () => {
+  test('never sends early, and sends overdue arrivals immediately', async () => {
     const context = testContext(soon)
     await context.clock.advanceTo(250)
     await context.clock.run(driveOpen(context, every(100, 500), unlimited))
     expect(context.fates.map(({ sentMs }) => sentMs)).toEqual([250, 250, 250, 300, 400])
   })
 
-  test('sends a burst all at once', async () => {
+  test('sends all arrivals of a burst immediately', async () => {
     const context = testContext(soon)
     const burst = [0, 0, 0, 0, 500, 500, 500, 500].map(dueMs => arrivalAt(dueMs))
     await context.clock.run(driveOpen(context, burst, unlimited))
     expect(context.fates.map(({ sentMs }) => sentMs)).toEqual([0, 0, 0, 0, 500, 500, 500, 500])
   })
 
-  test('resolves when the last one was sent, and does not wait for answers', async () => {
+  test('resolves when the last arrival is sent, without waiting for responses', async () => {
     const context = testContext(sentMs => sentMs + 60_000)
     await context.clock.run(driveOpen(context, every(100, 1_000), unlimited))
     expect([context.clock.nowMs(), context.inFlight.count()]).toEqual([900, 10])
   })
 })
 
-describe('at most so many in flight', () => {
-  test('are sent; the others are dropped and counted, and never wait', async () => {
+describe('the maximum in flight', () => {
+  test('is sent; other arrivals are dropped and counted, and never wait', async () => {
     const context = testContext(stalling(1_000, 3_000))
     await context.clock.run(driveOpen(context, every(10, 4_000), 50))
     const dropped = context.fates.filter(fate => fate.dropped === 'max-in-flight')
-    // Of the 200 that are due in the stall the first 50 fill the house.
+    // Of the 200 arrivals that are due in the stall, the first 50 fill the limit.
     expect(dropped.map(({ dueMs }) => dueMs)).toEqual(Array.from({ length: 150 }, (_, index) => 1_500 + index * 10))
     expect(context.fates.filter(({ sentMs, dueMs }) => sentMs !== null && sentMs > dueMs)).toEqual([])
     expect(context.fates).toHaveLength(400)
   })
 
-  test('count those of the stages before as well', async () => {
+  test('includes arrivals of earlier stages', async () => {
     const context = testContext(soon)
     context.inFlight.track(new Promise(() => {}))
     await context.clock.run(driveOpen(context, [arrivalAt(0), arrivalAt(100)], 1))
@@ -64,7 +64,7 @@ describe('at most so many in flight', () => {
 })
 
 describe('a stop', () => {
-  test('ends the waiting for the next arrival at once, and nothing is sent after it', async () => {
+  test('ends the wait for the next arrival immediately, and nothing is sent after it', async () => {
     const context = testContext(soon)
     const driven = driveOpen(context, every(1_000, 60_000), unlimited)
     await context.clock.advanceTo(2_500)
@@ -81,7 +81,7 @@ describe('a stop', () => {
     expect(context.fates).toEqual([])
   })
 
-  test('leaves the schedule where it is: it is not drawn to its end', async () => {
+  test('stops reading the schedule', async () => {
     const context = testContext(soon)
     let drawn = 0
     function* endless() {
@@ -95,7 +95,7 @@ describe('a stop', () => {
   })
 })
 
-test('a harness that is too slow for its schedule lets answers and signals have their turn every 5 ms', async () => {
+test('a harness that is too slow for its schedule yields to the event loop every 5 ms', async () => {
   const context = testContext(soon)
   let busyMs = 0
   let sentInTurn = 0
@@ -109,7 +109,7 @@ test('a harness that is too slow for its schedule lets answers and signals have 
       return context.clock.atPrecisely(dueMs - busyMs, wake)
     },
   }
-  // One is due every millisecond, and to send it keeps the only thread busy for three.
+  // One is due every millisecond, and sending it keeps the only thread busy for three.
   const fire = async () => {
     busyMs += 3
     sentInTurn++

@@ -7,7 +7,7 @@ const schedule = () => {
   return (dueMs: number) => arrivalAt(dueMs, id++)
 }
 
-/** So many connections, each of which is free again after 10 ms. */
+/** Connections that are free again after 10 ms. */
 const connections =
   (count: number, clock: ReturnType<typeof testContext>['clock']) => async (fireNext: () => boolean) => {
     const lane = async () => {
@@ -17,24 +17,24 @@ const connections =
   }
 
 describe('a stage that saturates', () => {
-  test('fires whenever a connection is free, each call due when it is sent', async () => {
+  test('fires whenever a connection is free, with each call due when it is sent', async () => {
     const context = testContext(soon)
-    const most = { maxCalls: 1_000, endMs: 100 }
-    await context.clock.run(driveSaturate(context, schedule(), connections(4, context.clock), most))
+    const bounds = { maxCalls: 1_000, endMs: 100 }
+    await context.clock.run(driveSaturate(context, schedule(), connections(4, context.clock), bounds))
     expect(context.fates.map(({ dueMs }) => dueMs)).toEqual(
       Array.from({ length: 40 }, (_, i) => Math.floor(i / 4) * 10),
     )
     expect(context.fates.every(({ dueMs, sentMs }) => dueMs === sentMs)).toBe(true)
   })
 
-  test('is over when its calls are used up, to the call', async () => {
+  test('is over after exactly the maximum number of calls', async () => {
     const context = testContext(soon)
-    const most = { maxCalls: 10, endMs: 60_000 }
-    await context.clock.run(driveSaturate(context, schedule(), connections(4, context.clock), most))
+    const bounds = { maxCalls: 10, endMs: 60_000 }
+    await context.clock.run(driveSaturate(context, schedule(), connections(4, context.clock), bounds))
     expect([context.fates.length, context.clock.nowMs()]).toEqual([10, 30])
   })
 
-  test('is not put off by an answer that does not come: it stays in flight', async () => {
+  test('does not wait for a missing response, which stays in flight', async () => {
     const context = testContext(sentMs => sentMs + 30_000)
     const hanging = async (fireNext: () => boolean) => {
       fireNext()
@@ -44,11 +44,11 @@ describe('a stage that saturates', () => {
     expect([context.clock.nowMs(), context.inFlight.count()]).toEqual([1_000, 1])
   })
 
-  test('fires nothing more once the run is stopped', async () => {
+  test('fires nothing after a stop', async () => {
     const context = testContext(soon)
     context.clock.at(35, context.stop)
-    const most = { maxCalls: 1_000, endMs: 1_000 }
-    await context.clock.run(driveSaturate(context, schedule(), connections(1, context.clock), most))
+    const bounds = { maxCalls: 1_000, endMs: 1_000 }
+    await context.clock.run(driveSaturate(context, schedule(), connections(1, context.clock), bounds))
     expect(context.fates.map(({ sentMs }) => sentMs)).toEqual([0, 10, 20, 30])
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { driveSequence, type SequenceStep } from '../../../../src/produce/drivers/sequence.ts'
 import { arrivalAt, soon, testContext } from './test-context.ts'
 
-/** So many queues of so many arrivals; an arrival carries its queue as its caller and its place as its number. */
+/** Queues of arrivals. The caller of an arrival is its queue, and its id its position. */
 const queues = (count: number, length: number): readonly (readonly SequenceStep[])[] =>
   Array.from({ length: count }, (_, queue) =>
     Array.from({ length }, (__, seq) => ({
@@ -25,13 +25,13 @@ describe('a sequence', () => {
     ])
   })
 
-  test('has each call due when the one before has ended: waiting in line is not lateness', async () => {
+  test('has each call due when the previous one has ended, so waiting is not lateness', async () => {
     const context = testContext(soon)
     await context.clock.run(driveSequence(context, queues(3, 5), { lanes: 2, endMs: forever }))
     expect(context.fates.every(({ dueMs, sentMs }) => dueMs === sentMs)).toBe(true)
   })
 
-  test('sends as many queues side by side as there are lanes, and the others after them', async () => {
+  test('sends as many queues in parallel as there are lanes, and then the others', async () => {
     const context = testContext(soon)
     await context.clock.run(driveSequence(context, queues(5, 1), { lanes: 2, endMs: forever }))
     expect(context.fates.map(({ caller, sentMs }) => [caller, sentMs])).toEqual([
@@ -43,7 +43,7 @@ describe('a sequence', () => {
     ])
   })
 
-  test('never has two calls of one queue under way, however long one takes', async () => {
+  test('never has two calls of one queue in flight, even if one is slow', async () => {
     const context = testContext((sentMs, { caller }) => sentMs + 10 * (caller + 1))
     await context.clock.run(driveSequence(context, queues(4, 6), { lanes: 4, endMs: forever }))
     for (const queue of [0, 1, 2, 3]) {
@@ -53,20 +53,20 @@ describe('a sequence', () => {
     }
   })
 
-  test('of nothing is over at once', async () => {
+  test('without queues is over immediately', async () => {
     const context = testContext(soon)
     await driveSequence(context, [], { lanes: 4, endMs: forever })
     expect(context.fates).toEqual([])
   })
 })
 
-describe('what is left of a sequence', () => {
-  test('when its time is over is dropped and counted, queues that never began included', async () => {
+describe('the rest of a sequence', () => {
+  test('is dropped and counted at the end of the stage, including queues that never started', async () => {
     const context = testContext(soon)
     await context.clock.run(driveSequence(context, queues(3, 4), { lanes: 2, endMs: 25 }))
-    const told = context.fates.map(({ caller, id, dropped }) => [caller, id, dropped])
-    expect(told.filter(([, , dropped]) => dropped === null)).toHaveLength(6)
-    expect(told.filter(([, , dropped]) => dropped === 'stage-over')).toEqual([
+    const outcomes = context.fates.map(({ caller, id, dropped }) => [caller, id, dropped])
+    expect(outcomes.filter(([, , dropped]) => dropped === null)).toHaveLength(6)
+    expect(outcomes.filter(([, , dropped]) => dropped === 'stage-over')).toEqual([
       [0, 3, 'stage-over'],
       [2, 0, 'stage-over'],
       [2, 1, 'stage-over'],
@@ -76,7 +76,7 @@ describe('what is left of a sequence', () => {
     ])
   })
 
-  test('when the run is stopped is dropped as interrupted, after what is under way has ended', async () => {
+  test('is dropped as interrupted on a stop, after calls in flight have ended', async () => {
     const context = testContext(soon)
     const driven = driveSequence(context, queues(1, 3), { lanes: 1, endMs: forever })
     await context.clock.advanceTo(5)

@@ -12,24 +12,24 @@ const made = () => {
   return { stop, quit, runStop: createRunStop(stop.signal, quit.signal) }
 }
 
-test('a run that nobody stops is complete', () => {
+test('a run without a stop is complete', () => {
   const { runStop } = made()
   expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['complete', false, false])
 })
 
-test('to stop leaves requests in flight', () => {
+test('a stop leaves requests in flight', () => {
   const { runStop, stop } = made()
   stop.abort()
   expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['interrupted', true, false])
 })
 
-test('to quit cancels requests in flight, also without a stop before it', () => {
+test('a quit cancels requests in flight, even without an earlier stop', () => {
   const { runStop, quit } = made()
   quit.abort()
   expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['interrupted', true, true])
 })
 
-test('the first reason stands', () => {
+test('the first reason wins', () => {
   const { runStop, stop } = made()
   runStop.stop('budget-reached')
   stop.abort()
@@ -37,18 +37,18 @@ test('the first reason stands', () => {
   expect(runStop.reason()).toBe('budget-reached')
 })
 
-test('to cancel is no reason: a drain that took too long leaves a run complete', () => {
+test('a cancel is not a reason: a run whose drain took too long is complete', () => {
   const { runStop } = made()
   runStop.cancel()
   expect([runStop.reason(), runStop.stopping.aborted, runStop.cancelled.aborted]).toEqual(['complete', true, true])
 })
 
-test('a signal that was aborted before counts', () => {
+test('a signal that is already aborted counts', () => {
   const stop = AbortSignal.abort()
   expect(createRunStop(stop, new AbortController().signal).stopping.aborted).toBe(true)
 })
 
-test('hundreds may wait for it, and Node does not warn of a leak', async () => {
+test('hundreds of listeners cause no leak warning of Node', async () => {
   const warnings: string[] = []
   const listen = ({ name }: Error) => warnings.push(name)
   process.on('warning', listen)
@@ -59,7 +59,7 @@ test('hundreds may wait for it, and Node does not warn of a leak', async () => {
   expect(warnings).toEqual([])
 })
 
-test('a worker who is lost is the reason, whatever had ended the run before', () => {
+test('a lost worker overrides any earlier reason', () => {
   const never = new AbortController().signal
   const runStop = createRunStop(never, never)
   runStop.stop('interrupted')
@@ -68,16 +68,16 @@ test('a worker who is lost is the reason, whatever had ended the run before', ()
   expect(runStop.reason()).toBe('worker-lost')
 })
 
-test('what listens to a stop is told the reason, once, and nothing of a cancel alone', () => {
-  const told: string[] = []
+test('a stop listener gets the reason once, and is not called for a cancel', () => {
+  const reported: string[] = []
   const { runStop } = made()
-  onStop(runStop, reason => told.push(reason))
+  onStop(runStop, reason => reported.push(reason))
   runStop.stop('budget-reached')
   runStop.stop('worker-lost')
   const cancelled = made().runStop
-  onStop(cancelled, reason => told.push(reason))
+  onStop(cancelled, reason => reported.push(reason))
   cancelled.cancel()
-  expect(told).toEqual(['budget-reached'])
+  expect(reported).toEqual(['budget-reached'])
 })
 
 const seen = (outcome: Outcome, endMs: number | null): Observation => ({
@@ -100,12 +100,12 @@ const failed = (endMs: number, reason: FailureReason = 'connect-refused') =>
   seen({ kind: 'failed', reason, detail: '' }, endMs)
 const answered = (endMs: number, status = 200) => seen({ kind: 'answered', status }, endMs)
 
-/** So many failures from a time on, one every so often. */
+/** `count` failures from a start time, at a fixed interval. */
 const failures = (count: number, fromMs: number, periodMs: number, reason?: FailureReason) =>
   Array.from({ length: count }, (_, index) => failed(fromMs + index * periodMs, reason))
 
-/** Whether a target with these observations is taken for lost, and how often that was told. */
-function tellings(observations: readonly Observation[]): number {
+/** How often a target with these observations is reported as unreachable. */
+function reportCount(observations: readonly Observation[]): number {
   const onLost = vi.fn()
   const watch = watchReachability(onLost)
   for (const observation of observations) watch(observation)
@@ -113,35 +113,35 @@ function tellings(observations: readonly Observation[]): number {
 }
 
 describe('a target is unreachable', () => {
-  test('after 20 failures in a row over 5 s, and that is told once', () => {
-    expect(tellings(failures(20, 0, 250))).toBe(0)
-    expect(tellings(failures(21, 0, 250))).toBe(1)
-    expect(tellings(failures(500, 0, 250))).toBe(1)
+  test('after 20 consecutive failures over 5 s, which is reported once', () => {
+    expect(reportCount(failures(20, 0, 250))).toBe(0)
+    expect(reportCount(failures(21, 0, 250))).toBe(1)
+    expect(reportCount(failures(500, 0, 250))).toBe(1)
   })
 
-  test('not by 20 failures in less than 5 s', () => {
-    expect(tellings(failures(1_000, 0, 4))).toBe(0)
+  test('not after 20 failures in less than 5 s', () => {
+    expect(reportCount(failures(1_000, 0, 4))).toBe(0)
   })
 
-  test('not by fewer than 20 failures, however long they take', () => {
-    expect(tellings(failures(19, 0, 60_000))).toBe(0)
+  test('not after fewer than 20 failures over any time', () => {
+    expect(reportCount(failures(19, 0, 60_000))).toBe(0)
   })
 
-  test('not by a burst of failures after a long pause: the silence is counted from the first of them', () => {
-    expect(tellings([answered(1_000), ...failures(50, 61_000, 10)])).toBe(0)
+  test('not after a burst of failures after a long pause, because the time starts at the first failure', () => {
+    expect(reportCount([answered(1_000), ...failures(50, 61_000, 10)])).toBe(0)
   })
 
-  test('not while an answer comes now and then, even one that is an error', () => {
+  test('not while some responses arrive, even errors', () => {
     const rounds = Array.from({ length: 50 }, (_, round) => [
       ...failures(19, round * 20_000, 1_000),
       answered(round * 20_000 + 19_500, 503),
     ])
-    expect(tellings(rounds.flat())).toBe(0)
+    expect(reportCount(rounds.flat())).toBe(0)
   })
 
-  test('when the answers end, however many there were', () => {
+  test('when responses stop, after any number of them', () => {
     const responses = Array.from({ length: 1_000 }, (_, index) => answered(index * 10))
-    expect(tellings([...responses, ...failures(30, 10_000, 200)])).toBe(1)
+    expect(reportCount([...responses, ...failures(30, 10_000, 200)])).toBe(1)
   })
 })
 
@@ -153,13 +153,13 @@ describe('a failure counts against the target', () => {
   test.each(failureReasons.map(reason => ({ reason, counts: counting.includes(reason) })))(
     'by $reason: $counts',
     ({ reason, counts }) => {
-      expect(tellings(failures(100, 0, 100, reason))).toBe(counts ? 1 : 0)
+      expect(reportCount(failures(100, 0, 100, reason))).toBe(counts ? 1 : 0)
     },
   )
 
-  test('never when it was not sent at all', () => {
+  test('never if it was not sent', () => {
     const dropped = Array.from({ length: 100 }, () => seen({ kind: 'dropped', reason: 'max-in-flight' }, null))
-    expect(tellings(dropped)).toBe(0)
-    expect(tellings([...failures(10, 0, 300), ...dropped, ...failures(11, 3_000, 300)])).toBe(1)
+    expect(reportCount(dropped)).toBe(0)
+    expect(reportCount([...failures(10, 0, 300), ...dropped, ...failures(11, 3_000, 300)])).toBe(1)
   })
 })

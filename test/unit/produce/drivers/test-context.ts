@@ -4,7 +4,7 @@ import type { Arrival } from '../../../../src/produce/arrivals/arrivals.ts'
 import { createInFlight, type DriverContext, type InFlight } from '../../../../src/produce/drivers/driver.ts'
 import { type ManualClock, manualClock } from '../../../support/manual-clock.ts'
 
-/** What became of an arrival: sent and answered at these times, or dropped. */
+/** The outcome of an arrival: sent and answered at these times, or dropped. */
 export type Fate = {
   readonly id: number
   readonly caller: number
@@ -36,7 +36,7 @@ export const arrivalAt = (dueMs: number, id = 0, caller = 0): Arrival => ({
 export const every = (periodMs: number, durationMs: number): readonly Arrival[] =>
   Array.from({ length: Math.ceil(durationMs / periodMs) }, (_, index) => arrivalAt(index * periodMs, index))
 
-/** A context in virtual time. `answeredMs` says when an arrival that is sent at `sentMs` has been answered. */
+/** A context in virtual time. `answeredMs` returns the time of the response to an arrival that is sent at `sentMs`. */
 export function testContext(answeredMs: (sentMs: number, arrival: Arrival) => number): TestContext {
   const clock = manualClock()
   const controller = new AbortController()
@@ -62,7 +62,7 @@ export function testContext(answeredMs: (sentMs: number, arrival: Arrival) => nu
   }
 }
 
-/** Answers take 10 ms, but nothing is answered between `fromMs` and `toMs`: the target stalls. */
+/** Responses take 10 ms, but the target stalls between `fromMs` and `toMs`. */
 export const stalling =
   (fromMs: number, toMs: number) =>
   (sentMs: number): number => {

@@ -2,14 +2,14 @@ import { getEventListeners } from 'node:events'
 import { expect, test } from 'vitest'
 import { createAbortListeners } from '../../../../src/produce/transport/abort-listeners.ts'
 
-test('one listener serves all that watch a signal', () => {
+test('one listener serves all requests of a signal', () => {
   const watch = createAbortListeners()
   const { signal } = new AbortController()
   for (let i = 0; i < 100; i++) watch(signal, () => {})
   expect(getEventListeners(signal, 'abort')).toHaveLength(1)
 })
 
-test('an abort calls those that still watch, and not those of another signal', () => {
+test('an abort calls the remaining listeners, and none of another signal', () => {
   const watch = createAbortListeners()
   const [first, second] = [new AbortController(), new AbortController()]
   const called: string[] = []
@@ -21,7 +21,7 @@ test('an abort calls those that still watch, and not those of another signal', (
   expect(called).toEqual(['first'])
 })
 
-test('one that leaves while the others are called disturbs none', () => {
+test('a listener that is removed during an abort affects no other', () => {
   const watch = createAbortListeners()
   const abort = new AbortController()
   const called: number[] = []
@@ -30,7 +30,7 @@ test('one that leaves while the others are called disturbs none', () => {
   expect(called).toEqual([0, 1, 2])
 })
 
-test('to leave twice does not throw out the one that came since', () => {
+test('removing a listener twice does not remove a newer one', () => {
   const watch = createAbortListeners()
   const abort = new AbortController()
   const called: string[] = []

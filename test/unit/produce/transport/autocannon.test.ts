@@ -5,7 +5,7 @@ import { createSaturate, toHttpText } from '../../../../src/produce/transport/au
 import type { Exchange, HttpRequest } from '../../../../src/produce/transport/transport.ts'
 import { limits, ok, plainRequest, responding } from './loopback.ts'
 
-/** Keeps connections busy with `calls` requests; the body of each has its index. Returns their exchanges in that order. */
+/** Keeps connections busy with `calls` requests; each body contains its index. Returns their exchanges in order. */
 async function saturate(
   url: string,
   {
@@ -33,7 +33,10 @@ async function saturate(
   return ends
 }
 
-/** A server that sends the nth of these responses to the nth request over all connections, and the last one after that. */
+/**
+ * A server that sends the nth of these responses to the nth request over all connections, and the last one to all later
+ * requests.
+ */
 async function script(...responses: readonly (string | ((socket: Socket) => void))[]) {
   let served = 0
   return responding(socket => {
@@ -46,8 +49,8 @@ async function script(...responses: readonly (string | ((socket: Socket) => void
 const outcomes = (ends: readonly Exchange[]) =>
   ends.map(({ failure, status, body }) => failure?.reason ?? `${status} ${body.toString()}`)
 
-describe('connections that are kept busy', () => {
-  test('send each request once, as it is, and give the answer with its instants in order', async () => {
+describe('busy connections', () => {
+  test('send each request once and unchanged, and return the response with times in order', async () => {
     const { url, seen } = await responding(ok('{"ok":true}', 'X-Twice: a\r\nx-twice: b\r\n'))
     const ends = await saturate(url, { calls: 200, connections: 8, headers: { authorization: 'Bearer k' } })
     const sent = seen.requests.map(text => text.slice(text.indexOf('\r\n\r\n') + 4))
@@ -75,14 +78,14 @@ describe('connections that are kept busy', () => {
     expect(seen.requests.join()).not.toMatch(/content-length/i)
   })
 
-  test('end when there is nothing to send, and have sent nothing', async () => {
+  test('end without sending if there are no requests', async () => {
     const { url, seen } = await responding(ok('{}'))
     expect(await saturate(url, { calls: 0, connections: 3 })).toEqual([])
     expect(await saturate(url, { calls: 1, connections: 3 })).toHaveLength(1)
     expect(seen.requests).toHaveLength(1)
   })
 
-  test('give the bytes of a body whose characters arrive in pieces', async () => {
+  test('return the bytes of a body whose characters are split between reads', async () => {
     const text = Buffer.from('{"text":"größer €"}')
     const { url } = await responding(socket => {
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n`)
@@ -97,7 +100,7 @@ describe('connections that are kept busy', () => {
     expect(outcomes(await saturate(url, { calls: 2 }))).toEqual(Array(2).fill('200 {"text":"größer €"}'))
   })
 
-  test('give a chunked body whole', async () => {
+  test('return a complete chunked body', async () => {
     const { url } = await responding(
       'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{"a\r\n4\r\n":1}\r\n0\r\n\r\n',
     )
@@ -105,25 +108,25 @@ describe('connections that are kept busy', () => {
   })
 })
 
-describe('a fault on one connection fails one request, and the next request has another connection', () => {
+describe('a fault on one connection fails one request, and the next one gets a new connection', () => {
   const closing = (text: string) => (socket: Socket) => void socket.end(text, 'latin1')
 
   test.each([
     ['is closed inside the body', closing('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{"a'), 'connection-lost'],
-    ['is closed without an answer', closing(''), 'connection-lost'],
+    ['is closed without a response', closing(''), 'connection-lost'],
     ['is reset', (socket: Socket) => void socket.resetAndDestroy(), 'connection-lost'],
-    ['says what is no HTTP', 'SSH-2.0-OpenSSH_9.6\r\n\r\n', 'protocol'],
-    ['says more than may be kept', ok('x'.repeat(100_001)), 'body-too-large'],
+    ['returns invalid HTTP', 'SSH-2.0-OpenSSH_9.6\r\n\r\n', 'protocol'],
+    ['returns a body above the maximum', ok('x'.repeat(100_001)), 'body-too-large'],
     ['says something in between first', 'HTTP/1.1 103 Early Hints\r\n\r\n', 'cancelled'],
     ['is closed at the end of a body of no length', closing('HTTP/1.1 200 OK\r\n\r\nall of it'), '200 all of it'],
-    ['is said to be closed', ok('last', 'Connection: close\r\n'), '200 last'],
+    ['announces that it closes', ok('last', 'Connection: close\r\n'), '200 last'],
   ])('when it %s', async (_, response, outcome) => {
     const { url, seen } = await script(ok('first'), response, ok('third'))
     expect(outcomes(await saturate(url, { calls: 4 }))).toEqual(['200 first', outcome, '200 third', '200 third'])
     expect(seen.connections).toBe(2)
   })
 
-  test('when no answer comes within its time', async () => {
+  test('when no response arrives in time', async () => {
     const { url, seen } = await script(ok('first'), () => {}, ok('third'))
     const ends = await saturate(url, { calls: 3, timeouts: { ...limits, headersMs: 40 } })
     expect(outcomes(ends)).toEqual(['200 first', 'headers-timeout', '200 third'])
@@ -131,13 +134,13 @@ describe('a fault on one connection fails one request, and the next request has 
   })
 })
 
-test('a response that was not requested is no response to the next request', async () => {
+test('an unrequested response is not the response to the next request', async () => {
   const { url, seen } = await script(`${ok('first')}${ok('nobody asked for this')}`, ok('second'))
   expect(outcomes(await saturate(url, { calls: 3 }))).toEqual(['200 first', '200 second', '200 second'])
   expect(seen.connections).toBe(2)
 })
 
-test('a response is stamped when it is read; in a later turn it is passed on and the next request is sent', async () => {
+test('a response is stamped when it is read; the next request is sent in a later turn', async () => {
   const { url } = await responding(ok('{}'))
   const real = systemClock()
   const log: string[] = []
@@ -164,7 +167,7 @@ test('a response is stamped when it is read; in a later turn it is passed on and
   expect(endsMs.map((endMs, index) => endMs <= (turnsMs[index] ?? 0))).toEqual([true, true, true])
 })
 
-test('a target that does not listen refuses each request, and is tried again', async () => {
+test('a target that does not listen fails each request, and is retried', async () => {
   const ends = await saturate('http://127.0.0.1:1', { calls: 3 })
   expect(outcomes(ends)).toEqual(Array(3).fill('connect-refused'))
 })
@@ -185,7 +188,7 @@ test('an https target is refused, because its certificate would not be verified'
 describe('the text of a request', () => {
   const base = { host: 'api.test:8080', pathPrefix: '/api/v1' }
 
-  test('a request stands on its connection as it is, with what HTTP needs and nothing else', () => {
+  test('a request is written unchanged, with the headers that HTTP requires and no others', () => {
     const headers = { authorization: 'Bearer k', 'content-type': 'application/json' }
     expect(toHttpText({ method: 'POST', path: '/x?y=1', headers, body: '{}' }, base).split('\r\n')).toEqual([
       'POST /api/v1/x?y=1 HTTP/1.1',
@@ -199,7 +202,7 @@ describe('the text of a request', () => {
     ])
   })
 
-  test('the length of a body is that of its bytes, and a request without one has none', () => {
+  test('content-length is the number of bytes, and a request without a body has none', () => {
     expect(toHttpText({ method: 'POST', path: '/', headers: {}, body: '"€"' }, base)).toContain('content-length: 5\r\n')
     expect(toHttpText({ method: 'GET', path: '/', headers: {}, body: null }, base)).toBe(
       'GET /api/v1/ HTTP/1.1\r\nhost: api.test:8080\r\nconnection: keep-alive\r\n\r\n',

@@ -5,13 +5,13 @@ import { ok, portOf, responding, sendingTo } from './loopback.ts'
 const announced = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n'
 const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n'
 
-describe('an answer that breaks off is a lost connection, and what had come is kept', () => {
+describe('a truncated response is a lost connection, and its beginning is kept', () => {
   test.each([
     ['a body shorter than announced', 'end', `${announced}hello`],
-    ['a body shorter than announced, of a server that closes', 'end', `${closing(announced)}hello`],
+    ['a body shorter than announced, with connection: close', 'end', `${closing(announced)}hello`],
     ['half a body, then a reset', 'reset', `${announced}hello`],
     ['chunks without the last one', 'end', chunked],
-    ['chunks without the last one, of a server that closes', 'end', closing(chunked)],
+    ['chunks without the last one, with connection: close', 'end', closing(chunked)],
     ['chunks without the last one, then a reset', 'reset', chunked],
     ['a body of unknown length, then a reset', 'reset', 'HTTP/1.1 200 OK\r\n\r\nhello'],
   ] as const)('%s', async (_, ending, bytes) => {
@@ -25,25 +25,25 @@ describe('an answer that breaks off is a lost connection, and what had come is k
   })
 })
 
-describe('a connection that ends before the answer', () => {
+describe('a connection that ends before the response', () => {
   test.each([
     ['closed', 'end'],
     ['reset', 'reset'],
-  ] as const)('when it is %s: lost, and the POST is not sent a second time', async (_, ending) => {
+  ] as const)('when it is %s: lost, without a retry of the POST', async (_, ending) => {
     const { url, seen } = await responding(socket => (ending === 'end' ? socket.end() : socket.resetAndDestroy()))
     expect(await sendingTo(url)()).toMatchObject({ status: null, failure: { reason: 'connection-lost' } })
     await new Promise(resolve => setTimeout(resolve, 30))
     expect(seen.requests).toHaveLength(1)
   })
 
-  test('a GET is not sent a second time either', async () => {
+  test('is not retried for a GET either', async () => {
     const { url, seen } = await responding(socket => socket.destroy())
     expect((await sendingTo(url)({ method: 'GET', body: null })).failure?.reason).toBe('connection-lost')
     await new Promise(resolve => setTimeout(resolve, 30))
     expect(seen.requests).toHaveLength(1)
   })
 
-  test('a kept connection that the server dropped in silence loses one request and re-sends none', async () => {
+  test('a kept connection that the server dropped silently loses one request, without a retry', async () => {
     let calls = 0
     const { url, seen } = await responding(socket =>
       ++calls === 2 ? socket.resetAndDestroy() : socket.write(ok('{}')),
@@ -55,31 +55,31 @@ describe('a connection that ends before the answer', () => {
   })
 })
 
-test('an answer 103 and then nothing is no answer', async () => {
+test('a 103 response and then nothing is no response', async () => {
   const { url } = await responding(socket => socket.end('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'))
   const exchange = await sendingTo(url)()
   expect(exchange).toMatchObject({ status: null, headersMs: null, failure: { reason: 'connection-lost' } })
   expect(Object.keys(exchange.headers)).toEqual([])
 })
 
-describe('what is no HTTP', () => {
+describe('invalid HTTP', () => {
   test.each([
     ['garbage', 'SSH-2.0-OpenSSH_9.6\r\n'],
     ['a header without a colon', 'HTTP/1.1 200 OK\r\nnot a header\r\n\r\n'],
     ['a chunk of no size', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n'],
     ['headers without end', `HTTP/1.1 200 OK\r\n${'x-a: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n'.repeat(2_000)}`],
-  ])('%s is a breach of protocol', async (_, bytes) => {
+  ])('%s is a protocol failure', async (_, bytes) => {
     const { url } = await responding(bytes)
     expect((await sendingTo(url)()).failure?.reason).toBe('protocol')
   })
 
-  test('bytes behind a complete answer do not spoil it', async () => {
+  test('bytes after a complete response do not affect it', async () => {
     const { url } = await responding(`${ok('{}')}trailing rubbish`)
     expect(await sendingTo(url)()).toMatchObject({ status: 200, bytes: 2, failure: null })
   })
 })
 
-describe('too much', () => {
+describe('excessive responses', () => {
   test('of 300 header lines, 128 are kept', async () => {
     const lines = Array.from({ length: 300 }, (_, i) => `x-${i}: ${'a'.repeat(150)}\r\n`).join('')
     const { url } = await responding(ok('{}', lines))
@@ -95,7 +95,7 @@ describe('too much', () => {
       `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${`64\r\n${'x'.repeat(100)}\r\n`.repeat(20)}0\r\n\r\n`,
     ],
     ['to the end of the connection', `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${'x'.repeat(2_000)}`],
-  ])('a body above the bound, %s, ends the exchange, and the next one is whole', async (_, bytes) => {
+  ])('a body above the maximum, %s, ends the exchange, and the next one is complete', async (_, bytes) => {
     const { url } = await responding(bytes)
     const send = sendingTo(url, 1)
     const exchange = await send({ maxBodyBytes: 1_000 })
@@ -105,7 +105,7 @@ describe('too much', () => {
     expect((await send({ timeouts: limits })).bytes).toBe(2_000)
   })
 
-  test('a body of exactly the bound is complete', async () => {
+  test('a body of exactly the maximum is complete', async () => {
     const { url } = await responding(ok('x'.repeat(1_000)))
     expect(await sendingTo(url)({ maxBodyBytes: 1_000 })).toMatchObject({ bytes: 1_000, failure: null })
   })
@@ -124,8 +124,8 @@ describe('too much', () => {
   })
 })
 
-describe('no connection at all', () => {
-  test('nobody listens', async () => {
+describe('no connection', () => {
+  test('no server listens', async () => {
     const server = createServer()
     const port = await portOf(server)
     await new Promise(resolve => server.close(resolve))
@@ -133,7 +133,7 @@ describe('no connection at all', () => {
     expect(failure).toEqual({ reason: 'connect-refused', detail: `connect ECONNREFUSED 127.0.0.1:${port}` })
   })
 
-  test('nobody listens, for many requests at once, and then somebody does', async () => {
+  test('no server listens for many concurrent requests, and then one does', async () => {
     const first = createServer()
     const port = await portOf(first)
     await new Promise(resolve => first.close(resolve))

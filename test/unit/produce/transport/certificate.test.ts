@@ -21,7 +21,7 @@ zj0EAwIDSAAwRQIgK+8FicdVYUyKDk2xh/I8Grmu4wc81CZxhKguNnom5nMCIQCl
 Kgw2ZtLdCjL+qXywErjjdWjtVpSGZXVB0R+yPK4WUA==
 -----END CERTIFICATE-----`
 
-test('a certificate that nobody vouches for ends the request before it is sent', async () => {
+test('an untrusted certificate ends the request before it is sent', async () => {
   let received = 0
   const server = createServer({ key, cert }, socket => {
     socket.on('error', () => {})
@@ -37,7 +37,7 @@ test('a certificate that nobody vouches for ends the request before it is sent',
   expect(received).toBe(0)
 })
 
-test('a server that speaks no TLS is a failure of TLS', async () => {
+test('a server without TLS is a TLS failure', async () => {
   const port = await portOf(createPlainServer(socket => socket.end('220 smtp.example ready\r\n')))
   expect((await sendingTo(`https://127.0.0.1:${port}`)()).failure?.reason).toBe('tls')
 })

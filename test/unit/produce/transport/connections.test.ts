@@ -18,7 +18,7 @@ async function pair(): Promise<Pair> {
   return { near, far }
 }
 
-/** Reads as undici does: everything there is on each `readable`. The returned list grows. */
+/** Reads like undici: everything available on each `readable`. The returned list grows. */
 function readAll(socket: Socket): Buffer[] {
   const reads: Buffer[] = []
   socket.on('readable', () => {
@@ -27,23 +27,23 @@ function readAll(socket: Socket): Buffer[] {
   return reads
 }
 
-/** Resolves once `readable` was emitted at the near end. */
+/** Resolves after `readable` at the near end. */
 async function bring({ near, far }: Pair, text: string): Promise<void> {
-  const heard = once(near, 'readable')
+  const readable = once(near, 'readable')
   far.write(text)
-  await heard
+  await readable
 }
 
 const texts = (reads: readonly Buffer[]) => reads.map(bytes => bytes.toString())
 
-test('each read is handed over in memory of its own, that later reads leave alone', async () => {
+test('each read has its own memory, which later reads do not change', async () => {
   const ends = await pair()
   const reads = readAll(ends.near)
   for (const text of ['first', 'second', 'third']) await bring(ends, text)
   expect(texts(reads)).toEqual(['first', 'second', 'third'])
 })
 
-test('two connections do not mix, although they are read into the same memory', async () => {
+test('two connections do not mix, although they share a read buffer', async () => {
   const [one, other] = [await pair(), await pair()]
   const reads = [readAll(one.near), readAll(other.near)]
   await Promise.all([bring(one, 'one'), bring(other, 'other')])
@@ -51,7 +51,7 @@ test('two connections do not mix, although they are read into the same memory', 
   expect(reads.map(each => texts(each).join(''))).toEqual(['one more', 'other more'])
 })
 
-test('bytes that were not read when they arrived are read later, in order', async () => {
+test('bytes that were not read on arrival are read later, in order', async () => {
   const ends = await pair()
   // A listener that does not read.
   ends.near.once('readable', () => {})
@@ -73,7 +73,7 @@ test('the end comes after all bytes', async () => {
   expect(texts(reads).join('')).toHaveLength(length)
 })
 
-test('a handler of one connection that reads from another takes nothing of the first', async () => {
+test('a handler of one connection that reads from another takes no bytes of the first', async () => {
   const [one, other] = [await pair(), await pair()]
   const taken: unknown[] = []
   one.near.on('readable', () => taken.push(other.near.read()))

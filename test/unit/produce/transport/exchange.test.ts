@@ -14,7 +14,7 @@ import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
 import { ok, plainRequest, responding } from './loopback.ts'
 
-/** An exchange that begins at 0, with everything it reports in order. */
+/** An exchange that starts at 0, with all its reports in order. */
 function recorded(request: Partial<HttpRequest> = {}) {
   const clock = manualClock()
   const reports: unknown[] = []
@@ -81,7 +81,7 @@ describe('an exchange', () => {
     expect(ends[0]?.body.toString()).toBe('a body')
   })
 
-  test('that is cancelled ends first, and then gives up its connection, each once', () => {
+  test('that is cancelled ends first and then disconnects, each once', () => {
     const { recorder, reports } = recorded()
     cancelWith(recorder, 'cancelled', 'enough')
     cancelWith(recorder, 'cancelled', 'once more')
@@ -89,7 +89,7 @@ describe('an exchange', () => {
     expect(reports).toEqual(['cancelled', 'disconnect: cancelled'])
   })
 
-  test('that has ended ignores what comes later, and no timeout is left', async () => {
+  test('that has ended ignores later events, and no timeout is left', async () => {
     const { clock, recorder, reports, ends, say } = recorded({ onStreamBytes: () => expect.fail('it has ended') })
     endExchange(recorder, { reason: 'connection-lost', detail: 'gone' })
     onConnected(recorder, 0)
@@ -100,7 +100,7 @@ describe('an exchange', () => {
     expect(ends[0]).toMatchObject({ endMs: 0, headersMs: null, status: null, bytes: 0 })
   })
 
-  test('with a body above the maximum is cancelled, and keeps what came before', () => {
+  test('with a body above the maximum is cancelled, and keeps the earlier bytes', () => {
     const { recorder, reports, ends, say } = recorded({ maxBodyBytes: 5 })
     onHeaders(recorder, 200, [])
     for (const part of ['12345', '6', '7']) say(part)
@@ -108,7 +108,7 @@ describe('an exchange', () => {
     expect(ends[0]).toMatchObject({ bytes: 6, body: Buffer.from('12345'), failure: { detail: 'more than 5 bytes' } })
   })
 
-  test('has a timeout for what it waits for', async () => {
+  test('has a timeout for each phase', async () => {
     const connecting = recorded()
     await connecting.clock.advanceTo(5_000)
     const sent = recorded()

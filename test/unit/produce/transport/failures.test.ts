@@ -4,7 +4,7 @@ import { transportFailureOf } from '../../../../src/produce/transport/failures.t
 
 const coded = (code: string): Error => Object.assign(new Error(`it said ${code}`), { code })
 
-describe('a code means the same at every stage of a connection', () => {
+describe('codes with one meaning in every connection state', () => {
   test.each([
     ['ECONNREFUSED', 'connect-refused'],
     ['EHOSTUNREACH', 'connect-refused'],
@@ -39,7 +39,7 @@ describe('a code means the same at every stage of a connection', () => {
   })
 })
 
-describe('the state of the connection decides', () => {
+describe('codes whose meaning depends on the connection state', () => {
   test.each([
     ['ETIMEDOUT', 'opening', 'connect-timeout'],
     ['ETIMEDOUT', 'open', 'connection-lost'],
@@ -53,7 +53,7 @@ describe('the state of the connection decides', () => {
     expect(transportFailureOf(coded(code), state).reason).toBe(reason)
   })
 
-  test("an error of undici's parser has no code and is told by its class", () => {
+  test("an error of undici's parser has no code and is recognized by its class", () => {
     const error = new errors.HTTPParserError('bad')
     expect(transportFailureOf(error, 'open')).toEqual({ reason: 'protocol', detail: 'HTTPParserError: bad' })
     expect(transportFailureOf(error, 'ended').reason).toBe('connection-lost')
@@ -61,12 +61,12 @@ describe('the state of the connection decides', () => {
 })
 
 describe('several addresses tried', () => {
-  test('an AggregateError with a code of its own means that code', () => {
+  test('an AggregateError with a code has the meaning of that code', () => {
     const error = Object.assign(new AggregateError([coded('ETIMEDOUT')]), { code: 'ECONNREFUSED' })
     expect(transportFailureOf(error, 'opening').reason).toBe('connect-refused')
   })
 
-  test('an AggregateError without one means the first of its errors that has one', () => {
+  test('an AggregateError without a code has the meaning of its first error with a code', () => {
     const error = new AggregateError([new Error('?'), new AggregateError([coded('ENETUNREACH')]), coded('ENOTFOUND')])
     expect(transportFailureOf(error, 'opening')).toEqual({ reason: 'connect-refused', detail: 'ENETUNREACH: ' })
   })
@@ -77,7 +77,7 @@ describe('several addresses tried', () => {
 })
 
 describe('the detail', () => {
-  test('names the code when the message does not', () => {
+  test('includes the code if the message does not', () => {
     expect(
       transportFailureOf(Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }), 'open').detail,
     ).toBe('UND_ERR_SOCKET: other side closed')
@@ -96,7 +96,7 @@ describe('the detail', () => {
     ['SyntaxError in the harness', new SyntaxError('Unexpected token in "Bearer key"')],
     ['string in the harness', 'Bearer key'],
     ['undefined in the harness', undefined],
-  ])('is "%s" for an error of our own, whose message could quote anything', (detail, error) => {
+  ])('is "%s" for an error without a code, whose message could quote anything', (detail, error) => {
     expect(transportFailureOf(error, 'open')).toEqual({ reason: 'cancelled', detail })
   })
 })

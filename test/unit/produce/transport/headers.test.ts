@@ -9,7 +9,7 @@ const sources = [
 describe.each(sources)('headers of $of', ({ raw }) => {
   const plain = (...texts: readonly string[]) => ({ ...headerRecord(raw(...texts)) })
 
-  test('have names in lower case, and values as they came', () => {
+  test('have names in lower case, and unchanged values', () => {
     expect(plain('X-Id', 'Ab', 'DATE', 'ä')).toEqual({ 'x-id': 'Ab', date: 'ä' })
   })
 
@@ -17,7 +17,7 @@ describe.each(sources)('headers of $of', ({ raw }) => {
     expect(plain('via', 'a', 'age', '1', 'Via', 'b', 'via', 'c')).toEqual({ via: 'a, b, c', age: '1' })
   })
 
-  test('are cut at 512 characters, also when they were joined', () => {
+  test('are cut at 512 characters, even after joining', () => {
     expect(plain('a', 'x'.repeat(513), 'b', 'y'.repeat(300), 'b', 'z'.repeat(300))).toEqual({
       a: 'x'.repeat(512),
       b: `${'y'.repeat(300)}, ${'z'.repeat(210)}`,
@@ -29,7 +29,7 @@ describe.each(sources)('headers of $of', ({ raw }) => {
     expect(Object.keys(plain(...many))).toEqual(Array.from({ length: 128 }, (_, i) => `x-${i}`))
   })
 
-  test('are absent where they were not sent, whatever their names', () => {
+  test('are absent if they were not sent, for any name', () => {
     expect(headerRecord([]).constructor).toBeUndefined()
   })
 
@@ -41,22 +41,22 @@ describe.each(sources)('headers of $of', ({ raw }) => {
 describe('the name of a header', () => {
   const nameOf = (text: string) => headerName(Buffer.from(text, 'latin1'))
 
-  test('a name is in lower case, the first time and the next', () => {
+  test('a name is in lower case, the first time and again', () => {
     for (let time = 0; time < 3; time++) expect(nameOf('X-Service-Balance-USD')).toBe('x-service-balance-usd')
   })
 
-  test('names that take the same place are told apart', () => {
+  test('names in the same cache slot are distinguished', () => {
     // The same length, and the same bytes at both ends and in the middle.
     const twins = ['x-abc-m-abc-z', 'x-cba-m-cba-z']
     for (const name of [...twins, ...twins]) expect(nameOf(name)).toBe(name)
   })
 
-  test('a name is its own, however many there are', () => {
+  test('names are correct for any number of names', () => {
     const names = Array.from({ length: 2_000 }, (_, index) => `x-${index.toString(36)}-${'n'.repeat(index % 90)}`)
     for (const name of [...names, ...names]) expect(nameOf(name)).toBe(name)
   })
 
-  test('a name is what its bytes were when it was read', () => {
+  test('a cached name does not change with its input buffer', () => {
     const bytes = Buffer.from('x-first')
     expect(headerName(bytes)).toBe('x-first')
     bytes.write('x-other')

@@ -20,7 +20,7 @@ export async function responding(response: string | ((socket: Socket) => void)):
     let received = ''
     socket.on('data', bytes => {
       received += bytes.toString('latin1')
-      while (isWhole(received)) {
+      while (isComplete(received)) {
         const length = requestLength(received)
         seen.requests.push(received.slice(0, length))
         received = received.slice(length)
@@ -79,4 +79,4 @@ const headEnd = (received: string): number => received.indexOf('\r\n\r\n') + 4
 const requestLength = (received: string): number =>
   headEnd(received) + Number(/content-length: (\d+)/i.exec(received.slice(0, headEnd(received)))?.[1] ?? 0)
 
-const isWhole = (received: string): boolean => headEnd(received) > 3 && received.length >= requestLength(received)
+const isComplete = (received: string): boolean => headEnd(received) > 3 && received.length >= requestLength(received)

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../../../src/lib/random.ts'
 import { createSseDecoder } from '../../../../src/produce/transport/sse.ts'
 
-type Decoded = { events: string[]; brokeOff: boolean }
+type Decoded = { events: string[]; endsInside: boolean }
 
 /** The events of the pieces; one that was cut is marked with a trailing … */
 function decode(pieces: readonly (string | Buffer)[], maxEventBytes?: number): Decoded {
   const events: string[] = []
   const decoder = createSseDecoder((data, cut) => events.push(cut ? `${data}…` : data), { maxEventBytes })
   for (const piece of pieces) decoder.push(Buffer.from(piece))
-  return { events, brokeOff: decoder.end() }
+  return { events, endsInside: decoder.end() }
 }
 
 const eventsOf = (...pieces: readonly (string | Buffer)[]): readonly string[] => decode(pieces).events
@@ -25,23 +25,23 @@ describe('lines and fields', () => {
   })
 
   test.each([
-    ['one space behind the colon is taken away, and only one', 'data:  a \n\n', [' a ']],
-    ['a tab is none', 'data:\ta\n\n', ['\ta']],
-    ['the space may be missing', 'data:a\n\n', ['a']],
+    ['only one space after the colon is removed', 'data:  a \n\n', [' a ']],
+    ['a tab is not removed', 'data:\ta\n\n', ['\ta']],
+    ['the space is optional', 'data:a\n\n', ['a']],
     ['a field without colon has an empty value', 'data\n\n', ['']],
     ['two empty values are joined by a line feed', 'data\ndata:\n\n', ['\n']],
-    ['an event without data is none', 'event: a\nid: 1\n\n', []],
-    ['a name must be the whole name', 'dat: a\ndatas: b\nDATA: c\n data: d\n\n', []],
-    ['a comment is skipped, also one that looks like data', ': data: a\n:\n\n', []],
+    ['an event without data is skipped', 'event: a\nid: 1\n\n', []],
+    ['a field name must match exactly', 'dat: a\ndatas: b\nDATA: c\n data: d\n\n', []],
+    ['a comment is skipped, even one that looks like data', ': data: a\n:\n\n', []],
     ['other fields do not end an event', 'data: a\nretry: 3\ndata: b\n\n', ['a\nb']],
-    ['empty lines between events are nothing', '\n\n\ndata: a\n\n\n\n\ndata: b\n\n', ['a', 'b']],
+    ['empty lines between events are ignored', '\n\n\ndata: a\n\n\n\n\ndata: b\n\n', ['a', 'b']],
     ['a colon in the value is text', 'data: a: b\n\n', ['a: b']],
     ['a null byte is text', 'data: a\0b\n\n', ['a\0b']],
   ])('%s', (_, text, events) => {
     expect(eventsOf(text)).toEqual(events)
   })
 
-  test('bytes that are no UTF-8 become U+FFFD and spoil nothing else', () => {
+  test('invalid UTF-8 becomes U+FFFD and changes nothing else', () => {
     expect(eventsOf(Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0x0a, 0x0a]), 'data: b\n\n')).toEqual(['�', 'b'])
   })
 
@@ -51,7 +51,7 @@ describe('lines and fields', () => {
   })
 })
 
-describe('an end inside an event is told', () => {
+describe('an end inside an event is reported', () => {
   test.each([
     ['data: a\n\n', false],
     ['data: a\n\n: comment', false],
@@ -62,14 +62,14 @@ describe('an end inside an event is told', () => {
     ['data: a', true],
     ['data: a\n\nda', true],
     ['data: a\n: comment', true],
-  ])('%j: %s', (text, brokeOff) => {
-    expect(decode([text]).brokeOff).toBe(brokeOff)
-    expect(decode([...text]).brokeOff).toBe(brokeOff)
+  ])('%j: %s', (text, endsInside) => {
+    expect(decode([text]).endsInside).toBe(endsInside)
+    expect(decode([...text]).endsInside).toBe(endsInside)
   })
 })
 
-describe('an event above the bound', () => {
-  test('is cut, said to be cut, and followed by whole ones', () => {
+describe('an event above the maximum', () => {
+  test('is cut and marked as cut, and the next events are complete', () => {
     expect(decode(['data: 12345678\n\ndata: 123456789\n\ndata: a\n\n'], 8).events).toEqual([
       '12345678',
       '12345678…',
@@ -77,7 +77,7 @@ describe('an event above the bound', () => {
     ])
   })
 
-  test('of several lines is cut where the sum of its lines passes the bound', () => {
+  test('of several lines is cut where the sum of its lines exceeds the maximum', () => {
     expect(decode(['data: 123\ndata: 456\ndata: 789\n\n'], 8).events).toEqual(['123\n456\n…'])
   })
 
@@ -88,7 +88,7 @@ describe('an event above the bound', () => {
     ],
     ['\u{feff}data: 123456789\n\n', ['12345678…']],
     ['\u{feff}data: 12345678\n\n', ['12345678']],
-  ])('is cut at the same byte however it is read: %j', (text, events) => {
+  ])('is cut at the same byte for any split into reads: %j', (text, events) => {
     const bytes = Buffer.from(text)
     expect(decode([bytes], 8).events).toEqual(events)
     for (let first = 0; first <= bytes.length; first++) {
@@ -102,8 +102,8 @@ describe('an event above the bound', () => {
   })
 })
 
-describe('against the standard, written as it reads', () => {
-  /** Takes each step on the whole text at once: slow and simple. */
+describe('compared with a literal implementation of the standard', () => {
+  /** Applies each step to the whole text: slow and simple. */
   function plainly(text: string): Decoded {
     const lines = text.replace(/^\u{feff}/u, '').split(/\r\n|\n|\r/)
     const rest = lines.pop() ?? ''
@@ -117,10 +117,10 @@ describe('against the standard, written as it reads', () => {
       const [name, ...value] = line.split(':')
       if (name === 'data') data.push(value.join(':').replace(/^ /, ''))
     }
-    return { events, brokeOff: data.length > 0 || (rest !== '' && !rest.startsWith(':')) }
+    return { events, endsInside: data.length > 0 || (rest !== '' && !rest.startsWith(':')) }
   }
 
-  test('10,000 streams of likely pieces, cut at random, are decoded as it says', () => {
+  test('10,000 random streams, split at random, give the same events', () => {
     const words = [
       'data',
       ':',

@@ -5,8 +5,8 @@ import { limits, ok, portOf, responding, sendingTo } from './loopback.ts'
 const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
 const piece = '3\r\n: x\r\n'
 
-describe('each limit ends what it limits, and says which it was', () => {
-  test('a server that accepts and never answers', async () => {
+describe('each timeout ends its request with its own reason', () => {
+  test('a server that accepts and never responds', async () => {
     const { url } = await responding(() => {})
     const exchange = await sendingTo(url)({ timeouts: { ...limits, headersMs: 30 } })
     expect(exchange).toMatchObject({
@@ -17,19 +17,19 @@ describe('each limit ends what it limits, and says which it was', () => {
     expect(exchange.endMs - exchange.sentMs).toBeGreaterThanOrEqual(30)
   })
 
-  test('headers, and then silence', async () => {
+  test('headers, and then nothing', async () => {
     const { url } = await responding(head)
     const exchange = await sendingTo(url)({ timeouts: { ...limits, idleMs: 30 } })
     expect(exchange).toMatchObject({ status: 200, bytes: 0, failure: { reason: 'idle-timeout' } })
   })
 
-  test('half a body, and then silence', async () => {
+  test('half a body, and then nothing', async () => {
     const { url } = await responding('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhello')
     const exchange = await sendingTo(url)({ timeouts: { ...limits, idleMs: 30 } })
     expect(exchange).toMatchObject({ bytes: 5, failure: { reason: 'idle-timeout' } })
   })
 
-  test('a body that trickles for longer than the idle limit is complete', async () => {
+  test('a slow body that takes longer than the idle timeout is complete', async () => {
     const { url } = await responding(socket => {
       socket.write(head)
       let left = 10
@@ -41,7 +41,7 @@ describe('each limit ends what it limits, and says which it was', () => {
     expect(await sendingTo(url)({ timeouts: { ...limits, idleMs: 120 } })).toMatchObject({ bytes: 30, failure: null })
   })
 
-  test('a body that trickles for ever is ended by the limit for the whole', async () => {
+  test('an endless slow body ends with the total timeout', async () => {
     const { url } = await responding(socket => {
       socket.write(head)
       const timer = setInterval(() => socket.write(piece), 5)
@@ -55,14 +55,14 @@ describe('each limit ends what it limits, and says which it was', () => {
     expect(exchange.bytes).toBeGreaterThan(0)
   })
 
-  test('a connection that is accepted and never becomes a TLS session', async () => {
+  test('a connection that is accepted without a TLS handshake', async () => {
     const port = await portOf(createServer(() => {}))
     const send = sendingTo(`https://127.0.0.1:${port}`, 1)
     const failure = (await send({ timeouts: { ...limits, connectMs: 30 } })).failure
     expect(failure).toEqual({ reason: 'connect-timeout', detail: 'no connection within 30 ms' })
   })
 
-  test('an attempt to connect that was given up makes room for the next', async () => {
+  test('a cancelled connection attempt makes room for the next', async () => {
     let connections = 0
     const port = await portOf(createServer(() => connections++))
     const send = sendingTo(`https://127.0.0.1:${port}`, 1)
@@ -72,7 +72,7 @@ describe('each limit ends what it limits, and says which it was', () => {
     expect(connections).toBe(2)
   })
 
-  test('waiting for one of too few connections', async () => {
+  test('a request that waits for a free connection', async () => {
     const { url, seen } = await responding(() => {})
     const send = sendingTo(url, 1)
     const occupying = send({ timeouts: { ...limits, headersMs: 120 } })
@@ -82,7 +82,7 @@ describe('each limit ends what it limits, and says which it was', () => {
     expect(seen.requests).toHaveLength(1)
   })
 
-  test('the limits of one request are not those of another on the same connection', async () => {
+  test('the timeouts of one request do not apply to another on the same connection', async () => {
     const { url } = await responding(socket => setTimeout(() => socket.write(ok('{}')), 60))
     const send = sendingTo(url, 1)
     expect((await send({ timeouts: { ...limits, headersMs: 20 } })).failure?.reason).toBe('headers-timeout')
@@ -91,7 +91,7 @@ describe('each limit ends what it limits, and says which it was', () => {
 })
 
 describe('a stall of the harness itself', () => {
-  test('is not blamed on an answer that was there in time', async () => {
+  test('causes no timeout of a response that arrived in time', async () => {
     let answered = () => {}
     const { url } = await responding(socket => setImmediate(() => socket.write(ok('{}'), () => answered())))
     const send = sendingTo(url)
@@ -108,7 +108,7 @@ describe('a stall of the harness itself', () => {
 })
 
 describe('an abort', () => {
-  test('in the middle of a stream ends it as cancelled and closes the connection', async () => {
+  test('during a stream ends it as cancelled and closes the connection', async () => {
     let closed = false
     const { url } = await responding(socket => {
       socket.write(`${head}${piece}`)
@@ -122,7 +122,7 @@ describe('an abort', () => {
     await expect.poll(() => closed).toBe(true)
   })
 
-  test('before the answer ends every request of the signal, and none of another', async () => {
+  test('before the response ends every request of the signal, and none of another', async () => {
     const { url } = await responding(socket => setTimeout(() => socket.write(ok('{}')), 60))
     const send = sendingTo(url, 40)
     const abort = new AbortController()
@@ -133,14 +133,14 @@ describe('an abort', () => {
     expect((await Promise.all(others)).every(each => each.failure === null)).toBe(true)
   })
 
-  test('that came first keeps the request from being sent', async () => {
+  test('before the request prevents sending', async () => {
     const { url, seen } = await responding(ok('{}'))
     const exchange = await sendingTo(url)({}, AbortSignal.abort())
     expect(exchange.failure?.reason).toBe('cancelled')
     expect(seen.connections).toBe(0)
   })
 
-  test('while it waits for a connection keeps the request from being sent', async () => {
+  test('while the request waits for a connection prevents sending', async () => {
     const { url, seen } = await responding(socket => setTimeout(() => socket.write(ok('{}')), 30))
     const send = sendingTo(url, 1)
     const first = send()
@@ -153,7 +153,7 @@ describe('an abort', () => {
     expect(seen).toMatchObject({ connections: 1, requests: { length: 2 } })
   })
 
-  test('while it waits for a connection opens none in its place', async () => {
+  test('while the request waits for a connection opens no other connection', async () => {
     const { url, seen } = await responding(socket => socket.end(ok('{}', 'connection: close\r\n')))
     const send = sendingTo(url, 1)
     const first = send()
@@ -165,7 +165,7 @@ describe('an abort', () => {
     expect(seen.connections).toBe(1)
   })
 
-  test('between two turns of a kept connection neither sends the request nor closes the connection', async () => {
+  test('between two turns of a kept connection prevents sending and keeps the connection', async () => {
     const { url, seen } = await responding(ok('{}'))
     const send = sendingTo(url, 1)
     await send()

@@ -32,7 +32,7 @@ function standingClock() {
     while (wakeOnce(untilMs));
     nowMs = untilMs
   }
-  /** Time passes and no timer fires, as when the process is busy. */
+  /** Advances the time without firing timers, like a busy process. */
   const stall = (ms: number): void => {
     nowMs += ms
   }
@@ -44,8 +44,8 @@ function watched(clock: Clock) {
   return { late, deadline: startDeadline(clock, timeouts, 0, limit => late.push(`${limit} at ${clock.nowMs()}`)) }
 }
 
-describe('each limit is kept to the millisecond', () => {
-  test('to connect', () => {
+describe('each timeout is exact to the millisecond', () => {
+  test('for the connection', () => {
     const { clock, pass } = standingClock()
     const { late } = watched(clock)
     pass(99)
@@ -54,7 +54,7 @@ describe('each limit is kept to the millisecond', () => {
     expect(late).toEqual(['connect at 100'])
   })
 
-  test('for the headers, although the limit to connect was set for later', () => {
+  test('for the headers, even if the connect timeout is later', () => {
     const { clock, pass } = standingClock()
     const { late, deadline } = watched(clock)
     pass(10)
@@ -63,7 +63,7 @@ describe('each limit is kept to the millisecond', () => {
     expect(late).toEqual(['headers at 60'])
   })
 
-  test('for silence, from the last byte', () => {
+  test('for idle time, since the last byte', () => {
     const { clock, pass } = standingClock()
     const { late, deadline } = watched(clock)
     deadline.enter('idle', 0)
@@ -75,7 +75,7 @@ describe('each limit is kept to the millisecond', () => {
     expect(late).toEqual(['idle at 500'])
   })
 
-  test('for the whole, although bytes keep coming', () => {
+  test('for the total, even if bytes keep arriving', () => {
     const { clock, pass } = standingClock()
     const { late, deadline } = watched(clock)
     deadline.enter('idle', 0)
@@ -88,7 +88,7 @@ describe('each limit is kept to the millisecond', () => {
   })
 })
 
-test('a timer is not set anew for each byte', () => {
+test('the timer is not reset for each byte', () => {
   const { clock, pass, set } = standingClock()
   const { deadline } = watched(clock)
   deadline.enter('idle', 0)
@@ -99,7 +99,7 @@ test('a timer is not set anew for each byte', () => {
   expect(set()).toBeLessThan(10)
 })
 
-test('what is read one turn after a limit was found missed still counts', () => {
+test('bytes that are read one turn after a timeout still count', () => {
   const { clock, stall, wakeOnce } = standingClock()
   const { late, deadline } = watched(clock)
   deadline.enter('headers', 0)
@@ -110,7 +110,7 @@ test('what is read one turn after a limit was found missed still counts', () => 
   expect(late).toEqual([])
 })
 
-test('a limit that is missed for one more turn is missed', () => {
+test('a timeout counts after one more turn without bytes', () => {
   const { clock, stall, wakeOnce } = standingClock()
   const { late, deadline } = watched(clock)
   deadline.enter('headers', 0)
@@ -120,7 +120,7 @@ test('a limit that is missed for one more turn is missed', () => {
   expect(late).toEqual(['headers at 70'])
 })
 
-test('after stop nothing is called and no timer is left', () => {
+test('after a stop nothing is called and no timer is left', () => {
   const { clock, pass, waiting } = standingClock()
   const { late, deadline } = watched(clock)
   deadline.enter('headers', 0)

@@ -3,8 +3,8 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { undiciTransport } from '../../../../src/produce/transport/undici.ts'
 import { ok, plainRequest, responding, sendingTo } from './loopback.ts'
 
-describe('what is sent', () => {
-  test('the request carries its own headers and what HTTP needs, and nothing else', async () => {
+describe('requests', () => {
+  test('a request has its own headers, those that HTTP requires, and no others', async () => {
     const { url, seen } = await responding(ok('{}'))
     await sendingTo(url)({ headers: { 'Content-Type': 'application/json', authorization: 'Bearer k' } })
     expect(seen.requests[0]?.split('\r\n')).toEqual([
@@ -42,8 +42,8 @@ describe('what is sent', () => {
   })
 })
 
-describe('what comes back', () => {
-  test('status, headers, body and the instants in their order', async () => {
+describe('responses', () => {
+  test('a response has status, headers, body, and times in order', async () => {
     const { url } = await responding(ok('{"a":1}', 'X-Request-ID: r1\r\n'))
     const exchange = await sendingTo(url)()
     expect(exchange).toMatchObject({ status: 200, bytes: 7, failure: null })
@@ -53,7 +53,7 @@ describe('what comes back', () => {
     expect(exchange.headersMs).toBeLessThanOrEqual(exchange.endMs)
   })
 
-  test('a complete answer with status 500 is no failure', async () => {
+  test('a complete response with status 500 is not a failure', async () => {
     const { url } = await responding('HTTP/1.1 500 Oops\r\ncontent-length: 2\r\n\r\nno')
     expect(await sendingTo(url)()).toMatchObject({ status: 500, failure: null })
   })
@@ -66,7 +66,7 @@ describe('what comes back', () => {
     expect(seen.requests).toHaveLength(1)
   })
 
-  test('a cookie is not sent back and a compressed body is not unpacked', async () => {
+  test('a cookie is not sent back, and a compressed body is not decompressed', async () => {
     const { url, seen } = await responding(ok('\x1f\x8b', 'set-cookie: a=1\r\ncontent-encoding: gzip\r\n'))
     const send = sendingTo(url)
     expect((await send()).body).toEqual(Buffer.from([0x1f, 0x8b]))
@@ -74,14 +74,14 @@ describe('what comes back', () => {
     expect(seen.requests[1]).not.toContain('cookie')
   })
 
-  test('an answer 103 is passed over and the one behind it counts', async () => {
+  test('a 103 response is skipped, and the final one counts', async () => {
     const { url } = await responding(`HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${ok('{}')}`)
     const exchange = await sendingTo(url)()
     expect(exchange).toMatchObject({ status: 200, failure: null })
     expect(exchange.headers.link).toBeUndefined()
   })
 
-  test('a body without announced length ends with the connection', async () => {
+  test('a body without a length ends with the connection', async () => {
     const { url } = await responding(socket => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'))
     const exchange = await sendingTo(url)()
     expect(exchange.failure).toBeNull()
@@ -90,14 +90,14 @@ describe('what comes back', () => {
 })
 
 describe('connections', () => {
-  test('requests one after the other share a connection', async () => {
+  test('sequential requests share a connection', async () => {
     const { url, seen } = await responding(ok('{}'))
     const send = sendingTo(url)
     for (let i = 0; i < 5; i++) await send()
     expect(seen).toMatchObject({ connections: 1, requests: { length: 5 } })
   })
 
-  test('requests at the same time have a connection each', async () => {
+  test('concurrent requests use separate connections', async () => {
     const { url, seen } = await responding(socket => setTimeout(() => socket.write(ok('{}')), 20))
     const send = sendingTo(url, 50)
     const exchanges = await Promise.all(Array.from({ length: 50 }, () => send()))
@@ -105,11 +105,11 @@ describe('connections', () => {
     expect(seen.connections).toBe(50)
   })
 
-  test('no more connections are opened than allowed, and the rest wait their turn', async () => {
+  test('at most the maximum number of connections is opened, and other requests wait', async () => {
     let inFlight = 0
-    let most = 0
+    let maxOpen = 0
     const { url, seen } = await responding(socket => {
-      most = Math.max(most, ++inFlight)
+      maxOpen = Math.max(maxOpen, ++inFlight)
       setTimeout(() => {
         inFlight--
         socket.write(ok('{}'))
@@ -119,10 +119,10 @@ describe('connections', () => {
     const exchanges = await Promise.all(Array.from({ length: 40 }, () => send()))
     expect(exchanges.filter(each => each.failure !== null)).toEqual([])
     expect(seen.connections).toBe(3)
-    expect(most).toBe(3)
+    expect(maxOpen).toBe(3)
   })
 
-  test('a server that closes after each answer fails nobody', async () => {
+  test('a server that closes after each response causes no failures', async () => {
     const { url, seen } = await responding(socket => socket.end(ok('{}', 'connection: close\r\n')))
     const send = sendingTo(url, 2)
     const exchanges = await Promise.all(Array.from({ length: 20 }, () => send()))
@@ -130,7 +130,7 @@ describe('connections', () => {
     expect(seen.requests).toHaveLength(20)
   })
 
-  test('a request that failed does not hold up those that wait for its connection', async () => {
+  test('a failed request does not block those that wait for its connection', async () => {
     let calls = 0
     const { url } = await responding(socket => {
       if (++calls % 2 === 1) socket.resetAndDestroy()
@@ -143,7 +143,7 @@ describe('connections', () => {
     )
   })
 
-  test('closing ends what is under way and what waits, and refuses what comes later', async () => {
+  test('closing ends requests in flight and in the queue, and rejects later ones', async () => {
     const { url } = await responding(() => {})
     const { send, close } = undiciTransport({ baseUrl: url, clock: systemClock(), maxConnections: 1 })
     const signal = new AbortController().signal
@@ -157,7 +157,7 @@ describe('connections', () => {
 describe('an event stream', () => {
   const head = 'HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\nconnection: close\r\n\r\n'
 
-  test('goes to its reader as it arrives, with instants that do not go back, and is not kept', async () => {
+  test('goes to its reader as it arrives, with increasing times, and is not kept', async () => {
     const { url } = await responding(socket => {
       socket.write(`${head}data: 1\n\n`)
       setTimeout(() => socket.end('data: 2\n\n'), 20)
@@ -171,7 +171,7 @@ describe('an event stream', () => {
     expect(Number(reads.at(-1)?.[1]) - Number(reads[0]?.[1])).toBeGreaterThan(5)
   })
 
-  test('is kept like any body when nobody asked for it', async () => {
+  test('is kept like any body if there is no reader', async () => {
     const { url } = await responding(socket => socket.end(`${head}data: 1\n\n`))
     expect((await sendingTo(url)()).body.toString()).toBe('data: 1\n\n')
   })
@@ -179,14 +179,14 @@ describe('an event stream', () => {
   test.each([
     ['another status', head.replace('200 OK', '400 Bad Request')],
     ['another type', head.replace('Text/Event-Stream', 'application/json')],
-    ['a type that only begins so', head.replace('Text/Event-Stream', 'text/event-streams')],
-  ])('with %s is none, and the reader is left alone', async (_, otherHead) => {
+    ['a type with the same prefix', head.replace('Text/Event-Stream', 'text/event-streams')],
+  ])('with %s is not a stream, and its reader gets nothing', async (_, otherHead) => {
     const { url } = await responding(socket => socket.end(`${otherHead}{"error":1}`))
     const exchange = await sendingTo(url)({ onStreamBytes: () => expect.unreachable() })
     expect(exchange.body.toString()).toBe('{"error":1}')
   })
 
-  test('whose reader throws ends once, as a fault of the harness', async () => {
+  test('ends once as a fault of the harness if its reader throws', async () => {
     const { url, seen } = await responding(socket => socket.write(`${head}data: 1\n\n`))
     const send = sendingTo(url)
     const thrown = await send({

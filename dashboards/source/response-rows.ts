@@ -5,20 +5,20 @@ import { ofCalls, ofRun, quantile, quantiles, rate, ratio, series, table } from 
 const requests = ofCalls('turnpike_requests_total')
 const unsuccessful = ofCalls('turnpike_requests_total', 'status_class!="2xx"')
 
-/** How the service fares: how long answers take, how streams flow, what was answered. */
-export const answerRows: readonly Row[] = [
+/** Latency, streams and responses of the service. */
+export const responseRows: readonly Row[] = [
   {
     title: 'Latency',
     panels: [
       chart({
         title: 'Latency',
-        text: 'From due to end, of complete 2xx answers: turnpike_request_duration_seconds. Interpolated in buckets; the report has the exact ones.',
+        text: 'Time from due to end, for complete 2xx responses: turnpike_request_duration_seconds. Interpolated within buckets; the report has exact percentiles.',
         unit: 's',
         queries: quantiles('turnpike_request_duration_seconds'),
       }),
       heatmap({
-        title: 'Latency, every answer',
-        text: 'Answers by their latency: turnpike_request_duration_seconds_bucket.',
+        title: 'Latency distribution',
+        text: 'Complete 2xx responses by latency: turnpike_request_duration_seconds_bucket.',
         unit: 's',
         queries: [
           {
@@ -30,13 +30,13 @@ export const answerRows: readonly Row[] = [
       }),
       chart({
         title: 'Latency p95 by call',
-        text: 'From due to end, of complete 2xx answers: turnpike_request_duration_seconds.',
+        text: 'Time from due to end, for complete 2xx responses: turnpike_request_duration_seconds.',
         unit: 's',
         queries: [series(quantile(0.95, 'turnpike_request_duration_seconds', 'call'), '{{call}}')],
       }),
       chart({
         title: 'Service time',
-        text: 'From send to end, of complete 2xx answers: turnpike_service_time_seconds. What latency has beyond it is the delay of the harness.',
+        text: 'Time from sent to end, for complete 2xx responses: turnpike_service_time_seconds. Latency minus service time is the delay of the harness.',
         unit: 's',
         queries: quantiles('turnpike_service_time_seconds'),
       }),
@@ -47,14 +47,14 @@ export const answerRows: readonly Row[] = [
     panels: [
       chart({
         title: 'Time to first token',
-        text: 'From send to first token: turnpike_ttft_seconds.',
+        text: 'Time from sent to first token: turnpike_ttft_seconds.',
         unit: 's',
         queries: quantiles('turnpike_ttft_seconds'),
         width: 8,
       }),
       chart({
-        title: 'Between tokens',
-        text: 'Gaps between tokens where each chunk held one (turnpike_inter_token_seconds), and between chunks (turnpike_inter_chunk_seconds).',
+        title: 'Inter-token latency',
+        text: 'Gaps between tokens, for streams with one token per chunk (turnpike_inter_token_seconds), and gaps between chunks (turnpike_inter_chunk_seconds).',
         unit: 's',
         queries: [
           ...quantiles('turnpike_inter_token_seconds'),
@@ -64,7 +64,7 @@ export const answerRows: readonly Row[] = [
       }),
       chart({
         title: 'Time per output token',
-        text: 'The pace of a stream after its first token: turnpike_time_per_output_token_seconds.',
+        text: 'Mean time per token of a stream after its first token: turnpike_time_per_output_token_seconds.',
         unit: 's',
         queries: quantiles('turnpike_time_per_output_token_seconds'),
         width: 8,
@@ -72,35 +72,35 @@ export const answerRows: readonly Row[] = [
     ],
   },
   {
-    title: 'Answers',
+    title: 'Responses',
     panels: [
       stacked({
-        title: 'Answers by status',
-        text: 'Each second; none is a request without a complete answer: turnpike_requests_total.',
+        title: 'Responses by status',
+        text: 'Requests per second by status class: turnpike_requests_total. The class none is for requests without a complete response.',
         unit: 'reqps',
         queries: [series(`sum by (status_class) (${rate(requests)})`, '{{status_class}}')],
       }),
       chart({
         title: 'Unsuccessful by call',
-        text: 'What was no complete 2xx answer, of all that was sent: turnpike_requests_total.',
+        text: 'Ratio of requests without a complete 2xx response: turnpike_requests_total.',
         unit: 'percentunit',
         queries: [series(ratio(unsuccessful, requests, ' by (call)'), '{{call}}')],
       }),
       grid({
         title: 'Thresholds',
-        text: '1 holds so far, 0 is crossed; one that is not established is not shown: turnpike_threshold_ok.',
+        text: '1 is met so far, 0 is crossed: turnpike_threshold_ok. Inconclusive thresholds are not shown.',
         unit: 'short',
-        queries: [table(ofRun('turnpike_threshold_ok'), 'holds')],
+        queries: [table(ofRun('turnpike_threshold_ok'), 'met')],
         width: 12,
-        silence: 'None is established',
+        noValue: 'None is conclusive',
       }),
       grid({
-        title: 'Clauses violated',
-        text: 'How often so far: turnpike_violations_total.',
+        title: 'Violated clauses',
+        text: 'Violations so far, by clause: turnpike_violations_total.',
         unit: 'short',
         queries: [table(`${ofRun('turnpike_violations_total')} > 0`, 'violations')],
         width: 12,
-        silence: 'None so far',
+        noValue: 'None so far',
       }),
     ],
   },
