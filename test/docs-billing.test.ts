@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { methodTier } from '../src/contract/contract.ts'
-import { documented } from '../src/contract/documented.ts'
+import { documentedContract } from '../src/contract/documented.ts'
 import { discrepancyKinds } from '../src/judge/audits/audit.ts'
 import { createChecks } from '../src/judge/checks/checks.ts'
 import { createFindingLog } from '../src/judge/checks/findings.ts'
@@ -14,7 +14,7 @@ import { anObservation } from './unit/judge/metrics/fixtures.ts'
 import { conversation, item, textOf } from './unit/service/conversation.ts'
 
 const markdown = readFileSync('docs/billing.md', 'utf8')
-const { rpc, chat, billing, models, headerPrefix } = documented
+const { rpc, chat, billing, models, headerPrefix } = documentedContract
 const price = pico(rpc.usdPerCredit)
 const credits = `${headerPrefix}rpc-credits`
 const cost = `${headerPrefix}rpc-cost-usd`
@@ -35,22 +35,22 @@ const bodyOf = (items: readonly RpcItem[]) =>
 function creditsByContract(network: string, items: readonly RpcItem[]): number {
   const base = rpc.networks[network]?.baseCredits ?? 0
   return items.reduce((sum, { method, failing }) => {
-    const tier = methodTier(documented, network, method)
+    const tier = methodTier(documentedContract, network, method)
     return sum + (failing ? rpc.errorItemCredits : base * (tier === null ? Number.NaN : rpc.multipliers[tier]))
   }, 0)
 }
 
 /** The clauses that the checks say are broken by an answer to these items. */
-function accusedBy(
+function failedBy(
   network: string,
   items: readonly RpcItem[],
   batch: boolean,
   response: ObservedResponse,
 ): readonly string[] {
-  const docket = createFindingLog()
+  const findingLog = createFindingLog()
   const request = { kind: 'rpc', network, batch, items, replay: null } as const
-  createChecks(documented, docket)(anObservation({ request, response }))
-  return docket.findings().map(({ clause }) => clause)
+  createChecks(documentedContract, findingLog)(anObservation({ request, response }))
+  return findingLog.findings().map(({ clause }) => clause)
 }
 
 const responseTo = (network: string, items: readonly RpcItem[], batch: boolean): ObservedResponse => {
@@ -77,7 +77,7 @@ describe('the price of RPC requests', () => {
     expect(row.USD).toBe(formatPico(BigInt(row.Credits ?? 0) * price))
     expect(row['Cost header']).toBe(roundPico(pico(row.USD ?? ''), rpc.costDecimals))
     expect([response.headers[credits], response.headers[cost]]).toEqual([row.Credits, row['Cost header']])
-    expect(accusedBy(Network, items, batch, response)).toEqual([])
+    expect(failedBy(Network, items, batch, response)).toEqual([])
   })
 
   test('a failed single call is accepted at both prices and at no third', () => {
@@ -87,8 +87,8 @@ describe('the price of RPC requests', () => {
       ...response,
       headers: { ...response.headers, [credits]: String(amount), [cost]: formatPico(amount * price) },
     })
-    const accused = (amount: bigint) => accusedBy('ethereum-mainnet', items, false, at(amount))
-    expect([accused(20n), accused(5n), accused(10n)]).toEqual([[], [], ['rpc.credits.amount']])
+    const failed = (amount: bigint) => failedBy('ethereum-mainnet', items, false, at(amount))
+    expect([failed(20n), failed(5n), failed(10n)]).toEqual([[], [], ['rpc.credits.amount']])
   })
 
   test('an error in the price of failures is told apart from one in the rest', () => {
@@ -98,8 +98,8 @@ describe('the price of RPC requests', () => {
       ...response,
       headers: { ...response.headers, [credits]: String(amount), [cost]: formatPico(amount * price) },
     })
-    expect(accusedBy('ethereum-mainnet', items, true, at(40n))).toEqual(['rpc.batch.error-price'])
-    expect(accusedBy('ethereum-mainnet', items, true, at(45n))).toEqual(['rpc.credits.amount'])
+    expect(failedBy('ethereum-mainnet', items, true, at(40n))).toEqual(['rpc.batch.error-price'])
+    expect(failedBy('ethereum-mainnet', items, true, at(45n))).toEqual(['rpc.credits.amount'])
   })
 })
 
@@ -110,14 +110,14 @@ test.each(headers)('a cost header may say as much, and not a pico more or less: 
   const exact = amount * price
   const items = Array.from({ length: 3 }, (_, index) => ({ id: index, method: 'eth_call', failing: false }))
   const response = responseTo('ethereum-mainnet', items, true)
-  const isAccused = (shown: bigint) => {
+  const hasFailed = (shown: bigint) => {
     const headers = { ...response.headers, [credits]: String(amount), [cost]: formatPico(shown) }
-    return accusedBy('ethereum-mainnet', items, true, { ...response, headers }).includes('rpc.cost.amount')
+    return failedBy('ethereum-mainnet', items, true, { ...response, headers }).includes('rpc.cost.amount')
   }
   expect(row.Exact).toBe(formatPico(exact))
   expect(row.Header).toBe(roundPico(exact, rpc.costDecimals))
   const [from, to] = [pico(row['Accepted from'] ?? ''), pico(row.To ?? '')]
-  expect([from - 1n, from, to, to + 1n].map(isAccused)).toEqual([true, false, false, true])
+  expect([from - 1n, from, to, to + 1n].map(hasFailed)).toEqual([true, false, false, true])
 })
 
 const completions = titled(tableUnder(markdown, 'Cost of a completion'), 'Model', 'USD', 'Accepted from', 'To')
@@ -131,8 +131,8 @@ test.each(completions)('a completion may cost as much, and not a pico more or le
     cacheWrite: null,
   }
   const expected = listPricePico(usage, list)
-  const isAccused = (usd: bigint) => {
-    const docket = createFindingLog()
+  const hasFailed = (usd: bigint) => {
+    const findingLog = createFindingLog()
     const { prompt_tokens: promptTokens } = usage
     const request = {
       kind: 'chat',
@@ -153,12 +153,12 @@ test.each(completions)('a completion may cost as much, and not a pico more or le
       bytes: 0,
       body: { kind: 'json', value, digest: null },
     }
-    createChecks(documented, docket)(anObservation({ request, response }))
-    return docket.findings().some(({ clause }) => clause === 'chat.cost.amount')
+    createChecks(documentedContract, findingLog)(anObservation({ request, response }))
+    return findingLog.findings().some(({ clause }) => clause === 'chat.cost.amount')
   }
   expect(row.USD).toBe(formatPico(expected))
   const [from, to] = [pico(row['Accepted from'] ?? ''), pico(row.To ?? '')]
-  expect([from - 1n, from, to, to + 1n].map(isAccused)).toEqual([true, false, false, true])
+  expect([from - 1n, from, to, to + 1n].map(hasFailed)).toEqual([true, false, false, true])
 })
 
 test('the text states the tolerances of the contract', () => {
@@ -175,7 +175,7 @@ test('replays go as the table says', () => {
   const body = bodyOf(itemsIn('eth_call, eth_call fails'))
   const send = (step: string, caller: string) => {
     const key = `ref_default_${caller}`
-    if (step === 'balance check') return get({ method: 'GET', path: documented.paths.rateLimits, key })
+    if (step === 'balance check') return get({ method: 'GET', path: documentedContract.paths.rateLimits, key })
     return ask(step === 'conflict' ? body.slice(0, 1) : body, { key, headers: { 'idempotency-key': 'k' } })
   }
   const rows = tableUnder(markdown, 'Replays')
@@ -193,8 +193,8 @@ describe('the ledger', () => {
   const races = tableUnder(markdown, 'The ledger')
   test.each(titled(races, 'Shown in the race', 'Shown at the end', 'Finding'))('judges a race: %s', (_, row) => {
     const balances = ['10', '10', row['Shown in the race'] ?? '', row['Shown at the end'] ?? '']
-    const { accused } = judgeStory({ steps: 'statement; call 0.0000125 & call 0.0000125; statement', balances })
-    expect(accused.join()).toBe(row.Finding)
+    const { failed } = judgeStory({ steps: 'statement; call 0.0000125 & call 0.0000125; statement', balances })
+    expect(failed.join()).toBe(row.Finding)
   })
 
   const stories = tableUnder(markdown, 'Discrepancies')
@@ -209,8 +209,8 @@ describe('the ledger', () => {
 
   const consistent = stories.filter(({ Kind }) => Kind === undefined)
   test.each(titled(consistent, 'Finding', 'Steps', 'Balances shown'))('finds no difference: %s', (_, row) => {
-    const { accused, billing } = judge(row)
-    expect(accused.join()).toBe(row.Finding)
+    const { failed, billing } = judge(row)
+    expect(failed.join()).toBe(row.Finding)
     expect(billing.discrepancies).toEqual([])
   })
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { documented } from '../src/contract/documented.ts'
+import { documentedContract } from '../src/contract/documented.ts'
 import { createGauges } from '../src/judge/metrics/gauges.ts'
 import { createMetrics } from '../src/judge/metrics/request-stats.ts'
 import { families, histogramFamilies } from '../src/outputs/prometheus/families.ts'
@@ -21,7 +21,7 @@ test('docs/measurement.md lists every metric with its labels, in their order, an
     catchUp: async () => {},
     run: { id: '', scenario: '', seed: 1, version: '' },
     metrics: createMetrics(aPlan()),
-    meters: createGauges(documented),
+    meters: createGauges(documentedContract),
     inFlight: () => 0,
     stage: () => ({ name: '', offeredPerSecond: null }),
     billing: () => ({ billedUsd: null, discrepancies: [] }),

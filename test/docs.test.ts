@@ -7,7 +7,7 @@ import { commands } from '../src/cli/commands.ts'
 import { unjudgedClauses } from '../src/contract/clauses/not-judged.ts'
 import { clauses } from '../src/contract/clauses.ts'
 import { type Contract, contractSchema } from '../src/contract/contract.ts'
-import { documented } from '../src/contract/documented.ts'
+import { documentedContract } from '../src/contract/documented.ts'
 import { loadProfile } from '../src/contract/profile.ts'
 import { toObject } from '../src/lib/json.ts'
 import { UsageError } from '../src/lib/usage-error.ts'
@@ -159,7 +159,7 @@ describe('docs/profiles.md', () => {
   })
 
   test.each(keys.filter(({ value }) => value !== ''))('says what is documented of $path', ({ path, value }) => {
-    expect(String(memberAt(documented, path))).toBe(value)
+    expect(String(memberAt(documentedContract, path))).toBe(value)
   })
 
   test('says of every single value what is documented', () => {
@@ -169,7 +169,7 @@ describe('docs/profiles.md', () => {
 
   test('has the documented limits', () => {
     const limits = tableUnder(markdown, 'Limits by tier').map(row => Object.values(row))
-    const { default: usual, partner } = documented.accounts
+    const { default: usual, partner } = documentedContract.accounts
     const expected = (['XS', 'S', 'M', 'L'] as const).map(tier =>
       [tier, ...[usual, partner].flatMap(of => [of[tier].requestsPerMinute, of[tier].tokensPerMinute])].map(String),
     )
@@ -178,7 +178,7 @@ describe('docs/profiles.md', () => {
 
   test('has the documented models', () => {
     const models = tableUnder(markdown, 'Models').map(row => Object.values(row).map(plain))
-    const expected = documented.models.map(({ id, name, tier, maxCompletionTokens, logprobs, usdPerMillion }) =>
+    const expected = documentedContract.models.map(({ id, name, tier, maxCompletionTokens, logprobs, usdPerMillion }) =>
       [id, name, tier, maxCompletionTokens, logprobs, ...Object.values(usdPerMillion ?? {})].map(String),
     )
     expect(models).toEqual(expected)
@@ -190,12 +190,12 @@ describe('docs/profiles.md', () => {
         .split(' ')
         .map(slug => [slug, { baseCredits: Number(credits), family: Family }] as const),
     )
-    expect(Object.fromEntries(networks)).toEqual(documented.rpc.networks)
-    expect(networks).toHaveLength(Object.keys(documented.rpc.networks).length)
+    expect(Object.fromEntries(networks)).toEqual(documentedContract.rpc.networks)
+    expect(networks).toHaveLength(Object.keys(documentedContract.rpc.networks).length)
   })
 
   test('has an example that changes what it says and nothing else', () => {
-    const { rpc, idempotency, limits, ...others } = documented
+    const { rpc, idempotency, limits, ...others } = documentedContract
     expect(profile(example)).toEqual({
       ...others,
       name: 'acme',
@@ -219,7 +219,7 @@ describe('docs/profiles.md', () => {
   })
 
   test('is right that an empty profile is the documented contract', () => {
-    expect(profile('')).toEqual(documented)
+    expect(profile('')).toEqual(documentedContract)
   })
 })
 

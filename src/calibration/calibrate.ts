@@ -87,7 +87,7 @@ export async function stampStreams(
       else tokenCountMismatches++
     },
   })
-  return { turnpike: delays.facts(), tokenCountMismatches, run: { verdict, reasons } }
+  return { turnpike: delays.snapshot(), tokenCountMismatches, run: { verdict, reasons } }
 }
 
 /** Measures the delays of a reader that only reads. */
@@ -102,7 +102,7 @@ export async function measureRaw(load: StreamLoad, port: number, stop: AbortSign
       readMs.map(ms => originMs + ms),
     )
   await readRawStreams({ load, port, clock, stop, onStream })
-  return delays.facts()
+  return delays.snapshot()
 }
 
 /** Measures the delays of Turnpike, over its usual transport. */

@@ -23,7 +23,7 @@ export type StampDelaySnapshot = {
 export type StampDelays = {
   /** Adds a stream: its stamps, and when each token was read, on the clock of the machine. Ignores chunks outside of the window. */
   readonly add: (stamps: TokenStamps, readMs: readonly number[]) => void
-  readonly facts: () => StampDelaySnapshot
+  readonly snapshot: () => StampDelaySnapshot
 }
 
 export function collectStampDelays(windowOf: () => MeasuredWindow): StampDelays {
@@ -50,7 +50,7 @@ export function collectStampDelays(windowOf: () => MeasuredWindow): StampDelays 
         before = delayMs
       }
     },
-    facts: () => ({
+    snapshot: () => ({
       chunkMs: percentilesOf(chunks),
       firstTokenMs: percentilesOf(firstTokens),
       gapMs: percentilesOf(gaps),

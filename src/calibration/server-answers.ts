@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
-import { documented } from '../contract/documented.ts'
+import { documentedContract } from '../contract/documented.ts'
 import type { Clock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { stampLine, type TokenStamp } from './token-stamps.ts'
@@ -9,10 +9,10 @@ const tiers = { XS: unlimited, S: unlimited, M: unlimited, L: unlimited }
 
 /** The contract of the calibration server: the documented one, with limits that one machine cannot reach. */
 export const calibrationContract: Contract = {
-  ...documented,
+  ...documentedContract,
   name: 'calibration-server',
   accounts: { default: tiers, partner: tiers },
-  limits: { ...documented.limits, windowMs: 3_600_000, tokensReset: 'unix-milliseconds' },
+  limits: { ...documentedContract.limits, windowMs: 3_600_000, tokensReset: 'unix-milliseconds' },
 }
 
 const { accounts, chat, headerPrefix, models } = calibrationContract

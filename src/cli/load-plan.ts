@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
-import { documented } from '../contract/documented.ts'
+import { documentedContract } from '../contract/documented.ts'
 import { loadProfile } from '../contract/profile.ts'
 import { pico } from '../lib/money.ts'
 import { type Mistake, UsageError } from '../lib/usage-error.ts'
@@ -16,7 +16,7 @@ import { number, text, type Values } from './flags.ts'
 /** The documented contract, or the one of `--profile`. */
 export function contractOf(values: Values): Contract {
   const profile = text(values, 'profile')
-  return profile === null ? documented : loadProfile(profile)
+  return profile === null ? documentedContract : loadProfile(profile)
 }
 
 /** A plan before limit discovery, and how to make it again with the limits that the target published. */

@@ -22,7 +22,7 @@ export function print(rendered: string, format: Format): void {
 export function stdoutLayout(): Page {
   const { stdout } = process
   const columns = Math.min(stdout.columns ?? 100, maxColumns)
-  return { columns, colour: stdout.isTTY === true && process.env.NO_COLOR === undefined }
+  return { columns, color: stdout.isTTY === true && process.env.NO_COLOR === undefined }
 }
 
 /** The exit code for a verdict. An interrupted run has its own, whatever the verdict. */

@@ -66,10 +66,10 @@ export const isSearching = (options: Options): boolean =>
   options.enable_web_search === 'on' || options.enable_web_search === 'auto' || options.enable_x_search === true
 
 /** The document does not state how many results a third-party search returns. A page has at most this many. */
-const mostResults = 20
+const maxResults = 20
 
 /** The maximum number of billable searches, scraped pages and results of a request. */
-export function mostLookups(options: ChatOptions | null, contract: Contract): number {
+export function maxLookups(options: ChatOptions | null, contract: Contract): number {
   if (options === null) return 0
   const {
     enable_web_search: search,
@@ -77,5 +77,5 @@ export function mostLookups(options: ChatOptions | null, contract: Contract): nu
     enable_web_scraping: scrapes,
   } = requestedOptions(options, contract)
   const searches = search === 'on' || search === 'auto' ? 1 : 0
-  return searches + (scrapes === true ? contract.chat.search.scrapedPages : 0) + (third === true ? mostResults : 0)
+  return searches + (scrapes === true ? contract.chat.search.scrapedPages : 0) + (third === true ? maxResults : 0)
 }

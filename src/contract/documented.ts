@@ -7,7 +7,7 @@ const flag: ChatOption = { values: 'boolean', default: false, conditional: false
  * The service as its interface document describes it. Comments mark values that the document leaves open: these are
  * defaults from public sources, and a profile replaces them.
  */
-export const documented: Contract = {
+export const documentedContract: Contract = {
   name: 'documented',
   headerPrefix: 'x-service-',
   paths: {

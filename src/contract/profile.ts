@@ -3,7 +3,7 @@ import { explainIssues, type SchemaIssue } from '../lib/schema-mistakes.ts'
 import { oneOf, UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml } from '../lib/yaml.ts'
 import { type Contract, contractSchema } from './contract.ts'
-import { documented } from './documented.ts'
+import { documentedContract } from './documented.ts'
 
 const profileFile = { name: 'profile', secretHint: 'set TURNPIKE_KEYS' }
 
@@ -14,7 +14,7 @@ const profileFile = { name: 'profile', secretHint: 'set TURNPIKE_KEYS' }
  */
 export function loadProfile(file: string): Contract {
   const source = parseYaml(readYaml(file, profileFile), file, profileFile)
-  const merged = overlay(documented, source.value ?? {})
+  const merged = overlay(documentedContract, source.value ?? {})
   const mistakes = source.locate(explainIssues(contractSchema, merged, { expected }))
   if (mistakes.length > 0) throw new UsageError(mistakes)
   return contractSchema.parse(merged)

@@ -22,7 +22,7 @@ import { type RunVerdict, reachVerdict, type VerdictInput } from './verdict.ts'
 export type JudgeJob = { readonly plan: Plan; readonly contract: Contract; readonly head: RunInfo }
 
 /** The result of the judge of one worker, and the footer of its log; null: the log is truncated. */
-export type WorkerResult = { readonly facts: JudgeResult; readonly end: LogFooter | null }
+export type WorkerResult = { readonly snapshot: JudgeResult; readonly end: LogFooter | null }
 
 /** A run with its verdict: the input of its report and its outputs. */
 export type JudgedRun = VerdictInput &
@@ -86,31 +86,31 @@ export async function judgeLog(job: JudgeJob, file: string): Promise<WorkerResul
     if (line.kind === 'end') end = line.end
     if (line.kind === 'gap') skipped += line.skipped
   }
-  return { facts: judge.finish(end !== null), end, skipped }
+  return { snapshot: judge.finish(end !== null), end, skipped }
 }
 
 /** The result of a worker without a log. */
 export const emptyResult = ({ plan, contract, head }: JudgeJob): WorkerResult => ({
-  facts: createJudge(plan, contract, head).finish(false),
+  snapshot: createJudge(plan, contract, head).finish(false),
   end: null,
 })
 
 /** Judges a run by the results of all its workers, in order. Workers share no caller. */
 export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly WorkerResult[]): JudgedRun {
-  const all = results.map(({ facts }) => facts)
+  const all = results.map(({ snapshot }) => snapshot)
   const view = mergeSnapshots(plan, all)
-  const { metrics, docket, audits } = view
+  const { metrics, findingLog, audits } = view
   audits.finish(all.map(({ memories }) => memories))
   const end = endOf(results.map(result => result.end))
-  const latestMs = Math.max(0, ...all.map(facts => facts.latestMs))
+  const latestMs = Math.max(0, ...all.map(snapshot => snapshot.latestMs))
   const durationMs = Math.round(end?.durationMs ?? latestMs)
   const complete = end?.ended === 'complete'
   const load = loadTotals(plan, metrics, audits.blocks(), results, end)
   const series = createSeries(plan)
   const slices = createSlices(plan, contract)
-  for (const facts of all) {
-    series.merge(facts.series)
-    slices.merge(facts.slices)
+  for (const snapshot of all) {
+    series.merge(snapshot.series)
+    slices.merge(snapshot.slices)
   }
   const run = {
     plan,
@@ -121,8 +121,8 @@ export function judgeRun({ plan, contract, head }: JudgeJob, results: readonly W
     load,
     series: series.series(),
     slices: slices.slices(),
-    clauses: docket.tallies(),
-    findings: docket.findings(),
+    clauses: findingLog.tallies(),
+    findings: findingLog.findings(),
     billing: audits.billing(),
     limits: audits.limits(),
     capacity: view.capacity(complete),
@@ -179,9 +179,9 @@ function maxDelay(ends: readonly LogFooter[]): EventLoopDelay | null {
   return { p99: Math.max(...delays.map(({ p99 }) => p99)), max: Math.max(...delays.map(({ max }) => max)) }
 }
 
-function workerTotals({ facts, end }: WorkerResult, worker: number, workers: number, plan: Plan): WorkerTotals {
+function workerTotals({ snapshot, end }: WorkerResult, worker: number, workers: number, plan: Plan): WorkerTotals {
   const lateness = createHistogram()
-  for (const { stats } of facts.metrics.cells) {
+  for (const { stats } of snapshot.metrics.cells) {
     const late = stats.histograms.get('lateness')
     if (late !== undefined) lateness.merge(late)
   }
@@ -190,7 +190,7 @@ function workerTotals({ facts, end }: WorkerResult, worker: number, workers: num
     callers: plan.callers.names.filter((_, caller) => shardOf(caller, plan, workers) === worker).length,
     lost: end === null,
     startedMs: end?.startedMs ?? null,
-    sent: facts.metrics.cells.reduce((sum, { stats }) => sum + stats.sent, 0),
+    sent: snapshot.metrics.cells.reduce((sum, { stats }) => sum + stats.sent, 0),
     latenessMs: percentilesOf(lateness),
     eventLoopDelayMs: end?.eventLoopDelayMs ?? null,
   }

@@ -45,7 +45,7 @@ export type Judge = {
 /** The results so far for some callers, as plain data that threads can exchange. */
 export type JudgeSnapshot = {
   readonly metrics: MetricsSnapshot
-  readonly docket: FindingLogSnapshot
+  readonly findingLog: FindingLogSnapshot
   readonly audits: AuditSnapshot
   /** The results of searches, if the run ends by itself and if not. */
   readonly capacity: { readonly complete: readonly CapacityResult[]; readonly cutShort: readonly CapacityResult[] }
@@ -83,10 +83,10 @@ export function createJudge(
   { startedAtMs }: Pick<RunInfo, 'startedAtMs'>,
   { defer, onJudged = () => {} }: JudgeOptions = {},
 ): Judge {
-  const docket = createFindingLog()
-  const checks = createChecks(contract, docket)
+  const findingLog = createFindingLog()
+  const checks = createChecks(contract, findingLog)
   const series = createSeries(plan)
-  const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, docket, series.spend)
+  const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, findingLog, series.spend)
   const metrics = createMetrics(plan)
   const slices = createSlices(plan, contract)
   const searches = createCapacitySearch(plan, contract)
@@ -103,7 +103,7 @@ export function createJudge(
     slices.add(observation)
     searches.add(observation)
     latestMs = Math.max(latestMs, observation.endMs ?? observation.dueMs)
-    const isCited = docket.cites(observation.id)
+    const isCited = findingLog.cites(observation.id)
     if (isCited) storeCited(observation)
     onJudged(observation, isCited)
   }
@@ -111,14 +111,14 @@ export function createJudge(
   function storeCited(observation: Observation): void {
     cited.set(observation.id, observation)
     // An example is dropped if a later observation gives an earlier one.
-    if (cited.size > maxCited) for (const id of cited.keys()) if (!docket.cites(id)) cited.delete(id)
+    if (cited.size > maxCited) for (const id of cited.keys()) if (!findingLog.cites(id)) cited.delete(id)
   }
 
   function snapshot(): JudgeSnapshot {
     batch.flush()
     return {
       metrics: metrics.snapshot(),
-      docket: docket.snapshot(),
+      findingLog: findingLog.snapshot(),
       audits: audits.snapshot(),
       capacity: { complete: searches.results(true), cutShort: searches.results(false) },
       latestMs,
@@ -145,7 +145,7 @@ export function createJudge(
         memories: audits.crossWorkerState(),
         series: series.snapshot(),
         slices: slices.snapshot(),
-        citedObservations: new Map([...cited].filter(([id]) => docket.cites(id))),
+        citedObservations: new Map([...cited].filter(([id]) => findingLog.cites(id))),
       }
     },
   }
@@ -154,42 +154,42 @@ export function createJudge(
 /** The readings of a run, as of a snapshot. */
 export type RunView = {
   readonly metrics: RunMetrics
-  readonly docket: Pick<FindingLog, 'tallies' | 'violations'>
+  readonly findingLog: Pick<FindingLog, 'tallies' | 'violations'>
   readonly audits: { readonly billing: () => Billing; readonly limits: () => readonly LimitResult[] }
   /** The results of searches; `complete`: the run has ended by itself. */
   readonly capacity: (complete: boolean) => readonly CapacityResult[]
   readonly thresholds: () => readonly ThresholdResult[]
 }
 
-export type MergedView = RunView & { readonly docket: FindingLog; readonly audits: MergedAudits }
+export type MergedView = RunView & { readonly findingLog: FindingLog; readonly audits: MergedAudits }
 
 /** Merges the snapshots of all workers into one. Workers share no caller. */
 export function mergeSnapshots(plan: Plan, snapshots: readonly JudgeSnapshot[]): MergedView {
   const metrics = createMetrics(plan)
-  const docket = createFindingLog()
+  const findingLog = createFindingLog()
   for (const snapshot of snapshots) {
     metrics.merge(snapshot.metrics)
-    docket.merge(snapshot.docket)
+    findingLog.merge(snapshot.findingLog)
   }
   const parts = snapshots.map(snapshot => snapshot.audits)
-  const audits = mergeAudits(parts, plan.callers.names, docket)
+  const audits = mergeAudits(parts, plan.callers.names, findingLog)
   const elapsedMs = Math.max(0, ...snapshots.map(({ latestMs }) => latestMs))
   const capacity: RunView['capacity'] = complete =>
     snapshots.flatMap(snapshot => (complete ? snapshot.capacity.complete : snapshot.capacity.cutShort))
   const thresholds = () =>
-    thresholdsOf(plan, { metrics, docket, audits, capacity }, { complete: false, elapsedMs }, null)
-  return { metrics, docket, audits, capacity, thresholds }
+    thresholdsOf(plan, { metrics, findingLog, audits, capacity }, { complete: false, elapsedMs }, null)
+  return { metrics, findingLog, audits, capacity, thresholds }
 }
 
 export function thresholdsOf(
   plan: Plan,
-  { metrics, docket, audits, capacity }: Omit<RunView, 'thresholds'>,
+  { metrics, findingLog, audits, capacity }: Omit<RunView, 'thresholds'>,
   extent: RunExtent,
   eventLoopDelayMs: EventLoopDelay | null,
 ): readonly ThresholdResult[] {
   const { discrepancies, claimedCredits, claimedUsd } = audits.billing()
   return evaluateThresholds(plan.thresholds, metrics, {
-    violations: docket.violations(),
+    violations: findingLog.violations(),
     discrepancies: discrepancies.reduce((sum, { count }) => sum + count, 0),
     unexpected429: audits.limits().reduce((sum, limit) => sum + limit.unexpected429, 0),
     credits: BigInt(claimedCredits),

@@ -9,7 +9,7 @@ import { type Histogram, meanMs, percentileMs, samplesFor } from './metrics/hist
 import type { RequestStats, RunMetrics } from './metrics/request-stats.ts'
 import { perSecond, type RunExtent, type Selection } from './metrics/timings.ts'
 
-export type Status = 'pass' | 'fail' | 'inconclusive'
+export type Verdict = 'pass' | 'fail' | 'inconclusive'
 
 export type ThresholdResult = {
   readonly expression: string
@@ -19,7 +19,7 @@ export type ThresholdResult = {
   readonly bound: number
   /** Of the value and of the bound; a ratio of 1 is 100 %. */
   readonly unit: Unit
-  readonly verdict: Status
+  readonly verdict: Verdict
   readonly message: string
   readonly why: string
 }
@@ -36,7 +36,7 @@ function evaluate(threshold: Threshold, metrics: RunMetrics, totals: RunTotals):
   const { expression, why, operator, bound } = threshold
   const measured = measure(threshold, metrics, totals)
   const { value, unit, subject, samples } = measured
-  const result = (verdict: Status, message: string): ThresholdResult => {
+  const result = (verdict: Verdict, message: string): ThresholdResult => {
     return { expression, value, operator, bound, unit, verdict, message, why }
   }
   const required = `${operator} ${formatExact(bound, unit)}`

@@ -7,10 +7,10 @@ import type { CapacityResult } from './capacity/result.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
-import type { Status, ThresholdResult } from './thresholds.ts'
+import type { Verdict, ThresholdResult } from './thresholds.ts'
 
 export type RunVerdict = {
-  readonly verdict: Status
+  readonly verdict: Verdict
   /** Sentences; never empty. */
   readonly reasons: readonly string[]
 }
@@ -148,7 +148,7 @@ function unconfirmedSearches({ plan, capacity, thresholds }: VerdictInput): read
     .map(({ stage, reason }) => `The search in ${stage} found no capacity: ${reason}`)
 }
 
-const ofVerdict = (thresholds: readonly ThresholdResult[], verdict: Status, word: string): readonly string[] =>
+const ofVerdict = (thresholds: readonly ThresholdResult[], verdict: Verdict, word: string): readonly string[] =>
   thresholds.filter(t => t.verdict === verdict).map(t => `Threshold ${word}: ${t.expression}: ${t.message}.`)
 
 /**

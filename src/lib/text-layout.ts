@@ -3,13 +3,13 @@ import { styleText } from 'node:util'
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 /** How text is laid out: its width in columns, and whether styles are used. */
-export type Page = { readonly columns: number; readonly colour: boolean }
+export type Page = { readonly columns: number; readonly color: boolean }
 
 export type TableCell = { readonly text: string; readonly style?: Style; readonly align?: 'right' }
 
 /** The layout decides about color, not the stream that the text is written to. */
 export const paint = (page: Page, style: Style | undefined, text: string): string =>
-  page.colour && style !== undefined ? styleText(style, text, { validateStream: false }) : text
+  page.color && style !== undefined ? styleText(style, text, { validateStream: false }) : text
 
 /** Untrusted text on one line: it must not move the cursor, color the terminal or reverse the text. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
@@ -106,7 +106,7 @@ export function plainTable(
     return wrapWords(row[last] ?? '', columns - before).map((text, line) => [...(line === 0 ? first : blank), text])
   })
   return table(
-    { columns: Number.POSITIVE_INFINITY, colour: false },
+    { columns: Number.POSITIVE_INFINITY, color: false },
     0,
     lines.map(line => line.map(toCell)),
   )

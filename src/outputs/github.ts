@@ -2,7 +2,7 @@ import { appendFileSync, statSync } from 'node:fs'
 import { plural } from '../lib/format.ts'
 import { oneLine } from '../lib/text-layout.ts'
 import type { Report } from '../report/document.ts'
-import { longestMarkdownBytes } from '../report/render/markdown.ts'
+import { maxMarkdownBytes } from '../report/render/markdown.ts'
 import { renderMarkdown, renderMarkdownHead } from '../report/render/renderers.ts'
 import type { Output } from './output.ts'
 
@@ -24,7 +24,7 @@ export function writeGitHubSummary(report: Report): void {
 
 /** GitHub hides a summary that is too large. If the report does not fit, adds its short form. */
 function addToSummary(file: string, report: Report): void {
-  const room = longestMarkdownBytes - (statSync(file, { throwIfNoEntry: false })?.size ?? 0)
+  const room = maxMarkdownBytes - (statSync(file, { throwIfNoEntry: false })?.size ?? 0)
   const text = [renderMarkdown, renderMarkdownHead]
     .map(render => `${render(report)}\n`)
     .find(rendered => Buffer.byteLength(rendered) <= room)

@@ -45,14 +45,14 @@ export function createProgress(
 }
 
 function progressOf(plan: Plan, live: LiveRun, clock: Clock): ProgressSnapshot {
-  const { metrics, docket, audits, capacity } = live.view()
+  const { metrics, findingLog, audits, capacity } = live.view()
   return snapshotProgress({
     plan,
     metrics,
     stage: live.stage(),
     loadElapsedMs: loadElapsedMs(live, clock),
     inFlight: live.inFlight(),
-    violations: docket.violations(),
+    violations: findingLog.violations(),
     claimedUsd: audits.billing().claimedUsd,
     capacity: capacity(false),
   })

@@ -1,4 +1,4 @@
-import { choicesOf, mostLookups } from '../contract/chat-options.ts'
+import { choicesOf, maxLookups } from '../contract/chat-options.ts'
 import { type Contract, type Model, methodTier, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
 import { formatPico, pico } from '../lib/money.ts'
@@ -70,7 +70,7 @@ function resourcePicoUsd(name: string, contract: Contract): bigint | null {
 
 /** The maximum cost of searching and scraping; null if its price is unknown. */
 function lookupsPicoUsd(call: Extract<Call, { kind: 'chat' }>, arrivals: number, contract: Contract): bigint | null {
-  const lookups = arrivals * mostLookups(call.options, contract)
+  const lookups = arrivals * maxLookups(call.options, contract)
   const { usdPerLookup } = contract.chat.search
   if (lookups === 0) return 0n
   return usdPerLookup === null ? null : costOf(lookups, pico(usdPerLookup), 1n)

@@ -1,4 +1,4 @@
-import type { Status } from './document.ts'
+import type { Verdict } from './document.ts'
 
 /** The media that a page can be rendered for. */
 export type Medium = 'text' | 'markdown' | 'html'
@@ -14,7 +14,7 @@ type StyledWords = {
   /** A name, shown verbatim. */
   readonly isCode?: true
   /** Markdown shows it as a sign before the words. */
-  readonly verdict?: Status
+  readonly verdict?: Verdict
 }
 
 /** The same words in every medium, or words by medium; a medium without words shows nothing. */
@@ -44,7 +44,7 @@ export type Heading<C = Content> = {
   /** The anchor of the section that starts here. A heading without one is the title of the page. */
   readonly id?: string
   /** Of a title: the result of the page. */
-  readonly verdict?: { readonly status: Status; readonly words: C }
+  readonly verdict?: { readonly status: Verdict; readonly words: C }
 }
 
 export type Text<C = Content> = {
@@ -296,7 +296,7 @@ export const code = (words: string): StyledWords => ({ words, isCode: true })
 export const toned = (tone: Tone, words: Words): StyledWords => ({ words, tone })
 
 /** The tone of each verdict. */
-export const statusTones: Readonly<Record<Status, Tone>> = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' }
+export const statusTones: Readonly<Record<Verdict, Tone>> = { pass: 'good', fail: 'bad', inconclusive: 'doubtful' }
 
 /** `requests 17, 18`. */
 export const requestList = (ids: readonly number[]): string =>

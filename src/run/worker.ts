@@ -74,10 +74,10 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     close: engine.close,
     finish: async run => {
       const eventLoopDelayMs = io.eventLoopDelayMs()
-      const facts = judge.finish(true)
+      const snapshot = judge.finish(true)
       const end = { ...run, loadStartMs: plannedMs, startedMs, eventLoopDelayMs, notRecorded: log?.notRecorded() ?? 0 }
       await log?.end(end)
-      return { facts, end }
+      return { snapshot, end }
     },
     snapshot: () => ({
       judge: judge.snapshot(),

@@ -79,7 +79,7 @@ async function writeReport(path: string, report: Report): Promise<void> {
     examples.map(example => `${JSON.stringify({ ...finding, ...example })}\n`),
   )
   await replaceFile(join(path, files.findings), lines.join(''))
-  await replaceFile(join(path, files.text), renderText(report, { columns: 100, colour: false, directory: path }))
+  await replaceFile(join(path, files.text), renderText(report, { columns: 100, color: false, directory: path }))
   await replaceFile(join(path, files.html), renderHtml(report))
   await replaceFile(join(path, files.junit), renderJunit(report))
   await replaceFile(join(path, files.markdown), renderMarkdown(report))
@@ -91,7 +91,7 @@ export async function writeComparison(path: string, comparison: Comparison): Pro
   try {
     await mkdir(path, { recursive: true })
     for (const { file, render } of Object.values(comparisonRenderers))
-      await replaceFile(join(path, file), render(comparison, { columns: 120, colour: false }))
+      await replaceFile(join(path, file), render(comparison, { columns: 120, color: false }))
   } catch (cause) {
     throw new UsageError({ where: path, got: (cause as Error).message, expected: 'a writable directory' })
   }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { documented } from '../../src/contract/documented.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
 import { priceListOf } from '../../src/judge/checks/price-list.ts'
 import { toObject } from '../../src/lib/json.ts'
 import { formatPico, parsePico } from '../../src/lib/money.ts'
@@ -21,7 +21,7 @@ export type RepeatedRun = {
 const windowMs = 60_000
 const pauseMs = 2 * windowMs
 
-const { usdHeader } = priceListOf(documented)
+const { usdHeader } = priceListOf(documentedContract)
 
 /**
  * An endless source of valid observations without the cost of a service. A run of the crowd is recorded once and

@@ -64,8 +64,8 @@ for (const { way, isScraped, left } of ways) {
         const request = new Set(
           exprs.filter(expr => !left.test(expr)).flatMap(expr => [expr, ...(expr.match(/\w+\{[^}]*\}/g) ?? [])]),
         )
-        const complaints = await Promise.all([...request].map(expr => prometheus.complaints(expr, span)))
-        expect(complaints.flat()).toEqual([])
+        const found = await Promise.all([...request].map(expr => prometheus.found(expr, span)))
+        expect(found.flat()).toEqual([])
       })
 
       test.each(variables)('$label has values', async ({ label, series }) => {
@@ -74,22 +74,22 @@ for (const { way, isScraped, left } of ways) {
       })
 
       test('its annotations have data', async () => {
-        const complaints = await Promise.all(annotations.map(expr => prometheus.complaints(expr, span)))
+        const found = await Promise.all(annotations.map(expr => prometheus.found(expr, span)))
         expect(annotations).not.toEqual([])
-        expect(complaints.flat()).toEqual([])
+        expect(found.flat()).toEqual([])
       })
     })
 
     test.each(rulesIn('recording.rules.yml'))(
       '$record is recorded, and every value is a number',
       async ({ record = '' }) => {
-        expect(await prometheus.complaints(record, span)).toEqual([])
+        expect(await prometheus.found(record, span)).toEqual([])
       },
     )
 
     test.each(rulesIn('alerts.rules.yml'))('$alert has data', async ({ expr }) => {
       const [watched = ''] = /^.*(?= (?:[<>]|==) [\d.]+$)/.exec(expr.trim()) ?? []
-      expect(await prometheus.complaints(watched, span)).toEqual([])
+      expect(await prometheus.found(watched, span)).toEqual([])
     })
 
     test('every rule is healthy, and the faults fire their alerts', async () => {
@@ -100,14 +100,14 @@ for (const { way, isScraped, left } of ways) {
       expect(rules).toHaveLength(rulesIn('recording.rules.yml').length + rulesIn('alerts.rules.yml').length)
       expect(rules.filter(({ health }) => health !== 'ok')).toEqual([])
       for (const alert of ['TurnpikeClauseViolated', 'TurnpikeDiscrepancy'])
-        expect(await prometheus.complaints(`ALERTS{alertname="${alert}",alertstate="firing"}`, span)).toEqual([])
+        expect(await prometheus.found(`ALERTS{alertname="${alert}",alertstate="firing"}`, span)).toEqual([])
     })
 
     test('a metric with another name is detected', async () => {
       const exprs = boards.flatMap(({ panels }) => panels.flatMap(panel => panel.exprs))
       const [ofTtft = ''] = exprs.filter(expr => expr.includes('turnpike_ttft_seconds_bucket'))
-      expect(await prometheus.complaints(ofTtft, span)).toEqual([])
-      expect(await prometheus.complaints(ofTtft.replace('_ttft_', '_first_token_'), span)).not.toEqual([])
+      expect(await prometheus.found(ofTtft, span)).toEqual([])
+      expect(await prometheus.found(ofTtft.replace('_ttft_', '_first_token_'), span)).not.toEqual([])
     })
   })
 }

@@ -38,7 +38,7 @@ async function instantsOf(prometheus: RealPrometheus, series: string): Promise<r
 /** Without recording rules, whose series stay until the next evaluation. */
 const ownOf = (of: string): string => of.replace('}', ',__name__=~"(turnpike|process|nodejs)_.*"}')
 
-const longestGap = (instants: readonly number[]): number =>
+const maxGap = (instants: readonly number[]): number =>
   Math.max(...instants.slice(1).map((seconds, index) => seconds - (instants[index] ?? seconds)))
 
 const overAll = ({ calls }: Report, call: string): CallFacts | undefined =>
@@ -122,7 +122,7 @@ describeWith('prometheus', 'a run that writes to a real Prometheus', () => {
     expect(stderr).toContain('taken again')
     expect(report.load.pushed).toMatchObject({ lostSamples: 0 })
     const instants = await instantsOf(prometheus, `turnpike_run_info${of}`)
-    expect(longestGap(instants)).toBeLessThan(3.5)
+    expect(maxGap(instants)).toBeLessThan(3.5)
     expect(await prometheus.numbersOf(`sum(turnpike_requests_total${of})`, instants.at(-1))).toEqual([
       { labels: {}, value: report.load.sent },
     ])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../src/contract/documented.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
 import type { CapacityResult } from '../../src/judge/capacity/result.ts'
 import { createJudge } from '../../src/judge/judge.ts'
 import { formatRate } from '../../src/lib/format.ts'
@@ -59,12 +59,12 @@ describe('a search in a whole run', () => {
 
   test('has the same result when judged again from its observations', async () => {
     const { report, plan, head, observations } = await found
-    const judge = createJudge(plan, documented, head)
+    const judge = createJudge(plan, documentedContract, head)
     for (const observation of observations) judge.add(JSON.parse(JSON.stringify(observation)))
     const footer = { startedMs: null, eventLoopDelayMs: null, notRecorded: 0, loadStartMs: null, pushed: null }
     const end = { ended: 'complete', durationMs: report.run.durationMs, ...footer } as const
-    const parts = [{ facts: judge.finish(true), end }]
-    const judged = await makeReport({ plan, contract: documented, head }, parts, async function* () {
+    const parts = [{ snapshot: judge.finish(true), end }]
+    const judged = await makeReport({ plan, contract: documentedContract, head }, parts, async function* () {
       yield* observations
     })
     expect(judged.report.capacity).toEqual(report.capacity)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { type Contract, contractSchema } from '../../src/contract/contract.ts'
-import { documented } from '../../src/contract/documented.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
 import { randomStream } from '../../src/lib/random.ts'
 import { isConcurrencyRejection } from '../../src/observation/response.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
@@ -17,14 +17,14 @@ const jittered = (seed: number) => {
 }
 
 const withLimits = (limits: Partial<Contract['limits']>): Contract =>
-  contractSchema.parse({ ...documented, limits: { ...documented.limits, ...limits } })
+  contractSchema.parse({ ...documentedContract, limits: { ...documentedContract.limits, ...limits } })
 
 const withChat = (chat: Partial<Contract['chat']>): Contract =>
-  contractSchema.parse({ ...documented, chat: { ...documented.chat, ...chat } })
+  contractSchema.parse({ ...documentedContract, chat: { ...documentedContract.chat, ...chat } })
 
 const unknownModels: Contract = contractSchema.parse({
   ...withChat({ unknownMembers: null, compression: 'optional' }),
-  models: documented.models.map(({ usdPerMillion, ...model }) => ({
+  models: documentedContract.models.map(({ usdPerMillion, ...model }) => ({
     ...model,
     logprobs: null,
     usdPerMillion: usdPerMillion && { input: usdPerMillion.input, output: usdPerMillion.output },
@@ -32,9 +32,9 @@ const unknownModels: Contract = contractSchema.parse({
 })
 
 const oneAtATime: Contract = contractSchema.parse({
-  ...documented,
-  rpc: { ...documented.rpc, oneAtATime: { waitMs: 5, message: 'Another request is in flight' } },
-  idempotency: { ...documented.idempotency, concurrent: 'best-effort' },
+  ...documentedContract,
+  rpc: { ...documentedContract.rpc, oneAtATime: { waitMs: 5, message: 'Another request is in flight' } },
+  idempotency: { ...documentedContract.idempotency, concurrent: 'best-effort' },
 })
 
 /** All failures that a run reports. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
 import { type Contract, contractSchema } from '../../src/contract/contract.ts'
-import { documented } from '../../src/contract/documented.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
 import { randomStream } from '../../src/lib/random.ts'
 import type { Observation } from '../../src/observation/observation.ts'
 import { isAbuseBlock } from '../../src/observation/response.ts'
@@ -17,9 +17,9 @@ const jittered = (seed: number) => {
 }
 
 const shortWindows: Contract = contractSchema.parse({
-  ...documented,
-  limits: { ...documented.limits, windowMs: 7_000 },
-  idempotency: { ...documented.idempotency, ttlMs: 2_000 },
+  ...documentedContract,
+  limits: { ...documentedContract.limits, windowMs: 7_000 },
+  idempotency: { ...documentedContract.idempotency, ttlMs: 2_000 },
 })
 
 const circumstances: readonly (readonly [when: string, run: Omit<VirtualRun, 'scenario'> & { scenario?: string }])[] = [
@@ -63,7 +63,7 @@ function count(observations: readonly Observation[]): void {
   const ofCallers = sent.filter(({ request }) => request.kind !== 'models' && request.kind !== 'networks')
   for (const { response, caller } of ofCallers.toSorted((a, b) => (a.sentMs ?? 0) - (b.sentMs ?? 0))) {
     const status = response?.status ?? 0
-    if (response !== null && isAbuseBlock(response, documented)) {
+    if (response !== null && isAbuseBlock(response, documentedContract)) {
       seen.blocked++
       blocked.add(caller)
     } else if (status === 200 && blocked.delete(caller)) seen.released++

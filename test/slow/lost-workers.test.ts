@@ -29,8 +29,8 @@ describe.concurrent('a worker that is lost during the load', () => {
     const run = await ended
     expect(run.stderr).toMatch(new RegExp(`Worker 2 of 3 was lost: .*${why}`))
     expect(run.code).toBe(3)
-    const { verdict, reasons, run: facts, load } = reportIn(out)
-    expect([verdict, facts.ended]).toEqual(['inconclusive', 'worker-lost'])
+    const { verdict, reasons, run: snapshot, load } = reportIn(out)
+    expect([verdict, snapshot.ended]).toEqual(['inconclusive', 'worker-lost'])
     expect(load.workers.map(({ lost }) => lost)).toEqual([false, true, false])
     expect(load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(load.sent)
     expect(load.workers.filter(({ sent }) => sent > 10)).toHaveLength(3)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../src/contract/documented.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
 import { createJudge } from '../../src/judge/judge.ts'
 import type { LogFooter } from '../../src/observation/log.ts'
 import type { Observation } from '../../src/observation/observation.ts'
@@ -14,11 +14,11 @@ async function judgeAgain(
   observations: readonly Observation[],
   end: LogFooter | null,
 ) {
-  const judge = createJudge(plan, documented, head)
+  const judge = createJudge(plan, documentedContract, head)
   // Plain copies, as read from a file.
   for (const observation of observations) judge.add(JSON.parse(JSON.stringify(observation)))
-  const result = { facts: judge.finish(end !== null), end }
-  const made = await makeReport({ plan, contract: documented, head }, [result], async function* () {
+  const result = { snapshot: judge.finish(end !== null), end }
+  const made = await makeReport({ plan, contract: documentedContract, head }, [result], async function* () {
     yield* observations
   })
   return made.report

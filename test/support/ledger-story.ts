@@ -1,4 +1,4 @@
-import { documented } from '../../src/contract/documented.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
 import { type Audits, createAudits } from '../../src/judge/audits/audits.ts'
 import { createFindingLog } from '../../src/judge/checks/findings.ts'
 import { pico } from '../../src/lib/money.ts'
@@ -14,7 +14,7 @@ export type Story = { readonly steps: string; readonly balances: readonly string
 export type Outcome = {
   readonly billing: ReturnType<Audits['billing']>
   /** The clauses that the ledger fails. */
-  readonly accused: readonly string[]
+  readonly failed: readonly string[]
 }
 
 const noon = Date.UTC(2026, 0, 15, 12)
@@ -22,8 +22,8 @@ const tookMs = 400
 
 export function judgeStory({ steps, balances }: Story): Outcome {
   const findingLog = createFindingLog()
-  const audits = createAudits({ contract: documented, shared: false, startedAtMs: noon }, findingLog)
-  const restMs = documented.billing.settleMs + 2 * tookMs
+  const audits = createAudits({ contract: documentedContract, shared: false, startedAtMs: noon }, findingLog)
+  const restMs = documentedContract.billing.settleMs + 2 * tookMs
   const together = steps.split(';').map(step => step.split('&').map(request => request.trim()))
   const sent = together.flatMap((requests, step) =>
     requests.map((request, index) => ({ request, sentMs: step * restMs + index * 10 })),
@@ -31,7 +31,7 @@ export function judgeStory({ steps, balances }: Story): Outcome {
   for (const [id, { request, sentMs }] of sent.entries())
     audits.add(observationOf(request, id, sentMs, balances[id] ?? ''))
   audits.finish(true)
-  return { billing: audits.billing(), accused: findingLog.findings().map(({ clause }) => clause) }
+  return { billing: audits.billing(), failed: findingLog.findings().map(({ clause }) => clause) }
 }
 
 const aCall: RequestDescriptor = {
@@ -65,7 +65,7 @@ function observationOf(request: string, id: number, sentMs: number, balance: str
 }
 
 function responseOf(kind: string, status: number, costUsd: string, balance: string): ObservedResponse {
-  const { headerPrefix, rpc } = documented
+  const { headerPrefix, rpc } = documentedContract
   const credits = String(pico(costUsd) / pico(rpc.usdPerCredit))
   const isCharged = kind === 'call' || kind === 'replay'
   return {

@@ -12,7 +12,7 @@ export type RealPrometheus = {
   /** Sets its scrape targets to these ports. */
   readonly scrape: (ports: readonly number[]) => void
   /** The problems of an expression over the span: no data, or a value that is not a number. */
-  readonly complaints: (expr: string, span: Span) => Promise<readonly string[]>
+  readonly found: (expr: string, span: Span) => Promise<readonly string[]>
   readonly ask: (path: string, query: Readonly<Record<string, string>>) => Promise<unknown>
   /** The values at an instant, by default now, with their labels. */
   readonly numbersOf: (expr: string, atSeconds?: number) => Promise<readonly Numbered[]>
@@ -64,7 +64,7 @@ export async function preparePrometheus(): Promise<RealPrometheus> {
       const targets = JSON.stringify(ports.map(port => `127.0.0.1:${port}`))
       writeFileSync(join(folder, 'targets/run.yml'), `- targets: ${targets}\n`)
     },
-    complaints: async (expr, { from, to }) => {
+    found: async (expr, { from, to }) => {
       const query = { query: interpolate(expr), start: String(from), end: String(to), step: '1' }
       const { result } = (await ask('query_range', query)) as { result: readonly { values: [number, string][] }[] }
       const values = result.flatMap(({ values }) => values.map(([, value]) => Number(value)))

@@ -1,4 +1,4 @@
-import { documented } from '../../src/contract/documented.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
 import { openLog } from '../../src/observation/log.ts'
 import { singleShard } from '../../src/plan/shard.ts'
 import { createRunDirectory, logFiles } from '../../src/storage/run-directory.ts'
@@ -9,7 +9,7 @@ import { type VirtualRun, virtualRun } from './virtual-run.ts'
 export async function recordedRun(path: string, options: VirtualRun, isKilled = false): Promise<string> {
   const { plan, head, observations, report, slices } = await virtualRun(options)
   const clock = manualClock()
-  const contract = options.contract ?? documented
+  const contract = options.contract ?? documentedContract
   const named = { ...head, ...singleShard, runId: path }
   const directory = await createRunDirectory(path, { plan, contract }, 1)
   const log = await openLog(logFiles(path, 1)[0] ?? '', named, clock)

@@ -1,5 +1,5 @@
 import type { Contract } from '../../src/contract/contract.ts'
-import { documented } from '../../src/contract/documented.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
 import { cellsPerOctave, type Slices } from '../../src/judge/metrics/slices.ts'
 import type { Defer } from '../../src/lib/batches.ts'
@@ -52,7 +52,7 @@ export type VirtualRun = {
 export async function virtualRun(
   options: VirtualRun,
 ): Promise<{ report: Report; plan: Plan; head: RunInfo; observations: readonly Observation[]; slices: Slices }> {
-  const contract = options.profile === undefined ? (options.contract ?? documented) : loadProfile(options.profile)
+  const contract = options.profile === undefined ? (options.contract ?? documentedContract) : loadProfile(options.profile)
   const seed = options.seed ?? null
   const scenario = options.scenario.includes('\n')
     ? parseScenario(options.scenario, 'test.yaml', contract)

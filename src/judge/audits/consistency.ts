@@ -1,7 +1,7 @@
 import { quote } from '../../lib/format.ts'
 import type { Observation } from '../../observation/observation.ts'
 import { is2xx, isFromGateway } from '../../observation/response.ts'
-import type { Say } from '../checks/findings.ts'
+import type { ClauseReporter } from '../checks/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
 /** Clocks may differ, and a time zone may be misread. Both are less than a day. */
@@ -13,7 +13,7 @@ const maxModels = 1_000
 /** Compares headers with those of other responses and with the clock of the run. */
 export function createConsistencyAudit(
   { contract, startedAtMs }: AuditContext,
-  say: Say<'consistency'>,
+  reporter: ClauseReporter<'consistency'>,
 ): Audit & { readonly names: () => ModelNames } {
   const idHeader = `${contract.headerPrefix}model-id`
   const nameHeader = `${contract.headerPrefix}model-name`
@@ -46,11 +46,11 @@ export function createConsistencyAudit(
     // Another clause judges whether it is a date.
     if (Number.isNaN(stampMs) || headersMs === null) return
     if (weekday !== null)
-      return say.broken('header.date.instant', `date is ${quote(date)}, expected the weekday ${weekday}`, [id])
+      return reporter.fail('header.date.instant', `date is ${quote(date)}, expected the weekday ${weekday}`, [id])
     const nowMs = startedAtMs + headersMs
-    if (Math.abs(stampMs - nowMs) <= dayMs) return say.kept('header.date.instant')
+    if (Math.abs(stampMs - nowMs) <= dayMs) return reporter.pass('header.date.instant')
     const message = `date is ${quote(date)} at ${new Date(nowMs).toUTCString()}, expected it within a day`
-    say.broken('header.date.instant', message, [id])
+    reporter.fail('header.date.instant', message, [id])
   }
 
   function judgeName(modelId: string, name: string, id: number) {
@@ -59,7 +59,7 @@ export function createConsistencyAudit(
       if (names.size < maxModels) names.set(modelId, { name, id })
       return
     }
-    checkSameName(modelId, first, { name, id }, say)
+    checkSameName(modelId, first, { name, id }, reporter)
   }
 }
 
@@ -68,20 +68,20 @@ type FirstName = { readonly name: string; readonly id: number }
 export type ModelNames = ReadonlyMap<string, FirstName>
 
 /** Checks that several workers saw the same display name for each model. */
-export function checkNamesAcrossWorkers(all: readonly ModelNames[], say: Say<'consistency'>): void {
+export function checkNamesAcrossWorkers(all: readonly ModelNames[], reporter: ClauseReporter<'consistency'>): void {
   const firsts = new Map<string, FirstName>()
   for (const [modelId, named] of all.flatMap(names => [...names]).toSorted(([, a], [, b]) => a.id - b.id)) {
     const first = firsts.get(modelId)
     if (first === undefined) firsts.set(modelId, named)
-    else checkSameName(modelId, first, named, say)
+    else checkSameName(modelId, first, named, reporter)
   }
 }
 
-function checkSameName(modelId: string, first: FirstName, { name, id }: FirstName, say: Say<'consistency'>): void {
+function checkSameName(modelId: string, first: FirstName, { name, id }: FirstName, reporter: ClauseReporter<'consistency'>): void {
   if (first.name === name) {
-    say.kept('header.model-name.stable')
+    reporter.pass('header.model-name.stable')
     return
   }
   const message = `${modelId} is called ${quote(name)}, and was called ${quote(first.name)} before, expected a single name`
-  say.broken('header.model-name.stable', message, [first.id, id])
+  reporter.fail('header.model-name.stable', message, [first.id, id])
 }

@@ -1,13 +1,13 @@
 import type { ReplayRole } from '../../observation/observation.ts'
 import { isAbuseBlock, isReplayed } from '../../observation/response.ts'
-import type { Say } from '../checks/findings.ts'
+import type { ClauseReporter } from '../checks/findings.ts'
 import type { Audit, AuditContext } from './audit.ts'
 
 /** An abuse block rejects the caller and not the request, whatever its status. */
 const tooMany = 429
 
 /** Judges the requests that share an idempotency key, as one group. */
-export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'idempotency'>): Audit {
+export function createIdempotencyAudit({ contract }: AuditContext, reporter: ClauseReporter<'idempotency'>): Audit {
   const { concurrent, ttlMs } = contract.idempotency
   const isBestEffort = concurrent === 'best-effort'
   const options: KeyOptions = { ttlMs, cachedAfterMs: isBestEffort ? contract.billing.settleMs : 0, isBestEffort }
@@ -19,7 +19,7 @@ export function createIdempotencyAudit({ contract }: AuditContext, say: Say<'ide
     for (const [group, uses] of groups) {
       if (!uses.some(use => use.sentMs < watermarkMs)) return
       groups.delete(group)
-      checkKey(uses, options, say)
+      checkKey(uses, options, reporter)
     }
   }
 
@@ -65,13 +65,13 @@ type KeyOptions = {
   readonly isBestEffort: boolean
 }
 
-type KeyReporter = Say<'idempotency'>
+type KeyReporter = ClauseReporter<'idempotency'>
 
 /** A cache may delete expired entries a little later. */
 const latestExpiryMs = 1_000
 
 /** Judges the requests that share one idempotency key. */
-function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyReporter): void {
+function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: KeyReporter): void {
   /** Requests of the key's own caller with the first body. */
   const own = uses.filter(use => use.role === 'original' || use.role === 'duplicate' || use.role === 'again')
   const answered = own.filter(use => use.status === 200)
@@ -101,14 +101,14 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     if (earlier !== undefined && !use.isReplay) {
       const message =
         'a response to a repeated key and body is not marked as a replay, expected Idempotent-Replayed: true'
-      return say.broken('rpc.replay.header', message, [earlier.id, use.id])
+      return reporter.fail('rpc.replay.header', message, [earlier.id, use.id])
     }
     // A request without a response, or with an error, may still have run, and this may be its replay.
     if (use.isReplay && !own.some(other => other !== use && !isBefore(use, other))) {
       const message = 'the response to the first use of a key is marked as a replay, expected no mark'
-      return say.broken('rpc.replay.header', message, [use.id])
+      return reporter.fail('rpc.replay.header', message, [use.id])
     }
-    say.kept('rpc.replay.header')
+    reporter.pass('rpc.replay.header')
   }
 
   /** Near the end of the lifetime, nothing is asserted: it is open when it begins and whether a replay restarts it. */
@@ -116,18 +116,18 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     const others = own.filter(other => other !== use)
     const earlier = answered.find(other => other !== use && isCachedFor(other, use))
     if (earlier !== undefined) {
-      if (use.isReplay) return say.kept('rpc.replay.expiry.kept')
+      if (use.isReplay) return reporter.pass('rpc.replay.expiry.kept')
       const message = `the same key and body were sent again after ${describe(earlier, use)}, expected a replay`
-      return say.broken('rpc.replay.expiry.kept', message, [earlier.id, use.id])
+      return reporter.fail('rpc.replay.expiry.kept', message, [earlier.id, use.id])
     }
     const last = others.at(-1)
     const isPast = others.every(
       other => other.status !== null && other.endMs + options.ttlMs + latestExpiryMs <= use.sentMs,
     )
     if (last === undefined || !isPast || answered.length < 2) return
-    if (!use.isReplay) return say.kept('rpc.replay.expiry.ends')
+    if (!use.isReplay) return reporter.pass('rpc.replay.expiry.ends')
     const message = `a key got a replay after ${describe(last, use)}, expected it to be new again`
-    say.broken('rpc.replay.expiry.ends', message, [last.id, use.id])
+    reporter.fail('rpc.replay.expiry.ends', message, [last.id, use.id])
   }
 
   function describe(earlier: KeyRequest, later: KeyRequest): string {
@@ -140,14 +140,14 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     const racing = fresh.filter(overlaps).map(use => use.id)
     if (racing.length === 0) return
     const message = `${racing.length} concurrent requests with one key each got a first response, expected one charge`
-    say.broken('rpc.replay.charge', message, racing)
+    reporter.fail('rpc.replay.charge', message, racing)
   }
 
   /** If all responses have status 200, one of the requests was the first. */
   function judgeFirst() {
     if (answered.length < 2 || answered.length < own.length || fresh.length > 0) return
     const message = 'all responses for a key are marked as replays, expected one first response'
-    say.broken(
+    reporter.fail(
       'rpc.replay.header',
       message,
       answered.map(use => use.id),
@@ -162,10 +162,10 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     const digests = originals.map(use => use.digest)
     for (const replay of answered) {
       if (!replay.isReplay || replay === first || replay.digest === null || digests.includes(null)) continue
-      if (digests.includes(replay.digest)) say.kept('rpc.replay.body')
+      if (digests.includes(replay.digest)) reporter.pass('rpc.replay.body')
       else {
         const message = 'a replay has another body than the response that it repeats, expected the same bytes'
-        say.broken('rpc.replay.body', message, [first.id, replay.id])
+        reporter.fail('rpc.replay.body', message, [first.id, replay.id])
       }
     }
   }
@@ -174,9 +174,9 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     const { status, id } = conflict
     const isUsed = answered.some(use => isCachedFor(use, conflict))
     if (!isUsed || status === null || isUnrelatedStatus(status)) return
-    if (status === 400) return say.kept('rpc.replay.conflict')
+    if (status === 400) return reporter.pass('rpc.replay.conflict')
     const message = `a used key with another body got status ${status}, expected 400`
-    say.broken('rpc.replay.conflict', message, [id])
+    reporter.fail('rpc.replay.conflict', message, [id])
   }
 
   function judgeOtherKey(use: KeyRequest) {
@@ -185,19 +185,19 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, say: KeyRepo
     // If the same API key gets no replay either, the other API key is not the reason.
     const isWithoutCache = answered.some(({ role, isReplay: isMarked }) => role === 'duplicate' && !isMarked)
     if (earlier === undefined || isWithoutCache || status === null || isUnrelatedStatus(status)) return
-    if (status === 200 && isReplay) return say.kept('rpc.replay.any-key')
+    if (status === 200 && isReplay) return reporter.pass('rpc.replay.any-key')
     const got = status === 200 ? 'a new response' : `status ${status}`
     const message = `another API key of the same account got ${got}, expected the replay`
-    say.broken('rpc.replay.any-key', message, [earlier.id, id])
+    reporter.fail('rpc.replay.any-key', message, [earlier.id, id])
   }
 
   function judgeOtherCaller({ status, isReplay, id }: KeyRequest) {
     if (status === 200 && isReplay)
-      return say.broken('rpc.replay.per-user', 'a key of another user got a replay, expected it to be new', [id])
-    if (status === 200) return say.kept('rpc.replay.per-user')
+      return reporter.fail('rpc.replay.per-user', 'a key of another user got a replay, expected it to be new', [id])
+    if (status === 200) return reporter.pass('rpc.replay.per-user')
     // The same body was valid for the user of the key, so a rejection treats it as a conflict.
     if (status === 400 && answered.length > 0)
-      say.broken('rpc.replay.per-user', 'a key of another user got status 400, expected it to be new', [id])
+      reporter.fail('rpc.replay.per-user', 'a key of another user got status 400, expected it to be new', [id])
   }
 }
 

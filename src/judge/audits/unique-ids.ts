@@ -1,6 +1,6 @@
 import { textHash } from '../../lib/random.ts'
 import { isReplayed } from '../../observation/response.ts'
-import type { Reclassify, Say } from '../checks/findings.ts'
+import type { Reclassify, ClauseReporter } from '../checks/findings.ts'
 import type { Audit } from './audit.ts'
 
 /** The number of ids of each kind that are stored. Repetitions further apart may go unnoticed. */
@@ -10,7 +10,7 @@ const memory = 50_000
  * Ids that identify one request. No two responses may share one, except a replay, which repeats its request id. Another
  * clause judges whether a repeated request is marked as a replay.
  */
-export function createUniqueIdsAudit(say: Say<'unique-ids'>): Audit & { readonly ids: () => KnownIds } {
+export function createUniqueIdsAudit(reporter: ClauseReporter<'unique-ids'>): Audit & { readonly ids: () => KnownIds } {
   const rays = createIdSet(memory)
   const requests = createIdSet(memory)
   return {
@@ -38,8 +38,8 @@ export function createUniqueIdsAudit(say: Say<'unique-ids'>): Audit & { readonly
     first: number | null,
     id: number,
   ) {
-    if (first === null) say.kept(clause)
-    else say.broken(clause, `${header} ${value} identifies two requests, expected each to have its own`, [first, id])
+    if (first === null) reporter.pass(clause)
+    else reporter.fail(clause, `${header} ${value} identifies two requests, expected each to have its own`, [first, id])
   }
 }
 

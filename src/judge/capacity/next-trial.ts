@@ -36,10 +36,10 @@ export function nextTrial(terms: SearchTerms, past: readonly TrialRecord[]): Nex
   const last = past.at(-1)
   if (last === undefined) return tryAt(terms, past, 'raise', terms.fromPerSecond)
   const { trial, outcome } = last
-  if (outcome === 'rate-limited') return conclude('limited-by-tier', null, outcome)
-  if (past.length >= maxTrials) return conclude('inconclusive', null, outcome)
+  if (outcome === 'rate-limited') return finish('limited-by-tier', null, outcome)
+  if (past.length >= maxTrials) return finish('inconclusive', null, outcome)
   if (outcome === 'blocked' || outcome === 'failure-limit' || outcome === 'unfinished')
-    return conclude('inconclusive', null, outcome)
+    return finish('inconclusive', null, outcome)
   const before = past.at(-2)
   const isSecond =
     before?.trial.perSecond === trial.perSecond &&
@@ -47,12 +47,12 @@ export function nextTrial(terms: SearchTerms, past: readonly TrialRecord[]): Nex
     isHarnessLimit(before.outcome) === isHarnessLimit(outcome)
   if (isHarnessLimit(outcome)) {
     if (!isSecond) return tryAt(terms, past, trial.purpose, trial.perSecond)
-    if (trial.purpose === 'confirm') return conclude('harness-limited', null, outcome)
+    if (trial.purpose === 'confirm') return finish('harness-limited', null, outcome)
   }
   if (trial.purpose === 'confirm') return afterConfirmation(terms, past, last)
   if (outcome !== 'sustained' && trial.perSecond <= terms.fromPerSecond) {
     if (!isSecond) return tryAt(terms, past, trial.purpose, trial.perSecond)
-    return conclude(isHarnessLimit(outcome) ? 'harness-limited' : 'below-range', null, outcome)
+    return finish(isHarnessLimit(outcome) ? 'harness-limited' : 'below-range', null, outcome)
   }
   return narrow(terms, past)
 }
@@ -65,9 +65,9 @@ function afterConfirmation(
   const { perSecond } = trial
   if (outcome === 'sustained') {
     const isTop = perSecond >= terms.toPerSecond
-    return conclude(isTop ? 'above-range' : 'found', perSecond, outcome)
+    return finish(isTop ? 'above-range' : 'found', perSecond, outcome)
   }
-  if (perSecond <= terms.fromPerSecond) return conclude('below-range', null, outcome)
+  if (perSecond <= terms.fromPerSecond) return finish('below-range', null, outcome)
   return tryAt(terms, past, 'confirm', Math.max(terms.fromPerSecond, perSecond / (1 + terms.precision)))
 }
 
@@ -87,7 +87,7 @@ function narrow(terms: SearchTerms, past: readonly TrialRecord[]): NextStep {
     return tryAt(terms, past, 'narrow', Math.sqrt(sustained * perSecond))
   return exceedsCapacity(bound.outcome)
     ? tryAt(terms, past, 'confirm', sustained)
-    : conclude('harness-limited', null, bound.outcome)
+    : finish('harness-limited', null, bound.outcome)
 }
 
 function tryAt(
@@ -102,7 +102,7 @@ function tryAt(
   }
 }
 
-const conclude = (status: SearchConclusion['status'], perSecond: number | null, reason: TrialOutcome): NextStep => ({
+const finish = (status: SearchConclusion['status'], perSecond: number | null, reason: TrialOutcome): NextStep => ({
   kind: 'conclusion',
   conclusion: { status, perSecond, reason },
 })

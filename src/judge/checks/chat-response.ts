@@ -7,11 +7,11 @@ import { type Check, type Expect, expectFor } from './check.ts'
 import { checkCompletion, checkFinishReason } from './completion.ts'
 
 /** Checks an unstreamed completion. */
-export const checkChatResponse: Check<'chat-response'> = (observation, contract, say) => {
+export const checkChatResponse: Check<'chat-response'> = (observation, contract, reporter) => {
   const { response, outcome } = observation
   if (!isChat(observation) || observation.request.stream) return
   if (response === null || !is2xx(response.status) || outcome.kind !== 'answered') return
-  const expect = expectFor(say, observation.id)
+  const expect = expectFor(reporter, observation.id)
 
   const type = response.headers['content-type']
   expect('chat.content-type', isJsonType(type), () => `content-type is ${quote(type)}, expected application/json`)
@@ -22,7 +22,7 @@ export const checkChatResponse: Check<'chat-response'> = (observation, contract,
   expect('chat.object', object === 'chat.completion', () => `object is ${quote(object)}, expected "chat.completion"`)
   const { id, created, model, usage, cost, choices } = body ?? {}
   const isTruncated = Array.isArray(choices) && choices.some(choice => toObject(choice)?.finish_reason === 'length')
-  checkCompletion({ id, created, model, usage, cost, isTruncated }, observation, contract, say)
+  checkCompletion({ id, created, model, usage, cost, isTruncated }, observation, contract, reporter)
 
   if (Array.isArray(choices))
     for (const choice of choices) checkChoice(toObject(choice), choices.length, contract, expect)

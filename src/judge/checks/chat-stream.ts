@@ -22,11 +22,11 @@ const ownEnds: readonly string[] = ['stream-truncated', 'stream-malformed']
  * Checks a streamed completion: its grammar and its totals. A stream cut by a lost connection or by a service error is
  * a failure, which is not judged here. A stream that ends early by itself is judged.
  */
-export const checkChatStream: Check<'chat-stream'> = (observation, contract, say) => {
+export const checkChatStream: Check<'chat-stream'> = (observation, contract, reporter) => {
   const { response, outcome, id } = observation
   if (!isChat(observation) || !observation.request.stream || response === null || !is2xx(response.status)) return
   if (outcome.kind !== 'answered' && !(outcome.kind === 'failed' && ownEnds.includes(outcome.reason))) return
-  const expect = expectFor(say, id)
+  const expect = expectFor(reporter, id)
 
   // A compressed stream violates its own clause and cannot be read.
   if (response.headers['content-encoding'] !== undefined) return
@@ -49,7 +49,7 @@ export const checkChatStream: Check<'chat-stream'> = (observation, contract, say
   if (!isUsageStated) return
   const { ids, models, created, usage, cost } = stream
   const isTruncated = stream.finishReasons.includes('length')
-  checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isTruncated }, observation, contract, say)
+  checkCompletion({ id: ids[0], model: models[0], created, usage, cost, isTruncated }, observation, contract, reporter)
 }
 
 type StreamClause = 'chat.stream.chunk' | 'chat.stream.done' | 'chat.stream.finish' | 'chat.stream.usage'

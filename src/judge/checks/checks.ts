@@ -37,9 +37,9 @@ const checks: { readonly [Name in CheckName]: Check<Name> } = {
 /** All checks as a single sink. */
 export function createChecks(contract: Contract, findingLog: FindingLog): Sink {
   const bind = <Name extends CheckName>(name: Name): Sink => {
-    const say = findingLog.reporterFor(name)
+    const reporter = findingLog.reporterFor(name)
     const check: Check<Name> = checks[name]
-    return observation => check(observation, contract, say)
+    return observation => check(observation, contract, reporter)
   }
   const bound = (Object.keys(checks) as CheckName[]).map(name => bind(name))
   return observation => {

@@ -1,4 +1,4 @@
-import { choicesOf, mostLookups } from '../../contract/chat-options.ts'
+import { choicesOf, maxLookups } from '../../contract/chat-options.ts'
 import type { ClausesOf } from '../../contract/clauses.ts'
 import type { Contract } from '../../contract/contract.ts'
 import { quote } from '../../lib/format.ts'
@@ -30,10 +30,10 @@ export function checkCompletion(
   { id, model, created, usage, cost, isTruncated }: Completion,
   observation: ChatObservation,
   contract: Contract,
-  say: Reporter<CompletionClause>,
+  reporter: Reporter<CompletionClause>,
 ): void {
   const { request } = observation
-  const expect = expectFor(say, observation.id)
+  const expect = expectFor(reporter, observation.id)
 
   expect('chat.id', typeof id === 'string' && id !== '', () => `id is ${quote(id)}, expected a text`)
   // An alias may be served by another model. The id of a known model must be that model.
@@ -126,7 +126,7 @@ function checkCost(
   // A cost may be rounded to the smallest difference that a balance shows.
   const tolerance = toleranceOf(expected, contract.chat.costTolerance) + priceList.balanceResolution
   const said = claimedPicoUsd(usd) + claimedPicoUsd(diem)
-  const lookups = mostLookups(options, contract)
+  const lookups = maxLookups(options, contract)
   if (lookups > 0) {
     const tokens = { min: expected - tolerance, max: expected + tolerance }
     checkLookups(cost, said, tokens, lookups, contract, expect)

@@ -21,18 +21,18 @@ const byStatus: Readonly<Partial<Record<number, StatusClause>>> = {
 type StatusClause = `error.${400 | 401 | 402 | 415 | 429 | 500 | 503 | 504}.object`
 
 /** Checks the bodies of responses without a success status. */
-export const checkErrors: Check<'errors'> = ({ response, request, id }, contract, say) => {
+export const checkErrors: Check<'errors'> = ({ response, request, id }, contract, reporter) => {
   if (response === null || response.status < 400 || isFromGateway(response, contract)) return
   if (response.body.kind === 'undecodable') return
   const body = jsonObject(response)
   const error = body?.error
   const isErrorObject = (typeof error === 'string' && error !== '') || toObject(error) !== null
   if (body !== null && (isErrorObject || (response.status === 402 && isPaymentRequirements(body)))) {
-    say.kept('error.object')
+    reporter.pass('error.object')
     judgeLayout(body)
   } else {
     const got = body === null ? 'is no JSON object' : `has error ${quote(error)}`
-    say.broken('error.object', `the body of a ${response.status} ${got}, expected a text or an object as error`, [id])
+    reporter.fail('error.object', `the body of a ${response.status} ${got}, expected a text or an object as error`, [id])
   }
 
   if (
@@ -46,9 +46,9 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
   // The document does not define the position of the message in the body.
   const message = body?.customMessage ?? toObject(error)?.customMessage
   if (typeof message !== 'string' || message === '') missing.unshift('customMessage')
-  if (missing.length === 0) say.kept('limit.rpc-429')
+  if (missing.length === 0) reporter.pass('limit.rpc-429')
   else
-    say.broken(
+    reporter.fail(
       'limit.rpc-429',
       `a 429 of the RPC proxy lacks ${missing.join(', ')}, expected a message and whole numbers`,
       [id],
@@ -63,8 +63,8 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
       status === 402 && isPaymentRequirements(body)
         ? null
         : (clause === 'error.400.object' ? missingFromDetailedError : missingFromError)(body)
-    if (lack === null) say.kept(clause)
-    else say.broken(clause, `the body of a ${status} has ${lack}`, [id])
+    if (lack === null) reporter.pass(clause)
+    else reporter.fail(clause, `the body of a ${status} has ${lack}`, [id])
     const { insufficientBalanceCode: expected } = contract.errors
     if (
       status !== 402 ||
@@ -74,8 +74,8 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
     )
       return
     const code = codeOf(body)
-    if (code === expected) say.kept('error.402.code')
-    else say.broken('error.402.code', `the code of a 402 is ${quote(code)}, expected ${expected}`, [id])
+    if (code === expected) reporter.pass('error.402.code')
+    else reporter.fail('error.402.code', `the code of a 402 is ${quote(code)}, expected ${expected}`, [id])
   }
 }
 

@@ -2,15 +2,15 @@ import type { JudgeName } from '../../contract/clause.ts'
 import { type ClauseId, type ClausesOf, clauseIds, clauses } from '../../contract/clauses.ts'
 
 /** Reports the results of one judge, about its own clauses only. */
-export type Say<Name extends JudgeName> = {
+export type ClauseReporter<Name extends JudgeName> = {
   /** Counts the clause as judged and passed. */
-  readonly kept: (clause: ClausesOf<Name>) => void
+  readonly pass: (clause: ClausesOf<Name>) => void
   /** Counts the clause as judged and failed. `because` states what was found and what was expected. */
-  readonly broken: (clause: ClausesOf<Name>, message: string, requestIds: readonly number[]) => void
+  readonly fail: (clause: ClausesOf<Name>, message: string, requestIds: readonly number[]) => void
 }
 
 /** Turns one reported pass of the clause into a violation. */
-export type Reclassify<Name extends JudgeName> = Say<Name>['broken']
+export type Reclassify<Name extends JudgeName> = ClauseReporter<Name>['fail']
 
 export type ClauseTally = {
   readonly id: ClauseId
@@ -43,7 +43,7 @@ type FindingSnapshot = Pick<Finding, 'clause' | 'judge' | 'count' | 'examples'>
  * examples.
  */
 export type FindingLog = {
-  readonly reporterFor: <Name extends JudgeName>(judge: Name) => Say<Name>
+  readonly reporterFor: <Name extends JudgeName>(judge: Name) => ClauseReporter<Name>
   readonly reclassifier: <Name extends JudgeName>(judge: Name) => Reclassify<Name>
   /** In the order of the clause table. */
   readonly tallies: () => readonly ClauseTally[]
@@ -84,9 +84,9 @@ export function createFindingLog(): FindingLog {
     violations += count
   }
 
-  const reporterFor = <Name extends JudgeName>(judge: Name): Say<Name> => ({
-    kept: clause => tally(clause, 1),
-    broken: (clause, message, requestIds) => {
+  const reporterFor = <Name extends JudgeName>(judge: Name): ClauseReporter<Name> => ({
+    pass: clause => tally(clause, 1),
+    fail: (clause, message, requestIds) => {
       tally(clause, 1)
       addFinding({ clause, judge, count: 1, examples: [truncateExample({ message, requestIds })] })
     },

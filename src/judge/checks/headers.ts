@@ -31,21 +31,21 @@ const namesOf = memoizeLast(({ headerPrefix }: Contract) => ({
 }))
 
 /** Checks the headers that every response has, and those that depend only on the caller and the request. */
-export const checkHeaders: Check<'headers'> = (observation, contract, say) => {
+export const checkHeaders: Check<'headers'> = (observation, contract, reporter) => {
   const { response, id } = observation
   if (response === null || isFromGateway(response, contract)) return
   const { headers, status } = response
   const { version, modelId, modelName } = namesOf(contract)
 
   const expect = (
-    clause: Parameters<typeof say.kept>[0],
+    clause: Parameters<typeof reporter.pass>[0],
     name: string,
     fits: (value: string) => boolean,
     what: string,
   ) => {
     const value = headers[name]
-    if (value !== undefined && fits(value)) say.kept(clause)
-    else say.broken(clause, `${name} is ${quote(value)} on a ${status}, expected ${what}`, [id])
+    if (value !== undefined && fits(value)) reporter.pass(clause)
+    else reporter.fail(clause, `${name} is ${quote(value)} on a ${status}, expected ${what}`, [id])
   }
 
   expect('header.content-type', 'content-type', isFilled, 'a media type')
@@ -74,19 +74,19 @@ type HeaderRule = {
 }
 
 /** Checks the conditional headers: most are checked only if present, a few also if missing. */
-export const checkConditionalHeaders: Check<'conditional-headers'> = (observation, contract, say) => {
+export const checkConditionalHeaders: Check<'conditional-headers'> = (observation, contract, reporter) => {
   const { response, request, id } = observation
   if (response === null || isFromGateway(response, contract)) return
   const { headers, status } = response
   const known = knownHeadersOf(contract)
-  const expect = expectFor<ConditionalClause>(say, id)
+  const expect = expectFor<ConditionalClause>(reporter, id)
 
   for (const name in headers) {
     const rule = known.rules.get(name)
     const value = headers[name]
     if (rule === undefined || value === undefined) continue
-    if (rule.fits(value)) say.kept(rule.clause)
-    else say.broken(rule.clause, `${name} is ${quote(value)} on a ${status}, expected ${rule.expected}`, [id])
+    if (rule.fits(value)) reporter.pass(rule.clause)
+    else reporter.fail(rule.clause, `${name} is ${quote(value)} on a ${status}, expected ${rule.expected}`, [id])
   }
   checkDeprecation(observation, response, known, expect)
   checkPaymentRequired(response, expect)
@@ -236,11 +236,11 @@ function rulesOf(prefix: string): ReadonlyMap<string, HeaderRule> {
 }
 
 /** Checks that responses are compressed only if requested, and only with a requested encoding. */
-export const checkCompression: Check<'compression'> = ({ response, request, id, outcome }, contract, say) => {
+export const checkCompression: Check<'compression'> = ({ response, request, id, outcome }, contract, reporter) => {
   if (response === null || request.kind === 'probe' || isFromGateway(response, contract)) return
   const wanted = request.kind === 'chat' ? (request.options?.encoding ?? null) : null
   const encoding = encodingOf(response.headers['content-encoding'])
-  const expect = expectFor(say, id)
+  const expect = expectFor(reporter, id)
   if (wanted === null) {
     const isPlain = encoding === null
     return expect('header.content-encoding', isPlain, () => `content-encoding is ${quote(encoding)}, expected none`)
@@ -254,7 +254,7 @@ export const checkCompression: Check<'compression'> = ({ response, request, id, 
     const isPlain = encoding === null
     return expect('chat.compression.stream', isPlain, () => `a stream is encoded as ${quote(encoding)}, expected none`)
   }
-  if (encoding !== null && outcome.kind === 'answered') say.kept('chat.compression.body')
+  if (encoding !== null && outcome.kind === 'answered') reporter.pass('chat.compression.body')
   const allowed = namesIn(wanted).filter(name => documentedEncodings.includes(name))
   if (encoding === null && (allowed.length === 0 || contract.chat.compression === 'optional')) return
   expect(

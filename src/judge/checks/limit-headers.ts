@@ -15,7 +15,7 @@ const ofRequests = headersOf('requests')
 const ofTokens = headersOf('tokens')
 
 /** Checks the `x-ratelimit-*` headers of single responses. The rate-limits audit checks them across responses. */
-export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, say) => {
+export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract, reporter) => {
   const response = authenticatedResponse(observation)
   if (response === null || isAbuseBlock(response, contract)) return
   const scope = applicableLimit(observation, contract)
@@ -37,9 +37,9 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
 
   const type = headers['x-ratelimit-type']
   if (type === undefined && status !== 429) return
-  if (type !== undefined && types.includes(type)) say.kept('limit.type')
+  if (type !== undefined && types.includes(type)) reporter.pass('limit.type')
   else
-    say.broken(
+    reporter.fail(
       'limit.type',
       `x-ratelimit-type is ${quote(type)} on a ${status}, expected ${types.join(', ')}`,
       requestIds,
@@ -48,12 +48,12 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   function areNumbers(clause: 'limit.requests.headers' | 'limit.tokens.headers', names: typeof ofRequests): boolean {
     const { limit, remaining, reset } = names
     if (isNumber(limit) && isNumber(remaining) && isNumber(reset)) {
-      say.kept(clause)
+      reporter.pass(clause)
       return true
     }
     const invalid = [limit, remaining, reset].filter(name => !isNumber(name))
     const got = invalid.map(name => `${name} is ${quote(headers[name])}`).join(', ')
-    say.broken(clause, `${got} on a ${status}, expected non-negative numbers`, requestIds)
+    reporter.fail(clause, `${got} on a ${status}, expected non-negative numbers`, requestIds)
     return false
   }
 
@@ -68,14 +68,14 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
     expected: number | null | undefined,
   ) {
     if (expected === null || expected === undefined) return
-    if (Number(said) === expected) return say.kept(clause)
+    if (Number(said) === expected) return reporter.pass(clause)
     const message = `the stated limit of ${scope?.name} is ${said}, expected ${expected} (${scope?.tier})`
-    say.broken(clause, message, requestIds)
+    reporter.fail(clause, message, requestIds)
   }
 
   function checkSecondsLeft(said: string | undefined) {
     const max = Math.ceil(contract.limits.windowMs / 1000)
-    if (Number(said) <= max) say.kept('limit.tokens.reset')
-    else say.broken('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${max} s`, requestIds)
+    if (Number(said) <= max) reporter.pass('limit.tokens.reset')
+    else reporter.fail('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${max} s`, requestIds)
   }
 }

@@ -5,9 +5,9 @@ import { jsonObject } from '../../observation/response.ts'
 import { type Check, expectFor } from './check.ts'
 
 /** Checks the lists of networks, models, the caller's rate limits, and the requests that they rejected. */
-export const checkLists: Check<'lists'> = ({ response, request, id, accountTier }, contract, say) => {
+export const checkLists: Check<'lists'> = ({ response, request, id, accountTier }, contract, reporter) => {
   if (response === null || response.status >= 500 || unrelated.includes(response.status)) return
-  const expect = expectFor(say, id)
+  const expect = expectFor(reporter, id)
   const body = response.status === 200 ? jsonObject(response) : null
   switch (request.kind) {
     case 'networks': {

@@ -7,7 +7,7 @@ import { type Check, expectFor } from './check.ts'
 import { joinFirst } from './rpc-response.ts'
 
 /** Checks that a crafted request gets a documented response. */
-export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, say) => {
+export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, reporter) => {
   if (request.kind !== 'probe' || response === null || isFromGateway(response, contract)) return
   const { clause, promised, names, as } = probeOf(request.probe)
   const statuses = promised(contract)
@@ -15,7 +15,7 @@ export const checkProbe: Check<'probe'> = ({ response, request, id }, contract, 
   if (isAbuseBlock(response, contract)) return
   const isPromised = statuses.includes(response.status)
   if (!isPromised && isUnrelated(response.status, as)) return
-  const expect = expectFor(say, id)
+  const expect = expectFor(reporter, id)
   expect(clause, isPromised, () => `${request.probe} got status ${response.status}, expected ${statuses.join(' or ')}`)
   if (!isPromised || names.length === 0 || !contract.rpc.namesEveryMethod) return
   const said = bodyText(response)

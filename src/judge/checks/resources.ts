@@ -5,15 +5,15 @@ import type { ObservedResponse, ResourceDescriptor } from '../../observation/obs
 import { is2xx, isFromGateway } from '../../observation/response.ts'
 
 import { type Check, expectFor } from './check.ts'
-import type { Say } from './findings.ts'
+import type { ClauseReporter } from './findings.ts'
 
 /** Checks responses that are neither chat nor RPC: whether the resource exists, and its headers. */
-export const checkResources: Check<'resources'> = ({ response, request, id }, contract, say) => {
+export const checkResources: Check<'resources'> = ({ response, request, id }, contract, reporter) => {
   if (request.kind !== 'resource' || response === null || isFromGateway(response, contract)) return
   const resource = resourceOf(contract, request.resource)
   if (resource === null || unrelated.includes(response.status)) return
   const { status } = response
-  const expect = expectFor(say, id)
+  const expect = expectFor(reporter, id)
 
   // A job that was never queued is not found either.
   if (resource.draws !== 'video-retrieve')
@@ -29,8 +29,8 @@ export const checkResources: Check<'resources'> = ({ response, request, id }, co
       () => `an embedding of ${quote(request.body?.input)} got status ${status}, expected a success`,
     )
   if (!is2xx(status)) return
-  if (resource.isPaginated) checkPages(response, request, id, say)
-  checkDisposition(response, resource, id, say)
+  if (resource.isPaginated) checkPages(response, request, id, reporter)
+  checkDisposition(response, resource, id, reporter)
 }
 
 /** Statuses about the caller, its rate or its balance. They tell nothing about the resource. */
@@ -47,18 +47,18 @@ function checkDisposition(
   { headers, status }: ObservedResponse,
   { isDownload }: Resource,
   id: number,
-  say: Voice,
+  reporter: Voice,
 ): void {
   const said = headers['content-disposition']
   if (said === undefined && !isDownload) return
-  expectFor(say, id)(
+  expectFor(reporter, id)(
     'header.content-disposition',
     said !== undefined && disposition.test(said),
     () => `content-disposition is ${quote(said)} on a ${status}, expected attachment or inline`,
   )
 }
 
-type Voice = Say<'resources'>
+type Voice = ClauseReporter<'resources'>
 
 const pageHeaders = {
   limit: 'x-pagination-limit',
@@ -68,8 +68,8 @@ const pageHeaders = {
 } as const
 const wholeNumber = /^\d+$/
 
-function checkPages(response: ObservedResponse, request: ResourceDescriptor, id: number, say: Voice): void {
-  const expect = expectFor(say, id)
+function checkPages(response: ObservedResponse, request: ResourceDescriptor, id: number, reporter: Voice): void {
+  const expect = expectFor(reporter, id)
   const { headers } = response
   const invalid = Object.values(pageHeaders).filter(name => !wholeNumber.test(headers[name] ?? ''))
   const got = () => invalid.map(name => `${name} is ${quote(headers[name])}`).join(', ')

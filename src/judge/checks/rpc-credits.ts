@@ -11,10 +11,10 @@ import { priceListOf, toleranceOf } from './price-list.ts'
 import { isRpcError, matchItems } from './rpc-response.ts'
 
 /** Checks the exact credits and the cost of an RPC response. */
-export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, say) => {
+export const checkRpcCredits: Check<'rpc-credits'> = (observation, contract, reporter) => {
   const { response, request, id, outcome } = observation
   if (request.kind !== 'rpc' || response?.status !== 200 || outcome.kind !== 'answered') return
-  const expect = expectFor(say, id)
+  const expect = expectFor(reporter, id)
   const priceList = priceListOf(contract)
 
   const said = response.headers[priceList.creditsHeader]

@@ -5,11 +5,11 @@ import { is2xx, isAbuseBlock, isJsonType } from '../../observation/response.ts'
 import { type Check, type Expect, expectFor } from './check.ts'
 
 /** Checks the JSON-RPC part of a proxy response: form, ids, and matching of items. */
-export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id, outcome }, contract, say) => {
+export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id, outcome }, contract, reporter) => {
   if (request.kind !== 'rpc' || response === null || outcome.kind !== 'answered') return
   // The idempotency audit judges the response to a conflict.
   if (request.replay?.role === 'conflict' || isAbuseBlock(response, contract)) return
-  const expect = expectFor(say, id)
+  const expect = expectFor(reporter, id)
 
   const { status, headers } = response
   if (request.items.some(item => item.failing) && (status === 200 || isAboutItems(response, request))) {

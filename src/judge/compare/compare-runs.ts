@@ -1,7 +1,7 @@
 import { formatRatio, plural } from '../../lib/format.ts'
 import type { Plan } from '../../plan/plan.ts'
 import type { Slices } from '../metrics/slices.ts'
-import type { Status } from '../thresholds.ts'
+import type { Verdict } from '../thresholds.ts'
 import type { ChangeVerdict, ComparedRow, ComparedRunInfo, Comparison, Criteria, Effect } from './comparison.ts'
 import { type ComparedMeasure, inconclusiveReason, measuresOf, type RunCell } from './measures.ts'
 import { benjaminiHochberg, type CompletedTest, type TestResult, testMeasure } from './significance.ts'
@@ -13,7 +13,7 @@ export type ComparedRun = {
   readonly slices: Slices
   /** Whether it ended by itself. */
   readonly isComplete: boolean
-  readonly verdict: Status
+  readonly verdict: Verdict
 }
 
 /**

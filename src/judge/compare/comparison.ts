@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { DeepReadonly } from '../../lib/json.ts'
-import type { Status } from '../thresholds.ts'
+import type { Verdict } from '../thresholds.ts'
 
 const changeVerdict = z.enum(['improved', 'unchanged', 'regressed', 'cannot-tell'])
 /** The verdict on one number, or on a whole run, against the baselines. */
 export type ChangeVerdict = z.infer<typeof changeVerdict>
 
 /** The verdict on a run by its comparison alone. */
-export const outcomeStatus: Readonly<Record<ChangeVerdict, Status>> = {
+export const outcomeStatus: Readonly<Record<ChangeVerdict, Verdict>> = {
   improved: 'pass',
   unchanged: 'pass',
   regressed: 'fail',

@@ -2,7 +2,7 @@ import type { Unit } from '../../lib/format.ts'
 import { formatDuration } from '../../lib/format.ts'
 import { maxLatenessMs } from '../metrics/harness-limits.ts'
 import type { Slice, SlicedTiming } from '../metrics/slices.ts'
-import type { Status } from '../thresholds.ts'
+import type { Verdict } from '../thresholds.ts'
 import {
   countOf,
   type Estimate,
@@ -107,7 +107,7 @@ export type RunCell = {
   readonly dropped: number
   /** Whether the run ended by itself. */
   readonly isComplete: boolean
-  readonly verdict: Status
+  readonly verdict: Verdict
 }
 
 /**

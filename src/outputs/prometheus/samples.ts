@@ -58,7 +58,7 @@ export function sourceOf(
     inFlight,
     stage: () => ({ name: stage(), offeredPerSecond: currentOfferedRate(plan, stage(), loadElapsedMs(live, clock)) }),
     billing: () => view().audits.billing(),
-    tallies: () => view().docket.tallies(),
+    tallies: () => view().findingLog.tallies(),
     limits: () => view().audits.limits(),
     thresholds: () => view().thresholds(),
     capacity: () => view().capacity(false),

@@ -10,8 +10,8 @@ export function verdictFamilies(report: Report): readonly Family[] {
   const { verdict, run, load, billing, clauses, thresholds, capacity } = report
   const calls = report.calls.filter(({ stage }) => stage === null)
   const judged = clauses.filter(clause => clause.verdict !== 'not-exercised')
-  const ofCalls = (percentiles: (facts: CallFacts) => Percentiles) =>
-    calls.flatMap(facts => quantiles(percentiles(facts), { call: facts.call }))
+  const ofCalls = (percentiles: (snapshot: CallFacts) => Percentiles) =>
+    calls.flatMap(snapshot => quantiles(percentiles(snapshot), { call: snapshot.call }))
 
   return [
     last('verdict', '1 for the verdict of the run, 0 for the others.', ['verdict'], verdicts, each => [
@@ -62,14 +62,14 @@ export function verdictFamilies(report: Report): readonly Family[] {
       'request_duration_seconds',
       'Time from due to end of complete 2xx responses.',
       ['call', 'quantile'],
-      ofCalls(facts => facts.latencyMs),
+      ofCalls(snapshot => snapshot.latencyMs),
       same,
     ),
     last(
       'ttft_seconds',
       'Time from sent to first token of streams.',
       ['call', 'quantile'],
-      ofCalls(facts => facts.ttftMs),
+      ofCalls(snapshot => snapshot.ttftMs),
       same,
     ),
     last('lateness_seconds', 'Time from due to sent.', ['quantile'], quantiles(load.latenessMs, {}), same),

@@ -9,12 +9,12 @@ import {
   type Text,
   type Words,
 } from '../blocks.ts'
-import type { Status } from '../document.ts'
+import type { Verdict } from '../document.ts'
 
 type Lines = readonly string[]
 
 /** GitHub refuses a larger summary of a step: 1 MiB. */
-export const longestMarkdownBytes = 1024 * 1024
+export const maxMarkdownBytes = 1024 * 1024
 /** Of one section, to leave room for the others. */
 const maxSectionBytes = 700_000
 /** Longer commands are only in the run directory. */
@@ -22,7 +22,7 @@ const maxCommand = 4_000
 /** Of one table or list. */
 const maxRows = 300
 
-const signs: Readonly<Record<Status, string>> = { pass: '✅', fail: '❌', inconclusive: '⚠️' }
+const signs: Readonly<Record<Verdict, string>> = { pass: '✅', fail: '❌', inconclusive: '⚠️' }
 
 /** For the summary of a CI step, and for pasting. Sections beyond `longestMarkdownBytes` are left out. */
 export function renderMarkdownPage(blocks: readonly Block[]): string {
@@ -32,7 +32,7 @@ export function renderMarkdownPage(blocks: readonly Block[]): string {
     else sections.at(-1)?.push(block)
   }
   const parts = sections.map(section => fitting(section.map(blockLines), maxSectionBytes, 'findings'))
-  return text(fitting(parts, longestMarkdownBytes - 1_000, 'sections'))
+  return text(fitting(parts, maxMarkdownBytes - 1_000, 'sections'))
 }
 
 const text = (lines: Lines): string => `${lines.join('\n')}\n`
@@ -152,17 +152,17 @@ const plainText = (words: string): string =>
 /** Verbatim, on one line. */
 function code(words: string): string {
   const line = words.replace(unfit, ' ').replaceAll('|', '\u00A6')
-  const fence = '`'.repeat(longestRun(line) + 1)
+  const fence = '`'.repeat(maxRunLength(line) + 1)
   return line.includes('`') ? `${fence} ${line} ${fence}` : `${fence}${line}${fence}`
 }
 
 /** Verbatim lines. No text can end the block, because the fence is longer than every run of backticks in it. */
 function codeBlock(lines: Lines, language: string): Lines {
   const safe = lines.map(line => line.replace(unfit, ' '))
-  const fence = '`'.repeat(Math.max(3, longestRun(safe.join('\n')) + 1))
+  const fence = '`'.repeat(Math.max(3, maxRunLength(safe.join('\n')) + 1))
   return [`${fence}${language}`, ...safe, fence]
 }
 
 const unfit = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu
 
-const longestRun = (words: string): number => Math.max(0, ...(words.match(/`+/g) ?? []).map(run => run.length))
+const maxRunLength = (words: string): number => Math.max(0, ...(words.match(/`+/g) ?? []).map(run => run.length))

@@ -1,6 +1,6 @@
 import { count, formatDuration, formatRate, formatRatio, NO_VALUE, plural, threeDigits } from '../../lib/format.ts'
 import { type Block, code, type Tile, toned, type Words } from '../blocks.ts'
-import type { CapacityResult, Report, Status } from '../document.ts'
+import type { CapacityResult, Report, Verdict } from '../document.ts'
 
 /** The verdict, its reasons, and the main numbers of the run. */
 export function summarySection(report: Report): readonly Block[] {
@@ -30,7 +30,7 @@ function tiles({ load, clauses, calls, billing, thresholds, findings, run, capac
   const good = all.reduce((sum, { goodRatio, count: sent, dropped }) => sum + (goodRatio ?? 0) * (sent + dropped), 0)
   const passed = clauses.filter(({ verdict }) => verdict === 'pass').length
   const exercised = clauses.filter(({ verdict }) => verdict !== 'not-exercised').length
-  const those = (status: Status) => thresholds.filter(({ verdict }) => verdict === status).length
+  const those = (status: Verdict) => thresholds.filter(({ verdict }) => verdict === status).length
   const violations = findings.reduce((sum, finding) => sum + finding.count, 0)
   return [
     ...capacity.map(capacityTile),

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { createJudge } from '../../../src/judge/judge.ts'
 import { judgeRun } from '../../../src/judge/judge-run.ts'
 import { recordRun } from '../repeated-run.ts'
@@ -12,7 +12,7 @@ const [total, warmUp] = process.argv.slice(2).map(Number) as [number, number]
 const sampleCount = 10
 
 const { plan, head, size, turn: observationsOf } = await recordRun()
-const judge = createJudge(plan, documented, head)
+const judge = createJudge(plan, documentedContract, head)
 const samples: { readonly judged: number; readonly rssMb: number; readonly heapMb: number }[] = []
 /**
  * A garbage collection releases pages with a delay, and some only with the next collection. Repeat until the resident
@@ -51,7 +51,7 @@ const end = {
   loadStartMs: null,
   pushed: null,
 } as const
-const { findings, billing } = judgeRun({ plan, contract: documented, head }, [{ facts: judge.finish(true), end }])
+const { findings, billing } = judgeRun({ plan, contract: documentedContract, head }, [{ snapshot: judge.finish(true), end }])
 process.send?.({
   judged,
   cpuMs,

@@ -13,7 +13,7 @@ import type { StreamRecord } from '../../../src/observation/observation.ts'
 const spread = (p99: number, count: number): Percentiles => ({
   ...{ count, mean: p99 / 3, p50: p99 / 4, p90: p99 / 2, p95: p99 / 2, p99, p999: p99 * 2, max: p99 * 3 },
 })
-const facts: StampDelaySnapshot = {
+const snapshot: StampDelaySnapshot = {
   chunkMs: spread(2, 50_000),
   firstTokenMs: spread(2.341, 2_500),
   gapMs: spread(1.5, 49_000),
@@ -23,14 +23,14 @@ const facts: StampDelaySnapshot = {
 const load = { streams: 100, perSecond: 50, tokens: 200, tokensPerWrite: 1, seconds: 10 }
 const sound: CalibrationData = {
   load,
-  turnpike: facts,
-  raw: facts,
+  turnpike: snapshot,
+  raw: snapshot,
   tokenCountMismatches: 0,
   run: { verdict: 'pass', reasons: ['7 responses judged.'] },
   eventLoopDelayMs: { p99: 1, max: 9 },
   maxP99Ms: null,
 }
-const turnpikeWith = (changed: Partial<StampDelaySnapshot>) => ({ ...sound, turnpike: { ...facts, ...changed } })
+const turnpikeWith = (changed: Partial<StampDelaySnapshot>) => ({ ...sound, turnpike: { ...snapshot, ...changed } })
 
 describe('calibrate', () => {
   test('passes, and the measurable times are the p99 of first tokens and of gaps', () => {
@@ -61,7 +61,7 @@ describe('calibrate', () => {
     ['the server was late', turnpikeWith({ serverLatenessMs: spread(21, 50_000) }), '21.0 ms late'],
     ['too few chunks were written', turnpikeWith({ chunkMs: spread(2, 47_000) }), '47000 of 50000 planned'],
     ['too few streams started', turnpikeWith({ firstTokenMs: { ...spread(2, 40), p99: null } }), 'a p99 needs 299'],
-    ['the raw reader had a different load', { ...sound, raw: { ...facts, chunkMs: spread(2, 9) } }, 'the raw reader'],
+    ['the raw reader had a different load', { ...sound, raw: { ...snapshot, chunkMs: spread(2, 9) } }, 'the raw reader'],
   ])('is inconclusive if %s', (_, measured, reason) => {
     const { verdict, reasons } = calibrate(measured)
     expect(verdict).toBe('inconclusive')
@@ -100,7 +100,7 @@ describe('collectStampDelays', () => {
     const delays = collectStampDelays(() => measured)
     delays.add(on([1_000, 1_020, 1_040]), [1_001, 1_021, 1_045])
     delays.add(on([1_500, 1_520]), [1_502, 1_521])
-    const { chunkMs, firstTokenMs, gapMs, serverLatenessMs, earliestMs } = delays.facts()
+    const { chunkMs, firstTokenMs, gapMs, serverLatenessMs, earliestMs } = delays.snapshot()
     expect(chunkMs).toMatchObject({ count: 5, max: 5, mean: 2 })
     expect(firstTokenMs).toMatchObject({ count: 2, max: 2, mean: 1.5 })
     expect(gapMs).toMatchObject({ count: 3, max: 4 })
@@ -112,18 +112,18 @@ describe('collectStampDelays', () => {
   test('ignores chunks written outside of the window', () => {
     const delays = collectStampDelays(() => measured)
     delays.add(on([990, 1_990, 2_000]), [1_900, 1_993, 2_900])
-    expect(delays.facts().chunkMs).toMatchObject({ count: 1, max: 3 })
-    expect(delays.facts().firstTokenMs.count).toBe(0)
+    expect(delays.snapshot().chunkMs).toMatchObject({ count: 1, max: 3 })
+    expect(delays.snapshot().firstTokenMs.count).toBe(0)
   })
 
   test('reports a negative delay', () => {
     const delays = collectStampDelays(() => measured)
     delays.add(on([1_500]), [1_498])
-    expect(delays.facts().earliestMs).toBe(-2)
+    expect(delays.snapshot().earliestMs).toBe(-2)
   })
 
   test('has no percentiles without chunks', () => {
-    expect(collectStampDelays(() => measured).facts()).toMatchObject({
+    expect(collectStampDelays(() => measured).snapshot()).toMatchObject({
       chunkMs: { count: 0, p50: null },
       earliestMs: null,
     })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { assertWithinBudget } from '../../../src/cli/load-plan.ts'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
@@ -24,7 +24,7 @@ stages:
   - { name: s, duration: 60s, shape: constant, rate: 1/s, mix: { single: 1 } }
 `
   const planFor = (target: string | null, budgetUsd: string | null, more: Partial<Plan> = {}): Plan => ({
-    ...makePlan(parseScenario(scenario, 's.yaml', documented), documented, { seed: null, target, budgetUsd }),
+    ...makePlan(parseScenario(scenario, 's.yaml', documentedContract), documentedContract, { seed: null, target, budgetUsd }),
     ...more,
   })
   const remote = 'https://api.example.com/api/v1'

@@ -3,7 +3,7 @@ import { auditNames, type Clause, checkNames } from '../../../src/contract/claus
 import { unjudgedClauses } from '../../../src/contract/clauses/not-judged.ts'
 import { clauseIds, clauses } from '../../../src/contract/clauses.ts'
 import { contractSchema, methodTier } from '../../../src/contract/contract.ts'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
 import { rpcMethods, unsupportedMethods } from '../../../src/contract/rpc-methods.ts'
 
@@ -11,15 +11,15 @@ const allClauses: readonly Clause[] = clauseIds.map(id => clauses[id])
 
 describe('the documented contract', () => {
   test('matches its own schema exactly', () => {
-    expect(contractSchema.parse(documented)).toEqual(documented)
+    expect(contractSchema.parse(documentedContract)).toEqual(documentedContract)
   })
 
   test('is plain JSON, so it survives a run directory', () => {
-    expect(JSON.parse(JSON.stringify(documented))).toEqual(documented)
+    expect(JSON.parse(JSON.stringify(documentedContract))).toEqual(documentedContract)
   })
 
   test('has the documented limits, in requests and tokens per minute', () => {
-    const rows = Object.entries(documented.accounts).flatMap(([account, tiers]) =>
+    const rows = Object.entries(documentedContract.accounts).flatMap(([account, tiers]) =>
       Object.entries(tiers).map(([tier, limits]) => [account, tier, limits.requestsPerMinute, limits.tokensPerMinute]),
     )
     expect(rows).toEqual([
@@ -35,7 +35,7 @@ describe('the documented contract', () => {
   })
 
   test('has the documented numbers of the RPC proxy and of idempotency', () => {
-    const { rpc, idempotency } = documented
+    const { rpc, idempotency } = documentedContract
     expect(rpc.multipliers).toEqual({ standard: 1, advanced: 2, large: 4 })
     expect([rpc.batchLimit, rpc.errorItemCredits, rpc.usdPerCredit]).toEqual([100, 5, '0.000000625'])
     expect(idempotency.ttlMs).toBe(86_400_000)
@@ -43,25 +43,25 @@ describe('the documented contract', () => {
   })
 
   test('has a model for every tier', () => {
-    expect([...new Set(documented.models.map(({ tier }) => tier))]).toEqual(['XS', 'S', 'M', 'L'])
+    expect([...new Set(documentedContract.models.map(({ tier }) => tier))]).toEqual(['XS', 'S', 'M', 'L'])
   })
 
   test('has its deprecated model last, so that it is never the default', () => {
-    expect(documented.models.findIndex(({ lifecycle }) => lifecycle === 'deprecated')).toBe(
-      documented.models.length - 1,
+    expect(documentedContract.models.findIndex(({ lifecycle }) => lifecycle === 'deprecated')).toBe(
+      documentedContract.models.length - 1,
     )
   })
 
   test('reserves a model for paying users, but not the first of any tier', () => {
-    const firsts = ['XS', 'S', 'M', 'L'].map(each => documented.models.find(({ tier }) => tier === each))
+    const firsts = ['XS', 'S', 'M', 'L'].map(each => documentedContract.models.find(({ tier }) => tier === each))
     expect(firsts.map(model => model?.payingOnly)).toEqual([false, false, false, false])
-    expect(documented.models.some(({ payingOnly }) => payingOnly)).toBe(true)
+    expect(documentedContract.models.some(({ payingOnly }) => payingOnly)).toBe(true)
   })
 
   test('gives every network a slug, and a family with listed methods', () => {
-    for (const [slug, { family }] of Object.entries(documented.rpc.networks)) {
+    for (const [slug, { family }] of Object.entries(documentedContract.rpc.networks)) {
       expect(slug).toMatch(/^[a-z]+-[a-z]+$/)
-      expect(Object.keys(documented.rpc.methods[family]).length).toBeGreaterThan(0)
+      expect(Object.keys(documentedContract.rpc.methods[family]).length).toBeGreaterThan(0)
     }
   })
 })
@@ -77,12 +77,12 @@ describe('the tier of a method', () => {
     ['ethereum-mainnet', 'eth_subscribe', null],
     ['atlantis-mainnet', 'eth_call', null],
   ])('on %s of %s is %s', (network, method, tier) => {
-    expect(methodTier(documented, network, method)).toBe(tier)
+    expect(methodTier(documentedContract, network, method)).toBe(tier)
   })
 
   test.each(['constructor', 'toString', '__proto__'])('is null for inherited JavaScript properties: %s', name => {
-    expect(methodTier(documented, 'ethereum-mainnet', name)).toBeNull()
-    expect(methodTier(documented, name, 'eth_call')).toBeNull()
+    expect(methodTier(documentedContract, 'ethereum-mainnet', name)).toBeNull()
+    expect(methodTier(documentedContract, name, 'eth_call')).toBeNull()
   })
 })
 
@@ -144,7 +144,7 @@ describe('the probes', () => {
   test.each(probeNames)('%s exercises a clause that probes judge, and has an expected status', name => {
     const { clause, promised } = probeOf(name)
     expect((clauses[clause] as Clause).judges).toContain('probe')
-    expect(promised(documented)).not.toEqual([])
+    expect(promised(documentedContract)).not.toEqual([])
   })
 
   test('exercise every clause that probes judge', () => {
@@ -156,7 +156,7 @@ describe('the probes', () => {
   test('name only unsupported methods', () => {
     const named = probeNames.flatMap((name): readonly string[] => probeOf(name).names)
     const isSupported = (method: string) =>
-      Object.values(documented.rpc.methods).some(methods => Object.hasOwn(methods, method))
+      Object.values(documentedContract.rpc.methods).some(methods => Object.hasOwn(methods, method))
     expect(named.filter(isSupported)).toEqual([])
   })
 
@@ -166,7 +166,7 @@ describe('the probes', () => {
   })
 
   test('try every unsupported method, alone or in a batch', () => {
-    const bodies = probeNames.map(name => probeOf(name).request(documented).body ?? '').join('\n')
+    const bodies = probeNames.map(name => probeOf(name).request(documentedContract).body ?? '').join('\n')
     const all: readonly string[] = Object.values(unsupportedMethods).flat()
     expect(all.filter(method => !bodies.includes(`"${method}"`))).toEqual([])
   })

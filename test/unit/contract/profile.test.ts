@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { loadProfile } from '../../../src/contract/profile.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 
@@ -29,21 +29,21 @@ function mistakesOf(text: string): readonly string[] {
 
 describe('a profile', () => {
   test.each(['', '# nothing\n', '{}', 'null'])('without content is the documented contract: %j', text => {
-    expect(load(text)).toEqual(documented)
+    expect(load(text)).toEqual(documentedContract)
   })
 
   test('changes only the values that it sets', () => {
     const contract = load('rpc: { multipliers: { large: 8 } }')
     expect(contract.rpc.multipliers).toEqual({ standard: 1, advanced: 2, large: 8 })
-    expect({ ...contract, rpc: documented.rpc }).toEqual(documented)
+    expect({ ...contract, rpc: documentedContract.rpc }).toEqual(documentedContract)
   })
 
   test('adds to tables such as networks and methods', () => {
     const { rpc } = load(
       'rpc: { networks: { sui-mainnet: { baseCredits: 25, family: evm } }, methods: { evm: { eth_new: large } } }',
     )
-    expect(Object.keys(rpc.networks)).toHaveLength(Object.keys(documented.rpc.networks).length + 1)
-    expect(rpc.methods.evm).toEqual({ ...documented.rpc.methods.evm, eth_new: 'large' })
+    expect(Object.keys(rpc.networks)).toHaveLength(Object.keys(documentedContract.rpc.networks).length + 1)
+    expect(rpc.methods.evm).toEqual({ ...documentedContract.rpc.methods.evm, eth_new: 'large' })
   })
 
   test('replaces a list as a whole', () => {
@@ -62,9 +62,9 @@ describe('a profile', () => {
   })
 
   test('leaves the documented contract as it was', () => {
-    const before = JSON.stringify(documented)
+    const before = JSON.stringify(documentedContract)
     load('name: other\nlimits: { windowMs: 1000 }')
-    expect(JSON.stringify(documented)).toBe(before)
+    expect(JSON.stringify(documentedContract)).toBe(before)
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { createJudge } from '../../../src/judge/judge.ts'
 import { judgeRun, type WorkerResult } from '../../../src/judge/judge-run.ts'
 import type { LogFooter } from '../../../src/observation/log.ts'
@@ -35,14 +35,14 @@ function shards({ plan, observations }: Run, workers: number): readonly (readonl
 
 /** Copies the result, as between threads. */
 function judge({ plan, head }: Run, observations: readonly Observation[]): WorkerResult {
-  const judged = createJudge(plan, documented, head)
+  const judged = createJudge(plan, documentedContract, head)
   for (const observation of observations) judged.add(observation)
-  return { facts: structuredClone(judged.finish(true)), end }
+  return { snapshot: structuredClone(judged.finish(true)), end }
 }
 
 async function reportBy(run: Run, workers: number): Promise<Report> {
   const results = shards(run, workers).map(shard => judge(run, shard))
-  const made = await makeReport({ plan: run.plan, contract: documented, head: run.head }, results, async function* () {
+  const made = await makeReport({ plan: run.plan, contract: documentedContract, head: run.head }, results, async function* () {
     yield* run.observations
   })
   return made.report
@@ -70,7 +70,7 @@ describe.each(['none', 'failed-item-in-full', 'charged-twice', 'remaining-never-
       const run = await running
       const slicesBy = (workers: number) =>
         judgeRun(
-          { plan: run.plan, contract: documented, head: run.head },
+          { plan: run.plan, contract: documentedContract, head: run.head },
           shards(run, workers).map(shard => judge(run, shard)),
         ).slices
       expect(JSON.stringify(slicesBy(4))).toBe(JSON.stringify(slicesBy(1)))

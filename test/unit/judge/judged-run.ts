@@ -1,4 +1,4 @@
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { createFindingLog } from '../../../src/judge/checks/findings.ts'
 import { type JudgedRun, loadTotals } from '../../../src/judge/judge-run.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
@@ -12,9 +12,9 @@ import { aPlan } from './metrics/fixtures.ts'
 /** A finding log of one clause that passed, and of another that failed `violations` times. */
 export const findingLogOf = (violations: number) => {
   const findingLog = createFindingLog()
-  findingLog.reporterFor('headers').kept('header.date')
+  findingLog.reporterFor('headers').pass('header.date')
   for (let i = 0; i < violations; i++)
-    findingLog.reporterFor('rpc-credits').broken('rpc.credits.amount', 'got 1, expected 2', [i])
+    findingLog.reporterFor('rpc-credits').fail('rpc.credits.amount', 'got 1, expected 2', [i])
   return findingLog
 }
 
@@ -36,7 +36,7 @@ export function judgedRunOf(observations: readonly Observation[], changes: Parti
     metrics,
     load: loadTotals(plan, metrics, {}, [], null),
     series: series.series(),
-    slices: createSlices(plan, documented).slices(),
+    slices: createSlices(plan, documentedContract).slices(),
     clauses: findingLogOf(0).tallies(),
     findings: [],
     billing: passingReport.billing,

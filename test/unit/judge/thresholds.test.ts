@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CapacityResult } from '../../../src/judge/capacity/result.ts'
 import { createMetrics } from '../../../src/judge/metrics/request-stats.ts'
-import { evaluateThresholds, type RunTotals, type Status } from '../../../src/judge/thresholds.ts'
+import { evaluateThresholds, type RunTotals, type Verdict } from '../../../src/judge/thresholds.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import type { Measure, Threshold, Timing } from '../../../src/plan/plan.ts'
 import { parseThreshold } from '../../../src/scenario/threshold.ts'
@@ -219,7 +219,7 @@ describe('thresholds on totals of the run', () => {
 describe('thresholds on a run that ended early', () => {
   const short = { complete: false, elapsedMs: 5000 }
   const status: Measure = { kind: 'count', count: { kind: 'status', status: 500 } }
-  const cases: readonly (readonly [string, Threshold, readonly Observation[], Status])[] = [
+  const cases: readonly (readonly [string, Threshold, readonly Observation[], Verdict])[] = [
     [
       'too few requests were sent because the run ended',
       aThreshold({ measure: count('count', 'sent'), operator: '>=', bound: 9 }),

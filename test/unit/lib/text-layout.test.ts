@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { plainTable, table, wrap } from '../../../src/lib/text-layout.ts'
 
-const page = { columns: 20, colour: false }
+const page = { columns: 20, color: false }
 
 describe('a plain table', () => {
   test('has columns as wide as their widest cell, below a header', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AccountTier } from '../../../src/contract/contract.ts'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../src/contract/probes.ts'
 import { applicableLimit } from '../../../src/observation/limit-scope.ts'
 import {
@@ -65,13 +65,13 @@ describe('the times of an observation', () => {
 
 describe('the applicable limit of a request', () => {
   test('is the limit of its model, by account tier and model tier', () => {
-    expect(applicableLimit(observed({ request: chat }), documented)).toEqual({
+    expect(applicableLimit(observed({ request: chat }), documentedContract)).toEqual({
       name: 'chat:ref-small-24b',
       tier: 'default S',
       requestsPerMinute: 75,
       tokensPerMinute: 750_000,
     })
-    expect(applicableLimit(observed({ request: chat, accountTier: 'partner' }), documented)).toMatchObject({
+    expect(applicableLimit(observed({ request: chat, accountTier: 'partner' }), documentedContract)).toMatchObject({
       tier: 'partner S',
       requestsPerMinute: 150,
       tokensPerMinute: 1_500_000,
@@ -80,17 +80,17 @@ describe('the applicable limit of a request', () => {
 
   test('is one limit for all networks of the proxy, and for batches', () => {
     const solana: RequestDescriptor = { ...rpc, network: 'solana-mainnet', batch: false }
-    expect(applicableLimit(observed({ request: rpc }), documented)).toEqual(
-      applicableLimit(observed({ request: solana }), documented),
+    expect(applicableLimit(observed({ request: rpc }), documentedContract)).toEqual(
+      applicableLimit(observed({ request: solana }), documentedContract),
     )
-    expect(applicableLimit(observed({ request: rpc }), documented)).toMatchObject({
+    expect(applicableLimit(observed({ request: rpc }), documentedContract)).toMatchObject({
       name: 'rpc',
       requestsPerMinute: 100,
     })
   })
 
   test("has no documented number for the list of the caller's limits", () => {
-    const scope = applicableLimit(observed({ request: { kind: 'rate-limits' } }), documented)
+    const scope = applicableLimit(observed({ request: { kind: 'rate-limits' } }), documentedContract)
     expect(scope).toMatchObject({ name: 'control', requestsPerMinute: null, tokensPerMinute: null })
   })
 
@@ -100,8 +100,8 @@ describe('the applicable limit of a request', () => {
       ...{ page: null, limit: null, timestampMs: null },
     })
     const numbers = (accountTier: AccountTier) =>
-      Object.keys(documented.resources).map(name => {
-        const scope = applicableLimit(observed({ request: resource(name), accountTier }), documented)
+      Object.keys(documentedContract.resources).map(name => {
+        const scope = applicableLimit(observed({ request: resource(name), accountTier }), documentedContract)
         return `${scope?.name} ${scope?.requestsPerMinute}`
       })
     const unlimited = ['control null', 'control null', 'control null']
@@ -116,12 +116,12 @@ describe('the applicable limit of a request', () => {
   })
 
   test.each(['models', 'networks'] as const)('is null for the public list of %s', kind => {
-    expect(applicableLimit(observed({ request: { kind } }), documented)).toBeNull()
+    expect(applicableLimit(observed({ request: { kind } }), documentedContract)).toBeNull()
   })
 
   test.each(probeNames)('of probe %s is the limit in its table', probe => {
-    const scope = applicableLimit(observed({ request: { kind: 'probe', probe } }), documented)
-    const names = { chat: `chat:${documented.models[0]?.id}`, rpc: 'rpc', embedding: 'embedding', control: 'control' }
+    const scope = applicableLimit(observed({ request: { kind: 'probe', probe } }), documentedContract)
+    const names = { chat: `chat:${documentedContract.models[0]?.id}`, rpc: 'rpc', embedding: 'embedding', control: 'control' }
     const { draws } = probeOf(probe)
     expect(scope?.name ?? null).toBe(draws === null ? null : names[draws])
   })

@@ -41,7 +41,7 @@ const observation = (id: number): Observation => ({
 })
 
 /** Room for three observations of this size. The last one exceeds it. */
-const mostWaiting = 3_000
+const maxWaiting = 3_000
 
 /** A file that writes nothing until it is released, and then everything. */
 function stuckFile() {
@@ -78,7 +78,7 @@ function stuckFile() {
 describe('a disk that is too slow', () => {
   test('never blocks: observations above the limit are skipped and counted', async () => {
     const { file, hasData } = stuckFile()
-    const log = writeLog(file, head, manualClock(), mostWaiting)
+    const log = writeLog(file, head, manualClock(), maxWaiting)
     await hasData
     for (let id = 0; id < 1_000; id++) log.write(observation(id))
     expect(log.notRecorded()).toBe(997)
@@ -87,7 +87,7 @@ describe('a disk that is too slow', () => {
   test('receives observations again as soon as there is room, after a line with the number of skipped ones', async () => {
     const { file, free, lines } = stuckFile()
     const clock = manualClock()
-    const log = writeLog(file, head, clock, mostWaiting)
+    const log = writeLog(file, head, clock, maxWaiting)
     for (let id = 0; id < 5; id++) log.write(observation(id))
     await clock.advanceTo(500)
     free()
@@ -99,7 +99,7 @@ describe('a disk that is too slow', () => {
 
   test('is reported at the end if the last observations were skipped', async () => {
     const { file, free, lines } = stuckFile()
-    const log = writeLog(file, head, manualClock(), mostWaiting)
+    const log = writeLog(file, head, manualClock(), maxWaiting)
     for (let id = 0; id < 5; id++) log.write(observation(id))
     free()
     await log.end(end)
@@ -110,7 +110,7 @@ describe('a disk that is too slow', () => {
     const { file, free, lines } = stuckFile()
     free()
     const clock = manualClock()
-    const log = writeLog(file, head, clock, mostWaiting)
+    const log = writeLog(file, head, clock, maxWaiting)
     for (let id = 0; id < 40; id++) {
       log.write(observation(id))
       await clock.advanceTo(clock.nowMs() + 500)

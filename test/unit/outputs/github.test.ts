@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { annotationLines, escapeWorkflowCommands, writeGitHubSummary } from '../../../src/outputs/github.ts'
-import { longestMarkdownBytes } from '../../../src/report/render/markdown.ts'
+import { maxMarkdownBytes } from '../../../src/report/render/markdown.ts'
 import { renderMarkdown } from '../../../src/report/render/renderers.ts'
 
 import { freshDirectory } from '../../support/turnpike.ts'
@@ -71,14 +71,14 @@ test('a failing run is annotated on stderr', () => {
 })
 
 test('a nearly full summary gets only the verdict, and a full one nothing', () => {
-  writeFileSync(summary, 'x'.repeat(longestMarkdownBytes - 2_000))
+  writeFileSync(summary, 'x'.repeat(maxMarkdownBytes - 2_000))
   writeGitHubSummary(failingReport)
   const text = readFileSync(summary, 'utf8')
   expect(text).toContain('## ❌ fail: replay')
   expect(text).not.toContain('### Findings')
   writeGitHubSummary(failingReport)
   writeGitHubSummary(failingReport)
-  expect(Buffer.byteLength(readFileSync(summary, 'utf8'))).toBeLessThanOrEqual(longestMarkdownBytes)
+  expect(Buffer.byteLength(readFileSync(summary, 'utf8'))).toBeLessThanOrEqual(maxMarkdownBytes)
   expect(stderr.join('')).toContain('is full, so this run is not in it')
 })
 

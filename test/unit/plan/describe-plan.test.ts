@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { describeLoad, describePlan } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { loadScenario } from '../../../src/scenario/load-scenario.ts'
@@ -124,7 +124,7 @@ test('each gap between tokens is a sample', () => {
 })
 
 test.each(['smoke', 'chat-only', 'rpc-only'])('the plan of %s has lines of at most 100 columns', name => {
-  const plan = makePlan(loadScenario(`scenarios/${name}.yaml`, documented), documented, noFlags)
+  const plan = makePlan(loadScenario(`scenarios/${name}.yaml`, documentedContract), documentedContract, noFlags)
   for (const line of describePlan(plan).split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../src/contract/contract.ts'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
 import { planOf } from './plan-of.ts'
 
@@ -54,7 +54,7 @@ describe('expected requests', () => {
 })
 
 describe('expected credits', () => {
-  const creditsOf = (mix: string, contract: Contract = documented) =>
+  const creditsOf = (mix: string, contract: Contract = documentedContract) =>
     planOf({ only: `duration: 10s, shape: constant, rate: 1/s, mix: { ${mix} }` }, { contract }).forecast.credits
 
   test('of a batch are the mean price of its good items and the price of its failing ones', () => {
@@ -64,7 +64,7 @@ describe('expected credits', () => {
 
   test('of a failing single call are the full price unless the profile says otherwise', () => {
     expect(creditsOf('single: 1')).toBe(200)
-    const discounted = { ...documented, rpc: { ...documented.rpc, singleErrorIsDiscounted: true } }
+    const discounted = { ...documentedContract, rpc: { ...documentedContract.rpc, singleErrorIsDiscounted: true } }
     // 0.9 · 20 + 0.1 · 5 = 18.5.
     expect(creditsOf('single: 1', discounted)).toBe(185)
   })
@@ -76,7 +76,7 @@ describe('expected credits', () => {
 
   test('of a late repeat count twice if its key has expired', () => {
     const again = 'duration: 10s, shape: constant, rate: 1/s, mix: { again: 1 }'
-    const contract = { ...documented, idempotency: { ...documented.idempotency, ttlMs: 4_000 } }
+    const contract = { ...documentedContract, idempotency: { ...documentedContract.idempotency, ttlMs: 4_000 } }
     expect(planOf({ only: again }).forecast).toMatchObject({ credits: 200, requests: 20 })
     expect(planOf({ only: again }, { contract }).forecast).toMatchObject({ credits: 400, requests: 20 })
   })
@@ -95,13 +95,13 @@ describe('expected credits', () => {
 })
 
 describe('the maximum cost', () => {
-  const worstOf = (mix: string, contract: Contract = documented) =>
+  const worstOf = (mix: string, contract: Contract = documentedContract) =>
     planOf({ only: `duration: 10s, shape: constant, rate: 1/s, mix: { ${mix} }` }, { contract }).forecast.worstUsd
 
   test('of searching and scraping adds a search and every page to the tokens', () => {
     expect(Number(worstOf('scraping: 1')) - Number(worstOf('xs: 1'))).toBeCloseTo(10 * 6 * 0.01, 9)
-    const search = { ...documented.chat.search, usdPerLookup: null }
-    const open = { ...documented, chat: { ...documented.chat, search } }
+    const search = { ...documentedContract.chat.search, usdPerLookup: null }
+    const open = { ...documentedContract, chat: { ...documentedContract.chat, search } }
     expect(worstOf('scraping: 1', open)).toBeNull()
     expect(worstOf('xs: 1', open)).not.toBeNull()
   })
@@ -121,9 +121,9 @@ describe('the maximum cost', () => {
   })
 
   test('is unknown only if a model in use has no price', () => {
-    const models = documented.models.map(model => (model.tier === 'S' ? { ...model, usdPerMillion: null } : model))
-    expect(worstOf('s: 1', { ...documented, models })).toBeNull()
-    expect(worstOf('xs: 1', { ...documented, models })).not.toBeNull()
+    const models = documentedContract.models.map(model => (model.tier === 'S' ? { ...model, usdPerMillion: null } : model))
+    expect(worstOf('s: 1', { ...documentedContract, models })).toBeNull()
+    expect(worstOf('xs: 1', { ...documentedContract, models })).not.toBeNull()
   })
 })
 
@@ -159,15 +159,15 @@ describe('resources', () => {
   })
 
   test('without a known price make the cost unknown', () => {
-    const { image } = documented.resources
+    const { image } = documentedContract.resources
     if (image === undefined) throw new Error('no image')
-    const contract = { ...documented, resources: { ...documented.resources, image: { ...image, worstUsd: null } } }
+    const contract = { ...documentedContract, resources: { ...documentedContract.resources, image: { ...image, worstUsd: null } } }
     expect(planOf({ only: stage }, { contract }).forecast.worstUsd).toBeNull()
   })
 
   test('without a documented limit have no row of limits', () => {
-    const none = { ...documented.resourceLimits.default, 'video-queue': null }
-    const contract = { ...documented, resourceLimits: { ...documented.resourceLimits, default: none } }
+    const none = { ...documentedContract.resourceLimits.default, 'video-queue': null }
+    const contract = { ...documentedContract, resourceLimits: { ...documentedContract.resourceLimits, default: none } }
     expect(limit(planOf({ only: stage }, { contract }), 'only', 'video-queue')).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
 import type { Contract } from '../../../src/contract/contract.ts'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { notDiscovered, type PublishedLimits } from '../../../src/plan/limits.ts'
 import { makePlan, type Overrides } from '../../../src/plan/make-plan.ts'
 import type { Plan } from '../../../src/plan/plan.ts'
@@ -31,7 +31,7 @@ export function planOf(
   {
     count = 4,
     more = '',
-    contract = documented,
+    contract = documentedContract,
     flags = noFlags,
     recordings = new Map(),
     publishedLimits = notDiscovered,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import type { Observation } from '../../../src/observation/observation.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import type { Mix, Plan } from '../../../src/plan/plan.ts'
@@ -25,7 +25,7 @@ const steady = 'duration: 10s, shape: constant, rate: 10/s, mix: { rpc: 1 }'
 /** An engine whose target responds with an empty object after 10 ms, and whose feedback comes from a table. */
 function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturate = async () => {}, mix?: Mix) {
   const clock = manualClock()
-  const made = makePlan(parseScenario(text, 'test', documented), documented, {
+  const made = makePlan(parseScenario(text, 'test', documentedContract), documentedContract, {
     seed: 1,
     target: null,
     budgetUsd: null,
@@ -44,7 +44,7 @@ function engineOf(text: string, table: Partial<Feedback> = {}, saturate: Saturat
     {
       info: { turnpike: 2, runId, version: '0', target: 'memory', startedAtMs: 0 },
       plan,
-      contract: documented,
+      contract: documentedContract,
       callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId }),
       specialKeys: { 'free-user': null, 'zero-balance': null },
       shard: singleShard,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { createJudge } from '../../../src/judge/judge.ts'
 import { mergeGauges } from '../../../src/judge/metrics/gauges.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
@@ -10,8 +10,8 @@ import { loadScenario } from '../../../src/scenario/load-scenario.ts'
 import { manualClock } from '../../support/manual-clock.ts'
 
 const overrides = { seed: null, target: null, budgetUsd: null }
-const plan = makePlan(loadScenario('scenarios/smoke.yaml', documented), documented, overrides)
-const judge = createJudge(plan, documented, { startedAtMs: 0 }).snapshot()
+const plan = makePlan(loadScenario('scenarios/smoke.yaml', documentedContract), documentedContract, overrides)
+const judge = createJudge(plan, documentedContract, { startedAtMs: 0 }).snapshot()
 
 const shown = (stage: string, inFlight: number): WorkerSnapshot => ({ judge, gauges: mergeGauges([]), stage, inFlight })
 

@@ -1,13 +1,13 @@
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { warmUp, warmUpPlan } from '../../../src/run/warm-up.ts'
 import { loadScenario } from '../../../src/scenario/load-scenario.ts'
 
 const planOf = (file: string) =>
-  makePlan(loadScenario(`scenarios/${file}`, documented), documented, {
+  makePlan(loadScenario(`scenarios/${file}`, documentedContract), documentedContract, {
     seed: null,
     target: 'http://api.example.com/api/v1',
     budgetUsd: null,
@@ -36,7 +36,7 @@ describe.each(files)('the warm-up of scenarios/%s', file => {
 
 test('a warm-up sends the calls of a plan, but not to its target', async () => {
   // The balance checks before and after the stages are 128 requests that are not calls of the plan.
-  expect(await warmUp(planOf('smoke.yaml'), documented)).toBeGreaterThan(192)
+  expect(await warmUp(planOf('smoke.yaml'), documentedContract)).toBeGreaterThan(192)
 })
 
 test('a run without a port to listen on starts without a warm-up', async () => {
@@ -46,7 +46,7 @@ test('a run without a port to listen on starts without a warm-up', async () => {
     return server
   })
   try {
-    expect(await warmUp(planOf('smoke.yaml'), documented)).toBe(0)
+    expect(await warmUp(planOf('smoke.yaml'), documentedContract)).toBe(0)
   } finally {
     listen.mockRestore()
   }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { usualEvmMethods } from '../../../src/contract/rpc-methods.ts'
 import { parseScenario } from '../../../src/scenario/load-scenario.ts'
 import { validScenario } from './valid-scenario.ts'
 
-const load = (text: string, contract = documented) => parseScenario(text, 's.yaml', contract)
-const callOf = (name: string, text = validScenario, contract = documented) => load(text, contract).calls[name]
+const load = (text: string, contract = documentedContract) => parseScenario(text, 's.yaml', contract)
+const callOf = (name: string, text = validScenario, contract = documentedContract) => load(text, contract).calls[name]
 
 test('loading converts units to numbers and resolves names', () => {
   const text = `name: whole
@@ -110,8 +110,8 @@ test('a chat call uses its model, or the first model of its tier', () => {
 
 test('an EVM call without methods gets the default ones on the allow-list', () => {
   expect(callOf('single')).toMatchObject({ methods: usualEvmMethods })
-  const { eth_call: _, ...evm } = documented.rpc.methods.evm
-  const contract = { ...documented, rpc: { ...documented.rpc, methods: { ...documented.rpc.methods, evm } } }
+  const { eth_call: _, ...evm } = documentedContract.rpc.methods.evm
+  const contract = { ...documentedContract, rpc: { ...documentedContract.rpc, methods: { ...documentedContract.rpc.methods, evm } } }
   const text = validScenario.replace('eth_call: 3', 'eth_chainId: 3')
   expect(callOf('single', text, contract)).toMatchObject({ methods: usualEvmMethods.slice(1) })
 })
@@ -152,7 +152,7 @@ test('anchors and aliases work', () => {
 })
 
 test('the profile bounds the size of a batch', () => {
-  const contract = { ...documented, rpc: { ...documented.rpc, batchLimit: 5 } }
+  const contract = { ...documentedContract, rpc: { ...documentedContract.rpc, batchLimit: 5 } }
   expect(() => callOf('rpc', validScenario, contract)).toThrow('got 10, expected a whole number from 1 to 5')
 })
 

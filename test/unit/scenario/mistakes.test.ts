@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { randomStream } from '../../../src/lib/random.ts'
 import { UsageError } from '../../../src/lib/usage-error.ts'
 import { loadScenario, parseScenario } from '../../../src/scenario/load-scenario.ts'
@@ -8,7 +8,7 @@ import { validScenario } from './valid-scenario.ts'
 
 /** The messages for a text, by line; none for a valid scenario. */
 function mistakesOf(text: string): readonly string[] {
-  return messagesOf(() => parseScenario(text, 's.yaml', documented))
+  return messagesOf(() => parseScenario(text, 's.yaml', documentedContract))
 }
 
 function messagesOf(load: () => unknown): readonly string[] {
@@ -127,10 +127,10 @@ test('unclosed brackets are a mistake of the file, not a crash', () => {
 
 test('an unreadable file is reported by name', () => {
   const file = '/nonexistent/scenario.yaml'
-  expect(messagesOf(() => loadScenario(file, documented))).toEqual([
+  expect(messagesOf(() => loadScenario(file, documentedContract))).toEqual([
     `${file}: got ENOENT: no such file or directory, stat '${file}', expected a readable scenario file (YAML)`,
   ])
-  expect(messagesOf(() => loadScenario('/', documented))[0]).toMatch(/^\/: got EISDIR/)
+  expect(messagesOf(() => loadScenario('/', documentedContract))[0]).toMatch(/^\/: got EISDIR/)
 })
 
 test('a text of more than 1 MiB is refused', () => {

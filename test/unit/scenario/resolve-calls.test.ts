@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { resolveChat } from '../../../src/scenario/resolve-calls.ts'
 
 const chat = (more: object) =>
-  resolveChat([], { kind: 'chat', 'model-tier': 'S', 'prompt-tokens': 5, ...more }, documented, problem => {
+  resolveChat([], { kind: 'chat', 'model-tier': 'S', 'prompt-tokens': 5, ...more }, documentedContract, problem => {
     throw new Error(JSON.stringify(problem))
   })
 

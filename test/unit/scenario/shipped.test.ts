@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { sampleSizeWarning } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
 import { loadScenario } from '../../../src/scenario/load-scenario.ts'
@@ -14,13 +14,13 @@ const beyond: Readonly<Record<string, readonly string[]>> = {
   'rate-limit': ['up-to-chat', 'up-to-rpc', '(run)', '(run)'],
 }
 /** Scenarios that wait for the end of a window, search for a rate, or need many samples. */
-const longestMs: Readonly<Record<string, number>> = { 'rate-limit': 110_000, capacity: 110_000, nightly: 160_000 }
+const maxMs: Readonly<Record<string, number>> = { 'rate-limit': 110_000, capacity: 110_000, nightly: 160_000 }
 
 const files = readdirSync('scenarios').filter(file => file.endsWith('.yaml'))
 
 describe.each(files)('scenarios/%s', file => {
-  const scenario = loadScenario(`scenarios/${file}`, documented)
-  const plan = makePlan(scenario, documented, noFlags)
+  const scenario = loadScenario(`scenarios/${file}`, documentedContract)
+  const plan = makePlan(scenario, documentedContract, noFlags)
 
   test('has the name of its file and a question', () => {
     expect(`${scenario.name}.yaml`).toBe(file)
@@ -28,7 +28,7 @@ describe.each(files)('scenarios/%s', file => {
   })
 
   test('lasts at most a minute, with listed exceptions', () => {
-    expect(plan.forecast.durationMs).toBeLessThan(longestMs[scenario.name] ?? 60_000)
+    expect(plan.forecast.durationMs).toBeLessThan(maxMs[scenario.name] ?? 60_000)
   })
 
   test('costs less than half of its budget in the worst case', () => {
@@ -53,7 +53,7 @@ describe.each(files)('scenarios/%s', file => {
 })
 
 test('smoke provokes at most 20 refusals per caller, so that none is blocked', () => {
-  const { stages, forecast } = makePlan(loadScenario('scenarios/smoke.yaml', documented), documented, noFlags)
+  const { stages, forecast } = makePlan(loadScenario('scenarios/smoke.yaml', documentedContract), documentedContract, noFlags)
   const bursts = forecast.limits.filter(({ stage, perMinute, limit }) => stage.endsWith('-limit') && perMinute > limit)
   expect(bursts.map(({ stage, perMinute, limit }) => [stage, perMinute - limit])).toEqual([
     ['chat-limit', 6],

@@ -1,5 +1,5 @@
 import type { Contract } from '../../../src/contract/contract.ts'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import type { Fault } from '../../../src/service/faults.ts'
 import type { Lie } from '../../../src/service/lies/lie.ts'
 import type { Reply } from '../../../src/service/message.ts'
@@ -37,7 +37,7 @@ type Options = {
 
 /** A new service on a manual clock, with short functions to send requests. */
 export function conversation({
-  contract = documented,
+  contract = documentedContract,
   lies = [],
   usd = '10',
   diem = '0',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import type { Reply } from '../../../src/service/message.ts'
 import { conversation, item, jsonOf, startWallMs } from './conversation.ts'
 
@@ -81,11 +81,11 @@ describe('requests', () => {
 
   test('a profile can set reset times in milliseconds', () => {
     const limits = {
-      ...documented.limits,
+      ...documentedContract.limits,
       requestsReset: 'unix-milliseconds',
       tokensReset: 'unix-milliseconds',
     } as const
-    const { headers } = conversation({ contract: { ...documented, limits } }).chat()
+    const { headers } = conversation({ contract: { ...documentedContract, limits } }).chat()
     expect(headers['x-ratelimit-reset-requests']).toBe(String((windowStart + 60) * 1000))
     expect(headers['x-ratelimit-reset-tokens']).toBe(String((windowStart + 60) * 1000))
   })
@@ -175,8 +175,8 @@ describe('the abuse block', () => {
   })
 
   test('takes failures, window, duration and status from the contract', async () => {
-    const abuse = { ...documented.abuse, failures: 3, windowMs: 1_000, blockMs: 2_000, status: 403 }
-    const talk = conversation({ contract: { ...documented, abuse } })
+    const abuse = { ...documentedContract.abuse, failures: 3, windowMs: 1_000, blockMs: 2_000, status: 403 }
+    const talk = conversation({ contract: { ...documentedContract, abuse } })
     fail(talk, 4)
     const { status } = talk.chat()
     await talk.clock.advanceTo(2_000)
@@ -184,8 +184,8 @@ describe('the abuse block', () => {
   })
 
   test('applies to one model if the contract sets that scope', () => {
-    const abuse = { ...documented.abuse, scope: 'model' as const }
-    const talk = conversation({ contract: { ...documented, abuse } })
+    const abuse = { ...documentedContract.abuse, scope: 'model' as const }
+    const talk = conversation({ contract: { ...documentedContract, abuse } })
     for (let i = 0; i < 21; i++) talk.chat({ n: 0 })
     expect([
       talk.chat().status,
@@ -195,8 +195,8 @@ describe('the abuse block', () => {
   })
 
   test('excludes 429 and 5xx if the contract sets that rule', () => {
-    const abuse = { ...documented.abuse, counts: 'client-errors-but-429' as const }
-    const talk = conversation({ contract: { ...documented, abuse } })
+    const abuse = { ...documentedContract.abuse, counts: 'client-errors-but-429' as const }
+    const talk = conversation({ contract: { ...documentedContract, abuse } })
     const seen = Array.from({ length: 60 }, () => talk.chat({ model: 'ref-large-235b' }))
     expect(new Set(seen.slice(20).map(reply => jsonOf(reply).error))).toEqual(new Set(['Rate limit exceeded']))
   })

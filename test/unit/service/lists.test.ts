@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { conversation, jsonOf } from './conversation.ts'
 
 test('networks are sorted', () => {
   const { ask } = conversation()
   const { networks } = jsonOf(ask({ method: 'GET', path: '/crypto/rpc/networks?x=1', key: null }))
-  expect(networks).toEqual(Object.keys(documented.rpc.networks).toSorted())
+  expect(networks).toEqual(Object.keys(documentedContract.rpc.networks).toSorted())
 })
 
 test('models have prices', () => {

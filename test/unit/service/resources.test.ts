@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { conversation, jsonOf } from './conversation.ts'
 
 const embed = (input: unknown) => ({ path: '/embeddings', body: { model: 'ref-embed', input } })
@@ -10,17 +10,17 @@ const pagesOf = (headers: Readonly<Record<string, string>>) =>
   ['limit', 'page', 'total', 'total-pages'].map(name => headers[`x-pagination-${name}`]).join(' ')
 
 describe('every resource of the contract', () => {
-  test.each(Object.entries(documented.resources))('%s returns its limits and is free', (_, resource) => {
+  test.each(Object.entries(documentedContract.resources))('%s returns its limits and is free', (_, resource) => {
     const { ask } = conversation()
     const { method, path, draws } = resource
     const reply = ask({ method, path, body: resource.body ?? '' })
     expect(reply.status).toBe(200)
-    const limit = draws === null ? 500 : documented.resourceLimits.default[draws]
+    const limit = draws === null ? 500 : documentedContract.resourceLimits.default[draws]
     expect(reply.headers['x-ratelimit-limit-requests']).toBe(String(limit))
     expect(ask(list('')).headers['x-service-balance-usd']).toBe('10')
   })
 
-  test.each(Object.entries(documented.resources))('%s returns 401 without a key', (_, { method, path, body }) => {
+  test.each(Object.entries(documentedContract.resources))('%s returns 401 without a key', (_, { method, path, body }) => {
     expect(conversation().ask({ method, path, body: body ?? '', key: null }).status).toBe(401)
   })
 })
@@ -55,7 +55,7 @@ describe('lists', () => {
 
 test('images have their own window, with the limit of the account tier', () => {
   const { ask } = conversation()
-  const image = (key: string) => ask({ path: '/image/generate', body: documented.resources.image?.body, key })
+  const image = (key: string) => ask({ path: '/image/generate', body: documentedContract.resources.image?.body, key })
   const admitted = (key: string, request: number) =>
     Array.from({ length: request }, () => image(key).status).filter(status => status === 200).length
   expect(admitted('ref_default_ada', 22)).toBe(20)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { type RunningServer, startServer } from '../../../src/service/server.ts'
 import { createService } from '../../../src/service/service.ts'
@@ -11,7 +11,7 @@ let base: string
 beforeAll(async () => {
   const timing = { ttftMs: 30, ttftSigma: 0, itlMs: 5, itlSigma: 0, rpcMs: 20, rpcSigma: 0 }
   const service = createService({
-    contract: documented,
+    contract: documentedContract,
     clock: systemClock(),
     seed: 1,
     openingBalanceUsd: '10',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../src/contract/documented.ts'
+import { documentedContract } from '../../../src/contract/documented.ts'
 import { conversation, item, jsonOf } from './conversation.ts'
 
 describe('every response', () => {
@@ -61,15 +61,15 @@ describe('balances', () => {
   })
 
   test('of zero have no header if the profile sets that rule', () => {
-    const billing = { ...documented.billing, balanceHeaders: false }
-    const { headers } = conversation({ contract: { ...documented, billing } }).rpc([])
+    const billing = { ...documentedContract.billing, balanceHeaders: false }
+    const { headers } = conversation({ contract: { ...documentedContract, billing } }).rpc([])
     expect(headers['x-service-balance-usd']).toBe('10')
     expect(headers).not.toHaveProperty('x-service-balance-diem')
   })
 })
 
 test('the profile sets the header prefix', () => {
-  const { headers } = conversation({ contract: { ...documented, headerPrefix: 'x-acme-' } }).rpc(item('eth_call'))
+  const { headers } = conversation({ contract: { ...documentedContract, headerPrefix: 'x-acme-' } }).rpc(item('eth_call'))
   expect(headers).toMatchObject({
     'x-acme-rpc-credits': '20',
     'x-acme-balance-usd': '10',

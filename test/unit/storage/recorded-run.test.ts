@@ -44,12 +44,12 @@ const end = (ended: 'complete' | 'interrupted', loadStartMs: number | null = nul
   end: { ended, durationMs: 1, loadStartMs, startedMs: null, eventLoopDelayMs: null, notRecorded: 0, pushed: null },
 })
 
-async function collect(lines: readonly LogLine[], most = 100) {
+async function collect(lines: readonly LogLine[], max = 100) {
   const stages = ['first', 'second']
   const all = async function* () {
     yield* lines
   }
-  const found = await readArrivals(all(), stage => stages.includes(stage), most)
+  const found = await readArrivals(all(), stage => stages.includes(stage), max)
   if (found === null) return null
   const { offsetsMs, calls, callers, callNames, callerNames, isComplete } = found
   const rows = [...offsetsMs].map((offsetMs, index) => [

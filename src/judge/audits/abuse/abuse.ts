@@ -2,7 +2,7 @@ import { isOwnRefusal } from '../../../contract/probes.ts'
 import { applicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation, RequestDescriptor } from '../../../observation/observation.ts'
 import { errorMessageOf, isAbuseBlock } from '../../../observation/response.ts'
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import type { Audit, AuditContext, BlockCounts } from '../audit.ts'
 import { type AbuseAttempt, type CallerBlocks, createCallerBlocks } from './blocks.ts'
 import { countedFailureOf, usesOwnKey } from './failure.ts'
@@ -13,7 +13,7 @@ const callerUnknown: readonly number[] = [401, 408, 413]
 /** Judges the block after too many failures, for each caller, and counts the responses of blocks. */
 export function createAbuseAudit(
   { contract, shared }: AuditContext,
-  say: Say<'abuse'>,
+  reporter: ClauseReporter<'abuse'>,
 ): Audit & { readonly blocks: () => BlockCounts } {
   const { abuse } = contract
   const seconds = String(Math.round(abuse.blockMs / 1000))
@@ -30,17 +30,17 @@ export function createAbuseAudit(
       const attempt = attemptOf(observation, sentMs, headersMs ?? endMs)
       if (attempt.isBlocked) blocks.set(stage, (blocks.get(stage) ?? 0) + 1)
       if (attempt.isBlocked && response !== null) {
-        if (attempt.hasBlockMessage) say.kept('abuse.message')
+        if (attempt.hasBlockMessage) reporter.pass('abuse.message')
         else {
           const message = `the response of a block is "${errorMessageOf(response)}", expected a message to wait ${seconds} s and retry`
-          say.broken('abuse.message', message, [observation.id])
+          reporter.fail('abuse.message', message, [observation.id])
         }
       }
       if (abuse.scope === null) return
       const key = abuse.scope === 'account' ? caller : `${caller} ${attempt.service}`
       let watch = callerBlocks.get(key)
       if (watch === undefined) {
-        watch = createCallerBlocks({ ...abuse, shared, firstSentMs: sentMs }, say)
+        watch = createCallerBlocks({ ...abuse, shared, firstSentMs: sentMs }, reporter)
         callerBlocks.set(key, watch)
       }
       watch.add(attempt, watermarkMs)

@@ -1,5 +1,5 @@
 import type { Contract } from '../../../contract/contract.ts'
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
 import type { CountedFailure } from './failure.ts'
 
@@ -17,7 +17,7 @@ const longEnough = 0.75
 const maxNamed = 24
 
 /** Judges the blocks of one caller in the order of sending, by its certain and its possible failures. */
-export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): CallerBlocks {
+export function createCallerBlocks(options: AbuseOptions, reporter: ClauseReporter<'abuse'>): CallerBlocks {
   const { failures: limit, windowMs, blockMs } = options
   const resolutionMs = clockResolutionOf(options)
   const inSeconds = `${blockMs / 1000} s`
@@ -69,9 +69,9 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     if (!possible.allows(attempt) && !possible.begins(attempt)) return failEarlyBlock(attempt)
     wasBlocked = true
     if (block === null) return
-    say.kept(block.clause)
-    if (!block.services.has(service)) say.kept('abuse.all-requests')
-    if (sentMs >= block.fromMs + blockMs * longEnough) say.kept('abuse.duration')
+    reporter.pass(block.clause)
+    if (!block.services.has(service)) reporter.pass('abuse.all-requests')
+    if (sentMs >= block.fromMs + blockMs * longEnough) reporter.pass('abuse.duration')
     block.blocked.set(service, id)
   }
 
@@ -79,12 +79,12 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     const { sentMs, shownMs } = attempt
     if (block !== null) failMissingBlock(attempt, block)
     else if (wasBlocked && sentMs > possible.untilMs()) {
-      say.kept('abuse.ends')
+      reporter.pass('abuse.ends')
       wasBlocked = false
     }
     const recent = shownMs - windowMs + resolutionMs
-    if (failed.length >= limit && (failed.at(-limit)?.sentMs ?? 0) >= recent) say.kept('abuse.not-early')
-    if (unfailedMs.length > limit && (unfailedMs[0] ?? 0) >= recent) say.kept('abuse.counts')
+    if (failed.length >= limit && (failed.at(-limit)?.sentMs ?? 0) >= recent) reporter.pass('abuse.not-early')
+    if (unfailedMs.length > limit && (unfailedMs[0] ?? 0) >= recent) reporter.pass('abuse.counts')
     freeMs = Math.max(freeMs, shownMs)
     possible.showFree(shownMs)
     hasFailed = false
@@ -98,16 +98,16 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     const cause = [...block.requestIds, id].slice(-maxNamed)
     const blockedId = block.blocked.get(service)
     if (blockedId !== undefined) {
-      say.broken('abuse.duration', `${got}, ${expected}`, [...block.requestIds.slice(-1), blockedId, id])
+      reporter.fail('abuse.duration', `${got}, ${expected}`, [...block.requestIds.slice(-1), blockedId, id])
       certain = null
     } else if (block.blocked.size > 0) {
       if (block.unblocked.has(service)) return
       block.unblocked.add(service)
       const others = [...block.blocked.keys()].join(' and ')
       const message = `${got}, while ${others} was blocked, expected the block to apply to all requests`
-      say.broken('abuse.all-requests', message, [...block.requestIds.slice(-1), ...block.blocked.values(), id])
+      reporter.fail('abuse.all-requests', message, [...block.requestIds.slice(-1), ...block.blocked.values(), id])
     } else {
-      say.broken(block.clause, `${got} (${block.statuses}), ${expected}`, cause)
+      reporter.fail(block.clause, `${got} (${block.statuses}), ${expected}`, cause)
       certain = null
     }
   }
@@ -115,7 +115,7 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
   function failBlockMessage({ id, status, sentMs }: AbuseAttempt) {
     const elapsed = certain === null ? '' : `${((sentMs - certain.fromMs) / 1000).toFixed(1)} s elapsed a block `
     const message = `${elapsed}a request got status ${status} without the message of a block, expected a message to wait ${inSeconds} and retry`
-    say.broken('abuse.message', message, [id])
+    reporter.fail('abuse.message', message, [id])
   }
 
   /** No block can be active. Of a block that lasts too long, only the first response is a finding. */
@@ -127,12 +127,12 @@ export function createCallerBlocks(options: AbuseOptions, say: Say<'abuse'>): Ca
     if (overMs !== null && wasBlocked && freeMs < overMs) {
       const late = ((sentMs - overMs + resolutionMs + blockMs) / 1000).toFixed(1)
       const message = `a request was blocked ${late} s after the last failure that could be the cause, expected at most ${inSeconds}`
-      return say.broken('abuse.ends', message, [id])
+      return reporter.fail('abuse.ends', message, [id])
     }
     const used = possible.count(attempt)
     const others = unfailedMs.filter(each => each >= sentMs - windowMs - resolutionMs).length
     const message = `a request was blocked after ${used} failures and ${others} other requests, expected a block only after more than ${limit} failures`
-    say.broken(used < limit && used + others > limit ? 'abuse.counts' : 'abuse.not-early', message, [id])
+    reporter.fail(used < limit && used + others > limit ? 'abuse.counts' : 'abuse.not-early', message, [id])
   }
 
   function advance(watermarkMs: number) {

@@ -1,5 +1,5 @@
 import { formatPico } from '../../../lib/money.ts'
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import { noSpendListener, type SpendListener } from '../audit.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import {
@@ -58,12 +58,12 @@ const maxRecent = 8
 export function createAccount(
   options: AccountOptions,
   discrepancies: Discrepancies,
-  say: Say<'ledger'>,
+  reporter: ClauseReporter<'ledger'>,
   spend: Pick<SpendListener, 'shown'> = noSpendListener,
 ): LedgerAccount {
   // Two currencies are shown, each rounded to its last digit.
   const resolution = 2n * options.lastDigit
-  const judgeCurrencies = createCurrencies(options.lastDigit, say)
+  const judgeCurrencies = createCurrencies(options.lastDigit, reporter)
   let opening: bigint | null = null
   let latest: bigint | null = null
   /**
@@ -111,7 +111,7 @@ export function createAccount(
     const range = spentSince(checkpoint, certain.min, possible.max - (entry.charge?.max ?? 0n))
     if (isQuiet) judgeSettled(entry, here, spent, range, totalsBetween(checkpoint.certain, before))
     else if (!isWithin(spent, range, resolution)) pending ??= { id: entry.id, spent, range, missing: null }
-    else if (pending === null) say.kept('billing.balance-before')
+    else if (pending === null) reporter.pass('billing.balance-before')
   }
 
   function judgeSettled(
@@ -132,7 +132,7 @@ export function createAccount(
         return passSettled(here(balance), totals, id)
       case 'own-charge': {
         const message = `the displayed balance is lower by ${formatPico(own)} USD, the request's own charge, expected the balance before the request`
-        say.broken('billing.balance-before', message, [id])
+        reporter.fail('billing.balance-before', message, [id])
         return restart(here(balance + own))
       }
       case 'either':
@@ -156,11 +156,11 @@ export function createAccount(
 
   /** All charges since the checkpoint are explained. */
   function passSettled(quiet: BalanceCheckpoint, { replays, chargedRequests, refusals }: ChargeTotals, id: number) {
-    if (pending === null) say.kept('billing.balance-before')
-    else failDisplayedBalance(pending, 'a later balance was correct', say)
-    say.kept('billing.conservation')
-    if (refusals > 0) say.kept('rpc.refused.free')
-    if (replays > 0) say.kept('rpc.replay.charge')
+    if (pending === null) reporter.pass('billing.balance-before')
+    else failDisplayedBalance(pending, 'a later balance was correct', reporter)
+    reporter.pass('billing.conservation')
+    if (refusals > 0) reporter.pass('rpc.refused.free')
+    if (replays > 0) reporter.pass('rpc.replay.charge')
     else if (chargedRequests > 0) discrepancies.recordEvidence(true)
 
     const first = origin ?? quiet
@@ -198,7 +198,7 @@ export function createAccount(
   function failPending() {
     if (pending === null) return
     if (isStale && pending.missing !== null)
-      failDisplayedBalance(pending, 'the missing amount was the last charge, which arrived later', say)
+      failDisplayedBalance(pending, 'the missing amount was the last charge, which arrived later', reporter)
     else failUnresolved(pending, discrepancies)
     pending = null
   }
@@ -299,9 +299,9 @@ export function couldBeRealLoss(
 }
 
 /** The charges are correct, so the displayed balance was wrong. */
-function failDisplayedBalance({ id, spent, range }: PendingMismatch, evidence: string, say: Say<'ledger'>): void {
+function failDisplayedBalance({ id, spent, range }: PendingMismatch, evidence: string, reporter: ClauseReporter<'ledger'>): void {
   const message = `${formatPico(spent)} USD had left the displayed balance, expected ${formatRange(range)}; ${evidence}`
-  say.broken('billing.balance-before', message, [id])
+  reporter.fail('billing.balance-before', message, [id])
 }
 
 /** The balance stayed out of bounds, although the exact amount is unknown. */

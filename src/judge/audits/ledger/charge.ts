@@ -1,4 +1,4 @@
-import { choicesOf, mostLookups } from '../../../contract/chat-options.ts'
+import { choicesOf, maxLookups } from '../../../contract/chat-options.ts'
 import { type Contract, resourceOf } from '../../../contract/contract.ts'
 import { probeOf } from '../../../contract/probes.ts'
 import { toObject } from '../../../lib/json.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../../observation/observation.ts'
 import { isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
 import { claimedPicoUsd, tokenCounts } from '../../checks/completion.ts'
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import { listPrice, priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
 import type { SumBounds } from '../overlap-bounds.ts'
@@ -134,7 +134,7 @@ function maxCharge({ request }: Observation, contract: Contract): bigint {
     return worst === null ? unpriced : pico(worst)
   }
   if (request.kind !== 'chat') return 0n
-  const lookups = mostLookups(request.options, contract)
+  const lookups = maxLookups(request.options, contract)
   const { usdPerLookup } = contract.chat.search
   if (lookups > 0 && usdPerLookup === null) return unpriced
   const prompt = request.promptTokens * 2 + 4_000
@@ -160,7 +160,7 @@ export function expectedCharge(
     return { usd: credits * priceListOf(contract).picoUsdPerCredit, credits }
   }
   if (request.kind === 'probe') return expectedOfProbe(request, response, contract)
-  if (request.kind !== 'chat' || mostLookups(request.options, contract) > 0) return null
+  if (request.kind !== 'chat' || maxLookups(request.options, contract) > 0) return null
   const counts = tokenCounts(streamOf(observation)?.usage ?? jsonObject(response)?.usage)
   if (counts === null || counts.wrong !== null) return null
   const usd = listPrice(priceListOf(contract), request.model, counts)
@@ -316,7 +316,7 @@ type CurrencyCheckpoint = { readonly balances: Balances; readonly taken: ChargeT
  */
 export function createCurrencies(
   resolution: bigint,
-  say: Say<'ledger'>,
+  reporter: ClauseReporter<'ledger'>,
 ): (entry: CurrencyEntry, view: SumBounds<ChargeTotals>) => void {
   let checkpoint: CurrencyCheckpoint | null = null
 
@@ -337,10 +337,10 @@ export function createCurrencies(
     const isRight = isWithin(spent.usd, usd, resolution) && isWithin(spent.diem, diem, resolution)
     // RPC calls do not state their currency.
     if (isRight && usd.min + diem.min === 0n) return
-    if (isRight) return say.kept('billing.currency')
+    if (isRight) return reporter.pass('billing.currency')
     const left = `${formatPico(spent.usd)} USD and ${formatPico(spent.diem)} DIEM left the balances`
     const said = `${formatPico(usd.min)} USD and ${formatPico(diem.min)} DIEM were claimed`
-    say.broken('billing.currency', `${left}, but ${said}`, [id])
+    reporter.fail('billing.currency', `${left}, but ${said}`, [id])
   }
 }
 

@@ -1,5 +1,5 @@
 import { absDifference, formatPico } from '../../../lib/money.ts'
-import { type Example, earliestExamples, type Say, truncateExample } from '../../checks/findings.ts'
+import { type Example, earliestExamples, type ClauseReporter, truncateExample } from '../../checks/findings.ts'
 import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from '../audit.ts'
 import type { ChargeBounds, ChargeTotals } from './charge.ts'
 
@@ -35,7 +35,7 @@ type Undecided = { readonly kind: DiscrepancyKind; readonly difference: BalanceD
 /** At most this many differences wait for a better classification. */
 const maxUndecided = 1_000
 
-export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
+export function createDiscrepancies(reporter: ClauseReporter<'ledger'>): Discrepancies {
   const found = new Map<DiscrepancyKind, DifferenceSum>()
   let undecided: readonly Undecided[] = []
   const evidence = { right: 0, wrong: 0 }
@@ -43,7 +43,7 @@ export function createDiscrepancies(say: Say<'ledger'>): Discrepancies {
   function report(kind: DiscrepancyKind, difference: BalanceDifference, refusals = 0) {
     const { message, requestIds } = difference
     tally(found, kind, singleDifference(difference))
-    say.broken(clauseOf(kind, refusals), `${kind}: ${message}`, requestIds)
+    reporter.fail(clauseOf(kind, refusals), `${kind}: ${message}`, requestIds)
   }
 
   return {

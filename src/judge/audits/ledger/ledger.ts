@@ -1,7 +1,7 @@
 import { formatPico, parsePico } from '../../../lib/money.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { authenticatedResponse, isReplayed } from '../../../observation/response.ts'
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import { priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits } from '../../checks/rpc-credits.ts'
 import {
@@ -34,14 +34,14 @@ const midnightMs = 30_000
  */
 export function createLedgerAudit(
   context: AuditContext,
-  say: Say<'ledger'>,
+  reporter: ClauseReporter<'ledger'>,
   spend: SpendListener = noSpendListener,
 ): Audit & { readonly billing: () => Billing; readonly snapshot: () => LedgerSnapshot } {
   const { contract, shared, startedAtMs } = context
   const { settleMs, balanceHeaders } = contract.billing
   const priceList = priceListOf(contract)
   const accounts = new Map<string, LedgerAccount>()
-  const discrepancies = createDiscrepancies(say)
+  const discrepancies = createDiscrepancies(reporter)
   const total = { expectedCredits: 0n, expectedPicoUsd: 0n, claimedCredits: 0n, claimedPicoUsd: 0n }
   const options = { lastDigit: priceList.balanceResolution, judged: balanceHeaders && !shared }
 
@@ -61,7 +61,7 @@ export function createLedgerAudit(
       if (sentMs === null || endMs === null) return
       let account = accounts.get(caller)
       if (account === undefined) {
-        account = createAccount(options, discrepancies, say, spend)
+        account = createAccount(options, discrepancies, reporter, spend)
         accounts.set(caller, account)
         spend.opened()
       }
@@ -113,7 +113,7 @@ export function createLedgerAudit(
 
   function failProxyRejection({ id, response }: Observation, { said }: ChargeBounds) {
     const message = `a ${response?.status} states a cost of ${formatPico(said)} USD, expected a rejected request to be free`
-    say.broken('rpc.refused.free', message, [id])
+    reporter.fail('rpc.refused.free', message, [id])
   }
 
   /** Null if one of them is not stated. */

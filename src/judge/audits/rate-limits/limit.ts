@@ -1,5 +1,5 @@
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import type { AuditContext, LimitResult } from '../audit.ts'
 import { createSortedQueue } from '../overlap-bounds.ts'
 import {
@@ -41,11 +41,11 @@ type OpenWindow = ReportedWindow & {
   maxTokens: number
 }
 
-export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Limit {
+export function createLimit(context: LimitContext, reporter: ClauseReporter<'rate-limits'>): Limit {
   const { contract, drawn, startedAtMs, shared, offset } = context
   const windowMs = contract.limits.windowMs
-  const resets = createResetCheck({ scope: drawn.name, windowMs, startedAtMs, offset }, say)
-  const retries = createRetryCheck({ scope: drawn.name, startedAtMs, offset }, say)
+  const resets = createResetCheck({ scope: drawn.name, windowMs, startedAtMs, offset }, reporter)
+  const retries = createRetryCheck({ scope: drawn.name, startedAtMs, offset }, reporter)
   const sameWindowMs = Math.min(clockResolutionMs, windowMs / 5)
   /** In the order of their reset. */
   let open: readonly OpenWindow[] = []
@@ -83,7 +83,7 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
           earlierTokens: () => tokensBefore(window),
           earlierRequests: () => requestsBefore(window),
         },
-        say,
+        reporter,
       ),
       members: 0,
       accepted: 0,
@@ -167,7 +167,7 @@ export function createLimit(context: LimitContext, say: Say<'rate-limits'>): Lim
     if (resets.judgeOrder(open)) wasWindowCut = true
     const [window] = open
     if (window === undefined) return
-    if (window.members > 1 && !window.isCutShort) say.kept('limit.requests.window')
+    if (window.members > 1 && !window.isCutShort) reporter.pass('limit.requests.window')
     if (!wasWindowCut) {
       const { unexpected429, missing429 } = window.judged.finish()
       sums.unexpected429 += unexpected429

@@ -4,7 +4,7 @@ import { isDecimal } from '../../../lib/numbers.ts'
 import { applicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection } from '../../../observation/response.ts'
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import type { Audit, AuditContext, LimitResult } from '../audit.ts'
 import { createLimit, type Limit } from './limit.ts'
 import { createRefusalLogCheck } from './refusal-log.ts'
@@ -18,14 +18,14 @@ import type { WindowRequest } from './window.ts'
  */
 export function createRateLimitAudit(
   context: AuditContext,
-  say: Say<'rate-limits'>,
+  reporter: ClauseReporter<'rate-limits'>,
 ): Audit & { readonly limits: () => readonly LimitResult[] } {
   const { contract, startedAtMs } = context
   const clock = createTargetClock(startedAtMs)
   const limits: Limit[] = []
   const limitsOf = new Map<string, Map<string, Limit>>()
-  const tokens = createTokenWindow(context, clock.offset, say)
-  const logs = createRefusalLogCheck(context, clock.offset, say)
+  const tokens = createTokenWindow(context, clock.offset, reporter)
+  const logs = createRefusalLogCheck(context, clock.offset, reporter)
   let firstSentMs: number | null = null
 
   return {
@@ -45,7 +45,7 @@ export function createRateLimitAudit(
       }
       let limit = ofCaller.get(drawn.name)
       if (limit === undefined) {
-        limit = createLimit({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, say)
+        limit = createLimit({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, reporter)
         ofCaller.set(drawn.name, limit)
         limits.push(limit)
       }

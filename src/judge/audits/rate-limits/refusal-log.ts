@@ -1,7 +1,7 @@
 import { toObject } from '../../../lib/json.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { isAbuseBlock, isConcurrencyRejection, jsonObject } from '../../../observation/response.ts'
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import type { AuditContext } from '../audit.ts'
 import { type ClockOffset, clockResolutionMs } from './resets.ts'
 
@@ -32,7 +32,7 @@ const limitTypes = ['RPM', 'TPM', 'RPD']
 export function createRefusalLogCheck(
   { contract, shared, startedAtMs }: AuditContext,
   offset: () => ClockOffset,
-  say: Say<'rate-limits'>,
+  reporter: ClauseReporter<'rate-limits'>,
 ): { readonly add: (observation: Observation) => void; readonly finish: () => void } {
   const accounts = new Map<string, CallerLog>()
   const accountOf = (caller: string): CallerLog => {
@@ -90,17 +90,17 @@ export function createRefusalLogCheck(
       else if (shared || row.atMs < runBeganMs || !named.has(row.name)) continue
       else {
         const message = `the log lists a rejected request of ${row.name} at ${new Date(row.atMs).toISOString()}, expected only rejections of the run`
-        say.broken('logs.no-phantom', message, [log.id])
+        reporter.fail('logs.no-phantom', message, [log.id])
         continue
       }
-      say.kept('logs.no-phantom')
+      reporter.pass('logs.no-phantom')
     }
     if (log.isFull) return
     for (const each of refused) {
       if (!each.isCertain || each.endMs + contract.billing.settleMs > log.sentMs) continue
-      if (!open.has(each)) say.kept('logs.shows-429')
+      if (!open.has(each)) reporter.pass('logs.shows-429')
       else
-        say.broken(
+        reporter.fail(
           'logs.shows-429',
           `a rejected request of ${each.name} is not in the log, expected the log to list it`,
           [each.id, log.id],

@@ -1,5 +1,5 @@
 import type { Observation } from '../../../observation/observation.ts'
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import type { WindowRequest } from './window.ts'
 
 /** Allows for resets in whole seconds, rounded up or down, and for resets recomputed for each response. */
@@ -29,7 +29,7 @@ type ResetOptions = {
 /** Judges reset times, as far as the target's clock is known. */
 export function createResetCheck(
   { scope, windowMs, startedAtMs, offset }: ResetOptions,
-  say: Say<'rate-limits'>,
+  reporter: ClauseReporter<'rate-limits'>,
 ): {
   /** Whether the reset time in a response is possible. */
   readonly judge: (member: WindowRequest, resetMs: number) => boolean
@@ -42,12 +42,12 @@ export function createResetCheck(
       const earliestMs = startedAtMs + sentMs + min
       const latestMs = startedAtMs + shownMs + max
       const isRight = resetMs + clockResolutionMs >= earliestMs && resetMs - latestMs <= windowMs + clockResolutionMs
-      if (isRight) say.kept('limit.requests.reset')
+      if (isRight) reporter.pass('limit.requests.reset')
       else {
         const seconds = Math.round((resetMs - earliestMs) / 1000)
         const away = seconds < 0 ? `${-seconds} s ago` : `${seconds} s ahead`
         const message = `the reset of ${scope} is ${away}, expected 0 to ${windowMs / 1000} s ahead`
-        say.broken('limit.requests.reset', message, [id])
+        reporter.fail('limit.requests.reset', message, [id])
       }
       return isRight
     },
@@ -64,7 +64,7 @@ export function createResetCheck(
         const seconds = Math.round((window.resetMs - nowMs - early.namedMs) / 1000)
         const isByKey = early.hasFirst && [...window.keys].every(key => !early.keys.has(key))
         const message = `a response named a new window of ${scope} ${seconds} s before the reset of the previous one, expected no new window before that reset`
-        say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.window', message, [
+        reporter.fail(isByKey ? 'auth.keys-share-limits' : 'limit.requests.window', message, [
           window.namedBy,
           early.namedBy,
         ])
@@ -77,7 +77,7 @@ export function createResetCheck(
 /** A rejection states when to retry. Judges requests sent after that time, as far as the target's clock is known. */
 export function createRetryCheck(
   { scope, startedAtMs, offset }: Omit<ResetOptions, 'windowMs'>,
-  say: Say<'rate-limits'>,
+  reporter: ClauseReporter<'rate-limits'>,
 ): {
   /** Whether the same window rejected it again after its stated end. Reports that. */
   readonly isLate: (member: WindowRequest, resetMs: number) => boolean
@@ -93,7 +93,7 @@ export function createRetryCheck(
       if (promised === null || member.kind !== 'rejected') return false
       if (Math.abs(resetMs - promised.resetMs) > clockResolutionMs || !isAfter(member, promised.resetMs)) return false
       const message = `a 429 of ${scope} came after its own reset time, which an earlier 429 also stated, expected the request to be accepted`
-      say.broken('retry.after-reset', message, [promised.id, member.id])
+      reporter.fail('retry.after-reset', message, [promised.id, member.id])
       return true
     },
     mark: (member, resetMs) => {

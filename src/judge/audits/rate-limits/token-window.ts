@@ -2,7 +2,7 @@ import { toObject } from '../../../lib/json.ts'
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
 import { jsonObject } from '../../../observation/response.ts'
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import type { AuditContext } from '../audit.ts'
 import { createOverlapBounds, type OverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 import type { ClockOffset } from './resets.ts'
@@ -36,7 +36,7 @@ type TokenWindow = {
 export function createTokenWindow(
   context: AuditContext,
   offset: () => ClockOffset,
-  say: Say<'rate-limits'>,
+  reporter: ClauseReporter<'rate-limits'>,
 ): TokenWindow {
   const { contract, startedAtMs } = context
   const { windowMs, tokensReset } = contract.limits
@@ -100,13 +100,13 @@ export function createTokenWindow(
       if (used <= 0) return
       if (used > limit && limit > 0) {
         const message = `a request of ${name} was accepted after ${used} of ${limit} tokens were used, expected a 429`
-        say.broken('limit.tokens.enforced', message, [id])
+        reporter.fail('limit.tokens.enforced', message, [id])
       }
       // The remaining tokens are never stated as less than 0.
       const max = Math.max(0, limit - used)
-      if (remaining <= max) return say.kept('limit.tokens.remaining')
+      if (remaining <= max) return reporter.pass('limit.tokens.remaining')
       const message = `${remaining} of ${limit} tokens of ${name} are stated as remaining after ${used} were used, expected at most ${max}`
-      say.broken('limit.tokens.remaining', message, [id])
+      reporter.fail('limit.tokens.remaining', message, [id])
     }
 
     return createOverlapBounds<TokenUse, number>(0, (sum, { tokens }) => sum + tokens, judge)

@@ -1,4 +1,4 @@
-import type { Say } from '../../checks/findings.ts'
+import type { ClauseReporter } from '../../checks/findings.ts'
 import { createOverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
 
 /** One request of a window, as its limit sees it. It is counted between its sending and the arrival of its headers. */
@@ -80,7 +80,7 @@ const addRequest = (use: WindowUse, { kind, key, maxTokens }: WindowRequest): Wi
 const maxNamed = 8
 
 /** The requests whose responses stated the same reset time, and requests without one that may belong to the window. */
-export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'>): LimitWindow {
+export function createLimitWindow(options: WindowOptions, reporter: ClauseReporter<'rate-limits'>): LimitWindow {
   const { scope, limit, tokenLimit } = options
   let minStated = Number.POSITIVE_INFINITY
   let maxStated = 0
@@ -106,7 +106,7 @@ export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'
   function judgeAccepted(member: WindowRequest, { certain, possible }: SumBounds<WindowUse>) {
     accepted++
     acceptedByKey = addKey(acceptedByKey, member.key)
-    if (member.isRetry) say.kept('retry.after-reset')
+    if (member.isRetry) reporter.pass('retry.after-reset')
     if (accepted > maxAllowed() && excessRequests.length < maxNamed) excessRequests.push(member.id)
     const { stated, remaining, id, key } = member
     if (stated === null || remaining === null || (limit !== null && stated !== limit)) return
@@ -119,22 +119,22 @@ export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'
     const isComplete = options.isComplete()
     const foundOtherKeys = hasOtherKeys(certain.acceptedByKey, key)
     if (used >= min && (used <= max || !isComplete)) {
-      if (foundOtherKeys) say.kept('auth.keys-share-limits')
-      return say.kept('limit.requests.remaining')
+      if (foundOtherKeys) reporter.pass('auth.keys-share-limits')
+      return reporter.pass('limit.requests.remaining')
     }
     const [minOfKey, maxOfKey] = [1 + countOfKey(certain.acceptedByKey, key), countOfKey(possible.sentByKey, key)]
     if (foundOtherKeys && used >= minOfKey && used <= maxOfKey) {
       const message = `${used} requests of ${scope} are stated as used, which counts only one key, expected ${min} for all keys`
-      return say.broken('auth.keys-share-limits', message, [id])
+      return reporter.fail('auth.keys-share-limits', message, [id])
     }
     // If the excess is most of the previous window's count, that window did not end.
     const tooMany = used - max
     if (tooMany > 1 && tooMany <= options.earlierRequests() && tooMany * 2 >= options.earlierRequests() - 1) {
       const message = `${used} requests of ${scope} are stated as used, but only ${max} were sent since the reset, expected none of the previous window`
-      return say.broken('limit.requests.window', message, [id])
+      return reporter.fail('limit.requests.window', message, [id])
     }
     const range = !isComplete ? `at least ${min}` : min === max ? String(min) : `${min} to ${max}`
-    say.broken(
+    reporter.fail(
       'limit.requests.remaining',
       `${remaining} of ${stated} requests of ${scope} are stated as remaining, so ${used} were used, expected ${range}`,
       [id],
@@ -146,14 +146,14 @@ export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'
     if (!options.isComplete()) return
     const used = possible.accepted + possible.uncertain
     const isForTokens = used < minAllowed() && mayLackTokens(member, possible)
-    if (isForTokens) say.kept('limit.tokens.enforced')
-    if (isForTokens || used >= minAllowed()) return say.kept('limit.requests.not-early')
+    if (isForTokens) reporter.pass('limit.tokens.enforced')
+    if (isForTokens || used >= minAllowed()) return reporter.pass('limit.requests.not-early')
     unexpected429++
     if (member.isRetry && possible.accepted === 0) {
       const message = `a 429 of ${scope} came after the reset that an earlier 429 stated, expected the request to be accepted`
-      return say.broken('retry.after-reset', message, [member.id])
+      return reporter.fail('retry.after-reset', message, [member.id])
     }
-    say.broken(
+    reporter.fail(
       'limit.requests.not-early',
       `a 429 came after at most ${used} of ${minAllowed()} requests of ${scope} were used, expected it only above the limit`,
       [member.id],
@@ -181,8 +181,8 @@ export function createLimitWindow(options: WindowOptions, say: Say<'rate-limits'
       if (missing429 > 0) {
         const message = `${accepted} requests of ${scope} were accepted in one window, expected at most ${maxAllowed()}`
         const isByKey = acceptedByKey.length > 1 && maxUsed > 0 && maxUsed <= Math.max(...acceptedByKey)
-        say.broken(isByKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, excessRequests)
-      } else if (rejected > 0) say.kept('limit.requests.enforced')
+        reporter.fail(isByKey ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, excessRequests)
+      } else if (rejected > 0) reporter.pass('limit.requests.enforced')
       return { unexpected429, missing429 }
     },
   }

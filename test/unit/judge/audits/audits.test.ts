@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createAudits, mergeAudits } from '../../../../src/judge/audits/audits.ts'
 import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import { observed, responseOf, singleDescriptor, startedAtMs } from '../checks/observed.ts'
 import { history, observe } from './ledger/bank.ts'
 
-function judge(observations: readonly Observation[], isWhole: boolean) {
+function judge(observations: readonly Observation[], isComplete: boolean) {
   const findingLog = createFindingLog()
-  const audits = createAudits({ contract: documented, shared: false, startedAtMs }, findingLog)
+  const audits = createAudits({ contract: documentedContract, shared: false, startedAtMs }, findingLog)
   for (const observation of observations) audits.add(observation)
-  audits.finish(isWhole)
+  audits.finish(isComplete)
   // The bank writes headers for its accounts, not for the limits, and the same CF-RAY on every response.
   const ofMoney = findingLog.findings().filter(({ judge }) => judge === 'ledger')
   return { clauses: ofMoney.map(({ clause }) => clause), billing: audits.billing() }
@@ -46,14 +46,14 @@ function judgeApart(...workers: readonly (readonly Observation[])[]) {
   const findingLog = createFindingLog()
   const parts = workers.map(observations => {
     const own = createFindingLog()
-    const audits = createAudits({ contract: documented, shared: false, startedAtMs: 0 }, own)
+    const audits = createAudits({ contract: documentedContract, shared: false, startedAtMs: 0 }, own)
     for (const observation of observations) audits.add(observation)
     audits.finish(true)
     findingLog.merge(own.snapshot())
-    return { facts: audits.snapshot(), memories: audits.crossWorkerState() }
+    return { snapshot: audits.snapshot(), memories: audits.crossWorkerState() }
   })
-  const facts = parts.map(part => part.facts)
-  mergeAudits(facts, ['c0', 'c1'], findingLog).finish(parts.map(({ memories }) => memories))
+  const snapshot = parts.map(part => part.snapshot)
+  mergeAudits(snapshot, ['c0', 'c1'], findingLog).finish(parts.map(({ memories }) => memories))
   return {
     findings: findingLog
       .findings()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createConsistencyAudit } from '../../../../src/judge/audits/consistency.ts'
 import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
@@ -9,7 +9,7 @@ import { chatDescriptor, chatObserved, completion, observed, responseOf, started
 function judge(observations: readonly Observation[]) {
   const findingLog = createFindingLog()
   const audit = createConsistencyAudit(
-    { contract: documented, shared: false, startedAtMs },
+    { contract: documentedContract, shared: false, startedAtMs },
     findingLog.reporterFor('consistency'),
   )
   for (const [id, observation] of observations.entries()) audit.add({ ...observation, id }, 0)

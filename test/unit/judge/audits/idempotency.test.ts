@@ -123,8 +123,8 @@ describe('an honest service passes', () => {
       ],
       ['rpc.replay.header'],
     ],
-  ])('%s', (_, uses, kept) => {
-    expect(judge(observationsOf(uses))).toEqual({ failed: [], kept })
+  ])('%s', (_, uses, pass) => {
+    expect(judge(observationsOf(uses))).toEqual({ failed: [], pass })
   })
 
   test('an expired key is new', () => {
@@ -268,13 +268,13 @@ describe('an honest service passes when', () => {
     ])
     expect(judge(within, lives)).toEqual({
       failed: [],
-      kept: ['rpc.replay.header', 'rpc.replay.body', 'rpc.replay.expiry.kept'],
+      pass: ['rpc.replay.header', 'rpc.replay.body', 'rpc.replay.expiry.kept'],
     })
     const past = observationsOf([
       ['original', 0, 10, fresh()],
       ['again', 6000, 6010, fresh('b')],
     ])
-    expect(judge(past, lives)).toEqual({ failed: [], kept: ['rpc.replay.header', 'rpc.replay.expiry.ends'] })
+    expect(judge(past, lives)).toEqual({ failed: [], pass: ['rpc.replay.header', 'rpc.replay.expiry.ends'] })
   })
 
   test.each<[string, readonly Use[]]>([

@@ -1,4 +1,4 @@
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createIdempotencyAudit } from '../../../../src/judge/audits/idempotency.ts'
 import { createSendOrder } from '../../../../src/judge/audits/send-order.ts'
 import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
@@ -30,14 +30,14 @@ export function observationsOf(uses: readonly Use[], first = 0): readonly Observ
 }
 
 /** The findings for the observations, and the passed clauses. */
-export function judge(observations: readonly Observation[], idempotency: Partial<typeof documented.idempotency> = {}) {
-  const contract = { ...documented, idempotency: { ...documented.idempotency, ...idempotency } }
+export function judge(observations: readonly Observation[], idempotency: Partial<typeof documentedContract.idempotency> = {}) {
+  const contract = { ...documentedContract, idempotency: { ...documentedContract.idempotency, ...idempotency } }
   const findingLog = createFindingLog()
   const audit = createIdempotencyAudit({ contract, shared: false, startedAtMs }, findingLog.reporterFor('idempotency'))
   const sendOrder = createSendOrder(audit.add)
   for (const observation of observations.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0))) sendOrder.add(observation)
   sendOrder.flush()
   audit.finish(true)
-  const kept = findingLog.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
-  return { failed: findingLog.findings().map(({ clause, message }) => [clause, message]), kept }
+  const pass = findingLog.tallies().flatMap(({ id, judged, violated }) => (judged > violated ? [id] : []))
+  return { failed: findingLog.findings().map(({ clause, message }) => [clause, message]), pass }
 }

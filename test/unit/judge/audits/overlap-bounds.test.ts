@@ -12,16 +12,16 @@ type Entry = RequestInterval & { readonly id: number }
 /** Sums of ids, as sets of ids. */
 const reckon = (entries: readonly Entry[], watermarks: readonly number[] = []) => {
   const judged: { id: number; view: SumBounds<readonly number[]> }[] = []
-  const reckoning = createOverlapBounds<Entry, readonly number[]>(
+  const bounds = createOverlapBounds<Entry, readonly number[]>(
     [],
     (sum, { id }) => [...sum, id],
     ({ id }, view) => judged.push({ id, view }),
   )
   const judgedAfter = entries.map((entry, index) => {
-    reckoning.add(entry, watermarks[index] ?? 0)
+    bounds.add(entry, watermarks[index] ?? 0)
     return judged.length
   })
-  reckoning.finish()
+  bounds.finish()
   return { judged, judgedAfter }
 }
 
@@ -81,13 +81,13 @@ describe('overlap bounds', () => {
   test('take less than two seconds for a hundred thousand entries with a thousand overlapping', () => {
     const started = performance.now()
     let judged = 0
-    const reckoning = createOverlapBounds<Entry, bigint>(
+    const bounds = createOverlapBounds<Entry, bigint>(
       0n,
       (sum, { id }) => sum + BigInt(id),
       () => judged++,
     )
-    for (let id = 0; id < 100_000; id++) reckoning.add(span(id, id, id + 1000, id + 2000), id)
-    reckoning.finish()
+    for (let id = 0; id < 100_000; id++) bounds.add(span(id, id, id + 1000, id + 2000), id)
+    bounds.finish()
     expect(judged).toBe(100_000)
     expect(performance.now() - started).toBeLessThan(2000)
   })

@@ -71,15 +71,15 @@ describe('a set of ids', () => {
   })
 
   test('surely has the last ids, and none older than twice its size', () => {
-    const most = 3_000
-    const memory = createIdSet(most)
+    const max = 3_000
+    const memory = createIdSet(max)
     for (let id = 0; id < 10_000; id++) {
       expect(memory.add(`id-${id}`, id, null)).toBeNull()
-      const early = id - most + 1
+      const early = id - max + 1
       if (early >= 0) expect(memory.add(`id-${early}`, -1, null)).toEqual({ id: early, group: null })
     }
     expect(memory.add('id-0', 10_000, null)).toBeNull()
-    expect(memory.all().length).toBeLessThanOrEqual(2 * most)
+    expect(memory.all().length).toBeLessThanOrEqual(2 * max)
   })
 
   test('distinguishes ids with the same hash', () => {

@@ -12,7 +12,7 @@ import { terms } from './mill.ts'
 
 const trial: Trial = { index: 0, purpose: 'raise', perSecond: 100, arrivals: 300 }
 
-const facts = (changes: Partial<TrialSnapshot> = {}): TrialSnapshot => ({
+const snapshot = (changes: Partial<TrialSnapshot> = {}): TrialSnapshot => ({
   arrivals: 300,
   calls: { rpc: { good: 300, bad: 0, refused: 0 } },
   late: 0,
@@ -30,7 +30,7 @@ const rpc = (good: number, bad: number, refused = 0): Partial<TrialSnapshot> => 
 })
 
 const judge = (changes: Partial<TrialSnapshot>, state: TrialState = 'over', of: Partial<Trial> = {}) =>
-  judgeTrial({ ...trial, ...of }, facts(changes), terms(), state)
+  judgeTrial({ ...trial, ...of }, snapshot(changes), terms(), state)
 
 describe('a trial', () => {
   test('is sustained if everything was sent and enough responses were good', () => {
@@ -51,7 +51,7 @@ describe('a trial', () => {
   test('must be good for each call of the mix, including rare ones', () => {
     const shares = { rpc: 0.95, chat: 0.05 }
     const calls = { rpc: { good: 285, bad: 0, refused: 0 }, chat: { good: 12, bad: 3, refused: 0 } }
-    expect(judgeTrial(trial, facts({ calls }), terms({ mix: shares }), 'over')).toBe('slo-missed')
+    expect(judgeTrial(trial, snapshot({ calls }), terms({ mix: shares }), 'over')).toBe('slo-missed')
   })
 
   test('fails if the queue grows, even if every response was good', () => {

@@ -27,7 +27,7 @@ export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialSnapsh
   const requests: TimedRequest[] = []
   const tally = { good: 0, bad: 0, refused: 0 }
   let arrivals = 0
-  const facts = (untilMs: number): TrialSnapshot => ({
+  const snapshot = (untilMs: number): TrialSnapshot => ({
     arrivals,
     calls: { rpc: { ...tally } },
     late: 0,
@@ -49,9 +49,9 @@ export function grind(mill: Mill, trial: Trial, terms: SearchTerms): TrialSnapsh
       if (endMs - dueMs <= mill.sloMs) tally.good++
       else tally.bad++
     }
-    if (index % lookEvery === 0 && judgeTrial(trial, facts(dueMs), terms, 'open') !== null) break
+    if (index % lookEvery === 0 && judgeTrial(trial, snapshot(dueMs), terms, 'open') !== null) break
   }
-  return facts((arrivals - 1) * gapMs)
+  return snapshot((arrivals - 1) * gapMs)
 }
 
 /** Returns the end of a request that arrives at an instant; null: it is rejected. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createCapacitySearch } from '../../../../src/judge/capacity/search.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { Load } from '../../../../src/plan/plan.ts'
@@ -36,7 +36,7 @@ const rejected: ObservationAt = dueMs =>
 
 /** A search with these trials. Each trial gets all its planned arrivals, or the number in `counts`. */
 function searched(trials: readonly ObservationAt[], counts: readonly (number | null)[] = []) {
-  const capacity = createCapacitySearch(plan, documented)
+  const capacity = createCapacitySearch(plan, documentedContract)
   let startMs = 0
   for (const [index, observe] of trials.entries()) {
     const next = capacity.next('search')
@@ -99,7 +99,7 @@ describe('the result of a search', () => {
   })
 
   test('ignores observations outside of trials', () => {
-    const capacity = createCapacitySearch(plan, documented)
+    const capacity = createCapacitySearch(plan, documentedContract)
     capacity.add({ ...slow(0, 0), stage: '(opening)' })
     expect(capacity.results(true)[0]?.trials).toEqual([])
   })
@@ -157,7 +157,7 @@ describe('a running search', () => {
 
   test('has the same result if it is read during the run', () => {
     const trials: readonly ObservationAt[] = [good, slow, good]
-    const watched = createCapacitySearch(plan, documented)
+    const watched = createCapacitySearch(plan, documentedContract)
     for (const [index, each] of trials.entries()) {
       const next = watched.next('search')
       if (next.kind === 'conclusion') throw new Error(`the search was over before trial ${index}`)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import {
   chatDescriptor,
   completion,
@@ -168,9 +168,9 @@ describe('options', () => {
 })
 
 describe('a profile with other values', () => {
-  const { chat } = documented
+  const { chat } = documentedContract
   const search = { ...chat.search, resultsInStream: 'last', documentsTool: null, citationMark: null } as const
-  const otherwise: Contract = { ...documented, chat: { ...chat, search } }
+  const otherwise: Contract = { ...documentedContract, chat: { ...chat, search } }
 
   passesEach(
     {

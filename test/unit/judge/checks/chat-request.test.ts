@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { ChatDescriptor } from '../../../../src/observation/observation.ts'
 import {
   chatDescriptor,
@@ -39,10 +39,10 @@ const cut = (tokens: number) => ({
   cost: { usd: 0.0001 + tokens * 0.000002, diem: 0 },
 })
 
-const unlike = (chat: Partial<Contract['chat']>): Contract => ({ ...documented, chat: { ...documented.chat, ...chat } })
+const unlike = (chat: Partial<Contract['chat']>): Contract => ({ ...documentedContract, chat: { ...documentedContract.chat, ...chat } })
 const withLogprobs: Contract = {
-  ...documented,
-  models: documented.models.map(model => ({ ...model, logprobs: true })),
+  ...documentedContract,
+  models: documentedContract.models.map(model => ({ ...model, logprobs: true })),
 }
 
 const message = (body: Body, status = 400) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import {
   chatDescriptor,
   chatObserved,
@@ -211,8 +211,8 @@ describe('completions', () => {
   })
 
   test('no amount is asserted if the price is unknown', () => {
-    const models = documented.models.map(model => ({ ...model, usdPerMillion: null }))
-    const contract = { ...documented, models }
+    const models = documentedContract.models.map(model => ({ ...model, usdPerMillion: null }))
+    const contract = { ...documentedContract, models }
     const dear = chatObserved({ ...completion, cost: { usd: 5, diem: 0 } })
     expect(failedClauses(dear, contract)).toEqual({})
     expect(judgedCount('chat.cost.amount', dear, contract)).toBe(0)
@@ -230,8 +230,8 @@ const given = (logprobs: unknown, body: Readonly<Record<string, unknown>> = { lo
   )
 
 const has = (logprobs: boolean | null): Contract => ({
-  ...documented,
-  models: documented.models.map(model => ({ ...model, logprobs })),
+  ...documentedContract,
+  models: documentedContract.models.map(model => ({ ...model, logprobs })),
 })
 
 describe('log probabilities', () => {

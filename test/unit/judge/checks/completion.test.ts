@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { Observation, StreamRecord } from '../../../../src/observation/observation.ts'
 import {
   chatDescriptor,
@@ -159,13 +159,13 @@ describe('the end of a response', () => {
   })
 
   test('is not judged if the profile leaves the limit open', () => {
-    const { chat } = documented
-    expect(failedClauses(cutAfter(7), { ...documented, chat: { ...chat, lengthIsBound: false } })).toEqual({})
+    const { chat } = documentedContract
+    expect(failedClauses(cutAfter(7), { ...documentedContract, chat: { ...chat, lengthIsBound: false } })).toEqual({})
   })
 
   test('may have the values of the profile', () => {
-    const finishReasons = [...documented.chat.finishReasons, 'content_filter']
-    const open = { ...documented, chat: { ...documented.chat, finishReasons } }
+    const finishReasons = [...documentedContract.chat.finishReasons, 'content_filter']
+    const open = { ...documentedContract, chat: { ...documentedContract.chat, finishReasons } }
     const filtered = withChoice({ finish_reason: 'content_filter', stop_reason: null })
     expect(failedClauses(filtered, open)).toEqual({})
     expect(failedClauses(filtered)).toEqual({
@@ -278,8 +278,8 @@ const cached = (details: unknown, usd = completion.cost.usd) =>
 const read = (tokens: unknown) => ({ cached_tokens: tokens })
 const wrote = (tokens: unknown) => ({ cache_creation_input_tokens: tokens })
 const withPrices = (prices: { readonly cacheInput: string | null; readonly cacheWrite: string | null }): Contract => ({
-  ...documented,
-  models: documented.models.map(model => ({
+  ...documentedContract,
+  models: documentedContract.models.map(model => ({
     ...model,
     usdPerMillion: model.usdPerMillion && { ...model.usdPerMillion, ...prices },
   })),
@@ -390,8 +390,8 @@ describe('the price of searches and pages', () => {
   })
 
   test('is not asserted if it is unknown', () => {
-    const search = { ...documented.chat.search, usdPerLookup: null }
-    const contract = { ...documented, chat: { ...documented.chat, search } }
+    const search = { ...documentedContract.chat.search, usdPerLookup: null }
+    const contract = { ...documentedContract, chat: { ...documentedContract.chat, search } }
     expect(failedClauses(priced({ enable_web_search: 'on' }, 7), contract)).toEqual({})
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../src/contract/contract.ts'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { ChatDescriptor, ObservedResponse } from '../../../../src/observation/observation.ts'
 import {
   chatDescriptor,
@@ -23,7 +23,7 @@ const accepting = (encoding: string | null, stream = false): ChatDescriptor => (
 })
 const answered = (accepted: string | null, encoding: string | undefined) =>
   observed(accepting(accepted), responseOf(200, completion, { ...tokenHeaders, 'content-encoding': encoding }))
-const spoilt = (changes: Partial<ObservedResponse> = {}) =>
+const spoiled = (changes: Partial<ObservedResponse> = {}) =>
   observed(accepting('gzip'), {
     ...responseOf(200, '', { ...tokenHeaders, 'content-encoding': 'gzip' }),
     body: { kind: 'undecodable', encoding: 'gzip', why: 'unexpected end of file' },
@@ -46,7 +46,7 @@ describe('compression', () => {
     'an unencoded stream': streamed(undefined),
     'an unencoded error': refused(accepting('gzip'), 503),
     'a response truncated inside a compressed body': {
-      ...spoilt(),
+      ...spoiled(),
       outcome: { kind: 'failed', reason: 'connection-lost', detail: '' },
     },
     'a compressed error of a gateway': refused(accepting(null), 502, '<html>', {
@@ -79,12 +79,12 @@ describe('compression', () => {
     'a body that does not match its encoding': [
       'chat.compression.body',
       'the body is not valid gzip: unexpected end of file',
-      spoilt(),
+      spoiled(),
     ],
     'an error that does not match its encoding': [
       'chat.compression.body',
       'the body is not valid gzip: unexpected end of file',
-      spoilt({ status: 404 }),
+      spoiled({ status: 404 }),
     ],
     'gzip that was not requested': [
       'header.content-encoding',
@@ -99,7 +99,7 @@ describe('compression', () => {
   })
 
   test('is optional if the profile says so, and is judged if present', () => {
-    const optional: Contract = { ...documented, chat: { ...documented.chat, compression: 'optional' } }
+    const optional: Contract = { ...documentedContract, chat: { ...documentedContract.chat, compression: 'optional' } }
     expect(failedClauses(answered('gzip', undefined), optional)).toEqual({})
     expect(Object.keys(failedClauses(answered('gzip', 'br'), optional))).toEqual(['chat.compression'])
   })

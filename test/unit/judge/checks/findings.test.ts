@@ -6,7 +6,7 @@ const tallyOf = (findingLog: ReturnType<typeof createFindingLog>, id: string) =>
 
 test('an unjudged clause is not exercised, and a passed one passes', () => {
   const findingLog = createFindingLog()
-  findingLog.reporterFor('headers').kept('header.date')
+  findingLog.reporterFor('headers').pass('header.date')
   expect(tallyOf(findingLog, 'header.date')).toEqual({
     id: 'header.date',
     section: '4.4',
@@ -19,19 +19,19 @@ test('an unjudged clause is not exercised, and a passed one passes', () => {
 
 test('one violation among many passes fails the clause', () => {
   const findingLog = createFindingLog()
-  const say = findingLog.reporterFor('headers')
-  for (let id = 0; id < 100; id++) say.kept('header.date')
-  say.broken('header.date', 'date is nothing', [7])
+  const reporter = findingLog.reporterFor('headers')
+  for (let id = 0; id < 100; id++) reporter.pass('header.date')
+  reporter.fail('header.date', 'date is nothing', [7])
   expect(tallyOf(findingLog, 'header.date')).toMatchObject({ judged: 101, violated: 1, verdict: 'fail' })
   expect(findingLog.violations()).toBe(1)
 })
 
 test('findings are in the order of the clauses, one for each judge that reported violations', () => {
   const findingLog = createFindingLog()
-  findingLog.reporterFor('ledger').broken('rpc.replay.charge', 'replay-billed', [3])
-  findingLog.reporterFor('idempotency').broken('rpc.replay.charge', 'racing', [4])
-  findingLog.reporterFor('headers').broken('header.date', 'first', [1])
-  findingLog.reporterFor('headers').broken('header.date', 'second', [2])
+  findingLog.reporterFor('ledger').fail('rpc.replay.charge', 'replay-billed', [3])
+  findingLog.reporterFor('idempotency').fail('rpc.replay.charge', 'racing', [4])
+  findingLog.reporterFor('headers').fail('header.date', 'first', [1])
+  findingLog.reporterFor('headers').fail('header.date', 'second', [2])
   expect(findingLog.findings().map(({ clause, judge, count, message }) => [clause, judge, count, message])).toEqual([
     ['header.date', 'headers', 2, 'first'],
     ['rpc.replay.charge', 'idempotency', 1, 'racing'],
@@ -41,8 +41,8 @@ test('findings are in the order of the clauses, one for each judge that reported
 
 test('all of a million violations are counted, and only the first few are stored', () => {
   const findingLog = createFindingLog()
-  const say = findingLog.reporterFor('headers')
-  for (let id = 0; id < 1_000_000; id++) say.broken('header.date', `the date of ${id}`, [id])
+  const reporter = findingLog.reporterFor('headers')
+  for (let id = 0; id < 1_000_000; id++) reporter.fail('header.date', `the date of ${id}`, [id])
   const [finding] = findingLog.findings()
   expect(finding?.count).toBe(1_000_000)
   expect(finding?.examples.map(({ requestIds }) => requestIds)).toEqual([[0], [1], [2], [3], [4]])
@@ -53,7 +53,7 @@ test('all of a million violations are counted, and only the first few are stored
 test('an example stays small, however long the message and the request list are', () => {
   const findingLog = createFindingLog()
   const requestIds = Array.from({ length: 10_000 }, (_, id) => id)
-  findingLog.reporterFor('idempotency').broken('rpc.replay.charge', 'x'.repeat(100_000), requestIds)
+  findingLog.reporterFor('idempotency').fail('rpc.replay.charge', 'x'.repeat(100_000), requestIds)
   const [example] = findingLog.findings()[0]?.examples ?? []
   expect(example?.message).toHaveLength(603)
   expect(example?.requestIds).toHaveLength(24)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { ChatDescriptor } from '../../../../src/observation/observation.ts'
 import {
   chatDescriptor,
@@ -112,7 +112,7 @@ describe('headers', () => {
   })
 
   describe('if the profile shows only balances that are not zero', () => {
-    const contract = { ...documented, billing: { ...documented.billing, balanceHeaders: false } }
+    const contract = { ...documentedContract, billing: { ...documentedContract.billing, balanceHeaders: false } }
     passesEach(
       { 'a response without one': chatObserved(completion, { 'x-service-balance-diem': undefined }) },
       contract,
@@ -129,7 +129,7 @@ describe('headers', () => {
     }
     passesEach(
       { 'headers with that prefix': chatObserved(completion, prefixed) },
-      { ...documented, headerPrefix: 'x-brand-' },
+      { ...documentedContract, headerPrefix: 'x-brand-' },
     )
   })
 })
@@ -293,9 +293,9 @@ describe('conditional headers', () => {
 
   describe('if the profile leaves the lifecycle of a model open, and anyone may receive the remaining balance', () => {
     const contract = {
-      ...documented,
-      models: documented.models.map(model => ({ ...model, lifecycle: null })),
-      billing: { ...documented.billing, balanceRemaining: 'anyone' as const },
+      ...documentedContract,
+      models: documentedContract.models.map(model => ({ ...model, lifecycle: null })),
+      billing: { ...documentedContract.billing, balanceRemaining: 'anyone' as const },
     }
     passesEach(
       {

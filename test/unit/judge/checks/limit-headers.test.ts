@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import {
   batchBody,
   batchObserved,
@@ -98,7 +98,7 @@ describe('limit headers', () => {
   })
 
   describe('if the profile has no token headers', () => {
-    const contract = { ...documented, limits: { ...documented.limits, tokenHeaders: false } }
+    const contract = { ...documentedContract, limits: { ...documentedContract.limits, tokenHeaders: false } }
     passesEach(
       { 'a completion without them': chatObserved(completion, { 'x-ratelimit-limit-tokens': undefined }) },
       contract,
@@ -106,7 +106,7 @@ describe('limit headers', () => {
   })
 
   describe('if the profile has a Unix time as token reset', () => {
-    const contract = { ...documented, limits: { ...documented.limits, tokensReset: 'unix-milliseconds' as const } }
+    const contract = { ...documentedContract, limits: { ...documentedContract.limits, tokensReset: 'unix-milliseconds' as const } }
     passesEach(
       { 'a reset a minute ahead': chatObserved(completion, { 'x-ratelimit-reset-tokens': '1768478460000' }) },
       contract,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ClauseId } from '../../../../src/contract/clauses.ts'
 import type { Contract } from '../../../../src/contract/contract.ts'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createChecks } from '../../../../src/judge/checks/checks.ts'
 import { createFindingLog } from '../../../../src/judge/checks/findings.ts'
 import type {
@@ -209,7 +209,7 @@ export const refused = (
 /** The failed clauses of an observation over all checks, each with its first message. */
 export function failedClauses(
   observation: Observation,
-  contract: Contract = documented,
+  contract: Contract = documentedContract,
 ): Partial<Record<ClauseId, string>> {
   const findingLog = createFindingLog()
   createChecks(contract, findingLog)(observation)
@@ -217,13 +217,13 @@ export function failedClauses(
 }
 
 /** How often the clause was judged. */
-export function judgedCount(clause: ClauseId, observation: Observation, contract: Contract = documented): number {
+export function judgedCount(clause: ClauseId, observation: Observation, contract: Contract = documentedContract): number {
   const findingLog = createFindingLog()
   createChecks(contract, findingLog)(observation)
   return findingLog.tallies().find(tally => tally.id === clause)?.judged ?? 0
 }
 
-export function passesEach(rows: Readonly<Record<string, Observation>>, contract: Contract = documented): void {
+export function passesEach(rows: Readonly<Record<string, Observation>>, contract: Contract = documentedContract): void {
   test.each(Object.entries(rows))('passes %s', (_, observation) => {
     expect(failedClauses(observation, contract)).toEqual({})
   })
@@ -232,7 +232,7 @@ export function passesEach(rows: Readonly<Record<string, Observation>>, contract
 export type Violation = readonly [clause: ClauseId, message: string, observation: Observation]
 
 /** Each row must fail its clause with this message, and no other clause. */
-export function failsEach(rows: Readonly<Record<string, Violation>>, contract: Contract = documented): void {
+export function failsEach(rows: Readonly<Record<string, Violation>>, contract: Contract = documentedContract): void {
   test.each(Object.entries(rows))('fails %s', (_, [clause, message, observation]) => {
     expect(failedClauses(observation, contract)).toEqual({ [clause]: message })
   })

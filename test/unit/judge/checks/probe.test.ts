@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { type ProbeName, probeOf } from '../../../../src/contract/probes.ts'
 import { failedClauses, failsEach, observed, passesEach, refused, responseOf } from './observed.ts'
 
@@ -101,8 +101,8 @@ describe('probes', () => {
 })
 
 describe('open values of a profile', () => {
-  const rpc = { ...documented.rpc, namesEveryMethod: false, unknownNetworkStatus: null, invalidRequestStatus: null }
-  const idempotency = { ...documented.idempotency, badKey: null }
+  const rpc = { ...documentedContract.rpc, namesEveryMethod: false, unknownNetworkStatus: null, invalidRequestStatus: null }
+  const idempotency = { ...documentedContract.idempotency, badKey: null }
   passesEach(
     {
       'a message that names no method': refused(request, 400),
@@ -110,18 +110,18 @@ describe('open values of a profile', () => {
       'an accepted call without a method': observed(probe('rpc-without-method'), responseOf(200, {})),
       'an accepted key that does not match': observed(probe('key-with-a-dot'), responseOf(200, {})),
     },
-    { ...documented, rpc, idempotency },
+    { ...documentedContract, rpc, idempotency },
   )
 
   test('a key that does not match may have to be ignored', () => {
-    const contract = { ...documented, idempotency: { ...documented.idempotency, badKey: 'ignored' as const } }
+    const contract = { ...documentedContract, idempotency: { ...documentedContract.idempotency, badKey: 'ignored' as const } }
     expect(failedClauses(observed(probe('key-with-a-dot'), responseOf(200, {})), contract)).toEqual({})
     expect(failedClauses(refused(probe('key-with-a-dot'), 400), contract)).not.toEqual({})
   })
 
   test('a method that a profile adds to the allow-list has no expected status', () => {
-    const evm = { ...documented.rpc.methods.evm, eth_accounts: 'standard' as const }
-    const contract = { ...documented, rpc: { ...documented.rpc, methods: { ...documented.rpc.methods, evm } } }
+    const evm = { ...documentedContract.rpc.methods.evm, eth_accounts: 'standard' as const }
+    const contract = { ...documentedContract, rpc: { ...documentedContract.rpc, methods: { ...documentedContract.rpc.methods, evm } } }
     expect(failedClauses(observed(probe('key-holding-method'), responseOf(200, {})), contract)).toEqual({})
   })
 })

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { ObservedResponse, ResourceDescriptor } from '../../../../src/observation/observation.ts'
 import { failedClauses, failsEach, judgedCount, observed, passesEach, responseOf } from './observed.ts'
 
 const request = (resource: string, more: Partial<ResourceDescriptor> = {}): ResourceDescriptor => ({
-  ...{ kind: 'resource', resource, body: documented.resources[resource]?.body ?? null },
+  ...{ kind: 'resource', resource, body: documentedContract.resources[resource]?.body ?? null },
   ...{ page: null, limit: null, timestampMs: null },
   ...more,
 })
@@ -171,9 +171,9 @@ describe('resources', () => {
   })
 
   test('speech must have a Content-Disposition if the profile makes it a download', () => {
-    const { speech: resource } = documented.resources
+    const { speech: resource } = documentedContract.resources
     if (resource === undefined) throw new Error('no speech')
-    const contract = { ...documented, resources: { speech: { ...resource, isDownload: true } } }
+    const contract = { ...documentedContract, resources: { speech: { ...resource, isDownload: true } } }
     expect(failedClauses(answered('speech', speech()), contract)).toEqual({
       'header.content-disposition': 'content-disposition is nothing on a 200, expected attachment or inline',
     })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import {
   batchBody,
   batchObserved,
@@ -24,8 +24,8 @@ const dear = { ...singleDescriptor, items: [{ id: 1, method: 'trace_call', faili
 const dearFailing = (credits: string, usd: string) =>
   observed(dear, responseOf(200, failure(1), { ...rpcHeaders, ...costing(credits, usd) }))
 const withDiscount = (singleErrorIsDiscounted: boolean) => ({
-  ...documented,
-  rpc: { ...documented.rpc, singleErrorIsDiscounted },
+  ...documentedContract,
+  rpc: { ...documentedContract.rpc, singleErrorIsDiscounted },
 })
 
 describe('credits', () => {

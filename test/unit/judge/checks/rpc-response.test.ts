@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import {
   batchBody,
   batchDescriptor,
@@ -210,9 +210,9 @@ describe('RPC responses', () => {
   })
 
   test('the form of an error is not asserted if the profile leaves it open', () => {
-    const rpc = { ...documented.rpc, errorLayout: null }
+    const rpc = { ...documentedContract.rpc, errorLayout: null }
     const observation = batchObserved([result(1), result(2), { ...failure('r-3'), error: { reason: 'no' } }])
-    expect(failedClauses(observation, { ...documented, rpc })).toEqual({})
+    expect(failedClauses(observation, { ...documentedContract, rpc })).toEqual({})
     expect(failedClauses(observation)).not.toEqual({})
   })
 })

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { planDifferences } from '../../../../src/judge/compare/comparable.ts'
 import { aPlan, aStage } from '../metrics/fixtures.ts'
 
 const plan = aPlan()
-const base = { plan, contract: documented }
+const base = { plan, contract: documentedContract }
 const pathsOf = (run: Partial<typeof base>) => planDifferences(base, { ...base, ...run }).map(({ path }) => path)
 
 test('properties that do not affect the results may differ', () => {
@@ -19,7 +19,7 @@ test('properties that do not affect the results may differ', () => {
     profile: 'other',
   } as const
   expect(
-    pathsOf({ plan: aPlan(others), contract: { ...documented, name: 'other', headerPrefix: 'x-other-' } }),
+    pathsOf({ plan: aPlan(others), contract: { ...documentedContract, name: 'other', headerPrefix: 'x-other-' } }),
   ).toEqual([])
 })
 
@@ -59,9 +59,9 @@ test.each([
 
 test('a price and a limit of the contract must not differ', () => {
   const contract = {
-    ...documented,
-    rpc: { ...documented.rpc, usdPerCredit: '0.0000008' },
-    limits: { ...documented.limits, windowMs: 30_000 },
+    ...documentedContract,
+    rpc: { ...documentedContract.rpc, usdPerCredit: '0.0000008' },
+    limits: { ...documentedContract.limits, windowMs: 30_000 },
   }
   expect(pathsOf({ contract })).toEqual(['contract.rpc.usdPerCredit', 'contract.limits.windowMs'])
 })

@@ -1,4 +1,4 @@
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { ComparedRun } from '../../../../src/judge/compare/compare-runs.ts'
 import { createSlices } from '../../../../src/judge/metrics/slices.ts'
 import { randomStream } from '../../../../src/lib/random.ts'
@@ -30,7 +30,7 @@ export function simulatedRun(options: Simulated): ComparedRun {
   const { seed, factor = 1, drift = () => 1, count = 2_000, lateMs = 0.5, failing = 0, drops = 0 } = options
   const plan = options.plan ?? simulatedPlan
   const random = randomStream(seed, 'simulated')
-  const fold = createSlices(plan, documented)
+  const fold = createSlices(plan, documentedContract)
   for (let i = 0; i < count; i++) {
     const dueMs = (i * 120_000) / count
     const sentMs = dueMs + lateMs * (0.5 + random.next())

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { createGauges } from '../../../../src/judge/metrics/gauges.ts'
 import type { ObservedResponse } from '../../../../src/observation/observation.ts'
 import { virtualRun } from '../../../support/virtual-run.ts'
@@ -17,7 +17,7 @@ const response = (headers: ObservedResponse['headers'], status = 200): ObservedR
 }
 
 test('the gauges by call and network add up to the totals of the report', async () => {
-  const gauges = createGauges(documented)
+  const gauges = createGauges(documentedContract)
   const { report, observations } = await virtualRun({ scenario: 'scenarios/smoke.yaml' })
   for (const observation of observations) gauges.add(observation)
   const total = (name: 'expectedCredits' | 'claimedCredits' | 'expectedPicoUsd' | 'claimedPicoUsd') =>
@@ -37,7 +37,7 @@ test('the gauges by call and network add up to the totals of the report', async 
 })
 
 test('the response that was written last counts, even if it ended first', () => {
-  const gauges = createGauges(documented)
+  const gauges = createGauges(documentedContract)
   const shown = (usd: string, remaining: string, headersMs: number) =>
     gauges.add(
       anObservation({
@@ -55,7 +55,7 @@ test('the response that was written last counts, even if it ended first', () => 
 })
 
 test('a header that is no number gives no value', () => {
-  const gauges = createGauges(documented)
+  const gauges = createGauges(documentedContract)
   const junk = { 'x-service-balance-usd': 'NaN', 'x-ratelimit-remaining-requests': 'soon' }
   gauges.add(anObservation({ request: rpc, response: response(junk) }))
   expect(gauges.balances()).toEqual([{ caller: 'c0', usd: null, diem: null }])
@@ -63,7 +63,7 @@ test('a header that is no number gives no value', () => {
 })
 
 test('responses of the abuse block are counted by caller', () => {
-  const gauges = createGauges(documented)
+  const gauges = createGauges(documentedContract)
   gauges.add(anObservation({ request: rpc, response: response({}, 429) }))
   gauges.add(anObservation({ request: rpc, response: response({}, 400) }))
   gauges.add(anObservation({ request: rpc, response: null }))

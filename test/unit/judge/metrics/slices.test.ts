@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { cellsPerOctave, createSlices, type Slice } from '../../../../src/judge/metrics/slices.ts'
 import type { Observation } from '../../../../src/observation/observation.ts'
 import type { Plan } from '../../../../src/plan/plan.ts'
 import { anObservation, aPlan, aStage, dropped, failed, respondedWith, streamed } from './fixtures.ts'
 
 const slicesOf = (observations: readonly Observation[], plan: Plan = aPlan()) => {
-  const fold = createSlices(plan, documented)
+  const fold = createSlices(plan, documentedContract)
   for (const observation of observations) fold.add(observation)
   return fold.slices().calls
 }
@@ -46,7 +46,7 @@ describe('the slices of a stage', () => {
   })
 
   test('are bounded in number, however late the due times', () => {
-    const fold = createSlices(aPlan(), documented)
+    const fold = createSlices(aPlan(), documentedContract)
     for (let dueMs = 0; dueMs < 1_000_000; dueMs += 500) fold.add(anObservation({ dueMs }))
     const sizes = [...fold.snapshot().found.values()].flatMap(calls => [...calls.values()].map(slices => slices.size))
     expect(sizes).toEqual([22])

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { LimitResult } from '../../../../src/judge/audits/audit.ts'
 import { createGauges } from '../../../../src/judge/metrics/gauges.ts'
 import { createMetrics } from '../../../../src/judge/metrics/request-stats.ts'
@@ -35,7 +35,7 @@ const source = (changes: Partial<ExpositionSource> = {}): ExpositionSource => {
   for (let ms = 1; ms <= 500; ms++) metrics.add(streamed({}, { endMs: ms * 3 }))
   for (const o of [anObservation({ call: 'rpc' }), respondedWith(429), respondedWith(503), failed(), dropped()])
     metrics.add(o)
-  const meters = createGauges(documented)
+  const meters = createGauges(documentedContract)
   const request = { kind: 'rpc', network: 'ethereum-mainnet', batch: false, items: [], replay: null } as const
   const headers = {
     'x-service-balance-usd': '9.75',

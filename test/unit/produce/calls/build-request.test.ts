@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../../src/contract/probes.ts'
 import type { Call } from '../../../../src/plan/plan.ts'
 import { createArrivalSource } from '../../../../src/produce/arrivals/arrivals.ts'
@@ -77,7 +77,7 @@ describe('a probe', () => {
   })
 
   test('batch-too-long exceeds any limit by one item', () => {
-    const contract = { ...documented, rpc: { ...documented.rpc, batchLimit: 20 } }
+    const contract = { ...documentedContract, rpc: { ...documentedContract.rpc, batchLimit: 20 } }
     expect(bodyOf(probe('batch-too-long'))).toHaveLength(101)
     expect(bodyOf(probe('batch-too-long', { contract }))).toHaveLength(21)
   })
@@ -87,13 +87,13 @@ describe('a probe', () => {
       'solana-mainnet': { baseCredits: 30, family: 'solana' },
       'base-mainnet': { baseCredits: 20, family: 'evm' },
     } as const
-    const contract = { ...documented, rpc: { ...documented.rpc, networks } }
+    const contract = { ...documentedContract, rpc: { ...documentedContract.rpc, networks } }
     expect(probe('batch-too-long', { contract }).request.path).toBe('/crypto/rpc/base-mainnet')
   })
 
   test('of a single method sends a method that is on no allow-list', () => {
     const singles = probeNames.filter(name => name.endsWith('-method'))
-    const listed = Object.values(documented.rpc.methods).flatMap(family => Object.keys(family))
+    const listed = Object.values(documentedContract.rpc.methods).flatMap(family => Object.keys(family))
     expect(singles.map(name => listed.includes(bodyOf(probe(name)).method))).toEqual(singles.map(() => false))
     expect(singles.length).toBeGreaterThan(2)
   })
@@ -143,7 +143,7 @@ describe('a resource', () => {
   })
 
   test('has no timestamp if the profile has no header for it', () => {
-    const contract = { ...documented, requestTimestampHeader: null }
+    const contract = { ...documentedContract, requestTimestampHeader: null }
     const { descriptor, request } = resource({}, 3, { contract })
     expect(descriptor).toMatchObject({ timestampMs: null })
     expect(Object.keys(request.headers).some(name => name.includes('timestamp'))).toBe(false)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { randomStream } from '../../../../src/lib/random.ts'
 import { buildChat, makePrompt } from '../../../../src/produce/calls/chat.ts'
 import { bodyOf, bounds, chatPlan, key, requestContext } from './request-context.ts'
@@ -64,9 +64,9 @@ describe('a chat call', () => {
   })
 
   test('uses the option names and the path of the profile', () => {
-    const { chat, paths } = documented
+    const { chat, paths } = documentedContract
     const contract = {
-      ...documented,
+      ...documentedContract,
       paths: { ...paths, chat: '/v2/chat' },
       chat: { ...chat, parametersField: 'own_parameters', systemPromptOption: 'include_own_prompt' },
     }

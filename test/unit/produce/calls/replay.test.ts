@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import type { ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
 import { buildRequest } from '../../../../src/produce/calls/build-request.ts'
 import { key, replayPlan, requestContext, rpcPlan } from './request-context.ts'
@@ -49,7 +49,7 @@ describe('an idempotency key', () => {
     at('original', firstId, replayPlan, { runId }).request.headers['idempotency-key']
 
   test('has the documented form', () => {
-    const pattern = new RegExp(documented.idempotency.keyPattern)
+    const pattern = new RegExp(documentedContract.idempotency.keyPattern)
     expect(keyAt(0, '20260115T120000Z-a1b2c3')).toMatch(pattern)
     expect(keyAt(Number.MAX_SAFE_INTEGER, '20260115T120000Z-a1b2c3')).toMatch(pattern)
   })

@@ -1,4 +1,4 @@
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { planBounds } from '../../../../src/plan/make-plan.ts'
 import type { Call } from '../../../../src/plan/plan.ts'
 import type { BuiltRequest, RequestContext } from '../../../../src/produce/calls/call.ts'
@@ -13,7 +13,7 @@ export const bounds = planBounds({
 })
 
 export const requestContext = (more: Partial<RequestContext> = {}): RequestContext => ({
-  contract: documented,
+  contract: documentedContract,
   bounds,
   seed: 1,
   runId: '20260115T120000Z-a1b2c3',

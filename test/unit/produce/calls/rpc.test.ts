@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { randomStream } from '../../../../src/lib/random.ts'
 import { buildRpc, failingMethods, rpcParamsOf } from '../../../../src/produce/calls/rpc.ts'
 import { bodyOf, bounds, key, requestContext, rpcPlan } from './request-context.ts'
@@ -100,7 +100,7 @@ test('a body depends only on the seed and the content', () => {
 })
 
 describe('the parameters of a method', () => {
-  const methods = Object.values(documented.rpc.methods).flatMap(family => Object.keys(family))
+  const methods = Object.values(documentedContract.rpc.methods).flatMap(family => Object.keys(family))
 
   test.each(methods)('%s are a JSON array, and never the invalid parameter', method => {
     const params = rpcParamsOf(method, randomStream(1, method))
@@ -124,5 +124,5 @@ describe('the parameters of a method', () => {
 })
 
 test.each(Object.entries(failingMethods))('the failing method of %s is on its allow-list', (family, method) => {
-  expect(documented.rpc.methods[family as keyof typeof failingMethods & 'evm'][method]).toBe('standard')
+  expect(documentedContract.rpc.methods[family as keyof typeof failingMethods & 'evm'][method]).toBe('standard')
 })

@@ -29,22 +29,22 @@ function recorded(request: Partial<HttpRequest> = {}) {
     },
     reason => reports.push(`disconnect: ${reason}`),
   )
-  const say = (text: string) => onBody(recorder, Buffer.from(text))
-  return { clock, recorder, reports, ends, say }
+  const reporter = (text: string) => onBody(recorder, Buffer.from(text))
+  return { clock, recorder, reports, ends, reporter }
 }
 
 const stream = ['Content-Type', 'text/event-stream']
 
 describe('an exchange', () => {
   test('that is complete has the time of each event, the headers and the body', async () => {
-    const { clock, recorder, reports, ends, say } = recorded()
+    const { clock, recorder, reports, ends, reporter } = recorded()
     await clock.advanceTo(3)
     onConnected(recorder, clock.nowMs())
     await clock.advanceTo(10)
     onHeaders(recorder, 201, ['X-Id', 'a', 'x-id', 'b'])
-    say('one, ')
+    reporter('one, ')
     await clock.advanceTo(20)
-    say('two')
+    reporter('two')
     endExchange(recorder, null)
     expect(reports).toEqual(['complete'])
     const [{ headers, body, ...exchange } = expect.fail('it has not ended')] = ends
@@ -54,13 +54,13 @@ describe('an exchange', () => {
 
   test('of an event stream passes on its bytes, each with its time, and keeps none', async () => {
     const reads: unknown[] = []
-    const { clock, recorder, ends, say } = recorded({
+    const { clock, recorder, ends, reporter } = recorded({
       onStreamBytes: (bytes, atMs) => reads.push([bytes.toString(), atMs]),
     })
     onHeaders(recorder, 200, stream)
-    say('data: 1')
+    reporter('data: 1')
     await clock.advanceTo(20)
-    say('\n\n')
+    reporter('\n\n')
     endExchange(recorder, null)
     expect(reads).toEqual([
       ['data: 1', 0],
@@ -74,9 +74,9 @@ describe('an exchange', () => {
     ['of another type', 200, ['content-type', 'text/event-streams']],
     ['without a type', 200, []],
   ])('%s keeps its body, although a stream was requested', (_, status, headers) => {
-    const { recorder, ends, say } = recorded({ onStreamBytes: () => expect.fail('it was taken for a stream') })
+    const { recorder, ends, reporter } = recorded({ onStreamBytes: () => expect.fail('it was taken for a stream') })
     onHeaders(recorder, status, headers)
-    say('a body')
+    reporter('a body')
     endExchange(recorder, null)
     expect(ends[0]?.body.toString()).toBe('a body')
   })
@@ -90,20 +90,20 @@ describe('an exchange', () => {
   })
 
   test('that has ended ignores later events, and no timeout is left', async () => {
-    const { clock, recorder, reports, ends, say } = recorded({ onStreamBytes: () => expect.fail('it has ended') })
+    const { clock, recorder, reports, ends, reporter } = recorded({ onStreamBytes: () => expect.fail('it has ended') })
     endExchange(recorder, { reason: 'connection-lost', detail: 'gone' })
     onConnected(recorder, 0)
     onHeaders(recorder, 200, stream)
-    say('late')
+    reporter('late')
     await clock.advanceTo(5_000)
     expect(reports).toEqual(['connection-lost'])
     expect(ends[0]).toMatchObject({ endMs: 0, headersMs: null, status: null, bytes: 0 })
   })
 
   test('with a body above the maximum is cancelled, and keeps the earlier bytes', () => {
-    const { recorder, reports, ends, say } = recorded({ maxBodyBytes: 5 })
+    const { recorder, reports, ends, reporter } = recorded({ maxBodyBytes: 5 })
     onHeaders(recorder, 200, [])
-    for (const part of ['12345', '6', '7']) say(part)
+    for (const part of ['12345', '6', '7']) reporter(part)
     expect(reports).toEqual(['body-too-large', 'disconnect: body-too-large'])
     expect(ends[0]).toMatchObject({ bytes: 6, body: Buffer.from('12345'), failure: { detail: 'more than 5 bytes' } })
   })
@@ -117,7 +117,7 @@ describe('an exchange', () => {
     const answered = recorded()
     onHeaders(answered.recorder, 200, [])
     await answered.clock.advanceTo(150)
-    answered.say('x')
+    answered.reporter('x')
     await answered.clock.advanceTo(5_000)
     const each = [connecting, sent, answered]
     expect(each.map(({ ends }) => [ends[0]?.endMs, ends[0]?.failure])).toEqual([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { longestMarkdownBytes } from '../../../../src/report/render/markdown.ts'
+import { maxMarkdownBytes } from '../../../../src/report/render/markdown.ts'
 import { renderMarkdown } from '../../../../src/report/render/renderers.ts'
 import { failingReport, passingReport } from '../fixtures.ts'
 import { hostileReport } from '../hostile-report.ts'
@@ -53,7 +53,7 @@ test('it fits into the summary of a step, and states the number of omitted findi
   if (finding === undefined) throw new Error('the fixture has a finding')
   const many = Array.from({ length: 300 }, () => ({ ...finding, message: 'é'.repeat(3_000) }))
   const text = renderMarkdown({ ...failingReport, findings: many })
-  expect(Buffer.byteLength(text)).toBeLessThan(longestMarkdownBytes)
+  expect(Buffer.byteLength(text)).toBeLessThan(maxMarkdownBytes)
   expect(text).toMatch(/_\d+ more findings: see report.html or report.json._/)
   expect(text).toContain('### Turnpike itself')
 })

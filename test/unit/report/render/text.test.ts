@@ -4,7 +4,7 @@ import { renderers } from '../../../../src/report/render/renderers.ts'
 import { failingReport, passingReport } from '../fixtures.ts'
 
 const golden = (name: string) => `../../../golden/${name}`
-const page = { columns: 100, colour: false, directory: 'runs/20260102-030405-replay' }
+const page = { columns: 100, color: false, directory: 'runs/20260102-030405-replay' }
 
 test('text: a failed run shows the verdict first, then its reasons, then the details', async () => {
   await expect(renderers.text(failingReport, page)).toMatchFileSnapshot(golden('report-fail.txt'))
@@ -31,7 +31,7 @@ test.each([40, 72, 100, 160])('text: no line is wider than %i columns, except co
 
 test('text: color is optional, and changes nothing but the color', () => {
   const plain = renderers.text(failingReport, page)
-  const colored = renderers.text(failingReport, { ...page, colour: true })
+  const colored = renderers.text(failingReport, { ...page, color: true })
   expect(colored).toContain('\u001b[31mFAIL\u001b[39m')
   expect(stripVTControlCharacters(colored)).toBe(plain)
   expect(plain).not.toContain('\u001b')

@@ -4,7 +4,7 @@ import { renderers } from '../../../../src/report/render/renderers.ts'
 import { aSearch, aTrial } from '../capacity-results.ts'
 import { passingReport } from '../fixtures.ts'
 
-const page = { columns: 100, colour: false, directory: null }
+const page = { columns: 100, color: false, directory: null }
 const report: Report = { ...passingReport, capacity: [aSearch()] }
 const rendered = (format: 'text' | 'html' | 'markdown', of: Report = report) => renderers[format](of, page)
 

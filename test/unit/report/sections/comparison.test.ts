@@ -11,7 +11,7 @@ import { failingReport, passingReport } from '../fixtures.ts'
 import { hostile } from '../hostile-report.ts'
 import { hostileComparison, improved, inconclusive, regressed, unchanged } from './comparisons.ts'
 
-const page = { columns: 120, colour: false }
+const page = { columns: 120, color: false }
 const render = (format: keyof typeof comparisonRenderers, comparison: Comparison) =>
   comparisonRenderers[format].render(comparison, page)
 

@@ -3,7 +3,7 @@ import type { LoadFacts } from '../../../../src/report/document.ts'
 import { renderers } from '../../../../src/report/render/renderers.ts'
 import { passingReport } from '../fixtures.ts'
 
-const page = { columns: 140, colour: false, directory: null }
+const page = { columns: 140, color: false, directory: null }
 const { load } = passingReport
 const worker = { callers: 6, lost: false, sent: 60, latenessMs: load.latenessMs, eventLoopDelayMs: null }
 const changed: LoadFacts = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { formatPico, pico } from '../../../../src/lib/money.ts'
 import { countTokens } from '../../../../src/service/chat/tokens.ts'
 import { conversation, eventsOf, jsonOf, startWallMs, textOf } from '../conversation.ts'
@@ -105,8 +105,8 @@ describe('a completion', () => {
   })
 
   test('has no cost if the model has no price', () => {
-    const models = documented.models.map(model => ({ ...model, usdPerMillion: null }))
-    expect(jsonOf(conversation({ contract: { ...documented, models } }).chat())).not.toHaveProperty('cost')
+    const models = documentedContract.models.map(model => ({ ...model, usdPerMillion: null }))
+    expect(jsonOf(conversation({ contract: { ...documentedContract, models } }).chat())).not.toHaveProperty('cost')
   })
 
   test('has the requested number of choices and counts the tokens of all', () => {

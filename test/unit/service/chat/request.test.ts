@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { conversation, jsonOf } from '../conversation.ts'
 
 test('an unknown field is rejected if the contract sets that rule; a public one is not', () => {
-  const contract = { ...documented, chat: { ...documented.chat, unknownMembers: 'refused' as const } }
+  const contract = { ...documentedContract, chat: { ...documentedContract.chat, unknownMembers: 'refused' as const } }
   const { chat } = conversation({ contract })
   expect(chat({ no_such_member: 1 }).status).toBe(400)
   expect(chat({ temperature: 0.5, service_parameters: {} }).status).toBe(200)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { clauseIds } from '../../../../src/contract/clauses.ts'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { probeNames, probeOf } from '../../../../src/contract/probes.ts'
 import type { Lie } from '../../../../src/service/lies/lie.ts'
 import { allLies, lieByName, lies } from '../../../../src/service/lies/lies.ts'
@@ -86,7 +86,7 @@ async function transcript(activeLies: readonly Lie[]): Promise<string> {
   await clock.advanceTo(72_000)
   collect(chat(large), rpc(item('eth_call')), ask({ method: 'GET', path: '/api_keys/rate_limit_logs' }))
   // Each probe has its own account, so no probe can cause the rejection of another.
-  collect(...probeNames.map(name => ask({ ...probeOf(name).request(documented), ...sender(name) })))
+  collect(...probeNames.map(name => ask({ ...probeOf(name).request(documentedContract), ...sender(name) })))
   collect(
     ...['', '_2'].map(which => ask({ method: 'GET', path: '/api_keys/rate_limits', key: `ref_default_two${which}` })),
   )
@@ -101,10 +101,10 @@ async function transcript(activeLies: readonly Lie[]): Promise<string> {
   collect(chat({}, 'ref_default_dan'))
   await clock.advanceTo(103_000)
   collect(chat({}, 'ref_default_dan'))
-  for (const { method, path, body } of Object.values(documented.resources)) {
+  for (const { method, path, body } of Object.values(documentedContract.resources)) {
     collect(ask({ method, path, body: body ?? '', headers: { 'x-service-request-timestamp-ms': '1767225600001' } }))
   }
-  collect(ask({ path: '/image/generate', body: documented.resources.image?.body, key: 'ref_partner_ada' }))
+  collect(ask({ path: '/image/generate', body: documentedContract.resources.image?.body, key: 'ref_partner_ada' }))
   collect(
     ask({ method: 'GET', path: '/characters?page=2&limit=3' }),
     ask({ method: 'GET', path: '/characters?limit=3' }),
@@ -165,7 +165,7 @@ const options: readonly Readonly<Record<string, unknown>>[] = [
 
 function sender(name: string): Partial<RequestDescriptor> {
   const { as, request } = probeOf(name)
-  const { headers } = request(documented)
+  const { headers } = request(documentedContract)
   if (as === 'stranger') return { key: null }
   if (as === 'other-scheme') return { key: null, headers: { ...headers, authorization: 'Basic bm90LWE6a2V5' } }
   return { key: as === 'bad-key' ? 'nonsense' : `ref_${as === 'caller' ? 'default' : as}_${name}` }

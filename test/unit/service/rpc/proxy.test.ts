@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../src/contract/documented.ts'
 import { openAccount } from '../../../../src/service/account.ts'
 import type { Reply, RequestState } from '../../../../src/service/message.ts'
 import { rpcTurns } from '../../../../src/service/rpc/proxy.ts'
@@ -39,7 +39,7 @@ describe('credits', () => {
   test('a single call that fails costs its tier, unless the profile discounts it', () => {
     const failing = item('eth_call', 1, invalid)
     expect(conversation().rpc(failing).headers['x-service-rpc-credits']).toBe('20')
-    const contract = { ...documented, rpc: { ...documented.rpc, singleErrorIsDiscounted: true } }
+    const contract = { ...documentedContract, rpc: { ...documentedContract.rpc, singleErrorIsDiscounted: true } }
     expect(conversation({ contract }).rpc(failing).headers['x-service-rpc-credits']).toBe('5')
   })
 

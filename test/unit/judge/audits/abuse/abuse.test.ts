@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Contract } from '../../../../../src/contract/contract.ts'
-import { documented } from '../../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createAbuseAudit } from '../../../../../src/judge/audits/abuse/abuse.ts'
 import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
 import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
@@ -9,7 +9,7 @@ import { observed, responseOf, singleDescriptor, startedAtMs } from '../../check
 import { blockText, type Fault, type Guarding, guard, type Traffic } from './guard.ts'
 
 function judge(observations: readonly Observation[], abuse: Partial<Contract['abuse']> = {}, shared = false) {
-  const contract = { ...documented, abuse: { ...documented.abuse, ...abuse } }
+  const contract = { ...documentedContract, abuse: { ...documentedContract.abuse, ...abuse } }
   const findingLog = createFindingLog()
   const audit = createAbuseAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('abuse'))
   const sendOrder = createSendOrder(audit.add)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { couldBeRealLoss } from '../../../../../src/judge/audits/ledger/account.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { alone, type Display, history, isCharged, observe, priced, type Transaction } from './bank.ts'
@@ -116,7 +116,7 @@ test('balances that each lack the last charge, which arrives later, are old bala
 test('nothing is asserted about shared accounts, or if balances may be missing', () => {
   const wrong = alone(['rpc', 'rpc'], each => ({ ...each, taken: each.taken * 2n }))
   expect(message(wrong, { shared: true })).toEqual([])
-  const contract = { ...documented, billing: { ...documented.billing, balanceHeaders: false } }
+  const contract = { ...documentedContract, billing: { ...documentedContract.billing, balanceHeaders: false } }
   expect(message(wrong, { contract })).toEqual([])
 })
 
@@ -130,7 +130,7 @@ test('nothing is asserted across a success that does not state its cost', () => 
 })
 
 test('the totals come from the responses, from our price list, and from the balances', () => {
-  const { findings: _, kept: __, ...totals } = judge(alone(['rpc', 'batch', 'replay']))
+  const { findings: _, pass: __, ...totals } = judge(alone(['rpc', 'batch', 'replay']))
   expect(totals).toEqual({
     expectedCredits: '0',
     expectedUsd: '0',

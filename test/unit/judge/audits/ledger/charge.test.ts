@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { documented } from '../../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { chargeOf, expectedCharge } from '../../../../../src/judge/audits/ledger/charge.ts'
 import { parsePico, pico } from '../../../../../src/lib/money.ts'
 import type { FailureReason, Observation } from '../../../../../src/observation/observation.ts'
@@ -30,7 +30,7 @@ const replayed = observed(
 )
 
 describe('the charge of a request', () => {
-  test.each<[string, Observation, kind: string, least: string, most: string]>([
+  test.each<[string, Observation, kind: string, min: string, max: string]>([
     ['a completion: its cost', chatObserved(completion), 'charged', '0.0003', '0.0003'],
     ['a stream: its cost', streamObserved({}), 'charged', '0.0003', '0.0003'],
     [
@@ -130,15 +130,15 @@ describe('the charge of a request', () => {
       '0',
       '0.0003',
     ],
-  ])('%s', (_, observation, kind, least, most) => {
-    const { kind: gotKind, min: gotLeast, max: gotMost } = chargeOf(observation, documented) ?? {}
-    expect({ kind: gotKind, least: gotLeast, most: gotMost }).toEqual({ kind, least: usd(least), most: usd(most) })
+  ])('%s', (_, observation, kind, min, max) => {
+    const { kind: gotKind, min: gotMin, max: gotMax } = chargeOf(observation, documentedContract) ?? {}
+    expect({ kind: gotKind, min: gotMin, max: gotMax }).toEqual({ kind, min: usd(min), max: usd(max) })
   })
 
   test('a success that does not state its cost is unknown', () => {
-    expect(chargeOf(chatObserved({ ...completion, cost: undefined }), documented)).toBeNull()
-    expect(chargeOf(chatObserved({ ...completion, cost: { usd: -1, diem: 0 } }), documented)).toBeNull()
-    expect(chargeOf(singleObserved({}, { 'x-service-rpc-cost-usd': undefined }), documented)).toBeNull()
+    expect(chargeOf(chatObserved({ ...completion, cost: undefined }), documentedContract)).toBeNull()
+    expect(chargeOf(chatObserved({ ...completion, cost: { usd: -1, diem: 0 } }), documentedContract)).toBeNull()
+    expect(chargeOf(singleObserved({}, { 'x-service-rpc-cost-usd': undefined }), documentedContract)).toBeNull()
   })
 
   test("a resource does not state its cost, and costs at most the contract's maximum", () => {
@@ -147,22 +147,22 @@ describe('the charge of a request', () => {
         { kind: 'resource', resource: name, body: null, page: null, limit: null, timestampMs: null },
         responseOf(status, {}),
       )
-    expect(chargeOf(resource('image'), documented)).toEqual({ kind: 'unknown', min: 0n, max: usd('0.25'), said: 0n })
-    expect(chargeOf(resource('characters'), documented)?.kind).toBe('free')
-    expect(chargeOf(resource('image', 400), documented)?.kind).toBe('free')
-    const { image } = documented.resources
+    expect(chargeOf(resource('image'), documentedContract)).toEqual({ kind: 'unknown', min: 0n, max: usd('0.25'), said: 0n })
+    expect(chargeOf(resource('characters'), documentedContract)?.kind).toBe('free')
+    expect(chargeOf(resource('image', 400), documentedContract)?.kind).toBe('free')
+    const { image } = documentedContract.resources
     if (image === undefined) throw new Error('no image')
-    const contract = { ...documented, resources: { image: { ...image, worstUsd: null } } }
+    const contract = { ...documentedContract, resources: { image: { ...image, worstUsd: null } } }
     expect(chargeOf(resource('image'), contract)?.max).toBe(usd('1'))
   })
 
   test('a replay has the charge that must not be taken again', () => {
-    expect(chargeOf(replayed, documented)?.said).toBe(pico('0.0000125'))
+    expect(chargeOf(replayed, documentedContract)?.said).toBe(pico('0.0000125'))
   })
 })
 
 describe('the expected cost of a request by our price list', () => {
-  const failing = (credits: string, contract = documented) => {
+  const failing = (credits: string, contract = documentedContract) => {
     const body = { jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'invalid' } }
     return expectedCharge(singleObserved(body, { 'x-service-rpc-credits': credits }), contract)?.credits
   }
@@ -174,7 +174,7 @@ describe('the expected cost of a request by our price list', () => {
   test('is the price of a failed item if another price was claimed', () => expect(failing('7')).toBe(5n))
 
   test('is the price in the profile, whatever was claimed', () => {
-    const decided = { ...documented, rpc: { ...documented.rpc, singleErrorIsDiscounted: true } }
+    const decided = { ...documentedContract, rpc: { ...documentedContract.rpc, singleErrorIsDiscounted: true } }
     expect(failing('20', decided)).toBe(5n)
   })
 })

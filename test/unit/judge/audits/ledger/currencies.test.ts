@@ -42,7 +42,7 @@ function takenBy(took: string): ChargedRequest {
 function judge(steps: readonly Step[], { overlap = false, days = false, resolution = 0n } = {}) {
   const findingLog = createFindingLog()
   const judgeCurrencies = createCurrencies(resolution, findingLog.reporterFor('ledger'))
-  const reckoning = createOverlapBounds<RequestInterval & ChargedRequest & CurrencyEntry, ChargeTotals>(
+  const bounds = createOverlapBounds<RequestInterval & ChargedRequest & CurrencyEntry, ChargeTotals>(
     zeroTotals,
     addToTotals,
     judgeCurrencies,
@@ -51,15 +51,15 @@ function judge(steps: readonly Step[], { overlap = false, days = false, resoluti
     const sentMs = overlap ? id : id * 1_000
     const balances = { usd: pico(usd), diem: pico(diem) }
     const span = { id, sentMs, shownMs: sentMs + 100, settledMs: sentMs + 200 }
-    reckoning.add({ ...span, ...takenBy(took), balances, day: days ? id : 0 }, sentMs)
+    bounds.add({ ...span, ...takenBy(took), balances, day: days ? id : 0 }, sentMs)
   }
-  reckoning.finish()
-  const kept = findingLog.tallies().find(({ id }) => id === 'billing.currency')?.judged ?? 0
-  return { failed: findingLog.findings().map(({ message }) => message), kept }
+  bounds.finish()
+  const pass = findingLog.tallies().find(({ id }) => id === 'billing.currency')?.judged ?? 0
+  return { failed: findingLog.findings().map(({ message }) => message), pass }
 }
 
 describe('a balance that decreases by the payments in its currency', () => {
-  test.each<[string, readonly Step[], kept: number]>([
+  test.each<[string, readonly Step[], pass: number]>([
     [
       'in dollars',
       [
@@ -128,8 +128,8 @@ describe('a balance that decreases by the payments in its currency', () => {
       ],
       1,
     ],
-  ])('%s passes', (_, steps, kept) => {
-    expect(judge(steps)).toEqual({ failed: [], kept })
+  ])('%s passes', (_, steps, pass) => {
+    expect(judge(steps)).toEqual({ failed: [], pass })
   })
 
   test('passes at midnight, when daily DIEM are added', () => {
@@ -141,7 +141,7 @@ describe('a balance that decreases by the payments in its currency', () => {
         ],
         { days: true },
       ),
-    ).toEqual({ failed: [], kept: 0 })
+    ).toEqual({ failed: [], pass: 0 })
   })
 
   test('is not judged while other requests are in flight', () => {
@@ -153,7 +153,7 @@ describe('a balance that decreases by the payments in its currency', () => {
         ],
         { overlap: true },
       ),
-    ).toEqual({ failed: [], kept: 0 })
+    ).toEqual({ failed: [], pass: 0 })
   })
 
   test('may be shown rounded', () => {
@@ -161,7 +161,7 @@ describe('a balance that decreases by the payments in its currency', () => {
       ['0.3 DIEM', 10, 5],
       ['', 10, 4.6999],
     ]
-    expect(judge(steps, { resolution: pico('0.0001') })).toEqual({ failed: [], kept: 1 })
+    expect(judge(steps, { resolution: pico('0.0001') })).toEqual({ failed: [], pass: 1 })
   })
 })
 
@@ -191,5 +191,5 @@ test.each<[string, readonly Step[], string]>([
     '0.15 USD and 0.15 DIEM left the balances, but 0 USD and 0.3 DIEM were claimed',
   ],
 ])('a balance that decreases %s fails', (_, steps, message) => {
-  expect(judge(steps)).toEqual({ failed: [message], kept: 1 })
+  expect(judge(steps)).toEqual({ failed: [message], pass: 1 })
 })

@@ -1,5 +1,5 @@
 import type { Contract } from '../../../../../src/contract/contract.ts'
-import { documented } from '../../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { mergeAudits } from '../../../../../src/judge/audits/audits.ts'
 import { createLedgerAudit } from '../../../../../src/judge/audits/ledger/ledger.ts'
 import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
@@ -17,7 +17,7 @@ export type Options = {
 /** The results of the ledger for observations in the order in which they end. */
 export function judge(observations: readonly Observation[], options: Options = {}) {
   const findingLog = createFindingLog()
-  const scope = { contract: documented, shared: false, startedAtMs, ...options }
+  const scope = { contract: documentedContract, shared: false, startedAtMs, ...options }
   const ledger = createLedgerAudit(scope, findingLog.reporterFor('ledger'))
   const sendOrder = createSendOrder(ledger.add, options.queueLimit)
   for (const observation of observations) sendOrder.add(observation)
@@ -25,8 +25,8 @@ export function judge(observations: readonly Observation[], options: Options = {
   ledger.finish(true)
   const whole = mergeAudits([{ ledger: ledger.snapshot(), limits: [], blocks: {} }], [], findingLog)
   whole.finish([])
-  const kept = findingLog.tallies().find(tally => tally.id === 'billing.conservation')?.judged ?? 0
-  return { ...whole.billing(), findings: findingLog.findings(), kept }
+  const pass = findingLog.tallies().find(tally => tally.id === 'billing.conservation')?.judged ?? 0
+  return { ...whole.billing(), findings: findingLog.findings(), pass }
 }
 
 /** All findings as text. */

@@ -28,7 +28,7 @@ describe('an honest service passes', () => {
       const seen = judge(observe(history({ seed, ...shape }), display), options)
       expect(seen.findings).toEqual([])
       expect(seen.discrepancies).toEqual([])
-      expect(seen.kept).toBeGreaterThan(0)
+      expect(seen.pass).toBeGreaterThan(0)
     }
   })
 
@@ -104,14 +104,14 @@ describe('a service with one fault fails, whatever overlaps it', () => {
 describe('rejections by the RPC proxy', () => {
   test('are free, which is judged if nothing else was charged', () => {
     const free = { steps: 'statement; refusal; refusal; statement', balances: ['10', '10', '10', '10'] }
-    expect(judgeStory(free).accused).toEqual([])
+    expect(judgeStory(free).failed).toEqual([])
     const billed = { steps: 'statement; refusal; statement', balances: ['10', '10', '9.9999875'] }
-    expect(judgeStory(billed).accused).toEqual(['rpc.refused.free'])
+    expect(judgeStory(billed).failed).toEqual(['rpc.refused.free'])
   })
 
   test('are not the cause if a call was charged as well', () => {
     const mixed = { steps: 'statement; call 0.0000125 & refusal; statement', balances: ['10', '10', '10', '9.999975'] }
-    expect(judgeStory(mixed).accused).toEqual(['billing.conservation'])
+    expect(judgeStory(mixed).failed).toEqual(['billing.conservation'])
   })
 
   test('must not state a cost', () => {

@@ -48,7 +48,7 @@ export type Fault = {
 
 type Window = { readonly startedMs: number; used: number; tokens: number }
 
-const tokensOf = { prompt: 200, most: 120 } as const
+const tokensOf = { prompt: 200, max: 120 } as const
 
 /** The responses of one limit to random traffic of one caller, in the order in which they end. */
 export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): readonly Observation[] {
@@ -61,7 +61,7 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
   } = keeping
   const { rejectedCount = false, refusedCount = true, skewMs = 0, tokenLimit = 750_000 } = keeping
   const { seed, requests = 400, gapMs = 1500, latencyMs = 400, refused = 0.05, lost = 0.03 } = traffic
-  const { admits = (used, most) => used < most, remaining: show = left => left, ends = () => false } = fault
+  const { admits = (used, max) => used < max, remaining: show = left => left, ends = () => false } = fault
   const { resetMs: shiftReset = reset => reset, tokensLeft: showTokens = left => left } = fault
   const random = randomStream(seed, 'gate')
   let window: Window | null = null
@@ -121,7 +121,7 @@ export function gate(keeping: Keeping, traffic: Traffic, fault: Fault = {}): rea
     window = windowAt(window, nowMs, begins, 0)
     tokenWindow = windowAt(tokenWindow, nowMs, keeping.tokensByMinute ? 'with-minute' : begins, 0)
     const [current, ofTokens] = [window, tokenWindow]
-    const drawn = tokensOf.prompt + tokensOf.most
+    const drawn = tokensOf.prompt + tokensOf.max
     const isAdmitted = admits(current.used, limit) && ofTokens.tokens + drawn <= tokenLimit
     const counts = isAdmitted ? kind !== 'refused' || refusedCount : rejectedCount
     if (counts) current.used++
@@ -172,7 +172,7 @@ function seen(
     })
   if (!isAdmitted) return observed(request, responseOf(429, { error: 'No' }, headers), base)
   if (kind === 'refused') return observed(request, responseOf(402, { error: 'No' }, headers), base)
-  const total = tokensOf.prompt + tokensOf.most - 30
+  const total = tokensOf.prompt + tokensOf.max - 30
   const usage = { prompt_tokens: tokensOf.prompt, completion_tokens: total - tokensOf.prompt, total_tokens: total }
   return observed(request, responseOf(200, { usage }, { ...tokenHeaders, ...headers }), base)
 }

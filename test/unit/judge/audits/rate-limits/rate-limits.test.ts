@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ClauseId } from '../../../../../src/contract/clauses.ts'
-import { documented } from '../../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createRateLimitAudit } from '../../../../../src/judge/audits/rate-limits/rate-limits.ts'
 import { createSendOrder } from '../../../../../src/judge/audits/send-order.ts'
 import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
@@ -12,8 +12,8 @@ function judge(observations: readonly Observation[], keeping: Keeping = {}, shar
   const { windowMs = 60_000, stamp, limit = 20, tokenLimit = 750_000 } = keeping
   const requestsReset = stamp === 'milliseconds' ? ('unix-milliseconds' as const) : ('unix-seconds' as const)
   const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
-  const accounts = { ...documented.accounts, default: { ...documented.accounts.default, L: tier } }
-  const contract = { ...documented, accounts, limits: { ...documented.limits, windowMs, requestsReset } }
+  const accounts = { ...documentedContract.accounts, default: { ...documentedContract.accounts.default, L: tier } }
+  const contract = { ...documentedContract, accounts, limits: { ...documentedContract.limits, windowMs, requestsReset } }
   const findingLog = createFindingLog()
   const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('rate-limits'))
   const sendOrder = createSendOrder(limiter.add, queueLimit)
@@ -57,8 +57,8 @@ describe('an honest service passes', () => {
     for (const begin of begins) {
       for (const stamp of stamps) {
         for (const seed of seeds) {
-          const kept = { begins: begin, stamp, ...keeping }
-          const { findings, judged } = judge(gate(kept, { seed, ...traffic }), kept)
+          const pass = { begins: begin, stamp, ...keeping }
+          const { findings, judged } = judge(gate(pass, { seed, ...traffic }), pass)
           expect({ begin, stamp, seed, findings }).toEqual({ begin, stamp, seed, findings: [] })
           expect(judged['limit.requests.remaining']).toBeGreaterThan(0)
         }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { documented } from '../../../../../src/contract/documented.ts'
+import { documentedContract } from '../../../../../src/contract/documented.ts'
 import { createRefusalLogCheck } from '../../../../../src/judge/audits/rate-limits/refusal-log.ts'
 import { createFindingLog } from '../../../../../src/judge/checks/findings.ts'
 import type { Observation } from '../../../../../src/observation/observation.ts'
@@ -21,7 +21,7 @@ const logOf = (data: unknown, sentMs = 20_000): Observation =>
 
 function judge(observations: readonly Observation[], { shared = false, skewMs = 0 } = {}): readonly string[] {
   const findingLog = createFindingLog()
-  const scope = { contract: documented, shared, startedAtMs }
+  const scope = { contract: documentedContract, shared, startedAtMs }
   const logs = createRefusalLogCheck(
     scope,
     () => ({ min: skewMs - 500, max: skewMs + 500 }),
