@@ -20,7 +20,7 @@ type Query = WorkerQuery extends infer Each ? (Each extends WorkerQuery ? Omit<E
 setFlagsFromString('--no-memory-reducer')
 
 /** Maximum response time of a thread after it is cancelled. */
-const maxResponseMs = 10_000
+const maxAnswerMs = 10_000
 
 /**
  * Starts a worker in its own thread. The worker is lost if the thread throws or ends early, or if it does not respond
@@ -59,9 +59,9 @@ export const startThread: StartWorker = (job, { onStop, onLost }) => {
   }
   const setDeadline = (id: number) => {
     const onDeadline = () => {
-      if (waiting.has(id)) lose(`it gave no answer for ${maxResponseMs / 1000} s`)
+      if (waiting.has(id)) lose(`it gave no answer for ${maxAnswerMs / 1000} s`)
     }
-    deadlines.push(clock.at(clock.nowMs() + maxResponseMs, onDeadline))
+    deadlines.push(clock.at(clock.nowMs() + maxAnswerMs, onDeadline))
   }
 
   /** Resolves with the response of the thread, whose type depends on the query; null: the worker is lost. */

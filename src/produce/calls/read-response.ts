@@ -27,7 +27,7 @@ export function responseOf(
   return { status: exchange.status, headers: exchange.headers, bytes: exchange.bytes, body }
 }
 
-const maxUncutBytes = 4096
+const clippedAboveBytes = 4096
 const maxStringLength = 256
 const maxTextLength = 512
 const maxDepth = 64
@@ -41,7 +41,7 @@ function bodyOf({ body, headers }: Exchange, options: BodyOptions): Body {
   const text = bytes.toString('utf8')
   try {
     const value: unknown = JSON.parse(text)
-    return { kind: 'json', value: bytes.length > maxUncutBytes ? cutStrings(value) : value, digest }
+    return { kind: 'json', value: bytes.length > clippedAboveBytes ? cutStrings(value) : value, digest }
   } catch {
     return { kind: 'text', head: text.slice(0, maxTextLength), digest }
   }
