@@ -7,7 +7,7 @@ import type { CapacityResult } from './capacity/result.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
-import type { Verdict, ThresholdResult } from './thresholds.ts'
+import type { ThresholdResult, Verdict } from './thresholds.ts'
 
 export type RunVerdict = {
   readonly verdict: Verdict

@@ -125,7 +125,7 @@ export type ReplayRole = {
    * original: first use · duplicate: same body · other-key: same body, another API key of the account · conflict: another
    * body · foreign: same key and body, another caller · again: same body, after a delay
    */
-  readonly role: 'original' | 'duplicate' | 'other-key' | 'conflict' | 'foreign' | 'again'
+  readonly role: 'original' | 'duplicate' | 'other-key' | 'conflict' | 'other-caller' | 'late-repeat'
   readonly concurrent: boolean
 }
 

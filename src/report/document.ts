@@ -8,7 +8,7 @@ import type { Operator } from '../plan/plan.ts'
 
 export type { CapacityResult, TrialResult } from '../judge/capacity/result.ts'
 export type { Percentiles } from '../judge/metrics/histogram.ts'
-export type { Verdict, ThresholdResult } from '../judge/thresholds.ts'
+export type { ThresholdResult, Verdict } from '../judge/thresholds.ts'
 
 /** A name. Any string is accepted, because older or later reports may have names that this version lacks. */
 const nameOf = <Name extends string>() => z.string() as unknown as z.ZodType<Name>

@@ -46,7 +46,7 @@ function requestOf(
   const ownKey = position === 0 ? '$TURNPIKE_KEY' : `$TURNPIKE_KEY_${position + 1}`
   const as = plan.kind === 'probe' ? probeOf(plan.probe).as : 'caller'
   const specialKey = as === 'free-user' || as === 'zero-balance' ? `$${specialKeyVariables[as]}` : null
-  const key = specialKey ?? (step === 'foreign' ? '$TURNPIKE_OTHER_KEY' : ownKey)
+  const key = specialKey ?? (step === 'other-caller' ? '$TURNPIKE_OTHER_KEY' : ownKey)
   const { request: rebuilt } = buildRequest(plan, { firstId, step }, { authorization: `Bearer ${key}` }, context)
   const { method, path, headers, body } = rebuilt
   // A repeated request only makes sense after the original.

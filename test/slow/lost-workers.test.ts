@@ -35,9 +35,7 @@ describe.concurrent('a worker that is lost during the load', () => {
     expect(load.workers.reduce((sum, { sent }) => sum + sent, 0)).toBe(load.sent)
     expect(load.workers.filter(({ sent }) => sent > 10)).toHaveLength(3)
     const known = load.workers[1]?.sent
-    expect(reasons[0]).toContain(
-      `Worker 2 of 3 crashed. ${known} requests of its 1 caller were recovered.`,
-    )
+    expect(reasons[0]).toContain(`Worker 2 of 3 crashed. ${known} requests of its 1 caller were recovered.`)
     const audit = await turnpike(['audit', out, '--format', 'json'])
     expect(audit.code).toBe(3)
     expect(audit.stdout).toBe(readFileSync(join(out, 'report.json'), 'utf8'))

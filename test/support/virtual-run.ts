@@ -52,7 +52,8 @@ export type VirtualRun = {
 export async function virtualRun(
   options: VirtualRun,
 ): Promise<{ report: Report; plan: Plan; head: RunInfo; observations: readonly Observation[]; slices: Slices }> {
-  const contract = options.profile === undefined ? (options.contract ?? documentedContract) : loadProfile(options.profile)
+  const contract =
+    options.profile === undefined ? (options.contract ?? documentedContract) : loadProfile(options.profile)
   const seed = options.seed ?? null
   const scenario = options.scenario.includes('\n')
     ? parseScenario(options.scenario, 'test.yaml', contract)

@@ -77,7 +77,12 @@ export function checkNamesAcrossWorkers(all: readonly ModelNames[], reporter: Cl
   }
 }
 
-function checkSameName(modelId: string, first: FirstName, { name, id }: FirstName, reporter: ClauseReporter<'consistency'>): void {
+function checkSameName(
+  modelId: string,
+  first: FirstName,
+  { name, id }: FirstName,
+  reporter: ClauseReporter<'consistency'>,
+): void {
   if (first.name === name) {
     reporter.pass('header.model-name.stable')
     return

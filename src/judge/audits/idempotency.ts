@@ -73,7 +73,7 @@ const latestExpiryMs = 1_000
 /** Judges the requests that share one idempotency key. */
 function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: KeyReporter): void {
   /** Requests of the key's own caller with the first body. */
-  const own = uses.filter(use => use.role === 'original' || use.role === 'duplicate' || use.role === 'again')
+  const own = uses.filter(use => use.role === 'original' || use.role === 'duplicate' || use.role === 'late-repeat')
   const answered = own.filter(use => use.status === 200)
   const fresh = answered.filter(use => !use.isReplay)
   /** A request sent at the instant when a response was complete counts as sent after it. */
@@ -86,14 +86,14 @@ function checkKey(uses: readonly KeyRequest[], options: KeyOptions, reporter: Ke
     a.endMs + options.cachedAfterMs <= b.sentMs && b.endMs < storedMs(a) + options.ttlMs
 
   for (const use of answered) {
-    if (use.role === 'again') judgeLateRepeat(use)
+    if (use.role === 'late-repeat') judgeLateRepeat(use)
     else judgeMark(use)
   }
   judgeRace()
   judgeFirst()
   judgeBodies()
   for (const use of uses) if (use.role === 'conflict') judgeConflict(use)
-  for (const use of uses) if (use.role === 'foreign') judgeOtherCaller(use)
+  for (const use of uses) if (use.role === 'other-caller') judgeOtherCaller(use)
   for (const use of uses) if (use.role === 'other-key') judgeOtherKey(use)
 
   function judgeMark(use: KeyRequest) {

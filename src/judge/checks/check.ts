@@ -4,7 +4,11 @@ import type { Observation } from '../../observation/observation.ts'
 import type { ClauseReporter } from './findings.ts'
 
 /** Judges a single observation. */
-export type Check<Name extends CheckName> = (observation: Observation, contract: Contract, reporter: ClauseReporter<Name>) => void
+export type Check<Name extends CheckName> = (
+  observation: Observation,
+  contract: Contract,
+  reporter: ClauseReporter<Name>,
+) => void
 
 /** Reports on these clauses, and possibly on others. */
 export type Reporter<Clause extends string> = {

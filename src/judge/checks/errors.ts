@@ -32,7 +32,9 @@ export const checkErrors: Check<'errors'> = ({ response, request, id }, contract
     judgeLayout(body)
   } else {
     const got = body === null ? 'is no JSON object' : `has error ${quote(error)}`
-    reporter.fail('error.object', `the body of a ${response.status} ${got}, expected a text or an object as error`, [id])
+    reporter.fail('error.object', `the body of a ${response.status} ${got}, expected a text or an object as error`, [
+      id,
+    ])
   }
 
   if (

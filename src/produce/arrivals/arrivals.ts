@@ -23,7 +23,7 @@ export type Arrival = {
   readonly steps: readonly ReplayStep[]
 }
 
-export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'foreign' | 'again'
+export type ReplayStep = 'only' | 'original' | 'duplicate' | 'other-key' | 'conflict' | 'other-caller' | 'late-repeat'
 
 /**
  * Makes the arrivals of one shard. Each stage and each replay has its own random streams, and the next request of a
@@ -124,7 +124,7 @@ function replaySteps(call: ReplayPlan, random: Random, { names, keysEach }: Plan
     ...Array<ReplayStep>(call.duplicates).fill('duplicate'),
     ...(hasOtherKey ? (['other-key'] as const) : []),
     ...(hasConflict ? (['conflict'] as const) : []),
-    ...(hasOtherCaller ? (['foreign'] as const) : []),
-    ...(call.repeatAfterMs === null ? [] : (['again'] as const)),
+    ...(hasOtherCaller ? (['other-caller'] as const) : []),
+    ...(call.repeatAfterMs === null ? [] : (['late-repeat'] as const)),
   ]
 }

@@ -44,7 +44,7 @@ async function sendSteps(arrival: Arrival, context: SendContext): Promise<void> 
     arrival.steps.slice(0, concurrent).map((_, index) => sendStep(arrival, index, arrival.dueMs, context)),
   )
   for (let index = concurrent; index < arrival.steps.length; index++) {
-    if (plan.kind === 'replay' && plan.repeatAfterMs !== null && stepAt(arrival, index) === 'again')
+    if (plan.kind === 'replay' && plan.repeatAfterMs !== null && stepAt(arrival, index) === 'late-repeat')
       await sleepUntil(context.clock, context.clock.nowMs() + plan.repeatAfterMs, context.stop)
     if (context.stop.aborted) context.sink(dropped(arrival, index, plan, 'interrupted', context))
     else await sendStep(arrival, index, context.clock.nowMs(), context)
@@ -149,7 +149,7 @@ type Origin = { readonly caller: Caller; readonly key: number }
 
 function originOf(arrival: Arrival, step: ReplayStep, { callers }: SendContext): Origin {
   // Step `foreign`: another caller sends the idempotency key of the group from its own account.
-  const position = step === 'foreign' ? pairedCallerOf(arrival.caller, callers.length) : arrival.caller
+  const position = step === 'other-caller' ? pairedCallerOf(arrival.caller, callers.length) : arrival.caller
   const caller = callers[position]
   if (caller === undefined) throw new RangeError(`no caller at ${position}`)
   return { caller, key: (arrival.key + (step === 'other-key' ? 1 : 0)) % caller.keys.length }

@@ -51,7 +51,9 @@ const end = {
   loadStartMs: null,
   pushed: null,
 } as const
-const { findings, billing } = judgeRun({ plan, contract: documentedContract, head }, [{ snapshot: judge.finish(true), end }])
+const { findings, billing } = judgeRun({ plan, contract: documentedContract, head }, [
+  { snapshot: judge.finish(true), end },
+])
 process.send?.({
   judged,
   cpuMs,

@@ -61,7 +61,11 @@ describe('calibrate', () => {
     ['the server was late', turnpikeWith({ serverLatenessMs: spread(21, 50_000) }), '21.0 ms late'],
     ['too few chunks were written', turnpikeWith({ chunkMs: spread(2, 47_000) }), '47000 of 50000 planned'],
     ['too few streams started', turnpikeWith({ firstTokenMs: { ...spread(2, 40), p99: null } }), 'a p99 needs 299'],
-    ['the raw reader had a different load', { ...sound, raw: { ...snapshot, chunkMs: spread(2, 9) } }, 'the raw reader'],
+    [
+      'the raw reader had a different load',
+      { ...sound, raw: { ...snapshot, chunkMs: spread(2, 9) } },
+      'the raw reader',
+    ],
   ])('is inconclusive if %s', (_, measured, reason) => {
     const { verdict, reasons } = calibrate(measured)
     expect(verdict).toBe('inconclusive')

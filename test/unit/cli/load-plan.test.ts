@@ -24,7 +24,11 @@ stages:
   - { name: s, duration: 60s, shape: constant, rate: 1/s, mix: { single: 1 } }
 `
   const planFor = (target: string | null, budgetUsd: string | null, more: Partial<Plan> = {}): Plan => ({
-    ...makePlan(parseScenario(scenario, 's.yaml', documentedContract), documentedContract, { seed: null, target, budgetUsd }),
+    ...makePlan(parseScenario(scenario, 's.yaml', documentedContract), documentedContract, {
+      seed: null,
+      target,
+      budgetUsd,
+    }),
     ...more,
   })
   const remote = 'https://api.example.com/api/v1'

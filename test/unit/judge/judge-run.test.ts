@@ -42,9 +42,13 @@ function judge({ plan, head }: Run, observations: readonly Observation[]): Worke
 
 async function reportBy(run: Run, workers: number): Promise<Report> {
   const results = shards(run, workers).map(shard => judge(run, shard))
-  const made = await makeReport({ plan: run.plan, contract: documentedContract, head: run.head }, results, async function* () {
-    yield* run.observations
-  })
+  const made = await makeReport(
+    { plan: run.plan, contract: documentedContract, head: run.head },
+    results,
+    async function* () {
+      yield* run.observations
+    },
+  )
   return made.report
 }
 

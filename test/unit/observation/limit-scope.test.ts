@@ -121,7 +121,12 @@ describe('the applicable limit of a request', () => {
 
   test.each(probeNames)('of probe %s is the limit in its table', probe => {
     const scope = applicableLimit(observed({ request: { kind: 'probe', probe } }), documentedContract)
-    const names = { chat: `chat:${documentedContract.models[0]?.id}`, rpc: 'rpc', embedding: 'embedding', control: 'control' }
+    const names = {
+      chat: `chat:${documentedContract.models[0]?.id}`,
+      rpc: 'rpc',
+      embedding: 'embedding',
+      control: 'control',
+    }
     const { draws } = probeOf(probe)
     expect(scope?.name ?? null).toBe(draws === null ? null : names[draws])
   })

@@ -121,7 +121,9 @@ describe('the maximum cost', () => {
   })
 
   test('is unknown only if a model in use has no price', () => {
-    const models = documentedContract.models.map(model => (model.tier === 'S' ? { ...model, usdPerMillion: null } : model))
+    const models = documentedContract.models.map(model =>
+      model.tier === 'S' ? { ...model, usdPerMillion: null } : model,
+    )
     expect(worstOf('s: 1', { ...documentedContract, models })).toBeNull()
     expect(worstOf('xs: 1', { ...documentedContract, models })).not.toBeNull()
   })
@@ -161,7 +163,10 @@ describe('resources', () => {
   test('without a known price make the cost unknown', () => {
     const { image } = documentedContract.resources
     if (image === undefined) throw new Error('no image')
-    const contract = { ...documentedContract, resources: { ...documentedContract.resources, image: { ...image, worstUsd: null } } }
+    const contract = {
+      ...documentedContract,
+      resources: { ...documentedContract.resources, image: { ...image, worstUsd: null } },
+    }
     expect(planOf({ only: stage }, { contract }).forecast.worstUsd).toBeNull()
   })
 

@@ -111,7 +111,10 @@ test('a chat call uses its model, or the first model of its tier', () => {
 test('an EVM call without methods gets the default ones on the allow-list', () => {
   expect(callOf('single')).toMatchObject({ methods: usualEvmMethods })
   const { eth_call: _, ...evm } = documentedContract.rpc.methods.evm
-  const contract = { ...documentedContract, rpc: { ...documentedContract.rpc, methods: { ...documentedContract.rpc.methods, evm } } }
+  const contract = {
+    ...documentedContract,
+    rpc: { ...documentedContract.rpc, methods: { ...documentedContract.rpc.methods, evm } },
+  }
   const text = validScenario.replace('eth_call: 3', 'eth_chainId: 3')
   expect(callOf('single', text, contract)).toMatchObject({ methods: usualEvmMethods.slice(1) })
 })

@@ -53,7 +53,11 @@ describe.each(files)('scenarios/%s', file => {
 })
 
 test('smoke provokes at most 20 refusals per caller, so that none is blocked', () => {
-  const { stages, forecast } = makePlan(loadScenario('scenarios/smoke.yaml', documentedContract), documentedContract, noFlags)
+  const { stages, forecast } = makePlan(
+    loadScenario('scenarios/smoke.yaml', documentedContract),
+    documentedContract,
+    noFlags,
+  )
   const bursts = forecast.limits.filter(({ stage, perMinute, limit }) => stage.endsWith('-limit') && perMinute > limit)
   expect(bursts.map(({ stage, perMinute, limit }) => [stage, perMinute - limit])).toEqual([
     ['chat-limit', 6],

@@ -20,9 +20,12 @@ describe('every resource of the contract', () => {
     expect(ask(list('')).headers['x-service-balance-usd']).toBe('10')
   })
 
-  test.each(Object.entries(documentedContract.resources))('%s returns 401 without a key', (_, { method, path, body }) => {
-    expect(conversation().ask({ method, path, body: body ?? '', key: null }).status).toBe(401)
-  })
+  test.each(Object.entries(documentedContract.resources))(
+    '%s returns 401 without a key',
+    (_, { method, path, body }) => {
+      expect(conversation().ask({ method, path, body: body ?? '', key: null }).status).toBe(401)
+    },
+  )
 })
 
 describe('embeddings', () => {

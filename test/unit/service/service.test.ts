@@ -69,7 +69,9 @@ describe('balances', () => {
 })
 
 test('the profile sets the header prefix', () => {
-  const { headers } = conversation({ contract: { ...documentedContract, headerPrefix: 'x-acme-' } }).rpc(item('eth_call'))
+  const { headers } = conversation({ contract: { ...documentedContract, headerPrefix: 'x-acme-' } }).rpc(
+    item('eth_call'),
+  )
   expect(headers).toMatchObject({
     'x-acme-rpc-credits': '20',
     'x-acme-balance-usd': '10',

@@ -299,7 +299,11 @@ export function couldBeRealLoss(
 }
 
 /** The charges are correct, so the displayed balance was wrong. */
-function failDisplayedBalance({ id, spent, range }: PendingMismatch, evidence: string, reporter: ClauseReporter<'ledger'>): void {
+function failDisplayedBalance(
+  { id, spent, range }: PendingMismatch,
+  evidence: string,
+  reporter: ClauseReporter<'ledger'>,
+): void {
   const message = `${formatPico(spent)} USD had left the displayed balance, expected ${formatRange(range)}; ${evidence}`
   reporter.fail('billing.balance-before', message, [id])
 }

@@ -1,5 +1,5 @@
 import { absDifference, formatPico } from '../../../lib/money.ts'
-import { type Example, earliestExamples, type ClauseReporter, truncateExample } from '../../checks/findings.ts'
+import { type ClauseReporter, type Example, earliestExamples, truncateExample } from '../../checks/findings.ts'
 import { type Discrepancy, type DiscrepancyKind, discrepancyKinds } from '../audit.ts'
 import type { ChargeBounds, ChargeTotals } from './charge.ts'
 

@@ -103,7 +103,7 @@ describe('an honest service passes', () => {
       'another user with the same key',
       [
         ['original', 0, 10, fresh()],
-        ['foreign', 10, 20, fresh('b')],
+        ['other-caller', 10, 20, fresh('b')],
       ],
       ['rpc.replay.header', 'rpc.replay.per-user'],
     ],
@@ -111,7 +111,7 @@ describe('an honest service passes', () => {
       'another user whose request is as invalid as the first',
       [
         ['original', 0, 10, 400],
-        ['foreign', 10, 20, 400],
+        ['other-caller', 10, 20, 400],
       ],
       [],
     ],
@@ -119,7 +119,7 @@ describe('an honest service passes', () => {
       'another user without balance',
       [
         ['original', 0, 10, fresh()],
-        ['foreign', 10, 20, 402],
+        ['other-caller', 10, 20, 402],
       ],
       ['rpc.replay.header'],
     ],
@@ -240,7 +240,7 @@ describe('a service that violates a clause fails it', () => {
       'a key of another user got a replay, expected it to be new',
       [
         ['original', 0, 10, fresh()],
-        ['foreign', 10, 20, replay()],
+        ['other-caller', 10, 20, replay()],
       ],
     ],
     [
@@ -249,7 +249,7 @@ describe('a service that violates a clause fails it', () => {
       'a key of another user got status 400, expected it to be new',
       [
         ['original', 0, 10, fresh()],
-        ['foreign', 10, 20, 400],
+        ['other-caller', 10, 20, 400],
       ],
     ],
   ])('%s', (_, clause, message, uses) => {
@@ -264,7 +264,7 @@ describe('an honest service passes when', () => {
     const within = observationsOf([
       ['original', 0, 10, fresh()],
       ['duplicate', 10, 20, replay()],
-      ['again', 2500, 2510, replay()],
+      ['late-repeat', 2500, 2510, replay()],
     ])
     expect(judge(within, lives)).toEqual({
       failed: [],
@@ -272,7 +272,7 @@ describe('an honest service passes when', () => {
     })
     const past = observationsOf([
       ['original', 0, 10, fresh()],
-      ['again', 6000, 6010, fresh('b')],
+      ['late-repeat', 6000, 6010, fresh('b')],
     ])
     expect(judge(past, lives)).toEqual({ failed: [], pass: ['rpc.replay.header', 'rpc.replay.expiry.ends'] })
   })
@@ -282,14 +282,14 @@ describe('an honest service passes when', () => {
       'at the end of its lifetime',
       [
         ['original', 0, 10, fresh()],
-        ['again', 3995, 4005, fresh('b')],
+        ['late-repeat', 3995, 4005, fresh('b')],
       ],
     ],
     [
       'soon after its lifetime, before the cache is cleared',
       [
         ['original', 0, 10, fresh()],
-        ['again', 4500, 4510, replay()],
+        ['late-repeat', 4500, 4510, replay()],
       ],
     ],
     [
@@ -297,7 +297,7 @@ describe('an honest service passes when', () => {
       [
         ['original', 0, 10, fresh()],
         ['duplicate', 2000, 2010, replay()],
-        ['again', 6000, 6010, replay()],
+        ['late-repeat', 6000, 6010, replay()],
       ],
     ],
     [
@@ -305,31 +305,31 @@ describe('an honest service passes when', () => {
       [
         ['original', 0, 10, fresh()],
         ['duplicate', 3000, 3010, replay()],
-        ['again', 5000, 5010, fresh()],
+        ['late-repeat', 5000, 5010, fresh()],
       ],
     ],
     [
       'after a first request without a response',
       [
         ['original', 0, 35_000, 'lost'],
-        ['again', 41_000, 41_010, replay()],
+        ['late-repeat', 41_000, 41_010, replay()],
       ],
     ],
     [
       'after a rejected first request',
       [
         ['original', 0, 10, 429],
-        ['again', 2500, 2510, fresh()],
+        ['late-repeat', 2500, 2510, fresh()],
       ],
     ],
     [
       'and is rejected itself',
       [
         ['original', 0, 10, fresh()],
-        ['again', 2500, 2510, 429],
+        ['late-repeat', 2500, 2510, 429],
       ],
     ],
-    ['without the first request, which the judges never received', [['again', 2500, 2510, replay()]]],
+    ['without the first request, which the judges never received', [['late-repeat', 2500, 2510, replay()]]],
   ])('a key is repeated %s', (_, uses) => {
     expect(judge(observationsOf(uses), lives).failed).toEqual([])
   })
@@ -342,7 +342,7 @@ describe('a lifetime', () => {
       'rpc.replay.expiry.kept',
       [
         ['original', 0, 10, fresh()],
-        ['again', 2510, 2520, fresh()],
+        ['late-repeat', 2510, 2520, fresh()],
       ],
       'the same key and body were sent again after 2.5 s of a lifetime of 4 s, expected a replay',
     ],
@@ -351,7 +351,7 @@ describe('a lifetime', () => {
       'rpc.replay.expiry.ends',
       [
         ['original', 0, 10, fresh()],
-        ['again', 6010, 6020, replay()],
+        ['late-repeat', 6010, 6020, replay()],
       ],
       'a key got a replay after 6.0 s of a lifetime of 4 s, expected it to be new again',
     ],

@@ -17,7 +17,7 @@ export const replay = (body = 'a'): Got => ({ body, replayed: true })
 export function observationsOf(uses: readonly Use[], first = 0): readonly Observation[] {
   return uses.map(([role, sentMs, endMs, got], index) => {
     const request = { ...singleDescriptor, replay: { group: first, role, concurrent: false } }
-    const caller = role === 'foreign' ? 'c1' : 'c0'
+    const caller = role === 'other-caller' ? 'c1' : 'c0'
     const base = { id: first + index, caller, sentMs, headersMs: endMs, endMs }
     if (got === 'lost') {
       const outcome = { kind: 'failed', reason: 'total-timeout', detail: '' } as const
@@ -30,7 +30,10 @@ export function observationsOf(uses: readonly Use[], first = 0): readonly Observ
 }
 
 /** The findings for the observations, and the passed clauses. */
-export function judge(observations: readonly Observation[], idempotency: Partial<typeof documentedContract.idempotency> = {}) {
+export function judge(
+  observations: readonly Observation[],
+  idempotency: Partial<typeof documentedContract.idempotency> = {},
+) {
   const contract = { ...documentedContract, idempotency: { ...documentedContract.idempotency, ...idempotency } }
   const findingLog = createFindingLog()
   const audit = createIdempotencyAudit({ contract, shared: false, startedAtMs }, findingLog.reporterFor('idempotency'))

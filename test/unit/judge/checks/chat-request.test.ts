@@ -39,7 +39,10 @@ const cut = (tokens: number) => ({
   cost: { usd: 0.0001 + tokens * 0.000002, diem: 0 },
 })
 
-const unlike = (chat: Partial<Contract['chat']>): Contract => ({ ...documentedContract, chat: { ...documentedContract.chat, ...chat } })
+const unlike = (chat: Partial<Contract['chat']>): Contract => ({
+  ...documentedContract,
+  chat: { ...documentedContract.chat, ...chat },
+})
 const withLogprobs: Contract = {
   ...documentedContract,
   models: documentedContract.models.map(model => ({ ...model, logprobs: true })),

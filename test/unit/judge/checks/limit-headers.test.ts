@@ -106,7 +106,10 @@ describe('limit headers', () => {
   })
 
   describe('if the profile has a Unix time as token reset', () => {
-    const contract = { ...documentedContract, limits: { ...documentedContract.limits, tokensReset: 'unix-milliseconds' as const } }
+    const contract = {
+      ...documentedContract,
+      limits: { ...documentedContract.limits, tokensReset: 'unix-milliseconds' as const },
+    }
     passesEach(
       { 'a reset a minute ahead': chatObserved(completion, { 'x-ratelimit-reset-tokens': '1768478460000' }) },
       contract,

@@ -217,7 +217,11 @@ export function failedClauses(
 }
 
 /** How often the clause was judged. */
-export function judgedCount(clause: ClauseId, observation: Observation, contract: Contract = documentedContract): number {
+export function judgedCount(
+  clause: ClauseId,
+  observation: Observation,
+  contract: Contract = documentedContract,
+): number {
   const findingLog = createFindingLog()
   createChecks(contract, findingLog)(observation)
   return findingLog.tallies().find(tally => tally.id === clause)?.judged ?? 0

@@ -101,7 +101,12 @@ describe('probes', () => {
 })
 
 describe('open values of a profile', () => {
-  const rpc = { ...documentedContract.rpc, namesEveryMethod: false, unknownNetworkStatus: null, invalidRequestStatus: null }
+  const rpc = {
+    ...documentedContract.rpc,
+    namesEveryMethod: false,
+    unknownNetworkStatus: null,
+    invalidRequestStatus: null,
+  }
   const idempotency = { ...documentedContract.idempotency, badKey: null }
   passesEach(
     {
@@ -114,14 +119,20 @@ describe('open values of a profile', () => {
   )
 
   test('a key that does not match may have to be ignored', () => {
-    const contract = { ...documentedContract, idempotency: { ...documentedContract.idempotency, badKey: 'ignored' as const } }
+    const contract = {
+      ...documentedContract,
+      idempotency: { ...documentedContract.idempotency, badKey: 'ignored' as const },
+    }
     expect(failedClauses(observed(probe('key-with-a-dot'), responseOf(200, {})), contract)).toEqual({})
     expect(failedClauses(refused(probe('key-with-a-dot'), 400), contract)).not.toEqual({})
   })
 
   test('a method that a profile adds to the allow-list has no expected status', () => {
     const evm = { ...documentedContract.rpc.methods.evm, eth_accounts: 'standard' as const }
-    const contract = { ...documentedContract, rpc: { ...documentedContract.rpc, methods: { ...documentedContract.rpc.methods, evm } } }
+    const contract = {
+      ...documentedContract,
+      rpc: { ...documentedContract.rpc, methods: { ...documentedContract.rpc.methods, evm } },
+    }
     expect(failedClauses(observed(probe('key-holding-method'), responseOf(200, {})), contract)).toEqual({})
   })
 })

@@ -128,7 +128,7 @@ describe('the steps of a replay', () => {
       ]),
     )
     expect(all.filter(each => each.includes('conflict')).length / all.length).toBeCloseTo(0.5, 1)
-    expect(Math.abs(all.filter(each => each.includes('foreign')).length / all.length - 0.25)).toBeLessThan(0.021)
+    expect(Math.abs(all.filter(each => each.includes('other-caller')).length / all.length - 0.25)).toBeLessThan(0.021)
   })
 
   test('end with the late repeat', () => {

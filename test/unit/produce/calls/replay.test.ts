@@ -15,7 +15,7 @@ const plans = [
 
 describe.each(plans)('the replay of %s', (_, plan) => {
   test('has the same bytes in the original, its duplicates and the foreign request', () => {
-    const bodies = (['original', 'duplicate', 'duplicate', 'foreign'] as const).map(
+    const bodies = (['original', 'duplicate', 'duplicate', 'other-caller'] as const).map(
       step => at(step, 12, plan).request.body,
     )
     expect(new Set(bodies).size).toBe(1)
@@ -28,7 +28,7 @@ describe.each(plans)('the replay of %s', (_, plan) => {
   })
 
   test('has one idempotency key in all its requests', () => {
-    const keys = (['original', 'duplicate', 'conflict', 'foreign'] as const).map(
+    const keys = (['original', 'duplicate', 'conflict', 'other-caller'] as const).map(
       step => at(step, 12, plan).request.headers['idempotency-key'],
     )
     expect(new Set(keys)).toEqual(new Set(['20260115T120000Z-a1b2c3-12']))

@@ -3,7 +3,7 @@ import type { ReplayStep } from '../../../../src/produce/arrivals/arrivals.ts'
 import { dropArrival, sendArrival } from '../../../../src/produce/calls/send.ts'
 import { arrival, type Reply, sendContext } from './send-context.ts'
 
-const wholeReplay: readonly ReplayStep[] = ['original', 'duplicate', 'duplicate', 'conflict', 'foreign']
+const wholeReplay: readonly ReplayStep[] = ['original', 'duplicate', 'duplicate', 'conflict', 'other-caller']
 
 describe('an arrival that is sent', () => {
   test('is observed with its origin, and with its due, sent and end times', async () => {
@@ -47,7 +47,7 @@ describe('an arrival that is sent', () => {
 describe('a caller with several keys', () => {
   test('uses the key of the arrival, and a different key for the step other-key', async () => {
     const { send, observations, requests } = sendContext()
-    await send({ ...arrival('replay', ['original', 'other-key', 'foreign']), key: 1 })
+    await send({ ...arrival('replay', ['original', 'other-key', 'other-caller']), key: 1 })
     expect(requests.map(({ headers }) => headers.authorization)).toEqual([
       'Bearer key-of-a-2',
       'Bearer key-of-a',
@@ -103,7 +103,7 @@ describe('a replay', () => {
 
   test('with a late repeat sends it at the planned time after all others have ended', async () => {
     const { send, observations } = sendContext()
-    await send(arrival('late', ['original', 'duplicate', 'again']))
+    await send(arrival('late', ['original', 'duplicate', 'late-repeat']))
     expect(observations.map(({ id, dueMs, sentMs }) => [id, dueMs, sentMs])).toEqual([
       [40, 0, 0],
       [43, 10, 10],
@@ -113,7 +113,7 @@ describe('a replay', () => {
 
   test('that waits for its late repeat drops it immediately on a stop', async () => {
     const { clock, context, stop, observations } = sendContext()
-    const sent = sendArrival(arrival('late', ['original', 'again']), context)
+    const sent = sendArrival(arrival('late', ['original', 'late-repeat']), context)
     await clock.advanceTo(500)
     stop.abort()
     await clock.run(sent)

@@ -205,7 +205,7 @@ function seen(
   const lost: Outcome = { kind: 'failed', reason: 'connection-lost', detail: '' }
   const answered = (request: RequestDescriptor, status: number, body: unknown, more = {}) =>
     observed(request, responseOf(status, body, { ...headers, ...more }), base)
-  const role = group === null ? 'original' : kind === 'replay' ? 'duplicate' : 'foreign'
+  const role = group === null ? 'original' : kind === 'replay' ? 'duplicate' : 'other-caller'
   const replay = { group: group ?? id, role, concurrent: false } as const
   const chatBody = { cost: { usd: 0, diem: 0, [currency]: Number(formatPico(said)) } }
   switch (kind) {

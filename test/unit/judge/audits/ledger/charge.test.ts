@@ -147,7 +147,12 @@ describe('the charge of a request', () => {
         { kind: 'resource', resource: name, body: null, page: null, limit: null, timestampMs: null },
         responseOf(status, {}),
       )
-    expect(chargeOf(resource('image'), documentedContract)).toEqual({ kind: 'unknown', min: 0n, max: usd('0.25'), said: 0n })
+    expect(chargeOf(resource('image'), documentedContract)).toEqual({
+      kind: 'unknown',
+      min: 0n,
+      max: usd('0.25'),
+      said: 0n,
+    })
     expect(chargeOf(resource('characters'), documentedContract)?.kind).toBe('free')
     expect(chargeOf(resource('image', 400), documentedContract)?.kind).toBe('free')
     const { image } = documentedContract.resources

@@ -13,7 +13,11 @@ function judge(observations: readonly Observation[], keeping: Keeping = {}, shar
   const requestsReset = stamp === 'milliseconds' ? ('unix-milliseconds' as const) : ('unix-seconds' as const)
   const tier = { requestsPerMinute: limit, tokensPerMinute: tokenLimit }
   const accounts = { ...documentedContract.accounts, default: { ...documentedContract.accounts.default, L: tier } }
-  const contract = { ...documentedContract, accounts, limits: { ...documentedContract.limits, windowMs, requestsReset } }
+  const contract = {
+    ...documentedContract,
+    accounts,
+    limits: { ...documentedContract.limits, windowMs, requestsReset },
+  }
   const findingLog = createFindingLog()
   const limiter = createRateLimitAudit({ contract, shared, startedAtMs }, findingLog.reporterFor('rate-limits'))
   const sendOrder = createSendOrder(limiter.add, queueLimit)
