@@ -63,7 +63,7 @@ describe.each(described)('%s', (file, markdown) => {
   })
 })
 
-/** Whatever stands behind `turnpike` in code, up to the end of the line or a comment. */
+/** What follows `turnpike` in code, up to the end of the line or a comment. */
 function mentionsOf(markdown: string): readonly string[] {
   const lines = [...blocksOf(markdown).join('\n').split('\n'), ...spansOf(markdown)]
   return lines.flatMap(line => /(?:^|\s)turnpike +([^#]*)/.exec(line.replace(/^\$ /, ''))?.[1] ?? [])
@@ -206,7 +206,7 @@ describe('docs/profiles.md', () => {
     })
   })
 
-  test('has an example by which a service that keeps to it is not accused', async () => {
+  test('has an example, and a service that follows it has no finding', async () => {
     const { report } = await virtualRun({ scenario: 'scenarios/rpc-only.yaml', contract: profile(example) })
     expect(report.reasons).toEqual([expect.stringContaining('no billing discrepancy')])
     expect(report.verdict).toBe('pass')
@@ -223,7 +223,7 @@ describe('docs/profiles.md', () => {
   })
 })
 
-/** Loads the profile as `acme.yaml` of the working directory of whoever reads the document. */
+/** Loads the profile as `acme.yaml` of the reader's working directory. */
 function profile(text: string): Contract {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-docs-'))
   writeFileSync(join(folder, 'acme.yaml'), text)

@@ -2,10 +2,10 @@ import type { ClausesOf } from './clauses.ts'
 import type { Contract, Network } from './contract.ts'
 
 /**
- * The sender of a crafted request: the caller of the arrival, or one with another identity. `stranger` sends no key, and
+ * The sender of a crafted request: the caller of the arrival, or one with another identity. `anonymous` sends no key, and
  * `other-scheme` sends credentials of another scheme. `free-user` does not pay, and `zero-balance` has no balance.
  */
-export type Sender = 'caller' | 'stranger' | 'bad-key' | 'other-scheme' | 'free-user' | 'zero-balance'
+export type Sender = 'caller' | 'anonymous' | 'bad-key' | 'other-scheme' | 'free-user' | 'zero-balance'
 
 /** A crafted request that exercises a clause. The contract states its status. */
 export type Probe = {

@@ -239,6 +239,17 @@ export const notInText =
       .filter(({ path }) => path.startsWith(under))
       .flatMap(({ path, text }) => linesWith(pattern, text).map(line => `${path}:${line} ${what}`))
 
+/** No text of the project has one of these words: pattern → the word to use. `exempt` may, since they list old words. */
+export const noPrivateWords =
+  (words: Readonly<Record<string, string>>, exempt: readonly string[]): Rule =>
+  tree =>
+    Object.entries(words).flatMap(([word, instead]) =>
+      notInText(
+        new RegExp(word, 'i'),
+        `has a private word (${word}): say ${instead}`,
+      )(tree.filter(({ path }) => !exempt.some(each => isAtOrUnder(path, each)))),
+    )
+
 function linesWith(pattern: RegExp, text: string): readonly number[] {
   const every = new RegExp(pattern.source, `${pattern.flags.replace('g', '')}g`)
   return [...text.matchAll(every)].map(({ index }) => text.slice(0, index).split('\n').length)

@@ -21,8 +21,8 @@ const reserved = ({ models }: Contract) => models.find(({ payingOnly }) => payin
 export const authProbes = {
   'bad-key': sentBy('bad-key', 'auth.bearer', hello),
   'bad-key-to-rpc': sentBy('bad-key', 'auth.bearer', toNode),
-  'no-key': sentBy('stranger', 'auth.missing', hello, noKey),
-  'no-key-to-rpc': sentBy('stranger', 'auth.missing', toNode, noKey),
+  'no-key': sentBy('anonymous', 'auth.missing', hello, noKey),
+  'no-key-to-rpc': sentBy('anonymous', 'auth.missing', toNode, noKey),
   'other-scheme': sentBy('other-scheme', 'auth.malformed', hello),
   'model-for-payers': sentBy(
     'free-user',

@@ -133,7 +133,7 @@ function probeCredentials(sender: Sender, own: Headers): Headers {
       return { authorization: 'Bearer not-a-key' }
     case 'other-scheme':
       return { authorization: 'Basic bm90LWE6a2V5' }
-    case 'stranger':
+    case 'anonymous':
       return {}
     default:
       return own

@@ -12,8 +12,8 @@ afterEach(() => void vi.restoreAllMocks())
 
 const load = { streams: 10, perSecond: 50, tokens: 10, tokensPerWrite: 1, seconds: 7 }
 
-/** The calibration server without sockets: each text arrives `delayMs` after the write. `spoil` may change it on the way. */
-function wire(clock: ManualClock, delayMs: number, spoil = (text: string): string => text): Transport {
+/** The calibration server without sockets: each text arrives `delayMs` after the write. `distort` may change it on the way. */
+function wire(clock: ManualClock, delayMs: number, distort = (text: string): string => text): Transport {
   const account = createCalibrationAccount(clock)
   const pacer = createPacer({ clock, perSecond: load.perSecond, tokensPerWrite: load.tokensPerWrite })
   return ({ method, onStreamBytes }) =>
@@ -32,7 +32,7 @@ function wire(clock: ManualClock, delayMs: number, spoil = (text: string): strin
       const [head = '', ...first] = texts.opening.split('\r\n\r\n')
       const deliver = (text: string): void => {
         onStreamBytes?.(
-          Buffer.from(spoil(text.replaceAll(/(^|\r\n)[0-9a-f]+\r\n/g, '').replaceAll('\r\n', ''))),
+          Buffer.from(distort(text.replaceAll(/(^|\r\n)[0-9a-f]+\r\n/g, '').replaceAll('\r\n', ''))),
           clock.nowMs(),
         )
         if (text.endsWith('0\r\n\r\n')) end(head, '')
@@ -50,10 +50,10 @@ const headersIn = (head: string): Readonly<Record<string, string>> =>
       .map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
   )
 
-function stamp(delayMs: number, spoil?: (text: string) => string) {
+function stamp(delayMs: number, distort?: (text: string) => string) {
   const clock = manualClock()
   const originMs = monotonicOriginMs(clock)
-  const send = wire(clock, delayMs, spoil)
+  const send = wire(clock, delayMs, distort)
   const stop = new AbortController().signal
   return clock.run(stampStreams({ load, target: 'http://127.0.0.1:1/api/v1', clock, originMs, send, stop }))
 }

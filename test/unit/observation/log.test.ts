@@ -171,8 +171,8 @@ describe('a reader', () => {
   test.each([
     ['is followed by something else', (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('not gzip at all')])],
     ['is damaged near its end', (bytes: Buffer) => Buffer.from(bytes).fill(7, bytes.length - 300, bytes.length - 200)],
-  ])('yields the first lines of a log that %s', async (_, spoil) => {
-    const requestIds = seqsOf(await linesOf(fileWith(spoil(await written(2_000, 100)))))
+  ])('yields the first lines of a log that %s', async (_, damage) => {
+    const requestIds = seqsOf(await linesOf(fileWith(damage(await written(2_000, 100)))))
     expect(requestIds).toEqual(Array.from({ length: requestIds.length }, (__, id) => id))
     expect(requestIds.length).toBeGreaterThan(1_800)
   })

@@ -10,7 +10,7 @@ import { randomStream } from '../../../../src/lib/random.ts'
 type Entry = RequestInterval & { readonly id: number }
 
 /** Sums of ids, as sets of ids. */
-const reckon = (entries: readonly Entry[], watermarks: readonly number[] = []) => {
+const boundsOf = (entries: readonly Entry[], watermarks: readonly number[] = []) => {
   const judged: { id: number; view: SumBounds<readonly number[]> }[] = []
   const bounds = createOverlapBounds<Entry, readonly number[]>(
     [],
@@ -34,13 +34,13 @@ const span = (id: number, sentMs: number, shownMs: number, settledMs = shownMs):
 
 describe('overlap bounds', () => {
   test('include effects that settled before an entry was sent, and possibly those sent before its response', () => {
-    const { judged } = reckon([span(1, 0, 10), span(2, 5, 30), span(3, 20, 25), span(4, 29, 40)])
+    const { judged } = boundsOf([span(1, 0, 10), span(2, 5, 30), span(3, 20, 25), span(4, 29, 40)])
     expect(judged.find(({ id }) => id === 3)?.view).toEqual({ certain: [1], before: [1, 2], possible: [1, 2, 3] })
     expect(judged.find(({ id }) => id === 2)?.view).toEqual({ certain: [], before: [1], possible: [1, 2, 3, 4] })
   })
 
   test('treat a request sent at the instant of a response as sent after it', () => {
-    const { judged } = reckon([span(1, 0, 10), span(2, 10, 20)])
+    const { judged } = boundsOf([span(1, 0, 10), span(2, 10, 20)])
     expect(judged.map(({ view }) => view)).toEqual([
       { certain: [], before: [], possible: [1] },
       { certain: [1], before: [1], possible: [1, 2] },
@@ -48,18 +48,18 @@ describe('overlap bounds', () => {
   })
 
   test('treat an effect that settles late as uncertain until then', () => {
-    const { judged } = reckon([span(1, 0, 10, 1010), span(2, 1009, 1020), span(3, 1010, 1020)])
+    const { judged } = boundsOf([span(1, 0, 10, 1010), span(2, 1009, 1020), span(3, 1010, 1020)])
     expect(judged.map(({ view }) => view.certain)).toEqual([[], [], [1]])
   })
 
   test('are judged as soon as no later entry can affect them', () => {
-    const { judgedAfter } = reckon([span(1, 0, 10), span(2, 5, 8), span(3, 11, 12)], [0, 5, 11])
+    const { judgedAfter } = boundsOf([span(1, 0, 10), span(2, 5, 8), span(3, 11, 12)], [0, 5, 11])
     expect(judgedAfter).toEqual([0, 0, 2])
   })
 
   test('match a comparison of every entry with all others in a random history', () => {
     for (let seed = 0; seed < 20; seed++) {
-      const random = randomStream(seed, 'reckoning')
+      const random = randomStream(seed, 'bounds')
       const entries = Array.from({ length: 300 }, (_, id) => {
         const sentMs = random.int(3000)
         const shownMs = sentMs + 1 + random.int(100)
@@ -69,7 +69,7 @@ describe('overlap bounds', () => {
       const order = entries.toSorted((a, b) => a.sentMs - b.sentMs + (a.id % 7) * 7 - (b.id % 7) * 7)
       const watermarks = order.map((_, index) => Math.min(...order.slice(index).map(entry => entry.sentMs)))
       const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
-      for (const { id, view } of reckon(order, watermarks).judged) {
+      for (const { id, view } of boundsOf(order, watermarks).judged) {
         const own = entries[id] ?? span(0, 0, 0)
         const which = (found: (other: Entry) => boolean) => entries.filter(found).map(other => other.id)
         expect(sorted(view.certain)).toEqual(which(other => other.settledMs <= own.sentMs))

@@ -23,7 +23,7 @@ const accepting = (encoding: string | null, stream = false): ChatDescriptor => (
 })
 const answered = (accepted: string | null, encoding: string | undefined) =>
   observed(accepting(accepted), responseOf(200, completion, { ...tokenHeaders, 'content-encoding': encoding }))
-const spoiled = (changes: Partial<ObservedResponse> = {}) =>
+const mislabeled = (changes: Partial<ObservedResponse> = {}) =>
   observed(accepting('gzip'), {
     ...responseOf(200, '', { ...tokenHeaders, 'content-encoding': 'gzip' }),
     body: { kind: 'undecodable', encoding: 'gzip', why: 'unexpected end of file' },
@@ -46,7 +46,7 @@ describe('compression', () => {
     'an unencoded stream': streamed(undefined),
     'an unencoded error': refused(accepting('gzip'), 503),
     'a response truncated inside a compressed body': {
-      ...spoiled(),
+      ...mislabeled(),
       outcome: { kind: 'failed', reason: 'connection-lost', detail: '' },
     },
     'a compressed error of a gateway': refused(accepting(null), 502, '<html>', {
@@ -79,12 +79,12 @@ describe('compression', () => {
     'a body that does not match its encoding': [
       'chat.compression.body',
       'the body is not valid gzip: unexpected end of file',
-      spoiled(),
+      mislabeled(),
     ],
     'an error that does not match its encoding': [
       'chat.compression.body',
       'the body is not valid gzip: unexpected end of file',
-      spoiled({ status: 404 }),
+      mislabeled({ status: 404 }),
     ],
     'gzip that was not requested': [
       'header.content-encoding',

@@ -117,14 +117,14 @@ describe('the steps of a replay', () => {
       arrival.steps.join(' '),
     )
 
-  test('start with the original and its duplicates, and end with a conflict and a foreign request as often as planned', () => {
+  test('start with the original and its duplicates, and end with a conflict and a request of another caller as often as planned', () => {
     const all = steps(4)
     expect(new Set(all)).toEqual(
       new Set([
         'original duplicate duplicate',
         'original duplicate duplicate conflict',
-        'original duplicate duplicate foreign',
-        'original duplicate duplicate conflict foreign',
+        'original duplicate duplicate other-caller',
+        'original duplicate duplicate conflict other-caller',
       ]),
     )
     expect(all.filter(each => each.includes('conflict')).length / all.length).toBeCloseTo(0.5, 1)
@@ -132,10 +132,10 @@ describe('the steps of a replay', () => {
   })
 
   test('end with the late repeat', () => {
-    expect(new Set(steps(1, 'late'))).toEqual(new Set(['original again']))
+    expect(new Set(steps(1, 'late'))).toEqual(new Set(['original late-repeat']))
   })
 
-  test('are never foreign if there is only one caller', () => {
+  test('come from no other caller if there is only one', () => {
     expect(new Set(steps(1, 'race'))).toEqual(new Set(['original duplicate duplicate conflict']))
   })
 })

@@ -89,7 +89,7 @@ describe('a chunk that repeats another except for its token', () => {
 describe('any other chunk is parsed', () => {
   const before = [chunk('"a"'), chunk('"b"'), chunk('"c"')]
   const text = [['content', 'string', '"a"']]
-  const readingBehind = (event: string) => read(each([...before, event]), null).reading
+  const readingAfter = (event: string) => read(each([...before, event]), null).reading
 
   test.each([
     ['another id', chunk('"d"').replace('c1', 'c2'), { ids: ['c1', 'c2'] }],
@@ -111,7 +111,7 @@ describe('any other chunk is parsed', () => {
     ['a usage', chunk('"d"').replace('"model"', '"usage":{"a":1},"model"'), { usage: { a: 1 } }],
     ['an extra line', chunk('"d"').replace('\n\n', '\ndata: x\n\n'), { tokenChunks: 3, chunks: 3 }],
   ])('%s', (_, event, expected) => {
-    expect(readingBehind(event)).toMatchObject(expected)
+    expect(readingAfter(event)).toMatchObject(expected)
   })
 
   test('a token with the text of the model name is still a token', () => {

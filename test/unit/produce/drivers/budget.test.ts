@@ -30,7 +30,7 @@ test('a call without a maximum cost is free, even if nothing is left', () => {
 test('spending never exceeds the limit, for any order in which arrivals end', () => {
   const costs = new Map(Array.from({ length: 60 }, (_, cost) => [`${cost}`, BigInt(cost)]))
   for (let seed = 0; seed < 50; seed++) {
-    const random = randomStream(seed, 'purse')
+    const random = randomStream(seed, 'budget')
     const budget = createBudget(1_000n, costs, createSharedBudget())
     const inFlight: number[] = []
     let spent = 0

@@ -166,7 +166,7 @@ const options: readonly Readonly<Record<string, unknown>>[] = [
 function sender(name: string): Partial<RequestDescriptor> {
   const { as, request } = probeOf(name)
   const { headers } = request(documentedContract)
-  if (as === 'stranger') return { key: null }
+  if (as === 'anonymous') return { key: null }
   if (as === 'other-scheme') return { key: null, headers: { ...headers, authorization: 'Basic bm90LWE6a2V5' } }
   return { key: as === 'bad-key' ? 'nonsense' : `ref_${as === 'caller' ? 'default' : as}_${name}` }
 }
