@@ -14,7 +14,7 @@ export const privateWords: Readonly<Record<string, string>> = {
   outbox: 'send queue',
   turnover: 'charge totals',
   '\\btariff': 'price list',
-  "catalogue(?!\\.|$|['` ]\\d?)": 'list; only clause ids keep it',
+  'catalogue(?=[a-z ])': 'list; only clause ids have it',
   behaviour: 'behavior',
   colour: 'color',
   unpaying: 'free user',
