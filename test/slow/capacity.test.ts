@@ -113,7 +113,7 @@ describe('a search that finds no capacity', () => {
       }),
     )
     expect(result).toMatchObject({ status: 'above-range', ratePerSecond: 80 })
-    expect(result.reason).toMatch(/^At least 80\/s/)
+    expect(result.reason).toMatch(/^The target sustained 80\/s for .*No higher rate was tried\.$/)
     expect(report.verdict).toBe('pass')
   })
 
@@ -132,7 +132,9 @@ describe('a search that finds no capacity', () => {
     )
     expect(result).toMatchObject({ status: 'limited-by-tier', ratePerSecond: null })
     expect(report.verdict).toBe('inconclusive')
-    expect(report.reasons[0]).toMatch(/^No capacity was found in search: The rate limits of the callers came first/)
+    expect(report.reasons[0]).toMatch(
+      /^The search in search found no capacity: The rate limits of the callers came first/,
+    )
   })
 
   test('reports no rate if a bound of the harness came first', async () => {
@@ -147,7 +149,7 @@ describe('a search that finds no capacity', () => {
     const saturatedRates = result.trials
       .filter(({ outcome }) => outcome === 'harness-saturated')
       .map(each => each.offeredPerSecond)
-    expect(result.reason).toContain(`was reached at ${formatRate(Math.min(...saturatedRates))}`)
+    expect(result.reason).toContain(`(max-in-flight) at ${formatRate(Math.min(...saturatedRates))};`)
     expect(report.verdict).toBe('inconclusive')
   })
 
@@ -163,7 +165,7 @@ describe('a search that finds no capacity', () => {
     expect(report.load.blocked).toBe(0)
     expect(result).toMatchObject({ status: 'inconclusive', ratePerSecond: null })
     expect(result.trials.at(-1)?.outcome).toBe('failure-limit')
-    expect(result.reason).toMatch(/^Callers would have been blocked/)
+    expect(result.reason).toMatch(/^Callers came close to a block for too many failures/)
     const failures = observations.filter(({ outcome }) => outcome.kind === 'answered' && outcome.status === 503)
     expect(failures.length).toBeLessThanOrEqual(20)
   })

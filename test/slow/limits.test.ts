@@ -70,9 +70,7 @@ describe.concurrent('a target with lower limits than documented', () => {
     expect(rateOf(plan)).toBe(9)
 
     const text = await turnpike(['plan', scenarioFile(), '--target', target])
-    expect(text.stdout).toMatch(
-      /limits +of the target, as far as it says: asked as c0, 1 of them not as in the profile/,
-    )
+    expect(text.stdout).toMatch(/limits +from the target \(caller c0\); 1 differs from the profile/)
     expect(text.stdout).toMatch(/chat:ref-nano-3b +500 +300 +the target +differs/)
 
     const byProfile = await planOf([scenarioFile(', limits-from: profile'), '--target', target])
@@ -86,7 +84,7 @@ describe.concurrent('a target with lower limits than documented', () => {
     const run = await turnpike(['run', scenarioFile(), '--target', target, '--out', out])
     expect(run.code).toBe(1)
     expect(run.stderr).toContain(
-      'The target grants other limits than the profile: chat:ref-nano-3b 300 instead of 500 a minute. Rates go by the target.',
+      'The target publishes different limits than the profile: chat:ref-nano-3b 300 instead of 500 per minute. Rates use those of the target.',
     )
     const plan = readJson(out, 'plan.json') as Plan
     expect(plan.limits.scopes).toContainEqual({ ...expectedLimit, from: 'target' })

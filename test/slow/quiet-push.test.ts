@@ -28,7 +28,7 @@ test('a quiet run warns at its end about samples that were not pushed, and its v
   expect(lines).toHaveLength(2)
   for (const line of lines) {
     expect(line).toMatch(/^Warning: 0 samples pushed, [\d,]+ lost; \d+ push(es)? failed/)
-    expect(line).toContain(`(${rejecting}). It began with: status 404: no such path; what is refused is not sent again`)
+    expect(line).toContain(`(${rejecting}). First problem: status 404: no such path; what is refused is not sent again`)
   }
 }, 30_000)
 
