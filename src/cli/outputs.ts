@@ -156,7 +156,7 @@ function linkTo(receiver: Receiver, name: string, clock: Clock, { log, warn, isQ
       firstNote ??= line
       log(`${name} ${address}: ${line}`)
     },
-    tell: counts => {
+    reportCounts: counts => {
       const words = `${pushedWords(counts)} (${address})`
       // Without --quiet, the first note was already written.
       const why = isQuiet && firstNote !== null ? `. First problem: ${firstNote}` : ''

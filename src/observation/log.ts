@@ -153,7 +153,8 @@ export type LogLine =
 
 /**
  * The lines of a log in order. An incomplete last line, as after a kill, is skipped. If bytes are damaged, the log ends
- * there, or up to 32 KiB of text earlier. Throws a UsageError for a log of another format.
+ * there, or up to 32 KiB of text earlier. Throws a UsageError for a log of another format, and for a line
+ * of no known kind.
  */
 export async function* readLog(file: string): AsyncIterable<LogLine> {
   const bytes = createReadStream(file)
@@ -188,6 +189,9 @@ function lineOf(line: string, file: string): LogLine | null {
   }
   if ('skipped' in value) return { kind: 'gap', skipped: Number(value.skipped) }
   if ('ended' in value) return { kind: 'end', end: value as LogFooter }
+  if (!('id' in value && 'outcome' in value)) {
+    throw new UsageError({ where: file, got: 'a line that is no observation', expected: 'a log that Turnpike wrote' })
+  }
   return { kind: 'observation', observation: value as Observation }
 }
 

@@ -22,7 +22,7 @@ export function createPushgateway(link: ReceiverLink, scenario: string): Output 
       const samples = families.reduce((sum, family) => sum + family.samples().length, 0)
       queue.put({ body: Buffer.from(await renderFamilies(families)), samples })
       await finishInTime(clock, quit, queue.flush)
-      link.tell(queue.tally())
+      link.reportCounts(queue.tally())
     },
     close: link.close,
   }

@@ -40,10 +40,10 @@ export async function discoverLimits(
 /** The limits in the response, or why it is not usable. */
 function limitsIn({ failure, status, body }: Exchange, caller: string): PublishedLimits {
   if (failure !== null) return { kind: 'failed', caller, why: failure.reason }
-  if (status !== 200) return { kind: 'failed', caller, why: `it answered with ${status}` }
+  if (status !== 200) return { kind: 'failed', caller, why: `it responded with ${status}` }
   const perMinute = parseLimits(parsed(body))
   return perMinute === null
-    ? { kind: 'failed', caller, why: 'its answer holds no limits' }
+    ? { kind: 'failed', caller, why: 'its response contains no limits' }
     : { kind: 'answered', caller, perMinute }
 }
 

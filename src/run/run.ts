@@ -81,7 +81,7 @@ function startWorkers(job: RunJob, io: RunIo, stop: RunStop): readonly WorkerHan
     const logFile = io.directory?.logs[worker] ?? null
     const maxConnections = Math.max(1, splitEvenly(connections, worker, count))
     const onLost = (why: string) => {
-      io.log(`Worker ${worker + 1} of ${count} was lost: ${why}. The run stops now.`)
+      io.log(`Worker ${worker + 1} of ${count} crashed: ${why}. The run stops now.`)
       stop.stop('worker-lost')
     }
     const own = { shard: { worker, workers: count }, logFile, maxConnections }

@@ -52,14 +52,14 @@ export const startThread: StartWorker = (job, { onStop, onLost }) => {
     waiting.delete(message.id)
   })
   thread.on('error', cause => lose(cause instanceof Error ? cause.message : String(cause)))
-  thread.on('exit', code => lose(`it ended with ${code}`))
+  thread.on('exit', code => lose(`it exited with code ${code}`))
 
   const send = (command: WorkerCommand) => {
     if (!hasEnded) thread.postMessage(command)
   }
   const setDeadline = (id: number) => {
     const onDeadline = () => {
-      if (waiting.has(id)) lose(`it gave no answer for ${maxAnswerMs / 1000} s`)
+      if (waiting.has(id)) lose(`it did not respond for ${maxAnswerMs / 1000} s`)
     }
     deadlines.push(clock.at(clock.nowMs() + maxAnswerMs, onDeadline))
   }

@@ -96,10 +96,10 @@ describe.concurrent('a target with lower limits than documented', () => {
 
 describe.concurrent('a target that does not publish its limits', () => {
   test.for<readonly [what: string, status: number, body: string, why: string]>([
-    ['has no such endpoint', 404, '{}', 'it answered with 404'],
-    ['does not know the caller', 401, '{}', 'it answered with 401'],
-    ['returns HTML', 200, '<html>', 'its answer holds no limits'],
-    ['returns an empty list', 200, '{"data":{"rateLimits":[]}}', 'its answer holds no limits'],
+    ['has no such endpoint', 404, '{}', 'it responded with 404'],
+    ['does not know the caller', 401, '{}', 'it responded with 401'],
+    ['returns HTML', 200, '<html>', 'its response contains no limits'],
+    ['returns an empty list', 200, '{"data":{"rateLimits":[]}}', 'its response contains no limits'],
   ])(
     'and that %s is planned by the profile, and the plan states so',
     slow,

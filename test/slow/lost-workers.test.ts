@@ -20,14 +20,14 @@ function startFailing(how: string, flags: readonly string[] = []) {
 
 describe.concurrent('a worker that is lost during the load', () => {
   test.for([
-    ['exit', 'it ended with 7'],
+    ['exit', 'it exited with code 7'],
     ['throw', 'a fault of its own'],
     ['memory', 'reaching memory limit'],
-    ['terminate', 'it ended with 1'],
+    ['terminate', 'it exited with code 1'],
   ])('by %s ends the run; report and audit state what is known', async ([how, why]) => {
     const { out, ended } = startFailing(how ?? '')
     const run = await ended
-    expect(run.stderr).toMatch(new RegExp(`Worker 2 of 3 was lost: .*${why}`))
+    expect(run.stderr).toMatch(new RegExp(`Worker 2 of 3 crashed: .*${why}`))
     expect(run.code).toBe(3)
     const { verdict, reasons, run: snapshot, load } = reportIn(out)
     expect([verdict, snapshot.ended]).toEqual(['inconclusive', 'worker-lost'])
@@ -55,7 +55,7 @@ describe.concurrent('a worker that is lost during the load', () => {
     await said('Interrupted')
     child.kill('SIGINT')
     const run = await ended
-    expect(run.stderr).toContain('Worker 2 of 3 was lost: it gave no answer for 10 s')
+    expect(run.stderr).toContain('Worker 2 of 3 crashed: it did not respond for 10 s')
     expect(run.code).toBe(3)
     expect(reportIn(out).load.workers.map(({ lost }) => lost)).toEqual([false, true, false])
   })

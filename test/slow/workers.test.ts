@@ -46,7 +46,7 @@ test('a lost worker ends the run, which is then inconclusive', async () => {
   mkdirSync(join(out, 'observations-2.ndjson.gz'))
   const run = await turnpike(['run', scenario, '--workers', '2', '--out', out])
   expect(run.code).toBe(3)
-  expect(run.stderr).toContain('Worker 2 of 2 was lost: EISDIR')
+  expect(run.stderr).toContain('Worker 2 of 2 crashed: EISDIR')
   const report = reportIn(out)
   expect(report.verdict).toBe('inconclusive')
   expect(report.run.ended).toBe('worker-lost')

@@ -21,7 +21,7 @@ export type ReceiverLink = {
   /** Called with a short message when the state of pushing changes. */
   readonly note: (line: string) => void
   /** Called at the end with the counts of all samples. */
-  readonly tell: (counts: PushCounts) => void
+  readonly reportCounts: (counts: PushCounts) => void
   readonly close: () => Promise<void>
 }
 

@@ -37,7 +37,7 @@ export function createRemoteWrite(
     finish: async (report, quit) => {
       const last = verdictFamilies(report).map(ofFamily)
       await finishInTime(clock, quit, async until => loop?.finish(last, until))
-      link.tell(queue.tally())
+      link.reportCounts(queue.tally())
     },
     pushCounts: queue.tally,
     close: async () => {

@@ -192,6 +192,14 @@ describe('a reader', () => {
     expect(seqsOf(await linesOf(fileWith(gzipSync(JSON.stringify(observation(7))))))).toEqual([7])
   })
 
+  test.each([
+    ['another format', { ...head, turnpike: 1 }, 'got a log of format 1, expected a log of format 2'],
+    ['a line of no known kind', { leftOut: 3 }, 'got a line that is no observation'],
+  ])('reports a log with %s', async (_, line, message) => {
+    const file = fileWith(gzipSync(`${JSON.stringify(line)}\n`))
+    await expect(linesOf(file)).rejects.toThrow(`${file}: ${message}`)
+  })
+
   test('finds nothing in an empty file', async () => {
     expect(await linesOf(fileWith(Buffer.alloc(0)))).toEqual([])
   })

@@ -41,7 +41,7 @@ describe('rates "of tier"', () => {
 
   test.each<readonly [string, PublishedLimits]>([
     ['publishes no limit of that model', answered({ 'chat:another': 1 })],
-    ['did not respond', { kind: 'failed', caller: 'c0', why: 'it answered with 404' }],
+    ['did not respond', { kind: 'failed', caller: 'c0', why: 'it responded with 404' }],
     ['got no request', { kind: 'not-asked', why: 'a reason' }],
   ])('use the limits of the profile if the target %s', (_, published) => {
     const plan = planBy(published)
@@ -99,8 +99,8 @@ describe('the plan', () => {
   })
 
   test('states why the limits of the target are unknown', () => {
-    const failed = describePlan(planBy({ kind: 'failed', caller: 'c0', why: 'it answered with 404' }))
-    expect(failed).toContain('limits    from the profile: discovery as c0 failed (it answered with 404)\n')
+    const failed = describePlan(planBy({ kind: 'failed', caller: 'c0', why: 'it responded with 404' }))
+    expect(failed).toContain('limits    from the profile: discovery as c0 failed (it responded with 404)\n')
     expect(failed).not.toContain('rates use')
   })
 })
@@ -108,7 +108,7 @@ describe('the plan', () => {
 describe('recordedLimits', () => {
   test.each<PublishedLimits>([
     answered({ [small]: 60, [`${small} tokens`]: 9_000 }),
-    { kind: 'failed', caller: 'c0', why: 'it answered with 404' },
+    { kind: 'failed', caller: 'c0', why: 'it responded with 404' },
   ])('reproduces the plan from %j', published => {
     const plan = planBy(published)
     expect(planBy(recordedLimits(JSON.parse(JSON.stringify(plan.limits))))).toEqual(plan)

@@ -41,7 +41,7 @@ test('a lost worker ends the run, which reports this and the results of the othe
     workers: 3,
     change: ({ startWorker }) => ({ startWorker: losing(startWorker), log: line => log.push(line) }),
   })
-  expect(log).toEqual(['Worker 2 of 3 was lost: a test reason. The run stops now.'])
+  expect(log).toEqual(['Worker 2 of 3 crashed: a test reason. The run stops now.'])
   expect([report.verdict, report.run.ended]).toEqual(['inconclusive', 'worker-lost'])
   expect(report.load.workers.map(({ lost: isLost }) => isLost)).toEqual([false, true, false])
 })
