@@ -63,7 +63,7 @@ export const streamClauses = {
   'chat.stream.chunk': ['4.2', 'chat-stream', 'Every event is a JSON chunk of one completion: one id, one model.', { source: 'profile' }],
   'chat.stream.finish': ['4.2', 'chat-stream', 'A stream states its finish reason once, and no token comes after it.', { source: 'profile' }],
   'chat.stream.usage': ['4.2', 'chat-stream', 'A stream states its usage once.', { source: 'profile' }],
-  'chat.stream.done': ['4.2', 'chat-stream', 'A stream ends with the done marker, and nothing comes after it.', { source: 'profile' }],
+  'chat.stream.done': ['4.2', 'chat-stream', 'The done marker is the last event of a stream.', { source: 'profile' }],
   'parameters.accepted': ['2.3', 'chat-options', 'Every documented option is accepted with every documented value.'],
   'parameters.invalid': ['2.3', 'probe', 'enable_web_search with a value other than off, on and auto gets a 400.'],
   'parameters.echo': ['2.4', 'chat-options', 'The echo of the options has the documented booleans, texts and list of citations.'],

@@ -44,7 +44,7 @@ export const limitClauses = {
 
 /** The block after too many failures. */
 export const abuseClauses = {
-  'abuse.block': ['7', 'abuse', 'More than 20 requests with a non-success status within 30 seconds block the caller.'],
+  'abuse.block': ['7', 'abuse', 'The 21st failed request of a caller in any 30 seconds blocks the caller.'],
   'abuse.not-early': ['7', 'abuse', 'A caller is not blocked for 20 or fewer requests with a non-success status.'],
   'abuse.counts': ['7', 'abuse', 'Every non-success status counts toward the block, and a success does not.'],
   'abuse.all-requests': ['7', 'abuse', 'A block applies to all requests of the caller.'],

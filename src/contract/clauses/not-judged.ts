@@ -61,7 +61,7 @@ const unobservable = {
   ],
   'excused.diem-of-the-day': [
     '1',
-    'Staking DIEM yields daily credits; 1 DIEM is worth 1 USD.',
+    'A holder who stakes DIEM gets a USD of credit per DIEM each day.',
     'Staking is not part of the interface, and no run lasts a day. Turnpike judges that a DIEM pays for the same as a USD.',
   ],
   'excused.bundled-credits': ['2.4', 'In the USD part of a cost, bundled credits count at their USD value.', 'No response shows a balance of bundled credits.'],
