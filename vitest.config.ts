@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
+/** Sweeps over lies, honest services and hostile targets, and whole runs of the program. */
+const slow = ['test/slow/**/*.test.ts', 'test/honest/**/*.test.ts', 'test/hostile/**/*.test.ts']
+
 const shared = { pool: 'threads', maxWorkers: 2 } as const
 
 export default defineConfig({
@@ -10,14 +13,14 @@ export default defineConfig({
           ...shared,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/slow/**', 'test/real/**'],
+          exclude: [...slow, 'test/real/**'],
           testTimeout: 60_000,
           // Each thread loads a module once for all files, which saves a fifth of the time. A test that spies restores.
           isolate: false,
         },
       },
-      // Sweeps and whole runs of the program. They take minutes, so `npm test` leaves them out.
-      { test: { ...shared, name: 'slow', include: ['test/slow/**/*.test.ts'], testTimeout: 120_000 } },
+      // They take minutes, so `npm test` leaves them out.
+      { test: { ...shared, name: 'slow', include: slow, testTimeout: 120_000 } },
       // Tests against programs that the project does not install: Prometheus, Pushgateway, Chromium.
       { test: { ...shared, name: 'real', include: ['test/real/**/*.test.ts'], testTimeout: 60_000 } },
     ],

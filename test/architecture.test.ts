@@ -374,9 +374,9 @@ const rules: readonly Kept[] = [
     planted: [['src/run/spy.ts', "import { createEngine } from '../produce/engine.ts'"]],
   },
   {
-    text: 'src has at most 270 files',
-    rule: atMostFiles(270),
-    planted: Array.from({ length: 1 }, () => ['src/lib/spy.ts', ''] as const),
+    text: 'src has at most 300 files',
+    rule: atMostFiles(300),
+    planted: [],
   },
   {
     text: 'a folder has at most 20 files',
