@@ -15,6 +15,17 @@ export type ResourceLimit = (typeof resourceLimits)[number]
 const methodTiers = ['standard', 'advanced', 'large'] as const
 export type MethodTier = (typeof methodTiers)[number]
 
+/** A fixed window begins with its first request, an aligned one at a multiple of its length. */
+export const limiterAlgorithms = [
+  'fixed-window',
+  'aligned-window',
+  'sliding-log',
+  'sliding-counter',
+  'token-bucket',
+  'gcra',
+] as const
+export type LimiterAlgorithm = (typeof limiterAlgorithms)[number]
+
 const decimalText = z.string().regex(/^\d+(\.\d+)?$/, 'a decimal in quotes, such as "0.000000625"')
 const pattern = z.string().refine(isPattern, 'a regular expression')
 const positiveInt = z.int().positive()
@@ -208,6 +219,8 @@ export const contractSchema = z.strictObject({
   }),
   limits: z.strictObject({
     windowMs: milliseconds,
+    /** How the target counts requests and tokens; null: unknown, so only what every algorithm breaks is judged. */
+    algorithm: z.enum(limiterAlgorithms).nullable().default(null),
     requestsReset: z.enum(['unix-seconds', 'unix-milliseconds']),
     tokensReset: z.enum(['seconds', 'unix-milliseconds']),
     /** Whether inference responses must carry the three token headers. */
@@ -265,6 +278,10 @@ export function methodTier(contract: Contract, network: string, method: string):
   const known = own(networks, network)
   return known && own(methods[known.family], method)
 }
+
+/** Whether the contract states that limits count in windows that end as a whole. */
+export const hasFixedWindows = ({ limits }: Contract): boolean =>
+  limits.algorithm === 'fixed-window' || limits.algorithm === 'aligned-window'
 
 export const resourceOf = ({ resources }: Contract, name: string): Resource | null => own(resources, name)
 

@@ -148,7 +148,13 @@ export const documentedContract: Contract = {
     badKey: 'rejected', // as for any other invalid parameter
     concurrent: 'one-charge',
   },
-  limits: { windowMs: 60_000, requestsReset: 'unix-seconds', tokensReset: 'seconds', tokenHeaders: true },
+  limits: {
+    windowMs: 60_000,
+    algorithm: null,
+    requestsReset: 'unix-seconds',
+    tokensReset: 'seconds',
+    tokenHeaders: true,
+  },
   errors: { insufficientBalanceCode: 'INSUFFICIENT_BALANCE' },
   abuse: {
     failures: 20,

@@ -1,11 +1,12 @@
 import { choicesOf } from '../../../contract/chat-options.ts'
-import type { Contract } from '../../../contract/contract.ts'
+import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
 import { isDecimal } from '../../../lib/numbers.ts'
 import { applicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
 import type { Audit, AuditContext, LimitResult } from '../audit.ts'
+import { createAnyLimit } from './any-limit.ts'
 import { createLimit, type Limit } from './limit.ts'
 import { createRefusalLogCheck } from './refusal-log.ts'
 import { createTargetClock } from './resets.ts'
@@ -13,8 +14,8 @@ import { createTokenWindow } from './token-window.ts'
 import type { WindowRequest } from './window.ts'
 
 /**
- * Models the target's rate limiter from outside: one limit per caller and scope, in fixed windows that responses
- * identify by reset time. Requests overlap, so everything is judged by bounds.
+ * Models the target's rate limiter from outside: one limit per caller and scope. If the contract names an algorithm of
+ * fixed windows, responses identify them by reset time. Requests overlap, so everything is judged by bounds.
  */
 export function createRateLimitAudit(
   context: AuditContext,
@@ -22,6 +23,7 @@ export function createRateLimitAudit(
 ): Audit & { readonly limits: () => readonly LimitResult[] } {
   const { contract, startedAtMs } = context
   const clock = createTargetClock(startedAtMs)
+  const createOne = hasFixedWindows(contract) ? createLimit : createAnyLimit
   const limits: Limit[] = []
   const limitsOf = new Map<string, Map<string, Limit>>()
   const tokens = createTokenWindow(context, clock.offset, reporter)
@@ -45,7 +47,7 @@ export function createRateLimitAudit(
       }
       let limit = ofCaller.get(drawn.name)
       if (limit === undefined) {
-        limit = createLimit({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, reporter)
+        limit = createOne({ ...context, caller, drawn, offset: clock.offset, firstSentMs }, reporter)
         ofCaller.set(drawn.name, limit)
         limits.push(limit)
       }

@@ -1,10 +1,18 @@
+import { hasFixedWindows } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
 import { jsonObject } from '../../../observation/response.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
 import type { AuditContext } from '../audit.ts'
-import { createOverlapBounds, type OverlapBounds, type RequestInterval, type SumBounds } from '../overlap-bounds.ts'
+import {
+  createOverlapBounds,
+  createSortedQueue,
+  type OverlapBounds,
+  type RequestInterval,
+  type SumBounds,
+} from '../overlap-bounds.ts'
+import { createLeakyLevel } from './leaky-level.ts'
 import type { ClockOffset } from './resets.ts'
 
 /** A successful completion, its certain token use, and the token window in its response. */
@@ -31,7 +39,8 @@ type TokenWindow = {
 /**
  * Judges the token limit by the tokens of completed requests, however else a service counts: they cannot remain in the
  * window, and above the limit no request is accepted. Only the end of the window is known, in whole seconds; each
- * response of the window narrows it. The window is assumed to be as short as possible.
+ * response of the window narrows it. The window is assumed to be as short as possible. Unless the contract names an
+ * algorithm of fixed windows, tokens may also come back all the time, at the rate of the limit.
  */
 export function createTokenWindow(
   context: AuditContext,
@@ -87,16 +96,33 @@ export function createTokenWindow(
     /** Tokens of all requests sent before a time, for a few times in the last windows. */
     let past: readonly { readonly atMs: number; readonly tokens: number }[] = []
     let endsToMs = Number.NEGATIVE_INFINITY
+    let maxLimit = 0
+    const level = createLeakyLevel(() => maxLimit / windowMs)
+    const unsettled = createSortedQueue<TokenUse>(({ settledMs }) => settledMs)
+
+    /** The tokens that a bucket lacks at least, which refills at the rate of the limit. */
+    function lacking({ sentMs, shownMs }: TokenUse): number {
+      if (hasFixedWindows(contract)) return Number.POSITIVE_INFINITY
+      for (let first = unsettled.at(0); first !== undefined && first.settledMs <= sentMs; first = unsettled.at(0)) {
+        unsettled.shift()
+        // Tokens may count from the admission of the request on.
+        level.add(first.sentMs, first.tokens)
+      }
+      return Math.floor(level.at(shownMs))
+    }
 
     function judge(use: TokenUse, { certain, before }: SumBounds<number>) {
       const { id, sentMs, remaining, limit } = use
+      maxLimit = Math.max(maxLimit, limit)
+      const lacked = lacking(use)
+      unsettled.insert(use)
       if (sentMs >= (past.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) + windowMs / steps)
         past = [...past.filter(({ atMs }) => atMs > sentMs - 2 * windowMs), { atMs: sentMs, tokens: before }]
       if (!Number.isFinite(remaining) || !Number.isFinite(use.endsToMs)) return
       endsToMs = use.endsFromMs > endsToMs ? use.endsToMs : Math.min(endsToMs, use.endsToMs)
       // Requests sent before the window may have counted in the previous one.
       const earlier = past.find(({ atMs }) => atMs >= endsToMs - windowMs)?.tokens ?? before
-      const used = certain - earlier
+      const used = Math.min(certain - earlier, lacked)
       if (used <= 0) return
       if (used > limit && limit > 0) {
         const message = `a request of ${name} was accepted after ${used} of ${limit} tokens were used, expected a 429`
