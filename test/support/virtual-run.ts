@@ -27,6 +27,8 @@ export type VirtualRun = {
   readonly seed?: number
   readonly lies?: readonly Lie[]
   readonly contract?: Contract
+  /** What the service does, if it is not what the contract says. */
+  readonly serviceContract?: Contract
   /** A profile file instead of a contract. */
   readonly profile?: string
   readonly openingBalanceUsd?: string
@@ -61,7 +63,7 @@ export async function virtualRun(
   const plan = makePlan(scenario, contract, { seed, target: null, budgetUsd: null })
   const clock = manualClock()
   const service = createService({
-    contract,
+    contract: options.serviceContract ?? contract,
     clock: skewed(clock, options.skewMs ?? 0),
     seed: options.serviceSeed ?? seed ?? 1,
     openingBalanceUsd: options.openingBalanceUsd ?? '10',
