@@ -65,7 +65,10 @@ function slidingCounter(limit: number, windowMs: number): Counter {
     return nowMs / windowMs - now
   }
   return {
-    used: nowMs => Math.ceil(previous * (1 - moveTo(nowMs)) + current),
+    used: nowMs => {
+      const passed = moveTo(nowMs)
+      return Math.ceil(previous * (1 - passed) + current)
+    },
     add: nowMs => {
       moveTo(nowMs)
       current++
