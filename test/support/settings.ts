@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs'
+import type { Contract } from '../../src/contract/contract.ts'
+import { documentedContract } from '../../src/contract/documented.ts'
+import { loadProfile } from '../../src/contract/profile.ts'
 import type { VirtualRun } from './virtual-run.ts'
 
 /** A shipped scenario with its documented conditions, used to find lies. */
@@ -9,6 +12,15 @@ const shipped = (name: string): Setting => ({ name, run: { scenario: `scenarios/
 const withShortWindows = (name: string): Setting => ({
   name: `${name} with short windows`,
   run: { scenario: `scenarios/${name}.yaml`, profile: 'scenarios/profiles/short-windows.yaml' },
+})
+
+/** Some clauses need the algorithm of the limits. Without it, much of what a service does may be right. */
+const withKnownAlgorithm = (setting: string, contract: Contract): Setting => ({
+  name: `${setting} with a known algorithm`,
+  run: {
+    scenario: `scenarios/${setting.split(' ')[0]}.yaml`,
+    contract: { ...contract, limits: { ...contract.limits, algorithm: 'fixed-window' } },
+  },
 })
 
 const forPartners = (name: string): Setting => ({
@@ -29,6 +41,9 @@ export const settings: readonly Setting[] = [
   shipped('abuse-block'),
   shipped('rate-limit'),
   withShortWindows('rate-limit'),
+  withKnownAlgorithm('rate-limit', documentedContract),
+  withKnownAlgorithm('rate-limit with short windows', loadProfile('scenarios/profiles/short-windows.yaml')),
+  withKnownAlgorithm('smoke', documentedContract),
   shipped('partner-tiers'),
   shipped('stairs'),
   shipped('spike'),

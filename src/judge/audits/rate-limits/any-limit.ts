@@ -50,6 +50,10 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   /** Accepted requests of the last windows that every request from now on finds, by their sending. */
   const settled = createSortedQueue<AnyRequest>(({ sentMs }) => sentMs)
   const level = createLeakyLevel(() => maxAllowed() / windowMs)
+  /** All accepted requests of the last windows, by their sending, and their level. */
+  const admitted = createSortedQueue<AnyRequest>(({ sentMs }) => sentMs)
+  const load = createLeakyLevel(() => maxAllowed() / windowMs)
+  let lastShownMs = Number.NEGATIVE_INFINITY
   /** Requests that may still affect others, by their responses, and the sum of those that cannot. */
   const recent = createSortedQueue<AnyRequest>(({ shownMs }) => shownMs)
   let forgotten = unused
@@ -112,20 +116,19 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     if (isRetry(request) && !isRetryDecided) reporter.pass('retry.after-reset')
     isRetryDecided = true
     const own = request.stated
-    if (own === null || remaining === null || (limit !== null && own !== limit)) {
-      judgeEnforced(request, 2 * maxAllowed())
-      return
-    }
+    judgeEnforced(request)
+    if (own === null || remaining === null || (limit !== null && own !== limit)) return
     const used = own - remaining
     // Half of the requests of a bucket may be back before the response states what remains.
     const min = Math.max(0, Math.min(own, certainUse(request) + 1 - level.leaked(sentMs, shownMs)))
     const max = possible.counted + possible.rejected - forgotten.counted - forgotten.rejected
-    const ofKey = [countOfKey(certain.sentByKey, key), countOfKey(possible.sentByKey, key)] as const
+    const maxOfKey = countOfKey(possible.sentByKey, key)
     const otherKeys = hasOtherKeys(certain.sentByKey, key)
     if (used >= Math.floor(min) && (used <= max || !hasAll)) {
-      if (otherKeys && used > ofKey[1]) reporter.pass('auth.keys-share-limits')
+      if (otherKeys && used > maxOfKey) reporter.pass('auth.keys-share-limits')
       reporter.pass('limit.requests.remaining')
-    } else if (otherKeys && used <= ofKey[1] && used >= 1) {
+      // The first request of another key looks like the first of all.
+    } else if (otherKeys && used >= 1 && used <= maxOfKey && (used < min || knownFromMs !== null)) {
       const message = `${used} requests of ${scope} are stated as used, which counts only one key, expected at least ${Math.floor(min)} for all keys`
       reporter.fail('auth.keys-share-limits', message, [id])
     } else {
@@ -134,7 +137,6 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       reporter.fail('limit.requests.remaining', message, [id])
     }
     if (used === 1) firsts.insert(request)
-    judgeEnforced(request, maxAllowed())
   }
 
   /** The number of earlier requests that certainly count, whatever the algorithm. */
@@ -144,25 +146,36 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     return Math.min(settled.size() - settled.countBelow(windowStartMs), level.at(shownMs))
   }
 
-  function judgeEnforced(request: AnyRequest, max: number) {
-    // One more than a bucket holds may be the effect of rounding.
-    const certain = request.resetMs === null ? level.at(request.shownMs) : certainUse(request)
+  /** All accepted requests so far were admitted between their sending and the last response. */
+  function judgeEnforced(request: AnyRequest) {
+    const max = maxAllowed()
+    admitted.insert(request)
+    while ((admitted.at(0)?.sentMs ?? request.sentMs) < request.sentMs - rememberedWindows * windowMs) admitted.shift()
+    if (admitted.size() > maxRemembered) admitted.shift()
+    lastShownMs = Math.max(lastShownMs, request.shownMs)
+    load.add(request.sentMs)
+    // One more than a bucket holds may be the effect of rounding, and two windows may meet.
+    const inBucket = load.at(lastShownMs) - 1
+    const certain = Math.min(inBucket, inWindow(request) ?? inBucket - max)
     if (certain <= max) return
     sums.missing429++
-    const message = `a request of ${scope} was accepted after ${Math.floor(certain)} of ${max} were used, expected a 429`
+    const message = `${Math.floor(certain)} requests of ${scope} were accepted, expected at most ${max} and then a 429`
     reporter.fail(isByKey(request) ? 'auth.keys-share-limits' : 'limit.requests.enforced', message, [request.id])
   }
 
-  const isByKey = ({ stated: own, remaining }: AnyRequest) => {
-    const byKey = settledByKey()
-    return byKey.length > 1 && own !== null && remaining !== null && own - remaining <= Math.max(...byKey)
+  /** The accepted requests of the window that ends at the stated reset, if there are windows; null: it states none. */
+  function inWindow({ resetMs }: AnyRequest): number | null {
+    if (resetMs === null) return null
+    const { min } = offset()
+    if (startedAtMs + lastShownMs + offset().max > resetMs - clockResolutionMs) return 0
+    return admitted.size() - admitted.countBelow(resetMs - windowMs + clockResolutionMs - startedAtMs - min)
   }
 
-  function settledByKey(): readonly number[] {
+  const isByKey = ({ stated: own, remaining }: AnyRequest) => {
     let byKey: readonly number[] = noCounts
-    for (let index = 0, each = settled.at(0); each !== undefined; each = settled.at(++index))
+    for (let index = 0, each = admitted.at(0); each !== undefined; each = admitted.at(++index))
       byKey = addKey(byKey, each.key)
-    return byKey
+    return byKey.length > 1 && own !== null && remaining !== null && own - remaining <= Math.max(...byKey)
   }
 
   function judgeRejected(request: AnyRequest, { before, possible }: SumBounds<Use>, hasAll: boolean) {
