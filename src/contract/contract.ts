@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { promisesSchema } from './promises.ts'
+import { sourcesSchema } from './sources.ts'
 
 /** The tiers of models. They determine limits and prices. */
 export const modelTiers = ['XS', 'S', 'M', 'L'] as const
@@ -94,10 +96,12 @@ const tierLimits = z.strictObject({ XS: textLimits, S: textLimits, M: textLimits
 const model = z.strictObject({
   id: z.string().min(1),
   name: z.string().min(1),
-  tier: z.enum(modelTiers),
+  /** null: unknown, so the documented limits of tiers do not apply. */
+  tier: z.enum(modelTiers).nullable(),
   /** Reserved for paying users. */
   payingOnly: z.boolean().default(false),
-  maxCompletionTokens: positiveInt,
+  /** null: unknown. */
+  maxCompletionTokens: positiveInt.nullable(),
   /** Whether the model supports log probabilities; null: unknown, so not asserted. */
   logprobs: z.boolean().nullable().default(null),
   /** USD for one million tokens; null: unknown, so no amount is asserted. */
@@ -141,7 +145,10 @@ const resource = z.strictObject({
 })
 export type Resource = z.infer<typeof resource>
 
-const network = z.strictObject({ baseCredits: positiveInt, family: z.enum(['evm', 'solana', 'starknet']) })
+export const networkFamilies = ['evm', 'solana', 'starknet'] as const
+
+/** `baseCredits: null`: unknown, so no amount is asserted. */
+const network = z.strictObject({ baseCredits: positiveInt.nullable(), family: z.enum(networkFamilies) })
 export type Network = z.infer<typeof network>
 
 /**
@@ -162,12 +169,14 @@ export const contractSchema = z.strictObject({
     rateLimits: z.string(),
     rateLimitLogs: z.string(),
   }),
+  /** The clauses that the target promises. Others are never judged. */
+  promises: promisesSchema.default({ only: null, except: [] }),
   auth: z.strictObject({
     /** The allowed statuses of a response to a request without credentials; none: not asserted. */
     noKey: z.array(z.int()),
   }),
   accounts: z.strictObject({ default: tierLimits, partner: tierLimits }),
-  models: z.array(model).min(1),
+  models: z.array(model),
   /** Everything that is neither chat nor RPC, by name as in scenarios. */
   resources: z.record(z.string(), resource),
   resourceLimits: z.strictObject({ default: limitsOfResources, partner: limitsOfResources }),
@@ -177,8 +186,8 @@ export const contractSchema = z.strictObject({
   requestTimestampHeader: z.string().min(1).nullable(),
   chat: chatTerms,
   rpc: z.strictObject({
-    /** Requests per minute of one caller. A batch is one request. */
-    requestsPerMinute: positiveInt,
+    /** Requests per minute of one caller; null: not asserted. A batch is one request. */
+    requestsPerMinute: perMinute,
     batchLimit: positiveInt,
     /** Whether the rejection of a batch names all of its unsupported methods; false: not asserted. */
     namesEveryMethod: z.boolean(),
@@ -214,8 +223,11 @@ export const contractSchema = z.strictObject({
     keyPattern: z.string(),
     /** Whether a key that does not match is rejected with 400 or ignored; null: not asserted. */
     badKey: z.enum(['rejected', 'ignored']).nullable(),
-    /** Whether concurrent requests with one key are billed once. `best-effort` asserts nothing about them. */
-    concurrent: z.enum(['one-charge', 'best-effort']),
+    /**
+     * Whether concurrent requests with one key are billed once; null: not asserted. With `best-effort`, a response is also
+     * in the cache only a moment after it was sent.
+     */
+    concurrent: z.enum(['one-charge', 'best-effort']).nullable(),
   }),
   limits: z.strictObject({
     windowMs: milliseconds,
@@ -225,10 +237,25 @@ export const contractSchema = z.strictObject({
     tokensReset: z.enum(['seconds', 'unix-milliseconds']),
     /** Whether inference responses must carry the three token headers. */
     tokenHeaders: z.boolean(),
+    /** The limits that the target published, per minute, by limit name. They take precedence over those of tiers. */
+    published: z.record(z.string(), z.number().positive()).default({}),
+    /** What the limits in responses are compared with. `target`: with those published, and with what is enforced. */
+    judgedBy: z.enum(['target', 'documented']).default('documented'),
   }),
+  lists: z
+    .strictObject({
+      /**
+       * `public`: the layouts that are public, and sorted networks; null: lists in other layouts are not judged, and in any
+       * order.
+       */
+      layout: z.enum(['public']).nullable().default(null),
+    })
+    .default({ layout: null }),
   errors: z.strictObject({
     /** The code of a 402 to a caller with a key; null: not asserted. */
     insufficientBalanceCode: z.string().min(1).nullable(),
+    /** `error`: a text or an object with a message, as the field `error`; null: any object with a text. */
+    layout: z.enum(['error']).nullable().default(null),
   }),
   abuse: z.strictObject({
     /** More failures than this within `windowMs` block the caller for `blockMs`. */
@@ -236,7 +263,7 @@ export const contractSchema = z.strictObject({
     windowMs: milliseconds,
     blockMs: milliseconds,
     /** The status of responses during a block. */
-    status: z.int().min(400).max(499),
+    status: z.int().min(400).max(599),
     /** What counts as a failure: any non-success response, or a 4xx other than 429. */
     counts: z.enum(['non-success', 'client-errors-but-429']),
     /** Whether responses during a block count as failures themselves; null: not asserted. */
@@ -246,7 +273,7 @@ export const contractSchema = z.strictObject({
      * asserted.
      */
     scope: z.enum(['account', 'model']).nullable(),
-    /** The words that distinguish this response from other rejections. */
+    /** Words that only this response has. It is also recognized by the two patterns below. */
     opening: z.string().min(1),
     /** Patterns that the message must match, ignoring case; `{seconds}` is replaced by the length of the block. */
     saysWait: pattern,
@@ -258,6 +285,8 @@ export const contractSchema = z.strictObject({
     /** The name of the RPC proxy in the log, instead of a model. */
     rpcId: z.string(),
   }),
+  /** Values that do not come from the document or its defaults. */
+  sources: sourcesSchema.default({}),
   billing: z.strictObject({
     /** After this time without requests, the balance includes every charge. */
     settleMs: milliseconds,

@@ -18,7 +18,8 @@ export const documentedContract: Contract = {
     rateLimits: '/api_keys/rate_limits',
     rateLimitLogs: '/api_keys/rate_limit_logs',
   },
-  auth: { noKey: [401] },
+  promises: { only: null, except: [] },
+  auth: { noKey: [401, 402] },
   accounts: {
     default: {
       XS: { requestsPerMinute: 500, tokensPerMinute: 1_000_000 },
@@ -146,7 +147,7 @@ export const documentedContract: Contract = {
     ttlMs: 24 * 60 * 60 * 1000,
     keyPattern: '^[A-Za-z0-9_-]{1,255}$',
     badKey: 'rejected', // as for any other invalid parameter
-    concurrent: 'one-charge',
+    concurrent: null, // open
   },
   limits: {
     windowMs: 60_000,
@@ -154,8 +155,11 @@ export const documentedContract: Contract = {
     requestsReset: 'unix-seconds',
     tokensReset: 'seconds',
     tokenHeaders: true,
+    published: {},
+    judgedBy: 'documented',
   },
-  errors: { insufficientBalanceCode: 'INSUFFICIENT_BALANCE' },
+  lists: { layout: null }, // open
+  errors: { insufficientBalanceCode: 'INSUFFICIENT_BALANCE', layout: null },
   abuse: {
     failures: 20,
     windowMs: 30_000,
@@ -165,10 +169,11 @@ export const documentedContract: Contract = {
     blockedCount: false, // otherwise a block would last longer than 30 s
     scope: 'account',
     opening: 'Too many failed attempts', // public
-    saysWait: 'wait (for )?{seconds} ?s(ec|\\b)',
-    saysRetry: 'retry|again',
+    saysWait: '\\b{seconds}[ -]?(s\\b|sec)',
+    saysRetry: 'retry|again|wait',
   },
   limitLogs: { rows: 50, rpcId: 'endpoint:api/v1/crypto/rpc' }, // public
+  sources: {},
   billing: { settleMs: 1_000, balanceResolutionUsd: '0.00000001', balanceHeaders: true, balanceRemaining: 'wallets' },
 }
 

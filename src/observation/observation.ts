@@ -77,6 +77,8 @@ export type ObservedResponse = {
   readonly status: number
   /** Names in lower case. Repeated headers are joined with ", ". Each value is cut at 512 characters. */
   readonly headers: Readonly<Record<string, string>>
+  /** Present if there were more headers than Turnpike keeps: a header that is not in `headers` may have been sent. */
+  readonly headersCut?: true | undefined
   readonly bytes: number
   readonly body: Body
 }
@@ -98,7 +100,8 @@ export type RequestDescriptor = ChatDescriptor | RpcDescriptor | ListDescriptor 
 export type ChatDescriptor = {
   readonly kind: 'chat'
   readonly model: string
-  readonly modelTier: ModelTier
+  /** null: unknown. */
+  readonly modelTier: ModelTier | null
   readonly stream: boolean
   readonly promptTokens: number
   /** The maximum number of tokens of one choice. */

@@ -23,7 +23,8 @@ export const authProbes = {
   'bad-key-to-rpc': sentBy('bad-key', 'auth.bearer', toNode),
   'no-key': sentBy('anonymous', 'auth.missing', hello, noKey),
   'no-key-to-rpc': sentBy('anonymous', 'auth.missing', toNode, noKey),
-  'other-scheme': sentBy('other-scheme', 'auth.malformed', hello),
+  // To a service that knows only keys and wallets, these are no credentials.
+  'other-scheme': sentBy('other-scheme', 'auth.malformed', hello, noKey),
   'model-for-payers': sentBy(
     'free-user',
     'auth.paid-only',

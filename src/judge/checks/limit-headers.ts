@@ -1,7 +1,7 @@
 import { quote } from '../../lib/format.ts'
 import { isDecimal } from '../../lib/numbers.ts'
 import { applicableLimit } from '../../observation/limit-scope.ts'
-import { authenticatedResponse, isAbuseBlock } from '../../observation/response.ts'
+import { authenticatedResponse, is2xx, isAbuseBlock } from '../../observation/response.ts'
 import type { Check } from './check.ts'
 
 const types = ['user', 'api_key', 'global']
@@ -22,21 +22,23 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   const { headers, status } = response
   const requestIds = [observation.id]
 
-  if (areNumbers('limit.requests.headers', ofRequests))
+  // A rejected request may count against another limit, which its headers state.
+  if (areNumbers('limit.requests.headers', ofRequests) && (is2xx(status) || status === 429))
     compare(
       observation.request.kind === 'resource' ? 'limit.resources' : 'limit.requests.limit',
       headers[ofRequests.limit],
       scope?.requestsPerMinute,
+      scope?.stated.requestsPerMinute,
     )
 
   const isInference = observation.request.kind === 'chat' && status === 200
   if (isInference && contract.limits.tokenHeaders && areNumbers('limit.tokens.headers', ofTokens)) {
-    compare('limit.tokens.limit', headers[ofTokens.limit], scope?.tokensPerMinute)
+    compare('limit.tokens.limit', headers[ofTokens.limit], scope?.tokensPerMinute, scope?.stated.tokensPerMinute)
     if (contract.limits.tokensReset === 'seconds') checkSecondsLeft(headers[ofTokens.reset])
   }
 
   const type = headers['x-ratelimit-type']
-  if (type === undefined && status !== 429) return
+  if (type === undefined && (status !== 429 || response.headersCut)) return
   if (type !== undefined && types.includes(type)) reporter.pass('limit.type')
   else
     reporter.fail(
@@ -52,6 +54,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
       return true
     }
     const invalid = [limit, remaining, reset].filter(name => !isNumber(name))
+    if (response?.headersCut && invalid.every(name => headers[name] === undefined)) return false
     const got = invalid.map(name => `${name} is ${quote(headers[name])}`).join(', ')
     reporter.fail(clause, `${got} on a ${status}, expected non-negative numbers`, requestIds)
     return false
@@ -66,9 +69,15 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
     clause: 'limit.requests.limit' | 'limit.resources' | 'limit.tokens.limit',
     said: string | undefined,
     expected: number | null | undefined,
+    stated: number | null | undefined,
   ) {
     if (expected === null || expected === undefined) return
     if (Number(said) === expected) return reporter.pass(clause)
+    // Which of the two statements of the target is wrong shows the limit by the document or the profile.
+    if (contract.limits.judgedBy === 'target' && Number(said) === stated) {
+      const message = `the rate-limits endpoint states ${expected} for ${scope?.name}, but responses state ${said}`
+      return reporter.fail('catalogue.rate-limits', message, requestIds)
+    }
     const message = `the stated limit of ${scope?.name} is ${said}, expected ${expected} (${scope?.tier})`
     reporter.fail(clause, message, requestIds)
   }
