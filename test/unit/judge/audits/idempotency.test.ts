@@ -136,6 +136,15 @@ describe('an honest service passes', () => {
     expect(judge(uses, { ttlMs: 61_000 }).failed).not.toEqual([])
   })
 
+  test('what concurrent requests get is open, unless the contract states it', () => {
+    const uses = observationsOf([
+      ['original', 0, 10, fresh()],
+      ['duplicate', 0, 12, fresh()],
+    ])
+    expect(judge(uses, { concurrent: null }).failed).toEqual([])
+    expect(judge(uses, { concurrent: 'one-charge' }).failed.map(([clause]) => clause)).toEqual(['rpc.replay.charge'])
+  })
+
   test('with best-effort caching, each concurrent request may be the first', () => {
     const uses = observationsOf([
       ['original', 0, 10, fresh('a')],
