@@ -5,6 +5,7 @@ import { documentedContract } from '../../src/contract/documented.ts'
 import { loadProfile } from '../../src/contract/profile.ts'
 import { randomStream } from '../../src/lib/random.ts'
 import { isConcurrencyRejection } from '../../src/observation/response.ts'
+import { lieByName } from '../../src/service/lies/lies.ts'
 import { type VirtualRun, virtualRun } from '../support/virtual-run.ts'
 
 /** The budget is tested elsewhere. */
@@ -37,6 +38,13 @@ const oneAtATime: Contract = contractSchema.parse({
   rpc: { ...documentedContract.rpc, oneAtATime: { waitMs: 5, message: 'Another request is in flight' } },
   idempotency: { ...documentedContract.idempotency, concurrent: 'best-effort' },
 })
+
+const blatantLies = [
+  ['no-request-limit', 'limit.requests.enforced'],
+  ['sudden-429', 'limit.requests.not-early'],
+  ['remaining-never-falls', 'limit.requests.remaining'],
+  ['reset-behind', 'limit.requests.reset'],
+] as const
 
 /** All failures that a run reports. */
 async function failuresIn(run: Partial<VirtualRun>) {
@@ -98,6 +106,20 @@ describe('no clause fails for the honest service', () => {
       const { report: _, observations: __, ...failures } = await failuresIn(run)
       expect(failures).toEqual(noFailures)
     })
+  })
+
+  test.each(limiterAlgorithms)('but blatant lies are told by a service with a %s too', async algorithm => {
+    const serviceContract = { ...documentedContract, limits: { ...documentedContract.limits, algorithm } }
+    for (const [name, clause] of blatantLies) {
+      const lie = lieByName(name)
+      if (lie === undefined) throw new Error(`unknown lie: ${name}`)
+      const run = { scenario: 'scenarios/rate-limit.yaml', serviceContract, lies: [lie] }
+      const { report } = await failuresIn(run)
+      expect({ name, found: report.findings.map(finding => finding.clause) }).toEqual({
+        name,
+        found: expect.arrayContaining([clause]),
+      })
+    }
   })
 
   const conformance = 'scenarios/conformance.yaml'

@@ -183,6 +183,29 @@ describe('a service with one fault fails its clause and no other', () => {
   })
 })
 
+describe('a service with a blatant fault fails, although its algorithm is unknown', () => {
+  const faults: Readonly<Record<string, [ClauseId, Fault, Partial<Traffic>?]>> = {
+    'accepts everything': ['limit.requests.enforced', { admits: () => true }, { gapMs: 400 }],
+    'accepts a quarter of its limit': ['limit.requests.not-early', { admits: used => used < 5 }, { gapMs: 800 }],
+    'states that all requests remain': ['limit.requests.remaining', { remaining: (_, limit) => limit }],
+    'states twice as many as were used': [
+      'limit.requests.remaining',
+      { remaining: (left, limit) => Math.max(0, limit - 2 * (limit - left)) },
+    ],
+    'states the beginning of the window as its reset': ['limit.requests.reset', { resetMs: reset => reset - 65_000 }],
+    'states the reset of the next window': ['limit.requests.reset', { resetMs: reset => reset + 65_000 }],
+  }
+  for (const begin of begins) {
+    test.each(Object.entries(faults))(`${begin}: %s`, (_, [clause, fault, traffic = {}]) => {
+      for (const seed of seeds) {
+        const seen = gate({ begins: begin }, { seed, latencyMs: 60, lost: 0, refused: 0, ...traffic }, fault)
+        const clauses = judge(seen, { algorithm: null }).findings.map(finding => finding.clause)
+        expect({ seed, clauses }).toEqual({ seed, clauses: expect.arrayContaining([clause]) })
+      }
+    })
+  }
+})
+
 describe('a finding states what was found and what was expected', () => {
   const quiet = { seed: 1, latencyMs: 20, lost: 0, refused: 0, gapMs: 800 }
   const reason = (fault: Fault) => judge(gate({ begins: 'with-minute' }, quiet, fault)).findings[0]?.message ?? ''
