@@ -115,6 +115,7 @@ const bodyValue = ({ body }: ObservedResponse): unknown => (body.kind === 'json'
 function wrongErrorObject(response: ObservedResponse, { errors }: Contract): string | null {
   const value = bodyValue(response)
   const body = jsonObject(response)
+  if (response.status === 402 && isPaymentRequirements(body)) return null
   if (errors.layout === null) {
     if (body === null && !(Array.isArray(value) && value.some(toObject)))
       return 'is no JSON object, expected one with a text'
@@ -123,7 +124,7 @@ function wrongErrorObject(response: ObservedResponse, { errors }: Contract): str
   if (body === null) return 'is no JSON object, expected a text or an object as error'
   const { error } = body
   const isErrorObject = (typeof error === 'string' && error !== '') || toObject(error) !== null
-  if (isErrorObject || (response.status === 402 && isPaymentRequirements(body))) return null
+  if (isErrorObject) return null
   return `has error ${quote(error)}, expected a text or an object as error`
 }
 

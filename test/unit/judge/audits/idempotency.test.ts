@@ -197,16 +197,6 @@ describe('a service that violates a clause fails it', () => {
       ],
     ],
     [
-      'a race that two requests win',
-      'rpc.replay.charge',
-      '2 concurrent requests with one key each got a first response, expected one charge',
-      [
-        ['original', 0, 10, fresh()],
-        ['duplicate', 0, 12, fresh()],
-        ['duplicate', 0, 12, replay()],
-      ],
-    ],
-    [
       'a replay with another body',
       'rpc.replay.body',
       'a replay has another body than the response that it repeats, expected the same bytes',
