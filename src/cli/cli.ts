@@ -1,5 +1,6 @@
 import yargs from 'yargs'
 import { UsageError } from '../lib/usage-error.ts'
+import { checkArguments } from './check-arguments.ts'
 import { commands } from './commands.ts'
 import type { Command } from './flags.ts'
 import { version } from './flags.ts'
@@ -9,6 +10,7 @@ The report goes to stdout; progress and notes go to stderr.`
 
 /** Parses the command line, runs the command, and returns the exit code. */
 export async function runCli(args: readonly string[]): Promise<number> {
+  checkArguments(args, commands)
   let exitCode = 0
   const parser = yargs([...args])
     .scriptName('turnpike')
