@@ -20,7 +20,12 @@ export function contractOf(values: Values): Contract {
 }
 
 /** A plan before limit discovery, and how to make it again with the limits that the target published. */
-export type DraftPlan = { readonly plan: Plan; readonly replan: (publishedLimits: PublishedLimits) => Plan }
+export type DraftPlan = {
+  readonly plan: Plan
+  readonly replan: (publishedLimits: PublishedLimits) => Plan
+  /** The budget in the scenario file. */
+  readonly ownBudgetUsd: string | null
+}
 
 /** The plan of a scenario file under the flags. */
 export async function draftPlan(file: string, contract: Contract, values: Values): Promise<DraftPlan> {
@@ -35,7 +40,7 @@ export async function draftPlan(file: string, contract: Contract, values: Values
     if (stage.shape === 'recorded') recordings.set(stage.name, await readRecording(stage.name, stage))
   const replan = (publishedLimits: PublishedLimits) =>
     makePlan(scenario, contract, overrides, { recordings, publishedLimits })
-  return { plan: replan(notDiscovered), replan }
+  return { plan: replan(notDiscovered), replan, ownBudgetUsd: scenario.budgetUsd }
 }
 
 /** Throws a UsageError, before anything is sent, if a plan could spend more than its budget. */
@@ -51,7 +56,8 @@ export function assertWithinBudget(plan: Plan): void {
  * Why a plan must not run; null if it may. Turnpike never spends money without permission: a target that is not on this
  * machine needs a budget, and a plan that could exceed its budget is refused.
  */
-export function budgetMistake({ target, budgetUsd, forecast }: Plan): Mistake | null {
+export function budgetMistake({ target, budgetUsd, isBudgetUnlimited, forecast }: Plan): Mistake | null {
+  if (isBudgetUnlimited) return null
   if (target !== null && !isLoopback(target)) {
     if (budgetUsd === null)
       return {
@@ -63,7 +69,7 @@ export function budgetMistake({ target, budgetUsd, forecast }: Plan): Mistake | 
       return {
         where: 'forecast',
         got: 'a model without a known price',
-        expected: 'its price in the profile, so that the budget can be enforced',
+        expected: 'its price in the profile, so that the budget can be enforced, or --budget-usd unlimited',
       }
   }
   if (budgetUsd !== null && forecast.worstUsd !== null && pico(forecast.worstUsd) > pico(budgetUsd))

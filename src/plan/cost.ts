@@ -48,7 +48,7 @@ export function maxPicoUsd(call: Call, contract: Contract): bigint | null {
 export function maxRequestPicoUsd(call: Call, contract: Contract): bigint | null {
   switch (call.kind) {
     case 'chat':
-      return chatPicoUsd(call, 1, contract)
+      return chatPicoUsd(call, 1, contract, maxPromptPrice)
     case 'resource':
       return resourcePicoUsd(call.resource, contract)
     case 'probe':
@@ -76,18 +76,20 @@ function rpcPicoUsd(credits: number, { rpc: { usdPerCredit, costDecimals } }: Co
   return ((costOf(credits, pico(usdPerCredit), 1n) + lastDigit - 1n) / lastDigit) * lastDigit
 }
 
-/** The maximum cost of some chat arrivals; null if a price is unknown. */
-function chatPicoUsd(call: ChatCall, arrivals: number, contract: Contract): bigint | null {
+/** The maximum cost of some chat arrivals, with prompt tokens of this price; null if a price is unknown. */
+function chatPicoUsd(call: ChatCall, arrivals: number, contract: Contract, promptPrice: PromptPrice): bigint | null {
   const { model, options } = call
   const requested = options?.body.model ?? model
   const price = contract.models.find(({ id }) => id === requested)?.usdPerMillion ?? null
   const lookups = lookupsPicoUsd(call, arrivals, contract)
   if (price === null || lookups === null) return null
   const promptTokens = estimatedPromptTokens(call.promptTokens) + extraTokens(options)
-  const prompt = costOf(arrivals * promptTokens, maxPromptPrice(price), 1_000_000n)
+  const prompt = costOf(arrivals * promptTokens, promptPrice(price), 1_000_000n)
   const completionTokens = maxCompletionTokens(call, contract) * choicesOf(options)
   return prompt + costOf(arrivals * completionTokens, pico(price.output), 1_000_000n) + lookups
 }
+
+type PromptPrice = (price: NonNullable<Model['usdPerMillion']>) => bigint
 
 type ChatCall = Extract<Call, { kind: 'chat' }>
 
@@ -110,9 +112,8 @@ function extraTokens(options: ChatCall['options']): number {
 }
 
 /** Tokens written to a cache may cost more than others. */
-function maxPromptPrice({ input, cacheInput, cacheWrite }: NonNullable<Model['usdPerMillion']>): bigint {
-  return [pico(cacheInput ?? '0'), pico(cacheWrite ?? '0')].reduce((a, b) => (a > b ? a : b), pico(input))
-}
+const maxPromptPrice: PromptPrice = ({ input, cacheInput, cacheWrite }) =>
+  [pico(cacheInput ?? '0'), pico(cacheWrite ?? '0')].reduce((a, b) => (a > b ? a : b), pico(input))
 
 function resourcePicoUsd(name: string, contract: Contract): bigint | null {
   const usd = resourceOf(contract, name)?.worstUsd ?? null
@@ -135,7 +136,7 @@ export function maxUsd(counts: CallCounts, contract: Contract): string | null {
   let picoUsd = 0n
   for (const { call, arrivals } of counts) {
     if (call.kind === 'chat') {
-      const cost = chatPicoUsd(call, arrivals, contract)
+      const cost = chatPicoUsd(call, arrivals, contract, ({ input }) => pico(input))
       if (cost === null) return null
       picoUsd += cost
     } else if (call.kind === 'resource') {

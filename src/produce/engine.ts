@@ -10,14 +10,8 @@ import { type Arrival, createArrivalSource } from './arrivals/arrivals.ts'
 import type { SpecialKeys } from './callers/api-keys.ts'
 import type { Caller } from './callers/caller.ts'
 import { dropArrival, expectedRefusals, maxExpectedRefusals, type SendContext, sendArrival } from './calls/send.ts'
-import {
-  type Budget,
-  createBudget,
-  type MaxCost,
-  type Reservation,
-  type SharedBudget,
-  type Spend,
-} from './drivers/budget.ts'
+import type { Spend } from './drivers/account-spend.ts'
+import { type Budget, createBudget, type MaxCost, type Reservation, type SharedBudget } from './drivers/budget.ts'
 import { driveCapacity, type Search } from './drivers/capacity.ts'
 import { driveClosed } from './drivers/closed.ts'
 import { createInFlight, type DriverContext } from './drivers/driver.ts'

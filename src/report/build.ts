@@ -134,11 +134,12 @@ function sortedLike(order: readonly string[], values: readonly string[]): readon
 }
 
 /** The parts of the plan that the report shows; `plan.json` has all of it. */
-function planFacts({ callers, budgetUsd, forecast, stages, calls, slo }: Plan): PlanFacts {
+function planFacts({ callers, budgetUsd, isBudgetUnlimited, forecast, stages, calls, slo }: Plan): PlanFacts {
   const { requests, durationMs, credits, worstUsd } = forecast
   return {
     callers: { count: callers.names.length, tier: callers.accountTier, shared: callers.shared },
     budgetUsd,
+    isBudgetUnlimited: isBudgetUnlimited === true,
     forecast: { requests, durationMs, credits, worstUsd },
     stages: stages.map(stage => ({
       name: stage.name,

@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { parseBytes, parseDuration, parsePercent, parseRate, parseShareOfTier, parseUsd, type Rate } from './units.ts'
+import {
+  maxBudgetUsd,
+  parseBytes,
+  parseDuration,
+  parsePercent,
+  parseRate,
+  parseShareOfTier,
+  parseUsd,
+  type Rate,
+} from './units.ts'
 
 /**
  * The field types of a scenario. Every error message states what was expected and completes the sentence
@@ -22,6 +31,10 @@ export const nameField = z.string({ error: nameText }).regex(namePattern, { erro
 
 export const textField = (expected: string) =>
   z.string({ error: expected }).refine(value => value.trim() !== '', expected)
+
+/** The value of a header: printable ASCII, so that it cannot add a header of its own. */
+export const headerField = (expected: string) =>
+  textField(expected).refine(value => /^[\x20-\x7e]+$/.test(value), `${expected}, in printable ASCII characters`)
 
 export const flagField = z.boolean({ error: 'true or false' })
 
@@ -96,8 +109,8 @@ export const burstSizeField = z
   })
 
 export const usdField = quantityOrNumber(parseUsd, 'an amount of dollars such as 0.25').refine(
-  amount => amount !== '0',
-  'an amount of dollars above 0',
+  amount => amount !== '0' && Number(amount) <= maxBudgetUsd,
+  `an amount of dollars above 0 and of at most ${maxBudgetUsd}`,
 )
 
 export const bytesField = quantityOrNumber(parseBytes, 'a size such as 65536 or 2MiB').refine(

@@ -1,4 +1,4 @@
-import { type Account, createAccount } from './account.ts'
+import { type AccountSpend, type AccountTerms, createAccountSpend, type Spend } from './account-spend.ts'
 
 /** The money of a run. All amounts are integers of the same unit. */
 export type Budget = {
@@ -20,30 +20,13 @@ export type Reservation = {
   left: bigint
 }
 
-/** What one request has cost, as far as its response and the price list tell. */
-export type Spend = {
-  readonly sentMs: number
-  /** The larger of the claimed and the computed cost. */
-  readonly cost: bigint
-  /** Whether it may have cost more. Then at least its maximum cost is counted. */
-  readonly isUnknown: boolean
-  /** Whether the target may charge the request long after its end, because it never responded. */
-  readonly isUnanswered: boolean
-  /** The balances that the response shows, in an order that stays the same; null: it does not show this one. */
-  readonly balances: readonly (bigint | null)[]
-}
-
 /** The maximum cost of an arrival, and of each of its requests. */
 export type MaxCost = { readonly arrival: bigint; readonly request: bigint }
 
-export type BudgetTerms = {
+export type BudgetTerms = AccountTerms & {
   readonly limit: bigint
   /** By call. A call without a maximum cost is free. */
   readonly maxCosts: ReadonlyMap<string, MaxCost>
-  /** A balance includes every charge this long after the end of its request. */
-  readonly settleMs: number
-  /** The part of a decrease that may come from rounding. */
-  readonly resolution: bigint
 }
 
 /** What was spent and is reserved, in shared memory. All workers of a run use the same one. */
@@ -61,13 +44,13 @@ const maxAmount = 2n ** 63n - 1n
  * all workers that share the sum. If a request costs more, that is the maximum of its call from then on.
  */
 export function createBudget({ limit, maxCosts, ...terms }: BudgetTerms, sum: SharedBudget): Budget {
-  const accounts = new Map<string, Account>()
+  const accounts = new Map<string, AccountSpend>()
   /** The highest costs seen, where they exceed the maximum. */
   const seen = new Map<string, bigint>()
   const highest = limit < maxAmount ? limit : maxAmount
 
-  const accountOf = (name: string): Account => {
-    const known = accounts.get(name) ?? createAccount(terms)
+  const accountOf = (name: string): AccountSpend => {
+    const known = accounts.get(name) ?? createAccountSpend(terms)
     accounts.set(name, known)
     return known
   }
@@ -84,7 +67,7 @@ export function createBudget({ limit, maxCosts, ...terms }: BudgetTerms, sum: Sh
     }
   }
   /** Applies a change to some accounts, and adds to the sum how much more they may have spent now. */
-  const update = (changed: readonly Account[], change: () => void): void => {
+  const update = (changed: readonly AccountSpend[], change: () => void): void => {
     const total = () => changed.reduce((spent, account) => spent + account.spent(), 0n)
     const before = total()
     change()

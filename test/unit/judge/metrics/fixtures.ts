@@ -39,6 +39,7 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
   slo: {},
   thresholds: [],
   budgetUsd: null,
+  isBudgetUnlimited: false,
   bounds: {
     maxInFlight: 10,
     maxBodyBytes: 1,

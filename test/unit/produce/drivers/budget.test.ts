@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { randomStream } from '../../../../src/lib/random.ts'
+import type { Spend } from '../../../../src/produce/drivers/account-spend.ts'
 import {
   type Budget,
   type BudgetTerms,
   createBudget,
   createSharedBudget,
   type Reservation,
-  type Spend,
   spentOf,
 } from '../../../../src/produce/drivers/budget.ts'
 

@@ -1,8 +1,26 @@
-import type { BudgetTerms, Spend } from './budget.ts'
+/** What one request has cost, as far as its response and the price list tell. */
+export type Spend = {
+  readonly sentMs: number
+  /** The larger of the claimed and the computed cost. */
+  readonly cost: bigint
+  /** Whether it may have cost more. Then at least its maximum cost is counted. */
+  readonly isUnknown: boolean
+  /** Whether the target may charge the request long after its end, because it never responded. */
+  readonly isUnanswered: boolean
+  /** The balances that the response shows, in an order that stays the same; null: it does not show this one. */
+  readonly balances: readonly (bigint | null)[]
+}
+
+export type AccountTerms = {
+  /** A balance includes every charge this long after the end of its request. */
+  readonly settleMs: number
+  /** The part of a decrease that may come from rounding. */
+  readonly resolution: bigint
+}
 
 /** The money of one caller: what its requests cost, and what its balance shows. */
-export type Account = {
-  /** The most that the account has spent, if every request in flight costs its maximum. */
+export type AccountSpend = {
+  /** The maximum that the account has spent, if every request in flight costs its maximum. */
   readonly spent: () => bigint
   readonly reserve: (amount: bigint) => void
   /** Withdraws the reservation of an arrival that was not sent. */
@@ -25,7 +43,7 @@ const bucketMs = 100
  * - By the balance: its decrease, and the maximum cost of all requests that a shown balance does not certainly include.
  * For an honest target, the second side never exceeds the maximum cost of everything sent.
  */
-export function createAccount({ settleMs, resolution }: Pick<BudgetTerms, 'settleMs' | 'resolution'>): Account {
+export function createAccountSpend({ settleMs, resolution }: AccountTerms): AccountSpend {
   let costs = 0n
   let reserved = 0n
   /** The maximum cost of all arrivals sent, and of those that the latest balance certainly includes. */
