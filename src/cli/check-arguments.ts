@@ -38,8 +38,6 @@ function readFlags(args: readonly string[], { flags }: Command): readonly Given[
   const given: Given[] = []
   for (let index = 0; index < args.length; index++) {
     const argument = args[index] ?? ''
-    // Everything after it is an argument of the command.
-    if (argument === '--') break
     if (!isFlag(argument)) continue
     const equals = argument.indexOf('=')
     const written = equals < 0 ? argument : argument.slice(0, equals)
