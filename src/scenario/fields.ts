@@ -15,6 +15,7 @@ import {
  * "got …, expected …".
  */
 const maxPerSecond = 100_000
+const maxShareOfTier = 100
 const maxDurationMs = 7 * 24 * 3_600_000
 
 export const durationText = 'a duration such as 250ms, 5s or 1m30s'
@@ -81,8 +82,8 @@ export const durationOrZeroField = quantity(parseDuration, durationText, ['250ms
 )
 
 export const rateOrZeroField = quantity(parseRate, rateText, ['80% of tier', '20/s', '20/m']).refine(
-  value => value.kind === 'of-tier' || value.perSecond <= maxPerSecond,
-  `a rate of at most ${maxPerSecond}/s`,
+  value => (value.kind === 'of-tier' ? value.share <= maxShareOfTier : value.perSecond <= maxPerSecond),
+  `a rate of at most ${maxPerSecond}/s, or ${maxShareOfTier * 100}% of tier`,
 )
 export const rateField = rateOrZeroField.refine(value => amountOf(value) > 0, 'a rate above 0')
 
@@ -102,7 +103,7 @@ export const burstSizeField = z
       if (value <= 1_000_000) return { kind: 'absolute', arrivals: value } as const
     } else {
       const share = parseShareOfTier(value)
-      if (share !== null && share > 0) return { kind: 'of-tier', share } as const
+      if (share !== null && share > 0 && share <= maxShareOfTier) return { kind: 'of-tier', share } as const
     }
     context.issues.push({ code: 'custom', message: sizeText, input: value })
     return z.NEVER

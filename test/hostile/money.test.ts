@@ -236,11 +236,15 @@ describe('keys and scenarios of strangers', () => {
       { title: 'a line break in a header', args: [header('"gzip\\r\\nx-evil: 1"')], words: 'printable ASCII' },
       { title: 'a zero in a header', args: [header('"gzip\\0"')], words: 'printable ASCII' },
       { title: 'other letters in a header', args: [header('"gzіp"')], words: 'printable ASCII' },
-      { title: 'a rate beyond reason', args: [scenario({ perSecond: 1_000_000_000 })], words: 'at most 100000/s' },
+      {
+        title: 'a rate beyond reason',
+        args: [scenario({ perSecond: 1_000_000_000 })],
+        words: 'a rate of at most 100000/s',
+      },
       {
         title: 'a share beyond reason',
         args: [stage('duration: 2s, shape: constant, rate: 900000000% of tier')],
-        words: 'at most',
+        words: '10000% of tier',
       },
       {
         title: 'a duration beyond reason',
@@ -251,7 +255,7 @@ describe('keys and scenarios of strangers', () => {
       {
         title: 'bursts without pause',
         args: [stage('duration: 168h, shape: burst, size: 1000000, every: 1ms')],
-        words: 'at most',
+        words: 'got 1ms, expected at least 10ms',
       },
     ]
   }
@@ -282,14 +286,13 @@ describe('keys and scenarios of strangers', () => {
   }, 90_000)
 
   test.each([
-    ['a line break', 'one\rkey,two'],
     ['other letters', 'oné,two'],
     ['a control character', 'one\u0001,two'],
   ])('%s in a key is refused', async (_, keys) => {
     const { address, seen } = await startTarget()
     const { code, stderr } = await run([plain, '--target', address], { TURNPIKE_KEYS: keys })
     expect([code, seen.all]).toEqual([2, 0])
-    expect(stderr).toMatch(/^TURNPIKE_KEYS: got (a special character in key 1|3 keys)/)
+    expect(stderr).toMatch(/^TURNPIKE_KEYS: got a special character in key 1/)
     expect(stderr).not.toContain('oné')
   })
 })
@@ -355,7 +358,7 @@ describe.concurrent('a target within its budget', () => {
 
   test('two scenarios share one budget: the second gets what the first left', async () => {
     const target = await startTarget({ takes: (_, path) => (path.includes('rpc') ? 0.0000125 : 0) })
-    // The first takes half a cent more than its own calls cost, which leaves too little for the second.
+    // The first claims more than its calls cost, which leaves too little for the second.
     const greedy = await startTarget({ takes: request => (request === 0 ? 0 : 0.0000125), claims: () => '0.00002' })
     const two = [scenario({ name: 'first' }), scenario({ name: 'second' })]
     const [honest, other] = await Promise.all([
@@ -365,7 +368,7 @@ describe.concurrent('a target within its budget', () => {
     expect(honest.stderr).not.toContain('budget: got')
     expect(target.seen.rpc).toBe(40)
     expect(other.code).toBe(2)
-    expect(other.stderr).toContain('budget: got $0.0001')
+    expect(other.stderr).toContain('budget: got $0.0000998')
     expect(greedy.seen.rpc).toBe(20)
   })
 
