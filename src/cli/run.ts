@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { Contract } from '../contract/contract.ts'
 import type { Baselines } from '../judge/compare/comparable.ts'
 import { systemClock } from '../lib/clock.ts'
 import { formatPico, pico } from '../lib/money.ts'
@@ -9,7 +8,7 @@ import type { RunInfo } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { maxShards } from '../plan/shard.ts'
 import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../produce/callers/api-keys.ts'
-import { discoverLimits } from '../run/discovery.ts'
+import { discoverAt } from '../run/discovery.ts'
 import { type RunJob, run } from '../run/run.ts'
 import { startThread } from '../run/threads.ts'
 import { assertNoRun, createRunDirectory } from '../storage/run-directory.ts'
@@ -17,28 +16,27 @@ import { startEmbeddedService } from './child-process.ts'
 import { assertStillComparable, baselinesOf } from './compare.ts'
 import { exitCodes, listFlag, number, text, type Values, version } from './flags.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { assertWithinBudget, contractOf, type DraftPlan, draftPlan } from './load-plan.ts'
+import { assertWithinBudget, type DraftPlan, draftPlan } from './load-plan.ts'
 import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
 import { exitCodeOf } from './print.ts'
 
 export async function runCommand(values: Values): Promise<number> {
-  const contract = contractOf(values)
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
   const drafts: DraftPlan[] = []
-  for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, contract, values))
+  for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, values))
   const flag = text(values, 'budget-usd')
   const budget = createCommandBudget(flag, drafts.length)
   for (const { plan, ownBudgetUsd } of drafts) {
     assertMaySendKeys(plan, text(values, 'target'))
-    assertWithinBudget(budget.limit(plan, ownBudgetUsd))
+    assertWithinBudget(budget.limit(plan, ownBudgetUsd), { isDraft: true })
     assertShardable(plan, workersOf(values))
   }
   assertTogetherWithinBudget(drafts, flag)
   const flags = outputFlags(values, process.env)
-  const baselines = await baselinesOf(values, drafts, contract)
+  const baselines = await baselinesOf(values, drafts)
   const codes: number[] = []
   for (const draft of drafts) {
-    const code = await runDraft(draft, { contract, values, flags, baselines, budget, several: drafts.length > 1 })
+    const code = await runDraft(draft, { values, flags, baselines, budget, several: drafts.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
   }
@@ -53,7 +51,6 @@ function worstExitCode(codes: readonly number[]): number {
 
 /** The values that all runs of one command line share. */
 type Invocation = {
-  readonly contract: Contract
   readonly values: Values
   readonly flags: OutputFlags
   readonly baselines: Baselines | null
@@ -73,7 +70,7 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({
     seed: plan.seed,
-    profile: text(values, 'profile'),
+    profile: draft.profile,
     service: plan.service,
   })
   try {
@@ -89,12 +86,13 @@ async function runAgainst(
   runId: string,
   path: string,
   { callers, specialKeys }: Keys,
-  { contract, values, flags, baselines, budget }: Invocation,
+  { values, flags, baselines, budget }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
-  const limits = await discoverLimits(target, callers, draft.plan, contract)
-  const plan = budget.limit(draft.replan(limits), draft.ownBudgetUsd)
-  assertWithinBudget(plan)
+  const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
+  const { plan: unlimited, contract } = draft.replan(discovery)
+  const plan = budget.limit(unlimited, draft.ownBudgetUsd)
+  assertWithinBudget(plan, { isDraft: false })
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
   const info: RunInfo = { turnpike: 2, runId, version, target, startedAtMs: clock.wallMs() }
@@ -102,6 +100,7 @@ async function runAgainst(
   const warning = plainTextWarning(plan)
   if (warning !== null) log(warning)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
+  for (const note of discovery.notes) log(note)
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
   try {
     const workers = workersOf(values)

@@ -193,14 +193,13 @@ describe('a mistake in a flag', () => {
   })
 })
 
-/** Files that must not start a run. `args` may name the target of the test. */
 const files2 = join(directory, 'secret')
 mkdirSync(files2)
 writeFileSync(join(files2, 'id_rsa'), 'one-secret\ntwo-secret\n')
 const remote = (target: string, more: Changes = {}) =>
   scenario({ ...more, head: `target: ${target}\nbudget: { usd: 1 }` })
 
-describe('keys and scenarios of strangers', () => {
+describe('keys and scenarios of others', () => {
   const cases = async (address: string, port: number) => {
     const keysFile = `count: 2, keys-file: ${join(files2, 'id_rsa')}`
     const any = `http://0.0.0.0:${port}/api/v1`
@@ -210,7 +209,7 @@ describe('keys and scenarios of strangers', () => {
         args: [remote('https://evil.example/api/v1')],
         words: 'add --target https://evil.example',
       },
-      { title: 'a local name of a stranger', args: [remote('http://localhost.evil.example/x')], words: 'to allow it' },
+      { title: 'a local name of another', args: [remote('http://localhost.evil.example/x')], words: 'to allow it' },
       { title: 'an address of all interfaces', args: [remote(any)], words: `add --target ${any}` },
       { title: 'a keys file for it', args: [remote(any, { callers: keysFile })], words: 'to allow it' },
       { title: 'a target in digits', args: [remote('http://167772161/x')], words: 'got "http://10.0.0.1/x"' },
