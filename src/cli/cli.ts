@@ -1,9 +1,8 @@
 import yargs from 'yargs'
 import { UsageError } from '../lib/usage-error.ts'
-import { checkArguments } from './check-arguments.ts'
 import { commands } from './commands.ts'
 import type { Command } from './flags.ts'
-import { version } from './flags.ts'
+import { checkArguments, version } from './flags.ts'
 
 const epilogue = `Exit codes: 0 pass, 1 fail, 2 usage or configuration, 3 inconclusive, 70 internal error, 130 interrupted.
 The report goes to stdout; progress and notes go to stderr.`
