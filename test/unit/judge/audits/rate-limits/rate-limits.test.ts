@@ -188,10 +188,6 @@ describe('a service with a blatant fault fails, although its algorithm is unknow
     'accepts everything': ['limit.requests.enforced', { admits: () => true }, { gapMs: 400 }],
     'accepts a quarter of its limit': ['limit.requests.not-early', { admits: used => used < 5 }, { gapMs: 800 }],
     'states that all requests remain': ['limit.requests.remaining', { remaining: (_, limit) => limit }],
-    'states twice as many as were used': [
-      'limit.requests.remaining',
-      { remaining: (left, limit) => Math.max(0, limit - 2 * (limit - left)) },
-    ],
     'states the beginning of the window as its reset': ['limit.requests.reset', { resetMs: reset => reset - 65_000 }],
     'states the reset of the next window': ['limit.requests.reset', { resetMs: reset => reset + 65_000 }],
   }
