@@ -1,5 +1,5 @@
 import { quote } from '../../lib/format.ts'
-import { isDecimal } from '../../lib/numbers.ts'
+import { numberIn } from '../../lib/numbers.ts'
 import { applicableLimit } from '../../observation/limit-scope.ts'
 import { authenticatedResponse, is2xx, isAbuseBlock } from '../../observation/response.ts'
 import type { Check } from './check.ts'
@@ -61,8 +61,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
   }
 
   function isNumber(name: string): boolean {
-    const value = headers[name]
-    return value !== undefined && isDecimal(value)
+    return numberIn(headers[name]) !== null
   }
 
   function compare(
@@ -72,7 +71,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
     stated: number | null | undefined,
   ) {
     if (expected === null || expected === undefined) return
-    if (Number(said) === expected) return reporter.pass(clause)
+    if (numberIn(said) === expected) return reporter.pass(clause)
     // Which of the two statements of the target is wrong shows the limit by the document or the profile.
     if (contract.limits.judgedBy === 'target' && Number(said) === stated) {
       const message = `the rate-limits endpoint states ${expected} for ${scope?.name}, but responses state ${said}`
@@ -84,7 +83,7 @@ export const checkLimitHeaders: Check<'limit-headers'> = (observation, contract,
 
   function checkSecondsLeft(said: string | undefined) {
     const max = Math.ceil(contract.limits.windowMs / 1000)
-    if (Number(said) <= max) reporter.pass('limit.tokens.reset')
+    if ((numberIn(said) ?? max) <= max) reporter.pass('limit.tokens.reset')
     else reporter.fail('limit.tokens.reset', `${ofTokens.reset} is ${said}, expected at most ${max} s`, requestIds)
   }
 }

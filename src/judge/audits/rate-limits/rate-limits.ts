@@ -1,6 +1,6 @@
 import { choicesOf } from '../../../contract/chat-options.ts'
 import { type Contract, hasFixedWindows } from '../../../contract/contract.ts'
-import { isDecimal } from '../../../lib/numbers.ts'
+import { numberIn } from '../../../lib/numbers.ts'
 import { type ApplicableLimit, applicableLimit } from '../../../observation/limit-scope.ts'
 import type { Observation } from '../../../observation/observation.ts'
 import { is2xx, isAbuseBlock, isConcurrencyRejection, isReplayed } from '../../../observation/response.ts'
@@ -123,6 +123,3 @@ function resetOf({ response }: Observation, { limits }: Contract): number | null
   if (stamp === null) return null
   return limits.requestsReset === 'unix-seconds' ? stamp * 1000 : stamp
 }
-
-const numberIn = (text: string | undefined): number | null =>
-  text !== undefined && isDecimal(text) ? Number(text) : null

@@ -1,5 +1,6 @@
 import { hasFixedWindows } from '../../../contract/contract.ts'
 import { toObject } from '../../../lib/json.ts'
+import { numberIn } from '../../../lib/numbers.ts'
 import type { ApplicableLimit } from '../../../observation/limit-scope.ts'
 import { type Observation, streamOf } from '../../../observation/observation.ts'
 import { jsonObject } from '../../../observation/response.ts'
@@ -56,8 +57,8 @@ export function createTokenWindow(
       const { sentMs, headersMs, endMs, response, caller, id, request } = observation
       if (request.kind !== 'chat' || response?.status !== 200 || sentMs === null || endMs === null) return
       const shownMs = headersMs ?? endMs
-      const stated = Number(response.headers['x-ratelimit-limit-tokens'] ?? Number.NaN)
-      const reset = Number(response.headers['x-ratelimit-reset-tokens'] ?? Number.NaN)
+      const stated = numberIn(response.headers['x-ratelimit-limit-tokens']) ?? Number.NaN
+      const reset = numberIn(response.headers['x-ratelimit-reset-tokens']) ?? Number.NaN
       const key = `${caller} ${name}`
       let uses = keys.get(key)
       if (uses === undefined) {
@@ -71,7 +72,7 @@ export function createTokenWindow(
         // Tokens are counted when they are charged.
         settledMs: endMs + contract.billing.settleMs,
         tokens: tokensOf(observation),
-        remaining: Number(response.headers['x-ratelimit-remaining-tokens'] ?? Number.NaN),
+        remaining: numberIn(response.headers['x-ratelimit-remaining-tokens']) ?? Number.NaN,
         // Another clause judges a limit that differs from the contract.
         limit: Math.max(tokensPerMinute ?? 0, Number.isFinite(stated) ? stated : 0),
         ...endOf(sentMs, shownMs, reset),
