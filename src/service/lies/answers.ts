@@ -272,7 +272,7 @@ export const answerLies = {
       'error-by-another-name',
       'Errors are objects with message instead of error.',
       reply => (isPlainError(reply) ? withText(reply, '{"message":"Bad request"}') : reply),
-      ['rpc.unsupported-method.named'],
+      ['rpc.unsupported-method.named', 'error.402.code'],
     ),
     replyLie(
       'error-without-body',

@@ -34,6 +34,7 @@ const required = { 'payment-required': Buffer.from('{"x402Version":2}').toString
 describe('error responses in any layout', () => {
   passesEach({
     'a message under another key': refused(chatDescriptor, 404, { message: 'Bad request', code: 7 }),
+    'a code anywhere in a 402': refused(chatDescriptor, 402, { errors: [{ kind: 'INSUFFICIENT_BALANCE' }] }),
     'a problem': refused(chatDescriptor, 404, { type: 'about:blank', title: 'Not found', status: 404 }),
     'a list of errors': refused(chatDescriptor, 404, { errors: [{ reason: { text: 'Not found' } }] }),
     'an array of errors': refused(chatDescriptor, 404, [{ title: 'Not found' }]),
