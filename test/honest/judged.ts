@@ -1,0 +1,118 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import type { Report } from '../../src/report/document.ts'
+import { freshDirectory, turnpike } from '../support/turnpike.ts'
+import type { Settings } from './service/accounts.ts'
+import { catalogOf } from './service/catalog.ts'
+import type { Lie } from './service/lies.ts'
+import { profileOf, shortened } from './service/profile.ts'
+import { startService } from './service/server.ts'
+import { describeChanges, type Variant, variant as variantOf } from './service/variant.ts'
+
+export type Trial = {
+  readonly changes: Partial<Variant>
+  /** A scenario file. Models and networks that the variant lacks are replaced by others. */
+  readonly scenario: string
+  /** The price list of the company, or nothing but shortened times. */
+  readonly profile: 'prices' | 'none'
+  readonly settings?: Partial<Settings>
+  readonly lie?: Lie
+  /** Without keys, the program invents some. */
+  readonly keys?: 'given' | 'invented'
+}
+
+export type Judged = {
+  readonly name: string
+  readonly code: number | null
+  readonly verdict: string
+  /** Each with its clause first. */
+  readonly findings: readonly string[]
+  readonly clauses: readonly string[]
+  readonly stderr: string
+}
+
+const keys = Array.from({ length: 48 }, (_, index) => `hk-c${index}-1 hk-c${index}-2`).join(',')
+
+/** The scenario with the models and networks that the service has. */
+function adapted(file: string, variant: Variant): string {
+  const { models, chains } = catalogOf(variant, null)
+  const text = readFileSync(file, 'utf8')
+  const withModels = models.some(({ tier }) => tier === 'L') ? text : text.replaceAll('model-tier: L', 'model-tier: M')
+  const slugs = chains.map(({ slug }) => slug)
+  return withModels.replaceAll(/network: ([a-z]+)-([a-z]+)/g, (line, chain: string, net: string) => {
+    if (slugs.includes(`${chain}-${net}`)) return line
+    const family = chain === 'solana' || chain === 'starknet' ? chain : 'evm'
+    const other = chains.find(({ slug }) => slug === `${chain}_${net}`) ?? chains.find(known => known.family === family)
+    return `network: ${other?.slug ?? slugs[0]}`
+  })
+}
+
+/** Runs the program against the service, and reads the report. */
+export async function judge({ changes, scenario, profile, settings = {}, lie, keys: given }: Trial): Promise<Judged> {
+  const variant = variantOf(changes)
+  const folder = freshDirectory()
+  const files = {
+    scenario: join(folder, 'scenario.yaml'),
+    profile: join(folder, 'profile.yaml'),
+    out: join(folder, 'run'),
+  }
+  writeFileSync(files.scenario, adapted(scenario, variant))
+  const times = shortened(settings)
+  const text =
+    profile === 'prices' ? profileOf(variant, settings) : Object.keys(times).length > 0 ? stringify(times) : null
+  if (text !== null) writeFileSync(files.profile, text)
+  const service = await startService(variant, settings, lie)
+  try {
+    const flags = text === null ? [] : ['--profile', files.profile]
+    const environment = {
+      TURNPIKE_KEYS: keys,
+      TURNPIKE_FREE_USER_KEY: 'hk-free-1',
+      TURNPIKE_ZERO_BALANCE_KEY: 'hk-zero-1',
+    }
+    const ended = await turnpike(
+      ['run', files.scenario, '--target', service.target, '--out', files.out, ...flags],
+      given === 'invented' ? {} : environment,
+    )
+    return { name: `${lie?.name ?? describeChanges(changes)} (${profile})`, ...read(files.out), ...ended }
+  } finally {
+    await service.close()
+  }
+}
+
+type Read = Pick<Judged, 'verdict' | 'findings' | 'clauses'>
+
+function read(out: string): Read {
+  let text: string
+  try {
+    text = readFileSync(join(out, 'report.json'), 'utf8')
+  } catch {
+    return { verdict: 'none', findings: [], clauses: [] }
+  }
+  const { verdict, findings, billing, thresholds }: Report = JSON.parse(text)
+  const discrepancies = billing.discrepancies.flatMap(({ kind, examples }) => [
+    `ledger ${kind}: ${examples[0]?.message}`,
+  ])
+  return {
+    verdict,
+    clauses: [...new Set(findings.map(({ clause }) => clause))],
+    findings: [
+      ...findings.map(({ clause, message }) => `${clause}: ${message}`),
+      ...discrepancies,
+      ...thresholds.filter(({ verdict: held }) => held === 'fail').map(({ message }) => `threshold: ${message}`),
+    ],
+  }
+}
+
+/** Runs the trials, this many at a time, and passes on each result when it is known. */
+export async function judgeAll(
+  trials: readonly Trial[],
+  atATime: number,
+  onResult: (trial: Trial, judged: Judged) => void,
+): Promise<void> {
+  const waiting = [...trials]
+  const work = async () => {
+    for (let trial = waiting.shift(); trial !== undefined; trial = waiting.shift()) onResult(trial, await judge(trial))
+  }
+  await Promise.all(Array.from({ length: atATime }, work))
+}

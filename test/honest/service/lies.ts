@@ -1,0 +1,16 @@
+import type { Settings } from './accounts.ts'
+import type { Exchange } from './exchange.ts'
+import type { Reply } from './reply.ts'
+
+/** A deliberate violation of one sentence of the document. */
+export type Lie = {
+  readonly name: string
+  readonly section: string
+  readonly does: string
+  /** A fair judge names one of these clauses. */
+  readonly clauses: readonly string[]
+  readonly change?: (reply: Reply, exchange: Exchange) => Reply
+  /** Whether this failure counts toward the abuse block. */
+  readonly counts?: (reply: Reply) => boolean
+  readonly settings?: Partial<Settings>
+}
