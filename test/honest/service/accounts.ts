@@ -13,7 +13,7 @@ export type Settings = {
   readonly errorItemCredits: number
   /** Tokens per window of the models of tier M; null: as the tier says. */
   readonly tokensOfM: number | null
-  /** Requests that are allowed above each limit. */
+  /** Requests that are allowed above each limit, or below 0 those that are refused before it. */
   readonly excess: number
 }
 
@@ -48,6 +48,8 @@ export type Account = {
   usd: number
   diem: number
   readonly limiters: Map<string, Limiter>
+  /** Requests above a limit that a liar allowed. */
+  readonly overdrawn: Map<string, number>
   failures: number[]
   blockedUntil: number
   readonly kept: Map<string, Kept>
@@ -66,6 +68,7 @@ export function openAccount(id: string, { charges }: Variant): Account {
     usd,
     diem,
     limiters: new Map(),
+    overdrawn: new Map(),
     failures: [],
     blockedUntil: 0,
     kept: new Map(),
@@ -117,11 +120,11 @@ export function limiterOf(
   name: string,
   limit: number,
   { limiter, refusedCount }: Variant,
-  { windowMs, excess }: Settings,
+  { windowMs }: Settings,
 ): Limiter {
   const existing = account.limiters.get(name)
   if (existing !== undefined) return existing
-  const created = createLimiter(limiter, { limit: limit + excess, windowMs, refusedCount })
+  const created = createLimiter(limiter, { limit, windowMs, refusedCount })
   account.limiters.set(name, created)
   return created
 }

@@ -105,6 +105,16 @@ export function showLimits(exchange: Exchange, { name, limit, tokens }: Draw): v
   exchange.limitHeaders = shown
 }
 
+/** Whether the limit has room. A liar allows more than that, or less. */
+function allows({ account, service }: Exchange, name: string, { remaining }: LimitView): boolean {
+  const { excess } = service.settings
+  if (remaining > Math.max(0, -excess)) return true
+  const overdrawn = account?.overdrawn.get(name) ?? 0
+  if (overdrawn >= excess) return false
+  account?.overdrawn.set(name, overdrawn + 1)
+  return true
+}
+
 /** Counts the request against its limits; a refusal if one of them is used up. */
 export function drawRequest(exchange: Exchange, draw: Draw): Refusal | null {
   const { account, service, now } = exchange
@@ -113,8 +123,8 @@ export function drawRequest(exchange: Exchange, draw: Draw): Refusal | null {
   const limiter = limiterOf(account, draw.name, draw.limit, variant, settings)
   const requests = limiter.view(now)
   const tokens = draw.tokens === undefined ? null : viewOf(exchange, account, `${draw.name} tokens`, draw.tokens)
-  if (requests.remaining > 0 && (tokens === null || tokens.remaining > 0)) {
-    limiter.draw(now, 1)
+  if (allows(exchange, draw.name, requests) && (tokens === null || tokens.remaining > 0)) {
+    if (requests.remaining > 0) limiter.draw(now, 1)
     showLimits(exchange, draw)
     return null
   }

@@ -1,5 +1,8 @@
 import type { Settings } from './accounts.ts'
 import type { Exchange } from './exchange.ts'
+import { chatLies } from './lies-chat.ts'
+import { headerLies } from './lies-headers.ts'
+import { moneyLies } from './lies-money.ts'
 import type { Reply } from './reply.ts'
 
 /** A deliberate violation of one sentence of the document. */
@@ -14,3 +17,5 @@ export type Lie = {
   readonly counts?: (reply: Reply) => boolean
   readonly settings?: Partial<Settings>
 }
+
+export const lies: readonly Lie[] = [...headerLies, ...moneyLies, ...chatLies]
