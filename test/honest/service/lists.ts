@@ -1,7 +1,6 @@
 import type { LogRow } from './accounts.ts'
 import type { Model } from './catalog.ts'
 import type { Exchange } from './exchange.ts'
-import type { Refusal } from './refusals.ts'
 import { type Json, json, type Reply } from './reply.ts'
 
 /** In the order of the variant: sorted, or from the middle on. */
@@ -103,7 +102,7 @@ export function rateLimits(exchange: Exchange): Reply {
 }
 
 /** The latest refusals of the account for a limit. */
-export function rateLimitLogs({ service, account }: Exchange): Reply | Refusal {
+export function rateLimitLogs({ service, account }: Exchange): Reply {
   const rows: readonly LogRow[] = account?.log.slice(-50) ?? []
   const subject = (name: string) => (name === 'rpc' ? 'endpoint:api/v1/crypto/rpc' : name)
   switch (service.variant.logs) {
@@ -120,7 +119,5 @@ export function rateLimitLogs({ service, account }: Exchange): Reply | Refusal {
       })
     case 'own':
       return json(200, { entries: rows.map(({ subject: name, at }) => [Math.floor(at / 1000), subject(name)]) })
-    case 'missing':
-      return { status: 404, message: 'This service keeps no such log', code: 'NOT_FOUND' }
   }
 }
