@@ -17,7 +17,9 @@ export type Trial = {
   /** The price list of the company, or nothing but shortened times. */
   readonly profile: 'prices' | 'none'
   readonly settings?: Partial<Settings>
-  readonly lie?: Lie
+  readonly lies?: readonly Lie[]
+  /** Sends the scenario as it is, with models and networks that the variant lacks. */
+  readonly asWritten?: boolean
   /** Without keys, the program invents some. */
   readonly keys?: 'given' | 'invented'
 }
@@ -29,6 +31,7 @@ export type Judged = {
   /** Each with its clause first. */
   readonly findings: readonly string[]
   readonly clauses: readonly string[]
+  readonly stdout: string
   readonly stderr: string
 }
 
@@ -49,7 +52,15 @@ function adapted(file: string, variant: Variant): string {
 }
 
 /** Runs the program against the service, and reads the report. */
-export async function judge({ changes, scenario, profile, settings = {}, lie, keys: given }: Trial): Promise<Judged> {
+export async function judge({
+  changes,
+  scenario,
+  profile,
+  settings = {},
+  lies = [],
+  keys: given,
+  asWritten = false,
+}: Trial): Promise<Judged> {
   const variant = variantOf(changes)
   const folder = freshDirectory()
   const files = {
@@ -57,12 +68,12 @@ export async function judge({ changes, scenario, profile, settings = {}, lie, ke
     profile: join(folder, 'profile.yaml'),
     out: join(folder, 'run'),
   }
-  writeFileSync(files.scenario, adapted(scenario, variant))
+  writeFileSync(files.scenario, asWritten ? readFileSync(scenario, 'utf8') : adapted(scenario, variant))
   const times = shortened(settings)
   const text =
     profile === 'prices' ? profileOf(variant, settings) : Object.keys(times).length > 0 ? stringify(times) : null
   if (text !== null) writeFileSync(files.profile, text)
-  const service = await startService(variant, settings, lie)
+  const service = await startService(variant, settings, lies)
   try {
     const flags = text === null ? [] : ['--profile', files.profile]
     const environment = {
@@ -74,7 +85,11 @@ export async function judge({ changes, scenario, profile, settings = {}, lie, ke
       ['run', files.scenario, '--target', service.target, '--out', files.out, ...flags],
       given === 'invented' ? {} : environment,
     )
-    return { name: `${lie?.name ?? describeChanges(changes)} (${profile})`, ...read(files.out), ...ended }
+    return {
+      name: `${lies.map(({ name }) => name).join(' ') || describeChanges(changes)} (${profile})`,
+      ...read(files.out),
+      ...ended,
+    }
   } finally {
     await service.close()
   }
@@ -104,15 +119,11 @@ function read(out: string): Read {
   }
 }
 
-/** Runs the trials, this many at a time, and passes on each result when it is known. */
-export async function judgeAll(
-  trials: readonly Trial[],
-  atATime: number,
-  onResult: (trial: Trial, judged: Judged) => void,
-): Promise<void> {
-  const waiting = [...trials]
-  const work = async () => {
-    for (let trial = waiting.shift(); trial !== undefined; trial = waiting.shift()) onResult(trial, await judge(trial))
-  }
-  await Promise.all(Array.from({ length: atATime }, work))
-}
+/** What a test compares: an honest service may be inconclusive on a busy machine, but is never accused. */
+export const acquitted = { findings: [], verdict: 'not fail', stderr: '' } as const
+
+export const verdictOn = ({ findings, verdict, code, stderr }: Judged) => ({
+  findings,
+  verdict: code === 0 || code === 3 ? 'not fail' : verdict,
+  stderr: code === 0 || code === 1 || code === 3 ? '' : stderr,
+})

@@ -13,8 +13,6 @@ export type Lie = {
   /** A fair judge names one of these clauses. */
   readonly clauses: readonly string[]
   readonly change?: (reply: Reply, exchange: Exchange) => Reply
-  /** Whether this failure counts toward the abuse block. */
-  readonly counts?: (reply: Reply) => boolean
   readonly settings?: Partial<Settings>
 }
 

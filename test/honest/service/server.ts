@@ -49,12 +49,12 @@ function makeService(variant: Variant, settings: Settings, offsetMs: number): Se
 export async function startService(
   variant: Variant,
   changes: Partial<Settings> = {},
-  lie: Lie | null = null,
+  lies: readonly Lie[] = [],
 ): Promise<Running> {
-  const settings = { ...documentedSettings, ...changes, ...lie?.settings }
+  const settings = { ...documentedSettings, ...changes, ...Object.assign({}, ...lies.map(lie => lie.settings)) }
   const service = makeService(variant, settings, 1000 * variant.clockOffsetSeconds)
   const server = createServer((request, response) => {
-    void handle(service, lie, request, response).catch(() => response.destroy())
+    void handle(service, lies, request, response).catch(() => response.destroy())
   })
   server.maxHeadersCount = 500
   server.keepAliveTimeout = variant.connections === 'one-second' ? 1000 : 65_000
@@ -95,7 +95,7 @@ function authenticate(
 
 async function handle(
   service: Service,
-  lie: Lie | null,
+  lies: readonly Lie[],
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -127,11 +127,12 @@ async function handle(
   const isBlocked = account !== null && now < account.blockedUntil
   const answer = isBlocked ? blocked(exchange) : await route(exchange, known)
   const reply = isReply(answer) ? answer : refusalReply(answer, variant)
-  if (account !== null && reply.status >= 400 && !isBlocked && (lie?.counts?.(reply) ?? true)) {
+  if (account !== null && reply.status >= 400 && !isBlocked) {
     noteFailure(account, service.clock(), settings)
   }
   const dressed = dress(exchange, reply, balances)
-  await send(lie?.change?.(dressed, exchange) ?? dressed, response, variant)
+  const sent = lies.reduce((changed, { change }) => change?.(changed, exchange) ?? changed, dressed)
+  await send(sent, response, variant)
 }
 
 function blocked(exchange: Exchange): Refusal {
