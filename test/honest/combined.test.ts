@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { acquitted, judge, verdictOn } from './judged.ts'
+import { acquitted, judge, shortTimes, verdictOn } from './judged.ts'
 import { options, randomVariant } from './service/variant.ts'
-
-/** Windows of seconds, so that a run sees them end. */
-const settings = { windowMs: 5000, failureWindowMs: 5000, blockMs: 5000, keptMs: 3000, tokensOfM: 600 }
 
 const seeds = Array.from({ length: 20 }, (_, index) => index + 1)
 
@@ -19,13 +16,13 @@ describe.concurrent('no combination of readings is accused', () => {
 describe.concurrent('no limiter is accused when its windows end', () => {
   test.each(options.limiter)('%s', async limiter => {
     const scenario = 'test/honest/windows.yaml'
-    const judged = await judge({ changes: { limiter }, scenario, profile: 'prices', settings })
+    const judged = await judge({ changes: { limiter }, scenario, profile: 'prices', settings: shortTimes })
     expect(verdictOn(judged)).toEqual(acquitted)
   })
 
   test.each(seeds.slice(0, 3))('combination %i', async seed => {
     const changes = randomVariant(100 + seed, 0.3)
-    const judged = await judge({ changes, scenario: 'test/honest/windows.yaml', profile: 'none', settings })
+    const judged = await judge({ changes, scenario: 'test/honest/windows.yaml', profile: 'none', settings: shortTimes })
     expect(verdictOn(judged), JSON.stringify(changes)).toEqual(acquitted)
   })
 })

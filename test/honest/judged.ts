@@ -24,6 +24,9 @@ export type Trial = {
   readonly keys?: 'given' | 'invented'
 }
 
+/** Windows, blocks and keys that last for seconds, so that a run sees them end. */
+export const shortTimes = { windowMs: 4000, failureWindowMs: 4000, blockMs: 4000, keptMs: 3000, tokensOfM: 600 }
+
 export type Judged = {
   readonly name: string
   readonly code: number | null

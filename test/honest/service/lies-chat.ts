@@ -143,7 +143,7 @@ export const chatLies: readonly Lie[] = [
     name: 'chunks-without-index',
     section: '4.2',
     does: 'leaves the index out of streamed choices',
-    clauses: ['chat.stream.index'],
+    clauses: ['chat.stream.index', 'chat.stream.finish'],
     change: inStream(chunks =>
       chunks.map(chunk => (isMarker(chunk) ? chunk : eachChoice(({ index: _, ...choice }) => choice)(chunk))),
     ),

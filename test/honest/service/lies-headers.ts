@@ -153,6 +153,7 @@ export const headerLies: readonly Lie[] = [
     does: 'refuses ten requests before the limit is reached',
     clauses: ['limit.requests.not-early'],
     settings: { excess: -10 },
+    takesWindows: true,
   },
   {
     name: 'two-limits',
@@ -238,6 +239,7 @@ export const headerLies: readonly Lie[] = [
     does: 'blocks a caller after nine failures',
     clauses: ['abuse.not-early'],
     settings: { failures: 8 },
+    takesWindows: true,
   },
   {
     name: 'block-without-advice',
@@ -255,5 +257,32 @@ export const headerLies: readonly Lie[] = [
       (reply, { path }) => isBlock(reply) && path === '/api_keys/rate_limits',
       (reply, exchange) => ({ ...json(200, null, reply.headers), body: rateLimits(exchange).body }),
     ),
+  },
+  {
+    name: 'retry-too-early',
+    section: '7',
+    does: 'names a time to retry at which it still refuses',
+    clauses: ['retry.after-reset', 'limit.requests.reset', 'limit.requests.window', 'limit.requests.not-early'],
+    change: where(
+      reply => reply.status === 429 && !isBlock(reply),
+      changed('x-ratelimit-reset-requests', (_, { now }) => `${Math.ceil(now / 1000)}`),
+    ),
+    takesWindows: true,
+  },
+  {
+    name: 'block-of-a-second',
+    section: '7',
+    does: 'ends a block after a quarter of its time',
+    clauses: ['abuse.duration'],
+    settings: { blockMs: 1000 },
+    takesWindows: true,
+  },
+  {
+    name: 'endless-block',
+    section: '7',
+    does: 'does not end a block',
+    clauses: ['abuse.ends', 'abuse.duration'],
+    settings: { blockMs: 600_000 },
+    takesWindows: true,
   },
 ]

@@ -76,7 +76,7 @@ export const moneyLies: readonly Lie[] = [
     does: 'returns a failed item with both a result and an error',
     clauses: ['rpc.response'],
     change: where(isRpc, reply => {
-      const both = (item: Json) => ('error' in item ? { ...item, result: null } : item)
+      const both = (item: Json) => ('error' in item ? { ...item, result: '0x0' } : item)
       return withValue(reply, itemsIn(reply)?.map(both) ?? objectIn(reply))
     }),
   },
@@ -183,5 +183,21 @@ export const moneyLies: readonly Lie[] = [
       const { usd, diem } = value.cost as Json
       return withHeader(withValue(reply, { ...value, cost: { usd: diem, diem: usd } }), 'x-lied', 'true')
     },
+  },
+  {
+    name: 'forgets-keys',
+    section: '4.3',
+    does: 'forgets a key after half a second',
+    clauses: ['rpc.replay.expiry.kept', 'rpc.replay.header', 'rpc.replay.charge'],
+    settings: { keptMs: 500 },
+    takesWindows: true,
+  },
+  {
+    name: 'keeps-keys',
+    section: '4.3',
+    does: 'replays a key after its lifetime',
+    clauses: ['rpc.replay.expiry.ends'],
+    settings: { keptMs: 86_400_000 },
+    takesWindows: true,
   },
 ]

@@ -14,6 +14,8 @@ export type Lie = {
   readonly clauses: readonly string[]
   readonly change?: (reply: Reply, exchange: Exchange) => Reply
   readonly settings?: Partial<Settings>
+  /** Whether only a run in which windows end can show it. */
+  readonly takesWindows?: boolean
 }
 
 export const lies: readonly Lie[] = [...headerLies, ...moneyLies, ...chatLies]

@@ -3,11 +3,10 @@ import type { Model } from './catalog.ts'
 import type { Exchange } from './exchange.ts'
 import { type Json, json, type Reply } from './reply.ts'
 
-/** In the order of the variant: sorted, or from the middle on. */
+/** In the order of the variant: as given, or every second one first. */
 function inOrder<Item>({ service }: Exchange, items: readonly Item[]): readonly Item[] {
   if (service.variant.listOrder === 'sorted') return items
-  const middle = Math.ceil(items.length / 2)
-  return items.flatMap((_, index) => items[(index * 2 + (index >= middle ? 1 : 0)) % items.length] ?? [])
+  return [1, 0].flatMap(rest => items.filter((_, index) => index % 2 === rest))
 }
 
 function modelRow(
