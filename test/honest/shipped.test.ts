@@ -13,6 +13,7 @@ const runs: readonly (readonly [scenario: string, changes: Partial<Variant>])[] 
   ['abuse-block', { abuseWords: 'spelled-out', abuseStatus: 403 }],
   ['smoke', {}],
   ['smoke', randomVariant(202, 0.2)],
+  ['smoke', { networks: 'other-slugs', listOrder: 'shuffled' }],
   ['billing', { charges: 'diem-first', balanceDecimals: 12 }],
   ['idempotency', { replayRequestId: 'new', replayCredits: 'zero' }],
 ]
@@ -35,9 +36,10 @@ describe.concurrent('a shipped scenario does not accuse the honest service', () 
     expect(`${judged.stdout}${judged.stderr}`).toContain('TURNPIKE_KEYS')
   })
 
-  test('a scenario for a network that is not offered ends before its first call', { timeout }, async () => {
+  test('a scenario that names a network that is not offered ends before its first call', { timeout }, async () => {
     const changes = { networks: 'other-slugs' } as const
-    const judged = await judge({ changes, scenario: 'scenarios/smoke.yaml', profile: 'none', asWritten: true })
+    const scenario = 'test/honest/everyday.yaml'
+    const judged = await judge({ changes, scenario, profile: 'none', asWritten: true })
     expect(judged.code).toBe(2)
     expect(judged.stderr).toContain('ethereum-mainnet')
   })
