@@ -160,7 +160,9 @@ function checkLookups(
   })
 }
 
-const isAmount = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
+/** Whether a value is an amount that a completion may cost. */
+export const isAmount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0
 
 /** A JSON number may have floating-point noise after its 12th decimal. */
 export const claimedPicoUsd = (amount: number): bigint => parsePico(amount) ?? pico(amount.toFixed(12))
