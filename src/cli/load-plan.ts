@@ -36,6 +36,8 @@ export type DraftPlan = ContractedPlan & {
   /** The path of the profile; null for the documented contract. */
   readonly profile: string | null
   readonly replan: (discovery: Discovery) => ContractedPlan
+  /** The budget in the scenario file. */
+  readonly ownBudgetUsd: string | null
 }
 
 /** The plan of a scenario, a file or the name of a shipped one, under the flags. */
@@ -59,7 +61,7 @@ export async function draftPlan(scenarioName: string, values: Values): Promise<D
     }
   }
   const plan = makePlan(draft, contract, overrides, { recordings, publishedLimits: nothingDiscovered.limits })
-  return { plan, contract, profile: profilePathOf(values, file), replan }
+  return { plan, contract, profile: profilePathOf(values, file), replan, ownBudgetUsd: draft.budgetUsd }
 }
 
 /**
@@ -79,9 +81,10 @@ export function assertWithinBudget(plan: Plan, { isDraft }: { readonly isDraft: 
  * machine needs a budget, and a plan that could exceed its budget is refused.
  */
 export function budgetMistake(
-  { target, budgetUsd, forecast }: Plan,
+  { target, budgetUsd, isBudgetUnlimited, forecast }: Plan,
   { isDraft }: { readonly isDraft: boolean },
 ): Mistake | null {
+  if (isBudgetUnlimited) return null
   if (target !== null && !isLoopback(target)) {
     if (budgetUsd === null)
       return {
@@ -93,7 +96,7 @@ export function budgetMistake(
       return {
         where: 'forecast',
         got: 'a model without a known price',
-        expected: 'its price in the profile, so that the budget can be enforced',
+        expected: 'its price in the profile, so that the budget can be enforced, or --budget-usd unlimited',
       }
   }
   if (budgetUsd !== null && forecast.worstUsd !== null && pico(forecast.worstUsd) > pico(budgetUsd))

@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Baselines } from '../judge/compare/comparable.ts'
 import { systemClock } from '../lib/clock.ts'
-import { UsageError } from '../lib/usage-error.ts'
+import { formatPico, pico } from '../lib/money.ts'
+import { type Mistake, UsageError } from '../lib/usage-error.ts'
 import type { RunInfo } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { maxShards } from '../plan/shard.ts'
-import { type Keys, loadKeys } from '../produce/callers/api-keys.ts'
+import { assertMaySendKeys, type Keys, loadKeys, plainTextWarning } from '../produce/callers/api-keys.ts'
 import { discoverAt } from '../run/discovery.ts'
 import { type RunJob, run } from '../run/run.ts'
 import { startThread } from '../run/threads.ts'
@@ -23,15 +24,19 @@ export async function runCommand(values: Values): Promise<number> {
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
   const drafts: DraftPlan[] = []
   for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, values))
-  for (const { plan } of drafts) {
-    assertWithinBudget(plan, { isDraft: true })
+  const flag = text(values, 'budget-usd')
+  const budget = createCommandBudget(flag, drafts.length)
+  for (const { plan, ownBudgetUsd } of drafts) {
+    assertMaySendKeys(plan, text(values, 'target'))
+    assertWithinBudget(budget.limit(plan, ownBudgetUsd), { isDraft: true })
     assertShardable(plan, workersOf(values))
   }
+  assertTogetherWithinBudget(drafts, flag)
   const flags = outputFlags(values, process.env)
   const baselines = await baselinesOf(values, drafts)
   const codes: number[] = []
   for (const draft of drafts) {
-    const code = await runDraft(draft, { values, flags, baselines, several: drafts.length > 1 })
+    const code = await runDraft(draft, { values, flags, baselines, budget, several: drafts.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
   }
@@ -49,6 +54,7 @@ type Invocation = {
   readonly values: Values
   readonly flags: OutputFlags
   readonly baselines: Baselines | null
+  readonly budget: CommandBudget
   readonly several: boolean
 }
 
@@ -80,16 +86,19 @@ async function runAgainst(
   runId: string,
   path: string,
   { callers, specialKeys }: Keys,
-  { values, flags, baselines }: Invocation,
+  { values, flags, baselines, budget }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
   const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
-  const { plan, contract } = draft.replan(discovery)
+  const { plan: unlimited, contract } = draft.replan(discovery)
+  const plan = budget.limit(unlimited, draft.ownBudgetUsd)
   assertWithinBudget(plan, { isDraft: false })
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
   const info: RunInfo = { turnpike: 2, runId, version, target, startedAtMs: clock.wallMs() }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
+  const warning = plainTextWarning(plan)
+  if (warning !== null) log(warning)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   for (const note of discovery.notes) log(note)
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
@@ -98,7 +107,8 @@ async function runAgainst(
     const directory = await createRunDirectory(path, { plan, contract }, workers)
     const warmUp = values['warm-up'] !== false
     const job: RunJob = { info, plan, contract, callers, specialKeys, baselines, workers, warmUp, gauges }
-    return exitCodeOf(await run(job, { clock, stop, quit, startWorker: startThread, directory, outputs, log }))
+    const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log }
+    return exitCodeOf(await run(job, io, budget.spend))
   } finally {
     await close()
     dispose()
@@ -126,4 +136,46 @@ function newRunId(): string {
 function directoryOf(plan: Plan, runId: string, out: string | null, several: boolean): string {
   if (out === null) return join('runs', `${runId}-${plan.scenario}`)
   return several ? join(out, plan.scenario) : out
+}
+
+/** The budget of a command. Several scenarios share it, and the budget of each scenario holds as well. */
+export type CommandBudget = {
+  /** The plan with what it may spend: at most what earlier scenarios have left. */
+  readonly limit: (plan: Plan, ownBudgetUsd: string | null) => Plan
+  readonly spend: (picoUsd: bigint) => void
+}
+
+/** `flag` is the value of --budget-usd. It replaces the budget of a scenario that runs alone. */
+export function createCommandBudget(flag: string | null, scenarios: number): CommandBudget {
+  let spent = 0n
+  return {
+    limit: (plan, ownBudgetUsd) => {
+      if (flag === null || plan.budgetUsd === null || scenarios < 2) return plan
+      const left = pico(plan.budgetUsd) - spent
+      const own = ownBudgetUsd === null ? left : pico(ownBudgetUsd)
+      const least = own < left ? own : left
+      return { ...plan, budgetUsd: formatPico(least > 0n ? least : 0n) }
+    },
+    spend: picoUsd => {
+      spent += picoUsd
+    },
+  }
+}
+
+/** Throws a UsageError if the scenarios could together spend more than --budget-usd. */
+export function assertTogetherWithinBudget(drafts: readonly DraftPlan[], flag: string | null): void {
+  const mistake = togetherMistake(drafts, flag)
+  if (mistake !== null) throw new UsageError(mistake)
+}
+
+function togetherMistake(drafts: readonly DraftPlan[], flag: string | null): Mistake | null {
+  const budgetUsd = drafts[0]?.plan.budgetUsd ?? null
+  if (flag === null || budgetUsd === null || drafts.length < 2) return null
+  const worst = drafts.reduce((sum, { plan }) => sum + pico(plan.forecast.worstUsd ?? '0'), 0n)
+  if (worst <= pico(budgetUsd)) return null
+  return {
+    where: '--budget-usd',
+    got: `$${budgetUsd} for ${drafts.length} scenarios`,
+    expected: `at least $${formatPico(worst)}, the sum of the worst cases of their forecasts`,
+  }
 }

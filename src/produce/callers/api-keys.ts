@@ -33,10 +33,33 @@ export function loadKeys({ target, callers }: Plan, runId: string): Keys {
   }
 }
 
+/** As a URL shows them: `127.1` is 127.0.0.1, and `[::ffff:127.0.0.1]` is [::ffff:7f00:1]. */
+const loopbackAddress = /^(127(\.\d{1,3}){3}|\[::1\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\])$/
+
 /** Whether the address is a loopback address. The only name that counts is `localhost`; nothing is resolved. */
 export function isLoopback(target: string): boolean {
   const { hostname } = new URL(target)
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+  return hostname === 'localhost' || loopbackAddress.test(hostname)
+}
+
+/**
+ * Throws a UsageError if a scenario file would decide alone where keys go. Such a file may come from somebody else, so
+ * keys leave this machine only for a target that the command line names.
+ */
+export function assertMaySendKeys({ target, scenario }: Plan, named: string | null): void {
+  if (target === null || named !== null || isLoopback(target)) return
+  throw new UsageError({
+    where: `target of ${scenario}`,
+    got: JSON.stringify(target),
+    expected: 'a target on this machine, since keys are sent elsewhere only if the command line names the target',
+    hint: `to allow it, add --target ${target}`,
+  })
+}
+
+/** A warning if keys cross a network unencrypted; null if not. */
+export function plainTextWarning({ target }: Plan): string | null {
+  if (target === null || isLoopback(target) || new URL(target).protocol !== 'http:') return null
+  return `Keys are sent to ${new URL(target).host} unencrypted, because its address starts with http:.`
 }
 
 export type KeyOptions = {

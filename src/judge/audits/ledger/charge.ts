@@ -78,7 +78,7 @@ function claimOf({ request, response }: Observation, contract: Contract): Claime
   return inBody ?? (request.kind === 'chat' ? null : claimInHeader(response, contract))
 }
 
-function claimInBody(response: ObservedResponse): ClaimedCharge | null {
+export function claimInBody(response: ObservedResponse): ClaimedCharge | null {
   const cost = responseCost(response)
   return cost && claimAround(cost.usd + cost.diem, cost.isExact ? 0n : 1n)
 }
@@ -93,15 +93,22 @@ function responseCost({ body }: ObservedResponse) {
   return { usd: claimedPicoUsd(usd), diem: claimedPicoUsd(diem), isExact }
 }
 
+/** More than this is no cost of a request but a fault. */
+const maxClaim = pico('1000000')
+
+const isAmount = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 0 && Number.isFinite(value) && claimedPicoUsd(value) <= maxClaim
+
 /**
  * An RPC cost is shown rounded. It is open whether the balance uses the shown or the exact amount, so both are
  * possible. If our price list does not give the shown amount, any exact amount that rounds to it is possible.
  */
-function claimInHeader(response: ObservedResponse, contract: Contract): ClaimedCharge | null {
+export function claimInHeader(response: ObservedResponse, contract: Contract): ClaimedCharge | null {
   const { costHeader, costResolution, picoUsdPerCredit } = priceListOf(contract)
   const said = parsePico(response.headers[costHeader] ?? '')
   const credits = claimedCredits(response, contract)
-  if (said === null || credits === null) return said === null ? null : claimAround(said, 0n)
+  if (said === null || said < 0n || said > maxClaim) return null
+  if (credits === null) return claimAround(said, 0n)
   const exact = credits * picoUsdPerCredit
   if (absDifference(exact, said) > costResolution) return claimAround(said, costResolution)
   return exact < said ? { min: exact, max: said, said } : { min: said, max: exact, said }

@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { UsageError } from '../../../../src/lib/usage-error.ts'
 import type { CallersPlan, Plan } from '../../../../src/plan/plan.ts'
-import { isLoopback, loadCallers, loadKeys, loadSpecialKeys } from '../../../../src/produce/callers/api-keys.ts'
+import {
+  assertMaySendKeys,
+  isLoopback,
+  loadCallers,
+  loadKeys,
+  loadSpecialKeys,
+  plainTextWarning,
+} from '../../../../src/produce/callers/api-keys.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'turnpike-keys-'))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -275,5 +282,32 @@ describe('a target on this machine', () => {
     'https://api.example.com/api/v1',
   ])('is not %s', target => {
     expect(isLoopback(target)).toBe(false)
+  })
+})
+
+describe('keys for the target of a scenario', () => {
+  const planAt = (target: string | null) => ({ target, scenario: 's' }) as Plan
+
+  test.each(['https://evil.example/api/v1', 'http://localhost.evil.com', 'http://0.0.0.0:1', 'http://10.0.0.1'])(
+    'are not sent to %s unless the command line names it',
+    target => {
+      expect(() => assertMaySendKeys(planAt(target), null)).toThrow(`to allow it, add --target ${target}`)
+      expect(() => assertMaySendKeys(planAt(target), target)).not.toThrow()
+    },
+  )
+
+  test.each([null, 'http://localhost:1', 'http://127.1.2.3', 'http://[::ffff:127.0.0.1]:80', 'http://2130706433'])(
+    'may be sent to %s',
+    target => {
+      expect(() => assertMaySendKeys(planAt(target), null)).not.toThrow()
+    },
+  )
+
+  test('are announced where they cross a network unencrypted', () => {
+    expect(plainTextWarning(planAt('http://10.0.0.1:8000/v1'))).toMatch(
+      /^Keys are sent to 10\.0\.0\.1:8000 unencrypted/,
+    )
+    for (const target of [null, 'https://10.0.0.1', 'http://127.0.0.1:8000'])
+      expect(plainTextWarning(planAt(target))).toBeNull()
   })
 })
