@@ -160,8 +160,7 @@ function checkLookups(
   })
 }
 
-/** Whether a value is an amount that a completion may cost. */
-export const isAmount = (value: unknown): value is number =>
+const isAmount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0
 
 /** A JSON number may have floating-point noise after its 12th decimal. */

@@ -12,7 +12,7 @@ import {
   streamOf,
 } from '../../../observation/observation.ts'
 import { isFromGateway, isReplayed, jsonObject } from '../../../observation/response.ts'
-import { claimedPicoUsd, isAmount, tokenCounts } from '../../checks/completion.ts'
+import { claimedPicoUsd, tokenCounts } from '../../checks/completion.ts'
 import type { ClauseReporter } from '../../checks/findings.ts'
 import { listPrice, priceListOf } from '../../checks/price-list.ts'
 import { claimedCredits, expectedCredits } from '../../checks/rpc-credits.ts'
