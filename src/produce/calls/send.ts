@@ -93,6 +93,8 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, context:
   )
   // A response that is not an event stream, such as an error, has an ordinary body.
   const stream = reader !== null && isEventStream(exchange) ? reader.end() : null
+  const outcome = outcomeOf(exchange, stream)
+  if (outcome.kind === 'dropped') return context.sink(dropped(arrival, index, plan, outcome.reason, context))
   context.sink({
     id: requestIdOf(arrival, index, context.callers.length),
     seq: arrival.seq + index,
@@ -105,9 +107,10 @@ async function sendStep(arrival: Arrival, index: number, dueMs: number, context:
     request: descriptor,
     dueMs,
     sentMs: exchange.sentMs,
+    retried: exchange.retried || undefined,
     headersMs: exchange.headersMs,
     endMs: exchange.endMs,
-    outcome: outcomeOf(exchange, stream),
+    outcome,
     response: responseOf(exchange, stream, {
       digest: descriptor.kind === 'rpc' && descriptor.replay !== null,
       maxBytes: maxBodyBytes,

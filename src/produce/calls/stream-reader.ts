@@ -62,6 +62,9 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
   let malformedEvents = 0
   let roleSeen = false
   let done = false
+  /** Whether usage came beside other parts, so a later one may replace it; and whether it came in a chunk of its own. */
+  let hasRunningUsage = false
+  let hasOwnUsage = false
   let created: number | null = null
   let usage: unknown = null
   let cost: unknown = null
@@ -91,6 +94,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
       grammar.add('after-done')
     } else if (data === doneMarker) {
       done = true
+      addRunningUsage()
       grammar.add('done')
     } else {
       const chunk = cut ? null : parseObject(data)
@@ -136,8 +140,21 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
       roleSeen = true
     }
     if ((parts & TOKEN) !== 0) stampToken((parts & CONTENT) !== 0)
-    grammar.addChunk(parts)
+    if ((parts & USAGE) === 0) grammar.addChunk(parts)
+    else if ((parts & (TOKEN | ROLE | FINISH)) === 0) {
+      hasOwnUsage = true
+      grammar.addChunk(parts)
+    } else {
+      hasRunningUsage = true
+      grammar.addChunk(parts & ~USAGE)
+    }
     return parts
+  }
+
+  /** Some servers state the usage so far in every chunk, and the last one counts. */
+  const addRunningUsage = (): void => {
+    if (hasRunningUsage && !hasOwnUsage) grammar.add('usage')
+    hasRunningUsage = false
   }
 
   const readChoices = (choices: readonly unknown[]): number => {
@@ -211,6 +228,7 @@ export function createStreamReader({ doneMarker, echoField }: StreamReaderOption
     },
     end: () => {
       const endedInsideEvent = decoder.end()
+      if (!done) addRunningUsage()
       if (done && endedInsideEvent) grammar.add('after-done')
       const reading = {
         chunks,

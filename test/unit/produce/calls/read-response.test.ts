@@ -19,7 +19,7 @@ const exchange = (body: Buffer | string = '', more: Partial<Exchange> = {}): Exc
   }
 }
 
-const maxBytes = 1_000_000
+const maxBytes = 4_194_304
 const bodyOf = (bytes: Buffer | string, digest = false): Body | undefined =>
   responseOf(exchange(bytes), null, { digest, maxBytes })?.body
 const jsonOf = (bytes: Buffer | string): unknown => {
@@ -88,6 +88,39 @@ describe('a deeply nested body', () => {
   test('of objects is cut, too', () => {
     const depth = 100_000
     expect(() => JSON.stringify(bodyOf(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`))).not.toThrow()
+  })
+})
+
+describe('a body of many values', () => {
+  const cutOf = (text: string) => {
+    const body = bodyOf(text)
+    return body?.kind === 'json' ? { value: body.value, cut: body.cut } : expect.fail('it is not read')
+  }
+
+  test('keeps the first 1,024 members of a list and of an object, and says so', () => {
+    const list = JSON.stringify(Array.from({ length: 5_000 }, (_, index) => index))
+    expect(cutOf(list)).toEqual({ value: Array.from({ length: 1_024 }, (_, index) => index), cut: true })
+    const object = cutOf(
+      JSON.stringify(Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, 1]))),
+    )
+    expect([Object.keys(Object(object.value)).length, object.cut]).toEqual([1_024, true])
+  })
+
+  test('of exactly this many is not cut', () => {
+    const list = Array.from({ length: 1_024 }, () => 'abcdefgh')
+    expect(cutOf(JSON.stringify(list))).toEqual({ value: list, cut: undefined })
+  })
+
+  test('keeps its outer levels, wherever its many values are', () => {
+    const many = Array.from({ length: 1_000 }, () => Array.from({ length: 1_000 }, () => 1))
+    const { value, cut } = cutOf(JSON.stringify({ many, usage: { total_tokens: 3 } }))
+    expect([Object(value).usage, cut]).toEqual([{ total_tokens: 3 }, true])
+    expect(JSON.stringify(value).length).toBeLessThan(300_000)
+  })
+
+  test.each(['1e999', '-1e400', '9'.repeat(400)])('has null for the number %s, as in the log', number => {
+    expect(jsonOf(`{"cost":${number}}`)).toEqual({ cost: null })
+    expect(jsonOf(`{"cost":${number},"pad":"${'x'.repeat(5_000)}"}`)).toMatchObject({ cost: null })
   })
 })
 
