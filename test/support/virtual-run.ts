@@ -84,6 +84,7 @@ export async function virtualRun(
     contract,
     callers: loadCallers(plan.callers, ownKeys),
     specialKeys: loadSpecialKeys({}, plan.callers, ownKeys),
+    secrets: [],
     baselines: null,
     workers: options.workers ?? 1,
     warmUp: false,

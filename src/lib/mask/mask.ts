@@ -95,8 +95,16 @@ export function createMask(secrets: readonly string[]): Mask {
     if (typeof value === 'number') return find(String(value), false).length === 0 ? value : shown
     if (typeof value !== 'object' || value === null) return value
     if (depth === maxDepth) return null
-    if (Array.isArray(value)) return value.map(member => json(member, depth + 1))
+    if (Array.isArray(value)) return maskedBytes(value) ?? value.map(member => json(member, depth + 1))
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [mask(name), json(member, depth + 1)]))
+  }
+
+  /** The members of a list of bytes that contains a secret; null for any other list. */
+  const maskedBytes = (list: readonly unknown[]): readonly number[] | null => {
+    if (list.length < minPartial || !list.every(member => typeof member === 'number')) return null
+    const text = list.join(',')
+    const masked = mask(text)
+    return masked === text ? null : masked.split(',').map(Number)
   }
 
   return {
@@ -108,6 +116,14 @@ export function createMask(secrets: readonly string[]): Mask {
     },
     json: <Value>(value: Value) => json(value) as Value,
     headers: (headers, maxLength) => {
+      let all = ''
+      let isCut = false
+      for (const name in headers) {
+        const value = headers[name] ?? ''
+        all += `${name} ${value} `
+        if (value.length >= maxLength) isCut = true
+      }
+      if (!isCut && find(all, false).length === 0) return headers
       let masked: Record<string, string> | null = null
       for (const [name, value] of Object.entries(headers)) {
         const [shownName, shownValue] = [mask(name), replace(value, find(value, value.length >= maxLength))]

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
+import { parseJson } from '../../lib/json.ts'
+import type { Mask } from '../../lib/mask/mask.ts'
 import type { Body, ObservedResponse, Outcome } from '../../observation/observation.ts'
-import type { Exchange } from '../transport/transport.ts'
+import { maxValueLength } from '../transport/headers.ts'
+import type { Exchange, TransportFailure } from '../transport/transport.ts'
 import type { ReadStream } from './stream-reader.ts'
 
 /**
@@ -13,8 +16,23 @@ export function outcomeOf(exchange: Exchange, stream: ReadStream | null): Outcom
   return { kind: 'answered', status: exchange.status ?? 0 }
 }
 
+/** The exchange without secrets in its headers and in the message of its failure. Its body is masked when it is read. */
+export function maskExchange(exchange: Exchange, mask: Mask): Exchange {
+  const headers = mask.headers(exchange.headers, maxValueLength)
+  const { failure } = exchange
+  const isSame = headers === exchange.headers && failure === null
+  return isSame ? exchange : { ...exchange, headers, failure: failure && maskFailure(failure, mask) }
+}
+
+const maxDetailLength = 160
+
+const maskFailure = ({ reason, detail }: TransportFailure, mask: Mask): TransportFailure => ({
+  reason,
+  detail: mask.beginning(detail, maxDetailLength),
+})
+
 /** `digest`: keep a fingerprint of the body. `maxBytes`: the maximum length of the decoded body. */
-export type BodyOptions = { readonly digest: boolean; readonly maxBytes: number }
+export type BodyOptions = { readonly digest: boolean; readonly maxBytes: number; readonly mask: Mask }
 
 /** The response as stored in an observation; null if no headers arrived. */
 export function responseOf(
@@ -35,16 +53,15 @@ const maxDepth = 64
 function bodyOf({ body, headers }: Exchange, options: BodyOptions): Body {
   const decoded = decodeBody(body, headers['content-encoding'], options.maxBytes)
   if (decoded.kind === 'undecodable') return decoded
+  const { mask } = options
   const { bytes } = decoded
   if (bytes.length === 0) return { kind: 'empty' }
   const digest = options.digest ? createHash('sha256').update(bytes).digest('base64url').slice(0, 22) : null
   const text = bytes.toString('utf8')
-  try {
-    const value: unknown = JSON.parse(text)
-    return { kind: 'json', value: bytes.length > clippedAboveBytes ? cutStrings(value) : value, digest }
-  } catch {
-    return { kind: 'text', head: text.slice(0, maxTextLength), digest }
-  }
+  const value = parseJson(text)
+  if (value === undefined) return { kind: 'text', head: mask.beginning(text, maxTextLength), digest }
+  const masked = mask.isIn(text) ? mask.json(value) : value
+  return { kind: 'json', value: bytes.length > clippedAboveBytes ? cutStrings(masked) : masked, digest }
 }
 
 /**
