@@ -12,11 +12,15 @@ import { isLoopback } from '../produce/callers/api-keys.ts'
 import { loadScenario } from '../scenario/load-scenario.ts'
 import { readRecording } from '../storage/recorded-run.ts'
 import { number, text, type Values } from './flags.ts'
+import { assertNoSecret } from './secrets.ts'
 
 /** The documented contract, or the one of `--profile`. */
 export function contractOf(values: Values): Contract {
   const profile = text(values, 'profile')
-  return profile === null ? documentedContract : loadProfile(profile)
+  if (profile === null) return documentedContract
+  const contract = loadProfile(profile)
+  assertNoSecret(profile, contract, 'profile')
+  return contract
 }
 
 /** A plan before limit discovery, and how to make it again with the limits that the target published. */
@@ -35,7 +39,10 @@ export async function draftPlan(file: string, contract: Contract, values: Values
     if (stage.shape === 'recorded') recordings.set(stage.name, await readRecording(stage.name, stage))
   const replan = (publishedLimits: PublishedLimits) =>
     makePlan(scenario, contract, overrides, { recordings, publishedLimits })
-  return { plan: replan(notDiscovered), replan }
+  const plan = replan(notDiscovered)
+  // The address may contain a key, as with some nodes. It is masked wherever it is shown.
+  assertNoSecret(file, { ...plan, target: null }, 'scenario')
+  return { plan, replan }
 }
 
 /** Throws a UsageError, before anything is sent, if a plan could spend more than its budget. */

@@ -19,6 +19,7 @@ import { listenForInterrupts } from './interrupts.ts'
 import { assertWithinBudget, contractOf, type DraftPlan, draftPlan } from './load-plan.ts'
 import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
 import { exitCodeOf } from './print.ts'
+import { assertNoSecret, environmentSecrets, hidden, hiddenIn, hideSecrets, weakSecretsNote } from './secrets.ts'
 
 export async function runCommand(values: Values): Promise<number> {
   const contract = contractOf(values)
@@ -63,6 +64,8 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   const path = directoryOf(plan, runId, text(values, 'out'), several)
   assertNoRun(path)
   const keys = loadKeys(plan, runId)
+  hideSecrets(keys.given)
+  assertNoSecret(plan.scenario, { ...plan, target: null }, 'scenario')
   const runAt = (target: string) => runAgainst(target, draft, runId, path, keys, invocation)
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({
@@ -82,15 +85,16 @@ async function runAgainst(
   draft: DraftPlan,
   runId: string,
   path: string,
-  { callers, specialKeys }: Keys,
+  { callers, specialKeys, given }: Keys,
   { contract, values, flags, baselines }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
-  const plan = draft.replan(await discoverLimits(target, callers, draft.plan, contract))
+  // The plan is public. The target may have sent a secret, and its address may contain one.
+  const plan = hiddenIn(draft.replan(await discoverLimits(target, callers, draft.plan, contract)))
   assertWithinBudget(plan)
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
-  const info: RunInfo = { turnpike: 2, runId, version, target, startedAtMs: clock.wallMs() }
+  const info: RunInfo = { turnpike: 2, runId, version, target: hidden(target), startedAtMs: clock.wallMs() }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
@@ -98,7 +102,11 @@ async function runAgainst(
     const workers = workersOf(values)
     const directory = await createRunDirectory(path, { plan, contract }, workers)
     const warmUp = values['warm-up'] !== false
-    const job: RunJob = { info, plan, contract, callers, specialKeys, baselines, workers, warmUp, gauges }
+    const secrets = [...given, ...environmentSecrets(process.env)]
+    const weak = weakSecretsNote(secrets)
+    if (weak !== null) log(weak)
+    const common = { info, plan, contract, baselines, workers, warmUp, gauges }
+    const job: RunJob = { ...common, callers, specialKeys, secrets, baseUrl: target }
     return exitCodeOf(await run(job, { clock, stop, quit, startWorker: startThread, directory, outputs, log }))
   } finally {
     await close()

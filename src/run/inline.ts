@@ -40,6 +40,7 @@ export function unrecordedJob(
     callers: loadCallers(plan.callers, { environment: undefined, loopback: true, runId: run.runId }),
     specialKeys: { 'free-user': null, 'zero-balance': null },
     secrets: [],
+    baseUrl: run.target,
     baselines: null,
     workers: 1,
     warmUp: false,

@@ -85,6 +85,7 @@ export async function virtualRun(
     callers: loadCallers(plan.callers, ownKeys),
     specialKeys: loadSpecialKeys({}, plan.callers, ownKeys),
     secrets: [],
+    baseUrl: info.target,
     baselines: null,
     workers: options.workers ?? 1,
     warmUp: false,

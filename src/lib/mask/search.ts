@@ -1,7 +1,7 @@
 /** A pattern, by its position in the list, at a place of the text. */
 export type Found = { readonly pattern: number; readonly start: number; readonly end: number }
 
-export type Search = {
+export type PatternSearch = {
   /** Every pattern at every place of the text; in any letter case, and with `-_` for `+/`. */
   readonly all: (text: string) => readonly Found[]
   /**
@@ -20,7 +20,7 @@ const maxShift = 255
  * Searches many patterns at once, each of at least four characters (Wu and Manber, "A fast algorithm for multi-pattern
  * searching", 1994). Reads a block of four characters, and skips as many characters as no pattern allows a match in.
  */
-export function createSearch(patterns: readonly string[]): Search {
+export function createSearch(patterns: readonly string[]): PatternSearch {
   const folded = patterns.map(fold)
   const length = Math.min(maxShift, ...folded.map(pattern => pattern.length))
   if (folded.length > 0 && length < blockLength) throw new RangeError('a pattern is too short to search')
