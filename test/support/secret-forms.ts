@@ -78,7 +78,7 @@ export const encodings: readonly Encoding[] = [
 ]
 
 /** What could be read out of a text in any way that a program undoes: escapes, Base64, hex and lists of bytes. */
-export function readingsOf(text: string): readonly string[] {
+export function readingsOf(text: string, layers = 4): readonly string[] {
   const readings = new Set<string>()
   const read = (each: string, depth: number): void => {
     if (readings.has(each)) return
@@ -86,7 +86,7 @@ export function readingsOf(text: string): readonly string[] {
     if (depth === 0) return
     for (const next of undone(each)) if (next !== each) read(next, depth - 1)
   }
-  read(text, 4)
+  read(text, layers)
   return [...readings]
 }
 
@@ -122,7 +122,7 @@ function undone(text: string): readonly string[] {
 }
 
 /** Whether a secret can be read out of a text, in any letter case. */
-export function reveals(text: string, secret: string): boolean {
+export function reveals(text: string, secret: string, layers?: number): boolean {
   const wanted = [secret, secret.replaceAll('+', ' ')].map(each => each.toLowerCase())
-  return readingsOf(text).some(reading => wanted.some(each => reading.toLowerCase().includes(each)))
+  return readingsOf(text, layers).some(reading => wanted.some(each => reading.toLowerCase().includes(each)))
 }

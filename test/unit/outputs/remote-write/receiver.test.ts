@@ -182,9 +182,9 @@ describe('the result of a push', () => {
     expect('reason' in reply && reply.reason.length).toBeLessThan(200)
   })
 
-  test('a response with a secret is not quoted at all', () => {
+  test('a response with a secret is quoted without it', () => {
     const reply = read(answered(401, {}, 'no such token hush-93, sorry'), ['aHVzaC05Mw==', 'hush-93'])
-    expect(reply).toEqual({ kind: 'refused', reason: 'status 401' })
+    expect(reply).toEqual({ kind: 'refused', reason: 'status 401: no such token ***, sorry' })
   })
 })
 
