@@ -1,4 +1,5 @@
 import { closestMatch } from 'leven'
+import { hideLikelySecrets } from './likely-secret.ts'
 
 /** A mistake of the user: what was read, where, and what was expected. */
 export type Mistake = {
@@ -23,7 +24,10 @@ export class UsageError extends Error {
 
 /** One line: `file:3:5: got "rpcc", expected chat, rpc or replay; did you mean "rpc"?` */
 export function describeMistake({ where, got, expected, hint }: Mistake): string {
-  return `${where}: got ${got}, expected ${expected}${hint === undefined ? '' : `; ${hint}`}`
+  // A directory may have a random name.
+  const place = where.includes('/') ? where : hideLikelySecrets(where)
+  const found = hideLikelySecrets(got)
+  return `${place}: got ${found}, expected ${expected}${hint === undefined ? '' : `; ${hideLikelySecrets(hint)}`}`
 }
 
 /** `{ hint: 'did you mean "rpc"?' }` if one of the words is similar, else an empty object. Spread it into a mistake. */
@@ -53,5 +57,6 @@ export function describeValue(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty mapping' : 'a mapping'
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  if (hideLikelySecrets(text) !== text) return 'a text that looks like a key'
   return text.length > 80 ? `${text.slice(0, 77)}…` : text
 }

@@ -65,7 +65,8 @@ export function checkTarget(target: string, report: (problem: TargetProblem) => 
   const expected = 'an http or https address such as http://127.0.0.1:8402/api/v1'
   const url = URL.canParse(target) ? new URL(target) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    report({ got: describeValue(target), expected })
+    // A password is before an @, also in an address that is no URL.
+    report({ got: target.includes('@') ? 'an address with an @' : describeValue(target), expected })
     return null
   }
   if (url.username !== '' || url.password !== '') {

@@ -20,7 +20,7 @@ type Parts = {
   readonly body: Buffer | string
 }
 
-function http({ status = '500 Failed', headers = {}, body }: Parts): Response {
+function http({ status = '400 Bad Request', headers = {}, body }: Parts): Response {
   const all = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   const head = Buffer.from(`HTTP/1.1 ${status}\r\n${lines.join('')}\r\n`, 'latin1')
@@ -117,7 +117,10 @@ export const places: readonly Place[] = [
   {
     name: 'a cut in long JSON',
     accepts: anywhere,
-    respond: text => http({ body: JSON.stringify({ error: `${'x '.repeat(122)}${text}`, pad: 'p'.repeat(5_000) }) }),
+    respond: text =>
+      http({
+        body: JSON.stringify({ error: `${'x '.repeat(112 + (text.length % 16))}${text}`, pad: 'p'.repeat(5_000) }),
+      }),
   },
   { name: 'malformed JSON', accepts: anywhere, respond: text => http({ body: `{"error": ${text}, "n": ` }) },
   {
@@ -157,7 +160,7 @@ export const places: readonly Place[] = [
     accepts: oneLine,
     respond: text => ({
       bytes: Buffer.from(
-        `HTTP/1.1 500 Failed\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\ntrailer: x-echo\r\n\r\n2\r\n{}\r\n0\r\nx-echo: ${text}\r\n\r\n`,
+        `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\ntrailer: x-echo\r\n\r\n2\r\n{}\r\n0\r\nx-echo: ${text}\r\n\r\n`,
       ),
       end: false,
     }),
@@ -207,8 +210,14 @@ export const places: readonly Place[] = [
 export async function startEchoTarget(
   place: Place,
   encode: readonly ((key: string) => string)[],
-): Promise<{ readonly port: number; readonly sent: () => number; readonly close: () => void }> {
+): Promise<{
+  readonly port: number
+  readonly sent: () => number
+  readonly paths: () => readonly string[]
+  readonly close: () => void
+}> {
   let sent = 0
+  const paths: string[] = []
   const sockets = new Set<Socket>()
   const server = createServer(socket => {
     sockets.add(socket)
@@ -227,6 +236,7 @@ export async function startEchoTarget(
         const key = authorization.replace(/^\w+ /, '')
         const texts = encode.map(each => each(key)).filter(place.accepts)
         const request = { path: head[1] ?? '', wantsStream: body.includes('"stream":true'), authorization }
+        paths.push(request.path)
         const response = place.respond(texts[sent++ % texts.length] ?? '', request)
         // In two reads, so that the text is split.
         const half = Math.floor(response.bytes.length / 2)
@@ -242,6 +252,7 @@ export async function startEchoTarget(
   return {
     port: typeof address === 'object' ? (address?.port ?? 0) : 0,
     sent: () => sent,
+    paths: () => paths,
     close: () => {
       for (const socket of sockets) socket.destroy()
       server.close()
