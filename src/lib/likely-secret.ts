@@ -13,9 +13,7 @@ export function isLikelySecret(word: string): boolean {
   if (word.length < minLength) return false
   if (issued.test(word)) return true
   return (word.match(/[A-Za-z0-9]+/g) ?? []).some(
-    run =>
-      run.length >= minRandom &&
-      (run.match(/[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])/g)?.length ?? 0) >= minChanges,
+    run => run.length >= minRandom && (run.match(/[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])/g)?.length ?? 0) >= minChanges,
   )
 }
 

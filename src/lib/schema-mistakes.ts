@@ -56,7 +56,7 @@ function explain(issue: SchemaIssue, schema: z.ZodType, root: unknown, words: Is
   }
   // A whole file that is one text may be a file of keys.
   if (path.length === 0 && (typeof got === 'string' || typeof got === 'number'))
-    return [{ path, at: 'value', got: 'a text', expected: 'a mapping of keys to values' }]
+    return [{ path, at: 'value', got: 'a text', expected }]
   const hint = words.hint?.(issue, got) ?? {}
   return [{ path, at: 'value', got: describeValue(got), expected, ...nearestWord(issue, got), ...hint }]
 }
