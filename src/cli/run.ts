@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { Contract } from '../contract/contract.ts'
 import type { Baselines } from '../judge/compare/comparable.ts'
 import { systemClock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
@@ -8,7 +7,7 @@ import type { RunInfo } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { maxShards } from '../plan/shard.ts'
 import { type Keys, loadKeys } from '../produce/callers/api-keys.ts'
-import { discoverLimits } from '../run/discovery.ts'
+import { discoverAt } from '../run/discovery.ts'
 import { type RunJob, run } from '../run/run.ts'
 import { startThread } from '../run/threads.ts'
 import { assertNoRun, createRunDirectory } from '../storage/run-directory.ts'
@@ -16,25 +15,24 @@ import { startEmbeddedService } from './child-process.ts'
 import { assertStillComparable, baselinesOf } from './compare.ts'
 import { exitCodes, listFlag, number, text, type Values, version } from './flags.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { assertWithinBudget, contractOf, type DraftPlan, draftPlan } from './load-plan.ts'
+import { assertWithinBudget, type DraftPlan, draftPlan } from './load-plan.ts'
 import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
 import { exitCodeOf } from './print.ts'
 import { assertNoSecret, environmentSecrets, hidden, hiddenIn, hideSecrets, weakSecretsNote } from './secrets.ts'
 
 export async function runCommand(values: Values): Promise<number> {
-  const contract = contractOf(values)
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
   const drafts: DraftPlan[] = []
-  for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, contract, values))
+  for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, values))
   for (const { plan } of drafts) {
-    assertWithinBudget(plan)
+    assertWithinBudget(plan, { isDraft: true })
     assertShardable(plan, workersOf(values))
   }
   const flags = outputFlags(values, process.env)
-  const baselines = await baselinesOf(values, drafts, contract)
+  const baselines = await baselinesOf(values, drafts)
   const codes: number[] = []
   for (const draft of drafts) {
-    const code = await runDraft(draft, { contract, values, flags, baselines, several: drafts.length > 1 })
+    const code = await runDraft(draft, { values, flags, baselines, several: drafts.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
   }
@@ -49,7 +47,6 @@ function worstExitCode(codes: readonly number[]): number {
 
 /** The values that all runs of one command line share. */
 type Invocation = {
-  readonly contract: Contract
   readonly values: Values
   readonly flags: OutputFlags
   readonly baselines: Baselines | null
@@ -70,7 +67,7 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({
     seed: plan.seed,
-    profile: text(values, 'profile'),
+    profile: draft.profile,
     service: plan.service,
   })
   try {
@@ -86,17 +83,19 @@ async function runAgainst(
   runId: string,
   path: string,
   { callers, specialKeys, given }: Keys,
-  { contract, values, flags, baselines }: Invocation,
+  { values, flags, baselines }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
-  // The plan is public. The target may have sent a secret, and its address may contain one.
-  const plan = hiddenIn(draft.replan(await discoverLimits(target, callers, draft.plan, contract)))
-  assertWithinBudget(plan)
+  const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
+  // Both are public, and the address of the target may contain a key.
+  const { plan, contract } = hiddenIn(draft.replan(discovery))
+  assertWithinBudget(plan, { isDraft: false })
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
   const info: RunInfo = { turnpike: 2, runId, version, target: hidden(target), startedAtMs: clock.wallMs() }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
+  for (const note of discovery.notes) log(note)
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
   try {
     const workers = workersOf(values)

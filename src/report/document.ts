@@ -175,7 +175,7 @@ const clause = z.object({
   section: z.string(),
   judged: tally,
   violated: tally,
-  verdict: z.enum(['pass', 'fail', 'not-exercised']),
+  verdict: z.enum(['pass', 'fail', 'not-exercised', 'not-promised']),
 })
 
 const finding = z.object({

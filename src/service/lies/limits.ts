@@ -30,7 +30,7 @@ const otherTier = { default: 'partner', partner: 'default' } as const satisfies 
 /** The limits of the other account tier for the model of a chat reply. */
 function otherLimits({ headers }: Reply, { account }: RequestState, { models, accounts, headerPrefix }: Contract) {
   const model: Model | undefined = models.find(({ id }) => id === headers[`${headerPrefix}model-id`])
-  return account === null || model === undefined ? undefined : accounts[otherTier[account.tier]][model.tier]
+  return account === null || !model?.tier ? undefined : accounts[otherTier[account.tier]][model.tier]
 }
 
 /** A lie that states the request limit of one model tier for another. */
