@@ -246,6 +246,15 @@ describe.concurrent('a key in the wrong place', () => {
   }, 120_000)
 })
 
+test('keys that are plain words do not turn the words of a report into stars, and are noted', async () => {
+  const out = freshDirectory()
+  const flags = ['--out', out, '--profile', profile, '--no-warm-up']
+  const environment = { TURNPIKE_FREE_USER_KEY: 'a', TURNPIKE_ZERO_BALANCE_KEY: 'test', TURNPIKE_OTHER_KEY: 'report' }
+  const { stdout, stderr } = await turnpike(['run', scenario, ...flags], environment)
+  expect(stdout + filesIn(out).join('')).not.toContain('***')
+  expect(stderr).toContain('3 keys are short or a plain word')
+}, 120_000)
+
 describe.concurrent('the credentials of a receiver', () => {
   for (const [flag, variable] of [
     ['--push-gateway', 'TURNPIKE_PUSH_GATEWAY_CREDENTIALS'],

@@ -1,6 +1,5 @@
-import { type Form, formsOf, maskDigit, shown } from './forms.ts'
+import { type Form, formsOf, maskDigit, shown, type Unescaped, unescapes } from './forms.ts'
 import { createSearch, minPartial } from './search.ts'
-import { type Unescaped, unescapes } from './unescape.ts'
 
 /** Hides secrets in texts that a target sent or that leave the program. */
 export type Mask = {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { hideLikelySecrets, isLikelySecret } from '../../../src/lib/likely-secret.ts'
-import { describeValue, UsageError } from '../../../src/lib/usage-error.ts'
+import { describeValue, hideLikelySecrets, isLikelySecret, UsageError } from '../../../src/lib/usage-error.ts'
 
 describe('a word of a mistake', () => {
   test.each([
