@@ -16,7 +16,12 @@ export type SpecialAccount = keyof typeof specialKeyVariables
 /** null: no key was given for the account. */
 export type SpecialKeys = Readonly<Record<SpecialAccount, string | null>>
 
-export type Keys = { readonly callers: readonly Caller[]; readonly specialKeys: SpecialKeys }
+export type Keys = {
+  readonly callers: readonly Caller[]
+  readonly specialKeys: SpecialKeys
+  /** All keys of the file or the environment, also those that no caller uses. */
+  readonly given: readonly string[]
+}
 
 /**
  * The keys of a plan, from its file or the environment. If the run starts its own reference service (`target: null`),
@@ -27,9 +32,11 @@ export function loadKeys({ target, callers }: Plan, runId: string): Keys {
   const options = { environment, loopback: target === null || isLoopback(target), runId }
   const variableOf = (account: SpecialAccount) => process.env[specialKeyVariables[account]] ?? ''
   const given = { 'free-user': variableOf('free-user'), 'zero-balance': variableOf('zero-balance') }
+  const accounts = givenKeys(callers, environment)
   return {
-    callers: loadCallers(callers, options),
+    callers: callersOf(callers, accounts, options),
     specialKeys: loadSpecialKeys(target === null ? {} : given, callers, options),
+    given: accounts?.flat() ?? [],
   }
 }
 
@@ -75,9 +82,11 @@ export type KeyOptions = {
  * are none and the target is on this machine, the keys are new accounts of a reference service.
  * Throws a UsageError if there are too few keys, or if a key is invalid in a header.
  */
-export function loadCallers(plan: CallersPlan, options: KeyOptions): readonly Caller[] {
+export const loadCallers = (plan: CallersPlan, options: KeyOptions): readonly Caller[] =>
+  callersOf(plan, givenKeys(plan, options.environment), options)
+
+function callersOf(plan: CallersPlan, accounts: ReturnType<typeof givenKeys>, options: KeyOptions): readonly Caller[] {
   const { names, keysEach, keysFile } = plan
-  const accounts = givenKeys(plan, options.environment)
   if (accounts === null && options.loopback)
     return names.map(name => ({ name, keys: referenceKeys(plan, name, options) }))
   const where = keysFile ?? 'TURNPIKE_KEYS'

@@ -38,7 +38,7 @@ const refused: ChargeBounds = { ...free, kind: 'refused' }
 export const chargeOf = memoizeLast(readCharge)
 
 function readCharge(observation: Observation, contract: Contract): ChargeBounds | null {
-  const { request, response, outcome } = observation
+  const { request, response, outcome, retried } = observation
   if (request.kind === 'models' || request.kind === 'networks') return free
   if (request.kind === 'rate-limits' || request.kind === 'rate-limit-logs') return free
   // A probe without a limit has no account that could be charged.
@@ -51,7 +51,8 @@ function readCharge(observation: Observation, contract: Contract): ChargeBounds 
 
   const claim = claimOf(observation, contract)
   if (request.kind !== 'chat' && isReplayed(response))
-    return { kind: 'replay', min: 0n, max: 0n, said: claim?.said ?? 0n }
+    // The first attempt of a retried request may have been charged, and this is its replay.
+    return { kind: 'replay', min: 0n, max: retried ? (claim?.max ?? 0n) : 0n, said: claim?.said ?? 0n }
   const isRefused = isProxyRejection(observation)
   if (claim !== null && !(isRefused && claim.said === 0n)) return { kind: 'charged', ...claim }
   // Resources do not state their cost, but the contract has their maximum.

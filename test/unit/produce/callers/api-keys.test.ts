@@ -226,6 +226,7 @@ describe('the keys of a run', () => {
 
   test.each(['https://api.example.com', 'http://127.0.0.1:8402'])('against %s come from the environment', target => {
     expect(keysAt(target)).toEqual({
+      given: ['k1'],
       callers: [{ name: 'c0', keys: ['k1'] }],
       specialKeys: { 'free-user': 'k2', 'zero-balance': null },
     })
@@ -233,6 +234,7 @@ describe('the keys of a run', () => {
 
   test('against its own reference service are accounts of that service', () => {
     expect(keysAt(null)).toEqual({
+      given: [],
       callers: [{ name: 'c0', keys: ['ref_default_run1-c0'] }],
       specialKeys: { 'free-user': 'ref_free-user_run1', 'zero-balance': 'ref_zero-balance_run1' },
     })
