@@ -40,10 +40,11 @@ const oneAtATime: Contract = contractSchema.parse({
 })
 
 const blatantLies = [
-  ['no-request-limit', 'limit.requests.enforced'],
-  ['sudden-429', 'limit.requests.not-early'],
-  ['remaining-never-falls', 'limit.requests.remaining'],
-  ['reset-behind', 'limit.requests.reset'],
+  // A bucket that lacks more than it holds is full later than a window away.
+  ['no-request-limit', /^limit\.requests\.(enforced|reset)$/],
+  ['sudden-429', /^limit\.requests\.not-early$/],
+  ['remaining-never-falls', /^limit\.requests\.remaining$/],
+  ['reset-behind', /^limit\.requests\.reset$/],
 ] as const
 
 /** All failures that a run reports. */
@@ -117,7 +118,7 @@ describe('no clause fails for the honest service', () => {
       const { report } = await failuresIn(run)
       expect({ name, found: report.findings.map(finding => finding.clause) }).toEqual({
         name,
-        found: expect.arrayContaining([clause]),
+        found: expect.arrayContaining([expect.stringMatching(clause)]),
       })
     }
   })

@@ -22,6 +22,10 @@ const addRequest = (use: Use, { kind, key, maxTokens }: WindowRequest): Use => (
   sentByKey: addKey(use.sentByKey, key),
 })
 
+type ResetGroup = { readonly resetMs: number; admitted: number; settled: number }
+
+/** Resets that are remembered. Without windows, each response may state another. */
+const maxGroups = 64
 /** An early request can affect a counter of sliding windows until the end of the next window. */
 const rememberedWindows = 2
 /** With more requests than this in that time, no upper bound on use is asserted. */
@@ -54,6 +58,8 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   const admitted = createSortedQueue<AnyRequest>(({ sentMs }) => sentMs)
   const load = createLeakyLevel(() => maxAllowed() / windowMs)
   let lastShownMs = Number.NEGATIVE_INFINITY
+  const sameResetMs = Math.min(clockResolutionMs, windowMs / 5)
+  const groups: ResetGroup[] = []
   /** Requests that may still affect others, by their responses, and the sum of those that cannot. */
   const recent = createSortedQueue<AnyRequest>(({ shownMs }) => shownMs)
   let forgotten = unused
@@ -89,6 +95,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
       unsettled.shift()
       level.add(first.sentMs)
       settled.insert(first)
+      if (first.resetMs !== null) groupOf(first.resetMs).settled++
     }
     while ((settled.at(0)?.sentMs ?? nowMs) < nowMs - rememberedWindows * windowMs || settled.size() > maxRemembered)
       settled.shift()
@@ -143,7 +150,8 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   function certainUse({ shownMs, resetMs }: AnyRequest): number {
     if (resetMs === null) return 0
     const windowStartMs = resetMs - windowMs + clockResolutionMs - startedAtMs - offset().min
-    return Math.min(settled.size() - settled.countBelow(windowStartMs), level.at(shownMs))
+    const since = settled.size() - settled.countBelow(windowStartMs)
+    return Math.min(Math.max(since, groupOf(resetMs).settled), level.at(shownMs))
   }
 
   /** All accepted requests so far were admitted between their sending and the last response. */
@@ -154,6 +162,7 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
     if (admitted.size() > maxRemembered) admitted.shift()
     lastShownMs = Math.max(lastShownMs, request.shownMs)
     load.add(request.sentMs)
+    if (request.resetMs !== null) groupOf(request.resetMs).admitted++
     // One more than a bucket holds may be the effect of rounding, and two windows may meet.
     const inBucket = load.at(lastShownMs) - 1
     const certain = Math.min(inBucket, inWindow(request) ?? inBucket - max)
@@ -167,8 +176,20 @@ export function createAnyLimit(context: LimitContext, reporter: ClauseReporter<'
   function inWindow({ resetMs }: AnyRequest): number | null {
     if (resetMs === null) return null
     const { min } = offset()
-    if (startedAtMs + lastShownMs + offset().max > resetMs - clockResolutionMs) return 0
-    return admitted.size() - admitted.countBelow(resetMs - windowMs + clockResolutionMs - startedAtMs - min)
+    const sameReset = groupOf(resetMs).admitted
+    if (startedAtMs + lastShownMs + offset().max > resetMs - clockResolutionMs) return sameReset
+    const sinceMs = resetMs - windowMs + clockResolutionMs - startedAtMs - min
+    return Math.max(sameReset, admitted.size() - admitted.countBelow(sinceMs))
+  }
+
+  /** The accepted requests whose responses state this reset. If there are windows, they share one. */
+  function groupOf(resetMs: number): ResetGroup {
+    const known = groups.findLast(group => Math.abs(group.resetMs - resetMs) <= sameResetMs)
+    if (known !== undefined) return known
+    const group = { resetMs, admitted: 0, settled: 0 }
+    groups.push(group)
+    if (groups.length > maxGroups) groups.shift()
+    return group
   }
 
   const isByKey = ({ stated: own, remaining }: AnyRequest) => {
