@@ -20,7 +20,7 @@ import { createMetrics, type MetricsSnapshot, type RunMetrics } from './metrics/
 import { createSeries, type SeriesSnapshot } from './metrics/series.ts'
 import { createSlices, type SlicesSnapshot } from './metrics/slices.ts'
 import type { RunExtent } from './metrics/timings.ts'
-
+import { type CallProof, createProofLog } from './proof.ts'
 import { evaluateThresholds, type ThresholdResult } from './thresholds.ts'
 
 /**
@@ -58,6 +58,7 @@ export type JudgeResult = JudgeSnapshot & {
   readonly memories: CrossWorkerState
   readonly series: SeriesSnapshot
   readonly slices: SlicesSnapshot
+  readonly proofs: readonly CallProof[]
   /** Observations that examples cite, by request id, as far as they were stored. */
   readonly citedObservations: ReadonlyMap<number, Observation>
 }
@@ -90,13 +91,16 @@ export function createJudge(
   const metrics = createMetrics(plan)
   const slices = createSlices(plan, contract)
   const searches = createCapacitySearch(plan, contract)
+  const proofLog = createProofLog(plan, contract)
   const cited = new Map<number, Observation>()
   let latestMs = 0
 
   const batch = createBatch(batchSize, judge, defer)
 
   function judge(observation: Observation): void {
+    const reports = findingLog.contentReports()
     checks(observation)
+    proofLog.add(observation, findingLog.contentReports() > reports)
     series.add(observation)
     audits.add(observation)
     metrics.add(observation)
@@ -145,6 +149,7 @@ export function createJudge(
         memories: audits.crossWorkerState(),
         series: series.snapshot(),
         slices: slices.snapshot(),
+        proofs: proofLog.proofs(),
         citedObservations: new Map([...cited].filter(([id]) => findingLog.cites(id))),
       }
     },

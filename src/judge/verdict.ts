@@ -7,7 +7,9 @@ import type { CapacityResult } from './capacity/result.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
+import type { CallProof } from './proof.ts'
 import type { ThresholdResult, Verdict } from './thresholds.ts'
+import { unprovenReasons } from './unproven.ts'
 
 export type RunVerdict = {
   readonly verdict: Verdict
@@ -45,6 +47,7 @@ export type VerdictInput = {
   readonly capacity: readonly CapacityResult[]
   /** In the order of the plan's thresholds. */
   readonly thresholds: readonly ThresholdResult[]
+  readonly proofs: readonly CallProof[]
 }
 
 /**
@@ -91,7 +94,7 @@ function failReasons({ findings, billing, thresholds }: VerdictInput): readonly 
 }
 
 function inconclusiveReasons(run: VerdictInput): readonly string[] {
-  const { ended, load, clauses, thresholds } = run
+  const { plan, ended, load, clauses, thresholds, metrics, proofs } = run
   const failed = uncovered(run, 'failed')
   const dropped = uncovered(run, 'dropped')
   const judged = thresholds.length > 0 || clauses.some(clause => clause.judged > 0)
@@ -110,6 +113,10 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
       ? `${plural(dropped, 'arrival was', 'arrivals were')} dropped and never sent, and the scenario has no threshold for drops.`
       : null,
     ...unconfirmedSearches(run),
+    // A run that ended early, or without any response, has a better explanation.
+    ...(ended === 'complete' && load.answered > 0
+      ? unprovenReasons(plan, proofs, metrics.select({ call: null, stage: null }))
+      : []),
     load.answered > 0 && !judged
       ? 'Nothing was judged: no clause was exercised, and the scenario has no threshold.'
       : null,
