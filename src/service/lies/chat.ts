@@ -26,7 +26,7 @@ const rewrite = (event: StreamEvent, from: string, to: string): StreamEvent => (
 const restless = (events: readonly StreamEvent[]): readonly StreamEvent[] =>
   events.flatMap(event =>
     event.part === 'content'
-      ? [event, { ...event, part: 'role', data: JSON.stringify(amended(JSON.parse(event.data), { choices: [] })) }]
+      ? [event, { ...event, part: 'role', data: event.data.replace(/"choices":\[.*\]/, '"choices":[]') }]
       : [event],
   )
 

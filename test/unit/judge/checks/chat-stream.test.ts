@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe } from 'vitest'
 import type { StreamPart, StreamRecord } from '../../../../src/observation/observation.ts'
 import {
   chatDescriptor,
