@@ -82,7 +82,8 @@ function describeRpc(value: unknown, network: string): RpcDescriptor | null {
 }
 
 function itemOf(value: unknown): RpcItem | null {
-  const { id, method } = toObject(value) ?? {}
+  const { id, method, jsonrpc, params } = toObject(value) ?? {}
+  if (jsonrpc !== '2.0' || !Array.isArray(params)) return null
   if ((typeof id !== 'number' && typeof id !== 'string') || typeof method !== 'string') return null
   return { id, method, failing: false }
 }
