@@ -82,7 +82,7 @@ async function runAgainst(
   draft: DraftPlan,
   runId: string,
   path: string,
-  { callers, specialKeys }: Keys,
+  { callers, specialKeys, areInvented }: Keys,
   { contract, values, flags, baselines }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
@@ -90,7 +90,14 @@ async function runAgainst(
   assertWithinBudget(plan)
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
-  const info: RunInfo = { turnpike: 2, runId, version, target, startedAtMs: clock.wallMs() }
+  const info: RunInfo = {
+    turnpike: 2,
+    runId,
+    version,
+    target,
+    startedAtMs: clock.wallMs(),
+    ...(areInvented && { inventedKeys: true }),
+  }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))

@@ -16,6 +16,7 @@ import type { CapacityResult } from './capacity/result.ts'
 import { createCapacitySearch } from './capacity/search.ts'
 import { createChecks } from './checks/checks.ts'
 import { createFindingLog, type FindingLog, type FindingLogSnapshot } from './checks/findings.ts'
+import { createInventedKeys } from './invented-keys.ts'
 import { createMetrics, type MetricsSnapshot, type RunMetrics } from './metrics/request-stats.ts'
 import { createSeries, type SeriesSnapshot } from './metrics/series.ts'
 import { createSlices, type SlicesSnapshot } from './metrics/slices.ts'
@@ -81,7 +82,7 @@ const maxCited = 50_000
 export function createJudge(
   plan: Plan,
   contract: Contract,
-  { startedAtMs }: Pick<RunInfo, 'startedAtMs'>,
+  { startedAtMs, inventedKeys }: Pick<RunInfo, 'startedAtMs' | 'inventedKeys'>,
   { defer, onJudged = () => {} }: JudgeOptions = {},
 ): Judge {
   const findingLog = createFindingLog()
@@ -92,6 +93,7 @@ export function createJudge(
   const slices = createSlices(plan, contract)
   const searches = createCapacitySearch(plan, contract)
   const proofLog = createProofLog(plan, contract)
+  const isUnknownKey = createInventedKeys(inventedKeys === true)
   const cited = new Map<number, Observation>()
   let latestMs = 0
 
@@ -99,7 +101,7 @@ export function createJudge(
 
   function judge(observation: Observation): void {
     const reports = findingLog.contentReports()
-    checks(observation)
+    if (!isUnknownKey(observation)) checks(observation)
     proofLog.add(observation, findingLog.contentReports() > reports)
     series.add(observation)
     audits.add(observation)

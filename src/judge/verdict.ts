@@ -20,7 +20,7 @@ export type RunVerdict = {
 /** Everything that decides the verdict on a run. */
 export type VerdictInput = {
   readonly plan: Plan
-  readonly head: Pick<RunInfo, 'target'>
+  readonly head: Pick<RunInfo, 'target' | 'inventedKeys'>
   /** How the run ended. `truncated`: its log has no footer, for example after a kill. */
   readonly ended: LogFooter['ended'] | 'truncated'
   readonly durationMs: number
@@ -126,7 +126,10 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
 const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run: VerdictInput) => string>> = {
   interrupted: ({ durationMs }) => `The run was interrupted after ${formatDuration(durationMs)}.`,
   'target-unreachable': ({ head }) => `The target ${head.target} never responded.`,
-  unauthorized: ({ head }) => `The target ${head.target} rejected every key with 401.`,
+  unauthorized: ({ head: { target, inventedKeys } }) =>
+    inventedKeys
+      ? `The target ${target} does not know the keys that Turnpike invented for it; set TURNPIKE_KEYS.`
+      : `The target ${target} rejected every key with 401.`,
   'budget-reached': ({ durationMs }) =>
     `The run reached its budget after ${formatDuration(durationMs)} and ended early.`,
   'worker-lost': run => `${lostWorkers(run)} The run ended early, after ${formatDuration(run.durationMs)}.`,

@@ -16,7 +16,12 @@ export type SpecialAccount = keyof typeof specialKeyVariables
 /** null: no key was given for the account. */
 export type SpecialKeys = Readonly<Record<SpecialAccount, string | null>>
 
-export type Keys = { readonly callers: readonly Caller[]; readonly specialKeys: SpecialKeys }
+export type Keys = {
+  readonly callers: readonly Caller[]
+  readonly specialKeys: SpecialKeys
+  /** Whether the keys are invented although the run does not start its own reference service. */
+  readonly areInvented: boolean
+}
 
 /**
  * The keys of a plan, from its file or the environment. If the run starts its own reference service (`target: null`),
@@ -30,6 +35,7 @@ export function loadKeys({ target, callers }: Plan, runId: string): Keys {
   return {
     callers: loadCallers(callers, options),
     specialKeys: loadSpecialKeys(target === null ? {} : given, callers, options),
+    areInvented: target !== null && usesReferenceKeys(callers, options),
   }
 }
 
@@ -91,13 +97,13 @@ export function loadCallers(plan: CallersPlan, options: KeyOptions): readonly Ca
 /** The given keys. If the callers use accounts of a reference service, missing keys become such accounts, too. */
 export function loadSpecialKeys(
   given: Readonly<Partial<Record<SpecialAccount, string>>>,
-  { keysFile }: CallersPlan,
-  { environment, loopback, runId }: KeyOptions,
+  plan: CallersPlan,
+  options: KeyOptions,
 ): SpecialKeys {
-  const usesReference = loopback && keysFile === null && (environment ?? '').trim() === ''
+  const usesReference = usesReferenceKeys(plan, options)
   const keyOf = (account: SpecialAccount): string | null => {
     const key = given[account]?.trim() ?? ''
-    if (key === '') return usesReference ? `ref_${account}_${accountNameOf(runId)}` : null
+    if (key === '') return usesReference ? `ref_${account}_${accountNameOf(options.runId)}` : null
     if (isValidKey(key)) return key
     throw new UsageError({
       where: specialKeyVariables[account],
@@ -107,6 +113,9 @@ export function loadSpecialKeys(
   }
   return { 'free-user': keyOf('free-user'), 'zero-balance': keyOf('zero-balance') }
 }
+
+const usesReferenceKeys = ({ keysFile }: CallersPlan, { loopback, environment }: KeyOptions): boolean =>
+  loopback && keysFile === null && (environment ?? '').trim() === ''
 
 /** The keys of an account of the reference service, unique to this run. */
 function referenceKeys({ accountTier, keysEach }: CallersPlan, name: string, { runId }: KeyOptions): readonly string[] {
