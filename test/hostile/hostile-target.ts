@@ -5,8 +5,10 @@ import type { Reply, ServiceRequest } from '../../src/service/message.ts'
 import { startServer } from '../../src/service/server.ts'
 import { createService } from '../../src/service/service.ts'
 
-/** What a target sends instead of the honest reply. `count`: requests before this one, without balance checks. */
-export type Twist = (honest: Reply, request: ServiceRequest, count: number) => Reply
+/**
+ * What a target sends, with an honest service at hand. `count`: requests before this one, without balance checks.
+ */
+export type Twist = (ask: (request: ServiceRequest) => Reply, request: ServiceRequest, count: number) => Reply
 
 export const isBalanceCheck = ({ path }: ServiceRequest): boolean => path === '/api_keys/rate_limits'
 export const isChat = ({ path }: ServiceRequest): boolean => path === '/chat/completions'
@@ -23,11 +25,17 @@ export const whole = (reply: Reply, status: number, text: string): Reply => {
   }
 }
 
-/** An error of the service itself, with its headers and an error object. */
+/** An error of the service itself, with its headers and an error object. The honest service charges nothing for it. */
 export const refusal =
-  (status: number): Twist =>
-  reply =>
-    whole(reply, status, JSON.stringify({ error: `No: ${status}` }))
+  (status: number, members: Readonly<Record<string, unknown>> = {}): Twist =>
+  (ask, request) =>
+    whole(ask(spoiled(request)), status, JSON.stringify({ error: `No: ${status}`, ...members }))
+
+/** The same request, but so that the honest service must refuse it. */
+function spoiled(request: ServiceRequest): ServiceRequest {
+  if (isChat(request)) return { ...request, body: JSON.stringify({ ...JSON.parse(String(request.body)), messages: 7 }) }
+  return isRpc(request) ? { ...request, body: '{}' } : request
+}
 
 /** An error of something in front of the service. */
 export const gateway =
@@ -39,19 +47,27 @@ export const gateway =
     body: { kind: 'whole', text: `<html><h1>${status}</h1></html>` },
   })
 
-/** Changes the body of a success that is sent whole as JSON. */
-export const jsonTwist =
-  (change: (value: unknown, request: ServiceRequest) => unknown): Twist =>
-  (reply, request) => {
-    if (reply.status !== 200 || reply.body.kind !== 'whole') return reply
-    const { text } = reply.body
-    return { ...reply, body: { kind: 'whole', text: JSON.stringify(change(JSON.parse(text), request)) } }
+/** Changes each success. */
+export const replyTwist =
+  (change: (reply: Reply) => Reply): Twist =>
+  (ask, request) => {
+    const reply = ask(request)
+    return reply.status === 200 ? change(reply) : reply
   }
 
+/** Changes the body of each success that is sent whole as JSON. */
+export const jsonTwist = (change: (value: unknown) => unknown): Twist =>
+  replyTwist(reply =>
+    reply.body.kind === 'whole'
+      ? { ...reply, body: { kind: 'whole', text: JSON.stringify(change(JSON.parse(reply.body.text))) } }
+      : reply,
+  )
+
+/** A twist for some requests; the others get the honest reply. */
 export const only =
   (which: (request: ServiceRequest, count: number) => boolean, twist: Twist): Twist =>
-  (reply, request, count) =>
-    which(request, count) ? twist(reply, request, count) : reply
+  (ask, request, count) =>
+    which(request, count) ? twist(ask, request, count) : ask(request)
 
 /** Starts an honest service behind a twist. */
 export async function startTarget(
@@ -70,8 +86,7 @@ export async function startTarget(
   })
   let count = 0
   const respond = (request: ServiceRequest): Reply => {
-    const reply = service.respond(request)
-    return twist(reply, request, isBalanceCheck(request) ? count : count++)
+    return twist(service.respond, request, isBalanceCheck(request) ? count : count++)
   }
   const { port, close } = await startServer({ service: { ...service, respond }, port: 0, host: '127.0.0.1' })
   return { target: `http://127.0.0.1:${port}/api/v1`, close }

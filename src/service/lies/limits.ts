@@ -50,6 +50,9 @@ const stampUnits = ({ requestsReset }: Contract['limits'], ms: number): number =
 
 const fifthMs = ({ startMs, resetMs }: Window): number => startMs + (resetMs - startMs) / 5
 
+/** Whether a reply rejects a request because of a limit, and not because its caller is blocked. */
+const isLimitReply = (reply: Reply): boolean => reply.status === 429 && replyText(reply).includes('Rate limit exceeded')
+
 /** A late or missing block also means that failures are miscounted. */
 const late = ['abuse.block', 'abuse.counts'] as const
 
@@ -155,8 +158,26 @@ export const limitLies = {
       admits: (window, requests) => honest.admits(window, Math.ceil(requests * 1.1)),
     })),
     lie('no-request-limit', 'The request limit is not enforced.', () => ({ admits: () => true })),
+    replyLie(
+      'forbidden-above-the-limit',
+      'A request above its limit gets a 403.',
+      reply => (isLimitReply(reply) ? { ...reply, status: 403 } : reply),
+      ['logs.no-phantom'],
+    ),
+    replyLie(
+      'unavailable-above-the-limit',
+      'A request above its limit gets a 503.',
+      reply => (isLimitReply(reply) ? { ...reply, status: 503 } : reply),
+      ['logs.no-phantom'],
+    ),
   ],
   'retry.after-reset': [
+    replyLie(
+      'reset-announced-early',
+      'The request reset is eight seconds before the end of its window.',
+      (reply, _, { limits }) => withHeader(reply, reset, value => String(Number(value) - stampUnits(limits, 8_000))),
+      ['limit.requests.reset'],
+    ),
     lie(
       'refuses-past-the-reset',
       'A rejected caller stays rejected until ten seconds after the stated reset.',
@@ -197,6 +218,7 @@ export const limitLies = {
           },
         }
       },
+      ['limit.requests.not-early'],
     ),
   ],
   'limit.requests.not-early': [
