@@ -222,7 +222,7 @@ const doors: Readonly<Record<string, Door>> = {
   yargs: { files: ['src/cli/cli.ts'], because: 'the command line' },
   zod: {
     files: [
-      ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat/request.ts'],
+      ...['src/contract', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat/request.ts'],
       ...['src/report/document.ts', 'src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
     ],
     because: 'outside data enters as a profile, as a scenario, as a report, and as a request to the reference service',
@@ -242,7 +242,7 @@ const doors: Readonly<Record<string, Door>> = {
   'node:fs': {
     files: [
       ...['src/produce/callers/api-keys.ts', 'src/cli/flags.ts', 'src/lib/yaml.ts', 'src/observation/log.ts'],
-      ...['src/outputs/github.ts', 'src/storage/run-directory.ts'],
+      ...['src/outputs/github.ts', 'src/storage/run-directory.ts', 'src/cli/shipped-files.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',
   },

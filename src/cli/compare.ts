@@ -1,10 +1,9 @@
-import type { Contract } from '../contract/contract.ts'
 import { assertComparable, assertDistinct, type Baselines, type JudgedPlan } from '../judge/compare/comparable.ts'
 import { compareRuns } from '../judge/compare/compare-runs.ts'
 import { type Comparison, type Criteria, defaultCriteria, outcomeStatus } from '../judge/compare/comparison.ts'
 import { UsageError } from '../lib/usage-error.ts'
-import { recordedLimits } from '../plan/limits.ts'
 import { type ComparisonFormat, comparisonRenderers } from '../report/render/renderers.ts'
+import { recordedDiscovery } from '../run/discovery.ts'
 import { readComparedRun } from '../storage/recorded-run.ts'
 import { writeComparison } from '../storage/run-directory.ts'
 import { exitCodes, listFlag, text, type Values } from './flags.ts'
@@ -15,11 +14,7 @@ import { print, stdoutLayout } from './print.ts'
  * Reads the baselines of a run before anything is sent; null if the flags name none. Throws a UsageError if a baseline has
  * a different plan, even with the same limits of the target.
  */
-export async function baselinesOf(
-  values: Values,
-  drafts: readonly DraftPlan[],
-  contract: Contract,
-): Promise<Baselines | null> {
+export async function baselinesOf(values: Values, drafts: readonly DraftPlan[]): Promise<Baselines | null> {
   const criteria = criteriaOf(values)
   const paths = listFlag(values, 'baseline')
   const [draft, ...others] = drafts
@@ -30,8 +25,8 @@ export async function baselinesOf(
   const runs = await Promise.all(paths.map(readComparedRun))
   assertDistinct(runs)
   for (const baseline of runs) {
-    const plan = draft.replan(recordedLimits(baseline.plan.limits))
-    assertComparable(baseline, plan.scenario, { plan, contract })
+    const replanned = draft.replan(recordedDiscovery(baseline))
+    assertComparable(baseline, replanned.plan.scenario, replanned)
   }
   return { runs, criteria }
 }

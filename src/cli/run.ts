@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { Contract } from '../contract/contract.ts'
 import type { Baselines } from '../judge/compare/comparable.ts'
 import { systemClock } from '../lib/clock.ts'
 import { UsageError } from '../lib/usage-error.ts'
@@ -8,7 +7,7 @@ import type { RunInfo } from '../observation/log.ts'
 import type { Plan } from '../plan/plan.ts'
 import { maxShards } from '../plan/shard.ts'
 import { type Keys, loadKeys } from '../produce/callers/api-keys.ts'
-import { discoverLimits } from '../run/discovery.ts'
+import { discoverAt } from '../run/discovery.ts'
 import { type RunJob, run } from '../run/run.ts'
 import { startThread } from '../run/threads.ts'
 import { assertNoRun, createRunDirectory } from '../storage/run-directory.ts'
@@ -16,24 +15,23 @@ import { startEmbeddedService } from './child-process.ts'
 import { assertStillComparable, baselinesOf } from './compare.ts'
 import { exitCodes, listFlag, number, text, type Values, version } from './flags.ts'
 import { listenForInterrupts } from './interrupts.ts'
-import { assertWithinBudget, contractOf, type DraftPlan, draftPlan } from './load-plan.ts'
+import { assertWithinBudget, type DraftPlan, draftPlan } from './load-plan.ts'
 import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
 import { exitCodeOf } from './print.ts'
 
 export async function runCommand(values: Values): Promise<number> {
-  const contract = contractOf(values)
   // Read all scenarios before the first run, so that a mistake in the last one shows up now and not after an hour.
   const drafts: DraftPlan[] = []
-  for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, contract, values))
+  for (const file of listFlag(values, 'scenarios')) drafts.push(await draftPlan(file, values))
   for (const { plan } of drafts) {
-    assertWithinBudget(plan)
+    assertWithinBudget(plan, { isDraft: true })
     assertShardable(plan, workersOf(values))
   }
   const flags = outputFlags(values, process.env)
-  const baselines = await baselinesOf(values, drafts, contract)
+  const baselines = await baselinesOf(values, drafts)
   const codes: number[] = []
   for (const draft of drafts) {
-    const code = await runDraft(draft, { contract, values, flags, baselines, several: drafts.length > 1 })
+    const code = await runDraft(draft, { values, flags, baselines, several: drafts.length > 1 })
     codes.push(code)
     if (code === exitCodes.interrupted) break
   }
@@ -48,7 +46,6 @@ function worstExitCode(codes: readonly number[]): number {
 
 /** The values that all runs of one command line share. */
 type Invocation = {
-  readonly contract: Contract
   readonly values: Values
   readonly flags: OutputFlags
   readonly baselines: Baselines | null
@@ -67,7 +64,7 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({
     seed: plan.seed,
-    profile: text(values, 'profile'),
+    profile: draft.profile,
     service: plan.service,
   })
   try {
@@ -83,11 +80,12 @@ async function runAgainst(
   runId: string,
   path: string,
   { callers, specialKeys, areInvented }: Keys,
-  { contract, values, flags, baselines }: Invocation,
+  { values, flags, baselines }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
-  const plan = draft.replan(await discoverLimits(target, callers, draft.plan, contract))
-  assertWithinBudget(plan)
+  const discovery = await discoverAt(target, callers, draft.plan, draft.contract)
+  const { plan, contract } = draft.replan(discovery)
+  assertWithinBudget(plan, { isDraft: false })
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
   const info: RunInfo = {
@@ -100,6 +98,7 @@ async function runAgainst(
   }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const { stop, quit, onFirst, dispose } = listenForInterrupts()
+  for (const note of discovery.notes) log(note)
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
   try {
     const workers = workersOf(values)

@@ -85,7 +85,7 @@ export function createJudge(
   { startedAtMs, inventedKeys }: Pick<RunInfo, 'startedAtMs' | 'inventedKeys'>,
   { defer, onJudged = () => {} }: JudgeOptions = {},
 ): Judge {
-  const findingLog = createFindingLog()
+  const findingLog = createFindingLog(plan.notPromised)
   const checks = createChecks(contract, findingLog)
   const series = createSeries(plan)
   const audits = createAudits({ contract, shared: plan.callers.shared, startedAtMs }, findingLog, series.spend)
@@ -173,7 +173,7 @@ export type MergedView = RunView & { readonly findingLog: FindingLog; readonly a
 /** Merges the snapshots of all workers into one. Workers share no caller. */
 export function mergeSnapshots(plan: Plan, snapshots: readonly JudgeSnapshot[]): MergedView {
   const metrics = createMetrics(plan)
-  const findingLog = createFindingLog()
+  const findingLog = createFindingLog(plan.notPromised)
   for (const snapshot of snapshots) {
     metrics.merge(snapshot.metrics)
     findingLog.merge(snapshot.findingLog)

@@ -7,9 +7,8 @@ import type { CapacityResult } from './capacity/result.ts'
 import type { ClauseTally, Finding } from './checks/findings.ts'
 import { type Comparison, outcomeStatus } from './compare/comparison.ts'
 import type { RunMetrics } from './metrics/request-stats.ts'
-import type { CallProof } from './proof.ts'
+import { type CallProof, unprovenReasons } from './proof.ts'
 import type { ThresholdResult, Verdict } from './thresholds.ts'
-import { unprovenReasons } from './unproven.ts'
 
 export type RunVerdict = {
   readonly verdict: Verdict

@@ -98,7 +98,8 @@ export type RequestDescriptor = ChatDescriptor | RpcDescriptor | ListDescriptor 
 export type ChatDescriptor = {
   readonly kind: 'chat'
   readonly model: string
-  readonly modelTier: ModelTier
+  /** null: unknown. */
+  readonly modelTier: ModelTier | null
   readonly stream: boolean
   readonly promptTokens: number
   /** The maximum number of tokens of one choice. */

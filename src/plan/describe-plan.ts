@@ -22,15 +22,23 @@ export function describePlan(plan: Plan): string {
     heading(plan),
     section('Stages', stagesTable(plan)),
     section('Limits of the profile and of the target', limitsTable(plan.limits)),
+    section('Models, networks and prices', valuesTable(plan)),
     section('Limits of one caller', usageTable(plan)),
     section('Expected failures of one caller', failuresTable(plan)),
     section('Expected requests', requestsTable(plan)),
     section('Thresholds', thresholdLines(plan)),
+    section('Not promised by the profile, so not judged', plan.notPromised.join(' ')),
   ]
     .filter(part => part !== '')
     .join('\n\n')
     .concat('\n')
 }
+
+const valuesTable = ({ values }: Plan): string =>
+  plainTable(
+    ['name', 'value', 'source'],
+    values.map(({ name, text, source }) => [name, text, source]),
+  )
 
 const section = (title: string, body: string): string => (body === '' ? '' : `${title}\n\n${indent(body)}`)
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
@@ -183,7 +191,7 @@ function limitsTable({ discovery, scopes }: LimitsPlan): string {
       row.scope,
       amount(row.profile),
       amount(row.target),
-      row.from === null ? 'neither' : `the ${row.from}`,
+      row.from === null ? 'neither' : row.from === 'default' ? 'a default' : `the ${row.from}`,
       differs(row) ? 'differs' : '',
     ]),
   )

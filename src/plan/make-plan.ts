@@ -1,4 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
+import { notPromised } from '../contract/promises.ts'
+import { sourceOfValue } from '../contract/sources.ts'
 import { UsageError } from '../lib/usage-error.ts'
 import { checkTarget } from '../scenario/load-scenario.ts'
 import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
@@ -7,7 +9,16 @@ import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } fro
 import { parseUsd } from '../scenario/units.ts'
 import { forecast } from './forecast.ts'
 import { notDiscovered, type PublishedLimits, planLimits } from './limits.ts'
-import { type Bounds, type Load, type Mix, type Plan, type StagePlan, type Timeouts, totalWeight } from './plan.ts'
+import {
+  type Bounds,
+  type Load,
+  type Mix,
+  type Plan,
+  type PlannedValue,
+  type StagePlan,
+  type Timeouts,
+  totalWeight,
+} from './plan.ts'
 import { type Recordings, recordedLoad } from './recorded-load.ts'
 import { samplesToProve } from './sample-size.ts'
 
@@ -44,6 +55,7 @@ export function makePlan(
     target,
     service: scenario.service,
     profile: contract.name,
+    notPromised: notPromised(contract),
     callers: {
       names: Array.from({ length: count }, (_, index) => `c${index}`),
       keysEach: keys,
@@ -52,6 +64,7 @@ export function makePlan(
       keysFile,
     },
     limits,
+    values: plannedValues(scenario.calls, contract),
     calls: scenario.calls,
     stages: planStages(scenario, limitOf, recordings),
     slo: scenario.slo,
@@ -62,6 +75,39 @@ export function makePlan(
   } as const
   return { ...plan, forecast: forecast(plan, contract, limitOf) }
 }
+
+/** The models and networks that the calls use, with their prices. */
+function plannedValues(calls: Plan['calls'], contract: Contract): readonly PlannedValue[] {
+  const used = Object.values(calls).map(call => (call.kind === 'replay' ? call.of : call))
+  const ids = new Set(used.flatMap(call => (call.kind === 'chat' ? call.model : [])))
+  const slugs = new Set(used.flatMap(call => (call.kind === 'rpc' ? call.network : [])))
+  const models = contract.models.filter(({ id }) => ids.has(id))
+  const networks = Object.entries(contract.rpc.networks).filter(([slug]) => slugs.has(slug))
+  return [
+    ...models.map(({ id, tier, usdPerMillion }) => ({
+      name: `model ${id}`,
+      text: `${tier === null ? 'no tier' : `tier ${tier}`}, ${modelPrice(usdPerMillion)}`,
+      source: sourceOfValue(contract, 'models'),
+    })),
+    ...networks.map(([slug, { baseCredits, family }]) => ({
+      name: `network ${slug}`,
+      text: `${family}, ${baseCredits === null ? 'credits unknown' : `${baseCredits} base credits`}`,
+      source: sourceOfValue(contract, 'rpc.networks'),
+    })),
+    ...(networks.length === 0
+      ? []
+      : [
+          {
+            name: 'price of a credit',
+            text: `$${contract.rpc.usdPerCredit}`,
+            source: sourceOfValue(contract, 'rpc.usdPerCredit'),
+          },
+        ]),
+  ]
+}
+
+const modelPrice = (price: Contract['models'][number]['usdPerMillion']): string =>
+  price === null ? 'price unknown' : `$${price.input} and $${price.output} per million tokens`
 
 function seedOf(seed: number | null): number | null {
   if (seed === null || (Number.isSafeInteger(seed) && seed >= 0)) return seed

@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { promisesAny } from '../contract/promises.ts'
 import { type Clock, sleepPreciselyUntil, sleepUntil } from '../lib/clock.ts'
 import { pico } from '../lib/money.ts'
 import type { RunInfo } from '../observation/log.ts'
@@ -88,7 +89,10 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   const isOurs = ownsCaller(plan, shard)
   const inFlight = createInFlight()
   const budget = budgetOf(job, calls)
-  const failureLimiter = createFailureLimiter({ max: maxExpectedRefusals(contract), windowMs: contract.abuse.windowMs })
+  const failureLimiter = createFailureLimiter({
+    max: promisesAny(contract, ['abuse.*']) ? maxExpectedRefusals(contract) : Number.POSITIVE_INFINITY,
+    windowMs: contract.abuse.windowMs,
+  })
   const reachability = watchReachability(() => stop.stop('target-unreachable'))
   const { bounds, seed, callers: callersPlan } = plan
   const sender: SendContext = {
@@ -185,6 +189,8 @@ export function createEngine(job: EngineJob, io: EngineIo): Engine {
   }
 
   async function checkBalances(stage: string, within: DriverContext): Promise<void> {
+    // The check is a request for the limits of the caller, whose response shows its balance.
+    if (!promisesAny(contract, ['catalogue.rate-limits', 'billing.*'])) return
     const ours = [...callers.keys()].filter(isOurs)
     const queues = ours.map(caller => [sequenceStep(stage, balanceCheckCall, caller, true)])
     const lanes = Math.max(1, splitEvenly(balanceCheckLanes, shard.worker, shard.workers))

@@ -40,8 +40,8 @@ export type WorkerHandle = {
   readonly terminate: () => Promise<unknown>
 }
 
-/** The number of answered balance checks of a worker, and of those with status 401. */
-export type OpeningResult = { readonly answered: number; readonly unauthorized: number }
+/** The number of balance checks of a worker, of those that were answered, and of those with status 401. */
+export type OpeningResult = { readonly sent: number; readonly answered: number; readonly unauthorized: number }
 
 /** How the run ended, the same for all workers. */
 export type RunEnd = Pick<LogFooter, 'ended' | 'durationMs' | 'pushed'>

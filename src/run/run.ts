@@ -110,6 +110,9 @@ function judgeOpening(
   const sum = (of: (opening: OpeningResult) => number) =>
     openings.reduce((total, opening) => total + (opening === null ? 0 : of(opening)), 0)
   const answered = sum(opening => opening.answered)
+  // A target that promises no balances is not asked for them.
+  const isAsked = openings.includes(null) || sum(opening => opening.sent) > 0
+  if (!isAsked) return
   if (answered === 0) stop.stop('target-unreachable')
   const unauthorized = sum(opening => opening.unauthorized)
   if (unauthorized > 0 && (inventedKeys || unauthorized === answered)) stop.stop('unauthorized')

@@ -64,11 +64,11 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
     open: async () => {
       await engine.open()
       // Taking a snapshot judges the balance checks now instead of during the load.
-      const { answered, statuses } = mergeSnapshots(plan, [judge.snapshot()]).metrics.select({
+      const { sent, answered, statuses } = mergeSnapshots(plan, [judge.snapshot()]).metrics.select({
         call: null,
         stage: '(opening)',
       })
-      return { answered, unauthorized: statuses.get(401) ?? 0 }
+      return { sent, answered, unauthorized: statuses.get(401) ?? 0 }
     },
     drive: async loadStartMs => {
       plannedMs = loadStartMs

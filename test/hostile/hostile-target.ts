@@ -29,10 +29,10 @@ export const whole = (reply: Reply, status: number, text: string): Reply => {
 export const refusal =
   (status: number, members: Readonly<Record<string, unknown>> = {}): Twist =>
   (ask, request) =>
-    whole(ask(spoiled(request)), status, JSON.stringify({ error: `No: ${status}`, ...members }))
+    whole(ask(invalid(request)), status, JSON.stringify({ error: `No: ${status}`, ...members }))
 
 /** The same request, but so that the honest service must refuse it. */
-function spoiled(request: ServiceRequest): ServiceRequest {
+function invalid(request: ServiceRequest): ServiceRequest {
   if (isChat(request)) return { ...request, body: JSON.stringify({ ...JSON.parse(String(request.body)), messages: 7 }) }
   return isRpc(request) ? { ...request, body: '{}' } : request
 }

@@ -121,7 +121,7 @@ const unpriced = pico('1')
 function maxCharge({ request }: Observation, contract: Contract): bigint {
   if (request.kind === 'rpc') {
     const base = contract.rpc.networks[request.network]?.baseCredits
-    if (base === undefined) return unpriced
+    if (base === undefined || base === null) return unpriced
     return (
       BigInt(request.items.length * base * contract.rpc.multipliers.large * 2) * priceListOf(contract).picoUsdPerCredit
     )

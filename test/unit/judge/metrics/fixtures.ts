@@ -33,6 +33,8 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
   service: null,
   profile: 'documented',
   callers: { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null },
+  notPromised: [],
+  values: [],
   limits: { by: 'target', discovery: { kind: 'not-asked', why: 'a fixture' }, scopes: [] },
   calls: { chat, rpc: { kind: 'rpc', network: 'n', methods: [['m', 1]], batchSize: null, failing: 0 } },
   stages: [aStage('steady', 10_000)],

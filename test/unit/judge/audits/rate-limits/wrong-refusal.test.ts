@@ -4,17 +4,27 @@ import { createWrongRefusalCheck } from '../../../../../src/judge/audits/rate-li
 import type { Observation } from '../../../../../src/observation/observation.ts'
 import { observed, responseOf, singleDescriptor, startedAtMs } from '../../checks/observed.ts'
 
-const drawn = { name: 'rpc', tier: 'default', requestsPerMinute: 100, tokensPerMinute: null }
+const drawn = {
+  name: 'rpc',
+  tier: 'default',
+  requestsPerMinute: 100,
+  tokensPerMinute: null,
+  stated: { requestsPerMinute: 100, tokensPerMinute: null },
+}
 const resetMs = startedAtMs + 60_000
 
-/** One request each second. A number without a status is a success with so many remaining requests. */
+/** `left`: a success that states this number of remaining requests. */
 type Step = { readonly left: number } | { readonly status: number }
 
 function violationsOf(steps: readonly Step[], everyMs = 1_000): readonly string[] {
   const messages: string[] = []
   const fail = (_: string, message: string) => void messages.push(message)
   const context = { contract: documentedContract, shared: false, startedAtMs }
-  const check = createWrongRefusalCheck(context, () => ({ min: 0, max: 0 }), { pass: () => {}, fail })
+  const check = createWrongRefusalCheck(context, () => ({ min: 0, max: 0 }), {
+    promises: () => true,
+    pass: () => {},
+    fail,
+  })
   for (const [id, step] of steps.entries()) check.add(requestOf(step, id, id * everyMs), drawn, resetMs)
   check.finish()
   return messages
