@@ -58,6 +58,7 @@ export const settings: readonly Setting[] = [
     run: { scenario: 'scenarios/conformance.yaml', contract: { ...documentedContract, auth: { noKey: [402] } } },
   },
   shipped('resources'),
+  byDocument(shipped('conformance')),
   byDocument(shipped('resources')),
   byDocument(forPartners('resources')),
   shipped('idempotency'),

@@ -12,6 +12,7 @@ import { createRefusalLogCheck } from './refusal-log.ts'
 import { createTargetClock } from './resets.ts'
 import { createTokenWindow } from './token-window.ts'
 import type { WindowRequest } from './window.ts'
+import { createWrongRefusalCheck } from './wrong-refusal.ts'
 
 /** Rejected requests of a caller that may count against any of its limits; beyond, the oldest are forgotten. */
 const maxStrays = 500
@@ -32,6 +33,7 @@ export function createRateLimitAudit(
   const strays = new Map<string, readonly WindowRequest[]>()
   const tokens = createTokenWindow(context, clock.offset, reporter)
   const logs = createRefusalLogCheck(context, clock.offset, reporter)
+  const refusals = createWrongRefusalCheck(context, clock.offset, reporter)
   let firstSentMs: number | null = null
 
   /** A rejected request may count against another limit of its caller, whose number its headers state. */
@@ -66,12 +68,17 @@ export function createRateLimitAudit(
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
       limit.add(member, resetOf(observation, contract), watermarkMs)
+<<<<<<< HEAD
       if (isStray(member, drawn)) addStray(caller, drawn.name, member, watermarkMs)
+=======
+      refusals.add(observation, drawn, resetOf(observation, contract))
+>>>>>>> main
       tokens.add(observation, drawn, watermarkMs)
     },
     finish: isComplete => {
       if (!isComplete) return
       for (const limit of limits) limit.finish()
+      refusals.finish()
       tokens.finish()
       logs.finish()
     },
