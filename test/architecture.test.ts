@@ -386,11 +386,7 @@ const rules: readonly Kept[] = [
   },
   {
     text: 'few files exist for one other file alone',
-<<<<<<< HEAD
-    rule: fewFragments(58, 6, tables),
-=======
     rule: fewFragments(62, 6, tables),
->>>>>>> main
     planted: [],
   },
   {

@@ -68,11 +68,8 @@ export function createRateLimitAudit(
       // The service counted the request and wrote its headers before they arrived. A stream continues long after that.
       const member = memberOf(observation, contract, sentMs, headersMs ?? endMs)
       limit.add(member, resetOf(observation, contract), watermarkMs)
-<<<<<<< HEAD
       if (isStray(member, drawn)) addStray(caller, drawn.name, member, watermarkMs)
-=======
       refusals.add(observation, drawn, resetOf(observation, contract))
->>>>>>> main
       tokens.add(observation, drawn, watermarkMs)
     },
     finish: isComplete => {
