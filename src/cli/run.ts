@@ -59,7 +59,7 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   const runId = newRunId()
   const path = directoryOf(plan, runId, text(values, 'out'), several)
   assertNoRun(path)
-  const keys = loadKeys(plan, runId)
+  const keys = loadKeys(plan, draft.contract, runId)
   const runAt = (target: string) => runAgainst(target, draft, runId, path, keys, invocation)
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({

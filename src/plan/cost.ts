@@ -1,6 +1,7 @@
 import { choicesOf, maxLookups } from '../contract/chat-options.ts'
 import { type Contract, type Model, methodTier, resourceOf } from '../contract/contract.ts'
 import { probeOf } from '../contract/probes.ts'
+import { promisesAny } from '../contract/promises.ts'
 import { formatPico, pico } from '../lib/money.ts'
 import { estimatedPromptTokens } from '../scenario/tier-rate.ts'
 import { type Call, meanOf, type RpcCall } from './plan.ts'
@@ -34,6 +35,7 @@ function creditsOf({ network, methods, batchSize, failing }: RpcCall, contract: 
  * if a price is unknown.
  */
 export function maxPicoUsd(call: Call, contract: Contract): bigint | null {
+  if (isPriceless(call, contract)) return null
   if (call.kind === 'chat') {
     const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
     if (price === null) return null
@@ -55,6 +57,13 @@ export function maxPicoUsd(call: Call, contract: Contract): bigint | null {
   )
   const credits = (networks[rpc.network]?.baseCredits ?? 0) * maxMultiplier * (rpc.batchSize ?? 1)
   return costOf(credits * times, pico(usdPerCredit), 1n)
+}
+
+/** Whether the target promises no price for such a call, so that no amount is known. */
+function isPriceless({ kind }: Call, contract: Contract): boolean {
+  if (kind === 'chat') return !promisesAny(contract, ['chat.cost*', 'billing.*'])
+  if (kind === 'rpc' || kind === 'replay') return !promisesAny(contract, ['rpc.credits.*', 'rpc.cost.*', 'billing.*'])
+  return false
 }
 
 /** Tokens written to a cache may cost more than others. */
@@ -83,6 +92,7 @@ type CallCounts = readonly { readonly call: Call; readonly arrivals: number }[]
 export function maxUsd(counts: CallCounts, contract: Contract): string | null {
   let picoUsd = 0n
   for (const { call, arrivals } of counts) {
+    if (isPriceless(call, contract)) return null
     if (call.kind === 'chat') {
       const price = contract.models.find(({ id }) => id === call.model)?.usdPerMillion ?? null
       const lookups = lookupsPicoUsd(call, arrivals, contract)

@@ -1,4 +1,5 @@
 import type { Contract } from '../contract/contract.ts'
+import { promisesAny } from '../contract/promises.ts'
 import type { Account, FailureRecord, LimitRejection, Window } from './account.ts'
 import type { Behavior } from './behavior.ts'
 import { errorReply, type Reply, type RequestState } from './message.ts'
@@ -25,11 +26,14 @@ export type Limiter = {
 
 export function limiter(contract: Contract, behavior: Behavior): Limiter {
   const { windowMs, requestsReset, tokensReset, tokenHeaders } = contract.limits
+  /** A service that promises nothing about limits has none. */
+  const isLimited = promisesAny(contract, ['limit.*'])
 
   const writeHeaders = (
     { headers, arrivedMs }: RequestState,
     { window, limits }: Pick<Admission, 'window' | 'limits'>,
   ) => {
+    if (!isLimited) return
     const { resetMs } = window
     headers['x-ratelimit-limit-requests'] = String(limits.requests)
     headers['x-ratelimit-remaining-requests'] = String(Math.max(0, limits.requests - window.requests))
@@ -50,14 +54,14 @@ export function limiter(contract: Contract, behavior: Behavior): Limiter {
       const previous = account.windows.get(key)
       const window = behavior.windowAt(previous, state.arrivedMs, windowMs)
       if (window !== previous) account.windows.set(key, window)
-      const admitted = behavior.admits(window, limits.requests)
+      const admitted = !isLimited || behavior.admits(window, limits.requests)
       if (admitted) window.requests++
       writeHeaders(state, { window, limits })
       return { admitted, window, limits }
     },
     reserve: (state, admission, tokens) => {
       const { window, limits } = admission
-      const fits = limits.tokens === null || behavior.admitsTokens(window, limits.tokens, tokens)
+      const fits = !isLimited || limits.tokens === null || behavior.admitsTokens(window, limits.tokens, tokens)
       if (fits) window.tokens += tokens
       else window.requests--
       writeHeaders(state, admission)
@@ -79,7 +83,10 @@ type AbuseBlock = {
   readonly record: (state: RequestState, account: Account, reply: Reply, isBlocked: boolean) => void
 }
 
-export function abuseBlock({ abuse }: Contract, behavior: Behavior): AbuseBlock {
+export function abuseBlock(contract: Contract, behavior: Behavior): AbuseBlock {
+  const { abuse } = contract
+  /** A service that promises nothing about blocks does not block. */
+  const isGuarded = promisesAny(contract, ['abuse.*'])
   const recordOf = (state: RequestState, account: Account): FailureRecord => {
     const scope = behavior.failureScope(state)
     const known = account.records.get(scope)
@@ -97,7 +104,7 @@ export function abuseBlock({ abuse }: Contract, behavior: Behavior): AbuseBlock 
       return errorReply(state, abuse.status, behavior.blockMessage)
     },
     record: (state, account, { status }, isBlocked) => {
-      if (!behavior.isFailure(status) || (isBlocked && !behavior.blockedCount)) return
+      if (!isGuarded || !behavior.isFailure(status) || (isBlocked && !behavior.blockedCount)) return
       const { arrivedMs } = state
       const record = recordOf(state, account)
       record.failedMs = [...record.failedMs.filter(atMs => atMs > arrivedMs - abuse.windowMs), arrivedMs]

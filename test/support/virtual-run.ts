@@ -92,7 +92,7 @@ export async function virtualRun(
   let slices: Slices = { schema: 1, cellsPerOctave, calls: [] }
   const never = new AbortController().signal
   const runId = 'virtual'
-  const ownKeys = { environment: undefined, loopback: true, runId }
+  const ownKeys = { environment: undefined, loopback: true, areOptional: !profile.auth.required, runId }
   const info: RunInfo = { turnpike: 2, runId, version: '0.0.0', target: 'memory', startedAtMs: clock.wallMs() }
   const job: RunJob = {
     info,

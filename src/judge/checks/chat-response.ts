@@ -41,7 +41,7 @@ type ChoiceClause =
   | 'chat.message.members'
 
 function checkChoice(choice: Fields | null, count: number, contract: Contract, expect: Expect<ChoiceClause>): void {
-  const wrongField = choice === null ? 'no fields' : wrongChoice(choice, count)
+  const wrongField = choice === null ? 'no fields' : wrongChoice(choice, count, contract)
   expect('chat.choice', wrongField === null, () => `a choice has ${wrongField}`)
   checkFinishReason(choice?.finish_reason, contract, expect)
   checkStopReason(choice?.stop_reason, choice?.finish_reason, expect)
@@ -54,12 +54,14 @@ function checkChoice(choice: Fields | null, count: number, contract: Contract, e
 }
 
 /** Returns null if nothing is wrong. Of the three fields, the document does not require the index. */
-function wrongChoice(choice: Fields, count: number): string | null {
+function wrongChoice(choice: Fields, count: number, { chat }: Contract): string | null {
   const { index, message } = choice
   if (index !== undefined && !(Number.isInteger(index) && Number(index) >= 0 && Number(index) < count))
     return `index ${quote(index)}, expected a position among ${count}`
   if (toObject(message) === null) return `message ${quote(message)}, expected an object`
-  return 'logprobs' in choice ? null : 'no key logprobs, expected the key with null or an object'
+  return 'logprobs' in choice || chat.logprobsKey === 'optional'
+    ? null
+    : 'no key logprobs, expected the key with null or an object'
 }
 
 /** Returns null if nothing is wrong. Of content and tool calls, one may be null. */

@@ -22,9 +22,10 @@ export type Keys = { readonly callers: readonly Caller[]; readonly specialKeys: 
  * The keys of a plan, from its file or the environment. If the run starts its own reference service (`target: null`),
  * it uses new accounts there and reads no keys. Throws a UsageError if a key is missing or invalid.
  */
-export function loadKeys({ target, callers }: Plan, runId: string): Keys {
+export function loadKeys({ target, callers }: Plan, { auth }: KeyTerms, runId: string): Keys {
   const environment = target === null ? undefined : process.env.TURNPIKE_KEYS
-  const options = { environment, loopback: target === null || isLoopback(target), runId }
+  const loopback = target === null || isLoopback(target)
+  const options = { environment, loopback, areOptional: !auth.required, runId }
   const variableOf = (account: SpecialAccount) => process.env[specialKeyVariables[account]] ?? ''
   const given = { 'free-user': variableOf('free-user'), 'zero-balance': variableOf('zero-balance') }
   return {
@@ -39,22 +40,29 @@ export function isLoopback(target: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
+/** Whether requests need a key. */
+type KeyTerms = { readonly auth: { readonly required: boolean } }
+
 export type KeyOptions = {
   /** The value of `TURNPIKE_KEYS`. */
   readonly environment: string | undefined
   /** Whether the target is on this machine. */
   readonly loopback: boolean
+  /** Whether requests go without credentials if no keys are given. */
+  readonly areOptional: boolean
   readonly runId: string
 }
 
 /**
  * One caller for each name of the plan. Keys come from the key file of the plan, or else from `TURNPIKE_KEYS`. If there
- * are none and the target is on this machine, the keys are new accounts of a reference service.
+ * are none, the callers have none where keys are optional. Elsewhere, if the target is on this machine, the keys are new
+ * accounts of a reference service.
  * Throws a UsageError if there are too few keys, or if a key is invalid in a header.
  */
 export function loadCallers(plan: CallersPlan, options: KeyOptions): readonly Caller[] {
   const { names, keysEach, keysFile } = plan
   const accounts = givenKeys(plan, options.environment)
+  if (accounts === null && options.areOptional) return names.map(name => ({ name, keys: [] }))
   if (accounts === null && options.loopback)
     return names.map(name => ({ name, keys: referenceKeys(plan, name, options) }))
   const where = keysFile ?? 'TURNPIKE_KEYS'
@@ -92,9 +100,9 @@ export function loadCallers(plan: CallersPlan, options: KeyOptions): readonly Ca
 export function loadSpecialKeys(
   given: Readonly<Partial<Record<SpecialAccount, string>>>,
   { keysFile }: CallersPlan,
-  { environment, loopback, runId }: KeyOptions,
+  { environment, loopback, areOptional, runId }: KeyOptions,
 ): SpecialKeys {
-  const usesReference = loopback && keysFile === null && (environment ?? '').trim() === ''
+  const usesReference = loopback && !areOptional && keysFile === null && (environment ?? '').trim() === ''
   const keyOf = (account: SpecialAccount): string | null => {
     const key = given[account]?.trim() ?? ''
     if (key === '') return usesReference ? `ref_${account}_${accountNameOf(runId)}` : null

@@ -133,7 +133,7 @@ function startExchange(
   const leaveQueue = connections.take(taken => {
     connection = taken
     const { method, headers, body } = request
-    taken.dispatch({ path: pathPrefix + request.path, method, headers, body }, handler)
+    taken.dispatch({ path: pathPrefix + request.path || '/', method, headers, body }, handler)
   })
 }
 

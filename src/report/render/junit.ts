@@ -83,7 +83,7 @@ function clauseSuites(report: Report): readonly Suite[] {
       .map(({ id, verdict, violated }) => {
         if (verdict === 'pass') return { name: id, result: null }
         if (verdict === 'not-exercised' || verdict === 'not-promised')
-          return { name: id, result: { kind: 'skipped', message: 'not exercised', text: '' } }
+          return { name: id, result: { kind: 'skipped', message: verdict.replace('-', ' '), text: '' } }
         const findings = report.findings.filter(finding => finding.clause === id)
         const message = `${plural(violated, 'violation')}: ${findings[0]?.message ?? ''}`
         const texts = findings.map(({ section, text, judge, count, message, examples }) =>

@@ -20,6 +20,7 @@ type Given = {
   readonly environment?: string
   readonly keysFile?: string
   readonly loopback?: boolean
+  readonly areOptional?: boolean
   readonly runId?: string
   readonly keysEach?: number
   readonly tier?: CallersPlan['accountTier']
@@ -27,7 +28,7 @@ type Given = {
 
 const load = (
   count: number,
-  { environment, keysFile, loopback = false, runId = 'run-1', tier = 'default', keysEach = 1 }: Given,
+  { environment, keysFile, loopback = false, areOptional = false, runId = 'run-1', tier = 'default', keysEach = 1 }: Given,
 ) =>
   loadCallers(
     {
@@ -37,7 +38,7 @@ const load = (
       shared: false,
       keysFile: keysFile ?? null,
     },
-    { environment, loopback, runId },
+    { environment, loopback, areOptional, runId },
   )
 
 const keysOf = (count: number, given: Given) => load(count, given).flatMap(({ keys }) => keys)
@@ -174,7 +175,7 @@ describe('a mistake in the keys', () => {
 
 describe('keys of special accounts', () => {
   const plan: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'partner', shared: false, keysFile: null }
-  const source = { environment: undefined, loopback: true, runId: 'run-1' }
+  const source = { environment: undefined, loopback: true, areOptional: false, runId: 'run-1' }
   const none = { 'free-user': null, 'zero-balance': null }
 
   test('are used if they are given', () => {
@@ -206,7 +207,7 @@ describe('keys of special accounts', () => {
 
 describe('the keys of a run', () => {
   const callers: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null }
-  const keysAt = (target: string | null) => loadKeys({ target, callers } as Plan, 'run-1')
+  const keysAt = (target: string | null, required = true) => loadKeys({ target, callers } as Plan, { auth: { required } }, 'run-1')
 
   beforeEach(() => {
     vi.stubEnv('TURNPIKE_KEYS', 'k1')
