@@ -83,7 +83,12 @@ const chatTerms = z.strictObject({
   unknownMembers: z.enum(['tolerated', 'refused']).nullable(),
   /** Whether an unstreamed completion must be compressed, or only may be, if the client accepts it. */
   compression: z.enum(['required', 'optional']),
-  stream: z.strictObject({ chunkObject: z.string(), doneMarker: z.string() }),
+  stream: z.strictObject({
+    chunkObject: z.string(),
+    doneMarker: z.string(),
+    /** Whether a streamed request asks for usage, with `stream_options`. */
+    asksForUsage: z.boolean(),
+  }),
 })
 
 const textLimits = z.strictObject({ requestsPerMinute: positiveInt, tokensPerMinute: positiveInt })

@@ -113,7 +113,7 @@ export const documentedContract: Contract = {
     wrongMediaTypeStatus: 415,
     unknownMembers: 'tolerated',
     compression: 'required',
-    stream: { chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]' }, // public
+    stream: { chunkObject: 'chat.completion.chunk', doneMarker: '[DONE]', asksForUsage: true }, // public
   },
   rpc: {
     requestsPerMinute: 100, // public
