@@ -261,6 +261,17 @@ const plan = z.object({
     }),
   ),
   calls: z.array(z.object({ call: z.string(), kind: z.string(), slo: z.record(z.string(), z.number()) })),
+  values: z
+    .array(
+      z.object({
+        name: z.string(),
+        text: z.string(),
+        source: z.enum(['document', 'default', 'profile', 'target']),
+        differs: z.string().nullable().meta({ description: 'What the document or the profile states instead.' }),
+      }),
+    )
+    .default([])
+    .meta({ description: 'Models, networks, prices and limits that the run used, and who stated them.' }),
 })
 
 const times = z

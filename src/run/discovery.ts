@@ -52,9 +52,9 @@ export async function discover(
   if (caller === undefined) return { ...nothingDiscovered, limits: { kind: 'not-asked', why: 'there is no caller' } }
   const { paths } = contract
   const missing = notPromised(contract)
-  const models = missing.includes('catalogue.models') ? null : await read(paths.models, parseModels)
-  const networks = missing.includes('catalogue.networks') ? null : await read(paths.networks, parseNetworks)
-  const limits = missing.includes('catalogue.rate-limits') ? null : await read(paths.rateLimits, parseLimits)
+  const models = missing.includes('catalogue.models') ? null : await read('models', paths.models, parseModels)
+  const networks = missing.includes('catalogue.networks') ? null : await read('networks', paths.networks, parseNetworks)
+  const limits = missing.includes('catalogue.rate-limits') ? null : await read('limits', paths.rateLimits, parseLimits)
   const noteOf = (what: string, answer: { readonly why?: string } | null) =>
     answer?.why === undefined
       ? []
@@ -65,7 +65,7 @@ export async function discover(
     notes: [...noteOf('models', models), ...noteOf('networks', networks)].flat(),
   }
 
-  async function read<T>(path: string, parse: (body: unknown) => T | null): Promise<Answer<T>> {
+  async function read<T>(what: string, path: string, parse: (body: unknown) => T | null): Promise<Answer<T>> {
     const { failure, status, body } = await send(
       {
         method: 'GET',
@@ -81,7 +81,7 @@ export async function discover(
     if (failure !== null) return { value: null, why: failure.reason }
     if (status !== 200) return { value: null, why: `it responded with ${status}` }
     const value = parse(parseJson(body))
-    return value === null ? { value, why: 'its response contains none' } : { value }
+    return value === null ? { value, why: `its response contains no ${what}` } : { value }
   }
 }
 
