@@ -39,7 +39,8 @@ function coverage(directories: readonly string[]): string {
     const silence = isPromised ? 'not-exercised' : 'not-promised'
     const verdict = violated > 0 ? 'fail' : judged > 0 ? 'pass' : silence
     const { section, needs } = clauses[id]
-    const remark = violated > 0 ? `${violated} violated` : judged === 0 && isPromised && needs !== undefined ? `needs ${needs}` : ''
+    const remark =
+      violated > 0 ? `${violated} violated` : judged === 0 && isPromised && needs !== undefined ? `needs ${needs}` : ''
     return { judged, isPromised, cells: [`§${section}`, id, verdict, `${judged} judged`, remark] }
   })
   const exercised = rows.filter(({ judged }) => judged > 0).length

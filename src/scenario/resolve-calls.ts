@@ -173,6 +173,9 @@ function networkOf(
   return null
 }
 
+/** Whether nobody lists models, so that any name may be right. */
+const isUnlisted = ({ models, sources }: Contract): boolean => models.length === 0 && sources.models !== 'target'
+
 /** Whose list a name is looked up in. */
 const offeredBy = ({ name, sources }: Contract, list: 'models' | 'rpc.networks'): string =>
   sources[list] === 'target' ? 'that the target offers' : `of the profile "${name}"`
@@ -302,15 +305,17 @@ function modelOf(
     if (model !== undefined) return model
     if (isTentative) return { id: '', tier: tier ?? 'M', maxCompletionTokens: null }
     const got = tier === undefined ? 'no model' : `no model of tier ${tier}`
-    const expected =
-      models.length === 0 ? '"model", since the target lists no models' : `one ${offeredBy(contract, 'models')}`
+    const expected = isUnlisted(contract)
+      ? '"model: <id>", since neither the target nor the profile lists models'
+      : `one ${offeredBy(contract, 'models')}`
     report({ path, at: 'value', got, expected })
     return null
   }
   const model = models.find(known => known.id === id)
   if (model !== undefined) return model
   // The tier only serves to compute rates; after discovery it is that of the target.
-  if (isTentative || models.length === 0) return { id, tier: models.length === 0 ? null : 'M', maxCompletionTokens: null }
+  if (isUnlisted(contract)) return { id, tier: null, maxCompletionTokens: null }
+  if (isTentative) return { id, tier: 'M', maxCompletionTokens: null }
   const ids = models.map(known => known.id)
   const word = unknownWord(id, ids, `a model ${offeredBy(contract, 'models')}`)
   report({ path: [...path, 'model'], at: 'value', ...word })

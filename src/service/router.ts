@@ -35,7 +35,8 @@ export function router({ paths, resources, rpc }: Contract): (method: string, pa
     const resource = posts.get(path)
     if (resource !== undefined) return resource
     // A node has one network, which no path names.
-    if (after === null) return path === paths.rpc || (path === '/' && paths.rpc === '') ? { kind: 'rpc', network: onlyNetwork } : unknown
+    if (after === null)
+      return path === paths.rpc || (path === '/' && paths.rpc === '') ? { kind: 'rpc', network: onlyNetwork } : unknown
     if (gets.has(path) || !path.startsWith(before) || !path.endsWith(after)) return unknown
     const network = path.slice(before.length, path.length - after.length)
     return network === '' || network.includes('/') ? unknown : { kind: 'rpc', network }

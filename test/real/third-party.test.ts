@@ -4,33 +4,18 @@ import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { parse } from 'yaml'
 import { type Report, reportSchema } from '../../src/report/document.ts'
 import { freePort } from '../support/free-port.ts'
 import { describeWith } from '../support/real-part.ts'
 import { type RealProgram, startProgram } from '../support/real-program.ts'
+import { withoutTimes } from '../support/shortened.ts'
 import { freshDirectory, turnpike } from '../support/turnpike.ts'
 
-/**
- * The shipped scenario without its search and without thresholds on times, which would measure the machine. Its profile
- * and its calls are unchanged.
- */
-function withoutTimes(name: string): string {
-  const { stages, thresholds, ...rest } = parse(readFileSync(`scenarios/${name}.yaml`, 'utf8'))
-  const shortened = {
-    ...rest,
-    stages: stages.filter(({ shape }: { readonly shape: string }) => shape !== 'capacity'),
-    thresholds: thresholds.filter(({ expect: each }: { readonly expect: string }) => !/^(p\(|capacity)/.test(each)),
-  }
-  const file = `${freshDirectory()}/${name}.yaml`
-  // JSON is YAML.
-  writeFileSync(file, JSON.stringify(shortened))
-  return file
-}
-
 async function runAt(name: string, target: string): Promise<{ readonly code: number | null; readonly report: Report }> {
-  const out = `${freshDirectory()}/run`
-  const { code, stderr } = await turnpike(['run', withoutTimes(name), '--target', target, '--quiet', '--out', out])
+  const folder = freshDirectory()
+  const [scenario, out] = [`${folder}/${name}.yaml`, `${folder}/run`]
+  writeFileSync(scenario, withoutTimes(name))
+  const { code, stderr } = await turnpike(['run', scenario, '--target', target, '--quiet', '--out', out])
   expect(stderr).toBe('')
   return { code, report: reportSchema.parse(JSON.parse(readFileSync(`${out}/report.json`, 'utf8'))) }
 }

@@ -79,7 +79,9 @@ function wrongMessage(message: Fields, finish: unknown): string | null {
   if (!hasContent && content !== null && content !== undefined)
     return `content ${quote(content)}, expected a text, a list of text parts, or null`
   const isReasoningOnly = finish === 'length' && reasoningFields.some(name => typeof message[name] === 'string')
-  return hasContent || Array.isArray(calls) || isReasoningOnly ? null : 'neither content nor tool_calls, expected one of them'
+  return hasContent || Array.isArray(calls) || isReasoningOnly
+    ? null
+    : 'neither content nor tool_calls, expected one of them'
 }
 
 /** The second name is that of some servers. */

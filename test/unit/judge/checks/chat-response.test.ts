@@ -34,6 +34,11 @@ describe('completions', () => {
     'null tool calls next to content': withMessage({ role: 'assistant', content: 'Hi', tool_calls: null }),
     'content in parts': withMessage({ role: 'assistant', content: [{ type: 'text', text: 'Hi' }] }),
     'empty content': withMessage({ role: 'assistant', content: '', reasoning_content: 'Hm.' }),
+    'null content, if the reasoning took all tokens': withChoice({
+      finish_reason: 'length',
+      stop_reason: null,
+      message: { role: 'assistant', content: null, reasoning_content: 'Hm.' },
+    }),
     'a tool message': withMessage({ role: 'tool', content: '21 °C', tool_call_id: 'call_1' }),
     'a choice without its optional fields': chatObserved({
       ...completion,
@@ -304,4 +309,12 @@ describe('log probabilities', () => {
     })
     for (const known of [false, null]) expect(failedClauses(given(null), has(known))).toEqual({})
   })
+})
+
+describe('a choice of a server that may leave the key logprobs out', () => {
+  const { chat } = documentedContract
+  passesEach(
+    { 'a choice without logprobs': withChoice({ logprobs: undefined }) },
+    { ...documentedContract, chat: { ...chat, logprobsKey: 'optional' } },
+  )
 })

@@ -28,7 +28,15 @@ type Given = {
 
 const load = (
   count: number,
-  { environment, keysFile, loopback = false, areOptional = false, runId = 'run-1', tier = 'default', keysEach = 1 }: Given,
+  {
+    environment,
+    keysFile,
+    loopback = false,
+    areOptional = false,
+    runId = 'run-1',
+    tier = 'default',
+    keysEach = 1,
+  }: Given,
 ) =>
   loadCallers(
     {
@@ -120,6 +128,14 @@ describe('without keys', () => {
     expect(keysOf(1, { environment, loopback: true })).toEqual(['ref_default_run1-c0'])
   })
 
+  test.each([true, false])('callers have none where keys are optional (on this machine: %s)', loopback => {
+    expect(load(2, { loopback, areOptional: true })).toEqual([
+      { name: 'c0', keys: [] },
+      { name: 'c1', keys: [] },
+    ])
+    expect(keysOf(1, { loopback, areOptional: true, environment: 'k1' })).toEqual(['k1'])
+  })
+
   test('any other target is an error that names the missing variable', () => {
     expect(mistakesOf(3, {})).toBe('TURNPIKE_KEYS: got nothing, expected 3 keys, one per line or separated by commas')
   })
@@ -207,7 +223,8 @@ describe('keys of special accounts', () => {
 
 describe('the keys of a run', () => {
   const callers: CallersPlan = { names: ['c0'], keysEach: 1, accountTier: 'default', shared: false, keysFile: null }
-  const keysAt = (target: string | null, required = true) => loadKeys({ target, callers } as Plan, { auth: { required } }, 'run-1')
+  const keysAt = (target: string | null, required = true) =>
+    loadKeys({ target, callers } as Plan, { auth: { required } }, 'run-1')
 
   beforeEach(() => {
     vi.stubEnv('TURNPIKE_KEYS', 'k1')

@@ -11,6 +11,7 @@ describe('a chat call', () => {
       model: 'ref-small-24b',
       messages: [{ role: 'user', content: makePrompt(40, randomStream(1, 'prompt/3')) }],
       stream: true,
+      stream_options: { include_usage: true },
       max_completion_tokens: 64,
       service_parameters: { include_venice_system_prompt: false },
     })
@@ -24,6 +25,15 @@ describe('a chat call', () => {
       accept: 'text/event-stream',
       authorization: 'Bearer test-key',
     })
+  })
+
+  test('does not ask for usage if the profile says so, or if it is not streamed', () => {
+    const { chat } = documentedContract
+    const contract = { ...documentedContract, chat: { ...chat, stream: { ...chat.stream, asksForUsage: false } } }
+    expect(bodyOf(buildChat(chatPlan, 3, key, requestContext({ contract })))).not.toHaveProperty('stream_options')
+    expect(bodyOf(buildChat({ ...chatPlan, stream: false }, 3, key, requestContext()))).not.toHaveProperty(
+      'stream_options',
+    )
   })
 
   test('without streaming states this, and accepts JSON', () => {
@@ -50,6 +60,7 @@ describe('a chat call', () => {
       model: 'ref-small-24b:disable_thinking=true',
       messages: [{ role: 'user', content: 'own' }],
       stream: true,
+      stream_options: { include_usage: true },
       logprobs: true,
       service_parameters: { include_venice_system_prompt: false, enable_web_search: 'on' },
     })
@@ -109,5 +120,30 @@ describe('a prompt', () => {
   test('does not depend on the response options', () => {
     const content = (plan: typeof chatPlan) => bodyOf(buildChat(plan, 3, key, requestContext())).messages[0].content
     expect(content({ ...chatPlan, stream: false, maxCompletionTokens: 1 })).toBe(content(chatPlan))
+  })
+})
+
+describe('a chat call to a server without service-specific options', () => {
+  const { chat } = documentedContract
+  const contract = {
+    ...documentedContract,
+    chat: { ...chat, systemPromptOption: null, lengthField: 'max_tokens' as const },
+  }
+
+  test('has only fields that every such server knows', () => {
+    expect(bodyOf(buildChat(chatPlan, 3, key, requestContext({ contract })))).toEqual({
+      model: 'ref-small-24b',
+      messages: [{ role: 'user', content: makePrompt(40, randomStream(1, 'prompt/3')) }],
+      stream: true,
+      stream_options: { include_usage: true },
+      max_tokens: 64,
+    })
+  })
+
+  test('has the options that the scenario asks for', () => {
+    const options = { body: {}, parameters: { persona: 'ann' }, suffix: null, encoding: null, samePrompt: false }
+    expect(bodyOf(buildChat({ ...chatPlan, options }, 3, key, requestContext({ contract })))).toMatchObject({
+      service_parameters: { persona: 'ann' },
+    })
   })
 })

@@ -78,6 +78,13 @@ test('a clause that passed is a passed case, and one that was not exercised is s
   expect(resultOf(passingReport, 'auth.bearer')?.name).toBe('skipped')
 })
 
+test('a clause that the target does not promise is skipped for that reason, and so is its billing', () => {
+  const clauses = passingReport.clauses.map(clause => ({ ...clause, judged: 0, verdict: 'not-promised' as const }))
+  const report = { ...passingReport, clauses }
+  expect(resultOf(report, 'header.date')).toMatchObject({ name: 'skipped', attributes: { message: 'not promised' } })
+  expect(resultOf(report, 'unbilled')?.name).toBe('skipped')
+})
+
 test('a crossed threshold is a failure, an inconclusive one is an error', () => {
   expect(resultOf(failingReport, 'failed == 0')?.name).toBe('failure')
   expect(resultOf(failingReport, 'failed == 0')?.text).toContain('why: A lost response may still have been charged.')

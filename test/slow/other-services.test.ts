@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest'
+import { allLies, lieByName } from '../../src/service/lies/lies.ts'
+import { withoutTimes } from '../support/shortened.ts'
+import { virtualRun } from '../support/virtual-run.ts'
+
+/** The scenarios for servers and nodes of others, with the clauses that they exercise at least. */
+const others = [
+  { name: 'llm-server', profile: 'openai-compatible', atLeast: 20 },
+  { name: 'rpc-node', profile: 'json-rpc-node', atLeast: 6 },
+].map(each => ({ ...each, profile: `scenarios/profiles/${each.profile}.yaml` }))
+
+describe.each(others)('$name', ({ name, profile, atLeast }) => {
+  test('passes on the reference service, search included', async () => {
+    const { report, plan } = await virtualRun({ scenario: `scenarios/${name}.yaml`, profile })
+    expect(report.reasons.join('\n')).toMatch(/responses checked/)
+    expect([report.verdict, report.findings]).toEqual(['pass', []])
+    expect(report.capacity.map(({ status }) => status)).toEqual(['found'])
+    expect(report.clauses.filter(({ verdict }) => verdict === 'pass').length).toBeGreaterThanOrEqual(atLeast)
+    expect(plan.budgetUsd).toBe(null)
+  })
+
+  const scenario = withoutTimes(name)
+
+  test('names every lie about a clause that it exercises, and no other', async () => {
+    const { report: honest } = await virtualRun({ scenario, profile })
+    expect([honest.verdict, honest.findings]).toEqual(['pass', []])
+    const exercised = honest.clauses.filter(({ verdict }) => verdict === 'pass').map(({ id }) => id as string)
+    const promised = honest.clauses.filter(({ verdict }) => verdict !== 'not-promised').map(({ id }) => id as string)
+    const [missed, wrong]: [string[], string[]] = [[], []]
+    let caught = 0
+    for (const { name: lieName } of allLies) {
+      const lie = lieByName(lieName)
+      if (lie === undefined) throw new Error(`unknown lie: ${lieName}`)
+      const { report } = await virtualRun({ scenario, profile, lies: [lie] })
+      const failed = report.findings.map(({ clause }) => clause as string)
+      const violated: readonly string[] = [lie.clause, ...lie.alsoViolates]
+      if (failed.some(clause => !promised.includes(clause) || !violated.includes(clause))) wrong.push(lie.name)
+      if (failed.length > 0) caught++
+      else if (exercised.includes(lie.clause)) missed.push(lie.name)
+    }
+    expect(wrong).toEqual([])
+    expect(missed).toEqual(unseen[name] ?? [])
+    expect(caught).toBeGreaterThanOrEqual(atLeast)
+  }, 300_000)
+})
+
+/** Lies that only show in requests which these scenarios do not send. */
+const unseen: Readonly<Record<string, readonly string[]>> = {}
