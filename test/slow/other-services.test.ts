@@ -28,15 +28,17 @@ describe.each(others)('$name', ({ name, profile, atLeast }) => {
     const promised = honest.clauses.filter(({ verdict }) => verdict !== 'not-promised').map(({ id }) => id as string)
     const [missed, wrong]: [string[], string[]] = [[], []]
     let caught = 0
-    for (const { name: lieName } of allLies) {
+    // The others must go unnoticed, and a few of them show that.
+    const lies = allLies.filter(({ clause }, index) => promised.includes(clause) || index % 16 === 0)
+    for (const { name: lieName, clause } of lies) {
       const lie = lieByName(lieName)
       if (lie === undefined) throw new Error(`unknown lie: ${lieName}`)
       const { report } = await virtualRun({ scenario, profile, lies: [lie] })
-      const failed = report.findings.map(({ clause }) => clause as string)
-      const violated: readonly string[] = [lie.clause, ...lie.alsoViolates]
-      if (failed.some(clause => !promised.includes(clause) || !violated.includes(clause))) wrong.push(lie.name)
+      const failed = report.findings.map(finding => finding.clause as string)
+      const violated: readonly string[] = [clause, ...lie.alsoViolates]
+      if (failed.some(id => !promised.includes(id) || !violated.includes(id))) wrong.push(lieName)
       if (failed.length > 0) caught++
-      else if (exercised.includes(lie.clause)) missed.push(lie.name)
+      else if (exercised.includes(clause)) missed.push(lieName)
     }
     expect(wrong).toEqual([])
     expect(missed).toEqual(unseen[name] ?? [])
