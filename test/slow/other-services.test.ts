@@ -28,8 +28,10 @@ describe.each(others)('$name', ({ name, profile, atLeast }) => {
     const promised = honest.clauses.filter(({ verdict }) => verdict !== 'not-promised').map(({ id }) => id as string)
     const [missed, wrong]: [string[], string[]] = [[], []]
     let caught = 0
-    // The others must go unnoticed, and a few of them show that.
-    const lies = allLies.filter(({ clause }, index) => promised.includes(clause) || index % 16 === 0)
+    // The others must go unnoticed, and a few of them show that. A lie about the list of models concerns the plan.
+    const lies = allLies.filter(
+      ({ clause }, index) => clause !== 'catalogue.models' && (promised.includes(clause) || index % 16 === 0),
+    )
     for (const { name: lieName, clause } of lies) {
       const lie = lieByName(lieName)
       if (lie === undefined) throw new Error(`unknown lie: ${lieName}`)
