@@ -59,7 +59,8 @@ const rooms: readonly Room[] = [
   {
     name: 'produce/transport',
     sees: ['lib', 'plan/plan.ts', 'observation'],
-    because: 'It sends one HTTP request once: no retry, no redirect, no knowledge of calls.',
+    because:
+      'It sends one HTTP request: no redirect, no knowledge of calls, and a retry only where it has no effect of its own.',
   },
   { name: 'produce/callers', sees: ['lib', 'plan/plan.ts'], because: 'It is the only room that holds API keys.' },
   {

@@ -17,7 +17,7 @@ const limitsFrom: Flag = {
 }
 const seed: Flag = { type: 'number', describe: 'Random seed; overrides the scenario' }
 const target: Flag = { type: 'string', describe: 'Base URL of the service under test' }
-const budget: Flag = { type: 'string', describe: 'Maximum spend in USD; overrides the scenario' }
+const budget: Flag = { type: 'string', describe: 'Maximum spend in USD, or unlimited; overrides scenario' }
 const format: Flag = { type: 'string', describe: 'Output format', choices: formats, default: 'text' }
 const criteria = {
   'min-effect': { type: 'string', describe: 'Smallest change that matters (default: 5%)' },

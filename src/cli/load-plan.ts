@@ -12,12 +12,16 @@ import { type Discovery, discoveredContract, nothingDiscovered } from '../run/di
 import { loadScenario, profileNamedIn } from '../scenario/load-scenario.ts'
 import { readRecording } from '../storage/recorded-run.ts'
 import { number, text, type Values } from './flags.ts'
+import { assertNoSecret } from './secrets.ts'
 import { profileFile, scenarioFile } from './shipped-files.ts'
 
 /** The contract of `--profile`, or of the profile that the scenario in `file` names, or the documented one. */
 export function contractOf(values: Values, file: string | null = null): Contract {
   const profile = profilePathOf(values, file)
-  return profile === null ? documentedContract : loadProfile(profile)
+  if (profile === null) return documentedContract
+  const contract = loadProfile(profile)
+  assertNoSecret(profile, contract, 'profile')
+  return contract
 }
 
 /** The path of the profile; null for the documented contract. */
@@ -36,6 +40,8 @@ export type DraftPlan = ContractedPlan & {
   /** The path of the profile; null for the documented contract. */
   readonly profile: string | null
   readonly replan: (discovery: Discovery) => ContractedPlan
+  /** The budget in the scenario file. */
+  readonly ownBudgetUsd: string | null
 }
 
 /** The plan of a scenario, a file or the name of a shipped one, under the flags. */
@@ -60,7 +66,9 @@ export async function draftPlan(scenarioName: string, values: Values): Promise<D
     }
   }
   const plan = makePlan(draft, contract, overrides, { recordings, publishedLimits: nothingDiscovered.limits })
-  return { plan, contract, profile: profilePathOf(values, file), replan }
+  // The address may contain a key, as with some nodes. It is masked wherever it is shown.
+  assertNoSecret(file, { ...plan, target: null }, 'scenario')
+  return { plan, contract, profile: profilePathOf(values, file), replan, ownBudgetUsd: draft.budgetUsd }
 }
 
 /**
@@ -80,9 +88,10 @@ export function assertWithinBudget(plan: Plan, { isDraft }: { readonly isDraft: 
  * machine needs a budget, and a plan that could exceed its budget is refused.
  */
 export function budgetMistake(
-  { target, budgetUsd, forecast }: Plan,
+  { target, budgetUsd, isBudgetUnlimited, forecast }: Plan,
   { isDraft }: { readonly isDraft: boolean },
 ): Mistake | null {
+  if (isBudgetUnlimited) return null
   if (target !== null && !isLoopback(target)) {
     if (budgetUsd === null)
       return {
@@ -94,7 +103,7 @@ export function budgetMistake(
       return {
         where: 'forecast',
         got: 'a model without a known price',
-        expected: 'its price in the profile, so that the budget can be enforced',
+        expected: 'its price in the profile, so that the budget can be enforced, or --budget-usd unlimited',
       }
   }
   if (budgetUsd !== null && forecast.worstUsd !== null && pico(forecast.worstUsd) > pico(budgetUsd))

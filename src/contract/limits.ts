@@ -47,8 +47,13 @@ export function judgedLimit(scope: LimitScope, accountTier: AccountTier, contrac
   const stated = statedLimit(scope, accountTier, contract)
   if (contract.limits.judgedBy === 'documented') return stated
   const published = publishedLimit(scope, contract)
-  return published ?? (sourceOfLimit(scope, accountTier, contract) === 'profile' ? stated : null)
+  const isAsserted = sourceOfLimit(scope, accountTier, contract) === 'profile' && hasKnownTier(scope, contract)
+  return published ?? (isAsserted ? stated : null)
 }
+
+/** A call may ask for a tier that the target does not state. Then the limits of that tier only pace the load. */
+const hasKnownTier = (scope: LimitScope, { models }: Contract): boolean =>
+  !('model' in scope) || models.some(({ id, tier }) => id === scope.model && tier === scope.modelTier)
 
 /** Whether the target promises any clause about a limit. */
 function isPromised({ kind }: LimitScope, contract: Contract): boolean {

@@ -1,6 +1,7 @@
 import { clauses as contractClauses } from '../contract/clauses.ts'
 import { formatDuration, plural } from '../lib/format.ts'
 import type { LogFooter, RunInfo } from '../observation/log.ts'
+import { isLocalFault, type LocalFault } from '../observation/observation.ts'
 import { isSystemStage, type Plan } from '../plan/plan.ts'
 import type { Billing } from './audits/audit.ts'
 import type { CapacityResult } from './capacity/result.ts'
@@ -91,12 +92,14 @@ function failReasons({ findings, billing, thresholds }: VerdictInput): readonly 
 }
 
 function inconclusiveReasons(run: VerdictInput): readonly string[] {
-  const { ended, load, clauses, thresholds } = run
+  const { ended, load, clauses, thresholds, metrics } = run
   const failed = uncovered(run, 'failed')
-  const dropped = uncovered(run, 'dropped')
+  const localFaults = [...metrics.all().localFaults.values()].reduce((sum, count) => sum + count, 0)
+  const dropped = Math.max(0, uncovered(run, 'dropped') - localFaults)
   const judged = thresholds.length > 0 || clauses.some(clause => clause.judged > 0)
   return [
     ended === 'complete' ? null : endings[ended](run),
+    ...localFaultReasons(metrics),
     load.sent === 0 ? 'No request was sent.' : null,
     load.sent > 0 && load.answered === 0 ? `None of ${plural(load.sent, 'request')} got a complete response.` : null,
     load.blocked > 0
@@ -114,6 +117,22 @@ function inconclusiveReasons(run: VerdictInput): readonly string[] {
       ? 'Nothing was judged: no clause was exercised, and the scenario has no threshold.'
       : null,
   ].filter(reason => reason !== null)
+}
+
+/** The machine that runs Turnpike could not open connections: what to do, by the reason. */
+function localFaultReasons(metrics: RunMetrics): readonly string[] {
+  return [...metrics.all().localFaults].map(([reason, count]) => {
+    const remedy = isLocalFault(reason) ? remedies[reason] : reason
+    return `Turnpike could not send ${plural(count, 'request')} because of its own machine, not of the target: ${remedy}`
+  })
+}
+
+const remedies: Readonly<Record<LocalFault, string>> = {
+  'no-file-descriptors': 'it has no free file descriptor. Raise "ulimit -n", or lower bounds: max-in-flight.',
+  'no-local-ports':
+    'it has no free local address or port. Open fewer connections at a time, or widen net.ipv4.ip_local_port_range.',
+  'no-memory': 'it has no memory for another connection. Lower bounds: max-in-flight, or use a larger machine.',
+  'not-permitted': 'it does not permit the connection. Check its firewall and its sandbox.',
 }
 
 const endings: Readonly<Record<Exclude<VerdictInput['ended'], 'complete'>, (run: VerdictInput) => string>> = {

@@ -25,6 +25,8 @@ export type Observation = {
   readonly dueMs: number
   /** When the request was passed to the transport; null if it never was. */
   readonly sentMs: number | null
+  /** Whether the response is to a second attempt, because the target had closed the connection of the first. */
+  readonly retried?: true | undefined
   /** When the status line and the headers had arrived. */
   readonly headersMs: number | null
   /** When the last byte arrived, or the request failed. */
@@ -40,13 +42,28 @@ export type Outcome =
   | { readonly kind: 'dropped'; readonly reason: DropReason }
 
 /** Why an arrival was due but never sent. */
-export type DropReason = 'max-in-flight' | 'stage-over' | 'budget' | 'failure-limit' | 'interrupted' | 'no-credentials'
+export type DropReason =
+  | 'max-in-flight'
+  | 'stage-over'
+  | 'budget'
+  | 'failure-limit'
+  | 'interrupted'
+  | 'no-credentials'
+  | LocalFault
+
+/** Why the machine that runs Turnpike could not open a connection. The target has no part in it. */
+export const localFaults = ['no-file-descriptors', 'no-local-ports', 'no-memory', 'not-permitted'] as const
+export type LocalFault = (typeof localFaults)[number]
+
+export const isLocalFault = (reason: string): reason is LocalFault => localFaults.some(fault => fault === reason)
 
 /** Why a request has no complete response. A complete response of any status, even 500, is no failure. */
 export const failureReasons = [
   'connect-refused',
   'connect-timeout',
   'connection-lost',
+  /** The target closed a kept connection at the moment of the request, before any byte of the response. */
+  'connection-reused-closed',
   'name-not-resolved',
   'tls',
   'headers-timeout',
@@ -75,19 +92,21 @@ export const failedBeforeSend: readonly FailureReason[] = [
 
 export type ObservedResponse = {
   readonly status: number
-  /** Names in lower case. Repeated headers are joined with ", ". Each value is cut at 512 characters. */
+  /** Names in lower case. Repeated headers are joined with ", ". Values are trimmed and cut at 512 characters. */
   readonly headers: Readonly<Record<string, string>>
+  /** Present if there were more headers than Turnpike keeps: a header that is not in `headers` may have been sent. */
+  readonly headersCut?: true | undefined
   readonly bytes: number
   readonly body: Body
 }
 
 /**
- * The body, as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, and
- * values nested more than 64 deep are null.
+ * The body, as far as judges need it. In a `json` value of more than 4 KiB, strings are cut at 256 characters, lists and
+ * objects at 1,024 members, and values nested more than 64 deep are null. `cut`: members are missing.
  */
 export type Body =
   | { readonly kind: 'empty' }
-  | { readonly kind: 'json'; readonly value: unknown; readonly digest: string | null }
+  | { readonly kind: 'json'; readonly value: unknown; readonly cut?: true | undefined; readonly digest: string | null }
   | { readonly kind: 'text'; readonly head: string; readonly digest: string | null }
   | { readonly kind: 'stream'; readonly stream: StreamRecord }
   /** The body does not match its Content-Encoding, or is too long. */

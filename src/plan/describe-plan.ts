@@ -47,7 +47,19 @@ const section = (title: string, body: string): string => (body === '' ? '' : `${
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
 
 function heading(plan: Plan): string {
-  const { scenario, question, seed, target, service, profile, callers, limits, budgetUsd, forecast } = plan
+  const {
+    scenario,
+    question,
+    seed,
+    target,
+    service,
+    profile,
+    callers,
+    limits,
+    budgetUsd,
+    isBudgetUnlimited,
+    forecast,
+  } = plan
   const { credits, worstUsd, durationMs, requests } = forecast
   const worst = worstUsd === null ? 'unknown, since a price is missing' : `$${worstUsd}`
   const keys = callers.keysEach === 1 ? '' : `, ${callers.keysEach} keys per caller`
@@ -60,7 +72,14 @@ function heading(plan: Plan): string {
     ['seed', String(seed)],
     ['duration', seconds(durationMs)],
     ['forecast', `${count(requests)} requests, ${count(credits)} credits, worst case ${worst}`],
-    ['budget', budgetUsd === null ? 'none' : `$${budgetUsd}${overBudget(worstUsd, budgetUsd)}`],
+    [
+      'budget',
+      budgetUsd === null
+        ? isBudgetUnlimited
+          ? 'unlimited'
+          : 'none'
+        : `$${budgetUsd}${overBudget(worstUsd, budgetUsd)}`,
+    ],
   ]
   const title = question === null ? scenario : `${scenario}: ${question}`
   return `${title}\n\n${indent(plainTable([], facts))}`

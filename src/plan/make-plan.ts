@@ -6,7 +6,7 @@ import { checkTarget } from '../scenario/load-scenario.ts'
 import type { BoundsSpec, Scenario, TimeoutsSpec } from '../scenario/schema.ts'
 import type { Recorded, Stage } from '../scenario/stage-schema.ts'
 import { arrivalsPerSecond, burstArrivals, type LimitOf, tierRatePerMinute } from '../scenario/tier-rate.ts'
-import { parseUsd } from '../scenario/units.ts'
+import { maxBudgetUsd, parseUsd } from '../scenario/units.ts'
 import { forecast } from './forecast.ts'
 import { notDiscovered, type PublishedLimits, planLimits } from './limits.ts'
 import {
@@ -69,7 +69,7 @@ export function makePlan(
     stages: planStages(scenario, limitOf, recordings),
     slo: scenario.slo,
     thresholds: scenario.thresholds,
-    budgetUsd: budgetOf(overrides.budgetUsd) ?? scenario.budgetUsd,
+    ...budgetOf(overrides.budgetUsd, scenario.budgetUsd),
     bounds: planBounds(scenario.bounds),
     record: scenario.record,
   } as const
@@ -129,14 +129,17 @@ function checkSaturated({ stages }: Scenario, target: string | null): void {
   throw new UsageError({ where: `target of stage ${stage.name}`, got: target, expected })
 }
 
-function budgetOf(budgetUsd: string | null): string | null {
-  if (budgetUsd === null) return null
-  const amount = parseUsd(budgetUsd)
-  if (amount !== null && amount !== '0') return amount
+/** Only the command line can say that no budget binds, because only its user pays. */
+function budgetOf(flag: string | null, ofScenario: string | null): Pick<Plan, 'budgetUsd' | 'isBudgetUnlimited'> {
+  if (flag === 'unlimited') return { budgetUsd: null, isBudgetUnlimited: true }
+  if (flag === null) return { budgetUsd: ofScenario, isBudgetUnlimited: false }
+  const amount = /^\$?\d+(\.\d+)?$/.test(flag) ? parseUsd(flag) : null
+  if (amount !== null && amount !== '0' && Number(amount) <= maxBudgetUsd)
+    return { budgetUsd: amount, isBudgetUnlimited: false }
   throw new UsageError({
     where: '--budget-usd',
-    got: JSON.stringify(budgetUsd),
-    expected: 'an amount of dollars above 0, such as 0.25',
+    got: JSON.stringify(flag),
+    expected: `an amount of dollars above 0 and of at most ${maxBudgetUsd}, such as 0.25, or unlimited`,
   })
 }
 

@@ -36,6 +36,8 @@ export type Plan = {
   readonly slo: Readonly<Record<string, Readonly<Partial<Record<Timing, number>>>>>
   readonly thresholds: readonly Threshold[]
   readonly budgetUsd: string | null
+  /** Whether the user has said that no budget binds. */
+  readonly isBudgetUnlimited: boolean
   readonly bounds: Bounds
   /** Which observations are kept: all of them, those with a finding, or none. */
   readonly record: 'all' | 'findings' | 'none'

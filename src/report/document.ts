@@ -245,6 +245,7 @@ const capacity = z.object({
 const plan = z.object({
   callers: z.object({ count: tally, tier: z.string(), shared: z.boolean() }),
   budgetUsd: decimal.nullable(),
+  isBudgetUnlimited: z.boolean().default(false).meta({ description: 'The user has said that no budget binds.' }),
   forecast: z.object({
     requests: z.number(),
     durationMs: z.number(),

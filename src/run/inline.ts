@@ -44,6 +44,8 @@ export function unrecordedJob(
       runId: run.runId,
     }),
     specialKeys: { 'free-user': null, 'zero-balance': null },
+    secrets: [],
+    baseUrl: run.target,
     baselines: null,
     workers: 1,
     warmUp: false,

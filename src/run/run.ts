@@ -7,7 +7,7 @@ import type { PushCounts } from '../observation/log.ts'
 import type { Output } from '../outputs/output.ts'
 import type { Plan } from '../plan/plan.ts'
 import { splitEvenly } from '../plan/shard.ts'
-import { createSharedBudget } from '../produce/drivers/budget.ts'
+import { createSharedBudget, type SharedBudget, spentOf } from '../produce/drivers/budget.ts'
 import { createRunStop, onAbort, onStop, type RunStop } from '../produce/drivers/stop.ts'
 import type { Report } from '../report/document.ts'
 import type { RunDirectory } from '../storage/run-directory.ts'
@@ -41,11 +41,15 @@ export type RunIo = {
 /** Time from the balance checks to the first stage, so that every worker gets the start time early enough. */
 const leadMs = 100
 
-/** Runs a plan: workers send its requests and judge the responses in parallel, and their results become one report. */
-export async function run(job: RunJob, io: RunIo): Promise<Report> {
+/**
+ * Runs a plan: workers send its requests and judge the responses in parallel, and their results become one report.
+ * In the end, `onSpent` gets what it has spent of its budget.
+ */
+export async function run(job: RunJob, io: RunIo, onSpent: (picoUsd: bigint) => void = () => {}): Promise<Report> {
   const { clock, quit, directory, outputs } = io
   const stop = createRunStop(io.stop, quit)
-  const workers = startWorkers(job, io, stop)
+  const budget = createSharedBudget()
+  const workers = startWorkers(job, io, stop, budget)
   const live = createLiveView(job.plan, workers, clock)
   try {
     for (const output of outputs) output.start(live)
@@ -68,15 +72,16 @@ export async function run(job: RunJob, io: RunIo): Promise<Report> {
     return report
   } finally {
     await terminate(workers)
+    onSpent(spentOf(budget))
   }
 }
 
 /** Starts one worker for each shard. When one worker stops, all of them stop. */
-function startWorkers(job: RunJob, io: RunIo, stop: RunStop): readonly WorkerHandle[] {
-  const { info, plan, contract, callers, specialKeys, warmUp, gauges, workers: count } = job
+function startWorkers(job: RunJob, io: RunIo, stop: RunStop, budget: SharedBudget): readonly WorkerHandle[] {
+  const { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, gauges, workers: count } = job
   const connections = plan.bounds.maxInFlight * connectionsPerArrival(plan)
-  const common = { info, plan, contract, callers, specialKeys, warmUp, gauges }
-  const shared = { budget: createSharedBudget(), epoch: epochOf(io.clock) }
+  const common = { info, plan, contract, callers, specialKeys, secrets, baseUrl, warmUp, gauges }
+  const shared = { budget, epoch: epochOf(io.clock) }
   const workers = Array.from({ length: count }, (_, worker) => {
     const logFile = io.directory?.logs[worker] ?? null
     const maxConnections = Math.max(1, splitEvenly(connections, worker, count))

@@ -1,5 +1,5 @@
 import { countedFailureOf } from '../judge/audits/abuse/failure.ts'
-import { chargeOf } from '../judge/audits/ledger/charge.ts'
+import { spendOf } from '../judge/audits/ledger/spend.ts'
 import { createJudge, mergeSnapshots } from '../judge/judge.ts'
 import type { WorkerResult } from '../judge/judge-run.ts'
 import { createGauges, mergeGauges } from '../judge/metrics/gauges.ts'
@@ -41,7 +41,7 @@ export function createWorker(job: WorkerJob, io: WorkerIo): Worker {
   const feedback: Feedback = {
     nextTrial: judge.nextTrial,
     isDecided: judge.isDecided,
-    chargeOf: observation => chargeOf(observation, contract)?.max ?? null,
+    spendOf: observation => spendOf(observation, contract, plan.callers.shared),
     countsAsFailure: observation => countedFailureOf(observation, contract) !== null,
   }
   const engine = createEngine(job, {

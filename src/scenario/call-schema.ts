@@ -6,6 +6,7 @@ import { oneOf } from '../lib/usage-error.ts'
 import {
   durationField,
   flagField,
+  headerField,
   integerField,
   jsonObjectField,
   type Mix,
@@ -51,7 +52,7 @@ export const callSchemas = {
     suffix: textField('options after the name of the model')
       .optional()
       .describe('Options after the name of the model, such as enable_web_search=auto.'),
-    'accept-encoding': textField('an encoding such as gzip').optional().describe('The value of Accept-Encoding.'),
+    'accept-encoding': headerField('an encoding such as gzip').optional().describe('The value of Accept-Encoding.'),
     'same-prompt': flagField.default(false).describe('Send the same prompt every time, so that caches can serve it.'),
   }).describe('A chat completion.'),
   rpc: mapping({

@@ -78,14 +78,19 @@ function complete<T>(value: T | null): T {
   return value
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
+const hasControlCharacter = (text: string): boolean => /[\u0000-\u0020\u007f]/.test(text)
+
 type TargetProblem = { readonly got: string; readonly expected: string; readonly hint?: string }
 
 /** A base address without a trailing slash, or null if it is reported. The report never repeats a password. */
 export function checkTarget(target: string, report: (problem: TargetProblem) => void): string | null {
   const expected = 'an http or https address such as http://127.0.0.1:8402/api/v1'
-  const url = URL.canParse(target) ? new URL(target) : null
+  // A URL drops line breaks and control characters silently.
+  const url = !hasControlCharacter(target) && URL.canParse(target) ? new URL(target) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    report({ got: describeValue(target), expected })
+    // A password is before an @, also in an address that is no URL.
+    report({ got: target.includes('@') ? 'an address with an @' : describeValue(target), expected })
     return null
   }
   if (url.username !== '' || url.password !== '') {

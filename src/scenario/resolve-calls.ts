@@ -271,7 +271,8 @@ export function resolveChat(path: Path, value: unknown, offers: Offers, report: 
   return {
     kind: 'chat',
     model: model.id,
-    modelTier: model.tier,
+    // The target may not tell the tier of a model that stands in for one; its limits still pace the load.
+    modelTier: model.tier ?? call['model-tier'] ?? null,
     stream,
     promptTokens,
     maxCompletionTokens: requested ?? boundOf(options, model),

@@ -33,6 +33,13 @@ export const checkRpcResponse: Check<'rpc-response'> = ({ response, request, id,
     const message = () => `the response to a batch is ${quote(value)}, expected an array`
     return expect('rpc.batch.correlation', false, message)
   }
+  // Each response too many would be a violation of its own, and the target decides how many there are.
+  if (responses.length > 2 * request.items.length) {
+    const isCut = response.body.kind === 'json' && response.body.cut === true
+    const got = `${isCut ? 'more than ' : ''}${responses.length} responses`
+    const message = () => `a batch of ${request.items.length} items got ${got}, expected one for each`
+    return expect('rpc.batch.correlation', false, message)
+  }
   for (const response of responses) {
     const wrong = wrongResponse(response)
     expect('rpc.response', wrong === null, () => `a response is ${quote(response)}: ${wrong}`)

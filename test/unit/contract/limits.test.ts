@@ -28,6 +28,16 @@ describe('the limit that responses are judged by', () => {
     expect(judgedLimit(rpc, 'default', contract)).toBe(100)
   })
 
+  test('is no limit of a tier that the target does not state', () => {
+    const more = {
+      models: documentedContract.models.map(model => ({ ...model, id: 'm', tier: null })),
+      sources: { accounts: 'profile' },
+    } as const
+    expect(judgedLimit(chat, 'default', byTarget({}, { ...more, models: [...more.models] }))).toBeNull()
+    const known = documentedContract.models.map(model => ({ ...model, id: 'm', tier: 'S' as const }))
+    expect(judgedLimit(chat, 'default', byTarget({}, { ...more, models: known }))).toBe(75)
+  })
+
   test('is the documented one, if limits are judged by the document', () => {
     const contract = { ...documentedContract, limits: { ...limits, published: { 'chat:m': 60 } } }
     expect(judgedLimit(chat, 'default', contract)).toBe(75)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createFindingLog } from '../../../src/judge/checks/findings.ts'
 import type { ThresholdResult } from '../../../src/judge/thresholds.ts'
+import type { LocalFault } from '../../../src/observation/observation.ts'
 import type { Plan, Threshold } from '../../../src/plan/plan.ts'
 import { failingReport, passingReport } from '../report/fixtures.ts'
 import { findingLogOf, judgedRunOf } from './judged-run.ts'
@@ -121,6 +122,20 @@ describe('verdict: inconclusive', () => {
         '1 arrival was dropped and never sent, and the scenario has no threshold for drops.',
       ],
     })
+  })
+  test('if this machine could not open connections, with the remedy and without blame for the target', () => {
+    const without = (reason: LocalFault, changes = {}) => dropped({ outcome: { kind: 'dropped', reason }, ...changes })
+    const { verdict, reasons } = judgedRunOf([
+      anObservation(),
+      without('no-file-descriptors'),
+      without('no-file-descriptors', { id: 1 }),
+      without('no-local-ports', { id: 2 }),
+    ])
+    expect(verdict).toBe('inconclusive')
+    expect(reasons).toEqual([
+      'Turnpike could not send 2 requests because of its own machine, not of the target: it has no free file descriptor. Raise "ulimit -n", or lower bounds: max-in-flight.',
+      'Turnpike could not send 1 request because of its own machine, not of the target: it has no free local address or port. Open fewer connections at a time, or widen net.ipv4.ip_local_port_range.',
+    ])
   })
   test('if the threshold covers other calls or stages than the failures', () => {
     const observations = [anObservation(), failed({ call: 'chat' }), failed({ call: 'rpc' })]

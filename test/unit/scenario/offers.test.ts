@@ -47,7 +47,7 @@ describe('a chat call', () => {
     ['S', 'middle'],
     ['L', 'dear'],
   ])('of tier %s gets a model by its price, if no model has a tier', (tier, model) => {
-    expect(callIn(chat(`model-tier: ${tier},`), contract)).toMatchObject({ model, modelTier: null })
+    expect(callIn(chat(`model-tier: ${tier},`), contract)).toMatchObject({ model, modelTier: tier })
   })
 
   test('that names a model which the target does not offer is a mistake', () => {

@@ -41,6 +41,7 @@ export const aPlan = (changes: Partial<Plan> = {}): Plan => ({
   slo: {},
   thresholds: [],
   budgetUsd: null,
+  isBudgetUnlimited: false,
   bounds: {
     maxInFlight: 10,
     maxBodyBytes: 1,
