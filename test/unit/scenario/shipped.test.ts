@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { Contract } from '../../../src/contract/contract.ts'
 import { documentedContract } from '../../../src/contract/documented.ts'
-import { loadProfile } from '../../../src/contract/profile.ts'
 import { sampleSizeWarning } from '../../../src/plan/describe-plan.ts'
 import { makePlan } from '../../../src/plan/make-plan.ts'
-import { loadScenario, profileNamedIn } from '../../../src/scenario/load-scenario.ts'
+import { loadScenario } from '../../../src/scenario/load-scenario.ts'
 import { scenarioJsonSchema } from '../../../src/scenario/schema.ts'
+import { contractFor } from '../../support/contract-for.ts'
 
 const noFlags = { seed: null, target: null, budgetUsd: null }
 /** Stages that exceed a limit on purpose, and the whole run for each such limit. */
@@ -24,13 +23,6 @@ const maxMs: Readonly<Record<string, number>> = {
 }
 /** Scenarios for targets without prices and limits. */
 const forOthers: readonly string[] = ['llm-server', 'rpc-node']
-
-/** As after a discovery, since a profile may leave the models to the target. */
-function contractFor(file: string): Contract {
-  const name = profileNamedIn(file)
-  const contract = name === null ? documentedContract : loadProfile(`scenarios/profiles/${name}.yaml`)
-  return contract.models.length > 0 ? contract : { ...contract, models: documentedContract.models }
-}
 
 const files = readdirSync('scenarios').filter(file => file.endsWith('.yaml'))
 
