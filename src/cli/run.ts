@@ -88,7 +88,7 @@ async function runAgainst(
   draft: DraftPlan,
   runId: string,
   path: string,
-  { callers, specialKeys, given }: Keys,
+  { callers, specialKeys, given, areInvented }: Keys,
   { values, flags, baselines, budget }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
@@ -99,7 +99,14 @@ async function runAgainst(
   assertWithinBudget(plan, { isDraft: false })
   assertStillComparable(baselines, { plan, contract })
   const clock = systemClock()
-  const info: RunInfo = { turnpike: 2, runId, version, target: hidden(target), startedAtMs: clock.wallMs() }
+  const info: RunInfo = {
+    turnpike: 2,
+    runId,
+    version,
+    target: hidden(target),
+    startedAtMs: clock.wallMs(),
+    ...(areInvented && { inventedKeys: true }),
+  }
   const { outputs, gauges, log, close } = await createOutputs(plan, info, clock, path, values, flags)
   const warning = callers.some(({ keys }) => keys.length > 0) ? plainTextWarning(plan) : null
   if (warning !== null) log(warning)

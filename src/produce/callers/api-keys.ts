@@ -21,6 +21,8 @@ export type Keys = {
   readonly specialKeys: SpecialKeys
   /** All keys of the file or the environment, also those that no caller uses. */
   readonly given: readonly string[]
+  /** Whether the keys are invented although the run does not start its own reference service. */
+  readonly areInvented: boolean
 }
 
 /**
@@ -38,6 +40,7 @@ export function loadKeys({ target, callers }: Plan, { auth }: KeyTerms, runId: s
     callers: callersOf(callers, accounts, options),
     specialKeys: loadSpecialKeys(target === null ? {} : given, callers, options),
     given: accounts?.flat() ?? [],
+    areInvented: target !== null && usesReferenceKeys(callers, options),
   }
 }
 
@@ -131,13 +134,13 @@ function callersOf(plan: CallersPlan, accounts: ReturnType<typeof givenKeys>, op
 /** The given keys. If the callers use accounts of a reference service, missing keys become such accounts, too. */
 export function loadSpecialKeys(
   given: Readonly<Partial<Record<SpecialAccount, string>>>,
-  { keysFile }: CallersPlan,
-  { environment, loopback, areOptional, runId }: KeyOptions,
+  plan: CallersPlan,
+  options: KeyOptions,
 ): SpecialKeys {
-  const usesReference = loopback && !areOptional && keysFile === null && (environment ?? '').trim() === ''
+  const usesReference = usesReferenceKeys(plan, options)
   const keyOf = (account: SpecialAccount): string | null => {
     const key = given[account]?.trim() ?? ''
-    if (key === '') return usesReference ? `ref_${account}_${accountNameOf(runId)}` : null
+    if (key === '') return usesReference ? `ref_${account}_${accountNameOf(options.runId)}` : null
     if (isValidKey(key)) return key
     throw new UsageError({
       where: specialKeyVariables[account],
@@ -147,6 +150,9 @@ export function loadSpecialKeys(
   }
   return { 'free-user': keyOf('free-user'), 'zero-balance': keyOf('zero-balance') }
 }
+
+const usesReferenceKeys = ({ keysFile }: CallersPlan, { loopback, areOptional, environment }: KeyOptions): boolean =>
+  loopback && !areOptional && keysFile === null && (environment ?? '').trim() === ''
 
 /** The keys of an account of the reference service, unique to this run. */
 function referenceKeys({ accountTier, keysEach }: CallersPlan, name: string, { runId }: KeyOptions): readonly string[] {

@@ -247,6 +247,7 @@ describe('the keys of a run', () => {
       given: ['k1'],
       callers: [{ name: 'c0', keys: ['k1'] }],
       specialKeys: { 'free-user': 'k2', 'zero-balance': null },
+      areInvented: false,
     })
   })
 
@@ -255,12 +256,14 @@ describe('the keys of a run', () => {
       given: [],
       callers: [{ name: 'c0', keys: ['ref_default_run1-c0'] }],
       specialKeys: { 'free-user': 'ref_free-user_run1', 'zero-balance': 'ref_zero-balance_run1' },
+      areInvented: false,
     })
   })
 
   test('are optional against a reference service on this machine', () => {
     vi.stubEnv('TURNPIKE_KEYS', undefined)
-    expect(keysAt('http://localhost:8402').callers).toEqual([{ name: 'c0', keys: ['ref_default_run1-c0'] }])
+    const callers = [{ name: 'c0', keys: ['ref_default_run1-c0'] }]
+    expect(keysAt('http://localhost:8402')).toMatchObject({ callers, areInvented: true })
     expect(() => keysAt('https://api.example.com')).toThrow('TURNPIKE_KEYS')
   })
 })

@@ -82,11 +82,18 @@ describe('the record of a stream is bounded', () => {
     expect(reading).toMatchObject({ tokenChunks: 2_500, lastTokenMs: 2_499 })
   })
 
-  test('at most 64 runs of parts; later parts do not extend the last run', () => {
+  test('64 runs of parts, and then each part once, in the order in which they occurred last', () => {
     const turns = Array.from({ length: 50 }, () => [event(content('a')), event({})]).flat()
-    const { reading } = readEvents(...turns)
-    expect(reading.grammar).toHaveLength(64)
-    expect(new Set(reading.grammar.map(([, count]) => count))).toEqual(new Set([1]))
+    const finish = event({ choices: [{ finish_reason: 'stop' }] })
+    const { reading } = readEvents(...turns, finish, ...turns, finish, finish, event(content('a')), done, done)
+    expect(new Set(reading.grammar.slice(0, 64).map(([, count]) => count))).toEqual(new Set([1]))
+    expect(reading.grammar.slice(64)).toEqual([
+      ['empty', 18 + 50],
+      ['finish', 3],
+      ['content', 18 + 51],
+      ['done', 1],
+      ['after-done', 1],
+    ])
   })
 
   test('at most 3 ids, 16 finish reasons and 3 malformed events of 200 characters', () => {
