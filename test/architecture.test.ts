@@ -241,7 +241,7 @@ const doors: Readonly<Record<string, Door>> = {
   },
   'node:fs': {
     files: [
-      ...['src/produce/callers/api-keys.ts', 'src/cli/flags.ts', 'src/lib/yaml.ts', 'src/observation/log.ts'],
+      ...['src/lib/read-text.ts', 'src/cli/flags.ts', 'src/observation/log.ts'],
       ...['src/outputs/github.ts', 'src/storage/run-directory.ts'],
     ],
     because: 'keys, profile, and scenario come in; log, report and the summary of a CI step go out',

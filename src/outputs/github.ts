@@ -1,6 +1,6 @@
 import { appendFileSync, statSync } from 'node:fs'
 import { plural } from '../lib/format.ts'
-import { oneLine } from '../lib/text-layout.ts'
+import { oneLine } from '../lib/visible.ts'
 import type { Report } from '../report/document.ts'
 import { maxMarkdownBytes } from '../report/render/markdown.ts'
 import { renderMarkdown, renderMarkdownHead } from '../report/render/renderers.ts'
