@@ -1,5 +1,6 @@
 import type { Contract } from '../contract/contract.ts'
 import { UsageError } from '../lib/usage-error.ts'
+import { visible, visibleJson } from '../lib/visible.ts'
 import { describePlan } from '../plan/describe-plan.ts'
 import type { PublishedLimits } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -15,7 +16,7 @@ export async function planCommand(values: Values): Promise<number> {
   const discovers = text(values, 'target') !== null && draft.plan.target !== null
   const plan = discovers ? draft.replan(await discover(draft.plan, contract)) : draft.plan
   const json = text(values, 'format') === 'json'
-  process.stdout.write(json ? `${JSON.stringify(plan, null, 2)}\n` : describePlan(plan))
+  process.stdout.write(visible(json ? visibleJson(`${JSON.stringify(plan, null, 2)}\n`) : describePlan(plan)))
   return exitCodes.pass
 }
 

@@ -11,14 +11,14 @@ import { type Keys, loadKeys } from '../produce/callers/api-keys.ts'
 import { discoverLimits } from '../run/discovery.ts'
 import { type RunJob, run } from '../run/run.ts'
 import { startThread } from '../run/threads.ts'
-import { assertNoRun, createRunDirectory } from '../storage/run-directory.ts'
+import { type ReservedDirectory, reserveRunDirectory, type Unwritten } from '../storage/run-directory.ts'
 import { startEmbeddedService } from './child-process.ts'
 import { assertStillComparable, baselinesOf } from './compare.ts'
 import { exitCodes, listFlag, number, text, type Values, version } from './flags.ts'
 import { listenForInterrupts } from './interrupts.ts'
 import { assertWithinBudget, contractOf, type DraftPlan, draftPlan } from './load-plan.ts'
 import { createOutputs, type OutputFlags, outputFlags } from './outputs.ts'
-import { exitCodeOf } from './print.ts'
+import { exitCodeOf, showUnwritten } from './print.ts'
 
 export async function runCommand(values: Values): Promise<number> {
   const contract = contractOf(values)
@@ -61,9 +61,26 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
   const { values, several } = invocation
   const runId = newRunId()
   const path = directoryOf(plan, runId, text(values, 'out'), several)
-  assertNoRun(path)
   const keys = loadKeys(plan, runId)
-  const runAt = (target: string) => runAgainst(target, draft, runId, path, keys, invocation)
+  const reserved = reserveRunDirectory(path, invocation.contract)
+  try {
+    return await runAtTarget(draft, { runId, path, reserved, keys }, invocation)
+  } finally {
+    reserved.release()
+  }
+}
+
+type Start = {
+  readonly runId: string
+  readonly path: string
+  readonly reserved: ReservedDirectory
+  readonly keys: Keys
+}
+
+async function runAtTarget(draft: DraftPlan, start: Start, invocation: Invocation): Promise<number> {
+  const { plan } = draft
+  const { values } = invocation
+  const runAt = (target: string) => runAgainst(target, draft, start, invocation)
   if (plan.target !== null) return await runAt(plan.target)
   const service = await startEmbeddedService({
     seed: plan.seed,
@@ -80,9 +97,7 @@ async function runDraft(draft: DraftPlan, invocation: Invocation): Promise<numbe
 async function runAgainst(
   target: string,
   draft: DraftPlan,
-  runId: string,
-  path: string,
-  { callers, specialKeys }: Keys,
+  { runId, path, reserved, keys: { callers, specialKeys } }: Start,
   { contract, values, flags, baselines }: Invocation,
 ): Promise<number> {
   // The published limits decide the rates, and so the cost.
@@ -96,10 +111,14 @@ async function runAgainst(
   onFirst(() => log('Interrupted. Waiting for requests in flight; press ^C again to quit now.'))
   try {
     const workers = workersOf(values)
-    const directory = await createRunDirectory(path, { plan, contract }, workers)
+    const directory = reserved.create(plan, workers)
     const warmUp = values['warm-up'] !== false
     const job: RunJob = { info, plan, contract, callers, specialKeys, baselines, workers, warmUp, gauges }
-    return exitCodeOf(await run(job, { clock, stop, quit, startWorker: startThread, directory, outputs, log }))
+    const unwritten: Unwritten[] = []
+    const io = { clock, stop, quit, startWorker: startThread, directory, outputs, log }
+    const report = await run(job, { ...io, unwritten: file => void unwritten.push(file) })
+    showUnwritten(unwritten)
+    return exitCodeOf(report)
   } finally {
     await close()
     dispose()

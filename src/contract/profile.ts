@@ -1,6 +1,6 @@
 import { isObject } from '../lib/json.ts'
-import { explainIssues, type SchemaIssue } from '../lib/schema-mistakes.ts'
-import { oneOf, UsageError } from '../lib/usage-error.ts'
+import { expectedValue, explainIssues } from '../lib/schema-mistakes.ts'
+import { UsageError } from '../lib/usage-error.ts'
 import { parseYaml, readYaml } from '../lib/yaml.ts'
 import { type Contract, contractSchema } from './contract.ts'
 import { documentedContract } from './documented.ts'
@@ -15,7 +15,7 @@ const profileFile = { name: 'profile', secretHint: 'set TURNPIKE_KEYS' }
 export function loadProfile(file: string): Contract {
   const source = parseYaml(readYaml(file, profileFile), file, profileFile)
   const merged = overlay(documentedContract, source.value ?? {})
-  const mistakes = source.locate(explainIssues(contractSchema, merged, { expected }))
+  const mistakes = source.locate(explainIssues(contractSchema, merged, { expected: expectedValue }))
   if (mistakes.length > 0) throw new UsageError(mistakes)
   return contractSchema.parse(merged)
 }
@@ -27,9 +27,4 @@ function overlay(base: unknown, top: unknown): unknown {
     ([key, value]) => [key, Object.hasOwn(base, key) ? overlay(base[key], value) : value] as const,
   )
   return Object.fromEntries([...Object.entries(base), ...laid])
-}
-
-function expected(issue: SchemaIssue): string {
-  if (issue.code === 'invalid_type') return issue.expected
-  return issue.code === 'invalid_value' ? oneOf(issue.values.map(String)) : issue.message
 }

@@ -318,9 +318,9 @@ export type LineWriter = { readonly write: (text: string) => unknown }
 
 /** Writes each text as one JSON object to stderr, with level and time, for programs that collect logs. */
 export function createJsonLog(): LineWriter {
-  const logger = pino(
-    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: true }),
-  )
+  const destination = pino.destination({ dest: 2, sync: true })
+  // A full or closed stderr changes nothing else.
+  destination.on('error', () => {})
+  const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return { write: text => logger.info(text.trimEnd()) }
 }
