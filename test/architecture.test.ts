@@ -224,8 +224,9 @@ const doors: Readonly<Record<string, Door>> = {
     files: [
       ...['src/contract/contract.ts', 'src/lib/schema-mistakes.ts', 'src/scenario', 'src/service/chat/request.ts'],
       ...['src/report/document.ts', 'src/judge/compare/comparison.ts', 'src/judge/metrics/slices.ts'],
+      ...['src/storage/plan-schema.ts', 'src/observation/log-schema.ts'],
     ],
-    because: 'outside data enters as a profile, as a scenario, as a report, and as a request to the reference service',
+    because: 'outside data enters as profile, scenario, plan, log, report, and as a request to the reference service',
   },
   'node:child_process': { files: ['src/cli/child-process.ts'], because: 'a server in a process of its own' },
   'node:crypto': {

@@ -6,8 +6,9 @@ const text = z.string()
 const millis = z.number().nullable()
 const members = z.record(text, z.unknown())
 const texts = z.array(text)
+const present = z.custom(value => value !== undefined, 'any JSON value')
 
-const info = { runId: text, version: text, target: z.url({ protocol: /^https?$/ }), startedAtMs: z.number() }
+const info = { runId: text, version: text, target: text, startedAtMs: z.number() }
 
 /** The first line of a log. */
 export const headSchema = z
@@ -71,6 +72,17 @@ const request = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('probe'), probe: text }),
 ])
 
+const deltaField = z.enum([
+  'role',
+  'content',
+  'reasoning_content',
+  'name',
+  'thought_signature',
+  'tool_calls',
+  'reasoning_details',
+])
+const jsonType = z.enum(['string', 'number', 'boolean', 'array', 'object'])
+
 const stream = z.object({
   chunks: whole,
   grammar: z.array(z.tuple([text, whole])),
@@ -81,7 +93,7 @@ const stream = z.object({
   finishReasons: texts,
   indices: z.array(z.unknown()),
   stopReasons: z.array(z.unknown()),
-  deltaTypes: z.array(z.tuple([text, text, text])),
+  deltaTypes: z.array(z.tuple([deltaField, jsonType, text])),
   parameters: members.nullable(),
   text: text.nullable(),
   toolNames: texts,
@@ -97,7 +109,7 @@ const stream = z.object({
 
 const body = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('empty') }),
-  z.object({ kind: z.literal('json'), digest: text.nullable() }),
+  z.object({ kind: z.literal('json'), value: present, digest: text.nullable() }),
   z.object({ kind: z.literal('text'), head: text, digest: text.nullable() }),
   z.object({ kind: z.literal('stream'), stream }),
   z.object({ kind: z.literal('undecodable'), encoding: text, why: text }),

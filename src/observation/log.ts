@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gzip } from 'node:zlib'
 import type { Cancel, Clock } from '../lib/clock.ts'
-import { isNestedDeeper, parseJson, toObject } from '../lib/json.ts'
+import { isNestedDeeper, type JsonObject, parseJson, toObject } from '../lib/json.ts'
 import { whyUnreadable } from '../lib/read-text.ts'
 import { assertValid } from '../lib/schema-mistakes.ts'
 import { UsageError } from '../lib/usage-error.ts'
@@ -74,10 +74,10 @@ const maxWaiting = 33_554_432
  * Creates a log file and writes its header. A log that cannot be created or written loses its observations and nothing
  * else: the judges do not need it. No link is followed, and nobody else may read the file.
  */
-export function openLog(file: string, head: LogHeader, clock: Clock): LogWriter {
+export async function openLog(file: string, head: LogHeader, clock: Clock): Promise<LogWriter> {
   const opened = open(file, 'wx', 0o600)
   // `append` reports a failure.
-  opened.catch(() => {})
+  await opened.catch(() => {})
   const append = async (bytes: Buffer) => (await opened).appendFile(bytes)
   const close = async () => (await opened).close()
   return writeLog({ append, close }, head, clock)
@@ -173,7 +173,7 @@ const maxNesting = 200
 const maxFlatLength = 4_096
 
 /**
- * The lines of a log in order. An incomplete last line, as after a kill, is skipped. If bytes are damaged, the log ends
+ * The lines of a log in order. A damaged last line, as after a kill, is skipped. If bytes are damaged, the log ends
  * there, or up to 32 KiB of text earlier. Throws a UsageError for a log of another format, and for a line that Turnpike
  * did not write.
  */
@@ -181,11 +181,16 @@ export async function* readLog(file: string): AsyncIterable<LogLine> {
   if (!statSync(file).isFile()) throw mistake(file, 'no file', 'a log')
   let number = 0
   let last: LogLine | null = null
+  let damaged: string | null = null
   for await (const { line, isWhole } of linesOf(file)) {
     number++
     const where = `${file}: line ${number}`
-    const value = parseJson(line)
-    if (value === undefined && !isWhole) return
+    if (damaged !== null) throw mistake(damaged, 'a damaged line', 'a log that Turnpike wrote')
+    const value = toObject(parseJson(line))
+    if (value === null) {
+      if (isWhole) damaged = where
+      continue
+    }
     const parsed = lineOf(value, line, where)
     if ((parsed.kind === 'head') !== (last === null))
       throw mistake(where, last === null ? 'no header' : 'a second header', 'one header, as the first line')
@@ -231,10 +236,9 @@ async function* linesOf(file: string): AsyncIterable<{ readonly line: string; re
 
 const mistake = (where: string, got: string, expected: string): UsageError => new UsageError({ where, got, expected })
 
-function lineOf(value: unknown, line: string, where: string): LogLine {
-  const isDeep = line.length > maxFlatLength && isNestedDeeper(line, maxNesting)
-  const object = isDeep ? null : toObject(value)
-  if (object === null) throw mistake(where, 'a damaged line', 'a log that Turnpike wrote')
+function lineOf(object: JsonObject, line: string, where: string): LogLine {
+  if (line.length > maxFlatLength && isNestedDeeper(line, maxNesting))
+    throw mistake(where, 'a deeply nested line', 'a log that Turnpike wrote')
   if ('turnpike' in object) {
     if (object.turnpike !== 2) throw mistake(where, `a log of format ${object.turnpike}`, 'a log of format 2')
     return { kind: 'head', head: valid<LogHeader>(headSchema, object, where) }

@@ -29,7 +29,7 @@ async function serve(job: WorkerJob): Promise<void> {
     stop,
     transport: transport.send,
     saturate: await loadSaturate(job, clock),
-    log: job.logFile === null ? null : openLog(job.logFile, { ...info, ...shard }, clock),
+    log: job.logFile === null ? null : await openLog(job.logFile, { ...info, ...shard }, clock),
     defer: whenIdle,
     eventLoopDelayMs: eventLoop.delayMs,
   })

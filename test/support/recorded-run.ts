@@ -12,7 +12,7 @@ export async function recordedRun(path: string, options: VirtualRun, isKilled = 
   const contract = options.contract ?? documentedContract
   const named = { ...head, ...singleShard, runId: path }
   const directory = reserveRunDirectory(path, contract).create(plan, 1)
-  const log = openLog(logFiles(path, 1)[0] ?? '', named, clock)
+  const log = await openLog(logFiles(path, 1)[0] ?? '', named, clock)
   for (const observation of observations) log.write(observation)
   if (isKilled) return path
   const { ended, durationMs } = report.run
