@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { runCli } from './cli/cli.ts'
 import { whyUnreadable } from './lib/read-text.ts'
 import { UsageError } from './lib/usage-error.ts'
 import { visible } from './lib/visible.ts'
@@ -13,10 +12,15 @@ process.stdout.on('error', (cause: NodeJS.ErrnoException) => {
   process.stderr.write(`Turnpike could not write all of its output to stdout: ${whyUnreadable(cause)}.\n`)
 })
 
-/** A mistake of the user exits with 2; any other error is a bug and exits with 70. */
+/** A mistake of the user or a limit of the machine exits with 2; any other error is a bug and exits with 70. */
 function report(cause: unknown): number {
   if (cause instanceof UsageError) {
     process.stderr.write(`${cause.message}\n`)
+    return 2
+  }
+  const code = cause instanceof Error && 'code' in cause ? cause.code : null
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    process.stderr.write(`open files: got ${code}, expected a higher limit (ulimit -n)\n`)
     return 2
   }
   const trace = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
@@ -24,6 +28,14 @@ function report(cause: unknown): number {
     `Turnpike crashed. This is a bug; please report it with the trace below.\n${visible(withoutKeys(trace))}\n`,
   )
   return 70
+}
+
+function assertWorkingDirectory(): void {
+  try {
+    process.cwd()
+  } catch {
+    throw new UsageError({ where: 'working directory', got: 'none, since it was removed', expected: 'a directory' })
+  }
 }
 
 /** A trace may quote a header. */
@@ -40,6 +52,9 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const)
   process.on(event, (cause: unknown) => process.exit(report(cause)))
 
 try {
+  assertWorkingDirectory()
+  // Loaded here, so that its errors are reported too.
+  const { runCli } = await import('./cli/cli.ts')
   process.exitCode = await runCli(process.argv.slice(2))
 } catch (cause) {
   process.exitCode = report(cause)

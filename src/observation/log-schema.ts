@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { accountTiers, modelTiers } from '../contract/contract.ts'
+import { probeNames } from '../contract/probes.ts'
 
 const whole = z.number().int().nonnegative()
 const text = z.string()
@@ -69,7 +70,7 @@ const request = z.discriminatedUnion('kind', [
     limit: z.number().nullable(),
     timestampMs: millis,
   }),
-  z.object({ kind: z.literal('probe'), probe: text }),
+  z.object({ kind: z.literal('probe'), probe: z.enum(probeNames) }),
 ])
 
 const deltaField = z.enum([

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { type Contract, contractSchema } from '../contract/contract.ts'
@@ -96,10 +96,18 @@ const newFile = { flag: 'wx', mode: 0o600 } as const
 /** Creates a directory for this user only, if there is none. Returns the first of the created ones, and throws a UsageError. */
 export function makeDirectory(path: string): string | undefined {
   try {
-    return mkdirSync(path, { recursive: true, mode: 0o700 })
+    return makeMissing(resolve(path))
   } catch (cause) {
     throw unwritable(path, cause)
   }
+}
+
+/** One level after the other. With `recursive`, Node.js never returns for a directory in /proc. */
+function makeMissing(path: string): string | undefined {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined
+  const first = dirname(path) === path ? undefined : makeMissing(dirname(path))
+  mkdirSync(path, 0o700)
+  return first ?? path
 }
 
 function assertEmpty(path: string): void {
